@@ -1,0 +1,1 @@
+"""DECIDE: which claims are worth checking, and what the evidence says of them."""

@@ -1,0 +1,1 @@
+"""JUDGE: task files, runs, measures, significance, benchmark."""

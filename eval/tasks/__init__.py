@@ -1,0 +1,1 @@
+"""One file a task format, found by its name."""

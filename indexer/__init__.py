@@ -1,0 +1,1 @@
+"""BUILD: from source files to documents, passages and index segments."""

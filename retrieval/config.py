@@ -1,0 +1,215 @@
+"""Every setting, with its default: what ``config.yaml`` may say, checked on reading.
+
+``config.yaml`` at the top of the project documents each setting and its unit; a test holds the two equal.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import msgspec
+import yaml
+
+from retrieval.errors import ConfigError
+
+Positive = Annotated[int, msgspec.Meta(ge=1)]
+Count = Annotated[int, msgspec.Meta(ge=0)]
+Weight = Annotated[float, msgspec.Meta(ge=0)]
+Unit = Annotated[float, msgspec.Meta(ge=0, le=1)]
+
+RetrieverName = Literal["auto", "bm25", "dense", "hybrid"]
+FusionKind = Literal["rrf", "minmax", "zscore"]
+ProfileName = Literal["plain", "tweet"]
+DenseType = Literal["flat", "hnsw", "ivfpq"]
+
+
+class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The base of every group of settings: immutable, and an unknown key is an error."""
+
+
+class IndexSettings(Settings):
+    """What is fixed when an index is built."""
+
+    language: str = "en"
+    analyzer: str = ""
+    fields: Literal["flat", "title_text"] = "flat"
+    segment_passages: Positive = 200_000
+
+
+class BM25Settings(Settings):
+    """Lucene's BM25; the weights count only in an index built with ``fields: title_text``."""
+
+    k1: Weight = 0.9
+    b: Unit = 0.4
+    title_weight: Weight = 1.0
+    text_weight: Weight = 1.0
+
+
+class DenseSettings(Settings):
+    """The FAISS index of a segment's vectors."""
+
+    type: DenseType = "flat"
+    flat_below: Count = 20_000
+    exact_below: Count = 2_000
+    hnsw_m: Positive = 32
+    ef_construction: Positive = 200
+    ef_search: Positive = 128
+    lists: Positive = 1_024
+    probes: Positive = 32
+    subquantizers: Positive = 48
+    train_sample: Positive = 100_000
+
+
+class EncoderSettings(Settings):
+    """The sentence-transformers model that makes the vectors, and how it is run."""
+
+    model: str = "all-MiniLM-L6-v2"
+    precision: Literal["int8", "fp32"] = "int8"
+    max_tokens: Count = 0
+    query_prompt: str = ""
+    document_prompt: str = ""
+    languages: tuple[str, ...] = ("en",)
+    threads: Count = 0
+    cache: str = ""
+
+
+class PassageSettings(Settings):
+    """How the text of a long document becomes passages."""
+
+    words: Positive = 200
+    overlap_sentences: Count = 1
+    split: dict[str, bool] = {}
+
+
+class BuildSettings(Settings):
+    """Limits of reading and the memory of building."""
+
+    skip_bad_lines: Count = 0
+    max_line_bytes: Positive = 10_000_000
+    max_file_bytes: Positive = 50_000_000
+    lucene_buffer_mb: Positive = 128
+
+
+class FusionSettings(Settings):
+    """How the sparse and the dense ranking become one."""
+
+    kind: FusionKind = "rrf"
+    rrf_k: Positive = 10
+    bm25_weight: Weight = 0.5
+    dense_weight: Weight = 0.5
+    depth: Positive = 100
+
+
+class SearchSettings(Settings):
+    """What a search does when the caller does not say."""
+
+    retriever: RetrieverName = "auto"
+    k: Positive = 10
+    max_k: Positive = 10_000
+    max_query_chars: Positive = 10_000
+    profile: ProfileName = "plain"
+    group: bool = True
+    fusion: FusionSettings = FusionSettings()
+
+
+class JavaSettings(Settings):
+    """The Java virtual machine that runs Lucene."""
+
+    heap: Annotated[str, msgspec.Meta(pattern=r"^[1-9]\d*[mgMG]$")] = "512m"
+
+
+class ServerSettings(Settings):
+    """The HTTP server; ``indexes`` maps the names it serves to index directories."""
+
+    host: str = "127.0.0.1"
+    port: Annotated[int, msgspec.Meta(ge=0, le=65_535)] = 8000
+    workers: Positive = 2
+    threads: Positive = 4
+    max_body_bytes: Positive = 2_000_000
+    max_batch: Positive = 1_000
+    indexes: dict[str, str] = {}
+
+
+class Config(Settings):
+    """All settings."""
+
+    index: IndexSettings = IndexSettings()
+    passages: PassageSettings = PassageSettings()
+    build: BuildSettings = BuildSettings()
+    bm25: BM25Settings = BM25Settings()
+    dense: DenseSettings = DenseSettings()
+    encoder: EncoderSettings = EncoderSettings()
+    search: SearchSettings = SearchSettings()
+    java: JavaSettings = JavaSettings()
+    server: ServerSettings = ServerSettings()
+
+
+def load(path: str | Path | None = None) -> Config:
+    """Read the configuration: ``path``, else ``$FACTSEEK_CONFIG``, else ``./config.yaml``, else the defaults.
+
+    Paths in the file are taken from the file's own folder.
+    Raises ConfigError, naming file and dotted key, if the file cannot be read or a setting is wrong.
+    """
+    chosen = path or os.environ.get("FACTSEEK_CONFIG")
+    if chosen is None:
+        here = Path("config.yaml")
+        return read(here) if here.is_file() else Config()
+    return read(Path(chosen))
+
+
+def read(path: Path) -> Config:
+    """Read one configuration file.
+
+    Raises ConfigError, naming file and dotted key.
+    """
+    try:
+        raw = yaml.safe_load(path.read_text("utf-8"))
+    except FileNotFoundError:
+        raise ConfigError(f"{path}: there is no such configuration file") from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{path}: cannot be read: {error}") from None
+    except yaml.YAMLError as error:
+        mark = getattr(error, "problem_mark", None)
+        line = f":{mark.line + 1}" if mark else ""
+        raise ConfigError(f"{path}{line}: is not YAML: {getattr(error, 'problem', error)}") from None
+    config = convert(raw if raw is not None else {}, str(path))
+    return _anchored(config, path.parent)
+
+
+def convert(raw: Any, place: str) -> Config:
+    """Check ``raw``, the mapping that a configuration file holds, and make it a Config.
+
+    Raises ConfigError, naming ``place`` and the dotted key.
+    """
+    try:
+        return msgspec.convert(_without_empty(raw), Config)
+    except msgspec.ValidationError as error:
+        raise ConfigError(f"{place}: {explain(error)}") from None
+
+
+def explain(error: msgspec.ValidationError) -> str:
+    """Say a validation error as ``bm25.k1: expected float, got str``."""
+    reason, _, where = str(error).partition(" - at `")
+    key = where.rstrip("`").removeprefix("$").lstrip(".").removeprefix("key in ")
+    unknown = re.fullmatch(r"Object contains unknown field `(.*)`", reason)
+    if unknown:
+        dotted = f"{key}.{unknown[1]}" if key else unknown[1]
+        return f"{dotted}: there is no such setting"
+    reason = reason[:1].lower() + reason[1:].replace("`", "")
+    return f"{key}: {reason}" if key else reason
+
+
+def _without_empty(raw: Any) -> Any:
+    """Drop groups that a file names without saying anything in them."""
+    if isinstance(raw, dict):
+        return {key: value for key, value in raw.items() if value is not None}
+    return raw
+
+
+def _anchored(config: Config, folder: Path) -> Config:
+    """Take the paths of a configuration file from the file's own folder."""
+    indexes = {name: str(folder / Path(path).expanduser()) for name, path in config.server.indexes.items()}
+    return msgspec.structs.replace(config, server=msgspec.structs.replace(config.server, indexes=indexes))

@@ -1,0 +1,107 @@
+"""The words of the product: what is indexed, asked and answered.
+
+Records that stream are ``NamedTuple``s. Identifiers are always strings: ``"007"`` is not ``7``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+from typing import Any, NamedTuple, Protocol
+
+NO_METADATA: Mapping[str, Any] = MappingProxyType({})
+
+
+class Document(NamedTuple):
+    """One thing that can be cited: a snippet, a web page, a paper, a verified claim.
+
+    ``date`` is ISO 8601 and may be partial (``2020``, ``2020-03``, ``2020-03-01``); ``language`` is an
+    ISO 639-1 code; ``source`` is who published it (a site's host, a journal). Unknown is ``""``.
+    """
+
+    docid: str
+    text: str
+    title: str = ""
+    url: str = ""
+    date: str = ""
+    language: str = ""
+    source: str = ""
+    topic: str = ""
+    metadata: Mapping[str, Any] = NO_METADATA
+
+
+class Span(NamedTuple):
+    """A stretch of a document's text: ``text[start:end]`` in characters, with its number in the document.
+
+    Numbers rise along the text and need not be contiguous (a FEVER sentence keeps its line number).
+    """
+
+    number: int
+    start: int
+    end: int
+
+
+class Passage(NamedTuple):
+    """A passage of a document, the unit that is indexed; a snippet is a document with one passage."""
+
+    docid: str
+    number: int
+    start: int
+    end: int
+    text: str
+
+
+class Query(NamedTuple):
+    """A claim, a tweet or a question, with the id that a submission names it by."""
+
+    qid: str
+    text: str
+
+
+class Part(NamedTuple):
+    """What one retriever said of a fused hit: its rank from 1 and its score."""
+
+    retriever: str
+    rank: int
+    score: float
+
+
+class Hit(NamedTuple):
+    """A ranked passage of a document; ``score`` is a float32's value, ``passage`` the passage's number."""
+
+    docid: str
+    score: float
+    passage: int = 0
+    parts: tuple[Part, ...] = ()
+
+
+Run = dict[str, list[Hit]]
+"""Hits of each qid, best first."""
+
+Qrels = dict[str, dict[str, int]]
+"""Relevance of each docid for each qid."""
+
+
+class Retriever(Protocol):
+    """Rank the passages of an index for a batch of queries."""
+
+    def search(self, queries: Sequence[str], k: int, where: Filter | None = None) -> list[list[Hit]]:
+        """Return at most ``k`` hits a query, in the total order of :mod:`retrieval.order`."""
+        ...
+
+
+class Filter(NamedTuple):
+    """Which documents may be ranked at all: applied before ranking, never after.
+
+    A field admits any of its values; an empty tuple admits everything. ``as_of`` and ``since`` are inclusive
+    days (``YYYY-MM-DD``, UTC); a partial date counts as its last day. Undated documents are left out under
+    a date bound unless ``undated`` is true.
+    """
+
+    topic: tuple[str, ...] = ()
+    source: tuple[str, ...] = ()
+    language: tuple[str, ...] = ()
+    kind: tuple[str, ...] = ()
+    as_of: str = ""
+    since: str = ""
+    undated: bool = False

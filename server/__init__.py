@@ -1,0 +1,1 @@
+"""SERVE: the HTTP API and the search page."""
