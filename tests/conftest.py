@@ -1,0 +1,28 @@
+"""What all tests share."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+@pytest.fixture(scope="session")
+def root() -> Path:
+    """The top of the project."""
+    return ROOT
+
+
+@pytest.fixture(scope="session")
+def data_dir() -> Path:
+    """The real collections for development; a test that asks for them skips where they are absent."""
+    folder = os.environ.get("FACTSEEK_DATA")
+    if not folder:
+        pytest.skip("FACTSEEK_DATA is not set: the real collections are not here")
+    path = (ROOT / folder).resolve() if not Path(folder).is_absolute() else Path(folder)
+    if not path.is_dir():
+        pytest.skip(f"FACTSEEK_DATA names {folder}, which is not a directory")
+    return path
