@@ -1,0 +1,178 @@
+"""The documents of a segment: an SQLite file, written once and read from many threads.
+
+A row is the number of a passage in its segment, from 0, the same in the documents, in Lucene and in the vectors.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import sqlite3
+import threading
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from retrieval.domain import Document, Filter, Passage, Span
+from retrieval.errors import IndexStateError
+from retrieval.filters import FIELDS, last_day
+
+_SCHEMA = """
+CREATE TABLE documents (
+    row INTEGER PRIMARY KEY, docid TEXT NOT NULL UNIQUE, title TEXT NOT NULL, text TEXT NOT NULL, url TEXT NOT NULL,
+    date TEXT NOT NULL, language TEXT NOT NULL, source TEXT NOT NULL, topic TEXT NOT NULL, metadata TEXT NOT NULL,
+    last_day TEXT NOT NULL, checksum TEXT NOT NULL
+) STRICT;
+CREATE TABLE passages (
+    row INTEGER PRIMARY KEY, document INTEGER NOT NULL, number INTEGER NOT NULL,
+    start INTEGER NOT NULL, "end" INTEGER NOT NULL
+) STRICT;
+CREATE INDEX passages_document ON passages (document);
+"""
+_COLUMNS = "docid, text, title, url, date, language, source, topic, metadata"
+
+
+def checksum(document: Document) -> str:
+    """Return the SHA-256 of a document's content, equal for equal content whatever the order of its metadata."""
+    content = json.dumps([*document[:-1], document.metadata], sort_keys=True, ensure_ascii=False, default=str)
+    return hashlib.sha256(content.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+class DocumentWriter:
+    """Writes the documents and passages of one segment."""
+
+    def __init__(self, path: Path) -> None:
+        self._db = sqlite3.connect(path, isolation_level=None)
+        # Nothing is read before the segment is published: durability is one sync at the end.
+        self._db.executescript("PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; PRAGMA page_size = 8192;" + _SCHEMA)
+        self._db.execute("BEGIN")
+        self.documents = 0
+        self.passages = 0
+
+    def add(self, document: Document, spans: Sequence[Span], digest: str) -> None:
+        """Add a document with its passages; ``digest`` is its :func:`checksum`."""
+        row = self.documents
+        metadata = json.dumps(dict(document.metadata), ensure_ascii=False, sort_keys=True, default=str)
+        self._db.execute(
+            "INSERT INTO documents VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            (row, document.docid, document.title, document.text, *document[3:8], metadata, last_day(document.date), digest),
+        )
+        self._db.executemany(
+            "INSERT INTO passages VALUES (?, ?, ?, ?, ?)",
+            [(self.passages + i, row, *span) for i, span in enumerate(spans)],
+        )
+        self.documents += 1
+        self.passages += len(spans)
+
+    def finish(self) -> None:
+        """Make what was added durable and close."""
+        self._db.execute("COMMIT")
+        self._db.close()
+
+    def abandon(self) -> None:
+        """Close without keeping anything."""
+        self._db.close()
+
+
+class StoredPassage(NamedTuple):
+    """A passage with its document's title: what is encoded, shown and highlighted."""
+
+    passage: Passage
+    title: str
+
+
+class SegmentDocuments:
+    """Reads the documents of one published segment. Safe for threads."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._local = threading.local()
+        if not path.is_file():
+            raise IndexStateError(f"{path}: the documents of this segment are missing; restore or rebuild the index")
+        self._select("SELECT 1 FROM documents LIMIT 1")
+
+    def document(self, docid: str) -> Document | None:
+        """Return the document of this id, or None."""
+        found = self._select(f"SELECT {_COLUMNS} FROM documents WHERE docid = ?", (docid,))
+        return _document(found[0]) if found else None
+
+    def checksum(self, docid: str) -> str | None:
+        """Return the checksum of the document of this id, or None."""
+        found = self._select("SELECT checksum FROM documents WHERE docid = ?", (docid,))
+        return str(found[0][0]) if found else None
+
+    def spans(self, docid: str) -> list[Span]:
+        """Return the passages of a document, by number."""
+        return [
+            Span(*row)
+            for row in self._select(
+                'SELECT number, start, "end" FROM passages WHERE document = '
+                "(SELECT row FROM documents WHERE docid = ?) ORDER BY number",
+                (docid,),
+            )
+        ]
+
+    def each(self) -> Iterator[Document]:
+        """Iterate over all documents in the order of their rows."""
+        for row in self._connection().execute(f"SELECT {_COLUMNS} FROM documents ORDER BY row"):
+            yield _document(row)
+
+    def each_passage(self, first_row: int = 0) -> Iterator[StoredPassage]:
+        """Iterate over the passages from ``first_row`` on, in the order of their rows."""
+        query = (
+            'SELECT d.docid, p.number, p.start, p."end", d.text, d.title FROM passages p JOIN documents d '
+            "ON d.row = p.document WHERE p.row >= ? ORDER BY p.row"
+        )
+        for docid, number, start, end, text, title in self._connection().execute(query, (first_row,)):
+            yield StoredPassage(Passage(docid, number, start, end, text[start:end]), title)
+
+    def rows(self) -> tuple[list[str], list[int]]:
+        """Return the docid and the passage number of every row."""
+        docids: list[str] = [docid for (docid,) in self._select("SELECT docid FROM documents ORDER BY row")]
+        placed = self._select("SELECT document, number FROM passages ORDER BY row")
+        return [docids[document] for document, _ in placed], [number for _, number in placed]
+
+    def kept(self, where: Filter) -> list[int]:
+        """Return the rows of the passages whose document passes the filter (its ``kind`` is the caller's to check)."""
+        clauses, values = _where(where)
+        query = f"SELECT p.row FROM passages p JOIN documents d ON d.row = p.document WHERE {clauses} ORDER BY p.row"
+        return [row for (row,) in self._select(query, values)]
+
+    def close(self) -> None:
+        """Close this thread's connection."""
+        connection = getattr(self._local, "connection", None)
+        if connection is not None:
+            connection.close()
+            self._local.connection = None
+
+    def _select(self, query: str, values: Sequence[Any] = ()) -> list[Any]:
+        try:
+            return self._connection().execute(query, values).fetchall()
+        except sqlite3.DatabaseError as error:
+            raise IndexStateError(f"{self._path}: the documents of this segment cannot be read: {error}") from error
+
+    def _connection(self) -> sqlite3.Connection:
+        connection: sqlite3.Connection | None = getattr(self._local, "connection", None)
+        if connection is None:
+            # A published segment never changes: SQLite needs neither locks nor checks for other writers.
+            uri = f"{self._path.resolve().as_uri()}?mode=ro&immutable=1"
+            connection = self._local.connection = sqlite3.connect(uri, uri=True, isolation_level=None)
+        return connection
+
+
+def _document(row: Sequence[Any]) -> Document:
+    return Document(*row[:-1], metadata=json.loads(row[-1]))
+
+
+def _where(where: Filter) -> tuple[str, list[str]]:
+    clauses, values = ["1"], []
+    for name in FIELDS[:3]:
+        admitted = getattr(where, name)
+        if admitted:
+            clauses.append(f"d.{name} IN ({', '.join('?' * len(admitted))})")
+            values.extend(admitted)
+    if where.as_of or where.since:
+        undated = " OR d.last_day = ''" if where.undated else ""
+        clauses.append(f"((d.last_day BETWEEN ? AND ? AND d.last_day != ''){undated})")
+        values.extend([where.since, where.as_of or "9999-12-31"])
+    return " AND ".join(clauses), values

@@ -1,0 +1,73 @@
+"""Files that are there whole or not at all."""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from retrieval.errors import MachineError
+
+
+def write_atomically(path: Path, content: bytes) -> None:
+    """Write a file so that a reader, or a crash at any instant, sees the old content or the new.
+
+    Raises MachineError if there is no room or no right to write.
+    """
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    with told(path):
+        try:
+            with temporary.open("wb") as file:
+                file.write(content)
+                file.flush()
+                os.fsync(file.fileno())
+            temporary.replace(path)
+        finally:
+            temporary.unlink(missing_ok=True)
+        sync_folder(path.parent)
+
+
+def sync_folder(folder: Path) -> None:
+    """Make the names in a folder durable."""
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def sync_tree(folder: Path) -> None:
+    """Make every file and name below a folder durable."""
+    for parent, _, names in os.walk(folder):
+        for name in names:
+            handle = os.open(Path(parent) / name, os.O_RDONLY)
+            try:
+                os.fsync(handle)
+            finally:
+                os.close(handle)
+        sync_folder(Path(parent))
+
+
+@contextmanager
+def told(path: Path) -> Iterator[None]:
+    """Turn what the file system refuses into one line.
+
+    Raises MachineError for a full disk, a read-only place or a missing right.
+    """
+    try:
+        yield
+    except OSError as error:
+        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+            raise MachineError(f"{path}: the disk is full; make room and run the same command again") from error
+        if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
+            raise MachineError(f"{path}: may not be written: {error.strerror}") from error
+        raise
+
+
+def sha256(path: Path) -> str:
+    """Return the SHA-256 of a file, in hexadecimal."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

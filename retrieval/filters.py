@@ -1,0 +1,104 @@
+"""Filters: what may be ranked, said on the command line, over HTTP, to Lucene and to the documents' table."""
+
+from __future__ import annotations
+
+import calendar
+import re
+from collections.abc import Iterable
+from datetime import date
+from urllib.parse import quote
+
+from retrieval.domain import Document, Filter
+from retrieval.errors import QueryError
+
+FIELDS = ("topic", "source", "language", "kind")
+_DATE = re.compile(r"(\d{4})(?:-(\d\d)(?:-(\d\d))?)?")
+
+
+def parse_filter(
+    pairs: Iterable[str] = (), *, as_of: str = "", since: str = "", undated: bool = False
+) -> Filter | None:
+    """Make a filter from ``field=value`` pairs and date bounds; None if nothing is asked.
+
+    The values of one field are alternatives, fields narrow each other.
+    Raises QueryError if a field is unknown, a value is missing, or a date is not a date.
+    """
+    values: dict[str, list[str]] = {}
+    for pair in pairs:
+        name, separator, value = pair.partition("=")
+        if not separator or not value:
+            raise QueryError(f"filter {pair!r} is not of the form field=value; the fields are {', '.join(FIELDS)}")
+        if name not in FIELDS:
+            raise QueryError(f"filter {pair!r}: there is no field {name!r}; the fields are {', '.join(FIELDS)}")
+        values.setdefault(name, []).append(value)
+    where = Filter(
+        **{name: tuple(sorted(set(found))) for name, found in values.items()},
+        as_of=bound(as_of, "as-of") if as_of else "",
+        since=_first_day(since) if since else "",
+        undated=undated,
+    )
+    return where if where._replace(undated=False) != Filter() else None
+
+
+def bound(value: str, name: str) -> str:
+    """Return the last day that ``value`` (a day, a month or a year) stands for.
+
+    Raises QueryError if it is no date.
+    """
+    day = last_day(value)
+    if not day:
+        raise QueryError(f"{name} {value!r} is not a date of the form 2020-03-01, 2020-03 or 2020")
+    return day
+
+
+def last_day(value: str) -> str:
+    """Return the last day of a full or partial ISO date, or ``""`` if it is none."""
+    found = _DATE.fullmatch(value)
+    if not found:
+        return ""
+    year, month = int(found[1]), int(found[2] or 12)
+    try:
+        day = int(found[3]) if found[3] else calendar.monthrange(year, month)[1]
+        return date(year, month, day).isoformat()
+    except (ValueError, calendar.IllegalMonthError):
+        return ""
+
+
+def _first_day(value: str) -> str:
+    """Return the first day that ``value`` stands for.
+
+    Raises QueryError if it is no date.
+    """
+    bound(value, "since")
+    return (value + "-01-01")[:10] if len(value) < 10 else value
+
+
+def tokens(document: Document, kind: str, segment: str) -> str:
+    """Return what Lucene indexes of a document so that it can be filtered and deleted, separated by blanks."""
+    fields = {
+        "id": f"{segment}:{document.docid}",
+        "kind": kind,
+        "topic": document.topic,
+        "source": document.source,
+        "language": document.language,
+        "date": last_day(document.date),
+    }
+    return " ".join(token(name, value) for name, value in fields.items())
+
+
+def token(name: str, value: str) -> str:
+    """Return one filter token: the field and its value, with nothing in it that a tokenizer would split."""
+    return f"{name}={quote(value, safe='')}"
+
+
+def matches(where: Filter, document: Document, kind: str) -> bool:
+    """Say whether a document passes the filter: the definition that every index is held to."""
+    have = {"topic": document.topic, "source": document.source, "language": document.language, "kind": kind}
+    if any(getattr(where, name) and value not in getattr(where, name) for name, value in have.items()):
+        return False
+    if not (where.as_of or where.since):
+        return True
+    day = last_day(document.date)
+    if not day:
+        return where.undated
+    return (not where.as_of or day <= where.as_of) and (not where.since or day >= where.since)

@@ -1,0 +1,290 @@
+"""Lucene: writing a segment's index and searching several as one.
+
+Crossing from Python into Java is what costs, so a passage is added with three calls and a search answered with one
+string, whatever the number of hits.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, Literal, NamedTuple
+
+import msgspec
+
+from retrieval.analyzers import ANALYZERS
+from retrieval.domain import Filter
+from retrieval.errors import IndexStateError, MachineError
+from retrieval.filters import token
+from retrieval.java import chars, guarded, java_cast, java_class
+
+Fields = Literal["flat", "title_text"]
+FLAT, TITLE, TEXT, FILTERS = "contents", "title", "text", "filters"
+LONGEST_TOKEN = 32_766  # bytes: Lucene's own limit for a term
+_MOST_CLAUSES = 65_536
+
+
+class Weights(NamedTuple):
+    """What BM25 is given at the time of a search."""
+
+    k1: float = 0.9
+    b: float = 0.4
+    title: float = 1.0
+    text: float = 1.0
+
+
+class _ScoreDoc(msgspec.Struct):
+    score: float
+    doc: int
+
+
+class _TopDocs(msgspec.Struct):
+    scoreDocs: list[_ScoreDoc]  # noqa: N815  Lucene's own name
+
+
+def open_analyzer(name: str) -> Any:
+    """Return the Java analyzer of a name in :data:`retrieval.analyzers.ANALYZERS`."""
+    java = java_class(ANALYZERS[name])
+    return java.newDefaultInstance() if name == "english" else java()
+
+
+class PassageWriter:
+    """Writes the Lucene index of one segment: passages in the order in which they are added, in one leaf."""
+
+    def __init__(self, folder: Path, analyzer: str, fields: Fields, buffer_mb: int = 128) -> None:
+        self._fields = fields
+        self._writer = guarded(lambda: self._open(folder, analyzer, buffer_mb), str(folder), MachineError)
+        names = (FLAT,) if fields == "flat" else (TITLE, TEXT)
+        self._document = java_class("org.apache.lucene.document.Document")()
+        self._slots = [self._slot(name, _text_type()) for name in names]
+        self._filters = self._slot(FILTERS, _filter_type())
+
+    def _open(self, folder: Path, analyzer: str, buffer_mb: int) -> Any:
+        config = java_class("org.apache.lucene.index.IndexWriterConfig")(_with_filters(open_analyzer(analyzer)))
+        config.setRAMBufferSizeMB(float(buffer_mb))
+        # Neighbours are merged with neighbours: document numbers stay the order of adding.
+        config.setMergePolicy(java_class("org.apache.lucene.index.LogDocMergePolicy")())
+        config.setMergeScheduler(java_class("org.apache.lucene.index.SerialMergeScheduler")())
+        return java_class("org.apache.lucene.index.IndexWriter")(_directory(folder), config)
+
+    def _slot(self, name: str, kind: Any) -> Any:
+        field = java_class("org.apache.lucene.document.Field")(name, chars(" "), kind)
+        self._document.add(field)
+        return field
+
+    def add(self, title: str, text: str, filters: str) -> None:
+        """Add the next passage; ``filters`` is :func:`retrieval.filters.tokens`'s string."""
+        if self._fields == "flat":
+            self._slots[0].setStringValue(_sound(flat_text(title, text)))
+        else:
+            self._slots[0].setStringValue(_sound(title))
+            self._slots[1].setStringValue(_sound(text))
+        self._filters.setStringValue(filters)
+        self._writer.addDocument(self._document)
+
+    def finish(self) -> int:
+        """Merge to one leaf, make it durable, close; return the number of passages."""
+        self._writer.forceMerge(1)
+        count = int(self._writer.getDocStats().numDocs)
+        self._writer.close()
+        return count
+
+    def abandon(self) -> None:
+        """Close without keeping anything."""
+        self._writer.rollback()
+
+
+def flat_text(title: str, text: str) -> str:
+    """Return the one flat field: title, newline and text."""
+    return f"{title}\n{text}" if title else text
+
+
+def _sound(text: str) -> str:
+    """Replace what is no character (a lone surrogate) or ends a C string; Java would refuse or cut there."""
+    if "\0" in text:
+        text = text.replace("\0", " ")
+    return text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")
+
+
+class PassageSearcher:
+    """Searches the Lucene indexes of several segments as one, with global statistics.
+
+    Rows number the passages of all segments in order. Safe for threads.
+    """
+
+    def __init__(self, folders: Sequence[Path], analyzer: str, fields: Fields) -> None:
+        self._fields = fields
+        self._readers = [guarded(lambda f=f: _reader(f), str(f), IndexStateError) for f in folders]
+        self._reader = self._readers[0] if len(self._readers) == 1 else _joined(self._readers)
+        self._analyzer = open_analyzer(analyzer)
+        self._local = threading.local()
+        java_class("org.apache.lucene.search.IndexSearcher").setMaxClauseCount(_MOST_CLAUSES)
+        self._terms = lru_cache(maxsize=100_000)(self._terms_of)
+        self._restriction = lru_cache(maxsize=256)(_restriction)
+
+    @property
+    def rows(self) -> int:
+        """The number of passages."""
+        return int(self._reader.maxDoc())
+
+    def search(
+        self, query: str, n: int, where: Filter | None = None, dead: Dead = None, weights: Weights = Weights()  # noqa: B008
+    ) -> tuple[list[float], list[int]]:
+        """Return scores and rows of the ``n`` best passages by score descending, then row ascending.
+
+        Scores are float32 values. Among equal scores at the cut, which rows come back is Lucene's choice.
+        """
+        state = self._state(weights)
+        java = self._query(state, query, weights)
+        if java is None:
+            return [], []
+        if where or dead:
+            java = _restricted(java, self._restriction(where), dead)
+        found = state.decode(state.mapper.writeValueAsString(state.searcher(weights).search(java, n))).scoreDocs
+        return [hit.score for hit in found], [hit.doc for hit in found]
+
+    def terms(self, word: str) -> tuple[str, ...]:
+        """Return the terms that the analyzer makes of a word (cached): none for a stop word."""
+        return self._terms(word)
+
+    def has_terms(self, query: str) -> bool:
+        """Say whether the analyzer finds any term in ``query``."""
+        return bool(self._terms_of(query))
+
+    def close(self) -> None:
+        """Close the readers."""
+        for reader in self._readers:
+            reader.close()
+
+    def _terms_of(self, text: str) -> tuple[str, ...]:
+        analyze = java_class("io.anserini.analysis.AnalyzerUtils").analyze
+        return tuple(analyze(self._analyzer, _sound(text)).toArray())
+
+    def _query(self, state: _ThreadState, query: str, weights: Weights) -> Any:
+        if self._fields == "flat":
+            java = state.generator.buildQuery(FLAT, self._analyzer, _sound(query))
+        else:
+            fields = java_class("java.util.HashMap")()
+            for name, weight in ((TITLE, weights.title), (TEXT, weights.text)):
+                fields.put(name, java_class("java.lang.Float")(weight))
+            java = state.generator.buildQuery(fields, self._analyzer, _sound(query))
+        return java
+
+    def _state(self, weights: Weights) -> _ThreadState:
+        state: _ThreadState | None = getattr(self._local, "state", None)
+        if state is None:
+            state = self._local.state = _ThreadState(self._reader)
+        return state
+
+
+Dead = Any
+"""A Java query for the deleted passages (see :func:`dead_rows`), or None."""
+
+
+class _ThreadState:
+    """What one thread needs to search: none of it is shared."""
+
+    def __init__(self, reader: Any) -> None:
+        self._reader = java_cast("org.apache.lucene.index.IndexReader", reader)
+        self._searchers: dict[tuple[float, float], Any] = {}
+        self.generator = java_class("io.anserini.search.query.BagOfWordsQueryGenerator")()
+        self.mapper = java_class("com.fasterxml.jackson.databind.ObjectMapper")()
+        self.decode = msgspec.json.Decoder(_TopDocs).decode
+
+    def searcher(self, weights: Weights) -> Any:
+        """Return the searcher for these BM25 parameters."""
+        key = (weights.k1, weights.b)
+        if key not in self._searchers:
+            if len(self._searchers) > 64:
+                self._searchers.clear()
+            searcher = java_class("org.apache.lucene.search.IndexSearcher")(self._reader)
+            searcher.setSimilarity(java_class("org.apache.lucene.search.similarities.BM25Similarity")(*key))
+            self._searchers[key] = searcher
+        return self._searchers[key]
+
+
+def dead_rows(ids: Sequence[str]) -> Dead:
+    """Return the query that matches the passages of deleted documents, each named ``segment:docid``."""
+    return _any_of("id", ids) if ids else None
+
+
+def _restricted(query: Any, restriction: Sequence[Any], dead: Dead) -> Any:
+    occur = java_class("org.apache.lucene.search.BooleanClause$Occur")
+    both = java_class("org.apache.lucene.search.BooleanQuery$Builder")()
+    both.add(query, occur.MUST)
+    for clause in restriction:
+        both.add(clause, occur.FILTER)
+    if dead is not None:
+        both.add(dead, occur.MUST_NOT)
+    return both.build()
+
+
+def _restriction(where: Filter | None) -> tuple[Any, ...]:
+    if where is None:
+        return ()
+    clauses = [
+        _any_of(name, getattr(where, name))
+        for name in ("topic", "source", "language", "kind")
+        if getattr(where, name)
+    ]
+    if where.as_of or where.since:
+        clauses.append(_dated(where))
+    return tuple(clauses)
+
+
+def _any_of(name: str, values: Sequence[str]) -> Any:
+    terms = java_class("java.util.ArrayList")()
+    for value in values:
+        terms.add(java_class("org.apache.lucene.util.BytesRef")(chars(token(name, value))))
+    return java_class("org.apache.lucene.search.TermInSetQuery")(FILTERS, java_cast("java.util.Collection", terms))
+
+
+def _dated(where: Filter) -> Any:
+    lowest, highest = token("date", where.since or "0"), token("date", where.as_of or "9999-12-31")
+    days = java_class("org.apache.lucene.search.TermRangeQuery").newStringRange(FILTERS, lowest, highest, True, True)
+    if not where.undated:
+        return days
+    should = java_class("org.apache.lucene.search.BooleanClause$Occur").SHOULD
+    either = java_class("org.apache.lucene.search.BooleanQuery$Builder")()
+    either.add(days, should)
+    either.add(_any_of("date", ("",)), should)
+    return either.build()
+
+
+def _text_type() -> Any:
+    kind = java_class("org.apache.lucene.document.FieldType")()
+    kind.setIndexOptions(java_class("org.apache.lucene.index.IndexOptions").DOCS_AND_FREQS)
+    kind.freeze()
+    return kind
+
+
+def _filter_type() -> Any:
+    kind = java_class("org.apache.lucene.document.FieldType")()
+    kind.setIndexOptions(java_class("org.apache.lucene.index.IndexOptions").DOCS)
+    kind.setOmitNorms(True)
+    kind.freeze()
+    return kind
+
+
+def _with_filters(analyzer: Any) -> Any:
+    """Return an analyzer that splits the filter field at blanks only, whatever the language."""
+    special = java_class("java.util.HashMap")()
+    special.put(FILTERS, java_class("org.apache.lucene.analysis.core.WhitespaceAnalyzer")(LONGEST_TOKEN))
+    wrapper = java_class("org.apache.lucene.analysis.miscellaneous.PerFieldAnalyzerWrapper")
+    java_analyzer = java_cast("org.apache.lucene.analysis.Analyzer", analyzer)
+    return java_cast("org.apache.lucene.analysis.Analyzer", wrapper(java_analyzer, special))
+
+
+def _directory(folder: Path) -> Any:
+    path = java_class("java.nio.file.Paths").get(str(folder))
+    return java_class("org.apache.lucene.store.FSDirectory").open(path)
+
+
+def _reader(folder: Path) -> Any:
+    return java_class("org.apache.lucene.index.DirectoryReader").open(_directory(folder))
+
+
+def _joined(readers: Sequence[Any]) -> Any:
+    return java_class("org.apache.lucene.index.MultiReader")(list(readers), True)

@@ -1,0 +1,170 @@
+"""The manifest of an index: the one file that says which segments are live and how they were made.
+
+Everything else in an index directory is immutable once a manifest names it; replacing the manifest is publishing.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import platform
+from datetime import UTC, datetime
+from importlib import metadata
+from pathlib import Path
+from typing import Any, Literal
+
+import msgspec
+
+from retrieval.errors import IndexStateError
+from retrieval.files import write_atomically
+
+LAYOUT = 1
+NAME = "manifest.json"
+SEGMENTS = "segments"
+BUILD = "build"
+DOCUMENTS, LUCENE, VECTORS = "documents.sqlite", "lucene", "vectors.f32"
+
+
+class Record(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The base of what a manifest holds."""
+
+
+class SourceInfo(Record):
+    """A file that was read, by its name and content."""
+
+    name: str
+    bytes: int
+    sha256: str
+
+
+class FileInfo(Record):
+    """A file of a segment, by its content."""
+
+    bytes: int
+    sha256: str
+
+
+class SegmentInfo(Record):
+    """A segment: documents, a Lucene index over their passages and, unless built without, their vectors."""
+
+    name: str
+    kind: str
+    split: bool
+    documents: int
+    passages: int
+    sources: tuple[SourceInfo, ...]
+    files: dict[str, FileInfo]
+
+
+class EncoderInfo(Record):
+    """The encoder that made the vectors."""
+
+    name: str
+    revision: str
+    dimension: int
+    precision: str
+
+
+class BM25Info(Record):
+    """BM25's parameters when nothing else is configured."""
+
+    k1: float
+    b: float
+
+
+class Versions(Record):
+    """What the index was written with."""
+
+    factseek: str
+    python: str
+    anserini: str
+    faiss: str
+
+
+class Manifest(Record):
+    """What an index is: a new one is published for every change."""
+
+    layout: int
+    created: str
+    language: str
+    analyzer: str
+    fields: Literal["flat", "title_text"]
+    bm25: BM25Info
+    encoder: EncoderInfo | None
+    versions: Versions
+    documents: int
+    passages: int
+    segments: tuple[SegmentInfo, ...]
+
+    @property
+    def id(self) -> str:
+        """Name this state of the index: the first 16 digits of the SHA-256 of the manifest."""
+        return hashlib.sha256(encode(self)).hexdigest()[:16]
+
+
+def encode(manifest: Manifest) -> bytes:
+    """Write a manifest as indented JSON."""
+    return msgspec.json.format(msgspec.json.encode(manifest, order="deterministic"), indent=2) + b"\n"
+
+
+def publish(folder: Path, manifest: Manifest) -> None:
+    """Make ``manifest`` the state of the index in ``folder``, in one atomic step."""
+    write_atomically(folder / NAME, encode(manifest))
+
+
+def read(folder: Path) -> Manifest:
+    """Read the manifest of the index in ``folder``.
+
+    Raises IndexStateError, saying what the folder is instead, if there is no index that this version can read.
+    """
+    path = folder / NAME
+    try:
+        content = path.read_bytes()
+    except (FileNotFoundError, NotADirectoryError):
+        raise IndexStateError(_what_is(folder)) from None
+    except OSError as error:
+        raise IndexStateError(f"{path}: cannot be read: {error.strerror}") from None
+    return _decoded(path, content)
+
+
+def _decoded(path: Path, content: bytes) -> Manifest:
+    try:
+        raw: Any = msgspec.json.decode(content)
+    except msgspec.DecodeError as error:
+        raise IndexStateError(f"{path}: is damaged (not JSON: {error}); restore it or rebuild with --overwrite") from None
+    if not isinstance(raw, dict) or "layout" not in raw:
+        raise IndexStateError(f"{path}: is not the manifest of a factseek index")
+    if raw["layout"] != LAYOUT:
+        raise IndexStateError(
+            f"{path}: has layout {raw['layout']}, this factseek reads layout {LAYOUT}; rebuild with --overwrite"
+        )
+    try:
+        return msgspec.convert(raw, Manifest)
+    except msgspec.ValidationError as error:
+        raise IndexStateError(f"{path}: is damaged ({error}); restore it or rebuild with --overwrite") from None
+
+
+def _what_is(folder: Path) -> str:
+    if not folder.exists():
+        return f"{folder}: there is no index; build one with: factseek index KIND SOURCE --index {folder}"
+    if not folder.is_dir():
+        return f"{folder}: is a file, not an index directory"
+    if (folder / BUILD).is_dir():
+        return f"{folder}: the index is half-built; run the same factseek index command again to go on"
+    return f"{folder}: is not a factseek index (it has no {NAME})"
+
+
+def versions() -> Versions:
+    """Name the versions that matter to what an index holds."""
+    from retrieval.java import anserini_jar
+
+    return Versions(
+        factseek=metadata.version("factseek"),
+        python=platform.python_version(),
+        anserini=anserini_jar().name.removeprefix("anserini-").removesuffix("-fatjar.jar"),
+        faiss=metadata.version("faiss-cpu"),
+    )
+
+
+def now() -> str:
+    """Return the time in UTC, to the second."""
+    return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

@@ -1,0 +1,88 @@
+"""The one total order of hits, and the cut after ``k`` that respects it.
+
+Score as float32 descending, then docid descending by code point: trec_eval's own order. Passages of one document with
+equal scores follow their number. The order holds everywhere: after retrieval, fusion, re-ranking and merging.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from operator import itemgetter
+from typing import NamedTuple
+
+import numpy as np
+
+from retrieval.domain import Hit
+
+
+class Rows(NamedTuple):
+    """What the row of a passage stands for: one entry a row, over all segments."""
+
+    docids: Sequence[str]
+    numbers: Sequence[int]
+    split: bool
+    """Whether any document has more than one passage."""
+
+
+Fetch = Callable[[int], tuple[list[float], list[int]]]
+"""Fetch scores and rows of the best ``n`` passages, score descending; fewer than ``n`` means that there are no more."""
+
+
+def float32(values: Iterable[float]) -> list[float]:
+    """Round scores to the value of the nearest float32."""
+    rounded: list[float] = np.asarray(list(values), dtype=np.float32).astype(np.float64).tolist()
+    return rounded
+
+
+def ordered(hits: Iterable[Hit]) -> list[Hit]:
+    """Sort hits into the total order."""
+    by_number = sorted(hits, key=itemgetter(2))
+    by_docid = sorted(by_number, key=itemgetter(0), reverse=True)
+    return sorted(by_docid, key=itemgetter(1), reverse=True)
+
+
+def best(fetch: Fetch, k: int, rows: Rows, *, group: bool) -> list[Hit]:
+    """Return the ``k`` first hits of the total order, whatever order ``fetch`` gives equal scores in.
+
+    Fetches one more than ``k``, and doubles while the last score fetched could still tie with the k-th. With
+    ``group``, a document is represented by its best passage.
+    """
+    grouped = group and rows.split
+    n = 3 * k + 1 if grouped else k + 1
+    while True:
+        scores, found = fetch(n)
+        if len(scores) < n or _settled(scores, found, k, rows.docids, grouped):
+            break
+        n *= 2
+    hits = _hits(scores, found, rows)
+    return (_grouped(hits) if grouped else hits)[:k]
+
+
+def _settled(scores: list[float], found: list[int], k: int, docids: Sequence[str], grouped: bool) -> bool:
+    if not grouped:
+        return scores[-1] < scores[k - 1]
+    seen: set[str] = set()
+    for score, row in zip(scores, found, strict=True):
+        seen.add(docids[row])
+        if len(seen) == k:
+            return scores[-1] < score
+    return False
+
+
+def _hits(scores: list[float], found: list[int], rows: Rows) -> list[Hit]:
+    docids = rows.docids
+    if rows.split:
+        numbers = rows.numbers
+        hits = [Hit(docids[row], score, numbers[row]) for score, row in zip(scores, found, strict=True)]
+    else:
+        hits = [Hit(docids[row], score) for score, row in zip(scores, found, strict=True)]
+    if any(map(float.__eq__, scores, scores[1:])):
+        return ordered(hits)
+    return hits
+
+
+def _grouped(hits: list[Hit]) -> list[Hit]:
+    first: dict[str, Hit] = {}
+    for hit in hits:
+        first.setdefault(hit.docid, hit)
+    return list(first.values())
