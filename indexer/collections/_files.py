@@ -1,0 +1,75 @@
+"""Find the files that the sources of a command line mean."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+
+from retrieval.errors import SourceError
+
+
+def expand(sources: Iterable[Path], suffixes: tuple[str, ...]) -> list[Path]:
+    """Return the files of ``sources``: a file stands for itself, a folder for what is in it, by name.
+
+    Files come in the order of ``sources``, those of a folder sorted by their path; a file that is reached twice
+    comes once. In folders only names that end with one of ``suffixes`` (in any case, also with ``.gz`` after it)
+    count, hidden files and folders do not, and links to folders are not followed.
+    Raises SourceError if a source does not exist or cannot be read, if a file is empty, or if a folder holds no
+    such file.
+    """
+    found: dict[Path, Path] = {}
+    for source in sources:
+        for path in folder_files(source, suffixes) if source.is_dir() else [one_file(source)]:
+            found.setdefault(path.resolve(), path)
+    return list(found.values())
+
+
+def one_file(path: Path) -> Path:
+    """Return ``path``, which must be a file with something in it.
+
+    Raises SourceError if it does not exist, is a folder or another thing that is no file, or is empty.
+    """
+    if path.is_dir():
+        raise SourceError(f"{path}: is a folder; name a file")
+    if not path.exists():
+        raise SourceError(f"{path}: there is no such file or directory")
+    if not path.is_file():
+        raise SourceError(f"{path}: is not a regular file; write it to one first")
+    if path.stat().st_size == 0:
+        raise SourceError(f"{path}: is empty")
+    return path
+
+
+def folder_files(folder: Path, suffixes: tuple[str, ...]) -> list[Path]:
+    """Return the files under ``folder`` whose names end with one of ``suffixes``, sorted by path.
+
+    Raises SourceError if there is none, or if a folder cannot be listed.
+    """
+    endings = tuple(ending for suffix in suffixes for ending in (suffix, f"{suffix}.gz"))
+    try:
+        found = [path for path in _walk(folder) if path.name.lower().endswith(endings)]
+    except OSError as error:
+        raise SourceError(f"{error.filename or folder}: cannot be read: {error.strerror}") from None
+    if not found:
+        raise SourceError(f"{folder}: holds no {either(suffixes)} file")
+    return sorted(found, key=lambda path: path.parts)
+
+
+def either(names: Sequence[str]) -> str:
+    """Join names as ``.a, .b or .c``."""
+    *most, last = names
+    return f"{', '.join(most)} or {last}" if most else last
+
+
+def _walk(folder: Path) -> Iterator[Path]:
+    """Yield the files under ``folder`` that are not hidden, nor in a hidden folder."""
+
+    def fail(error: OSError) -> None:
+        raise error
+
+    for parent, folders, files in os.walk(folder, onerror=fail):
+        folders[:] = [name for name in folders if not name.startswith(".")]
+        for name in files:
+            if not name.startswith("."):
+                yield Path(parent, name)

@@ -1,0 +1,77 @@
+"""Open a source file for reading bytes, gzip or not, and say in one line why one cannot be read."""
+
+from __future__ import annotations
+
+import gzip
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import BinaryIO, cast
+
+from retrieval.errors import SourceError
+
+GZIP_MAGIC = b"\x1f\x8b"
+
+# What starts with these bytes is refused by name: its text would be noise, line after line.
+_REFUSED = (
+    (b"\x1f\x9d", "is compressed with Unix compress (.Z), which is not read; unpack it, or pack it with gzip"),
+    (b"\x1f\xa0", "is compressed with Unix compress (.Z), which is not read; unpack it, or pack it with gzip"),
+    (b"\x1f\x1e", "is compressed with Unix pack (.z), which is not read; unpack it, or pack it with gzip"),
+    (b"BZh", "is compressed with bzip2, which is not read; unpack it, or pack it with gzip"),
+    (b"\xfd7zXZ\x00", "is compressed with xz, which is not read; unpack it, or pack it with gzip"),
+    (b"\x28\xb5\x2f\xfd", "is compressed with zstd, which is not read; unpack it, or pack it with gzip"),
+    (b"PK\x03\x04", "is a ZIP archive, which is not read; unpack it"),
+)
+
+
+class BadFileError(SourceError):
+    """A file cannot be read as a whole; ``place`` and ``reason`` fit ``BadLines.report``."""
+
+    def __init__(self, place: Path | str, reason: str) -> None:
+        super().__init__(f"{place}: {reason}")
+        self.place = str(place)
+        self.reason = reason
+
+
+@contextmanager
+def open_bytes(path: Path) -> Iterator[BinaryIO]:
+    """Open ``path`` for reading, unpacking gzip, which is known by its first bytes.
+
+    Raises BadFileError if the file cannot be opened, is packed in another way, or says .gz and is not, and turns
+    what goes wrong while it is read into BadFileError too.
+    """
+    with _in_words(path), path.open("rb") as raw:
+        head = raw.peek(6)[:6]
+        if head.startswith(GZIP_MAGIC):
+            with gzip.GzipFile(fileobj=raw, mode="rb") as unpacked:
+                yield cast(BinaryIO, unpacked)
+            return
+        _refuse(path, head)
+        yield raw
+
+
+@contextmanager
+def _in_words(path: Path) -> Iterator[None]:
+    """Turn the errors of reading a file into BadFileError."""
+    try:
+        yield
+    except EOFError:
+        raise BadFileError(path, "is a truncated gzip file: it ends before its data does; fetch it again") from None
+    except (gzip.BadGzipFile, zlib.error) as error:
+        raise BadFileError(path, f"is a damaged gzip file ({error}); fetch it again") from None
+    except IsADirectoryError:
+        raise BadFileError(path, "is a folder; name a file") from None
+    except FileNotFoundError:
+        raise BadFileError(path, "there is no such file") from None
+    except OSError as error:
+        raise BadFileError(path, f"cannot be read: {error.strerror or error}") from None
+
+
+def _refuse(path: Path, head: bytes) -> None:
+    """Raise BadFileError if a file that starts with ``head`` is packed in a way that is not read."""
+    for magic, reason in _REFUSED:
+        if head.startswith(magic):
+            raise BadFileError(path, reason)
+    if head and path.suffix.lower() == ".gz":
+        raise BadFileError(path, "is named .gz and is not gzip data; rename it")

@@ -1,0 +1,140 @@
+"""Which files sources mean, what a docid may be, and dates."""
+
+from __future__ import annotations
+
+import os
+from datetime import date
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from indexer.collections._dates import clean_date
+from indexer.collections._documents import check_docid
+from indexer.collections._files import expand, one_file
+from retrieval.errors import SourceError
+
+HTML = (".html", ".htm", ".txt")
+
+
+def tree(folder: Path, *names: str) -> Path:
+    for name in names:
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("x")
+    return folder
+
+
+def test_a_folder_stands_for_its_files_in_order(tmp_path: Path) -> None:
+    tree(tmp_path, "b.html", "a/z.HTM", "a/y.txt.gz", "a.html", "c.json", ".hidden.html", ".git/x.html", "é.txt")
+    names = [str(path.relative_to(tmp_path)) for path in expand([tmp_path], HTML)]
+    assert names == ["a/y.txt.gz", "a/z.HTM", "a.html", "b.html", "é.txt"]
+
+
+def test_a_named_file_is_taken_whatever_its_name_and_once(tmp_path: Path) -> None:
+    tree(tmp_path, "b.html", "a.data")
+    named = [tmp_path / "a.data", tmp_path / "b.html", tmp_path]
+    assert expand(named, HTML) == [tmp_path / "a.data", tmp_path / "b.html"]
+
+
+def test_links_to_folders_are_not_followed(tmp_path: Path) -> None:
+    tree(tmp_path, "in/a.html")
+    (tmp_path / "in" / "loop").symlink_to(tmp_path / "in")
+    assert expand([tmp_path], HTML) == [tmp_path / "in" / "a.html"]
+
+
+def test_sources_that_cannot_be_read_are_named(tmp_path: Path) -> None:
+    (tmp_path / "x.tsv").touch()
+    (tmp_path / "folder").mkdir()
+    os.mkfifo(tmp_path / "pipe")
+    for name, reason in {
+        "missing.tsv": "there is no such file or directory",
+        "x.tsv": "is empty",
+        "folder": "holds no .html, .htm or .txt file",
+        "pipe": "is not a regular file; write it to one first",
+    }.items():
+        with pytest.raises(SourceError) as caught:
+            expand([tmp_path / name], HTML)
+        assert str(caught.value) == f"{tmp_path / name}: {reason}"
+
+
+def test_one_file_is_not_a_folder(tmp_path: Path) -> None:
+    with pytest.raises(SourceError) as caught:
+        one_file(tmp_path)
+    assert str(caught.value) == f"{tmp_path}: is a folder; name a file"
+    assert one_file(tree(tmp_path, "a") / "a") == tmp_path / "a"
+
+
+def test_one_suffix_is_named_alone(tmp_path: Path) -> None:
+    with pytest.raises(SourceError, match=r"holds no \.jsonl file$"):
+        expand([tmp_path], (".jsonl",))
+
+
+@pytest.mark.parametrize(
+    ("docid", "reason"),
+    [
+        ("", "the docid is empty"),
+        ("a b", "docid 'a b' holds white space"),
+        ("a\u00a0b", "docid 'a\\xa0b' holds white space"),
+        ("a\n", "docid 'a\\n' holds white space"),
+        ("a\0", "docid 'a\\x00' holds a character that cannot be printed"),
+        ("a\ud800", "docid 'a\\ud800' holds a character that cannot be printed"),
+        ("é" * 257, f"docid '{'é' * 40}…' takes 514 bytes, more than 512"),
+    ],
+)
+def test_docids_that_cannot_name_a_document(docid: str, reason: str) -> None:
+    assert check_docid(docid) == reason
+
+
+@pytest.mark.parametrize("docid", ["007", "a/b#c", "http://example.org/?a=1", "é" * 256, "وثيقة-1"])
+def test_docids_that_can(docid: str) -> None:
+    assert check_docid(docid) is None
+
+
+@pytest.mark.parametrize(
+    ("written", "meant"),
+    [
+        ("2020", "2020"),
+        (2020, "2020"),
+        ("2020-03", "2020-03"),
+        (" 2020-03-01 ", "2020-03-01"),
+        ("2020/3/1", "2020-03-01"),
+        ("2020-03-01T23:30:00Z", "2020-03-01"),
+        ("2020-03-01T23:30:00-05:00", "2020-03-02"),
+        ("2020-03-01 00:30:00 +0100", "2020-02-29"),
+        ("2020-03-01T10:00:00.123456", "2020-03-01"),
+        ("2020 Mar 5", "2020-03-05"),
+        ("2020 Mar", "2020-03"),
+        ("2020 Mar-Apr", "2020-04"),
+        ("2020 Spring", "2020"),
+        ("Thu, 5 Mar 2020", "2020-03-05"),
+        ("March 5, 2020", "2020-03-05"),
+        ("2020-02-30", ""),
+        ("2020-00", ""),
+        ("2020-13", ""),
+        ("0000", ""),
+        ("20", ""),
+        ("2020-03-01T25:00:00", ""),
+        ("yesterday", ""),
+        ("", ""),
+        (None, ""),
+        (True, ""),
+        (2020.0, ""),
+    ],
+)
+def test_dates_as_sources_write_them(written: object, meant: str) -> None:
+    assert clean_date(written) == meant
+
+
+@given(st.dates(min_value=date(1000, 1, 1)))
+def test_iso_dates_stay_as_they_are(day: date) -> None:
+    for length in (4, 7, 10):
+        assert clean_date(day.isoformat()[:length]) == day.isoformat()[:length]
+    assert clean_date(f"{day:%Y %b} {day.day}") == day.isoformat()
+
+
+@given(st.text(max_size=30) | st.from_regex(r"\d{4}[-/ ]\w{1,3}[-/ ]\d{1,2}", fullmatch=True))
+def test_a_clean_date_is_clean(text: str) -> None:
+    cleaned = clean_date(text)
+    assert clean_date(cleaned) == cleaned

@@ -1,0 +1,260 @@
+"""Lines, rows, whole files and JSON, good and broken."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import io
+import json
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from indexer.collections import BadLines, ReadOptions
+from indexer.collections._lines import (
+    BadFileError,
+    parse_json_object,
+    read_bytes,
+    read_json,
+    read_lines,
+    read_table,
+)
+from retrieval.errors import SourceError
+
+
+def options(tolerated: int = 1000, **limits: int) -> ReadOptions:
+    return ReadOptions(bad_lines=BadLines(limit=tolerated), **limits)
+
+
+def write(folder: Path, content: bytes, name: str = "a.txt") -> Path:
+    path = folder / name
+    path.write_bytes(content)
+    return path
+
+
+def lines_of(path: Path, given: ReadOptions | None = None) -> list[str]:
+    return [line for _, line in read_lines(path, given or options(0))]
+
+
+@pytest.mark.parametrize(
+    ("content", "expected"),
+    [
+        (b"", []),
+        (b"a", ["a"]),
+        (b"a\n", ["a"]),
+        (b"a\n\nb\n", ["a", "", "b"]),
+        (b"a\r\nb\r\n", ["a", "b"]),
+        (b"\xef\xbb\xbfa\nb", ["a", "b"]),
+        ("تجربة\u2028x\n".encode(), ["تجربة\u2028x"]),
+        (b"a\rb\n", ["a\rb"]),
+    ],
+)
+def test_lines_end_where_the_file_says(tmp_path: Path, content: bytes, expected: list[str]) -> None:
+    assert lines_of(write(tmp_path, content)) == expected
+    if content:
+        assert lines_of(write(tmp_path, gzip.compress(content), "a.txt.gz")) == expected
+
+
+def test_places_count_lines_from_one(tmp_path: Path) -> None:
+    path = write(tmp_path, b"a\n\nb\n")
+    assert [place for place, _ in read_lines(path, options(0))] == [f"{path}:{n}" for n in (1, 2, 3)]
+
+
+@pytest.mark.parametrize(
+    ("bad", "reason"),
+    [
+        (b"a\0b", "holds a NUL byte"),
+        (b"caf\xe9", "is not UTF-8 (column 4: byte 0xe9)"),
+        ("é".encode() + b"\xff", "is not UTF-8 (column 2: byte 0xff)"),
+        (b"x" * 21, "is longer than 20 bytes (build.max_line_bytes)"),
+        (b"x" * 300_000, "is longer than 20 bytes (build.max_line_bytes)"),
+    ],
+)
+def test_a_bad_line_is_named_and_left_out(tmp_path: Path, bad: bytes, reason: str) -> None:
+    path = write(tmp_path, b"one\n" + bad + b"\nthree\n")
+    tolerant = options(max_line_bytes=20)
+    assert lines_of(path, tolerant) == ["one", "three"]
+    assert tolerant.bad_lines.examples == [f"{path}:2: {reason}"]
+    with pytest.raises(SourceError, match="mend it, or tolerate some with --skip-bad-lines N"):
+        lines_of(path, options(0, max_line_bytes=20))
+
+
+def test_a_line_as_long_as_the_limit_is_read(tmp_path: Path) -> None:
+    path = write(tmp_path, b"x" * 20 + b"\n" + b"y" * 20)
+    assert lines_of(path, options(0, max_line_bytes=20)) == ["x" * 20, "y" * 20]
+
+
+def packed(content: bytes) -> bytes:
+    return gzip.compress(content, mtime=0)
+
+
+NOISE = b"".join(f"{i * 7919 % 10007}\n".encode() for i in range(2000))
+TRUNCATED = "is a truncated gzip file: it ends before its data does; fetch it again"
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "reason"),
+    [
+        ("a.gz", packed(NOISE)[:-20], TRUNCATED),
+        ("a.gz", packed(NOISE)[:5], TRUNCATED),
+        ("a.gz", packed(b"x\n") + b"junk", "is a damaged gzip file (Not a gzipped file (b'ju')); fetch it again"),
+        ("a.gz", b"plain text\n", "is named .gz and is not gzip data; rename it"),
+        (
+            "a.z",
+            b"\x1f\x9d\x90",
+            "is compressed with Unix compress (.Z), which is not read; unpack it, or pack it with gzip",
+        ),
+        ("a.bz2", b"BZh91AY", "is compressed with bzip2, which is not read; unpack it, or pack it with gzip"),
+        ("a.zip", b"PK\x03\x04....", "is a ZIP archive, which is not read; unpack it"),
+        ("a.txt", "a\n".encode("utf-16"), "is UTF-16 text; save it as UTF-8"),
+    ],
+)
+def test_a_file_that_cannot_be_read_gives_one_line(tmp_path: Path, name: str, content: bytes, reason: str) -> None:
+    path = write(tmp_path, content, name)
+    with pytest.raises(BadFileError) as caught:
+        list(read_lines(path, options(0, max_line_bytes=10_000_000)))
+    assert str(caught.value) == f"{path}: {reason}"
+    assert (caught.value.place, caught.value.reason) == (str(path), reason)
+
+
+def test_a_gzip_file_whose_data_do_not_fit_their_checksum_is_damaged(tmp_path: Path) -> None:
+    content = bytearray(packed(NOISE))
+    content[-6] ^= 0xFF
+    with pytest.raises(BadFileError, match=r"is a damaged gzip file \(CRC check failed .*\); fetch it again"):
+        read_bytes(write(tmp_path, bytes(content), "a.gz"), options())
+
+
+def test_missing_files_and_folders_are_named(tmp_path: Path) -> None:
+    with pytest.raises(BadFileError, match=r"no\.txt: there is no such file"):
+        list(read_lines(tmp_path / "no.txt", options()))
+    with pytest.raises(BadFileError, match=r"is a folder; name a file"):
+        list(read_lines(tmp_path, options()))
+
+
+def test_whole_files_are_bounded_before_and_after_unpacking(tmp_path: Path) -> None:
+    limited = options(max_file_bytes=1000)
+    assert read_bytes(write(tmp_path, b"x" * 1000), limited) == b"x" * 1000
+    bomb = write(tmp_path, gzip.compress(b"x" * 10_000_000), "bomb.gz")
+    for path in (write(tmp_path, b"x" * 1001), bomb):
+        with pytest.raises(BadFileError) as caught:
+            read_bytes(path, limited)
+        assert caught.value.reason == "is longer than 1,000 bytes (build.max_file_bytes)"
+
+
+BAD_JSON = [
+    ("", "is not JSON (column 1: expecting value)"),
+    ('{"a": 1', "is not JSON (column 8: expecting ',' delimiter)"),
+    ('{"a": 1} x', "is not JSON (column 10: extra data)"),
+    ("{'a': 1}", "is not JSON (column 2: expecting property name enclosed in double quotes)"),
+    ('{"a": NaN}', "is not JSON (NaN is not a number of JSON)"),
+    ('{"a": -Infinity}', "is not JSON (-Infinity is not a number of JSON)"),
+    ('{"a": 1e999}', "holds a number that is too large (1e999)"),
+    ('{"a": ' + "9" * 5000 + "}", "holds a number that is too large"),
+    ("[" * 200_000, "is nested too deeply"),
+    ('{"a": "\\u0000"}', "holds a NUL character in a string"),
+    ('{"a": ["\\ud83d"]}', "holds half a surrogate pair in a string"),
+]
+
+
+@pytest.mark.parametrize(("line", "reason"), BAD_JSON, ids=range(len(BAD_JSON)))
+def test_bad_json_is_named_in_a_line_and_in_a_file(tmp_path: Path, line: str, reason: str) -> None:
+    tolerant = options()
+    assert parse_json_object(line, "a.jsonl:7", tolerant) is None
+    assert tolerant.bad_lines.examples == [f"a.jsonl:7: {reason}"]
+    if line:
+        with pytest.raises(BadFileError) as caught:
+            read_json(write(tmp_path, line.encode()), options())
+        assert caught.value.reason == reason
+
+
+@pytest.mark.parametrize(
+    ("line", "name"),
+    [("[1]", "a JSON list"), ('"a"', "a JSON string"), ("7", "a number"), ("null", "null"), ("true", "true")],
+)
+def test_json_that_is_no_object_is_named(line: str, name: str) -> None:
+    tolerant = options()
+    assert parse_json_object(line, "a:1", tolerant) is None
+    assert tolerant.bad_lines.examples == [f"a:1: is {name}, not a JSON object"]
+
+
+@pytest.mark.parametrize("text", ["\\u0000", "\\\\u0000", "😀", "\\ud83d", "\x01"])
+def test_strings_that_only_look_bad_are_read(text: str) -> None:
+    for escape in (True, False):
+        assert parse_json_object(json.dumps({"a": text}, ensure_ascii=escape), "a:1", options(0)) == {"a": text}
+
+
+def test_json_files_name_the_line_of_a_fault(tmp_path: Path) -> None:
+    assert read_json(write(tmp_path, b'\xef\xbb\xbf{"a": [1]}'), options()) == {"a": [1]}
+    path = write(tmp_path, b'{"a": 1,\n "b" 2}')
+    with pytest.raises(BadFileError) as caught:
+        read_json(path, options())
+    assert str(caught.value) == f"{path}:2: is not JSON (column 6: expecting ':' delimiter)"
+    path = write(tmp_path, b'{"a": 1,\n "b": "\xe9"}')
+    with pytest.raises(BadFileError) as caught:
+        read_json(path, options())
+    assert str(caught.value) == f"{path}:2: is not UTF-8 (byte 0xe9)"
+
+
+def rows_of(path: Path, quoting: bool, given: ReadOptions | None = None) -> list[list[str]]:
+    return [row for _, row in read_table(path, given or options(0), "\t", quoting)]
+
+
+def test_quotes_mean_something_only_with_quoting(tmp_path: Path) -> None:
+    path = write(tmp_path, b'1\t"a ""b""\tc"\n\n2\td\n')
+    assert rows_of(path, quoting=True) == [["1", 'a "b"\tc'], ["2", "d"]]
+    assert rows_of(path, quoting=False) == [["1", '"a ""b""', 'c"'], ["2", "d"]]
+
+
+def test_a_row_over_several_lines_is_named_by_its_first(tmp_path: Path) -> None:
+    path = write(tmp_path, b'id\ttext\r\n1\t"a\r\n\r\nb"\r\n2\tc\r\n')
+    expected = [(1, ["id", "text"]), (2, ["1", "a\n\nb"]), (5, ["2", "c"])]
+    assert list(read_table(path, options(0), "\t", quoting=True)) == [(f"{path}:{n}", row) for n, row in expected]
+
+
+def test_a_cell_may_be_longer_than_the_limit_of_the_csv_module(tmp_path: Path) -> None:
+    long = "x" * 200_000
+    assert rows_of(write(tmp_path, f"1\t{long}\n".encode()), quoting=True) == [["1", long]]
+
+
+@pytest.mark.parametrize(
+    ("content", "rows", "report"),
+    [
+        ('1\t"a"b\n2\tc\n', [["2", "c"]], "1: is not a row of a table ('\t' expected after '\"')"),
+        ('1\ta\n2\t"b\n3\tc\n', [["1", "a"]], "2: is not a row of a table (unexpected end of data)"),
+        (
+            '1\ta\n2\t"b\n' + "0123456789\n" * 6 + "3\tc\n",
+            [["1", "a"], ["0123456789"], ["0123456789"], ["3", "c"]],
+            "2: is not a row of a table (a quote does not close within 40 bytes)",
+        ),
+        ('1\t"a\n\0\n2\tc\n3\td\n', [["3", "d"]], "2: holds a NUL byte"),
+    ],
+)
+def test_a_bad_row_is_named_and_left_out(tmp_path: Path, content: str, rows: list[list[str]], report: str) -> None:
+    path = write(tmp_path, content.encode())
+    tolerant = options(max_line_bytes=40)
+    assert rows_of(path, quoting=True, given=tolerant) == rows
+    assert tolerant.bad_lines.examples == [f"{path}:{report}"]
+
+
+CELL = st.text(st.characters(exclude_characters="\0\r", exclude_categories=["Cs"]), max_size=20)
+
+
+@given(st.lists(st.lists(CELL, min_size=2, max_size=3), max_size=5))
+def test_what_the_csv_module_writes_is_read_back(
+    tmp_path_factory: pytest.TempPathFactory, rows: list[list[str]]
+) -> None:
+    written = io.StringIO()
+    csv.writer(written, delimiter="\t", lineterminator="\r\n", quoting=csv.QUOTE_ALL).writerows(rows)
+    path = write(tmp_path_factory.mktemp("rows"), written.getvalue().encode())
+    assert rows_of(path, quoting=True) == rows
+
+
+@given(st.lists(st.binary(max_size=30).map(lambda line: line.replace(b"\n", b"")), max_size=6))
+def test_every_line_is_either_read_or_reported(tmp_path_factory: pytest.TempPathFactory, lines: list[bytes]) -> None:
+    path = write(tmp_path_factory.mktemp("lines"), b"x\n" + b"".join(line + b"\n" for line in lines))
+    tolerant = options(max_line_bytes=20)
+    read = [int(place.rpartition(":")[2]) for place, _ in read_lines(path, tolerant)]
+    bad = [int(example.removeprefix(f"{path}:").partition(":")[0]) for example in tolerant.bad_lines.examples]
+    assert sorted(read + bad) == list(range(1, len(lines) + 2))
