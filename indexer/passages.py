@@ -1,0 +1,108 @@
+"""Passages: stretches of whole sentences, about as long as an encoder reads, with their place in the document."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from itertools import accumulate
+from typing import NamedTuple
+
+from retrieval.domain import Span
+
+_END = re.compile(
+    r"""(?:[.!?؟…]+["'”’»)\]]*(?=\s+["'“‘«(\[]?[^\Wa-z_])   # a stop, then white space and no small Latin letter
+        |[。！？]+[」』”）]*                                  # a full-width stop
+        |(?=\n))""",
+    re.VERBOSE,
+)
+_ABBREVIATION = re.compile(
+    r"(?:\b(?:Dr|Mr|Mrs|Ms|Prof|St|Sr|Jr|Gen|Sen|Rep|Gov|No|Nos|Fig|Figs|Tab|Eq|Ref|Refs|Vol|vs|approx|ca|cf|al|e\.g|i\.e|etc"
+    r"|Inc|Ltd|Co|Corp|Jan|Feb|Mar|Apr|Jun|Jul|Aug|Sep|Sept|Oct|Nov|Dec)|\b[A-Z])\.$"
+)
+_WORD = re.compile(r"[぀-ヿ㐀-鿿豈-﫿]|[^\s぀-ヿ㐀-鿿豈-﫿]+")
+_SHORTEST_TAIL = 0.2  # of a passage: a shorter rest joins the passage before it
+
+
+class Sentence(NamedTuple):
+    """A sentence: ``text[start:end]``, without white space at its ends, and its number of words."""
+
+    start: int
+    end: int
+    words: int
+
+
+def whole(text: str) -> tuple[Span, ...]:
+    """Return the one passage of a document that is not split."""
+    return (Span(0, 0, len(text)),)
+
+
+def split(text: str, words: int = 200, overlap: int = 1) -> tuple[Span, ...]:
+    """Split a text into passages of whole sentences of about ``words`` words.
+
+    A passage repeats the last ``overlap`` sentences of the one before it. A sentence longer than a passage is cut
+    between words. Every word of the text is in some passage; a text without words is one passage.
+    """
+    found = list(sentences(text, words))
+    if not found:
+        return whole(text)
+    groups = list(_groups(found, words, overlap))
+    return tuple(Span(i, found[first].start, found[last].end) for i, (first, last) in enumerate(groups))
+
+
+def sentences(text: str, longest: int = 200) -> Iterator[Sentence]:
+    """Yield the sentences of a text; one of more than ``longest`` words is cut between words.
+
+    A line break ends a sentence: headings, list items and paragraphs stand alone.
+    """
+    start = 0
+    for stop in _stops(text):
+        yield from _pieces(text, start, stop, longest)
+        start = stop
+
+
+def _stops(text: str) -> Iterator[int]:
+    for end in _END.finditer(text):
+        before = text[max(0, end.start() - 8) : end.start() + 1]
+        if not _ABBREVIATION.search(before):
+            yield end.end()
+    yield len(text)
+
+
+def _pieces(text: str, start: int, end: int, longest: int) -> Iterator[Sentence]:
+    words = [(word.start(), word.end()) for word in _WORD.finditer(text, start, end)]
+    for first in range(0, len(words), longest):
+        piece = words[first : first + longest]
+        yield Sentence(piece[0][0], piece[-1][1], len(piece))
+
+
+def _groups(found: list[Sentence], words: int, overlap: int) -> Iterator[tuple[int, int]]:
+    """Yield the first and the last sentence of each passage."""
+    left = list(accumulate((sentence.words for sentence in reversed(found)), initial=0))[::-1]
+    first = 0
+    while True:
+        last = _last(found, first, words)
+        if left[last + 1] < words * _SHORTEST_TAIL:
+            yield first, len(found) - 1
+            return
+        yield first, last
+        # The next passage has to bring at least one new sentence, however long the repeated ones are.
+        first = last + 1 - _repeated(found, last, words, overlap)
+
+
+def _repeated(found: list[Sentence], last: int, words: int, overlap: int) -> int:
+    """Return how many sentences up to ``last`` the next passage can repeat and still hold a new one."""
+    room = words - found[last + 1].words
+    count = 0
+    while count < min(overlap, last) and found[last - count].words <= room:
+        room -= found[last - count].words
+        count += 1
+    return count
+
+
+def _last(found: list[Sentence], first: int, words: int) -> int:
+    """Return the last sentence of the passage that starts with sentence ``first``."""
+    last, count = first, found[first].words
+    while last + 1 < len(found) and count + found[last + 1].words <= words:
+        last += 1
+        count += found[last].words
+    return last

@@ -1,0 +1,42 @@
+"""What was read: the name, size and checksum of each source."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from retrieval.errors import SourceError
+from retrieval.files import sha256
+from retrieval.manifest import SourceInfo
+
+
+def describe(sources: Sequence[Path]) -> tuple[SourceInfo, ...]:
+    """Describe sources by content: a file by its checksum, a folder by those of the files below it.
+
+    Raises SourceError if one is missing.
+    """
+    return tuple(_described(source) for source in sources)
+
+
+def _described(source: Path) -> SourceInfo:
+    try:
+        if source.is_dir():
+            return _folder(source)
+        return SourceInfo(name=source.name, bytes=source.stat().st_size, sha256=sha256(source))
+    except FileNotFoundError:
+        raise SourceError(f"{source}: there is no such file or directory") from None
+    except OSError as error:
+        raise SourceError(f"{source}: cannot be read: {error.strerror}") from None
+
+
+def _folder(folder: Path) -> SourceInfo:
+    digest, size = hashlib.sha256(), 0
+    for path in _files(folder):
+        digest.update(f"{path.relative_to(folder).as_posix()}\0{sha256(path)}\n".encode("utf-8", "surrogateescape"))
+        size += path.stat().st_size
+    return SourceInfo(name=folder.resolve().name, bytes=size, sha256=digest.hexdigest())
+
+
+def _files(folder: Path) -> Iterator[Path]:
+    return iter(sorted(path for path in folder.rglob("*") if path.is_file()))

@@ -1,0 +1,46 @@
+"""What a person reads of a hit: the document, its best passage, what matched and who ranked it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+
+class Answer(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
+    """The base of what is answered."""
+
+
+class RetrieverPart(Answer):
+    """A retriever's own rank (from 1) and score of a hit."""
+
+    rank: int
+    score: float
+
+
+class PassageAnswer(Answer):
+    """The best passage; ``start`` and ``end`` are characters of the document's text, highlights of the passage's."""
+
+    number: int
+    start: int
+    end: int
+    text: str
+    highlights: list[tuple[int, int]]
+
+
+class Evidence(Answer):
+    """One hit with its document."""
+
+    rank: int
+    docid: str
+    score: float
+    retrievers: dict[str, RetrieverPart]
+    title: str
+    passage: PassageAnswer
+    url: str
+    date: str
+    language: str
+    source: str
+    topic: str
+    kind: str
+    metadata: dict[str, Any]

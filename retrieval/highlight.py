@@ -1,0 +1,34 @@
+"""Highlights: where in a passage the words of a query stand, as the analyzer sees them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+
+_WORD = re.compile(r"[^\W_]+(?:['’.][^\W_]+)*")
+Terms = Callable[[str], tuple[str, ...]]
+"""The analyzer: from a word to its terms."""
+
+
+def highlights(query: str, text: str, terms: Terms) -> list[tuple[int, int]]:
+    """Return the stretches ``(start, end)`` of ``text`` that match a term of ``query``, in order, not overlapping."""
+    wanted = frozenset(term for word in _WORD.findall(query) for term in terms(word))
+    if not wanted:
+        return []
+    return [stretch for word in _WORD.finditer(text) for stretch in _matches(word, terms(word[0]), wanted)]
+
+
+def _matches(word: re.Match[str], terms: tuple[str, ...], wanted: frozenset[str]) -> Iterator[tuple[int, int]]:
+    """Yield what matches within a word: all of it, or, where a script has no blanks, the terms found in it."""
+    matching = wanted.intersection(terms)
+    if not matching:
+        return
+    if len(terms) == 1:
+        yield word.span()
+        return
+    pattern = "|".join(re.escape(term) for term in sorted(matching, key=lambda term: (-len(term), term)))
+    found = [part.span() for part in re.finditer(pattern, word[0], re.IGNORECASE)]
+    if not found:
+        yield word.span()
+    for start, end in found:
+        yield word.start() + start, word.start() + end

@@ -1,0 +1,285 @@
+"""The open index: one snapshot of its live segments, searched as one."""
+
+from __future__ import annotations
+
+import re
+import threading
+from collections.abc import Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import NamedTuple
+
+from retrieval import manifest as manifests
+from retrieval.bm25 import BM25Retriever
+from retrieval.config import Config, FusionSettings, RetrieverName
+from retrieval.dense import DenseRetriever
+from retrieval.documents import SegmentDocuments
+from retrieval.domain import Document, Filter, Hit, Part, Passage, Retriever, Span
+from retrieval.encoder import Encoder, open_encoder
+from retrieval.errors import IndexStateError, NotFoundError, QueryError
+from retrieval.evidence import Evidence, PassageAnswer, RetrieverPart
+from retrieval.highlight import highlights
+from retrieval.hybrid import HybridRetriever
+from retrieval.java import start
+from retrieval.languages import unknown_language
+from retrieval.lucene import PassageSearcher, Weights
+from retrieval.manifest import Manifest, SegmentInfo
+from retrieval.order import Rows
+from retrieval.profile import PROFILES
+from retrieval.vectors import VectorIndex
+
+_WORD = re.compile(r"\w")
+
+
+class Segment(NamedTuple):
+    """A live segment: what the manifest says of it, its documents, and its first row among all rows."""
+
+    info: SegmentInfo
+    documents: SegmentDocuments
+    base: int
+
+
+class Search(NamedTuple):
+    """What a search is asked beside its queries; ``None`` leaves a choice to the configuration."""
+
+    k: int | None = None
+    retriever: RetrieverName | None = None
+    where: Filter | None = None
+    fusion: FusionSettings | None = None
+    profile: str | None = None
+    group: bool | None = None
+
+
+class Index:
+    """An index directory, opened for reading. Safe for threads; not to be carried across a ``fork``.
+
+    It keeps the snapshot that it opened: segments published later are seen by the next one who opens.
+    """
+
+    def __init__(self, folder: str | Path, config: Config | None = None) -> None:
+        """Open the index in ``folder``.
+
+        Raises IndexStateError if it is missing, half-built, damaged, or of another layout.
+        """
+        self.folder = Path(folder)
+        self.config = config or Config()
+        self.manifest: Manifest = manifests.read(self.folder)
+        self.segments = self._opened()
+        self._encoder_lock = threading.Lock()
+        self._encoder: Encoder | None = None
+
+    def search(self, queries: Sequence[str], asked: Search = Search()) -> list[list[Hit]]:  # noqa: B008
+        """Return the hits of each query, best first.
+
+        Raises QueryError if a query has no words or is too long, ``k`` is out of range, or the index lacks what the
+        retriever needs.
+        """
+        settings = self.config.search
+        profile = PROFILES[asked.profile or settings.profile]
+        k = settings.k if asked.k is None else asked.k
+        if not 1 <= k <= settings.max_k:
+            raise QueryError(f"k {k} is out of range: ask for 1 to {settings.max_k} hits")
+        texts = [self._sound(query, profile(query)) for query in queries]
+        retriever = self.retriever(asked.retriever, asked.fusion, group=asked.group)
+        return retriever.search(texts, k, asked.where)
+
+    def retriever(
+        self, name: RetrieverName | None = None, fusion: FusionSettings | None = None, *, group: bool | None = None
+    ) -> Retriever:
+        """Return the retriever of this name; ``auto`` is hybrid where there are vectors, else bm25.
+
+        Raises QueryError if the name is unknown or the index has no vectors for it.
+        """
+        name = self.resolved(name)
+        group = self.config.search.group if group is None else group
+        if name == "bm25":
+            return self._bm25(group)
+        if self.manifest.encoder is None:
+            raise QueryError(
+                f"{self.folder}: was built without vectors: it answers bm25, not {name}; rebuild it without --no-dense"
+            )
+        if name == "dense":
+            return self._dense(group)
+        return HybridRetriever(self._bm25(group), self._dense(group), fusion or self.config.search.fusion, group=group)
+
+    def resolved(self, name: RetrieverName | None = None) -> RetrieverName:
+        """Say which retriever ``name``, or the configured one, stands for in this index."""
+        name = name or self.config.search.retriever
+        if name not in ("auto", "bm25", "dense", "hybrid"):
+            raise QueryError(f"there is no retriever {name!r}; there are bm25, dense and hybrid")
+        if name == "auto":
+            return "bm25" if self.manifest.encoder is None else "hybrid"
+        return name
+
+    def evidence(self, query: str, hits: Sequence[Hit], asked: Search = Search(), *, highlight: bool = True) -> list[Evidence]:  # noqa: B008, E501
+        """Return what a person reads of the hits of ``query``."""
+        name = self.resolved(asked.retriever)
+        text = PROFILES[asked.profile or self.config.search.profile](query)
+        return [self._evidence(text, rank, hit, name, highlight) for rank, hit in enumerate(hits, 1)]
+
+    def document(self, docid: str) -> Document:
+        """Return the document of this id.
+
+        Raises NotFoundError if there is none.
+        """
+        return self._place(docid)[1]
+
+    def passages(self, docid: str) -> list[Passage]:
+        """Return the passages of the document of this id, in order.
+
+        Raises NotFoundError if there is none.
+        """
+        segment, document = self._place(docid)
+        return [_cut(document, span) for span in segment.documents.spans(docid)]
+
+    def note(self, query: str, retriever: RetrieverName | None = None) -> str:
+        """Return a plain note if the dense part of a search cannot know the language of ``query``, else ``""``."""
+        if self.manifest.encoder is None or self.resolved(retriever) == "bm25":
+            return ""
+        known = self.config.encoder.languages
+        language = unknown_language(query, known)
+        if not language:
+            return ""
+        return (
+            f"the encoder {self.manifest.encoder.name} knows {', '.join(known)} only and this query looks like {language}: "
+            "trust bm25 more than dense or hybrid here, or configure a multilingual encoder"
+        )
+
+    @property
+    def encoder(self) -> Encoder:
+        """The encoder that made the vectors, opened when it is first needed.
+
+        Raises IndexStateError if the configured encoder is another one.
+        """
+        with self._encoder_lock:
+            if self._encoder is None:
+                self._encoder = self._fitting_encoder()
+            return self._encoder
+
+    @cached_property
+    def searcher(self) -> PassageSearcher:
+        """Lucene, opened when it is first needed."""
+        start(self.config.java.heap)
+        folders = [self._segment_folder(segment.info) / manifests.LUCENE for segment in self.segments]
+        return PassageSearcher(folders, self.manifest.analyzer, self.manifest.fields)
+
+    @cached_property
+    def vectors(self) -> VectorIndex:
+        """The vectors of all segments, opened when they are first needed."""
+        if self.manifest.encoder is None:
+            raise IndexStateError(f"{self.folder}: was built without vectors")
+        parts = [(self._segment_folder(segment.info), segment.info.passages) for segment in self.segments]
+        return VectorIndex(parts, self.manifest.encoder.dimension, self.config.dense)
+
+    @cached_property
+    def rows(self) -> Rows:
+        """What each row stands for."""
+        docids: list[str] = []
+        numbers: list[int] = []
+        for segment in self.segments:
+            more_docids, more_numbers = segment.documents.rows()
+            docids += more_docids
+            numbers += more_numbers
+        split = any(segment.info.passages != segment.info.documents for segment in self.segments)
+        return Rows(docids, numbers, split)
+
+    def close(self) -> None:
+        """Close what was opened."""
+        if "searcher" in self.__dict__:
+            self.searcher.close()
+        for segment in self.segments:
+            segment.documents.close()
+        if self._encoder is not None:
+            self._encoder.close()
+
+    def __enter__(self) -> Index:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _opened(self) -> tuple[Segment, ...]:
+        segments, base = [], 0
+        for info in self.manifest.segments:
+            documents = SegmentDocuments(self._segment_folder(info) / manifests.DOCUMENTS)
+            segments.append(Segment(info, documents, base))
+            base += info.passages
+        return tuple(segments)
+
+    def _segment_folder(self, info: SegmentInfo) -> Path:
+        return self.folder / manifests.SEGMENTS / info.name
+
+    def _bm25(self, group: bool) -> BM25Retriever:
+        settings = self.config.bm25
+        weights = Weights(settings.k1, settings.b, settings.title_weight, settings.text_weight)
+        return BM25Retriever(self.searcher, self.rows, weights, group=group)
+
+    def _dense(self, group: bool) -> DenseRetriever:
+        return DenseRetriever(self.encoder, self.vectors, self.rows, self._kept, group=group)
+
+    def _kept(self, where: Filter) -> list[int]:
+        """Return the rows that pass a filter."""
+        return [
+            segment.base + row
+            for segment in self.segments
+            if not where.kind or segment.info.kind in where.kind
+            for row in segment.documents.kept(where)
+        ]
+
+    def _fitting_encoder(self) -> Encoder:
+        encoder = open_encoder(self.config.encoder)
+        made_by = self.manifest.encoder
+        if made_by and (made_by.name, made_by.revision, made_by.precision) != (
+            encoder.name,
+            encoder.revision,
+            self.config.encoder.precision,
+        ):
+            raise IndexStateError(
+                f"{self.folder}: its vectors were made by {made_by.name} ({made_by.revision}, {made_by.precision}), the "
+                f"configured encoder is {encoder.name} ({encoder.revision}, {self.config.encoder.precision}); "
+                "set encoder.model and encoder.precision to the former, or rebuild with --overwrite"
+            )
+        return encoder
+
+    def _sound(self, query: str, text: str) -> str:
+        longest = self.config.search.max_query_chars
+        if len(query) > longest:
+            raise QueryError(f"the query has {len(query)} characters, at most {longest} are searched (search.max_query_chars)")
+        if not _WORD.search(text):
+            raise QueryError(f"the query {query[:60]!r} holds no words to search for")
+        return text
+
+    def _place(self, docid: str) -> tuple[Segment, Document]:
+        for segment in reversed(self.segments):
+            document = segment.documents.document(docid)
+            if document is not None:
+                return segment, document
+        raise NotFoundError(f"there is no document {docid!r} in this index")
+
+    def _evidence(self, query: str, rank: int, hit: Hit, retriever: str, highlight: bool) -> Evidence:
+        segment, document = self._place(hit.docid)
+        spans = segment.documents.spans(hit.docid)
+        passage = _cut(document, next(span for span in spans if span.number == hit.passage))
+        marks = highlights(query, passage.text, self.searcher.terms) if highlight else []
+        parts = hit.parts or (Part(retriever, rank, hit.score),)
+        return Evidence(
+            rank=rank,
+            docid=hit.docid,
+            score=hit.score,
+            retrievers={part.retriever: RetrieverPart(rank=part.rank, score=part.score) for part in parts},
+            title=document.title,
+            passage=PassageAnswer(
+                number=passage.number, start=passage.start, end=passage.end, text=passage.text, highlights=marks
+            ),
+            url=document.url,
+            date=document.date,
+            language=document.language,
+            source=document.source,
+            topic=document.topic,
+            kind=segment.info.kind,
+            metadata=dict(document.metadata),
+        )
+
+
+def _cut(document: Document, span: Span) -> Passage:
+    return Passage(document.docid, span.number, span.start, span.end, document.text[span.start : span.end])

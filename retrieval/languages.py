@@ -1,0 +1,85 @@
+"""Which language a query is in, as far as it matters to an encoder that does not know them all."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections import Counter
+from collections.abc import Sequence
+from functools import cache
+from typing import Any
+
+_SCRIPTS = {
+    "ARABIC": "Arabic",
+    "CYRILLIC": "Cyrillic",
+    "GREEK": "Greek",
+    "HEBREW": "Hebrew",
+    "DEVANAGARI": "Devanagari",
+    "BENGALI": "Bengali",
+    "TAMIL": "Tamil",
+    "TELUGU": "Telugu",
+    "THAI": "Thai",
+    "HANGUL": "Korean",
+    "HIRAGANA": "Japanese",
+    "KATAKANA": "Japanese",
+    "CJK": "Chinese or Japanese",
+    "ARMENIAN": "Armenian",
+}
+_WRITTEN_IN = {
+    "Arabic": ("ar", "fa", "ur", "ckb"),
+    "Cyrillic": ("bg", "ru", "sr", "uk", "mk"),
+    "Greek": ("el",),
+    "Hebrew": ("he",),
+    "Devanagari": ("hi", "ne", "mr"),
+    "Bengali": ("bn",),
+    "Tamil": ("ta",),
+    "Telugu": ("te",),
+    "Thai": ("th",),
+    "Korean": ("ko",),
+    "Japanese": ("ja",),
+    "Chinese or Japanese": ("zh", "ja"),
+    "Armenian": ("hy",),
+}
+_LATIN_WORDS = 4  # fewer words of Latin script than this are not judged: a name is in no language
+_SURE = 0.99
+
+
+def unknown_language(text: str, known: Sequence[str]) -> str:
+    """Name the script or language of ``text`` if none of the languages ``known`` is written so, else ``""``.
+
+    An empty ``known`` claims every language.
+    """
+    if not known:
+        return ""
+    script = _script(text)
+    if script:
+        return "" if set(_WRITTEN_IN[script]) & set(known) else script
+    return _latin_language(text, known)
+
+
+def _script(text: str) -> str:
+    """Return the script of most letters of ``text``, or ``""`` if it is Latin or unknown."""
+    names = (unicodedata.name(char, "").split(" ", 1)[0].split("-", 1)[0] for char in text if char.isalpha())
+    common = Counter(_SCRIPTS.get(name, "") for name in names).most_common(1)
+    return common[0][0] if common else ""
+
+
+def _latin_language(text: str, known: Sequence[str]) -> str:
+    if len(text.split()) < _LATIN_WORDS or (tuple(known) == ("en",) and _english(text)):
+        return ""
+    language, probability = _identifier().classify(text)
+    return str(language) if language not in known and probability >= _SURE else ""
+
+
+@cache
+def _identifier() -> Any:
+    from py3langid.langid import MODEL_FILE, LanguageIdentifier
+
+    return LanguageIdentifier.from_model_file(MODEL_FILE, norm_probs=True)
+
+
+_ENGLISH = frozenset("the of and to in a is that for it was on are as with be by this have from or not at an".split())
+
+
+def _english(text: str) -> bool:
+    """Say whether an ASCII text holds an English function word: most do, and it spares the identifier."""
+    return not _ENGLISH.isdisjoint(text.lower().split())

@@ -1,0 +1,44 @@
+"""Query profiles: what is done to a query's text before it is searched for."""
+
+from __future__ import annotations
+
+import html
+import re
+from collections.abc import Callable
+
+_URL = re.compile(r"(?:https?://|www\.|pic\.twitter\.com/|t\.co/)\S+", re.IGNORECASE)
+_MENTION = re.compile(r"(?<![\w@.])@\w+")
+_RETWEET = re.compile(r"^\s*RT\b\s*(?:@\w+\s*)?:?\s*")
+_HASHTAG = re.compile(r"[#＃](\w+)")
+# Between a lower-case letter and a capital, an acronym and a word, letters and digits.
+_SEAM = re.compile(r"(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])|(?<=[^\W\d_])(?=\d)|(?<=\d)(?=[^\W\d_]{2})")
+
+
+def plain(text: str) -> str:
+    """Leave a query as it is."""
+    return text
+
+
+def tweet(text: str) -> str:
+    """Clean a tweet: entities unescaped, URLs, mentions and RT dropped, hashtags split into words, numbers kept."""
+    text = html.unescape(html.unescape(text))
+    text = _URL.sub(" ", text)
+    text = _RETWEET.sub("", text)
+    text = _MENTION.sub(" ", text)
+    text = _HASHTAG.sub(_words_of, text)
+    return " ".join(text.split())
+
+
+def _words_of(hashtag: re.Match[str]) -> str:
+    """Split ``#FlattenTheCurve2020`` into its words; a tag of mixed letters and digits also stays whole."""
+    tag = hashtag[1].replace("_", " ").strip()
+    words = _SEAM.sub(" ", tag)
+    if words == tag:
+        return f" {tag} "
+    # "COVID19" is as often written whole as apart: search for both.
+    both = any(char.isdigit() for char in tag) and " " not in tag
+    return f" {tag} {words} " if both else f" {words} "
+
+
+PROFILES: dict[str, Callable[[str], str]] = {"plain": plain, "tweet": tweet}
+"""The profiles by name."""
