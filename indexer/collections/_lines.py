@@ -17,17 +17,18 @@ from typing import Any, BinaryIO
 from indexer.collections import ReadOptions
 from indexer.collections._streams import BadFileError, open_bytes
 
-__all__ = ["BadFileError", "parse_json_object", "read_bytes", "read_json", "read_lines", "read_table"]
+__all__ = ["BadFileError", "json_name", "parse_json_object", "read_bytes", "read_json", "read_lines", "read_table"]
 
 _UTF16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 _ESCAPED = re.compile(r"\\u(?:0000|[dD][89a-fA-F])")
 
 
-def read_lines(path: Path, options: ReadOptions) -> Iterator[tuple[str, str]]:
+def read_lines(path: Path, options: ReadOptions, fallback: str = "") -> Iterator[tuple[str, str]]:
     """Yield the place and the text of each line of ``path``, blank lines included, line ends left out.
 
     A byte-order mark is dropped, gzip is unpacked. A line that holds a NUL byte, is not UTF-8 or is longer
     than ``options.max_line_bytes`` is reported as bad and left out, without being held in memory.
+    ``fallback`` names the encoding of lines that are not UTF-8, in collections that are older than it.
     Raises BadFileError if the file cannot be read.
     """
     with open_bytes(path) as stream:
@@ -36,7 +37,7 @@ def read_lines(path: Path, options: ReadOptions) -> Iterator[tuple[str, str]]:
             number += 1
             if number == 1:
                 line = _without_mark(line, path)
-            text, reason = _text(line, stream, options.max_line_bytes)
+            text, reason = _text(line, stream, options.max_line_bytes, fallback)
             place = f"{path}:{number}"
             if reason:
                 options.bad_lines.report(place, reason)
@@ -90,9 +91,20 @@ def parse_json_object(line: str, place: str, options: ReadOptions) -> dict[str, 
         options.bad_lines.report(place, str(error))
         return None
     if not isinstance(value, dict):
-        options.bad_lines.report(place, f"is {_json_name(value)}, not a JSON object")
+        options.bad_lines.report(place, f"is {json_name(value)}, not a JSON object")
         return None
     return value
+
+
+def json_name(value: object) -> str:
+    """Name the JSON type of a value as a message says it."""
+    if value is None or isinstance(value, bool):
+        return json.dumps(value)
+    if isinstance(value, str):
+        return "a JSON string"
+    if isinstance(value, dict):
+        return "a JSON object"
+    return "a JSON list" if isinstance(value, list) else "a number"
 
 
 def read_table(path: Path, options: ReadOptions, delimiter: str, quoting: bool) -> Iterator[tuple[str, list[str]]]:
@@ -162,7 +174,7 @@ class _RowLines:
         return line + "\n"
 
 
-def _text(line: bytes, stream: BinaryIO, limit: int) -> tuple[str, str]:
+def _text(line: bytes, stream: BinaryIO, limit: int, fallback: str) -> tuple[str, str]:
     """Decode a line as far as it was read; return its text and ``""``, or ``""`` and what is wrong with it."""
     if not line.endswith(b"\n") and len(line) > limit:
         while line and not line.endswith(b"\n"):
@@ -174,6 +186,8 @@ def _text(line: bytes, stream: BinaryIO, limit: int) -> tuple[str, str]:
     try:
         return line.decode("utf-8"), ""
     except UnicodeDecodeError as error:
+        if fallback:
+            return line.decode(fallback), ""
         column = len(line[: error.start].decode("utf-8")) + 1
         return "", f"is not UTF-8 (column {column}: byte 0x{line[error.start]:02x})"
 
@@ -230,15 +244,6 @@ def _check_strings(value: Any) -> None:
         text.encode("utf-8")
     except UnicodeEncodeError:
         raise _NotPlainJsonError("holds half a surrogate pair in a string") from None
-
-
-def _json_name(value: object) -> str:
-    """Name the JSON type of a value that is not an object."""
-    if value is None or isinstance(value, bool):
-        return json.dumps(value)
-    if isinstance(value, str):
-        return "a JSON string"
-    return "a JSON list" if isinstance(value, list) else "a number"
 
 
 def _lowered(message: str) -> str:

@@ -1,0 +1,198 @@
+"""Snippets of text: tab-separated with or without a header, JSON lines, or the passages file of CheckThat! 2019.
+
+A line that begins with ``{`` in the first place makes a file JSON lines. Otherwise it is tab-separated, quotes
+have no meaning, and either its first line names the columns or they are ``id text`` or ``id topic text``. The
+topic and the page of a snippet come from its id where that names them and the source does not.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+from indexer.collections import ReadOptions, Record
+from indexer.collections._checkthat import page_of, topic_of
+from indexer.collections._documents import make_record, named_fields
+from indexer.collections._files import expand
+from indexer.collections._lines import json_name, parse_json_object, read_lines
+from retrieval.errors import SourceError
+
+SUMMARY = "text snippets: TSV or JSON lines with id and text, and optionally topic, page, url, title, date"
+SPLIT = False
+
+# Names of columns and keys, written in any case and with any of "_", "-" or a space between words.
+_NAMES = {
+    "snippetid": "docid",
+    "docid": "docid",
+    "parid": "docid",
+    "id": "docid",
+    "snippettext": "text",
+    "snippet": "text",
+    "text": "text",
+    "topicid": "topic",
+    "topic": "topic",
+    "pageid": "page",
+    "page": "page",
+    "url": "url",
+    "title": "title",
+    "date": "date",
+    "language": "language",
+    "lang": "language",
+    "source": "source",
+}
+_HEADERLESS = {2: ("docid", "text"), 3: ("docid", "topic", "text")}
+
+
+def read(sources: Sequence[Path], options: ReadOptions) -> Iterator[Record]:
+    """Yield a document a snippet, in the order of the files and of their lines.
+
+    Raises SourceError if a source cannot be read or its columns cannot be told.
+    """
+    for path in expand(sources, (".tsv", ".jsonl", ".ndjson", ".json")):
+        yield from _read_file(path, options)
+
+
+def _read_file(path: Path, options: ReadOptions) -> Iterator[Record]:
+    """Yield the snippets of one file, whose first line that is not blank tells its form."""
+    lines = ((place, line) for place, line in read_lines(path, options) if line.strip())
+    first = next(lines, None)
+    if first is None:
+        return
+    place, line = first
+    if line.lstrip().startswith("["):
+        raise SourceError(f"{place}: is a JSON list; write its objects one a line")
+    read_rows = _read_json if line.lstrip().startswith("{") else _read_tsv
+    yield from read_rows(chain([first], lines), options)
+
+
+def _read_json(lines: Iterator[tuple[str, str]], options: ReadOptions) -> Iterator[Record]:
+    """Yield a snippet a line, or all paragraphs of a page where a line holds a page."""
+    for place, line in lines:
+        row = parse_json_object(line, place, options)
+        if row is None:
+            continue
+        for snippet in _paragraphs(row, place, options) if "paragraphs" in row else (row,):
+            if record := _json_record(snippet, place, options):
+                yield record
+
+
+def _paragraphs(page: Mapping[str, Any], place: str, options: ReadOptions) -> Iterator[Mapping[str, Any]]:
+    """Yield the paragraphs of a page, each with what is said of the page."""
+    paragraphs = page["paragraphs"]
+    if not isinstance(paragraphs, list):
+        options.bad_lines.report(place, f'"paragraphs" is {json_name(paragraphs)}, not a JSON list')
+        return
+    common = {key: value for key, value in page.items() if key != "paragraphs"}
+    for paragraph in paragraphs:
+        if isinstance(paragraph, dict):
+            yield {**common, **paragraph}
+        else:
+            options.bad_lines.report(place, f"a paragraph is {json_name(paragraph)}, not a JSON object")
+
+
+def _json_record(row: Mapping[str, Any], place: str, options: ReadOptions) -> Record | None:
+    names = {key: _NAMES[plain] for key in sorted(row, key=_rank) if (plain := _plain(key)) in _NAMES}
+    parts = named_fields(row, names, place, options)
+    if parts is None:
+        return None
+    fields, metadata = parts
+    for name in ("docid", "text"):
+        if name not in fields:
+            options.bad_lines.report(place, f"has no {_spellings(name)}")
+            return None
+    return _record(fields, metadata, place, options)
+
+
+def _read_tsv(lines: Iterator[tuple[str, str]], options: ReadOptions) -> Iterator[Record]:
+    """Yield a snippet a row of a table."""
+    place, first = next(lines)
+    columns, named = _header(first.split("\t"), place), True
+    if columns is None:
+        columns, named = _headerless(first.split("\t"), place), False
+        lines = chain([(place, first)], lines)
+    for place, line in lines:
+        cells = line.split("\t")
+        if len(cells) != len(columns):
+            options.bad_lines.report(
+                place, f"has {_columns(len(cells))}, not {len(columns)}; a tab inside a text is written as a space"
+            )
+            continue
+        row = dict(zip(columns, cells, strict=True))
+        if not named and re.search(r"\s", row.get("topic", "").strip()):
+            options.bad_lines.report(
+                place, f"topic {row['topic'][:40]!r} holds white space; without a header 3 columns are id, topic, text"
+            )
+        elif record := _row_record(row, place, options):
+            yield record
+
+
+def _header(cells: Sequence[str], place: str) -> list[str] | None:
+    """Return the names of the columns if ``cells`` are a header, and ``None`` if they are a snippet.
+
+    A row is a header if it holds a name of the id or of the text and no cell that is longer than a name.
+    Raises SourceError if a header lacks one of the two or names a column twice.
+    """
+    columns = [_NAMES.get(_plain(cell), cell.strip()) for cell in cells]
+    if not {"docid", "text"} & set(columns) or any(len(cell) > 40 for cell in cells):
+        return None
+    for name in ("docid", "text"):
+        if name not in columns:
+            raise SourceError(f"{place}: the header names no column {_spellings(name)}")
+    for number, name in enumerate(columns):
+        if name in columns[:number]:
+            raise SourceError(f"{place}: the header names the column {cells[number]!r} twice")
+    return columns
+
+
+def _headerless(cells: Sequence[str], place: str) -> Sequence[str]:
+    """Return the columns of a file without a header.
+
+    Raises SourceError if their number does not tell them.
+    """
+    columns = _HEADERLESS.get(len(cells))
+    if columns is None:
+        raise SourceError(
+            f"{place}: has {_columns(len(cells))} and no header; without one they are id, text or id, topic, text, "
+            f"separated by tabs; else name them in the first line"
+        )
+    return columns
+
+
+def _row_record(row: dict[str, str], place: str, options: ReadOptions) -> Record | None:
+    known = set(_NAMES.values())
+    fields = {name: cell for name, cell in row.items() if name in known}
+    metadata = {name: cell for name, cell in row.items() if name not in known and cell}
+    return _record(fields, metadata, place, options)
+
+
+def _record(fields: dict[str, str], metadata: Mapping[str, Any], place: str, options: ReadOptions) -> Record | None:
+    """Make a document, with topic and page from the id where they are not given."""
+    docid = fields.get("docid", "").strip()
+    topic = fields.get("topic", "").strip() or topic_of(docid)
+    page = fields.get("page", "").strip() or page_of(docid)
+    if page:
+        metadata = {"page": page, **metadata}
+    return make_record({**fields, "topic": topic}, place, options, metadata)
+
+
+def _plain(name: str) -> str:
+    """Return a name of a column as it stands in the table of names."""
+    return re.sub(r"[\s_-]", "", name).lower()
+
+
+def _rank(key: str) -> int:
+    """Return the place of a key in the table of names: of two keys for one field the first there counts."""
+    plain = _plain(key)
+    return list(_NAMES).index(plain) if plain in _NAMES else len(_NAMES)
+
+
+def _spellings(name: str) -> str:
+    """Say how the id or the text may be named."""
+    return {"docid": '"id" (or "docid", "snippet_id")', "text": '"text" (or "snippet")'}[name]
+
+
+def _columns(count: int) -> str:
+    return "1 column" if count == 1 else f"{count} columns"
