@@ -13,8 +13,8 @@ def expand(sources: Iterable[Path], suffixes: tuple[str, ...]) -> list[Path]:
     """Return the files of ``sources``: a file stands for itself, a folder for what is in it, by name.
 
     Files come in the order of ``sources``, those of a folder sorted by their path; a file that is reached twice
-    comes once. In folders only names that end with one of ``suffixes`` (in any case, also with ``.gz`` after it)
-    count, hidden files and folders do not, and links to folders are not followed.
+    comes once. In folders only names that end with one of ``suffixes`` (in any case, also with ``.gz`` after it;
+    ``""`` is every name) count, hidden files and folders do not, and links to folders are not followed.
     Raises SourceError if a source does not exist or cannot be read, if a file is empty, or if a folder holds no
     such file.
     """
@@ -52,7 +52,7 @@ def folder_files(folder: Path, suffixes: tuple[str, ...]) -> list[Path]:
     except OSError as error:
         raise SourceError(f"{error.filename or folder}: cannot be read: {error.strerror}") from None
     if not found:
-        raise SourceError(f"{folder}: holds no {either(suffixes)} file")
+        raise SourceError(f"{folder}: holds no {f'{either(suffixes)} ' if any(suffixes) else ''}file")
     return sorted(found, key=lambda path: path.parts)
 
 

@@ -109,9 +109,9 @@ def _json_record(row: Mapping[str, Any], place: str, options: ReadOptions) -> Re
 def _read_tsv(lines: Iterator[tuple[str, str]], options: ReadOptions) -> Iterator[Record]:
     """Yield a snippet a row of a table."""
     place, first = next(lines)
-    columns, named = _header(first.split("\t"), place), True
-    if columns is None:
-        columns, named = _headerless(first.split("\t"), place), False
+    header = _header(first.split("\t"), place)
+    columns = header or _headerless(first.split("\t"), place)
+    if header is None:
         lines = chain([(place, first)], lines)
     for place, line in lines:
         cells = line.split("\t")
@@ -121,7 +121,7 @@ def _read_tsv(lines: Iterator[tuple[str, str]], options: ReadOptions) -> Iterato
             )
             continue
         row = dict(zip(columns, cells, strict=True))
-        if not named and re.search(r"\s", row.get("topic", "").strip()):
+        if header is None and re.search(r"\s", row.get("topic", "").strip()):
             options.bad_lines.report(
                 place, f"topic {row['topic'][:40]!r} holds white space; without a header 3 columns are id, topic, text"
             )
