@@ -1,0 +1,135 @@
+"""The full text of CORD-19 papers: JSON parses of their PDF files and of PubMed Central's XML."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from pathlib import Path, PurePosixPath
+from typing import Any, NamedTuple
+
+from indexer.collections import ReadOptions
+from indexer.collections._lines import BadFileError, read_json
+
+
+class Parse(NamedTuple):
+    """What is read of a parse: title, abstract and body, each ``""`` where it has none."""
+
+    title: str
+    abstract: str
+    body: str
+
+
+NO_PARSE = Parse("", "", "")
+
+
+class ParseFolder:
+    """The parses that lie beside one metadata file.
+
+    Since May 2020 the metadata name them by path; before, they are named after the ``sha`` or the ``pmcid`` and
+    lie in any folder. A path that leads out of the folder is not followed.
+    """
+
+    def __init__(self, root: Path) -> None:
+        self._root = root
+        self._folders: list[Path] | None = None
+
+    def read(self, row: Mapping[str, str], options: ReadOptions) -> Parse:
+        """Return the parse of a paper: PubMed Central's if it has a body, else the PDF's with the longest body.
+
+        A parse that is damaged is reported; listed parses that are missing are counted where others are there.
+        """
+        for paths in self._candidates(row, options):
+            found = [parse for path in paths if (parse := read_parse(path, options)) is not None]
+            best = max(found, key=lambda parse: len(parse.body), default=NO_PARSE)
+            if best.body:
+                return best
+        return NO_PARSE
+
+    def _candidates(self, row: Mapping[str, str], options: ReadOptions) -> Iterator[list[Path]]:
+        """Yield the files of PubMed Central's parses of a paper, then those of its PDF files."""
+        if "pmc_json_files" in row or "pdf_json_files" in row:
+            for column in ("pmc_json_files", "pdf_json_files"):
+                yield self._listed(parts(row.get(column, "")), options)
+            return
+        for column, ending in (("pmcid", ".xml.json"), ("sha", ".json")):
+            yield [path for name in parts(row.get(column, "")) if (path := self._named(f"{name}{ending}"))]
+
+    def _listed(self, names: list[str], options: ReadOptions) -> list[Path]:
+        """Return the listed files that are there."""
+        found = []
+        for name in names:
+            relative = PurePosixPath(name)
+            if relative.is_absolute() or ".." in relative.parts:
+                continue
+            path = self._root / relative
+            if path.is_file():
+                found.append(path)
+            elif (self._root / relative.parts[0]).is_dir():
+                options.skipped["full texts that the metadata list and the folder lacks"] += 1
+        return found
+
+    def _named(self, name: str) -> Path | None:
+        """Return the first file of that name, by the order of the folders' names."""
+        if "/" in name or "\\" in name:
+            return None
+        if self._folders is None:
+            self._folders = sorted(_folders_with_json(self._root))
+        return next((path for folder in self._folders if (path := folder / name).is_file()), None)
+
+
+def read_parse(path: Path, options: ReadOptions) -> Parse | None:
+    """Read one parse; report it and return ``None`` if it is damaged.
+
+    The body is its paragraphs, parted by blank lines, each section's first below the section's heading.
+    References, figures and what comes after the body are left out.
+    """
+    try:
+        content = read_json(path, options)
+    except BadFileError as error:
+        options.bad_lines.report(error.place, error.reason)
+        return None
+    if not isinstance(content, dict) or not isinstance(content.get("body_text"), list):
+        options.bad_lines.report(str(path), "is not a parse of a paper (it has no list 'body_text')")
+        return None
+    about = content.get("metadata")
+    title = about.get("title") if isinstance(about, dict) else ""
+    return Parse(
+        title=" ".join(title.split()) if isinstance(title, str) else "",
+        abstract="\n\n".join(text for _, text in _paragraphs(content.get("abstract"))),
+        body="\n\n".join(_with_headings(content["body_text"])),
+    )
+
+
+def parts(listed: str) -> list[str]:
+    """Part a cell that holds several values, as ``a; b``."""
+    return [part for piece in listed.split(";") if (part := piece.strip())]
+
+
+def _paragraphs(listed: Any) -> Iterator[tuple[str, str]]:
+    """Yield section and text of each paragraph that has a text."""
+    for paragraph in listed if isinstance(listed, list) else ():
+        if isinstance(paragraph, dict) and isinstance(paragraph.get("text"), str):
+            text = paragraph["text"].strip()
+            if text:
+                yield _heading(paragraph.get("section")), text
+
+
+def _heading(section: Any) -> str:
+    """Write a section's name outermost first; PubMed Central's parses have ``Mice ::: Methods``."""
+    if not isinstance(section, str):
+        return ""
+    return ": ".join(" ".join(name.split()) for name in reversed(section.split(":::")) if name.strip())
+
+
+def _with_headings(body: list[Any]) -> Iterator[str]:
+    """Yield the paragraphs of a body, a section's heading on a line of its own before the section's first."""
+    last = ""
+    for section, text in _paragraphs(body):
+        yield f"{section}\n{text}" if section and section != last else text
+        last = section
+
+
+def _folders_with_json(root: Path) -> Iterator[Path]:
+    for parent, _, files in os.walk(root):
+        if any(name.endswith(".json") for name in files):
+            yield Path(parent)

@@ -1,0 +1,170 @@
+"""Read a table of records, whatever kind of file holds it: CSV, TSV, JSON lines, Parquet or a pandas pickle.
+
+Every row comes as a mapping of column name to text; what is missing (an empty cell, null, NaN) is left out of it.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Collection, Iterator, Sequence
+from datetime import date
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+from indexer.collections import ReadOptions
+from indexer.collections._lines import BadFileError, parse_json_object, read_bytes, read_lines, read_table
+from retrieval.errors import SourceError
+
+SUFFIXES = (".csv", ".tsv", ".jsonl", ".ndjson", ".parquet", ".pkl", ".pickle")
+_UNSTORABLE = re.compile(r"[\x00\ud800-\udfff]")
+_BATCH_ROWS = 512
+
+Row = dict[str, str]
+
+
+def read_rows(
+    path: Path, options: ReadOptions, wanted: Collection[str], required: Sequence[Sequence[str]]
+) -> Iterator[tuple[str, Row]]:
+    """Yield the place and the cells of each row of a table, only the columns ``wanted``.
+
+    The place is the file with the line, or with the number of the row, from 1, where a file has no lines. Bad rows
+    are reported and left out. A pickle is read whole, all else row by row. Each of ``required`` is the names that
+    a column goes by, one of which a header must have; JSON lines have no header to hold to it.
+    Raises SourceError if the file cannot be read, is of none of the kinds, or lacks a required column.
+    """
+    suffix = path.with_suffix("").suffix if path.suffix.lower() == ".gz" else path.suffix
+    match suffix.lower():
+        case ".csv" | ".tsv":
+            yield from _delimited(path, options, wanted, required)
+        case ".jsonl" | ".ndjson":
+            yield from _json_lines(path, options, wanted)
+        case ".parquet":
+            yield from _parquet(path, options, wanted, required)
+        case ".pkl" | ".pickle":
+            yield from _pickle(path, options, wanted, required)
+        case _:
+            raise SourceError(f"{path}: is not a kind of table that is read; give one of {', '.join(SUFFIXES)}")
+
+
+def as_text(value: Any) -> str:
+    """Return the text of a single value: a whole float as an integer, a day in ISO 8601, a list of texts joined.
+
+    ``None`` and NaN are ``""``.
+    Raises ValueError if it is another list, a mapping, bytes or an endless number.
+    """
+    match value:
+        case None:
+            return ""
+        case str():
+            return value.strip()
+        case bool() | int():
+            return str(value)
+        case float():
+            return _number(value)
+        case date():
+            return value.isoformat()[:10]
+        case list() if all(isinstance(part, str) for part in value):
+            return "; ".join(part.strip() for part in value)
+    raise ValueError(f"holds a {type(value).__name__}")
+
+
+def _number(value: float) -> str:
+    if math.isnan(value):
+        return ""
+    return str(int(value)) if value.is_integer() else str(value)
+
+
+def _delimited(
+    path: Path, options: ReadOptions, wanted: Collection[str], required: Sequence[Sequence[str]]
+) -> Iterator[tuple[str, Row]]:
+    """Read a CSV or TSV file with a header, quoting on."""
+    delimiter = "\t" if ".tsv" in path.suffixes[-2:] else ","
+    rows = read_table(path, options, delimiter, quoting=True)
+    place, header = next(rows, (f"{path}:1", []))
+    names = [name.strip() for name in header]
+    _check_columns(place, names, required)
+    chosen = [(number, name) for number, name in enumerate(names) if name in wanted]
+    for place, cells in rows:
+        if len(cells) == len(names):
+            yield place, {name: text for number, name in chosen if (text := cells[number].strip())}
+        else:
+            options.bad_lines.report(place, f"has {len(cells)} fields, and the header has {len(names)}")
+
+
+def _json_lines(path: Path, options: ReadOptions, wanted: Collection[str]) -> Iterator[tuple[str, Row]]:
+    for place, line in read_lines(path, options):
+        record = parse_json_object(line, place, options) if line.strip() else None
+        if record is not None:
+            yield from _stored(place, {name: record[name] for name in wanted if name in record}, options)
+
+
+def _parquet(
+    path: Path, options: ReadOptions, wanted: Collection[str], required: Sequence[Sequence[str]]
+) -> Iterator[tuple[str, Row]]:
+    import pyarrow
+    import pyarrow.parquet
+
+    try:
+        with pyarrow.parquet.ParquetFile(path) as file:
+            names = file.schema_arrow.names
+            _check_columns(str(path), names, required)
+            batches = file.iter_batches(_BATCH_ROWS, columns=[name for name in names if name in wanted])
+            for number, record in enumerate(chain.from_iterable(batch.to_pylist() for batch in batches), 1):
+                yield from _stored(f"{path}:{number}", record, options)
+    except (pyarrow.ArrowException, OSError, UnicodeDecodeError) as error:
+        raise BadFileError(path, f"is not a sound Parquet file ({str(error).splitlines()[0]})") from None
+
+
+def _pickle(
+    path: Path, options: ReadOptions, wanted: Collection[str], required: Sequence[Sequence[str]]
+) -> Iterator[tuple[str, Row]]:
+    from indexer.collections._frames import read_columns
+    from indexer.collections._pickle import PickleRefused
+
+    try:
+        columns = read_columns(read_bytes(path, options), wanted)
+    except PickleRefused as error:
+        raise BadFileError(path, str(error)) from None
+    _check_columns(str(path), columns, required)
+    for number, cells in enumerate(zip(*columns.values(), strict=True), 1):
+        yield from _stored(f"{path}:{number}", dict(zip(columns, cells, strict=True)), options)
+
+
+def _stored(place: str, record: dict[str, Any], options: ReadOptions) -> Iterator[tuple[str, Row]]:
+    """Yield the place and the texts of a record, or report what cannot be stored."""
+    row: Row = {}
+    for name, value in record.items():
+        try:
+            text = as_text(value)
+        except (ValueError, OverflowError):
+            options.bad_lines.report(place, f"column {name!r} holds {_kind(value)}, not a text or a number")
+            return
+        if _UNSTORABLE.search(text):
+            options.bad_lines.report(place, f"column {name!r} holds a character that is not text")
+            return
+        if text:
+            row[name] = text
+    yield place, row
+
+
+def _kind(value: Any) -> str:
+    return "an endless number" if isinstance(value, float) else f"a {type(value).__name__}"
+
+
+def _check_columns(place: str, names: Collection[str], required: Sequence[Sequence[str]]) -> None:
+    """Raise SourceError if a required column is missing or is there twice."""
+    for alternatives in required:
+        counts = {name: list(names).count(name) for name in alternatives}
+        if not any(counts.values()):
+            wanted = " or ".join(repr(name) for name in alternatives)
+            raise SourceError(f"{place}: there is no column {wanted}; the columns are {_listed(names)}")
+        if twice := [name for name, count in counts.items() if count > 1]:
+            raise SourceError(f"{place}: the column {twice[0]!r} is there twice")
+
+
+def _listed(names: Collection[str]) -> str:
+    """Name the columns of a table, as far as a line of text holds them."""
+    shown = ", ".join(repr(name[:40]) for name in list(names)[:20])
+    return (f"{shown}, …" if len(names) > 20 else shown) or "none"

@@ -1,0 +1,80 @@
+"""Collections in BEIR's form: ``corpus.jsonl`` with ``_id``, ``title``, ``text`` and ``metadata``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from indexer.collections import ReadOptions, Record
+from indexer.collections._dates import clean_date
+from indexer.collections._documents import check_docid
+from indexer.collections._files import one_file
+from indexer.collections._lines import parse_json_object, read_lines
+from retrieval.domain import Document
+from retrieval.errors import SourceError
+
+SUMMARY = "a collection in BEIR's form: its folder, or its corpus.jsonl"
+SPLIT = False
+
+_FIELDS = ("url", "date", "language", "source", "topic")
+
+
+def read(sources: Sequence[Path], options: ReadOptions) -> Iterator[Record]:
+    """Yield the documents of each corpus in the order of its lines.
+
+    What ``metadata`` says of url, date, language, source and topic becomes the document's own.
+    Raises SourceError if a corpus cannot be read.
+    """
+    for path in [_corpus(source) for source in sources]:
+        for place, line in read_lines(path, options):
+            entry = parse_json_object(line, place, options) if line.strip() else None
+            if entry is None:
+                continue
+            reason = _fault(entry)
+            if reason:
+                options.bad_lines.report(place, reason)
+            elif not (entry.get("title") or entry.get("text")):
+                options.skipped["documents without title and text"] += 1
+            else:
+                yield Record(_document(entry, options), place)
+
+
+def _corpus(source: Path) -> Path:
+    """Return the corpus file that a source means."""
+    if not source.is_dir():
+        return one_file(source)
+    for name in ("corpus.jsonl", "corpus.jsonl.gz"):
+        if (source / name).is_file():
+            return one_file(source / name)
+    raise SourceError(f"{source}: holds no corpus.jsonl")
+
+
+def _fault(entry: dict[str, Any]) -> str:
+    """Say what is wrong with a line of a corpus, or return ``""``."""
+    if "_id" not in entry:
+        return "has no '_id'"
+    if isinstance(entry["_id"], bool) or not isinstance(entry["_id"], str | int):
+        return "'_id' is not a string"
+    for name in ("title", "text"):
+        if not isinstance(entry.get(name, ""), str | None):
+            return f"{name!r} is not a string"
+    if not isinstance(entry.get("metadata", {}), dict | None):
+        return "'metadata' is not a JSON object"
+    return check_docid(str(entry["_id"])) or ""
+
+
+def _document(entry: dict[str, Any], options: ReadOptions) -> Document:
+    """Make the document of a line; a field that is not a string stays in the metadata."""
+    metadata = dict(entry.get("metadata") or {})
+    own = {name: metadata.pop(name) for name in _FIELDS if isinstance(metadata.get(name), str)}
+    if "date" in own:
+        own["date"] = clean_date(own["date"])
+    own["language"] = own.get("language") or options.language
+    return Document(
+        docid=str(entry["_id"]),
+        text=entry.get("text") or "",
+        title=entry.get("title") or "",
+        metadata=metadata,
+        **own,
+    )

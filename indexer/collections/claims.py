@@ -1,0 +1,103 @@
+"""Claims that fact-checkers have verified: what a new claim may already be answered by.
+
+Reads the collection of CheckThat! 2020 task 2 (TSV whose first header cell is empty, ``vclaim``, ``title``), the
+folders of one JSON file a claim that the years after gave out, and tables and JSON lines with the same fields.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+from indexer.collections import ReadOptions, Record
+from indexer.collections._dates import clean_date
+from indexer.collections._documents import check_docid
+from indexer.collections._files import expand
+from indexer.collections._lines import BadFileError, read_json
+from indexer.collections._tables import Row, as_text, read_rows
+from retrieval.domain import Document
+
+SUMMARY = "verified claims: TSV, CSV, JSON or JSON lines with an id, vclaim and title"
+SPLIT = False
+
+_NAMES: Mapping[str, tuple[str, ...]] = {
+    "docid": ("", "vclaim_id", "claim_id", "docid", "id"),
+    "text": ("vclaim", "claim", "text"),
+    "title": ("title",),
+    "url": ("url", "page_url", "link"),
+    "date": ("date", "published", "publish_date"),
+    "language": ("language", "lang"),
+    "source": ("source", "publisher", "site"),
+    "topic": ("topic", "topic_id"),
+}
+_METADATA = ("subtitle", "author", "rating", "label", "verdict")
+_COLUMNS = frozenset(_METADATA).union(*_NAMES.values())
+
+
+def read(sources: Sequence[Path], options: ReadOptions) -> Iterator[Record]:
+    """Yield the verified claims of each file in its order, files of a folder by name.
+
+    Raises SourceError if a file cannot be read, or if a table has no column for the id or for the claim.
+    """
+    for path in expand(sources, (".tsv", ".csv", ".jsonl", ".json")):
+        for place, row in _rows(path, options):
+            reason = _fault(row)
+            if reason:
+                options.bad_lines.report(place, reason)
+            elif not _field(row, "text") and not _field(row, "title"):
+                options.skipped["claims without a text"] += 1
+            else:
+                yield Record(_document(row, options), place)
+
+
+def _rows(path: Path, options: ReadOptions) -> Iterator[tuple[str, Row]]:
+    """Yield the place and the fields of each claim of a file."""
+    name = path.name.lower().removesuffix(".gz")
+    if name.endswith(".json"):
+        yield from _json_rows(path, options)
+        return
+    yield from read_rows(path, options, wanted=_COLUMNS, required=(_NAMES["docid"], _NAMES["text"]))
+
+
+def _json_rows(path: Path, options: ReadOptions) -> Iterator[tuple[str, Row]]:
+    """Read a JSON file that is one claim or a list of claims."""
+    try:
+        content = read_json(path, options)
+    except BadFileError as error:
+        options.bad_lines.report(error.place, error.reason)
+        return
+    for number, entry in enumerate(content if isinstance(content, list) else [content], 1):
+        place = f"{path}:{number}" if isinstance(content, list) else str(path)
+        if not isinstance(entry, dict):
+            options.bad_lines.report(place, "is not a JSON object with a claim")
+            continue
+        try:
+            yield place, {name: text for name in _COLUMNS if (text := as_text(entry.get(name)))}
+        except (ValueError, OverflowError) as error:
+            options.bad_lines.report(place, f"a field {error}, not a text or a number")
+
+
+def _field(row: Row, field: str) -> str:
+    """Return the first of a field's columns that says something."""
+    return next((row[name] for name in _NAMES[field] if row.get(name)), "")
+
+
+def _fault(row: Row) -> str:
+    """Say what is wrong with a claim, or return ``""``."""
+    docid = _field(row, "docid")
+    return (check_docid(docid) or "") if docid else "has no id"
+
+
+def _document(row: Row, options: ReadOptions) -> Document:
+    """Make the document of a claim."""
+    return Document(
+        docid=_field(row, "docid"),
+        text=_field(row, "text"),
+        title=_field(row, "title"),
+        url=_field(row, "url"),
+        date=clean_date(_field(row, "date")),
+        language=_field(row, "language") or options.language,
+        source=_field(row, "source"),
+        topic=_field(row, "topic"),
+        metadata={name: row[name] for name in _METADATA if name in row},
+    )

@@ -1,0 +1,115 @@
+"""Wikipedia pages as FEVER gives them out: ``wiki-pages`` shards, one page a line, parted into sentences.
+
+The docid is the page's id as it stands (``Domain_Range_Ratio_-LRB-DRR-RRB-``), for that is how evidence is named;
+title and text have their brackets back. Each sentence is a passage that keeps the number of its line, so a hit is
+evidence of the form ``[page, line]``.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+from indexer.collections import ReadOptions, Record
+from indexer.collections._documents import check_docid
+from indexer.collections._files import expand
+from indexer.collections._lines import parse_json_object, read_lines
+from retrieval.domain import Document, Span
+
+SUMMARY = "Wikipedia pages in FEVER's form: wiki-*.jsonl shards or their folder; each sentence a passage"
+SPLIT = True
+
+_BRACKETS = {
+    "-LRB-": "(",
+    "-RRB-": ")",
+    "-LSB-": "[",
+    "-RSB-": "]",
+    "-LCB-": "{",
+    "-RCB-": "}",
+    "-COLON-": ":",
+}
+_ESCAPED = re.compile("|".join(_BRACKETS))
+
+
+def read(sources: Sequence[Path], options: ReadOptions) -> Iterator[Record]:
+    """Yield the pages of each shard in the order of its lines, shards of a folder by name.
+
+    Pages without an id or a sentence, of which every dump has some, are counted as skipped.
+    Raises SourceError if a shard cannot be read.
+    """
+    for path in expand(sources, (".jsonl",)):
+        for place, line in read_lines(path, options):
+            page = parse_json_object(line, place, options) if line.strip() else None
+            if page is None:
+                continue
+            reason = _fault(page)
+            if reason:
+                options.bad_lines.report(place, reason)
+            elif not page["id"]:
+                options.skipped["pages without an id"] += 1
+            elif record := _record(page, place, options):
+                yield record
+            else:
+                options.skipped["pages without a sentence"] += 1
+
+
+def readable(text: str) -> str:
+    """Put back the brackets and colons that the dump escapes, as ``-LRB-``."""
+    return _ESCAPED.sub(lambda found: _BRACKETS[found[0]], text)
+
+
+def sentences(lines: str) -> Iterator[tuple[int, str]]:
+    """Yield number and text of each sentence in a page's ``lines`` that has a text.
+
+    A line is ``number TAB sentence TAB links…``, numbered from 0 without a gap. The dump has line breaks inside
+    links: whatever does not begin with the next number goes on with the line before.
+    """
+    rows: list[str] = []
+    for line in lines.split("\n"):
+        if line.partition("\t")[0] == str(len(rows)):
+            rows.append(line)
+        elif rows:
+            rows[-1] += f"\n{line}"
+    for number, row in enumerate(rows):
+        _, _, rest = row.partition("\t")
+        sentence = " ".join(rest.partition("\t")[0].split())
+        if sentence:
+            yield number, sentence
+
+
+def _fault(page: dict[str, Any]) -> str:
+    """Say what is wrong with a line of a shard, or return ``""``."""
+    for name in ("id", "lines"):
+        if name not in page:
+            return f"has no {name!r}"
+        if not isinstance(page[name], str):
+            return f"{name!r} is not a string"
+    return (check_docid(page["id"]) or "") if page["id"] else ""
+
+
+def _record(page: dict[str, Any], place: str, options: ReadOptions) -> Record | None:
+    """Return the document of a page, its sentences joined by blanks, or ``None`` if it has none."""
+    spans: list[Span] = []
+    texts: list[str] = []
+    start = 0
+    for number, sentence in sentences(page["lines"]):
+        text = readable(sentence)
+        spans.append(Span(number, start, start + len(text)))
+        texts.append(text)
+        start += len(text) + 1
+    if not spans:
+        return None
+    language = options.language or "en"
+    title = readable(page["id"])
+    document = Document(
+        docid=page["id"],
+        text=" ".join(texts),
+        title=title.replace("_", " "),
+        url=f"https://{language}.wikipedia.org/wiki/{quote(title, safe='/:(),_')}",
+        language=language,
+        source=f"{language}.wikipedia.org",
+    )
+    return Record(document, place, tuple(spans))
