@@ -1,4 +1,4 @@
-"""Lucene's analyzers by name: a language's code, its English name, or ``standard``, ``simple``, ``whitespace``, ``cjk``."""
+"""Lucene's analyzers by name: a language's code or English name, ``standard``, ``simple``, ``whitespace``, ``cjk``."""
 
 from __future__ import annotations
 
@@ -107,5 +107,7 @@ def analyzer_name(language: str, analyzer: str = "") -> str:
         return LANGUAGES.get(language, "standard")
     name = LANGUAGES.get(analyzer.lower(), analyzer.lower())
     if name not in ANALYZERS:
-        raise ConfigError(f"index.analyzer: there is no analyzer {analyzer!r}; there are {', '.join(sorted(ANALYZERS))}")
+        raise ConfigError(
+            f"index.analyzer: there is no analyzer {analyzer!r}; there are {', '.join(sorted(ANALYZERS))}"
+        )
     return name

@@ -21,7 +21,7 @@ _SCHEMA = """
 CREATE TABLE documents (
     row INTEGER PRIMARY KEY, docid TEXT NOT NULL UNIQUE, title TEXT NOT NULL, text TEXT NOT NULL, url TEXT NOT NULL,
     date TEXT NOT NULL, language TEXT NOT NULL, source TEXT NOT NULL, topic TEXT NOT NULL, metadata TEXT NOT NULL,
-    last_day TEXT NOT NULL, checksum TEXT NOT NULL
+    last_day TEXT NOT NULL, checksum TEXT NOT NULL, place TEXT NOT NULL
 ) STRICT;
 CREATE TABLE passages (
     row INTEGER PRIMARY KEY, document INTEGER NOT NULL, number INTEGER NOT NULL,
@@ -29,6 +29,7 @@ CREATE TABLE passages (
 ) STRICT;
 CREATE INDEX passages_document ON passages (document);
 """
+_SEEN = "SELECT checksum, place FROM documents WHERE docid = ?"
 _COLUMNS = "docid, text, title, url, date, language, source, topic, metadata"
 
 
@@ -44,18 +45,26 @@ class DocumentWriter:
     def __init__(self, path: Path) -> None:
         self._db = sqlite3.connect(path, isolation_level=None)
         # Nothing is read before the segment is published: durability is one sync at the end.
-        self._db.executescript("PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; PRAGMA page_size = 8192;" + _SCHEMA)
+        self._db.executescript(
+            "PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; PRAGMA page_size = 8192;" + _SCHEMA
+        )
         self._db.execute("BEGIN")
         self.documents = 0
         self.passages = 0
 
-    def add(self, document: Document, spans: Sequence[Span], digest: str) -> None:
-        """Add a document with its passages; ``digest`` is its :func:`checksum`."""
+    def seen(self, docid: str) -> tuple[str, str] | None:
+        """Return checksum and place of a document that was added, or None."""
+        found = self._db.execute(_SEEN, (docid,)).fetchone()
+        return tuple(found) if found else None
+
+    def add(self, document: Document, spans: Sequence[Span], digest: str, place: str) -> None:
+        """Add a document with its passages; ``digest`` is its :func:`checksum`, ``place`` where it was read."""
         row = self.documents
         metadata = json.dumps(dict(document.metadata), ensure_ascii=False, sort_keys=True, default=str)
+        derived = (metadata, last_day(document.date), digest, place)
         self._db.execute(
-            "INSERT INTO documents VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-            (row, document.docid, document.title, document.text, *document[3:8], metadata, last_day(document.date), digest),
+            f"INSERT INTO documents VALUES ({', '.join('?' * 13)})",
+            (row, document.docid, document.title, document.text, *document[3:8], *derived),
         )
         self._db.executemany(
             "INSERT INTO passages VALUES (?, ?, ?, ?, ?)",
@@ -96,10 +105,17 @@ class SegmentDocuments:
         found = self._select(f"SELECT {_COLUMNS} FROM documents WHERE docid = ?", (docid,))
         return _document(found[0]) if found else None
 
-    def checksum(self, docid: str) -> str | None:
-        """Return the checksum of the document of this id, or None."""
-        found = self._select("SELECT checksum FROM documents WHERE docid = ?", (docid,))
-        return str(found[0][0]) if found else None
+    def counts(self) -> tuple[int, int]:
+        """Return the numbers of documents and of passages."""
+        ((documents, passages),) = self._select(
+            "SELECT (SELECT COUNT(*) FROM documents), (SELECT COUNT(*) FROM passages)"
+        )
+        return documents, passages
+
+    def seen(self, docid: str) -> tuple[str, str] | None:
+        """Return checksum and place of the document of this id, or None."""
+        found = self._select(_SEEN, (docid,))
+        return tuple(found[0]) if found else None
 
     def spans(self, docid: str) -> list[Span]:
         """Return the passages of a document, by number."""

@@ -5,11 +5,14 @@ from __future__ import annotations
 import errno
 import hashlib
 import os
+import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from retrieval.errors import MachineError
+
+_FULL = "{path}: the disk is full; make room and run the same command again"
 
 
 def write_atomically(path: Path, content: bytes) -> None:
@@ -59,9 +62,13 @@ def told(path: Path) -> Iterator[None]:
     """
     try:
         yield
+    except sqlite3.OperationalError as error:
+        if "full" in str(error):
+            raise MachineError(_FULL.format(path=path)) from error
+        raise
     except OSError as error:
         if error.errno in (errno.ENOSPC, errno.EDQUOT):
-            raise MachineError(f"{path}: the disk is full; make room and run the same command again") from error
+            raise MachineError(_FULL.format(path=path)) from error
         if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
             raise MachineError(f"{path}: may not be written: {error.strerror}") from error
         raise

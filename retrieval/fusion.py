@@ -28,9 +28,9 @@ Scorer = Callable[[Sequence[float]], list[float]]
 def fuse(rankings: Sequence[Ranking], kind: str, rrf_k: int, k: int, *, group: bool = True) -> list[Hit]:
     """Fuse rankings into one of at most ``k`` hits in the total order.
 
-    A hit's passage is that of the retriever that ranked it highest (of equals, the earlier ranking's); its ``parts`` keep
-    each retriever's rank and score. A document that a ranking lacks gets nothing from it. Without ``group``, passages
-    are fused instead of documents.
+    A hit's passage is that of the retriever that ranked it highest (of equals, the earlier ranking's); its ``parts``
+    keep each retriever's rank and score. A document that a ranking lacks gets nothing from it. Without ``group``,
+    passages are fused instead of documents.
     """
     scorer = _scorer(kind, rrf_k)
     parts: dict[tuple[str, int], list[Part]] = {}
@@ -44,9 +44,7 @@ def fuse(rankings: Sequence[Ranking], kind: str, rrf_k: int, k: int, *, group: b
             votes.setdefault(key, []).append(ranking.weight * value)
     passages = _passages(rankings, keys)
     scores = float32(math.fsum(vote) for vote in votes.values())
-    fused = [
-        Hit(key[0], score, passages[key], tuple(parts[key])) for key, score in zip(votes, scores, strict=True)
-    ]
+    fused = [Hit(key[0], score, passages[key], tuple(parts[key])) for key, score in zip(votes, scores, strict=True)]
     return ordered(fused)[:k]
 
 
@@ -58,9 +56,7 @@ def _by_passage(hit: Hit) -> tuple[str, int]:
     return hit.docid, hit.passage
 
 
-def _passages(
-    rankings: Sequence[Ranking], keys: Callable[[Hit], tuple[str, int]]
-) -> dict[tuple[str, int], int]:
+def _passages(rankings: Sequence[Ranking], keys: Callable[[Hit], tuple[str, int]]) -> dict[tuple[str, int], int]:
     placed = [
         (rank, place, keys(hit), hit.passage)
         for place, ranking in enumerate(rankings)

@@ -23,7 +23,7 @@ from retrieval.hybrid import HybridRetriever
 from retrieval.java import start
 from retrieval.languages import unknown_language
 from retrieval.lucene import PassageSearcher, Weights
-from retrieval.manifest import Manifest, SegmentInfo
+from retrieval.manifest import EncoderInfo, Manifest, SegmentInfo
 from retrieval.order import Rows
 from retrieval.profile import PROFILES
 from retrieval.vectors import VectorIndex
@@ -68,7 +68,7 @@ class Index:
         self._encoder_lock = threading.Lock()
         self._encoder: Encoder | None = None
 
-    def search(self, queries: Sequence[str], asked: Search = Search()) -> list[list[Hit]]:  # noqa: B008
+    def search(self, queries: Sequence[str], asked: Search = Search()) -> list[list[Hit]]:
         """Return the hits of each query, best first.
 
         Raises QueryError if a query has no words or is too long, ``k`` is out of range, or the index lacks what the
@@ -111,7 +111,9 @@ class Index:
             return "bm25" if self.manifest.encoder is None else "hybrid"
         return name
 
-    def evidence(self, query: str, hits: Sequence[Hit], asked: Search = Search(), *, highlight: bool = True) -> list[Evidence]:  # noqa: B008, E501
+    def evidence(
+        self, query: str, hits: Sequence[Hit], asked: Search = Search(), *, highlight: bool = True
+    ) -> list[Evidence]:
         """Return what a person reads of the hits of ``query``."""
         name = self.resolved(asked.retriever)
         text = PROFILES[asked.profile or self.config.search.profile](query)
@@ -141,8 +143,8 @@ class Index:
         if not language:
             return ""
         return (
-            f"the encoder {self.manifest.encoder.name} knows {', '.join(known)} only and this query looks like {language}: "
-            "trust bm25 more than dense or hybrid here, or configure a multilingual encoder"
+            f"the encoder {self.manifest.encoder.name} knows only {', '.join(known)}, the query looks like {language}; "
+            "trust bm25 more than dense or hybrid, or configure a multilingual encoder"
         )
 
     @property
@@ -229,14 +231,10 @@ class Index:
     def _fitting_encoder(self) -> Encoder:
         encoder = open_encoder(self.config.encoder)
         made_by = self.manifest.encoder
-        if made_by and (made_by.name, made_by.revision, made_by.precision) != (
-            encoder.name,
-            encoder.revision,
-            self.config.encoder.precision,
-        ):
+        configured = EncoderInfo.of(encoder)
+        if made_by != configured:
             raise IndexStateError(
-                f"{self.folder}: its vectors were made by {made_by.name} ({made_by.revision}, {made_by.precision}), the "
-                f"configured encoder is {encoder.name} ({encoder.revision}, {self.config.encoder.precision}); "
+                f"{self.folder}: its vectors were made by {made_by}, the configured encoder is {configured}; "
                 "set encoder.model and encoder.precision to the former, or rebuild with --overwrite"
             )
         return encoder
@@ -244,7 +242,9 @@ class Index:
     def _sound(self, query: str, text: str) -> str:
         longest = self.config.search.max_query_chars
         if len(query) > longest:
-            raise QueryError(f"the query has {len(query)} characters, at most {longest} are searched (search.max_query_chars)")
+            raise QueryError(
+                f"the query has {len(query)} characters, at most {longest} are searched (search.max_query_chars)"
+            )
         if not _WORD.search(text):
             raise QueryError(f"the query {query[:60]!r} holds no words to search for")
         return text

@@ -66,7 +66,9 @@ def start(heap: str = "512m") -> None:
         os.environ["JAVA_HOME"] = str(java_home())
         jnius_config.add_classpath(str(anserini_jar()))
         # -Xrs leaves the signals to Python: Ctrl-C and a server's graceful stop stay ours.
-        jnius_config.add_options(f"-Xmx{heap}", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=4", "-Xrs", "-XX:-UsePerfData")
+        jnius_config.add_options(
+            f"-Xmx{heap}", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=4", "-Xrs", "-XX:-UsePerfData"
+        )
         try:
             java_class("java.util.logging.LogManager").getLogManager().reset()
         except Exception as error:  # pyjnius raises whatever the loader of libjvm raised

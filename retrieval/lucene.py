@@ -130,7 +130,12 @@ class PassageSearcher:
         return int(self._reader.maxDoc())
 
     def search(
-        self, query: str, n: int, where: Filter | None = None, dead: Dead = None, weights: Weights = Weights()  # noqa: B008
+        self,
+        query: str,
+        n: int,
+        where: Filter | None = None,
+        dead: Dead = None,
+        weights: Weights = Weights(),
     ) -> tuple[list[float], list[int]]:
         """Return scores and rows of the ``n`` best passages by score descending, then row ascending.
 
@@ -225,9 +230,7 @@ def _restriction(where: Filter | None) -> tuple[Any, ...]:
     if where is None:
         return ()
     clauses = [
-        _any_of(name, getattr(where, name))
-        for name in ("topic", "source", "language", "kind")
-        if getattr(where, name)
+        _any_of(name, getattr(where, name)) for name in ("topic", "source", "language", "kind") if getattr(where, name)
     ]
     if where.as_of or where.since:
         clauses.append(_dated(where))

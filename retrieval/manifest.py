@@ -14,6 +14,7 @@ from typing import Any, Literal
 
 import msgspec
 
+from retrieval.encoder import Encoder
 from retrieval.errors import IndexStateError
 from retrieval.files import write_atomically
 
@@ -62,6 +63,16 @@ class EncoderInfo(Record):
     revision: str
     dimension: int
     precision: str
+
+    @classmethod
+    def of(cls, encoder: Encoder) -> EncoderInfo:
+        """Describe an open encoder."""
+        return cls(
+            name=encoder.name, revision=encoder.revision, dimension=encoder.dimension, precision=encoder.precision
+        )
+
+    def __str__(self) -> str:
+        return f"{self.name} ({self.precision}, revision {self.revision})"
 
 
 class BM25Info(Record):
@@ -130,7 +141,9 @@ def _decoded(path: Path, content: bytes) -> Manifest:
     try:
         raw: Any = msgspec.json.decode(content)
     except msgspec.DecodeError as error:
-        raise IndexStateError(f"{path}: is damaged (not JSON: {error}); restore it or rebuild with --overwrite") from None
+        raise IndexStateError(
+            f"{path}: is damaged (not JSON: {error}); restore it or rebuild with --overwrite"
+        ) from None
     if not isinstance(raw, dict) or "layout" not in raw:
         raise IndexStateError(f"{path}: is not the manifest of a factseek index")
     if raw["layout"] != LAYOUT:

@@ -1,0 +1,50 @@
+# make setup · make serve · make test · make check · make bench
+# Needs Debian's make, python3 and python3-venv; everything else comes from the package registry.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.installed
+.DEFAULT_GOAL := help
+.PHONY: help setup serve test check format bench example clean
+
+help:
+	@echo "make serve   install, build the example indexes, serve them on http://127.0.0.1:8000"
+	@echo "make test    install and run the tests"
+	@echo "make check   lint, types and format"
+	@echo "make bench   measure against Pyserini and sentence-transformers (at most 15 minutes)"
+
+setup: $(STAMP)
+
+$(STAMP): setup.cfg constraints.txt
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null \
+		|| { echo "make: Python 3.11 or later is missing: apt-get install python3, or make PYTHON=/path/to/python3" >&2; exit 1; }
+	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null \
+		|| { echo "make: Python's venv is missing: apt-get install python3-venv" >&2; exit 1; }
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[dev]'
+	touch $@
+
+example: $(STAMP)
+	@$(BIN)/python examples/build.py
+
+serve: example
+	$(BIN)/factseek serve
+
+test: $(STAMP)
+	$(BIN)/python -m pytest
+
+check: $(STAMP)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+format: $(STAMP)
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+bench: example
+	$(BIN)/python -m eval.bench
+
+clean:
+	rm -rf $(VENV) indexes bench build *.egg-info

@@ -1,0 +1,31 @@
+"""The front door: the command line, which alone sees all packages."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from importlib import metadata
+
+import indexer.cli
+import retrieval.cli
+from retrieval.terminal import run
+
+
+def parser() -> argparse.ArgumentParser:
+    """Return the parser of the command line; what a command needs is imported when it runs."""
+    top = argparse.ArgumentParser(prog="factseek", description="Find the evidence for a claim.")
+    top.add_argument("--version", action="version", version=f"factseek {metadata.version('factseek')}")
+    commands = top.add_subparsers(required=True, metavar="COMMAND")
+    for package in (indexer, retrieval):
+        package.cli.register(commands)
+    return top
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run a command; return its exit code: 0 done, 1 the checked file is bad, 2 a user's error."""
+    return run(parser(), arguments)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

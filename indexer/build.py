@@ -1,0 +1,175 @@
+"""Build: from source files to a published index, in segments, resumable after any interruption."""
+
+from __future__ import annotations
+
+import shutil
+from collections import Counter
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+import msgspec
+from retrieval.encoder import open_encoder
+
+from indexer import journal as journals
+from indexer.collections import BadLines, reader
+from indexer.journal import Journal
+from indexer.lock import locked
+from indexer.sources import describe
+from indexer.work import Work
+from retrieval import manifest as manifests
+from retrieval.analyzers import analyzer_name
+from retrieval.config import Config
+from retrieval.errors import IndexStateError, SourceError
+from retrieval.files import told
+from retrieval.java import start
+from retrieval.manifest import BUILD, LAYOUT, SEGMENTS, BM25Info, EncoderInfo, Manifest, SegmentInfo
+
+Verb = Literal["", "append", "overwrite"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Request:
+    """What a build is asked to do. ``verb`` says what to do with an index that is there."""
+
+    kind: str
+    sources: tuple[Path, ...]
+    folder: Path
+    verb: Verb = ""
+    language: str = ""
+    dense: bool = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Report:
+    """What a build did; ``skipped`` counts by reason what a reader left out on purpose."""
+
+    manifest: Manifest
+    documents: int
+    passages: int
+    duplicates: int
+    bad_lines: BadLines
+    skipped: Counter[str]
+    resumed: bool
+
+
+def build(request: Request, config: Config) -> Report:
+    """Read the sources, write segments, publish them; an interrupted call, repeated, goes on from where it stopped.
+
+    Raises SourceError for what cannot be read, IndexStateError if there is an index and no verb, or one that does not
+    fit, MachineError if the disk is full or Java or the encoder is missing. What was published before stays.
+    """
+    reader(request.kind)
+    sources = describe(request.sources)
+    with locked(request.folder), told(request.folder):
+        base = _base(request)
+        shape = _shape(request, config, base)
+        live = base.segments if base else ()
+        limits = (config.passages, config.index.segment_passages, config.build.skip_bad_lines)
+        asked = journals.fingerprint(request.kind, sources, shape, limits)
+        journal = journals.begin(request.folder, asked, _first_segment(request.folder))
+        resumed = bool(journal.finished or journal.text_of)
+        start(config.java.heap)
+        work = Work(
+            request.folder,
+            request.kind,
+            request.sources,
+            config=config,
+            shape=shape,
+            live=live,
+            journal=journal,
+            sources=sources,
+        )
+        work.run()
+        if not journal.finished and not journal.progress.duplicates:
+            shutil.rmtree(request.folder / BUILD, ignore_errors=True)
+            raise SourceError(f"{', '.join(map(str, request.sources))}: {_why_empty(request.kind, work)}")
+        return _published(request.folder, shape, live, journal, work, resumed=resumed)
+
+
+def _published(
+    folder: Path, shape: Manifest, live: tuple[SegmentInfo, ...], journal: Journal, work: Work, *, resumed: bool
+) -> Report:
+    new = journal.finished
+    manifest = _with_segments(shape, (*live, *new))
+    manifests.publish(folder, manifest)
+    journals.clean(folder)
+    return Report(
+        manifest=manifest,
+        documents=sum(segment.documents for segment in new),
+        passages=sum(segment.passages for segment in new),
+        duplicates=journal.progress.duplicates,
+        bad_lines=work.options.bad_lines,
+        skipped=work.options.skipped,
+        resumed=resumed,
+    )
+
+
+def _with_segments(shape: Manifest, segments: tuple[SegmentInfo, ...]) -> Manifest:
+    return msgspec.structs.replace(
+        shape,
+        created=manifests.now(),
+        versions=manifests.versions(),
+        documents=sum(segment.documents for segment in segments),
+        passages=sum(segment.passages for segment in segments),
+        segments=segments,
+    )
+
+
+def _why_empty(kind: str, work: Work) -> str:
+    left_out = [f"{count} {reason}" for reason, count in sorted(work.options.skipped.items())]
+    if work.options.bad_lines.count:
+        left_out.append(f"{work.options.bad_lines.count} bad lines")
+    return f"no {kind} document was found" + (f" (left out: {', '.join(left_out)})" if left_out else "")
+
+
+def _base(request: Request) -> Manifest | None:
+    """Return the manifest that the build adds to, or None if it makes a new index."""
+    if not (request.folder / manifests.NAME).is_file():
+        return None
+    if not request.verb:
+        raise IndexStateError(
+            f"{request.folder}: there is an index already; say --append to add to it, --update to replace documents of "
+            "the same docid, or --overwrite to build it anew"
+        )
+    return manifests.read(request.folder) if request.verb == "append" else None
+
+
+def _first_segment(folder: Path) -> int:
+    names = [path.name for path in (folder / SEGMENTS).glob("*")] if (folder / manifests.NAME).is_file() else []
+    return max((int(name) for name in names if name.isdigit()), default=-1) + 1
+
+
+def _shape(request: Request, config: Config, base: Manifest | None) -> Manifest:
+    """Return a manifest without segments: what the index is, as given or as it has been."""
+    if base is not None:
+        _check_fit(request, config, base)
+        return base
+    language = request.language or config.index.language
+    made_by = None
+    if request.dense:
+        encoder = open_encoder(config.encoder)
+        made_by = EncoderInfo.of(encoder)
+        encoder.close()
+    return Manifest(
+        layout=LAYOUT,
+        created="",
+        language=language,
+        analyzer=analyzer_name(language, config.index.analyzer),
+        fields=config.index.fields,
+        bm25=BM25Info(k1=config.bm25.k1, b=config.bm25.b),
+        encoder=made_by,
+        versions=manifests.versions(),
+        documents=0,
+        passages=0,
+        segments=(),
+    )
+
+
+def _check_fit(request: Request, config: Config, base: Manifest) -> None:
+    if request.language and request.language != base.language:
+        raise IndexStateError(
+            f"{request.folder}: its language is {base.language}, not {request.language}; one index has one language"
+        )
+    if not request.dense and base.encoder is not None:
+        raise IndexStateError(f"{request.folder}: has vectors throughout; leave out --no-dense, or --overwrite it")

@@ -1,0 +1,113 @@
+"""The commands that make and describe an index: ``index`` and ``info``."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from time import perf_counter
+
+import msgspec
+
+from indexer.collections import kinds, reader
+from retrieval.config import Config
+from retrieval.errors import IndexStateError
+from retrieval.terminal import DONE, Subparsers, add_index, add_json, config_of, say, write
+
+
+def register(commands: Subparsers) -> None:
+    """Add ``index`` and ``info`` to the command line."""
+    _register_index(commands)
+    info = commands.add_parser("info", help="describe an index", description="Describe an index: its manifest.")
+    add_index(info)
+    add_json(info)
+    info.set_defaults(command=show_info)
+
+
+def _register_index(commands: Subparsers) -> None:
+    parser = commands.add_parser(
+        "index",
+        help="make an index of a collection",
+        description="Make an index of a collection, or add to one. Interrupted and run again, it goes on.",
+        epilog="kinds of source:\n" + "\n".join(f"  {kind:10} {reader(kind).SUMMARY}" for kind in kinds()),
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("kind", metavar="KIND", help=f"one of {', '.join(kinds())}")
+    parser.add_argument("sources", nargs="+", type=Path, metavar="SOURCE", help="files or folders")
+    add_index(parser)
+    verb = parser.add_mutually_exclusive_group()
+    verb.add_argument(
+        "--append", dest="verb", action="store_const", const="append", help="add to the index that is there"
+    )
+    verb.add_argument("--overwrite", dest="verb", action="store_const", const="overwrite", help="build it anew")
+    parser.add_argument("--language", default="", metavar="CODE", help="language of the documents (default: en)")
+    parser.add_argument("--analyzer", metavar="NAME", help="a Lucene analyzer other than the language's")
+    parser.add_argument("--no-dense", action="store_true", help="make no vectors: the index answers bm25 only")
+    parser.add_argument(
+        "--skip-bad-lines", type=int, metavar="N", help="tolerate, count and list up to N unreadable lines"
+    )
+    parser.set_defaults(command=make_index, verb="")
+
+
+def make_index(args: argparse.Namespace) -> int:
+    """Build an index and say what it holds."""
+    from indexer.build import Request, build
+
+    request = Request(
+        kind=args.kind,
+        sources=tuple(args.sources),
+        folder=args.index,
+        verb=args.verb,
+        language=args.language,
+        dense=not args.no_dense,
+    )
+    began = perf_counter()
+    report = build(request, _settings(args))
+    for example in report.bad_lines.examples:
+        say(f"skipped: {example}")
+    for reason, count in sorted(report.skipped.items()):
+        say(f"left out: {count} {reason}")
+    added = f"{report.documents} documents in {report.passages} passages"
+    more = f", {report.duplicates} were there already" if report.duplicates else ""
+    bad = f", {report.bad_lines.count} bad lines skipped" if report.bad_lines.count else ""
+    on = "went on and " if report.resumed else ""
+    write(f"{args.index}: {on}added {added}{more}{bad} in {perf_counter() - began:.1f} s\n")
+    return DONE
+
+
+def show_info(args: argparse.Namespace) -> int:
+    """Print the manifest of an index."""
+    from retrieval import manifest as manifests
+
+    manifest = manifests.read(args.index)
+    if args.json:
+        write(manifests.encode(manifest).decode())
+        return DONE
+    encoder = manifest.encoder
+    bytes_ = sum(file.bytes for segment in manifest.segments for file in segment.files.values())
+    vectors = f"{encoder.name} ({encoder.dimension} dimensions, {encoder.precision})" if encoder else "none (bm25 only)"
+    lines = [
+        ("index", f"{args.index} ({manifest.id})"),
+        ("documents", f"{manifest.documents} in {manifest.passages} passages, {bytes_ / 1e6:.1f} MB"),
+        ("language", f"{manifest.language} ({manifest.analyzer} analyzer, {manifest.fields} fields)"),
+        ("bm25", f"k1 {manifest.bm25.k1}, b {manifest.bm25.b}"),
+        ("vectors", vectors),
+        ("created", f"{manifest.created} by factseek {manifest.versions.factseek}"),
+    ]
+    lines += [
+        (f"segment {part.name}", f"{part.documents} {part.kind} from {', '.join(s.name for s in part.sources)}")
+        for part in manifest.segments
+    ]
+    write("".join(f"{name:15} {value}\n" for name, value in lines))
+    return DONE
+
+
+def _settings(args: argparse.Namespace) -> Config:
+    config = config_of(args)
+    if args.analyzer:
+        config = msgspec.structs.replace(config, index=msgspec.structs.replace(config.index, analyzer=args.analyzer))
+    if args.skip_bad_lines is not None:
+        if args.skip_bad_lines < 0:
+            raise IndexStateError(f"--skip-bad-lines {args.skip_bad_lines}: give a number of lines, 0 or more")
+        build = msgspec.structs.replace(config.build, skip_bad_lines=args.skip_bad_lines)
+        config = msgspec.structs.replace(config, build=build)
+    return config

@@ -1,0 +1,170 @@
+"""A build at work: segment after segment, each journalled, so that an interrupted build can go on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import closing
+from itertools import chain, islice
+from pathlib import Path
+
+from retrieval.encoder import Encoder, open_encoder
+from retrieval.vectors import build_ann
+
+from indexer import journal as journals
+from indexer.collections import BadLines, ReadOptions, Record, reader
+from indexer.journal import Journal, Progress
+from indexer.passages import split, whole
+from indexer.progress import Bar, bar
+from indexer.segment import Seen, TextWriter, checksums, encode_missing
+from retrieval import manifest as manifests
+from retrieval.config import Config
+from retrieval.documents import SegmentDocuments, checksum
+from retrieval.domain import Span
+from retrieval.errors import IndexStateError
+from retrieval.files import sync_folder
+from retrieval.manifest import BUILD, SEGMENTS, EncoderInfo, Manifest, SegmentInfo, SourceInfo
+
+
+class Work:
+    """One build at work: it reads the sources and leaves finished segments in the journal."""
+
+    def __init__(
+        self,
+        folder: Path,
+        kind: str,
+        paths: Sequence[Path],
+        *,
+        config: Config,
+        shape: Manifest,
+        live: Sequence[SegmentInfo],
+        journal: Journal,
+        sources: tuple[SourceInfo, ...],
+    ) -> None:
+        """Prepare to add to the segments ``live``; ``shape`` is the manifest of what is built."""
+        self._folder = folder
+        self._kind = kind
+        self._paths = paths
+        self._config = config
+        self._shape = shape
+        self._journal = journal
+        self._sources = sources
+        self._reader = reader(kind)
+        self._split = config.passages.split.get(kind, self._reader.SPLIT)
+        limits = config.build
+        self.options = ReadOptions(
+            language=shape.language,
+            max_line_bytes=limits.max_line_bytes,
+            max_file_bytes=limits.max_file_bytes,
+            bad_lines=BadLines(limits.skip_bad_lines),
+        )
+        self._before = [self._documents(info) for info in (*live, *journal.finished)]
+        self._encoder: Encoder | None = None
+
+    def run(self) -> None:
+        """Write segment after segment until the sources are read."""
+        if self._journal.text_of:
+            self._finish_segment()
+        records = iter(self._reader.read(self._paths, self.options))
+        with closing(bar("reading", "document")) as reading:
+            for _ in islice(records, self._journal.progress.records):
+                reading.update()
+            while self._write_text(records, reading):
+                self._finish_segment()
+        if self._encoder is not None:
+            self._encoder.close()
+
+    def _documents(self, info: SegmentInfo) -> SegmentDocuments:
+        return SegmentDocuments(self._folder / SEGMENTS / info.name / manifests.DOCUMENTS)
+
+    def _write_text(self, records: Iterator[Record], reading: Bar) -> bool:
+        """Write the text of the next segment; say whether there was any."""
+        first = next(records, None)
+        if first is None:
+            return False
+        folder = self._folder / BUILD / self._journal.next_name
+        shape, buffer_mb = self._shape, self._config.build.lucene_buffer_mb
+        writer = TextWriter(folder, self._kind, shape.analyzer, shape.fields, buffer_mb)
+        try:
+            progress = self._fill(writer, chain((first,), records), reading)
+            writer.finish()
+        except BaseException:
+            writer.abandon()
+            raise
+        self._journal.progress = progress
+        self._journal.text_of = folder.name if writer.documents else ""
+        journals.save(self._folder, self._journal)
+        return bool(writer.documents)
+
+    def _fill(self, writer: TextWriter, records: Iterator[Record], reading: Bar) -> Progress:
+        read, duplicates = self._journal.progress.records, self._journal.progress.duplicates
+        for record in records:
+            read += 1
+            reading.update()
+            digest = checksum(record.document)
+            seen = self._seen(writer, record.document.docid)
+            if seen is None:
+                writer.add(record.document, self._spans(record), digest, record.place)
+            elif seen.checksum == digest:
+                duplicates += 1
+            else:
+                self._report_clash(record, seen)
+            if writer.passages >= self._config.index.segment_passages:
+                break
+        return Progress(records=read, duplicates=duplicates)
+
+    def _seen(self, writer: TextWriter, docid: str) -> Seen | None:
+        found = writer.seen(docid)
+        if found is None:
+            for documents in self._before:
+                earlier = documents.seen(docid)
+                if earlier:
+                    return Seen(*earlier)
+        return found
+
+    def _report_clash(self, record: Record, seen: Seen) -> None:
+        reason = f"docid {record.document.docid!r} stands at {seen.place} already, with other content"
+        self.options.bad_lines.report(record.place, reason)
+
+    def _spans(self, record: Record) -> Sequence[Span]:
+        if record.spans is not None:
+            return record.spans
+        if not self._split:
+            return whole(record.document.text)
+        settings = self._config.passages
+        return split(record.document.text, settings.words, settings.overlap_sentences)
+
+    def _finish_segment(self) -> None:
+        """Add the vectors to the segment whose text is complete, and move it to its place."""
+        folder = self._folder / BUILD / self._journal.text_of
+        documents, passages = SegmentDocuments(folder / manifests.DOCUMENTS).counts()
+        if self._shape.encoder is not None:
+            with closing(bar("encoding", "passage", passages)) as encoding:
+                encode_missing(folder, self._opened_encoder(), encoding.update)
+            build_ann(folder, passages, self._shape.encoder.dimension, self._config.dense)
+        info = SegmentInfo(
+            name=folder.name,
+            kind=self._kind,
+            split=self._split,
+            documents=documents,
+            passages=passages,
+            sources=self._sources,
+            files=checksums(folder),
+        )
+        self._journal.finished.append(info)
+        self._journal.text_of = ""
+        journals.save(self._folder, self._journal)
+        target = self._folder / SEGMENTS
+        target.mkdir(exist_ok=True)
+        folder.rename(target / folder.name)
+        sync_folder(target)
+        self._before.append(self._documents(info))
+
+    def _opened_encoder(self) -> Encoder:
+        if self._encoder is None:
+            self._encoder = open_encoder(self._config.encoder)
+            if EncoderInfo.of(self._encoder) != self._shape.encoder:
+                raise IndexStateError(
+                    f"{self._folder}: its vectors are made by {self._shape.encoder}, the configured encoder is "
+                    f"{EncoderInfo.of(self._encoder)}; set encoder.model and encoder.precision to the former"
+                )
+        return self._encoder

@@ -1,0 +1,119 @@
+"""The command ``search``: one query, its evidence."""
+
+from __future__ import annotations
+
+import argparse
+import shutil
+import sys
+import textwrap
+from time import perf_counter
+
+import msgspec
+
+from retrieval.config import FusionSettings
+from retrieval.errors import QueryError
+from retrieval.evidence import Evidence
+from retrieval.filters import parse_filter
+from retrieval.index import Index, Search
+from retrieval.terminal import DONE, Subparsers, add_index, add_json, config_of, say, write
+
+_BOLD, _PLAIN = "\x1b[1m", "\x1b[0m"
+
+
+def register(commands: Subparsers) -> None:
+    """Add ``search`` to the command line."""
+    parser = commands.add_parser(
+        "search", help="find the evidence for a claim", description="Find the evidence for a claim."
+    )
+    parser.add_argument("text", metavar="TEXT", help="the claim, tweet or question")
+    add_index(parser)
+    add_search_options(parser)
+    add_json(parser)
+    parser.set_defaults(command=search)
+
+
+def add_search_options(parser: argparse.ArgumentParser) -> None:
+    """Add what a search can be asked, for one query or many."""
+    parser.add_argument(
+        "--retriever", choices=("bm25", "dense", "hybrid"), help="default: hybrid where there are vectors"
+    )
+    parser.add_argument("-k", type=int, metavar="N", help="how many hits (default: search.k of the configuration, 10)")
+    parser.add_argument(
+        "--filter",
+        action="append",
+        default=[],
+        metavar="FIELD=VALUE",
+        help="only documents of this topic, source, language or kind; may be given again",
+    )
+    parser.add_argument("--as-of", default="", metavar="DATE", help="only documents up to this day, month or year")
+    parser.add_argument("--since", default="", metavar="DATE", help="only documents from this day, month or year on")
+    parser.add_argument(
+        "--undated", choices=("drop", "keep"), default="drop", help="what becomes of undated documents under --as-of"
+    )
+    parser.add_argument("--profile", choices=("plain", "tweet"), help="what is done to the text of a query first")
+    parser.add_argument("--fusion", choices=("rrf", "minmax", "zscore"), help="how hybrid fuses its two rankings")
+    parser.add_argument("--passages", action="store_true", help="rank passages, not documents by their best passage")
+
+
+def search(args: argparse.Namespace) -> int:
+    """Search and print the evidence."""
+    config = config_of(args)
+    with Index(args.index, config) as index:
+        asked = asked_of(args, config.search.fusion)
+        began = perf_counter()
+        hits = index.search([args.text], asked)[0]
+        evidence = index.evidence(args.text, hits, asked)
+        took = perf_counter() - began
+        note = index.note(args.text, asked.retriever)
+    if note:
+        say(f"note: {note}")
+    if args.json:
+        write(msgspec.json.format(msgspec.json.encode({"hits": evidence}), indent=2).decode() + "\n")
+        return DONE
+    for hit in evidence:
+        write(_shown(hit))
+    say(f"{len(evidence)} hits in {took * 1000:.0f} ms" if evidence else "no hits")
+    return DONE
+
+
+def asked_of(args: argparse.Namespace, fusion: FusionSettings) -> Search:
+    """Return what the options ask of a search.
+
+    Raises QueryError if a filter or a date makes no sense.
+    """
+    if args.k is not None and args.k < 1:
+        raise QueryError(f"-k {args.k}: ask for at least 1 hit")
+    chosen = msgspec.structs.replace(fusion, kind=args.fusion) if args.fusion else None
+    where = parse_filter(args.filter, as_of=args.as_of, since=args.since, undated=args.undated == "keep")
+    group = False if args.passages else None
+    return Search(k=args.k, retriever=args.retriever, where=where, fusion=chosen, profile=args.profile, group=group)
+
+
+def _shown(hit: Evidence) -> str:
+    ranks = ", ".join(f"{name} {part.rank}" for name, part in hit.retrievers.items())
+    about = " · ".join(part for part in (hit.topic, hit.source, hit.date, ranks) if part)
+    width = min(shutil.get_terminal_size((100, 24)).columns, 120) - 4
+    lines = [f"{hit.rank:3} {hit.score:.4f}  {hit.docid}  ({about})"]
+    if hit.title:
+        lines.append(f"    {hit.title}")
+    # Marking by private characters keeps the width of a line what it looks like.
+    passage = textwrap.shorten(_marked(hit), 500, placeholder=" …")
+    lines += textwrap.wrap(passage, width, initial_indent="    ", subsequent_indent="    ")
+    if hit.url:
+        lines.append(f"    {hit.url}")
+    return _emphasised("\n".join(lines)) + "\n\n"
+
+
+def _marked(hit: Evidence) -> str:
+    text, last, pieces = hit.passage.text, 0, []
+    for start, end in hit.passage.highlights:
+        pieces += [text[last:start], "\ue000", text[start:end], "\ue001"]
+        last = end
+    return "".join([*pieces, text[last:]])
+
+
+def _emphasised(text: str) -> str:
+    bold, plain = (_BOLD, _PLAIN) if sys.stdout.isatty() else ("", "")
+    # A mark whose end was cut off must not colour what follows.
+    end = plain if text.count("\ue000") > text.count("\ue001") else ""
+    return text.replace("\ue000", bold).replace("\ue001", plain) + end

@@ -1,0 +1,72 @@
+"""Passages: whole sentences, in order, covering every word."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from indexer.passages import sentences, split, whole
+
+WORDS = st.lists(st.sampled_from(["Alpha", "beta.", "Gamma!", "delta", "Dr.", "e.g.", "12.5", "\n", "سؤال؟", "句子。", "  "]))
+
+
+def texts(text: str, **options: int) -> list[str]:
+    return [text[start:end] for _, start, end in split(text, **options)]
+
+
+def test_sentences() -> None:
+    text = 'Dr. Smith saw 3.5 cases. "Was it so?" she asked. See Fig. 2 here! A heading\nE. coli et al. grew. نعم؟ لا.'
+    found = [text[s.start : s.end] for s in sentences(text)]
+    assert found == [
+        "Dr. Smith saw 3.5 cases.",
+        '"Was it so?" she asked.',
+        "See Fig. 2 here!",
+        "A heading",
+        "E. coli et al. grew.",
+        "نعم؟",
+        "لا.",
+    ]
+
+
+def test_passages_hold_whole_sentences_and_overlap_by_one() -> None:
+    text = " ".join(f"Sentence number {i} has six words." for i in range(20))
+    found = texts(text, words=18, overlap=1)
+    assert found[0] == "Sentence number 0 has six words. Sentence number 1 has six words. Sentence number 2 has six words."
+    assert found[1].startswith("Sentence number 2 has")
+    assert all(passage.endswith("words.") for passage in found)
+
+
+def test_no_overlap() -> None:
+    text = " ".join(f"Sentence number {i} has six words." for i in range(20))
+    assert " ".join(texts(text, words=18, overlap=0)) == text
+
+
+def test_a_sentence_longer_than_a_passage_is_cut_between_words() -> None:
+    text = " ".join(f"w{i}" for i in range(1000))
+    found = texts(text, words=200, overlap=1)
+    assert [len(passage.split()) for passage in found] == [200] * 5
+
+
+def test_a_short_rest_joins_the_passage_before_it() -> None:
+    text = " ".join(f"Sentence number {i} has six words." for i in range(10)) + " End."
+    assert texts(text, words=60, overlap=1) == [text]
+
+
+def test_text_without_words_and_without_blanks() -> None:
+    assert split("") == whole("")
+    assert split(" \n ") == whole(" \n ")
+    chinese = "科学家发现了新的证据。" * 100
+    assert 4 < len(split(chinese, words=200)) < 8
+
+
+@given(WORDS, st.integers(1, 12), st.integers(0, 3))
+def test_every_word_is_in_some_passage_and_passages_advance(words: list[str], size: int, overlap: int) -> None:
+    text = " ".join(words)
+    spans = split(text, size, overlap)
+    covered = [any(span.start <= i < span.end for span in spans) for i in range(len(text))]
+    assert all(inside or char.isspace() for inside, char in zip(covered, text, strict=True))
+    for one, other in zip(spans, spans[1:], strict=False):
+        assert one.number + 1 == other.number
+        assert one.start < other.start
+        assert one.end < other.end
+    assert all(0 <= span.start <= span.end <= len(text) for span in spans)

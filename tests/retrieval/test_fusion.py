@@ -1,0 +1,75 @@
+"""Fusion, against figures worked out by hand and against what must hold for any ranking."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from retrieval.domain import Hit, Part
+from retrieval.fusion import Ranking, fuse
+from retrieval.order import ordered
+
+KINDS = ["rrf", "minmax", "zscore"]
+RANKING = st.dictionaries(st.sampled_from("abcdefgh"), st.floats(0, 30, width=32), max_size=8).map(
+    lambda scores: ordered(Hit(docid, score) for docid, score in scores.items())
+)
+
+
+def test_rrf_by_hand() -> None:
+    one = [Hit("a", 9.0, 4), Hit("b", 8.0, 1)]
+    two = [Hit("b", 0.9, 7), Hit("c", 0.8, 0)]
+    fused = fuse([Ranking("bm25", 1.0, one), Ranking("dense", 2.0, two)], "rrf", 10, 10)
+    assert [(hit.docid, hit.passage) for hit in fused] == [("b", 7), ("c", 0), ("a", 4)]
+    assert [hit.score for hit in fused] == [float(np.float32(x)) for x in (1 / 12 + 2 / 11, 2 / 12, 1 / 11)]
+    assert fused[0].parts == (Part("bm25", 2, 8.0), Part("dense", 1, 0.9))
+
+
+@pytest.mark.parametrize(
+    ("kind", "expected"),
+    [("minmax", {"a": 0.5, "b": 0.25 + 0.5, "c": 0.0 + 0.5 * 0.5, "d": 0.0}), ("zscore", None)],
+)
+def test_weighted_sums_by_hand(kind: str, expected: dict[str, float] | None) -> None:
+    one = [Hit("a", 6.0), Hit("b", 4.0), Hit("c", 2.0)]
+    two = [Hit("b", 0.8), Hit("c", 0.6), Hit("d", 0.4)]
+    if expected is None:
+        spread_one, spread_two = float(np.std([6, 4, 2])), float(np.std([0.8, 0.6, 0.4]))
+        expected = {"a": 2 / spread_one, "b": 1 / spread_one + 0.2 / spread_two, "c": 0.1 / spread_two, "d": 0.0}
+    fused = fuse([Ranking("bm25", 0.5, one), Ranking("dense", 0.5, two)], kind, 60, 10)
+    assert {hit.docid: hit.score for hit in fused} == pytest.approx(expected, rel=1e-6)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@given(one=RANKING, two=RANKING, k=st.integers(1, 10))
+def test_fusion_of_any_rankings(kind: str, one: list[Hit], two: list[Hit], k: int) -> None:
+    rankings = [Ranking("bm25", 0.5, one), Ranking("dense", 0.5, two)]
+    fused = fuse(rankings, kind, 10, k)
+    everything = {hit.docid for hit in one} | {hit.docid for hit in two}
+    assert len(fused) == min(k, len(everything))
+    assert fused == ordered(fused)
+    assert all(hit.score == float(np.float32(hit.score)) for hit in fused)
+    assert fused == fuse(rankings, kind, 10, 100)[:k]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@given(one=RANKING)
+def test_a_ranking_fused_with_itself_keeps_the_order_of_distinct_scores(kind: str, one: list[Hit]) -> None:
+    fused = fuse([Ranking("x", 0.5, one), Ranking("y", 0.5, one)], kind, 10, 100)
+    scores = {hit.docid: hit.score for hit in one}
+    kept = [scores[hit.docid] for hit in fused]
+    if len({np.float32(hit.score) for hit in fused}) == len(fused):
+        assert kept == sorted(kept, reverse=True)
+
+
+@given(one=RANKING, two=RANKING)
+def test_a_weight_of_zero_leaves_the_other_ranking(one: list[Hit], two: list[Hit]) -> None:
+    fused = fuse([Ranking("x", 1.0, one), Ranking("y", 0.0, two)], "rrf", 10, len(one) or 1)
+    assert [hit.docid for hit in fused if hit.score > 0] == [hit.docid for hit in one]
+
+
+def test_passages_are_fused_apart_when_documents_are_not_grouped() -> None:
+    one, two = [Hit("a", 2.0, 0)], [Hit("a", 0.5, 3)]
+    rankings = [Ranking("bm25", 1.0, one), Ranking("dense", 1.0, two)]
+    assert [(hit.docid, hit.passage) for hit in fuse(rankings, "rrf", 10, 5, group=False)] == [("a", 0), ("a", 3)]
+    assert [(hit.docid, hit.passage) for hit in fuse(rankings, "rrf", 10, 5)] == [("a", 0)]
