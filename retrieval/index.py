@@ -22,7 +22,7 @@ from retrieval.highlight import highlights
 from retrieval.hybrid import HybridRetriever
 from retrieval.java import start
 from retrieval.languages import unknown_language
-from retrieval.lucene import PassageSearcher, Weights
+from retrieval.lucene import PassageSearcher, TermFinder, Weights
 from retrieval.manifest import EncoderInfo, Manifest, SegmentInfo
 from retrieval.order import Rows
 from retrieval.profile import PROFILES
@@ -166,6 +166,12 @@ class Index:
         return PassageSearcher(folders, self.manifest.analyzer, self.manifest.fields)
 
     @cached_property
+    def terms(self) -> TermFinder:
+        """The analyzer, opened when it is first needed."""
+        start(self.config.java.heap)
+        return TermFinder(self.manifest.analyzer)
+
+    @cached_property
     def vectors(self) -> VectorIndex:
         """The vectors of all segments, opened when they are first needed."""
         if self.manifest.encoder is None:
@@ -260,7 +266,7 @@ class Index:
         segment, document = self._place(hit.docid)
         spans = segment.documents.spans(hit.docid)
         passage = _cut(document, next(span for span in spans if span.number == hit.passage))
-        marks = highlights(query, passage.text, self.searcher.terms) if highlight else []
+        marks = highlights(query, passage.text, self.terms) if highlight else []
         parts = hit.parts or (Part(retriever, rank, hit.score),)
         return Evidence(
             rank=rank,

@@ -50,6 +50,22 @@ def open_analyzer(name: str) -> Any:
     return java.newDefaultInstance() if name == "english" else java()
 
 
+class TermFinder:
+    """From a word to the terms that an analyzer makes of it; remembers what it was asked."""
+
+    def __init__(self, analyzer: str) -> None:
+        self._analyzer = open_analyzer(analyzer)
+        self._found = lru_cache(maxsize=100_000)(self._analyzed)
+
+    def __call__(self, word: str) -> tuple[str, ...]:
+        """Return the terms of ``word``: none for a stop word."""
+        return self._found(word)
+
+    def _analyzed(self, word: str) -> tuple[str, ...]:
+        analyze = java_class("io.anserini.analysis.AnalyzerUtils").analyze
+        return tuple(analyze(self._analyzer, _sound(word)).toArray())
+
+
 class PassageWriter:
     """Writes the Lucene index of one segment: passages in the order in which they are added, in one leaf."""
 
@@ -121,7 +137,6 @@ class PassageSearcher:
         self._analyzer = open_analyzer(analyzer)
         self._local = threading.local()
         java_class("org.apache.lucene.search.IndexSearcher").setMaxClauseCount(_MOST_CLAUSES)
-        self._terms = lru_cache(maxsize=100_000)(self._terms_of)
         self._restriction = lru_cache(maxsize=256)(_restriction)
 
     @property
@@ -150,22 +165,10 @@ class PassageSearcher:
         found = state.decode(state.mapper.writeValueAsString(state.searcher(weights).search(java, n))).scoreDocs
         return [hit.score for hit in found], [hit.doc for hit in found]
 
-    def terms(self, word: str) -> tuple[str, ...]:
-        """Return the terms that the analyzer makes of a word (cached): none for a stop word."""
-        return self._terms(word)
-
-    def has_terms(self, query: str) -> bool:
-        """Say whether the analyzer finds any term in ``query``."""
-        return bool(self._terms_of(query))
-
     def close(self) -> None:
         """Close the readers."""
         for reader in self._readers:
             reader.close()
-
-    def _terms_of(self, text: str) -> tuple[str, ...]:
-        analyze = java_class("io.anserini.analysis.AnalyzerUtils").analyze
-        return tuple(analyze(self._analyzer, _sound(text)).toArray())
 
     def _query(self, state: _ThreadState, query: str, weights: Weights) -> Any:
         if self._fields == "flat":

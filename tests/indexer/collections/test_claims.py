@@ -1,0 +1,104 @@
+"""Verified claims, as TSV, as JSON and as tables."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from indexer.collections import BadLines, ReadOptions, Record
+from indexer.collections.claims import read
+from retrieval.domain import Document
+from retrieval.errors import SourceError
+
+
+def records(path: Path, options: ReadOptions | None = None) -> list[Record]:
+    return list(read([path], options or ReadOptions()))
+
+
+def test_the_collection_of_2020_has_an_empty_first_header_cell(tmp_path: Path) -> None:
+    path = tmp_path / "verified_claims.docs.tsv"
+    path.write_text('\tvclaim\ttitle\n0\t"A ""big"" claim"\tIs it big?\n007\tB\t\n', "utf-8")
+    assert records(path, ReadOptions(language="en")) == [
+        Record(Document("0", 'A "big" claim', "Is it big?", language="en", metadata={}), f"{path}:2"),
+        Record(Document("007", "B", language="en", metadata={}), f"{path}:3"),
+    ]
+
+
+CLAIM = {
+    "vclaim_id": "vclaim-pol-1",
+    "vclaim": "A",
+    "title": "Is it A?",
+    "subtitle": "Not quite",
+    "url": "https://x.org/a",
+    "date": "July 7, 2020",
+    "author": "Ada",
+    "n": 3,
+}
+DOCUMENT = Document(
+    "vclaim-pol-1",
+    "A",
+    "Is it A?",
+    url="https://x.org/a",
+    date="2020-07-07",
+    metadata={"subtitle": "Not quite", "author": "Ada"},
+)
+
+
+def test_claims_come_as_json_lines_as_a_list_and_a_file_each(tmp_path: Path) -> None:
+    lines = tmp_path / "a.jsonl"
+    lines.write_text(json.dumps(CLAIM) + "\n\n", "utf-8")
+    listed = tmp_path / "b.json"
+    listed.write_text(json.dumps([CLAIM]), "utf-8")
+    single = tmp_path / "c.json"
+    single.write_text(json.dumps(CLAIM), "utf-8")
+    assert records(tmp_path) == [
+        Record(DOCUMENT, f"{lines}:1"),
+        Record(DOCUMENT, f"{listed}:1"),
+        Record(DOCUMENT, str(single)),
+    ]
+
+
+def test_a_claim_without_a_text_is_counted_unless_it_has_a_title(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    path.write_text("id,vclaim,title\n1,,\n2,,B\n", "utf-8")
+    options = ReadOptions()
+    assert [record.document for record in records(path, options)] == [Document("2", "", "B", metadata={})]
+    assert options.skipped == {"claims without a text": 1}
+
+
+REMEDY = "; mend it, or tolerate some with --skip-bad-lines N"
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("a.tsv", "id\ttitle\n1\tA\n", "{}:1: there is no column 'vclaim' or 'claim' or 'text'; the columns are 'id', "
+         "'title'"),
+        ("a.tsv", "vclaim\ttitle\nA\tB\n", "{}:1: there is no column '' or 'vclaim_id' or 'claim_id' or 'docid' or 'id'; "
+         "the columns are 'vclaim', 'title'"),
+        ("a.tsv", "id\tvclaim\n\tA\n", "{}:2: has no id" + REMEDY),
+        ("a.tsv", "id\tvclaim\na b\tA\n", "{}:2: docid 'a b' holds white space" + REMEDY),
+        ("a.jsonl", '{"vclaim": "A"}\n', "{}:1: has no id" + REMEDY),
+        ("a.json", "[3]", "{}:1: is not a JSON object with a claim" + REMEDY),
+        ("a.json", '[{"id": "1", "vclaim": {}}]', "{}:1: a field holds a dict, not a text or a number" + REMEDY),
+        ("a.json", '{"id": ', "{}:1: is not JSON (column 8: expecting value)" + REMEDY),
+    ],
+)  # fmt: skip
+def test_a_broken_file_is_an_error_in_one_line(tmp_path: Path, name: str, content: str, message: str) -> None:
+    path = tmp_path / name
+    path.write_text(content, "utf-8")
+    with pytest.raises(SourceError) as caught:
+        records(path)
+    assert str(caught.value) == message.format(path)
+
+
+@pytest.mark.data
+def test_the_real_claims_are_all_read(data_dir: Path) -> None:
+    options = ReadOptions(bad_lines=BadLines(limit=0))
+    found = records(data_dir / "ct2020-task2" / "verified_claims.docs.tsv", options)
+    assert [record.document.docid for record in found] == [str(number) for number in range(10_375)]
+    assert not options.skipped
+    assert all(record.document.title and record.document.text for record in found)
+    assert found[2].document.text.startswith('A "Trump and Obama by the Numbers" meme')

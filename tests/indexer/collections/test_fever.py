@@ -1,0 +1,138 @@
+"""FEVER's pages: ids as they are, sentences with the numbers of their lines."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from indexer.collections import BadLines, ReadOptions, Record
+from indexer.collections.fever import read, readable, sentences
+from retrieval.domain import Span
+from retrieval.errors import SourceError
+
+PAGE = {
+    "id": "Styx_-LRB-river-RRB-",
+    "text": "",
+    "lines": "0\tStyx -LRB- the river -RRB- divides .\tdivides\tBorder\n1\t\n2\tIt is deep .\tdeep\n3\t",
+}
+
+
+def write(folder: Path, *pages: Any, name: str = "wiki-001.jsonl") -> Path:
+    path = folder / name
+    path.write_text("".join(f"{page if isinstance(page, str) else json.dumps(page)}\n" for page in pages), "utf-8")
+    return path
+
+
+def records(path: Path, options: ReadOptions | None = None) -> list[Record]:
+    return list(read([path], options or ReadOptions()))
+
+
+def test_a_page_is_a_document_with_a_passage_a_sentence(tmp_path: Path) -> None:
+    path = write(tmp_path, PAGE)
+    (record,) = records(path)
+    assert record.place == f"{path}:1"
+    assert record.document._asdict() == {
+        "docid": "Styx_-LRB-river-RRB-",
+        "text": "Styx ( the river ) divides . It is deep .",
+        "title": "Styx (river)",
+        "url": "https://en.wikipedia.org/wiki/Styx_(river)",
+        "date": "",
+        "language": "en",
+        "source": "en.wikipedia.org",
+        "topic": "",
+        "metadata": {},
+    }
+    assert record.spans == (Span(0, 0, 28), Span(2, 29, 41))
+    assert [record.document.text[span.start : span.end] for span in record.spans] == [
+        "Styx ( the river ) divides .",
+        "It is deep .",
+    ]
+
+
+def test_the_language_of_another_wikipedia_is_the_options(tmp_path: Path) -> None:
+    (record,) = records(write(tmp_path, {**PAGE, "id": "Pražský_hrad"}), ReadOptions(language="cs"))
+    assert record.document.url == "https://cs.wikipedia.org/wiki/Pra%C5%BEsk%C3%BD_hrad"
+    assert record.document.language == "cs"
+
+
+@pytest.mark.parametrize(
+    ("lines", "expected"),
+    [
+        ("", []),
+        ("0\t\n1\t", []),
+        ("0\tA .\n1\tB .", [(0, "A ."), (1, "B .")]),
+        ("0\tA .\tlink\tPage\n1\tB .\t", [(0, "A ."), (1, "B .")]),
+        # a line break inside the links, also one before a number
+        ("0\tA .\tlink\t\nPage\tPage\n1\tB .", [(0, "A ."), (1, "B .")]),
+        ("0\tA .\tlink\t\n2012\t2012\n1\tB .", [(0, "A ."), (1, "B .")]),
+        # a line break inside the sentence
+        ("0\tA\nb .\tlink\n1\tC .", [(0, "A b ."), (1, "C .")]),
+        ("before\n0\tA .", [(0, "A .")]),
+    ],
+)
+def test_sentences_keep_the_numbers_of_their_lines(lines: str, expected: list[tuple[int, str]]) -> None:
+    assert list(sentences(lines)) == expected
+
+
+@given(st.lists(st.text(st.characters(exclude_characters="\t\n", exclude_categories=["Cs", "Cc"]), max_size=9)))
+def test_sentences_written_in_order_are_read_back(texts: list[str]) -> None:
+    lines = "\n".join(f"{number}\t{text}\tlink\tPage" for number, text in enumerate(texts))
+    tidy = [(number, " ".join(text.split())) for number, text in enumerate(texts)]
+    assert list(sentences(lines)) == [(number, text) for number, text in tidy if text]
+
+
+def test_escaped_brackets_and_colons_are_put_back() -> None:
+    assert readable("A_-LRB-b-RRB- -LSB-c-RSB- -LCB-d-RCB- E-COLON-_F -LRX-") == "A_(b) [c] {d} E:_F -LRX-"
+
+
+def test_pages_without_an_id_or_a_sentence_are_counted(tmp_path: Path) -> None:
+    options = ReadOptions()
+    pages = [{"id": "", "text": "", "lines": ""}, {"id": "X", "text": "", "lines": ""}, {"id": "Y", "lines": "0\t"}]
+    assert records(write(tmp_path, *pages, ""), options) == []
+    assert options.skipped == {"pages without an id": 1, "pages without a sentence": 2}
+
+
+@pytest.mark.parametrize(
+    ("page", "reason"),
+    [
+        ({"text": "x", "lines": "0\tx"}, "has no 'id'"),
+        ({"id": "X", "text": "x"}, "has no 'lines'"),
+        ({"id": 7, "lines": "0\tx"}, "'id' is not a string"),
+        ({"id": "X", "lines": ["x"]}, "'lines' is not a string"),
+        ({"id": "X Y", "lines": "0\tx"}, "docid 'X Y' holds white space"),
+        ("[]", "is a JSON list, not a JSON object"),
+    ],
+)
+def test_a_broken_line_is_bad(tmp_path: Path, page: Any, reason: str) -> None:
+    path = write(tmp_path, PAGE, page, {**PAGE, "id": "Z"})
+    with pytest.raises(SourceError) as caught:
+        records(path)
+    assert str(caught.value) == f"{path}:2: {reason}; mend it, or tolerate some with --skip-bad-lines N"
+    options = ReadOptions(bad_lines=BadLines(limit=1))
+    assert [record.document.docid for record in records(path, options)] == [PAGE["id"], "Z"]
+    assert options.bad_lines.count == 1
+
+
+def test_shards_of_a_folder_come_by_name(tmp_path: Path) -> None:
+    for name in ("wiki-002.jsonl", "wiki-010.jsonl", "wiki-001.jsonl"):
+        write(tmp_path, {**PAGE, "id": name}, name=name)
+    assert [record.document.docid[5:8] for record in records(tmp_path)] == ["001", "002", "010"]
+
+
+@pytest.mark.data
+def test_the_sample_of_the_real_dump(data_dir: Path) -> None:
+    options = ReadOptions()
+    found = records(data_dir / "fever" / "wiki-pages-sample-5.jsonl", options)
+    assert [record.document.title for record in found] == ["Kelvin, North Dakota", "Cumberland Bandits", "Styrkeprøven"]
+    assert options.skipped == {"pages without an id": 1, "pages without a sentence": 1}
+    assert [[span.number for span in record.spans or ()] for record in found] == [[0], [0, 1], [0, 1, 4]]
+    assert found[1].document.text == (
+        "The Cumberland Bandits are a Canadian Junior ice hockey team based in Cumberland , Ontario , Canada . "
+        "They play in the National Capital Junior Hockey League ."
+    )
+    assert "( The Great Trial of Strength )" in found[2].document.text

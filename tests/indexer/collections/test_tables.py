@@ -1,0 +1,146 @@
+"""Tables of every kind of file give the same rows, and broken ones give one line."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from indexer.collections import BadLines, ReadOptions
+from indexer.collections._tables import as_text, read_rows
+from retrieval.errors import SourceError
+
+WANTED = frozenset({"id", "title", "year", "who"})
+REQUIRED = (("id", "key"),)
+RECORDS: list[dict[str, Any]] = [
+    {"id": "1", "title": 'A "quoted"\nline, twice', "year": 2020, "other": "x"},
+    {"id": "2", "title": None, "year": None, "other": "x"},
+    {"id": "03", "title": "c\td", "year": 1999, "other": None},
+]
+ROWS = [
+    {"id": "1", "title": 'A "quoted"\nline, twice', "year": "2020"},
+    {"id": "2"},
+    {"id": "03", "title": "c\td", "year": "1999"},
+]
+
+
+def write(folder: Path, name: str) -> Path:
+    """The records as a file of the kind that its name says."""
+    import pandas as pd
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    path = folder / name
+    frame = pd.DataFrame(RECORDS)
+    frame["year"] = frame["year"].astype("Int64")
+    match name.split(".")[1]:
+        case "csv":
+            frame.to_csv(path, index=False)
+        case "tsv":
+            frame.to_csv(path, index=False, sep="\t")
+        case "jsonl":
+            lines = "".join(json.dumps(record) + "\n" for record in RECORDS).encode()
+            path.write_bytes(gzip.compress(lines) if name.endswith("gz") else lines)
+        case "parquet":
+            pq.write_table(pa.Table.from_pylist(RECORDS), path)
+        case "pkl":
+            frame.to_pickle(path)
+    return path
+
+
+def rows(path: Path, given: ReadOptions | None = None) -> list[tuple[str, dict[str, str]]]:
+    return list(read_rows(path, given or ReadOptions(), WANTED, REQUIRED))
+
+
+@pytest.mark.parametrize(
+    ("name", "places"),
+    [
+        ("t.csv", "246"),
+        ("t.csv.gz", "246"),
+        ("t.tsv", "246"),
+        ("t.jsonl", "123"),
+        ("t.jsonl.gz", "123"),
+        ("t.parquet", "123"),
+        ("t.pkl", "123"),
+        ("t.pkl.gz", "123"),
+    ],
+)
+def test_every_kind_of_file_gives_the_same_rows(tmp_path: Path, name: str, places: str) -> None:
+    path = write(tmp_path, name)
+    found = rows(path)
+    assert [row for _, row in found] == ROWS
+    expected = [f"{path}:{place}" for place in places]
+    if "csv" in name or "tsv" in name:
+        expected = [f"{path}:2", f"{path}:4", f"{path}:5"]
+    assert [place for place, _ in found] == expected
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (None, ""),
+        (float("nan"), ""),
+        (" a ", "a"),
+        (7, "7"),
+        (7.0, "7"),
+        (7.5, "7.5"),
+        (True, "True"),
+        (["Ada", " Bo "], "Ada; Bo"),
+        ([], ""),
+    ],
+)
+def test_a_value_has_a_text(value: object, text: str) -> None:
+    assert as_text(value) == text
+
+
+@pytest.mark.parametrize("value", [[1], {"a": 1}, b"x", float("inf"), [["a"]]])
+def test_a_value_that_has_no_text_is_an_error(value: object) -> None:
+    with pytest.raises((ValueError, OverflowError)):
+        as_text(value)
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("t.txt", b"id\n1\n", "{}: is not a kind of table that is read; give one of .csv, .tsv, .jsonl, .ndjson, "
+         ".parquet, .pkl, .pickle"),
+        ("t.csv", b"\n\n", "{}:1: there is no column 'id' or 'key'; the columns are none"),
+        ("t.csv", b"a,b\n1,2\n", "{}:1: there is no column 'id' or 'key'; the columns are 'a', 'b'"),
+        ("t.csv", b"id,b,id\n1,2,3\n", "{}:1: the column 'id' is there twice"),
+        ("t.csv", b"id,b\n1\n", "{}:2: has 1 fields, and the header has 2; mend it, or tolerate some with "
+         "--skip-bad-lines N"),
+        ("t.jsonl", b'{"id": {"a": 1}}\n', "{}:1: column 'id' holds a dict, not a text or a number; mend it, or "
+         "tolerate some with --skip-bad-lines N"),
+        ("t.parquet", b"PAR1 no", "{}: is not a sound Parquet file ("),
+        ("t.pkl", b"no", "{}: is damaged, or is not a pickle"),
+        ("t.pkl", b"cos\nsystem\n(S'true'\ntR.", "{}: asks for os.system, which no table of papers needs; it was not "
+         "loaded"),
+    ],
+)  # fmt: skip
+def test_a_broken_table_is_an_error_in_one_line(tmp_path: Path, name: str, content: bytes, message: str) -> None:
+    path = tmp_path / name
+    path.write_bytes(content)
+    with pytest.raises(SourceError) as caught:
+        rows(path)
+    said = message.format(path)
+    assert str(caught.value) == said or (said.endswith("(") and str(caught.value).startswith(said))
+
+
+def test_a_text_that_cannot_be_stored_is_a_bad_row(tmp_path: Path) -> None:
+    import pandas as pd
+
+    path = tmp_path / "t.pkl"
+    pd.DataFrame({"id": ["1", "2", "3"], "title": ["a\0b", "c", "\ud800"]}, dtype=object).to_pickle(path)
+    given = ReadOptions(bad_lines=BadLines(limit=9))
+    assert [row for _, row in rows(path, given)] == [{"id": "2", "title": "c"}]
+    reason = "column 'title' holds a character that is not text"
+    assert given.bad_lines.examples == [f"{path}:1: {reason}", f"{path}:3: {reason}"]
+
+
+def test_a_pickle_is_bounded(tmp_path: Path) -> None:
+    path = write(tmp_path, "t.pkl")
+    with pytest.raises(SourceError, match=r"is longer than 100 bytes \(build.max_file_bytes\)$"):
+        rows(path, ReadOptions(max_file_bytes=100))

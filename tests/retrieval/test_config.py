@@ -1,0 +1,94 @@
+"""The configuration: every setting documented, every mistake named by its dotted key."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from retrieval.config import Config, load, read
+from retrieval.errors import ConfigError
+
+
+def test_the_documented_defaults_are_the_defaults(root: Path) -> None:
+    documented = read(root / "config.yaml")
+    served = msgspec.structs.replace(documented.server, indexes={})
+    assert msgspec.structs.replace(documented, server=served) == Config()
+
+
+def test_every_setting_is_documented(root: Path) -> None:
+    import yaml
+
+    def keys(value: object, prefix: str = "") -> set[str]:
+        if not isinstance(value, dict) or not value:
+            return {prefix}
+        return {key for name, inner in value.items() for key in keys(inner, f"{prefix}.{name}")}
+
+    free = {".passages.split", ".server.indexes"}
+    documented = keys(yaml.safe_load((root / "config.yaml").read_text("utf-8")))
+    documented = {key for key in documented if not any(key.startswith(f"{name}.") for name in free)} | free
+    assert documented == keys(msgspec.to_builtins(Config()))
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("bm25: {k1: high}", "bm25.k1: expected float, got str"),
+        ("bm25: {k1: -1}", "bm25.k1: expected float >= 0.0"),
+        ("bm25: {k2: 1}", "bm25.k2: there is no such setting"),
+        ("bm52: {k1: 1}", "bm52: there is no such setting"),
+        ("search: {fusion: {kind: best}}", "search.fusion.kind: invalid enum value 'best'"),
+        ("search: {k: 0}", "search.k: expected int >= 1"),
+        ("search: {k: 2.5}", "search.k: expected int, got float"),
+        ("server: {port: 70000}", "server.port: expected int <= 65535"),
+        ("encoder: {languages: en}", "encoder.languages: expected array, got str"),
+        ("java: {heap: lots}", "java.heap: expected str matching regex '^[1-9]\\\\d*[mgMG]$'"),
+        ("- a list", "expected object, got array"),
+        ("just words", "expected object, got str"),
+    ],
+)
+def test_a_wrong_setting_is_named(tmp_path: Path, text: str, message: str) -> None:
+    path = tmp_path / "c.yaml"
+    path.write_text(text, "utf-8")
+    with pytest.raises(ConfigError) as error:
+        read(path)
+    assert str(error.value) == f"{path}: {message}"
+
+
+def test_what_is_no_yaml(tmp_path: Path) -> None:
+    path = tmp_path / "c.yaml"
+    path.write_text("bm25:\n  k1: [1\n", "utf-8")
+    with pytest.raises(ConfigError, match=r"c\.yaml:3: is not YAML: "):
+        read(path)
+    path.write_bytes(b"\xff\xfe\x00")
+    with pytest.raises(ConfigError, match="cannot be read"):
+        read(path)
+
+
+def test_yaml_cannot_make_objects(tmp_path: Path) -> None:
+    path = tmp_path / "c.yaml"
+    path.write_text("bm25: !!python/object/apply:os.system ['true']\n", "utf-8")
+    with pytest.raises(ConfigError, match="could not determine a constructor"):
+        read(path)
+
+
+def test_where_the_configuration_comes_from(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("FACTSEEK_CONFIG", raising=False)
+    assert load() == Config()
+    Path("config.yaml").write_text("search: {k: 3}", "utf-8")
+    assert load().search.k == 3
+    Path("other.yaml").write_text("search: {k: 4}", "utf-8")
+    monkeypatch.setenv("FACTSEEK_CONFIG", "other.yaml")
+    assert load().search.k == 4
+    Path("third.yaml").write_text("bm25:\nsearch: {k: 5}", "utf-8")
+    assert load("third.yaml").search.k == 5
+    with pytest.raises(ConfigError, match=r"^no\.yaml: there is no such configuration file$"):
+        load("no.yaml")
+
+
+def test_index_folders_are_taken_from_the_file(tmp_path: Path) -> None:
+    path = tmp_path / "c.yaml"
+    path.write_text("server: {indexes: {one: data/one, two: /two}}", "utf-8")
+    assert read(path).server.indexes == {"one": str(tmp_path / "data/one"), "two": "/two"}
