@@ -202,9 +202,8 @@ def test_pages_are_whole_web_pages(examples: Path, language: str, count: int, di
 
 
 def test_each_page_says_when_it_was_published(examples: Path) -> None:
-    dated = re.compile(
-        r'(article:published_time|DC\.date|name="date)" content="\d{4}|<time datetime="\d{4}|datePublished'
-    )
+    meta = r'(article:published_time|DC\.date|name="date)" content="\d{4}'
+    dated = re.compile(rf'{meta}|<time datetime="\d{{4}}|datePublished')
     for language in LANGUAGES:
         for path in pages(examples, language):
             assert dated.search(read_page(path)[0]), f"{path.name} has no date"
