@@ -9,21 +9,21 @@ from pathlib import Path
 from typing import Literal
 
 import msgspec
-from retrieval.encoder import open_encoder
 
 from indexer import journal as journals
 from indexer.collections import BadLines, reader
 from indexer.journal import Journal
 from indexer.lock import locked
 from indexer.sources import describe
-from indexer.work import Work
+from indexer.work import Task, Work
 from retrieval import manifest as manifests
 from retrieval.analyzers import analyzer_name
 from retrieval.config import Config
+from retrieval.encoder import open_encoder
 from retrieval.errors import IndexStateError, SourceError
 from retrieval.files import told
 from retrieval.java import start
-from retrieval.manifest import BUILD, LAYOUT, SEGMENTS, BM25Info, EncoderInfo, Manifest, SegmentInfo
+from retrieval.manifest import BUILD, LAYOUT, SEGMENTS, BM25Info, EncoderInfo, Manifest, SegmentInfo, SourceInfo
 
 Verb = Literal["", "append", "overwrite"]
 
@@ -64,33 +64,40 @@ def build(request: Request, config: Config) -> Report:
     with locked(request.folder), told(request.folder):
         base = _base(request)
         shape = _shape(request, config, base)
-        live = base.segments if base else ()
-        limits = (config.passages, config.index.segment_passages, config.build.skip_bad_lines)
-        asked = journals.fingerprint(request.kind, sources, shape, limits)
-        journal = journals.begin(request.folder, asked, _first_segment(request.folder))
-        resumed = bool(journal.finished or journal.text_of)
         start(config.java.heap)
-        work = Work(
-            request.folder,
-            request.kind,
-            request.sources,
-            config=config,
-            shape=shape,
-            live=live,
-            journal=journal,
-            sources=sources,
-        )
+        work = _begun(request, config, shape, base.segments if base else (), sources)
         work.run()
-        if not journal.finished and not journal.progress.duplicates:
+        if not work.journal.finished and not work.journal.progress.duplicates:
             shutil.rmtree(request.folder / BUILD, ignore_errors=True)
             raise SourceError(f"{', '.join(map(str, request.sources))}: {_why_empty(request.kind, work)}")
-        return _published(request.folder, shape, live, journal, work, resumed=resumed)
+        return _published(request.folder, shape, base.segments if base else (), work)
 
 
-def _published(
-    folder: Path, shape: Manifest, live: tuple[SegmentInfo, ...], journal: Journal, work: Work, *, resumed: bool
-) -> Report:
-    new = journal.finished
+def _begun(
+    request: Request,
+    config: Config,
+    shape: Manifest,
+    live: tuple[SegmentInfo, ...],
+    sources: tuple[SourceInfo, ...],
+) -> Work:
+    """Return the work to do: what an interrupted build of the same left to do, else all of it."""
+    limits = (config.passages, config.index.segment_passages, config.build.skip_bad_lines)
+    asked = journals.fingerprint(request.kind, [source.name for source in sources], shape, limits)
+
+    def work(journal: Journal) -> Work:
+        task = Task(request.folder, request.kind, request.sources, sources, shape, live)
+        return Work(task, config, journal)
+
+    unfinished = journals.unfinished(request.folder, asked)
+    if unfinished:
+        resumed = work(unfinished)
+        if resumed.resume():
+            return resumed
+    return work(journals.begin(request.folder, asked, sources, _first_segment(request.folder)))
+
+
+def _published(folder: Path, shape: Manifest, live: tuple[SegmentInfo, ...], work: Work) -> Report:
+    new = work.journal.finished
     manifest = _with_segments(shape, (*live, *new))
     manifests.publish(folder, manifest)
     journals.clean(folder)
@@ -98,10 +105,10 @@ def _published(
         manifest=manifest,
         documents=sum(segment.documents for segment in new),
         passages=sum(segment.passages for segment in new),
-        duplicates=journal.progress.duplicates,
+        duplicates=work.journal.progress.duplicates,
         bad_lines=work.options.bad_lines,
         skipped=work.options.skipped,
-        resumed=resumed,
+        resumed=work.resumed,
     )
 
 

@@ -9,9 +9,8 @@ from pathlib import Path
 import msgspec
 
 from retrieval import manifest as manifests
-from retrieval.errors import IndexStateError
 from retrieval.files import write_atomically
-from retrieval.manifest import BUILD, SEGMENTS, SegmentInfo
+from retrieval.manifest import BUILD, SEGMENTS, SegmentInfo, SourceInfo
 
 NAME = "journal.json"
 
@@ -27,6 +26,7 @@ class Journal(msgspec.Struct, kw_only=True):
     """The state of a build. ``text_of`` is the segment whose text is complete while its vectors may not be."""
 
     fingerprint: str
+    sources: tuple[SourceInfo, ...]
     first_segment: int
     progress: Progress = Progress()
     finished: list[SegmentInfo] = []
@@ -43,24 +43,24 @@ def fingerprint(*parts: object) -> str:
     return hashlib.sha256(msgspec.json.encode(parts, order="deterministic")).hexdigest()[:16]
 
 
-def begin(folder: Path, print_: str, first_segment: int) -> Journal:
-    """Go on with the unfinished build in ``folder`` if it is the same, else begin a new one.
+def begin(folder: Path, asked: str, sources: tuple[SourceInfo, ...], first_segment: int) -> Journal:
+    """Begin a build, after removing what an earlier one left."""
+    clean(folder)
+    (folder / BUILD).mkdir(parents=True, exist_ok=True)
+    journal = Journal(fingerprint=asked, sources=sources, first_segment=first_segment)
+    save(folder, journal)
+    return journal
 
-    Raises IndexStateError if an unfinished build of something else is there.
-    """
+
+def unfinished(folder: Path, asked: str) -> Journal | None:
+    """Return the journal of an unfinished build that was asked for the same and has got somewhere, or None."""
     path = folder / BUILD / NAME
-    if not path.is_file():
-        clean(folder)
-        (folder / BUILD).mkdir(parents=True, exist_ok=True)
-        journal = Journal(fingerprint=print_, first_segment=first_segment)
-        save(folder, journal)
-        return journal
-    journal = _read(path)
-    if journal.fingerprint != print_:
-        raise IndexStateError(
-            f"{folder}: holds an unfinished build of other sources or settings; run that command again to finish it, "
-            f"or remove {folder / BUILD} to give it up"
-        )
+    try:
+        journal = msgspec.json.decode(path.read_bytes(), type=Journal)
+    except (msgspec.DecodeError, OSError):
+        return None
+    if journal.fingerprint != asked or not (journal.finished or journal.text_of):
+        return None
     _settle(folder, journal)
     return journal
 
@@ -80,13 +80,6 @@ def clean(folder: Path) -> None:
     for leftover in sorted((folder / SEGMENTS).iterdir()) if (folder / SEGMENTS).is_dir() else []:
         if leftover.name not in live:
             shutil.rmtree(leftover, ignore_errors=True)
-
-
-def _read(path: Path) -> Journal:
-    try:
-        return msgspec.json.decode(path.read_bytes(), type=Journal)
-    except (msgspec.DecodeError, OSError) as error:
-        raise IndexStateError(f"{path}: cannot be read ({error}); remove {path.parent} and build again") from None
 
 
 def _settle(folder: Path, journal: Journal) -> None:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import closing
-from itertools import chain, islice
+from itertools import chain
 from pathlib import Path
+from typing import NamedTuple
 
-from retrieval.encoder import Encoder, open_encoder
 from retrieval.vectors import build_ann
 
 from indexer import journal as journals
@@ -20,58 +20,79 @@ from retrieval import manifest as manifests
 from retrieval.config import Config
 from retrieval.documents import SegmentDocuments, checksum
 from retrieval.domain import Span
+from retrieval.encoder import Encoder, open_encoder
 from retrieval.errors import IndexStateError
 from retrieval.files import sync_folder
 from retrieval.manifest import BUILD, SEGMENTS, EncoderInfo, Manifest, SegmentInfo, SourceInfo
 
 
+class Task(NamedTuple):
+    """What is built where, of what: ``paths`` are read, ``sources`` describes them, ``live`` is there already."""
+
+    folder: Path
+    kind: str
+    paths: Sequence[Path]
+    sources: tuple[SourceInfo, ...]
+    shape: Manifest
+    live: tuple[SegmentInfo, ...]
+
+
 class Work:
     """One build at work: it reads the sources and leaves finished segments in the journal."""
 
-    def __init__(
-        self,
-        folder: Path,
-        kind: str,
-        paths: Sequence[Path],
-        *,
-        config: Config,
-        shape: Manifest,
-        live: Sequence[SegmentInfo],
-        journal: Journal,
-        sources: tuple[SourceInfo, ...],
-    ) -> None:
-        """Prepare to add to the segments ``live``; ``shape`` is the manifest of what is built."""
-        self._folder = folder
-        self._kind = kind
-        self._paths = paths
+    def __init__(self, task: Task, config: Config, journal: Journal) -> None:
+        self._folder, self._kind, self._paths, self._sources, self._shape, live = task
         self._config = config
-        self._shape = shape
-        self._journal = journal
-        self._sources = sources
-        self._reader = reader(kind)
-        self._split = config.passages.split.get(kind, self._reader.SPLIT)
-        limits = config.build
+        self._reader = reader(task.kind)
+        self._split = config.passages.split.get(task.kind, self._reader.SPLIT)
+        self._before = [self._documents(info) for info in (*live, *journal.finished)]
+        self._encoder: Encoder | None = None
+        self._records: Iterator[Record] = iter(())
+        self.journal = journal
+        self.resumed = False
+        self._open()
+
+    def _open(self) -> None:
+        limits = self._config.build
         self.options = ReadOptions(
-            language=shape.language,
+            language=self._shape.language,
             max_line_bytes=limits.max_line_bytes,
             max_file_bytes=limits.max_file_bytes,
             bad_lines=BadLines(limits.skip_bad_lines),
         )
-        self._before = [self._documents(info) for info in (*live, *journal.finished)]
-        self._encoder: Encoder | None = None
+        self._records = iter(self._reader.read(self._paths, self.options))
+
+    def resume(self) -> bool:
+        """Finish the segment that was begun and pass over what was read; say whether the build can go on.
+
+        Sources that changed since (a broken line that was mended) are compared document by document: the build goes on
+        only if what it had read is still what they begin with.
+        """
+        if self.journal.text_of:
+            self._finish_segment()
+        done = self.journal.progress.records
+        with closing(bar("reading again", "document", done)) as reading:
+            for _ in range(done):
+                record = next(self._records, None)
+                if record is None or not (self.journal.sources == self._sources or self._known(record)):
+                    return False
+                reading.update()
+        self.journal.sources = self._sources
+        self.resumed = True
+        return True
 
     def run(self) -> None:
         """Write segment after segment until the sources are read."""
-        if self._journal.text_of:
-            self._finish_segment()
-        records = iter(self._reader.read(self._paths, self.options))
         with closing(bar("reading", "document")) as reading:
-            for _ in islice(records, self._journal.progress.records):
-                reading.update()
-            while self._write_text(records, reading):
+            while self._write_text(self._records, reading):
                 self._finish_segment()
         if self._encoder is not None:
             self._encoder.close()
+
+    def _known(self, record: Record) -> bool:
+        digest = checksum(record.document)
+        earlier = (documents.seen(record.document.docid) for documents in self._before)
+        return any(seen and seen[0] == digest for seen in earlier)
 
     def _documents(self, info: SegmentInfo) -> SegmentDocuments:
         return SegmentDocuments(self._folder / SEGMENTS / info.name / manifests.DOCUMENTS)
@@ -81,7 +102,7 @@ class Work:
         first = next(records, None)
         if first is None:
             return False
-        folder = self._folder / BUILD / self._journal.next_name
+        folder = self._folder / BUILD / self.journal.next_name
         shape, buffer_mb = self._shape, self._config.build.lucene_buffer_mb
         writer = TextWriter(folder, self._kind, shape.analyzer, shape.fields, buffer_mb)
         try:
@@ -90,13 +111,13 @@ class Work:
         except BaseException:
             writer.abandon()
             raise
-        self._journal.progress = progress
-        self._journal.text_of = folder.name if writer.documents else ""
-        journals.save(self._folder, self._journal)
+        self.journal.progress = progress
+        self.journal.text_of = folder.name if writer.documents else ""
+        journals.save(self._folder, self.journal)
         return bool(writer.documents)
 
     def _fill(self, writer: TextWriter, records: Iterator[Record], reading: Bar) -> Progress:
-        read, duplicates = self._journal.progress.records, self._journal.progress.duplicates
+        read, duplicates = self.journal.progress.records, self.journal.progress.duplicates
         for record in records:
             read += 1
             reading.update()
@@ -135,7 +156,7 @@ class Work:
 
     def _finish_segment(self) -> None:
         """Add the vectors to the segment whose text is complete, and move it to its place."""
-        folder = self._folder / BUILD / self._journal.text_of
+        folder = self._folder / BUILD / self.journal.text_of
         documents, passages = SegmentDocuments(folder / manifests.DOCUMENTS).counts()
         if self._shape.encoder is not None:
             with closing(bar("encoding", "passage", passages)) as encoding:
@@ -150,9 +171,9 @@ class Work:
             sources=self._sources,
             files=checksums(folder),
         )
-        self._journal.finished.append(info)
-        self._journal.text_of = ""
-        journals.save(self._folder, self._journal)
+        self.journal.finished.append(info)
+        self.journal.text_of = ""
+        journals.save(self._folder, self.journal)
         target = self._folder / SEGMENTS
         target.mkdir(exist_ok=True)
         folder.rename(target / folder.name)

@@ -7,7 +7,9 @@ from hypothesis import strategies as st
 
 from indexer.passages import sentences, split, whole
 
-WORDS = st.lists(st.sampled_from(["Alpha", "beta.", "Gamma!", "delta", "Dr.", "e.g.", "12.5", "\n", "سؤال؟", "句子。", "  "]))
+WORDS = st.lists(
+    st.sampled_from(["Alpha", "beta.", "Gamma!", "delta", "Dr.", "e.g.", "12.5", "\n", "سؤال؟", "句子。", "  "])
+)
 
 
 def texts(text: str, **options: int) -> list[str]:
@@ -31,7 +33,9 @@ def test_sentences() -> None:
 def test_passages_hold_whole_sentences_and_overlap_by_one() -> None:
     text = " ".join(f"Sentence number {i} has six words." for i in range(20))
     found = texts(text, words=18, overlap=1)
-    assert found[0] == "Sentence number 0 has six words. Sentence number 1 has six words. Sentence number 2 has six words."
+    assert (
+        found[0] == "Sentence number 0 has six words. Sentence number 1 has six words. Sentence number 2 has six words."
+    )
     assert found[1].startswith("Sentence number 2 has")
     assert all(passage.endswith("words.") for passage in found)
 

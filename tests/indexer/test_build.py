@@ -1,0 +1,232 @@
+"""Building: what is published, what is refused, and what an interruption leaves."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from indexer import journal as journals
+from indexer.lock import locked
+from retrieval import manifest as manifests
+from retrieval.domain import Hit
+from retrieval.errors import ConfigError, IndexStateError, SourceError
+from retrieval.index import Index, Search
+
+TEXTS = [
+    "Vaccines prevent measles in most children.",
+    "The Nile is the longest river of Africa.",
+    "Masks reduce the spread of respiratory viruses.",
+    "Measles is caused by a virus.",
+    "The moon has no atmosphere to speak of.",
+    "Rivers carry sediment to the sea.",
+]
+DOCUMENTS = [{"docid": f"d{i}", "text": text, "topic": f"T{i % 2}"} for i, text in enumerate(TEXTS)]
+
+
+def found(folder: Path, query: str, **asked: object) -> list[Hit]:
+    with Index(folder) as index:
+        return index.search([query], Search(retriever="bm25", **asked))[0]
+
+
+def test_an_index_is_made_and_described(tmp_path: Path, write_jsonl, build_jsonl) -> None:
+    source = write_jsonl("docs.jsonl", DOCUMENTS)
+    report = build_jsonl(source)
+    assert (report.documents, report.passages, report.duplicates, report.resumed) == (6, 6, 0, False)
+    manifest = manifests.read(tmp_path / "index")
+    assert manifest == report.manifest
+    assert (manifest.language, manifest.analyzer, manifest.encoder) == ("en", "english", None)
+    (segment,) = manifest.segments
+    assert [(s.name, s.bytes) for s in segment.sources] == [("docs.jsonl", source.stat().st_size)]
+    assert "documents.sqlite" in segment.files
+    assert any(name.startswith("lucene/segments_") for name in segment.files)
+    assert [hit.docid for hit in found(tmp_path / "index", "measles virus")] == ["d3", "d0"]
+    assert sorted(path.name for path in (tmp_path / "index").iterdir()) == ["lock", "manifest.json", "segments"]
+
+
+def test_segments_change_nothing_in_what_is_found(tmp_path: Path, write_jsonl, build_jsonl) -> None:
+    source = write_jsonl("docs.jsonl", DOCUMENTS)
+    build_jsonl(source)
+    whole = found(tmp_path / "index", "measles virus river")
+    build_jsonl(source, verb="overwrite", index={"segment_passages": 2})
+    assert len(manifests.read(tmp_path / "index").segments) == 3
+    assert found(tmp_path / "index", "measles virus river") == whole
+
+
+def test_an_index_that_is_there_needs_a_verb(tmp_path: Path, write_jsonl, build_jsonl) -> None:
+    source = write_jsonl("docs.jsonl", DOCUMENTS)
+    before = build_jsonl(source).manifest
+    with pytest.raises(IndexStateError) as error:
+        build_jsonl(source)
+    assert str(error.value) == (
+        f"{tmp_path / 'index'}: there is an index already; say --append to add to it, --update to replace documents of "
+        "the same docid, or --overwrite to build it anew"
+    )
+    assert manifests.read(tmp_path / "index") == before
+
+
+def test_append_adds_skips_and_refuses(tmp_path: Path, write_jsonl, build_jsonl) -> None:
+    build_jsonl(write_jsonl("one.jsonl", DOCUMENTS[:4]))
+    report = build_jsonl(write_jsonl("two.jsonl", DOCUMENTS[2:]), verb="append")
+    assert (report.documents, report.duplicates, report.manifest.documents) == (2, 2, 6)
+    changed = write_jsonl("three.jsonl", [{"docid": "d9", "text": "new"}, {"docid": "d1", "text": "other"}])
+    with pytest.raises(SourceError) as error:
+        build_jsonl(changed, verb="append")
+    assert str(error.value) == (
+        f"{changed}:2: docid 'd1' stands at {tmp_path / 'one.jsonl'}:2 already, with other content; mend it, or tolerate "
+        "some with --skip-bad-lines N"
+    )
+    assert manifests.read(tmp_path / "index") == report.manifest
+    assert build_jsonl(write_jsonl("two.jsonl", DOCUMENTS), verb="overwrite").duplicates == 0
+
+
+def test_append_of_nothing_new_publishes_no_empty_segment(tmp_path: Path, write_jsonl, build_jsonl) -> None:
+    source = write_jsonl("docs.jsonl", DOCUMENTS)
+    build_jsonl(source)
+    report = build_jsonl(source, verb="append")
+    assert (report.documents, report.duplicates, len(report.manifest.segments)) == (0, 6, 1)
+
+
+def test_the_same_docid_with_other_content_in_one_source(tmp_path: Path, write_jsonl, build_jsonl) -> None:
+    source = write_jsonl("docs.jsonl", [DOCUMENTS[0], DOCUMENTS[0], {**DOCUMENTS[0], "text": "Other."}])
+    with pytest.raises(SourceError) as error:
+        build_jsonl(source)
+    assert f"{source}:3: docid 'd0' stands at {source}:1 already, with other content" in str(error.value)
+    assert not (tmp_path / "index" / "manifest.json").exists()
+    report = build_jsonl(source, build={"skip_bad_lines": 1})
+    assert (report.documents, report.duplicates, report.bad_lines.count) == (1, 1, 1)
+
+
+def test_a_source_without_documents(tmp_path: Path, build_jsonl) -> None:
+    source = tmp_path / "blank.jsonl"
+    source.write_text("\n\n", "utf-8")
+    with pytest.raises(SourceError) as error:
+        build_jsonl(source)
+    assert str(error.value) == f"{source}: no jsonl document was found"
+    with pytest.raises(IndexStateError, match="is not a factseek index"):
+        Index(tmp_path / "index")
+
+
+def test_unknown_kind_and_analyzer(tmp_path: Path, write_jsonl, build_jsonl) -> None:
+    source = write_jsonl("docs.jsonl", DOCUMENTS)
+    with pytest.raises(SourceError, match=r"^unknown kind of source 'tweets'; the kinds are beir, claims, cord19, "):
+        build_jsonl(source, kind="tweets")
+    with pytest.raises(ConfigError, match=r"^index\.analyzer: there is no analyzer 'klingon'; there are arabic, "):
+        build_jsonl(source, index={"analyzer": "klingon"})
+
+
+def test_a_second_writer_is_told_who_writes(tmp_path: Path, write_jsonl, build_jsonl) -> None:
+    source = write_jsonl("docs.jsonl", DOCUMENTS)
+    with (
+        locked(tmp_path / "index"),
+        pytest.raises(IndexStateError, match=rf"is being written by process {os.getpid()} on \S+ since 20\d\d-"),
+    ):
+        build_jsonl(source)
+    assert build_jsonl(source).documents == 6
+
+
+def test_a_broken_line_leaves_a_build_that_goes_on(tmp_path: Path, write_jsonl, build_jsonl) -> None:
+    source = write_jsonl("docs.jsonl", DOCUMENTS)
+    with source.open("a", encoding="utf-8") as file:
+        file.write('{"docid": "d7", "text": "cut o\n')
+    small = {"index": {"segment_passages": 2}}
+    with pytest.raises(SourceError, match=r"docs\.jsonl:7: "):
+        build_jsonl(source, **small)
+    assert not (tmp_path / "index" / "manifest.json").exists()
+    with pytest.raises(IndexStateError, match="is half-built; run the same factseek index command again"):
+        Index(tmp_path / "index")
+    finished = [segment.name for segment in journal(tmp_path).finished]
+    assert finished == ["000000", "000001", "000002"]
+
+
+def journal(tmp_path: Path) -> journals.Journal:
+    import msgspec
+
+    path = tmp_path / "index" / manifests.BUILD / journals.NAME
+    return msgspec.json.decode(path.read_bytes(), type=journals.Journal)
+
+
+def test_a_mended_line_lets_the_build_go_on(tmp_path: Path, write_jsonl, build_jsonl) -> None:
+    small = {"index": {"segment_passages": 2}}
+    with pytest.raises(SourceError):
+        build_jsonl(write_jsonl("docs.jsonl", [*DOCUMENTS, {"docid": ""}]), **small)
+    report = build_jsonl(write_jsonl("docs.jsonl", [*DOCUMENTS, {"docid": "d7", "text": "Mended."}]), **small)
+    assert report.resumed
+    assert (report.documents, len(report.manifest.segments)) == (7, 4)
+    (mended,) = found(tmp_path / "index", "mended")
+    assert mended.docid == "d7"
+
+
+def test_a_build_of_changed_documents_begins_anew(tmp_path: Path, write_jsonl, build_jsonl) -> None:
+    small = {"index": {"segment_passages": 2}}
+    with pytest.raises(SourceError):
+        build_jsonl(write_jsonl("docs.jsonl", [*DOCUMENTS, {"docid": ""}]), **small)
+    report = build_jsonl(write_jsonl("docs.jsonl", [{"docid": "d0", "text": "Changed."}, *DOCUMENTS[1:]]), **small)
+    assert not report.resumed
+    assert report.documents == 6
+    assert [hit.docid for hit in found(tmp_path / "index", "changed vaccines")] == ["d0"]
+
+
+def test_an_unfinished_build_of_something_else_is_given_up(tmp_path: Path, write_jsonl, build_jsonl) -> None:
+    with pytest.raises(SourceError):
+        build_jsonl(write_jsonl("docs.jsonl", [*DOCUMENTS, {"docid": ""}]), index={"segment_passages": 2})
+    report = build_jsonl(write_jsonl("other.jsonl", DOCUMENTS[:2]))
+    assert (report.resumed, report.documents) == (False, 2)
+    assert [path.name for path in (tmp_path / "index" / "segments").iterdir()] == ["000000"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seconds", [0.0, 0.15, 0.3, 0.6])
+def test_a_killed_build_goes_on_and_ends_like_one_that_was_not(
+    tmp_path: Path, write_jsonl, build_jsonl, seconds: float
+) -> None:
+    many = [{"docid": f"d{i}", "text": f"{TEXTS[i % 6]} Number {i}."} for i in range(3000)]
+    source = write_jsonl("docs.jsonl", many)
+    config = tmp_path / "config.yaml"
+    config.write_text("index: {segment_passages: 500}\n", "utf-8")
+    command = [sys.executable, "-m", "factseek", "index", "jsonl", str(source), "--no-dense", "--config", str(config)]
+    killed = subprocess.Popen([*command, "--index", str(tmp_path / "index")], stderr=subprocess.DEVNULL)
+    progress = tmp_path / "index" / manifests.BUILD / journals.NAME
+    deadline = time.monotonic() + 30
+    while not progress.exists() and killed.poll() is None and time.monotonic() < deadline:
+        time.sleep(0.005)
+    time.sleep(seconds)
+    killed.send_signal(signal.SIGKILL)
+    killed.wait()
+    subprocess.run([*command, "--index", str(tmp_path / "index"), *again(tmp_path)], check=True, capture_output=True)
+    subprocess.run([*command, "--index", str(tmp_path / "fresh")], check=True, capture_output=True)
+    resumed, fresh = manifests.read(tmp_path / "index"), manifests.read(tmp_path / "fresh")
+    assert [(s.name, s.documents) for s in resumed.segments] == [(s.name, s.documents) for s in fresh.segments]
+    assert found(tmp_path / "index", "measles 17", k=50) == found(tmp_path / "fresh", "measles 17", k=50)
+    assert not (tmp_path / "index" / manifests.BUILD).exists()
+
+
+def again(tmp_path: Path) -> list[str]:
+    """A build that was done before it could be killed has to be overwritten."""
+    return ["--overwrite"] if (tmp_path / "index" / manifests.NAME).exists() else []
+
+
+def test_a_full_disk_is_said_in_one_line_and_loses_nothing(tmp_path: Path, write_jsonl, build_jsonl) -> None:
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    mounted = subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "size=2m", "tmpfs", str(disk)], capture_output=True, check=False
+    )
+    if mounted.returncode:
+        pytest.skip("a file system of a given size can only be mounted by root")
+    try:
+        source = write_jsonl("docs.jsonl", [{"docid": f"d{i}", "text": TEXTS[i % 6] * 20} for i in range(20_000)])
+        first = write_jsonl("first.jsonl", DOCUMENTS)
+        command = [sys.executable, "-m", "factseek", "index", "jsonl", "--no-dense", "--index", str(disk / "index")]
+        subprocess.run([*command, str(first)], check=True, capture_output=True)
+        ran = subprocess.run([*command, "--append", str(source)], capture_output=True, text=True, check=False)
+        assert ran.returncode == 2, ran.stderr
+        assert ran.stderr == f"factseek: {disk / 'index'}: the disk is full; make room and run the same command again\n"
+        assert [hit.docid for hit in found(disk / "index", "measles", k=1)] == ["d3"]
+    finally:
+        subprocess.run(["umount", str(disk)], check=True)
