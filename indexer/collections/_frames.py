@@ -29,7 +29,7 @@ Cell = str | int | float | bool | None
 def read_columns(content: bytes, wanted: Collection[str]) -> dict[str, list[Cell]]:
     """Return the columns of a pickled DataFrame whose names are in ``wanted``, all of one length.
 
-    Missing values are ``None`` or NaN, dates are ISO 8601 days. Columns that are not wanted are not looked into.
+    Missing values are ``None``, NaN or ``""``, dates are ISO 8601 days. Columns not wanted are not looked into.
     Raises PickleRefused, without a place, if ``content`` is not a pickled DataFrame, or asks for what is not
     admitted.
     """
@@ -99,7 +99,7 @@ def _rows(values: Any, column: str) -> list[list[Any]]:
         return _array(values)
     parts = _parts(values)
     if kind == "ArrowStringArray":
-        return [list(_arrow(parts["_pa_array"] if "_pa_array" in parts else parts["_data"]))]
+        return [list(_arrow(parts["_pa_array"]))]
     if kind in ("DatetimeArray", "StringArray"):
         return _array(parts["_ndarray"])
     if kind == "IntegerArray":
@@ -174,15 +174,12 @@ def _plain(numbers: np.ndarray[Any, Any]) -> list[Any]:
     """Return an array as (nested) lists, times as ISO 8601 days."""
     if numbers.dtype.kind != "M":
         return list(numbers.tolist())
-    return list(np.where(np.isnat(numbers), None, np.datetime_as_string(numbers, unit="D").astype(object)).tolist())
+    days = np.where(np.isnat(numbers), "", np.datetime_as_string(numbers, unit="D"))
+    return list(days.tolist())
 
 
 def _arrow(made: Made) -> Iterable[str | None]:
     """Yield the strings of a pyarrow array; a buffer is only ever read inside its bounds."""
-    if made.name == "chunked_array":
-        for chunk in made.args[0]:
-            yield from _arrow(chunk)
-        return
     kind, length, _, start, buffers = made.args[0][:5]
     if not length:
         return
@@ -216,10 +213,10 @@ def _made_cell(value: Made) -> Cell:
     if value.name in ("date", "datetime"):
         year_high, year_low, month, day = _bytes(value.args[0])[:4]
         return date(year_high * 256 + year_low, month & 0x7F, day).isoformat()
-    if value.name == "_unpickle_timestamp":
+    if value.name in ("Timestamp", "_unpickle_timestamp"):
         unit = _TIME_UNITS[value.args[3]] if len(value.args) > 3 else "ns"
         return cast(Cell, _plain(np.array([value.args[0]], dtype=np.int64).view(f"M8[{unit}]"))[0])
-    if value.name in ("NA", "_nat_unpickle"):
+    if value.name in ("NA", "_nat_unpickle", "__nat_unpickle"):
         return None
     raise ValueError(f"a cell holds a {value.name}")
 
@@ -228,10 +225,8 @@ def _bytes(value: Any) -> bytes:
     """Return bytes however the pickle's protocol wrote them."""
     if isinstance(value, bytes | bytearray):
         return bytes(value)
-    if value.name == "bytearray" and not value.args:
-        return b""
-    if value.name == "bytearray" and len(value.args) == 1:
-        return _bytes(value.args[0])
+    if value.name in ("bytearray", "bytes") and len(value.args) < 2:
+        return _bytes(value.args[0]) if value.args else b""
     text, encoding = value.args  # of _codecs.encode, and of bytearray before protocol 3
     if not isinstance(text, str) or encoding not in ("latin1", "latin-1"):
         raise ValueError("bytes are not written as pickle writes them")

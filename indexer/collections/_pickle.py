@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import io
 import pickle
+import struct
 from typing import Any, ClassVar
 
 from retrieval.errors import SourceError
@@ -23,11 +24,10 @@ ADMITTED = frozenset(
     {
         ("_codecs", "encode"),
         ("builtins", "bytearray"),
-        ("builtins", "object"),
         ("builtins", "slice"),
-        ("copyreg", "_reconstructor"),
         # Protocols 0 to 2 write the names that Python 2 had.
         ("__builtin__", "bytearray"),
+        ("__builtin__", "bytes"),
         ("__builtin__", "object"),
         ("__builtin__", "slice"),
         ("copy_reg", "_reconstructor"),
@@ -48,7 +48,9 @@ ADMITTED = frozenset(
         ("pandas._libs.arrays", "__pyx_unpickle_NDArrayBacked"),
         ("pandas._libs.internals", "_unpickle_block"),
         ("pandas._libs.missing", "NA"),
+        ("pandas._libs.tslibs.nattype", "__nat_unpickle"),
         ("pandas._libs.tslibs.nattype", "_nat_unpickle"),
+        ("pandas._libs.tslibs.timestamps", "Timestamp"),
         ("pandas._libs.tslibs.timestamps", "_unpickle_timestamp"),
         ("pandas.arrays", "ArrowStringArray"),
         ("pandas.arrays", "DatetimeArray"),
@@ -69,12 +71,28 @@ ADMITTED = frozenset(
         ("pandas.core.indexes.range", "RangeIndex"),
         ("pandas.core.internals.managers", "BlockManager"),
         ("pyarrow.lib", "_restore_array"),
-        ("pyarrow.lib", "chunked_array"),
         ("pyarrow.lib", "py_buffer"),
         ("pyarrow.lib", "type_for_alias"),
     }
 )
 """The names that pickles of pandas 1.0 to 3 ask for, as (module, name)."""
+
+
+_DAMAGE = (
+    pickle.UnpicklingError,
+    struct.error,
+    ArithmeticError,
+    AssertionError,
+    AttributeError,
+    EOFError,
+    LookupError,
+    MemoryError,
+    NotImplementedError,
+    RecursionError,
+    TypeError,
+    ValueError,
+)
+"""What the unpickler raises on bytes that are no pickle, or that build on what is not there."""
 
 
 class PickleRefused(SourceError):
@@ -113,10 +131,8 @@ def load(content: bytes) -> Any:
         return _InertUnpickler(io.BytesIO(content)).load()
     except PickleRefused:
         raise
-    except (pickle.UnpicklingError, EOFError, ArithmeticError, AttributeError, LookupError, MemoryError) as error:
-        raise PickleRefused(f"is not a sound pickle ({_named(error)})") from None
-    except (TypeError, ValueError, AssertionError, RecursionError, NotImplementedError) as error:
-        raise PickleRefused(f"is not a sound pickle ({_named(error)})") from None
+    except _DAMAGE:
+        raise PickleRefused("is damaged, or is not a pickle") from None
 
 
 class _InertUnpickler(pickle._Unpickler):
@@ -138,7 +154,3 @@ class _InertUnpickler(pickle._Unpickler):
         if wanted not in self._classes:
             self._classes[wanted] = type(name, (Made,), {"__slots__": (), "name": name})
         return self._classes[wanted]
-
-
-def _named(error: BaseException) -> str:
-    return f"{type(error).__name__}: {error}" if str(error) else type(error).__name__

@@ -73,6 +73,8 @@ def as_text(value: Any) -> str:
 def _number(value: float) -> str:
     if math.isnan(value):
         return ""
+    if math.isinf(value):
+        raise ValueError("holds an endless number")
     return str(int(value)) if value.is_integer() else str(value)
 
 
@@ -138,7 +140,7 @@ def _stored(place: str, record: dict[str, Any], options: ReadOptions) -> Iterato
     for name, value in record.items():
         try:
             text = as_text(value)
-        except (ValueError, OverflowError):
+        except ValueError:
             options.bad_lines.report(place, f"column {name!r} holds {_kind(value)}, not a text or a number")
             return
         if _UNSTORABLE.search(text):

@@ -73,7 +73,7 @@ def _json_rows(path: Path, options: ReadOptions) -> Iterator[tuple[str, Row]]:
             continue
         try:
             yield place, {name: text for name in _COLUMNS if (text := as_text(entry.get(name)))}
-        except (ValueError, OverflowError) as error:
+        except ValueError as error:
             options.bad_lines.report(place, f"a field {error}, not a text or a number")
 
 

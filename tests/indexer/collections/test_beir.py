@@ -29,7 +29,10 @@ def records(path: Path, options: ReadOptions | None = None) -> list[Record]:
 def test_a_line_is_a_document(tmp_path: Path) -> None:
     about = {"url": "http://x.org/1", "date": "2020 Mar 5", "language": "en", "source": "x.org", "topic": "T", "n": [1]}
     path = write(
-        tmp_path, {"_id": "007", "title": "A", "text": "B\nc", "metadata": about}, "", {"_id": 7, "title": None, "text": "d"}
+        tmp_path,
+        {"_id": "007", "title": "A", "text": "B\nc", "metadata": about},
+        "",
+        {"_id": 7, "title": None, "text": "d"},
     )
     assert records(path, ReadOptions(language="de")) == [
         Record(

@@ -1,0 +1,390 @@
+"""Papers of CORD-19 in every form they come in."""
+
+from __future__ import annotations
+
+import csv
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from indexer.collections import BadLines, ReadOptions, Record
+from indexer.collections.cord19 import read
+from retrieval.domain import Document, Span
+from retrieval.errors import SourceError
+
+FIXTURES = Path(__file__).parent / "fixtures"
+
+OLD = (
+    "cord_uid,sha,source_x,title,doi,pmcid,pubmed_id,license,abstract,publish_time,authors,journal,"
+    "Microsoft Academic Paper ID,WHO #Covidence,has_pdf_parse,has_pmc_xml_parse,full_text_file,url"
+).split(",")
+NEW = [*OLD[:12], "mag_id", "who_covidence_id", "arxiv_id", "pdf_json_files", "pmc_json_files", "url", "s2_id"]
+
+
+def metadata(folder: Path, *rows: dict[str, str], columns: list[str] = NEW, name: str = "metadata.csv") -> Path:
+    path = folder / name
+    with path.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.DictWriter(file, columns, lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(rows)
+    return path
+
+
+def parse(path: Path, *body: tuple[str, str], title: str = "", abstract: str = "") -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    content: dict[str, Any] = {
+        "paper_id": path.stem,
+        "metadata": {"title": title, "authors": []},
+        "abstract": [{"text": abstract, "section": "Abstract"}],
+        "body_text": [{"text": text, "section": section, "cite_spans": []} for section, text in body],
+        "back_matter": [{"text": "Thanks.", "section": "Acknowledgements"}],
+    }
+    path.write_text(json.dumps(content), "utf-8")
+    return path
+
+
+def records(*sources: Path, options: ReadOptions | None = None) -> list[Record]:
+    return list(read(sources, options or ReadOptions()))
+
+
+ROW = {
+    "cord_uid": "ug7v899j",
+    "sha": "d1aa; 6b05",
+    "source_x": "PMC",
+    "title": "Clinical  features\nof M. pneumoniae",
+    "doi": "10.1186/1471-2334-1-6",
+    "pmcid": "PMC35282",
+    "pubmed_id": "11472636",
+    "license": "no-cc",
+    "abstract": "OBJECTIVE: To look.\nRESULTS: Seen.",
+    "publish_time": "2001-07-04",
+    "authors": "Madani, Tariq A; Al-Ghamdi, Aisha A",
+    "journal": "BMC Infect Dis",
+    "url": "https://a.org/1; https://b.org/2",
+}
+
+
+def test_a_row_is_a_document_of_one_passage(tmp_path: Path) -> None:
+    path = metadata(tmp_path, ROW)
+    text = "OBJECTIVE: To look.\nRESULTS: Seen."
+    document = Document(
+        docid="ug7v899j",
+        text=text,
+        title="Clinical features of M. pneumoniae",
+        url="https://a.org/1",
+        date="2001-07-04",
+        language="en",
+        source="BMC Infect Dis",
+        metadata={
+            name: ROW[name]
+            for name in ("authors", "journal", "doi", "pmcid", "pubmed_id", "license", "source_x", "sha")
+        },
+    )
+    expected = [Record(document, f"{path}:2", (Span(0, 0, len(text)),))]
+    assert records(tmp_path, options=ReadOptions(language="en")) == expected
+    assert records(path, options=ReadOptions(language="en")) == expected
+
+
+def test_the_source_of_a_paper_without_a_journal_is_where_it_was_found(tmp_path: Path) -> None:
+    metadata(tmp_path, {"cord_uid": "a", "title": "T", "source_x": "WHO", "publish_time": "2020"})
+    assert [record.document for record in records(tmp_path)] == [
+        Document("a", "", "T", date="2020", source="WHO", metadata={"source_x": "WHO"})
+    ]
+    assert records(tmp_path)[0].spans == (Span(0, 0, 0),)
+
+
+BODY = (("Intro", "One."), ("Intro", "Two."), ("", "Three."), ("Mice ::: Methods", "Four."))
+BODY_TEXT = "Intro\nOne.\n\nTwo.\n\nThree.\n\nMethods: Mice\nFour."
+
+
+def test_a_full_text_follows_the_abstract_and_is_left_to_be_split(tmp_path: Path) -> None:
+    parse(tmp_path / "document_parses/pdf_json/d1aa.json", *BODY)
+    metadata(tmp_path, {"cord_uid": "a", "abstract": "A.", "pdf_json_files": "document_parses/pdf_json/d1aa.json"})
+    (record,) = records(tmp_path)
+    assert record.document.text == f"A.\n\n{BODY_TEXT}"
+    assert record.spans is None
+
+
+def test_title_and_abstract_come_from_the_parse_where_the_metadata_lack_them(tmp_path: Path) -> None:
+    parse(tmp_path / "p.json", ("", "Body."), title="The  title", abstract="The abstract.")
+    metadata(tmp_path, {"cord_uid": "a", "pdf_json_files": "p.json"})
+    (record,) = records(tmp_path)
+    assert (record.document.title, record.document.text) == ("The title", "The abstract.\n\nBody.")
+
+
+@pytest.mark.parametrize(
+    ("files", "expected"),
+    [
+        ({"pmc": "Short.", "pdf": "Much longer."}, "Short."),
+        ({"pmc": "", "pdf": "Much longer."}, "Much longer."),
+        ({"pdf": "Supplement.", "pdf2": "The paper itself."}, "The paper itself."),
+        ({"pdf": "Same size 1", "pdf2": "Same size 2"}, "Same size 1"),
+    ],
+)
+def test_pubmed_central_comes_first_then_the_longest_pdf(tmp_path: Path, files: dict[str, str], expected: str) -> None:
+    for name, text in files.items():
+        parse(tmp_path / f"x/{name}.json", ("", text))
+    listed = {"pmc_json_files": "x/pmc.json", "pdf_json_files": "x/pdf.json; x/pdf2.json"}
+    metadata(tmp_path, {"cord_uid": "a", "title": "T", **listed})
+    assert records(tmp_path)[0].document.text == expected
+
+
+def test_older_generations_name_parses_after_sha_and_pmcid(tmp_path: Path) -> None:
+    parse(tmp_path / "comm_use_subset/pdf_json/aa11.json", ("", "PDF."))
+    parse(tmp_path / "comm_use_subset/pmc_json/PMC7.xml.json", ("", "PMC."))
+    parse(tmp_path / "custom_license/bb22.json", ("", "Other."))
+    metadata(
+        tmp_path,
+        {"cord_uid": "a", "title": "A", "sha": "aa11", "pmcid": "PMC7"},
+        {"cord_uid": "b", "title": "B", "sha": "cc33; bb22", "pmcid": "PMC8"},
+        {"cord_uid": "c", "title": "C", "sha": "../metadata", "pmcid": ""},
+        columns=OLD,
+    )
+    assert [record.document.text for record in records(tmp_path)] == ["PMC.", "Other.", ""]
+
+
+def test_a_listed_path_that_leads_out_of_the_folder_is_not_followed(tmp_path: Path) -> None:
+    outside = parse(tmp_path / "secret.json", ("", "Secret."))
+    (tmp_path / "cord").mkdir()
+    metadata(tmp_path / "cord", {"cord_uid": "a", "title": "T", "pdf_json_files": f"../secret.json; {outside}"})
+    assert records(tmp_path / "cord")[0].document.text == ""
+
+
+def test_missing_parses_are_counted_where_others_are_there(tmp_path: Path) -> None:
+    row = {"cord_uid": "a", "title": "T", "pdf_json_files": "document_parses/pdf_json/a.json"}
+    metadata(tmp_path, row)
+    options = ReadOptions()
+    records(tmp_path, options=options)
+    assert not options.skipped
+    parse(tmp_path / "document_parses/pdf_json/b.json", ("", "B."))
+    assert records(tmp_path, options=options)[0].document.text == ""
+    assert options.skipped == {"full texts that the metadata list and the folder lacks": 1}
+
+
+@pytest.mark.parametrize(
+    ("content", "place", "reason"),
+    [
+        ("{", ":1", "is not JSON (column 2: expecting property name enclosed in double quotes)"),
+        ("[]", "", "is not a parse of a paper (it has no list 'body_text')"),
+        ('{"body_text": {}}', "", "is not a parse of a paper (it has no list 'body_text')"),
+    ],
+)
+def test_a_damaged_parse_is_bad_and_the_paper_stays(tmp_path: Path, content: str, place: str, reason: str) -> None:
+    (tmp_path / "p.json").write_text(content, "utf-8")
+    metadata(tmp_path, {"cord_uid": "a", "title": "T", "abstract": "A.", "pdf_json_files": "p.json"})
+    with pytest.raises(SourceError) as caught:
+        records(tmp_path)
+    message = f"{tmp_path}/p.json{place}: {reason}"
+    assert str(caught.value) == f"{message}; mend it, or tolerate some with --skip-bad-lines N"
+    options = ReadOptions(bad_lines=BadLines(limit=1))
+    assert records(tmp_path, options=options)[0].document.text == "A."
+    assert options.bad_lines.examples == [message]
+
+
+def test_rows_of_one_paper_are_merged_where_the_last_stands(tmp_path: Path) -> None:
+    path = metadata(
+        tmp_path,
+        {"cord_uid": "a", "title": "First", "abstract": "Short.", "publish_time": "2020", "source_x": "WHO"},
+        {"cord_uid": "b", "title": "B"},
+        {
+            "cord_uid": "a",
+            "title": "Second",
+            "abstract": "Rather longer.",
+            "publish_time": "2020-03-01",
+            "doi": "10.1/x",
+        },
+        {"cord_uid": "c", "title": "C"},
+    )
+    options = ReadOptions()
+    found = records(tmp_path, options=options)
+    assert [record.document.docid for record in found] == ["b", "a", "c"]
+    merged = found[1]
+    assert merged.place == f"{path}:2"
+    assert merged.document == Document(
+        "a", "Rather longer.", "First", date="2020-03-01", source="WHO", metadata={"doi": "10.1/x", "source_x": "WHO"}
+    )
+    assert options.skipped == {"rows merged into another of the same cord_uid": 1}
+
+
+def test_papers_are_merged_across_sources(tmp_path: Path) -> None:
+    first = metadata(tmp_path, {"cord_uid": "a", "title": "A"}, {"cord_uid": "b", "title": "B"}, name="one.csv")
+    second = metadata(tmp_path, {"cord_uid": "a", "abstract": "Text."}, name="two.csv")
+    assert [(r.document.docid, r.document.title, r.document.text) for r in records(first, second)] == [
+        ("b", "B", ""),
+        ("a", "A", "Text."),
+    ]
+
+
+CELL = st.sampled_from(["", "x", "longer text"])
+
+
+@settings(max_examples=40)
+@given(st.lists(st.tuples(st.sampled_from("abc"), CELL, CELL), max_size=12))
+def test_nothing_that_a_row_says_is_lost(rows: list[tuple[str, str, str]]) -> None:
+    import tempfile
+
+    with tempfile.TemporaryDirectory() as folder:
+        path = metadata(
+            Path(folder), *({"cord_uid": uid, "title": title, "abstract": text} for uid, title, text in rows)
+        )
+        options = ReadOptions()
+        found = {record.document.docid: record.document for record in read([path], options)}
+    for uid in {uid for uid, _, _ in rows}:
+        titles = [title for name, title, _ in rows if name == uid and title]
+        texts = [text for name, _, text in rows if name == uid and text]
+        if titles or texts:
+            assert found[uid].title == (titles[0] if titles else "")
+            assert found[uid].text == max(texts, key=len, default="")
+        else:
+            assert uid not in found
+    assert len(rows) == len(found) + options.skipped.total()
+
+
+def test_a_paper_with_nothing_to_find_it_by_is_counted(tmp_path: Path) -> None:
+    metadata(tmp_path, {"cord_uid": "a", "doi": "10.1/x"})
+    options = ReadOptions()
+    assert records(tmp_path, options=options) == []
+    assert options.skipped == {"papers without title, abstract and full text": 1}
+
+
+REMEDY = "; mend it, or tolerate some with --skip-bad-lines N"
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("cord_uid,title\n,A\n", "{}:2: has no cord_uid" + REMEDY),
+        ("cord_uid,title\na b,A\n", "{}:2: docid 'a b' holds white space" + REMEDY),
+        ("cord_uid,title\na,A,B\n", "{}:2: has 3 fields, and the header has 2" + REMEDY),
+        ("sha,title\na,A\n", "{}:1: there is no column 'cord_uid'; the columns are 'sha', 'title'"),
+        ("post_id,tweet_text,cord_uid\n1,A,b\n", "{}:1: there is no column 'title' or 'abstract'; the columns are "
+         "'post_id', 'tweet_text', 'cord_uid'"),
+    ],
+)  # fmt: skip
+def test_a_broken_table_is_an_error_in_one_line(tmp_path: Path, content: str, message: str) -> None:
+    path = tmp_path / "metadata.csv"
+    path.write_text(content, "utf-8")
+    with pytest.raises(SourceError) as caught:
+        records(tmp_path)
+    assert str(caught.value) == message.format(path)
+
+
+def test_bad_lines_are_counted_once_though_tables_are_read_twice(tmp_path: Path) -> None:
+    metadata(tmp_path, {"cord_uid": "", "title": "A"}, {"cord_uid": "b", "title": "B"}, {"cord_uid": "", "title": "C"})
+    options = ReadOptions(bad_lines=BadLines(limit=2))
+    assert [record.document.docid for record in records(tmp_path, options=options)] == ["b"]
+    assert options.bad_lines.count == 2
+
+
+def test_a_folder_without_metadata_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(SourceError) as caught:
+        records(tmp_path)
+    assert str(caught.value) == f"{tmp_path}: holds no metadata.csv"
+
+
+def papers(path: Path) -> list[Document]:
+    return [record.document for record in records(path)]
+
+
+EXPECTED = [
+    ("aaaa0001", "Masks in crowded rooms", "We measured droplets.\nMasks helped.", "2020-03-01", "Journal of Air"),
+    ("aaaa0002", "Zinc and the common cold", "Zinc did nothing, 95% CI −0.2–0.3.", "2020", "Medline; PMC"),
+    ("aaaa0003", "Un virus en la ciudad", "", "2021-11-27", "WHO"),
+]
+
+
+@pytest.mark.parametrize(
+    "path", [path for path in sorted(FIXTURES.glob("*.pkl")) if "typed" not in path.stem], ids=lambda path: path.stem
+)
+def test_the_pickle_of_the_task_is_read_whichever_pandas_wrote_it(path: Path) -> None:
+    found = papers(path)
+    assert [(d.docid, d.title, d.text, d.date, d.source) for d in found] == EXPECTED
+    assert found[0].metadata == {
+        "authors": "Ada, A.; Bo, B.",
+        "journal": "Journal of Air",
+        "doi": "10.1000/a1",
+        "pmcid": "PMC1",
+        "pubmed_id": "101",
+        "license": "cc-by",
+        "source_x": "PMC",
+    }
+    assert "journal" not in found[1].metadata
+    assert "authors" not in found[1].metadata
+
+
+@pytest.mark.parametrize("name", ["papers.csv", "papers.jsonl", "papers.parquet", "papers.pkl"])
+def test_the_collection_is_the_same_in_every_kind_of_file(tmp_path: Path, name: str) -> None:
+    import pandas as pd
+
+    frame = pd.read_pickle(FIXTURES / "pandas3.1-numpy2.pkl")  # noqa: S301 - written beside this test
+    path = tmp_path / name
+    match path.suffix:
+        case ".csv":
+            frame.to_csv(path)
+        case ".jsonl":
+            frame.to_json(path, orient="records", lines=True, date_format="iso")
+        case ".parquet":
+            frame.to_parquet(path)
+        case ".pkl":
+            frame.to_pickle(path)
+    assert papers(path) == papers(FIXTURES / "pandas3.1-numpy2.pkl")
+
+
+@pytest.mark.data
+def test_the_real_metadata_samples(data_dir: Path) -> None:
+    samples = data_dir / "cord19" / "metadata-samples"
+    for name, count, undated, empty in (("JamesMayen", 2000, 5, 446), ("adecares", 1000, 2, 232)):
+        options = ReadOptions()
+        found = records(samples / f"{name}-metadata_sample.csv", options=options)
+        assert len(found) == count
+        assert not options.skipped
+        assert sum(not record.document.date for record in found) == undated
+        assert sum(not record.document.text for record in found) == empty
+        assert all(record.document.title and record.spans is not None for record in found)
+
+
+@pytest.mark.data
+@pytest.mark.parametrize(
+    ("folder", "parses"),
+    [
+        (
+            "anserini-sample1",
+            [
+                "document_parses/pmc_json/PMC140314.xml.json",
+                "",
+                "document_parses/pdf_json/8377625371f618e98225d922c389f9da4bf059da.json",
+            ],
+        ),
+        (
+            "jcore-reader-test/documents",
+            [
+                "subdir/9692bb55e1e2eec083333ee2139137e6ddf3a4d8.json",
+                "99408604499bba576bd955c922a371c5d35bc969.json",
+                "subdir/PMC6687912.xml.json",
+            ],
+        ),
+    ],
+)
+def test_real_papers_have_every_paragraph_of_their_parse_in_order(
+    data_dir: Path, folder: str, parses: list[str]
+) -> None:
+    options = ReadOptions()
+    found = records(data_dir / "cord19" / folder, options=options)
+    assert not options.skipped
+    assert len(found) == len(parses)
+    for record, name in zip(found, parses, strict=True):
+        assert (record.spans is None) == bool(name)
+        body = json.loads((data_dir / "cord19" / folder / name).read_text("utf-8"))["body_text"] if name else []
+        position = 0
+        for paragraph in body:
+            position = record.document.text.index(paragraph["text"].strip(), position) + 1
+
+
+@pytest.mark.data
+def test_the_headings_of_real_papers_stand_on_their_own_lines(data_dir: Path) -> None:
+    lines = records(data_dir / "cord19" / "jcore-reader-test" / "documents")[2].document.text.splitlines()
+    assert {"Introduction", "Methods: Mice and Infection", "Discussion"} <= set(lines)
