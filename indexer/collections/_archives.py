@@ -1,0 +1,176 @@
+"""Read the web pages of WARC and ARC files, packed or not, and say what is wrong with a broken one."""
+
+from __future__ import annotations
+
+import logging
+import re
+import zlib
+from collections.abc import Iterator
+from datetime import datetime
+from pathlib import Path
+from typing import Any, BinaryIO, NamedTuple
+
+from indexer.collections import ReadOptions
+from indexer.collections._streams import BadFileError, open_bytes
+
+SUFFIXES = (".warc", ".arc")
+_PAGE_SUFFIXES = (".html", ".htm", ".xhtml", ".txt")
+
+_PAGE_TYPES = ("text/html", "application/xhtml+xml", "text/plain")
+_PAGE_RECORDS = ("response", "resource", "conversion")
+_ADDRESS = re.compile(r"(?:https?|ftp|file)://", re.I)
+_CHARSET = re.compile(r"""charset\s*=\s*["']?\s*([\w:.-]+)""", re.I)
+
+
+class Capture(NamedTuple):
+    """One page as it was fetched at ``moment``, in ISO 8601."""
+
+    place: str
+    url: str
+    moment: str
+    media_type: str
+    charset: str
+    content: bytes
+
+
+def is_archive(path: Path) -> bool:
+    """Say whether ``path`` is a WARC or ARC file: by its name, or by its first bytes if that tells nothing."""
+    name = path.name.lower().removesuffix(".gz")
+    if name.endswith(SUFFIXES) or name.endswith(_PAGE_SUFFIXES):
+        return name.endswith(SUFFIXES)
+    try:
+        with open_bytes(path) as stream:
+            return stream.read(16).startswith((b"WARC/", b"filedesc://"))
+    except BadFileError:
+        return False
+
+
+def captures(path: Path, options: ReadOptions) -> Iterator[Capture]:
+    """Yield the pages of an archive: HTML and plain text that was answered with status 200.
+
+    Other statuses, other types and revisits are counted as skipped. What cannot be read is reported as a bad line
+    whose place is ``file#number of the record``; reading of the archive ends there if no next record can be found.
+    """
+    from warcio.archiveiterator import ArchiveIterator
+    from warcio.exceptions import ArchiveLoadFailed
+    from warcio.statusandheaders import StatusAndHeadersParserException
+
+    broken = (ArchiveLoadFailed, StatusAndHeadersParserException, ValueError, AttributeError, zlib.error)
+    logging.getLogger("warcio").setLevel(logging.ERROR)  # it warns of addresses with spaces, which it mends
+    number = 0
+    try:
+        with open_bytes(path) as stream:
+            records = ArchiveIterator(_Source(stream, path))
+            records.INC_RECORD = ""  # it would be written to standard error
+            for record in records:
+                _check_gap(records, f"{path}#{number}")
+                number += 1
+                if capture := _capture(record, f"{path}#{number}", options):
+                    yield capture
+            _check_gap(records, f"{path}#{number}")
+            if records.next_line:
+                raise BadFileError(path, "ends inside the header of a record; fetch it again")
+            if not number:
+                raise BadFileError(path, "holds no record; it is not a WARC or ARC file")
+    except BadFileError as error:
+        options.bad_lines.report(error.place, error.reason)
+    except broken as error:
+        options.bad_lines.report(f"{path}#{number + 1}", f"is not a record of a WARC or ARC file ({_said(error)})")
+
+
+def _check_gap(records: Any, place: str) -> None:
+    """Raise BadFileError if what followed a record was not an empty line."""
+    if records.err_count:
+        raise BadFileError(place, "the length of the record is wrong; what follows it cannot be read")
+
+
+class _Source:
+    """A stream whose early end is an error: the reader of records would take it for the end of the archive."""
+
+    def __init__(self, stream: BinaryIO, path: Path) -> None:
+        self._stream = stream
+        self._path = path
+
+    def read(self, size: int = -1) -> bytes:
+        try:
+            return self._stream.read(size)
+        except EOFError:
+            raise BadFileError(self._path, "is a truncated gzip file: it ends before its data does") from None
+
+    def tell(self) -> int:
+        return self._stream.tell()
+
+
+def _capture(record: Any, place: str, options: ReadOptions) -> Capture | None:
+    """Make a capture of a record, or count or report why not and return ``None``."""
+    if record.rec_type == "revisit":
+        options.skipped["revisit of an archived page"] += 1
+    if record.rec_type not in _PAGE_RECORDS:
+        return None
+    url = _header(record.rec_headers, "WARC-Target-URI", "uri").strip("<>")
+    answer = record.http_headers
+    declared = _header(answer, "Content-Type") if answer else (record.content_type or "")
+    media_type = declared.partition(";")[0].strip().lower()
+    if reason := _not_a_page(url, answer, media_type):
+        options.skipped[reason] += 1
+        return None
+    moment = _moment(_header(record.rec_headers, "WARC-Date", "archive-date"))
+    length = _header(record.rec_headers, "Content-Length", "length")
+    if not (moment and length.isdecimal()):
+        options.bad_lines.report(place, "the record's header has no date or no length")
+        return None
+    content = record.content_stream().read(options.max_file_bytes + 1)
+    if reason := _cut(record, len(content), options):
+        options.bad_lines.report(place, reason)
+        return None
+    charset = _CHARSET.search(declared)
+    return Capture(place, url, moment, media_type, charset[1] if charset else "", content)
+
+
+def _not_a_page(url: str, answer: Any, media_type: str) -> str:
+    """Say why a record holds no page, or return ``""``."""
+    if not _ADDRESS.match(url):
+        return "record without a web address"
+    if answer is not None and answer.get_statuscode() != "200":
+        return "HTTP status other than 200"
+    if media_type not in _PAGE_TYPES:
+        return "neither HTML nor plain text"
+    packing = _header(answer, "Content-Encoding").strip().lower() if answer else ""
+    return f"packed with {packing}, which is not read" if packing in _unread() else ""
+
+
+def _unread() -> set[str]:
+    """Return the ways to pack a page that warcio cannot unpack as it is installed."""
+    from warcio.bufferedreaders import BufferedReader
+
+    return {"br", "zstd", "compress", "x-compress"} - set(BufferedReader.get_supported_decompressors())
+
+
+def _cut(record: Any, size: int, options: ReadOptions) -> str:
+    """Say why the content that was read is not all of the record's, or return ``""``."""
+    if size > options.max_file_bytes:
+        return f"is longer than {options.max_file_bytes:,} bytes (build.max_file_bytes)"
+    while record.raw_stream.read(1 << 16):
+        pass
+    missing = record.raw_stream.limit
+    return f"the archive ends {missing:,} bytes before the record does; fetch it again" if missing else ""
+
+
+def _header(headers: Any, *names: str) -> str:
+    """Return the first of these headers that is there, or ``""``."""
+    return next((str(value) for name in names if (value := headers.get_header(name))), "")
+
+
+def _moment(written: str) -> str:
+    """Return the time of a capture (WARC: ISO 8601, ARC: fourteen digits) as ISO 8601, or ``""``."""
+    for form in ("%Y-%m-%dT%H:%M:%SZ", "%Y-%m-%dT%H:%M:%S.%fZ", "%Y%m%d%H%M%S"):
+        try:
+            return f"{datetime.strptime(written, form):%Y-%m-%dT%H:%M:%SZ}"  # noqa: DTZ007 - it is in UTC
+        except ValueError:
+            continue
+    return ""
+
+
+def _said(error: Exception) -> str:
+    """Shorten what the library says to its first line."""
+    return (str(error).strip().splitlines() or [type(error).__name__])[0].strip()[:120]

@@ -1,0 +1,218 @@
+"""Turn the bytes of a web page into its main text, title, date, language and address."""
+
+from __future__ import annotations
+
+import codecs
+import logging
+import re
+from typing import Any, NamedTuple
+
+# Dates are searched in the page's markup and address alone, and never against today's date: what is found
+# must not depend on the day of the build. ``2100`` only keeps out numbers that are no years.
+_LATEST = "2100-01-01"
+
+_BINARY = (
+    (b"\x89PNG\r\n\x1a\n", "an image (PNG)"),
+    (b"\xff\xd8\xff", "an image (JPEG)"),
+    (b"GIF87a", "an image (GIF)"),
+    (b"GIF89a", "an image (GIF)"),
+    (b"BM", "an image (BMP)"),
+    (b"\x00\x00\x01\x00", "an image (ICO)"),
+    (b"%PDF-", "a PDF document"),
+    (b"{\\rtf", "a rich-text document"),
+    (b"PK\x03\x04", "a ZIP archive or an office document"),
+    (b"\xd0\xcf\x11\xe0", "an office document"),
+    (b"\x1f\x8b", "gzip data"),
+    (b"\x7fELF", "a program"),
+    (b"MZ", "a program"),
+    (b"OggS", "a sound or video"),
+    (b"ID3", "a sound"),
+    (b"wOFF", "a font"),
+    (b"wOF2", "a font"),
+)
+_MARKS = (
+    (codecs.BOM_UTF8, "utf-8"),
+    (codecs.BOM_UTF32_LE, "utf-32-le"),
+    (codecs.BOM_UTF32_BE, "utf-32-be"),
+    (codecs.BOM_UTF16_LE, "utf-16-le"),
+    (codecs.BOM_UTF16_BE, "utf-16-be"),
+)
+
+# Names that pages write, and what browsers read them as (the Encoding Standard).
+_MEANT = {
+    "ascii": "cp1252",
+    "us-ascii": "cp1252",
+    "latin1": "cp1252",
+    "iso-8859-1": "cp1252",
+    "iso8859-1": "cp1252",
+    "iso-8859-9": "cp1254",
+    "gb2312": "gb18030",
+    "gbk": "gb18030",
+    "shift_jis": "cp932",
+    "shift-jis": "cp932",
+    "x-sjis": "cp932",
+    "euc-kr": "cp949",
+    "ks_c_5601-1987": "cp949",
+    "iso-8859-8-i": "iso-8859-8",
+    "windows-874": "cp874",
+}
+_SEVEN_BIT = ("iso-2022", "hz", "utf-7", "utf-16", "utf-32")  # their bytes can pass for UTF-8 and are not
+_META_CHARSET = re.compile(rb"""<(?:meta|\?xml)[^>]*?(?:charset|encoding)\s*=\s*["']?\s*([\w:.-]+)""", re.I)
+
+# Browsers go on after an early </body> or </html>; the parser would drop all that follows.
+_END_OF_PAGE = re.compile(r"</(?:body|html)\s*>", re.I)
+
+
+class Page(NamedTuple):
+    """What a web page says; unknown is ``""``."""
+
+    text: str
+    title: str
+    url: str
+    date: str
+    language: str
+
+
+def binary_kind(content: bytes) -> str:
+    """Say what ``content`` is if it is not text, or return ``""``."""
+    if content.startswith(tuple(mark for mark, _ in _MARKS)):
+        return ""
+    for magic, kind in _BINARY:
+        if content.startswith(magic) and (len(magic) > 2 or b"\0" in content[:64]):
+            return kind
+    if content[:4] == b"RIFF":
+        return "an image (WebP)" if content[8:12] == b"WEBP" else "a sound or video"
+    if content[4:8] == b"ftyp":
+        return "a video or an image (ISO media)"
+    return "binary data" if b"\0" in content[:4096] else ""
+
+
+def decode(content: bytes, charset: str = "") -> str:
+    """Decode a page by its byte-order mark, UTF-8 if it is that, the encoding that it declares, or a guess.
+
+    ``charset`` is what the HTTP header said. Text that is UTF-8 but for a few bytes, as in a page that was cut,
+    is read as UTF-8 with replacement characters.
+    """
+    for mark, encoding in _MARKS:
+        if content.startswith(mark):
+            return content[len(mark) :].decode(encoding, "replace")
+    declared = _declared(content, charset)
+    tries = [name for name in declared if name.startswith(_SEVEN_BIT)]
+    for encoding in (*tries, "utf-8"):
+        if (text := _strict(content, encoding)) is not None:
+            return text
+    lenient = content.decode("utf-8", "replace")
+    broken = lenient.count("\ufffd")
+    if broken * 10 < sum(character > "\x7f" for character in lenient):
+        return lenient
+    for encoding in (*declared, *_guessed(content)):
+        if (text := _strict(content, encoding)) is not None:
+            return text
+    return content.decode(declared[0] if declared else "cp1252", "replace")
+
+
+def extract(source: str, url: str = "", latest: str = "") -> Page | None:
+    """Find the main content of an HTML page, or return ``None`` if it has none.
+
+    ``url`` is the address it was fetched from, if that is known; ``latest`` is the day (ISO) of the fetch, which
+    the page's date cannot pass. Nothing is fetched, and the answer does not depend on the day.
+    Raises ValueError if the page cannot be parsed.
+    """
+    trafilatura = _trafilatura()
+    tree = _tree(source)
+    if tree is None:
+        return None
+    try:
+        found = trafilatura.bare_extraction(
+            tree,
+            url=url or None,
+            favor_recall=True,
+            include_comments=False,
+            with_metadata=True,
+            date_extraction_params={"original_date": True, "extensive_search": False, "max_date": latest or _LATEST},
+        )
+    except (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError) as error:
+        raise ValueError(f"cannot be parsed: {type(error).__name__}") from error
+    text = _tidy(found.text or "") if found else ""
+    if not text:
+        return None
+    title = _title(found.title or "", tree)
+    return Page(text, title, _address(found.url), found.date or "", _declared_language(tree))
+
+
+def _trafilatura() -> Any:
+    """Import trafilatura and keep it from logging what the reader reports itself."""
+    import trafilatura
+
+    for name in ("trafilatura", "htmldate", "courlan", "charset_normalizer"):
+        logging.getLogger(name).setLevel(logging.CRITICAL + 1)
+    return trafilatura
+
+
+def _tree(source: str) -> Any:
+    """Parse a page, or return ``None`` if there is nothing in it."""
+    from trafilatura.utils import load_html
+
+    whole = _END_OF_PAGE.sub("", source)
+    tree = load_html(whole)
+    if tree is None and whole.strip():  # a fragment, which trafilatura refuses
+        tree = load_html(f"<html><body><div>{whole}</div></body></html>")
+    return tree
+
+
+def _tidy(text: str) -> str:
+    """Make each run of white space one space, take rows of tables out of their bars, leave out blank lines."""
+    lines = (" ".join(line.split()) for line in text.splitlines())
+    return "\n".join(tidy for line in lines if (tidy := _row(line) if line.startswith("|") else line))
+
+
+def _row(line: str) -> str:
+    """Return the cells of a row of a table that hold something, with bars between them alone."""
+    cells = (cell.strip() for cell in line.replace("\\|", "|").split("|"))
+    return " | ".join(cell for cell in cells if cell.strip("-"))
+
+
+def _title(found: str, tree: Any) -> str:
+    """Take the title that was found, but for the page's own if the two share few words: it heads something else."""
+    own = " ".join((tree.findtext(".//title") or "").split())
+    words, own_words = set(re.findall(r"\w+", found.lower())), set(re.findall(r"\w+", own.lower()))
+    title = found if found and (not own_words or 2 * len(words & own_words) >= len(words)) else own
+    return " ".join(title.split())
+
+
+def _address(url: str | None) -> str:
+    """Return an address of the web, or ``""``."""
+    return url if url and re.match(r"https?://", url) else ""
+
+
+def _declared_language(tree: Any) -> str:
+    """Return the language that the page's root element declares."""
+    for name in ("lang", "xml:lang", "{http://www.w3.org/XML/1998/namespace}lang"):
+        if tree.get(name):
+            return str(tree.get(name))
+    return ""
+
+
+def _declared(content: bytes, charset: str) -> list[str]:
+    """Return the encodings that the header and the page declare, as browsers mean them, if Python knows them."""
+    names = [charset]
+    if match := _META_CHARSET.search(content[:4096]):
+        inside = match[1].decode("ascii", "ignore")
+        names.append("utf-8" if inside.lower().startswith("utf-16") else inside)  # it was read as single bytes
+    meant = [_MEANT.get(name.strip().lower(), name.strip().lower()) for name in names if name.strip()]
+    return [name for name in dict.fromkeys(meant) if _strict(b"", name) is not None]
+
+
+def _guessed(content: bytes) -> list[str]:
+    """Return the encodings that the bytes look like, best first."""
+    from trafilatura.utils import detect_encoding
+
+    return list(detect_encoding(content))
+
+
+def _strict(content: bytes, encoding: str) -> str | None:
+    """Decode ``content``, or return ``None`` if it is not in that encoding or there is no such encoding."""
+    try:
+        return content.decode(encoding)
+    except (LookupError, ValueError):
+        return None

@@ -1,0 +1,190 @@
+"""Web pages: folders of HTML and text files, WARC and ARC archives; their main content, without menus and banners.
+
+The docid of a file is its name without the ending; where names repeat, its path below the folder that was named.
+The docid of an archived page is its URL; of later captures with another content ``URL@time`` (fourteen digits).
+A claims file of CheckThat! 2019 among the sources, or in a folder ``claims`` in or beside a source folder, gives
+pages their URL, title and topic.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+from indexer.collections import ReadOptions, Record
+from indexer.collections._archives import SUFFIXES as ARCHIVES
+from indexer.collections._archives import Capture, captures, is_archive
+from indexer.collections._checkthat import topic_of
+from indexer.collections._claim_results import Result, beside, is_claims_file, read_results
+from indexer.collections._documents import make_record
+from indexer.collections._files import expand
+from indexer.collections._languages import language_of
+from indexer.collections._lines import BadFileError, read_bytes
+from indexer.collections._pages import Page, binary_kind, decode, extract
+
+SUMMARY = "web pages: HTML and text files or folders of them, WARC and ARC archives"
+SPLIT = True
+
+_PAGES = (".html", ".htm", ".xhtml", ".txt")
+
+
+def read(sources: Sequence[Path], options: ReadOptions) -> Iterator[Record]:
+    """Yield a document a page, in the order of the files and of the records of archives.
+
+    An archive takes a few bytes of memory a URL, to know a page that was captured again.
+    Raises SourceError if a source cannot be read.
+    """
+    claims = [source for source in sources if is_claims_file(source) and not source.is_dir()]
+    pages = [source for source in sources if source not in claims]
+    files = expand(pages, (*_PAGES, *ARCHIVES))
+    archives = {path for path in files if is_archive(path)}
+    results = _results(expand(claims, ()), pages, options)
+    docids = _docids([path for path in files if path not in archives], pages)
+    seen: set[bytes] = set()
+    for path in files:
+        if path in archives:
+            yield from _archived(path, seen, options)
+        elif record := _page_of_file(path, docids[path], results.get(_stem(path.name)), options):
+            yield record
+
+
+def _results(claims: Sequence[Path], pages: Sequence[Path], options: ReadOptions) -> dict[str, Result]:
+    """Return what the claims files, named or found beside the pages, say of each page."""
+    found = claims or [path for source in pages if source.is_dir() for path in beside(source)]
+    results: dict[str, Result] = {}
+    for path in found:
+        results.update(read_results(path, options))
+    return results
+
+
+def _page_of_file(path: Path, docid: str, result: Result | None, options: ReadOptions) -> Record | None:
+    """Make a document of a file, or report or count why not and return ``None``."""
+    place = str(path)
+    try:
+        content = read_bytes(path, options)
+    except BadFileError as error:
+        options.bad_lines.report(error.place, error.reason)
+        return None
+    if reason := "an empty file" if not content.strip() else binary_kind(content):
+        options.bad_lines.report(place, f"is {reason}, not a web page")
+        return None
+    plain = path.name.lower().removesuffix(".gz").endswith(".txt")
+    page = _plain_page(content, "") if plain else _html_page(content, place, options)
+    if page is None:
+        return None
+    url, title, topic = result or ("", "", "")
+    if not title or title.endswith(("...", "…")):  # a search shortens long titles
+        title = page.title or title
+    fields = {"url": url or page.url, "title": title, "topic": topic or topic_of(docid)}
+    return _record(page, {**fields, "docid": docid}, place, options)
+
+
+def _archived(path: Path, seen: set[bytes], options: ReadOptions) -> Iterator[Record]:
+    """Yield a document a page of an archive, leaving out captures that say what an earlier one said."""
+    for capture in captures(path, options):
+        page = _captured_page(capture, options)
+        if page is None:
+            continue
+        docid = _new_docid(capture, page, seen)
+        if not docid:
+            options.skipped["captured again, unchanged"] += 1
+            continue
+        fields = {"docid": docid, "url": capture.url, "title": page.title}
+        metadata = {"captured": capture.moment} if capture.moment else {}
+        if record := _record(page, fields, capture.place, options, metadata):
+            yield record
+
+
+def _captured_page(capture: Capture, options: ReadOptions) -> Page | None:
+    """Find the content of an archived page, or count why it has none and return ``None``."""
+    if kind := binary_kind(capture.content):
+        options.skipped[f"{kind} served as text"] += 1
+        return None
+    if capture.media_type == "text/plain":
+        return _plain_page(capture.content, capture.charset)
+    return _html_page(capture.content, capture.place, options, capture)
+
+
+def _html_page(content: bytes, place: str, options: ReadOptions, capture: Capture | None = None) -> Page | None:
+    """Find the main content of an HTML page, or report or count why there is none and return ``None``."""
+    url, charset, latest = (capture.url, capture.charset, capture.moment[:10]) if capture else ("", "", "")
+    try:
+        page = extract(decode(content, charset), url, latest)
+    except ValueError as error:
+        options.bad_lines.report(place, str(error))
+        return None
+    if page is None:
+        options.skipped["no main content"] += 1
+    return page
+
+
+def _plain_page(content: bytes, charset: str) -> Page:
+    """Take a text as it is, its line ends made one kind."""
+    text = decode(content, charset).replace("\r\n", "\n").replace("\r", "\n").replace("\0", " ").strip()
+    return Page(text, "", "", "", "")
+
+
+def _record(
+    page: Page, fields: Mapping[str, str], place: str, options: ReadOptions, metadata: Mapping[str, Any] | None = None
+) -> Record | None:
+    """Make a document of a page; its language is what it declares or what its text looks like."""
+    language = language_of(page.text, page.language)
+    given = {"text": page.text, "date": page.date, "language": language, **fields}
+    return make_record(given, place, options, metadata or {})
+
+
+def _new_docid(capture: Capture, page: Page, seen: set[bytes]) -> str:
+    """Return the docid of a capture, or ``""`` if its text was seen under the same URL."""
+    url = _readable(capture.url)
+    both = _digest(f"{url} {page.text}")
+    if both in seen:
+        return ""
+    seen.add(both)
+    docid = first = f"{url}@{re.sub(r'[^0-9]', '', capture.moment)}" if _digest(url) in seen else url
+    number = 1
+    while _digest(docid) in seen:
+        number += 1
+        docid = f"{first}#{number}"
+    seen.add(_digest(docid))
+    return docid
+
+
+def _digest(text: str) -> bytes:
+    return hashlib.blake2b(text.encode("utf-8", "replace"), digest_size=8).digest()
+
+
+def _docids(files: Sequence[Path], sources: Sequence[Path]) -> dict[Path, str]:
+    """Name the files: each by the shortest of its names that no other file shares."""
+    folders = [source for source in sources if source.is_dir()]
+    names = {path: _names(path, folders) for path in files}
+    docids: dict[Path, str] = {}
+    for level in range(4):
+        rest = [path for path in files if path not in docids]
+        counts = Counter(names[path][level] for path in rest)
+        docids |= {path: names[path][level] for path in rest if counts[names[path][level]] == 1 or level == 3}
+    return docids
+
+
+def _names(path: Path, folders: Sequence[Path]) -> tuple[str, str, str, str]:
+    """Return the names that a file may have, from short to long."""
+    folder = next((folder for folder in folders if path.is_relative_to(folder)), path.parent)
+    below = path.relative_to(folder)
+    inside = below.with_name(_stem(path.name)).as_posix()
+    known = (_stem(path.name), inside, below.as_posix(), f"{folder.resolve().name}/{below.as_posix()}")
+    first, second, third, fourth = (_readable(name) for name in known)
+    return first, second, third, fourth
+
+
+def _stem(name: str) -> str:
+    """Return the name of a file without ``.html`` and the like, and without ``.gz``."""
+    return re.sub(r"(?i)\.(?:x?html?|txt)(?:\.gz)?$", "", name) or name
+
+
+def _readable(name: str) -> str:
+    """Write white space and control characters of a name as percent escapes."""
+    return re.sub(r"[\s\x00-\x1f\x7f-\x9f]", lambda match: quote(match[0]), name)
