@@ -1,1 +1,100 @@
-"""One file a task format, found by its name."""
+"""One file a task format, found by its name: ``ct2021-1a`` is ``ct2021_1a.py``.
+
+A task module has, where it applies::
+
+    SUMMARY: str     one line for ``--help``
+    OFFICIAL: str    the name of the official measure
+    def read_queries(path) -> list[TaskQuery]            the inputs, in their order
+    def read_gold(paths)                                 the judgements
+    def read_submission(path)                            a submission, also one of others
+    def write(records, path, run_id)                     a submission, in one piece or not at all
+    def check(path, input_path=None) -> Report           every fault of a submission
+    def score(gold, runs, options) -> Scores             the official figures; checks first
+
+Ranking tasks (``RANKING``) take and give :data:`retrieval.domain.Run` and :data:`retrieval.domain.Qrels`.
+"""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, NamedTuple, Protocol
+
+from eval.report import Report
+from eval.scores import ScoreOptions, Scores
+from retrieval.errors import QueryError
+
+
+class TaskQuery(NamedTuple):
+    """One input of a task: ``qid`` is what a :data:`retrieval.domain.Run` names it by; unknown is ``""``."""
+
+    qid: str
+    text: str
+    topic: str = ""
+    date: str = ""
+
+
+class Task(Protocol):
+    """What a module of this package offers."""
+
+    SUMMARY: str
+    OFFICIAL: str
+    RANKING: bool
+
+    def read_queries(self, path: Path) -> list[TaskQuery]:
+        """Return the inputs in their order."""
+        ...
+
+    def read_gold(self, paths: Sequence[Path]) -> Any:
+        """Return the judgements."""
+        ...
+
+    def read_submission(self, path: Path) -> Any:
+        """Return a submission.
+
+        Raises SourceError at its first error.
+        """
+        ...
+
+    def write(self, records: Any, path: Path, run_id: str) -> None:
+        """Write a submission."""
+        ...
+
+    def check(self, path: Path, input_path: Path | None = None) -> Report:
+        """Report every fault of a submission; with the input, also what is missing or unknown."""
+        ...
+
+    def score(self, gold: Sequence[Path], runs: Sequence[Path], options: ScoreOptions) -> Scores:
+        """Return the official figures.
+
+        Raises CheckFailed if the submission has errors.
+        """
+        ...
+
+
+def names() -> list[str]:
+    """Name the tasks as the command line does, in alphabetical order."""
+    return sorted(m.name.replace("_", "-") for m in pkgutil.iter_modules(__path__) if not m.name.startswith("_"))
+
+
+def task(name: str) -> Task:
+    """Return the task of a name.
+
+    Raises QueryError if there is none of that name.
+    """
+    if name not in names():
+        raise QueryError(f"unknown task {name!r}; the tasks are {', '.join(names())}")
+    module: Task = importlib.import_module(f"{__name__}.{name.replace('-', '_')}")
+    return module
+
+
+def only(paths: Sequence[Path], option: str) -> Path:
+    """Return the one path of an option that takes one.
+
+    Raises QueryError if there are more.
+    """
+    if len(paths) != 1:
+        raise QueryError(f"{option}: give one file, not {len(paths)}")
+    return paths[0]

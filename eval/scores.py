@@ -1,0 +1,39 @@
+"""What a score says: the official measure first, then the rest."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScoreOptions:
+    """What a score can be asked beside the files; ``max_evidence`` is FEVER's."""
+
+    max_evidence: int = 5
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scores:
+    """The figures of one submission, each by its measure's name.
+
+    ``values`` begins with the official measure. ``unit`` is what ``per_query`` is keyed by; ``topics`` holds the means
+    over topics where a task has both. ``notes`` say what a reader of the figures should know: ties that decide, queries
+    without results.
+    """
+
+    official: str
+    unit: str
+    values: Mapping[str, float]
+    per_query: Mapping[str, Mapping[str, float]]
+    topics: Mapping[str, float] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+
+    def as_json(self, *, per_query: bool) -> dict[str, Any]:
+        """Return the figures as ``score --json`` prints them: measure name to value, means over topics beside them."""
+        figures: dict[str, Any] = dict(self.values)
+        figures.update({f"{name} over topics": value for name, value in self.topics.items()})
+        if per_query:
+            figures["per_query"] = {key: dict(values) for key, values in self.per_query.items()}
+        return figures

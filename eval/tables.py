@@ -1,0 +1,25 @@
+"""Tables for the terminal: columns aligned, numbers to the right."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+
+def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """Lay out rows under a header; the first column to the left, the others to the right."""
+    lines = [list(header), *map(list, rows)]
+    widths = [max(len(line[at]) for line in lines) for at in range(len(header))]
+    return "".join(_line(line, widths) + "\n" for line in lines)
+
+
+def figure(value: float | None, digits: int = 4) -> str:
+    """Say a figure; ``-`` where it is undefined."""
+    return "-" if value is None else f"{value:.{digits}f}"
+
+
+def _line(cells: Sequence[str], widths: Sequence[int]) -> str:
+    first, *others = (
+        cell.ljust(width) if at == 0 else cell.rjust(width)
+        for at, (cell, width) in enumerate(zip(cells, widths, strict=True))
+    )
+    return "  ".join([first, *others]).rstrip()

@@ -1,0 +1,205 @@
+"""CheckThat! 2020 task 3: rank the snippets of a claim's topic by how far they are evidence (Arabic).
+
+Scored by trec_eval's rules on topic and tweet together; a claim without results counts 0. A run keeps its claims by
+``topic/tweet``.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import numpy as np
+
+from eval import ranking
+from eval.claims import as_queries, key, read_claims
+from eval.coverage import cover
+from eval.lines import finite, rows, text_lines, whole
+from eval.measures import mean
+from eval.report import Report
+from eval.scores import ScoreOptions, Scores
+from eval.tasks import TaskQuery, only
+from retrieval.domain import Hit, Qrels, Run
+from retrieval.errors import QueryError
+from retrieval.trec import LARGEST, Faults, ScoreTable, Strict, best_hits, column, ranked, shown, write_text
+
+SUMMARY = "CheckThat! 2020 task 3: evidence snippets for a claim of a topic (Arabic)"
+OFFICIAL = "P@10"
+RANKING = True
+DEPTH = 100
+"""Snippets that a run may name for a claim."""
+
+MEASURES = "P@10,AP,P@1,P@3,P@5,P@20,P@30,P@50,RR,RR@1,RR@5,RR@10,Rprec,nDCG,nDCG@5,nDCG@10,R@10,R@30,R@100".split(",")
+_LAYOUT = ("topicID", "tweetID", "rank", "snippetID", "score", "runID")
+_GOLD = ("topicID", "tweetID", "snippetID", "label")
+_SNIPPET = re.compile(r"(?P<topic>.+)-\d{4}-\d{3}")
+
+
+@dataclass(slots=True)
+class _Claim:
+    """What has been read of one claim."""
+
+    line: int
+    rank: int = 0
+    score: float = LARGEST
+    lines: dict[str, int] = field(default_factory=dict)
+    scores: dict[str, float] = field(default_factory=dict)
+
+
+def read_queries(path: Path) -> list[TaskQuery]:
+    """Return the claims of a TSV file with a header, or of JSON lines: topic, tweet and its text."""
+    return as_queries(read_claims(path))
+
+
+def read_gold(paths: Sequence[Path]) -> Qrels:
+    """Return the judgements of TSV files ``topicID tweetID snippetID label``, or of qrels on ``topicID/tweetID``.
+
+    Raises SourceError at the first line that is neither, or judges a snippet again.
+    """
+    qrels: Qrels = {}
+    for path in paths:
+        faults = Strict(path)
+        for line, fields in _gold_rows(path, faults):
+            qid, snippet, label = _judgement(line, fields, faults)
+            judged = qrels.setdefault(qid, {})
+            if snippet in judged:
+                faults.error(line, f"snippet {shown(snippet)} of claim {shown(qid)} was judged already")
+            judged[snippet] = label
+    return qrels
+
+
+def read_submission(path: Path) -> Run:
+    """Return a run by ``topic/tweet``, in the order of its scores."""
+    return {qid: ranked(claim.scores) for qid, claim in _read(path, Strict(path)).items()}
+
+
+def write(records: Run, path: Path, run_id: str) -> None:
+    """Write a run whose qids are ``topic/tweet``: the best 100 snippets of each, ranks from 1.
+
+    Raises QueryError if an id cannot stand in a column.
+    """
+    column(run_id)
+    write_text(path, (_lines(qid, hits, run_id) for qid, hits in records.items()))
+
+
+def check(path: Path, input_path: Path | None = None) -> Report:
+    """Report every fault of a run; with the input, also claims that are missing or unknown."""
+    report = Report(path)
+    claims = _read(path, report)
+    if input_path is not None:
+        expected = {query.qid: None for query in read_queries(input_path)}
+        lines = {qid: claim.line for qid, claim in claims.items()}
+        cover(report, lines, expected, name="claim", source=str(input_path))
+    return report
+
+
+def score(gold: Sequence[Path], runs: Sequence[Path], options: ScoreOptions) -> Scores:
+    """Return the figures over claims, P@10 first, and their means over topics."""
+    path = only(runs, "--run")
+    qrels = read_gold(gold)
+    report = Report(path)
+    table: ScoreTable = {qid: claim.scores for qid, claim in _read(path, report).items()}
+    report.refuse()
+    notes = ranking.compared(path, qrels, table, "claim")
+    scores = ranking.score(qrels, table, MEASURES, unit="claim", notes=notes)
+    return replace(scores, topics=_over_topics(scores))
+
+
+def _over_topics(scores: Scores) -> dict[str, float]:
+    """Average over the claims of a topic first, then over the topics."""
+    topics: dict[str, list[str]] = {}
+    for qid in scores.per_query:
+        topics.setdefault(qid.rpartition("/")[0], []).append(qid)
+    return {
+        name: mean([mean([scores.per_query[qid][name] for qid in qids]) for qids in topics.values()])
+        for name in scores.values
+    }
+
+
+def _read(path: Path, faults: Faults) -> dict[str, _Claim]:
+    claims: dict[str, _Claim] = {}
+    run_id = ""
+    for line, fields in rows(path, faults, _LAYOUT):
+        topic, tweet, rank, snippet, score_, tag = fields
+        claim = claims.setdefault(key(topic, tweet), _Claim(line))
+        _take_rank(line, rank, claim, faults)
+        if snippet in claim.lines:
+            reason = f"snippet {shown(snippet)} of claim {shown(key(topic, tweet))} is on line {claim.lines[snippet]}"
+            faults.error(line, f"{reason} already")
+        claim.lines.setdefault(snippet, line)
+        known = _SNIPPET.fullmatch(snippet)
+        if known and known["topic"] != topic:
+            faults.error(line, f"snippet {shown(snippet)} is not of topic {shown(topic)}")
+        _take_score(line, score_, snippet, claim, faults)
+        run_id = run_id or tag
+        if tag != run_id:
+            faults.error(line, f"run id {shown(tag)} differs from {shown(run_id)} above: a file is one run")
+    return claims
+
+
+def _take_rank(line: int, text: str, claim: _Claim, faults: Faults) -> None:
+    rank = whole(text)
+    due = claim.rank + 1
+    if rank is None:
+        header = "; a run has no header" if line == 1 and text.isalpha() else ""
+        faults.error(line, f"rank {shown(text)} is not a whole number{header}")
+    elif rank != due:
+        faults.error(line, f"rank {rank} where {due} is due: ranks of a claim run 1, 2, 3 … without a gap")
+    if len(claim.lines) >= DEPTH:
+        faults.error(line, f"is result {len(claim.lines) + 1} of its claim; at most {DEPTH} are allowed")
+    claim.rank = due if rank is None else rank
+
+
+def _take_score(line: int, text: str, snippet: str, claim: _Claim, faults: Faults) -> None:
+    value = finite(text)
+    if value is None or abs(value) > LARGEST:
+        faults.error(line, f"score {shown(text)} is not a finite number")
+        return
+    if value > claim.score:
+        faults.error(line, f"score {text} rises above the score of the rank before")
+    claim.score = value
+    claim.scores.setdefault(snippet, value)
+
+
+def _gold_rows(path: Path, faults: Strict) -> list[tuple[int, list[str]]]:
+    found = [
+        (line, text.split("\t" if "\t" in text else None)) for line, text in text_lines(path, faults) if text.strip()
+    ]
+    if found and found[0][1][-1].isalpha():
+        found = found[1:]
+    if not found:
+        faults.error(0, "holds no judgements")
+    return found
+
+
+def _judgement(line: int, fields: list[str], faults: Strict) -> tuple[str, str, int]:
+    if len(fields) != len(_GOLD):
+        faults.error(line, f"has {len(fields)} columns, judgements have four ({' '.join(_GOLD)})")
+    first, second, snippet, text = fields
+    if not (first.strip() and second.strip() and snippet.strip()):
+        faults.error(line, "topic, tweet or snippet is empty")
+    grade = whole(text)
+    if grade is None:
+        faults.error(line, f"label {shown(text)} is not a whole number from 0")
+    if "/" in first and second in ("0", "Q0"):
+        return first, snippet, grade
+    return key(first, second), snippet, grade
+
+
+def _lines(qid: str, hits: Sequence[Hit], run_id: str) -> str:
+    topic, slash, tweet = qid.rpartition("/")
+    if not slash:
+        raise QueryError(f"{shown(qid)} does not name a claim: give topic/tweet")
+    best = best_hits(hits)[:DEPTH]
+    for value in (topic, tweet, *(hit.docid for hit in best)):
+        column(value)
+    return "".join(
+        f"{topic}\t{tweet}\t{rank}\t{hit.docid}\t{_digits(hit.score)}\t{run_id}\n" for rank, hit in enumerate(best, 1)
+    )
+
+
+def _digits(value: float) -> str:
+    """Say a float32 without an exponent, in the fewest digits that read back to it."""
+    return np.format_float_positional(np.float32(value), unique=True, trim="0")

@@ -1,0 +1,127 @@
+"""CheckThat! 2020 task 4: is a claim TRUE or FALSE (Arabic); every claim of the input exactly once, or no score."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from eval.claims import as_queries, key, read_claims
+from eval.coverage import cover
+from eval.lines import rows
+from eval.report import Report
+from eval.scores import ScoreOptions, Scores
+from eval.tasks import TaskQuery, only
+from retrieval.errors import QueryError
+from retrieval.trec import Faults, Strict, column, shown, write_text
+
+SUMMARY = "CheckThat! 2020 task 4: is a claim TRUE or FALSE (Arabic)"
+OFFICIAL = "macro_f1"
+RANKING = False
+LABELS = ("TRUE", "FALSE")
+
+_LAYOUT = ("topicID", "tweetID", "label", "runID")
+_GOLD = ("topicID", "tweetID", "label")
+
+
+class Verdict(NamedTuple):
+    """What was said of a claim, on which line."""
+
+    label: str
+    line: int
+
+
+def read_queries(path: Path) -> list[TaskQuery]:
+    """Return the claims of a TSV file with a header, or of JSON lines: topic, tweet and its text."""
+    return as_queries(read_claims(path))
+
+
+def read_gold(paths: Sequence[Path]) -> dict[str, Verdict]:
+    """Return the right label of each claim, by ``topic/tweet``."""
+    path = only(paths, "--gold")
+    return _read(path, Strict(path), _GOLD)
+
+
+def read_submission(path: Path) -> dict[str, Verdict]:
+    """Return the label that a submission gives each claim, by ``topic/tweet``."""
+    return _read(path, Strict(path), _LAYOUT)
+
+
+def write(records: Iterable[tuple[str, str, str]], path: Path, run_id: str) -> None:
+    """Write topic, tweet and label of each claim, in the order given.
+
+    Raises QueryError if a label is neither TRUE nor FALSE, or an id cannot stand in a column.
+    """
+    column(run_id)
+    write_text(path, (_line(topic, tweet, label, run_id) for topic, tweet, label in records))
+
+
+def check(path: Path, input_path: Path | None = None) -> Report:
+    """Report every fault of a submission; with the input, also claims that are missing or unknown."""
+    report = Report(path)
+    found = _read(path, report, _LAYOUT)
+    if input_path is not None:
+        _cover(report, found, {query.qid: None for query in read_queries(input_path)}, str(input_path))
+    return report
+
+
+def score(gold: Sequence[Path], runs: Sequence[Path], options: ScoreOptions) -> Scores:
+    """Return macro-averaged F1 and what it is made of; a class that is never predicted has precision 0."""
+    right = read_gold(gold)
+    report = Report(only(runs, "--run"))
+    found = _read(report.path, report, _LAYOUT)
+    report.refuse()
+    _cover(report, found, right, "the gold")
+    report.refuse()
+    pairs = [(right[qid].label, found[qid].label) for qid in right]
+    per_class = {label: _figures(pairs, label) for label in LABELS}
+    values = {OFFICIAL: sum(f1 for _, _, f1 in per_class.values()) / len(LABELS)}
+    values["accuracy"] = sum(a == b for a, b in pairs) / len(pairs)
+    for label, figures in per_class.items():
+        values.update(zip((f"precision_{label}", f"recall_{label}", f"f1_{label}"), figures, strict=True))
+    per_query = {qid: {"accuracy": float(right[qid].label == found[qid].label)} for qid in right}
+    never = [label for label in LABELS if all(label not in pair for pair in pairs)]
+    notes = tuple(f"{label} is neither in the gold nor in the submission: its F1 counts 0" for label in never)
+    return Scores(official=OFFICIAL, unit="claim", values=values, per_query=per_query, notes=notes)
+
+
+def _figures(pairs: Sequence[tuple[str, str]], label: str) -> tuple[float, float, float]:
+    """Return precision, recall and F1 of a class."""
+    hits = sum(a == label == b for a, b in pairs)
+    predicted = sum(b == label for _, b in pairs)
+    actual = sum(a == label for a, _ in pairs)
+    precision = hits / predicted if predicted else 0.0
+    recall = hits / actual if actual else 0.0
+    return precision, recall, 2 * hits / (predicted + actual) if hits else 0.0
+
+
+def _read(path: Path, faults: Faults, layout: Sequence[str]) -> dict[str, Verdict]:
+    found: dict[str, Verdict] = {}
+    run_id = ""
+    for line, fields in rows(path, faults, layout):
+        topic, tweet, label = fields[:3]
+        qid = key(topic, tweet)
+        if label not in LABELS:
+            if line == 1 and layout is _GOLD and label.lower() == "label":
+                continue
+            hint = "; write it in capitals" if label.upper() in LABELS else ""
+            faults.error(line, f"label {shown(label)} is neither TRUE nor FALSE{hint}")
+        if qid in found:
+            faults.error(line, f"claim {shown(qid)} is on line {found[qid].line} already")
+        found.setdefault(qid, Verdict(label, line))
+        tag = fields[3] if len(fields) > 3 else ""
+        run_id = run_id or tag
+        if tag != run_id:
+            faults.error(line, f"run id {shown(tag)} differs from {shown(run_id)} above: a file is one run")
+    return found
+
+
+def _cover(report: Report, found: Mapping[str, Verdict], expected: Mapping[str, object], source: str) -> None:
+    lines = {qid: verdict.line for qid, verdict in found.items()}
+    cover(report, lines, list(expected), name="claim", source=source)
+
+
+def _line(topic: str, tweet: str, label: str, run_id: str) -> str:
+    if label not in LABELS:
+        raise QueryError(f"claim {shown(key(topic, tweet))}: label {shown(label)} is neither TRUE nor FALSE")
+    return f"{column(topic)}\t{column(tweet)}\t{label}\t{run_id}\n"

@@ -1,0 +1,163 @@
+"""CheckThat! 2021 task 1A: rank tweets by how far they are worth checking (ar, bg, en, es, tr).
+
+The official scorer pools all topics of a file. Where the input repeats an id, a submission may too: then the last gold
+label of the id wins, and every row counts.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from eval.checkworthiness import Item, ap_of_ties, digits, figures, read_label, read_score, tie_note
+from eval.coverage import cover
+from eval.lines import rows
+from eval.report import Report
+from eval.scores import ScoreOptions, Scores
+from eval.tasks import TaskQuery, only
+from eval.tweets import Tweet, read_tweets
+from retrieval.errors import QueryError, SourceError
+from retrieval.trec import Faults, Strict, column, shown, write_text
+
+SUMMARY = "CheckThat! 2021 task 1A: check-worthiness of tweets (ar, bg, en, es, tr)"
+OFFICIAL = "AP"
+RANKING = False
+
+_LAYOUT = ("topic_id", "tweet_id", "score", "run_id")
+_TWEET = re.compile(r"[1-9][0-9]{16,22}")
+
+
+class Row(NamedTuple):
+    """One row of a submission."""
+
+    line: int
+    topic: str
+    tweet_id: str
+    score: float
+
+
+class Gold(NamedTuple):
+    """The tweets of an input with the label of each id: where an id is repeated, the last wins."""
+
+    tweets: list[Tweet]
+    labels: dict[str, int]
+
+
+def read_queries(path: Path) -> list[TaskQuery]:
+    """Return the tweets of a TSV file with a header, or of JSON lines; ids may be repeated, as in the Turkish files."""
+    return [TaskQuery(tweet.tweet_id, tweet.text, tweet.topic, tweet.date) for tweet in read_tweets(path)]
+
+
+def read_gold(paths: Sequence[Path]) -> Gold:
+    """Return the tweets and labels of a TSV file, whatever the label's column is called.
+
+    Raises SourceError if a tweet has no label of 0 or 1.
+    """
+    path = only(paths, "--gold")
+    tweets = read_tweets(path)
+    if all(not tweet.label for tweet in tweets):
+        raise SourceError(f"{path}: has no labels (a column check_worthiness or claim_worthiness)")
+    faults = Strict(path)
+    return Gold(tweets, {tweet.tweet_id: read_label(tweet.line, tweet.label, faults) for tweet in tweets})
+
+
+def read_submission(path: Path) -> list[Row]:
+    """Return the rows of a submission in their order."""
+    return _read(path, Strict(path))
+
+
+def write(records: Iterable[tuple[str, str, float]], path: Path, run_id: str) -> None:
+    """Write topic, tweet and score, in the order given, so that the official checker takes every line.
+
+    An unknown topic is written ``-``. Raises QueryError if an id is not a tweet's or a score is not finite.
+    """
+    column(run_id)
+    write_text(path, (_line(topic, tweet, score_, run_id) for topic, tweet, score_ in records))
+
+
+def check(path: Path, input_path: Path | None = None) -> Report:
+    """Report every fault of a submission; with the input, also ids that are missing, unknown or too often there."""
+    report = Report(path)
+    found = _read(path, report)
+    if input_path is not None:
+        _cover(report, found, read_tweets(input_path), str(input_path))
+    else:
+        _repeated(report, found, Counter(), "the input")
+    return report
+
+
+def score(gold: Sequence[Path], runs: Sequence[Path], options: ScoreOptions) -> Scores:
+    """Return the official figures, AP first, over all topics pooled."""
+    right = read_gold(gold)
+    report = Report(only(runs, "--run"))
+    found = _read(report.path, report)
+    report.refuse()
+    _cover(report, found, right.tweets, "the gold")
+    report.refuse()
+    items = [Item(row.tweet_id, row.score, right.labels[row.tweet_id]) for row in found]
+    positives = sum(right.labels.values())
+    values = figures(items, positives)
+    notes = (*_repeat_note(right), *tie_note(values["AP"], ap_of_ties(items, positives)))
+    return Scores(official=OFFICIAL, unit="file", values=values, per_query={report.path.stem: values}, notes=notes)
+
+
+def _read(path: Path, faults: Faults) -> list[Row]:
+    found = []
+    first_tag = ""
+    for line, (topic, tweet_id, score_, tag) in rows(path, faults, _LAYOUT):
+        if not _TWEET.fullmatch(tweet_id) and not (line == 1 and tweet_id.isalpha()):
+            faults.error(line, f"tweet_id {shown(tweet_id)} is refused by the official checker: 17 to 23 digits")
+        value = read_score(line, score_, faults)
+        if value is not None:
+            found.append(Row(line, topic, tweet_id, value))
+        first_tag = first_tag or tag
+        if tag != first_tag:
+            faults.error(line, f"run id {shown(tag)} differs from {shown(first_tag)} above: a file is one run")
+    return found
+
+
+def _cover(report: Report, found: Sequence[Row], tweets: Sequence[Tweet], source: str) -> None:
+    lines = {row.tweet_id: row.line for row in reversed(found)}
+    cover(report, lines, list(dict.fromkeys(tweet.tweet_id for tweet in tweets)), name="tweet", source=source)
+    _repeated(report, found, Counter(tweet.tweet_id for tweet in tweets), source)
+    topics = {(tweet.topic or "-", tweet.tweet_id) for tweet in tweets}
+    known = {tweet_id for _, tweet_id in topics}
+    for row in found:
+        if row.tweet_id in known and (row.topic, row.tweet_id) not in topics:
+            report.warning(row.line, f"topic {shown(row.topic)} is not tweet {row.tweet_id}'s in {source}")
+
+
+def _repeated(report: Report, found: Sequence[Row], allowed: Counter[str], source: str) -> None:
+    """Report ids that come more often than in the input; without the input, ids that come more than once."""
+    seen: dict[str, list[int]] = {}
+    for row in found:
+        lines = seen.setdefault(row.tweet_id, [])
+        if allowed and lines and len(lines) >= allowed[row.tweet_id] > 0:
+            times = "once" if allowed[row.tweet_id] == 1 else f"{allowed[row.tweet_id]} times"
+            report.error(row.line, f"tweet {row.tweet_id} is on line {lines[0]} already; {source} has it {times}")
+        elif not allowed and lines:
+            report.warning(row.line, f"tweet {row.tweet_id} is on line {lines[0]} already: is it so in {source}?")
+        lines.append(row.line)
+    for tweet_id, number in allowed.items():
+        if 0 < len(seen.get(tweet_id, ())) < number:
+            report.warning(0, f"tweet {tweet_id} is {number} times in {source}, {len(seen[tweet_id])} times here")
+
+
+def _repeat_note(gold: Gold) -> tuple[str, ...]:
+    counts = Counter(tweet.tweet_id for tweet in gold.tweets)
+    repeated = {tweet_id: number for tweet_id, number in counts.items() if number > 1}
+    if not repeated:
+        return ()
+    return (
+        f"the gold has {len(repeated)} ids on {sum(repeated.values())} rows: as officially, "
+        f"the last label of an id wins and every row counts",
+    )
+
+
+def _line(topic: str, tweet_id: str, score_: float, run_id: str) -> str:
+    if not _TWEET.fullmatch(tweet_id):
+        raise QueryError(f"tweet_id {shown(tweet_id)} is refused by the official checker: 17 to 23 digits")
+    return f"{column(topic or '-')}\t{tweet_id}\t{digits(score_)}\t{run_id}\n"

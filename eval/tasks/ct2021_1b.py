@@ -1,0 +1,134 @@
+"""CheckThat! 2021 task 1B: rank the sentences of debates and speeches by how far they are worth checking (English).
+
+One file a debate. Gold and runs are paired by position; figures are means over the debates.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from eval.checkworthiness import Item, ap_of_ties, digits, figures, over_files, read_label, read_score, tie_note
+from eval.lines import rows, text_lines, whole
+from eval.report import Report, counted
+from eval.scores import ScoreOptions, Scores
+from eval.tasks import TaskQuery
+from retrieval.errors import QueryError
+from retrieval.trec import Faults, Strict, shown, write_text
+
+SUMMARY = "CheckThat! 2021 task 1B: check-worthiness of the sentences of debates, one file a debate (en)"
+OFFICIAL = "AP"
+RANKING = False
+
+_LAYOUT = ("line_number", "score")
+_GOLD = ("line_number", "speaker", "text", "label")
+_LAST = 9_999
+"""The last line number that the official checker takes."""
+
+
+class Sentence(NamedTuple):
+    """A sentence of a debate; ``label`` is ``""`` where the file has none."""
+
+    line: int
+    speaker: str
+    text: str
+    label: str
+
+
+def read_queries(path: Path) -> list[TaskQuery]:
+    """Return the sentences of a debate, named by their line numbers; the topic is the debate: the file's name."""
+    return [TaskQuery(str(sentence.line), sentence.text, path.stem) for sentence in _sentences(path)]
+
+
+def read_gold(paths: Sequence[Path]) -> list[list[int]]:
+    """Return the labels of each debate, by line.
+
+    Raises SourceError at the first line without a label of 0 or 1.
+    """
+    return [
+        [read_label(sentence.line, sentence.label, Strict(path)) for sentence in _sentences(path)] for path in paths
+    ]
+
+
+def read_submission(path: Path) -> list[float]:
+    """Return the scores of a debate, by line."""
+    return _read(path, Strict(path))
+
+
+def write(records: Iterable[tuple[str, str, float]], path: Path, run_id: str) -> None:
+    """Write the scores of one debate by line number, from 1 without a gap; the format has no place for a run id.
+
+    A record is debate, line number and score. Raises QueryError if a line is missing or repeated.
+    """
+    scores = {int(line): score_ for _, line, score_ in records}
+    missing = next((line for line in range(1, len(scores) + 1) if line not in scores), None)
+    if not scores or missing is not None or len(scores) > _LAST:
+        raise QueryError(f"{path}: line {missing or _LAST + 1} of the debate has no score: lines run 1, 2, 3 … to n")
+    write_text(path, (f"{line}\t{digits(scores[line])}\n" for line in sorted(scores)))
+
+
+def check(path: Path, input_path: Path | None = None) -> Report:
+    """Report every fault of one debate's submission; with the input, also whether every line is there."""
+    report = Report(path)
+    found = _read(path, report)
+    if input_path is not None:
+        _cover(report, len(found), len(_sentences(input_path)), str(input_path))
+    return report
+
+
+def score(gold: Sequence[Path], runs: Sequence[Path], options: ScoreOptions) -> Scores:
+    """Return the official figures, the mean AP over debates first."""
+    if len(gold) != len(runs):
+        message = f"--gold has {counted(len(gold), 'file')}, --run {len(runs)}: they are paired by position"
+        raise QueryError(message)
+    per_file: dict[str, dict[str, float]] = {}
+    notes: list[str] = []
+    for path, run, labels in zip(gold, runs, read_gold(gold), strict=True):
+        report = Report(run)
+        found = _read(run, report)
+        report.refuse()
+        _cover(report, len(found), len(labels), str(path))
+        report.refuse()
+        name = str(path) if path.stem in per_file else path.stem
+        items = [Item(str(line), *pair) for line, pair in enumerate(zip(found, labels, strict=True), 1)]
+        per_file[name] = figures(items, sum(labels))
+        notes += [f"{name}: {note}" for note in tie_note(per_file[name]["AP"], ap_of_ties(items, sum(labels)))]
+        notes += [f"{name}: has no sentence worth checking and counts 0"] * (not any(labels))
+    return Scores(official=OFFICIAL, unit="debate", values=over_files(per_file), per_query=per_file, notes=tuple(notes))
+
+
+def _read(path: Path, faults: Faults) -> list[float]:
+    found = []
+    due = 1
+    for line, (number, score_) in rows(path, faults, _LAYOUT):
+        value = read_score(line, score_, faults)
+        if number != str(due):
+            reason = f"line number {shown(number)} where {due} is due: lines run 1, 2, 3 … in order"
+            faults.error(line, reason + ("; a submission has no header" if line == 1 and number.isalpha() else ""))
+            due = whole(number) or due
+        if due > _LAST:
+            faults.error(line, f"line number {due} is refused by the official checker: at most {_LAST}")
+        due += 1
+        found.append(0.0 if value is None else value)
+    return found
+
+
+def _cover(report: Report, found: int, expected: int, source: str) -> None:
+    if found != expected and not report.errors:
+        report.error(0, f"has {counted(found, 'line')}, {source} {expected}: every line needs a score")
+
+
+def _sentences(path: Path) -> list[Sentence]:
+    faults = Strict(path)
+    found = []
+    for number, text in text_lines(path, faults):
+        fields = text.split("\t")
+        if len(fields) not in (len(_GOLD) - 1, len(_GOLD)):
+            faults.error(number, f"has {len(fields)} of the {len(_GOLD)} columns between tabs ({' '.join(_GOLD)})")
+        if fields[0] != str(number):
+            faults.error(number, f"line number {shown(fields[0])} where {number} is due")
+        found.append(Sentence(number, fields[1], fields[2], fields[3] if len(fields) == len(_GOLD) else ""))
+    if not found:
+        faults.error(0, "holds no sentences")
+    return found

@@ -1,0 +1,218 @@
+"""CheckThat! 2025 task 4b: find the paper that a tweet speaks of.
+
+The official figure is MRR@5 over the rows of the gold: what follows the fifth prediction is ignored, a duplicate keeps
+its slot, a missing row counts 0.
+"""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from eval.coverage import cover
+from eval.lines import text_lines
+from eval.measures import mean
+from eval.report import Report
+from eval.scores import ScoreOptions, Scores
+from eval.tasks import TaskQuery, only
+from retrieval.domain import Hit, Qrels, Run
+from retrieval.errors import QueryError, SourceError
+from retrieval.trec import MAX_LINE, Faults, Strict, best_hits, shown, write_text
+
+SUMMARY = "CheckThat! 2025 task 4b: the paper that a tweet speaks of"
+OFFICIAL = "RR@5"
+RANKING = True
+DEPTH = 5
+"""Predictions that count."""
+
+CUTOFFS = (5, 1, 10)
+
+_QUOTED = r"'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\""
+_LIST = re.compile(rf"\[\s*(?:(?:{_QUOTED})\s*(?:,\s*(?:{_QUOTED})\s*)*,?\s*)?\]")
+_ITEM = re.compile(_QUOTED)
+_UID = re.compile(r"[0-9a-z]{8}")
+
+
+class Predictions(NamedTuple):
+    """The papers named for a tweet, best first, and their line."""
+
+    line: int
+    papers: list[str]
+
+
+def read_queries(path: Path) -> list[TaskQuery]:
+    """Return the tweets of a TSV file ``post_id tweet_text [cord_uid]`` with CSV quoting."""
+    return [TaskQuery(row["post_id"], row["tweet_text"]) for _, row in _posts(path, ("post_id", "tweet_text"))]
+
+
+def read_gold(paths: Sequence[Path]) -> Qrels:
+    """Return the paper of each tweet as judgements; ids are unique only inside a split, so one file is read."""
+    path = only(paths, "--gold")
+    return {row["post_id"]: {row["cord_uid"]: 1} for _, row in _posts(path, ("post_id", "cord_uid"))}
+
+
+def read_submission(path: Path) -> Run:
+    """Return a submission as a run; scores only say the order."""
+    found = _read(path, Strict(path))
+    return {
+        post: [Hit(paper, float(-rank)) for rank, paper in enumerate(dict.fromkeys(row.papers), 1)]
+        for post, row in found.items()
+    }
+
+
+def write(records: Run, path: Path, run_id: str) -> None:
+    """Write the best five papers of each tweet; the format has no place for a run id.
+
+    Raises QueryError if an id cannot stand in the file.
+    """
+    write_text(path, ["post_id\tpreds\n", *(_line(post, hits) for post, hits in records.items())])
+
+
+def check(path: Path, input_path: Path | None = None) -> Report:
+    """Report every fault of a submission; a missing tweet is a warning, an unknown one an error."""
+    report = Report(path)
+    found = _read(path, report)
+    if input_path is not None:
+        _cover(report, found, [query.qid for query in read_queries(input_path)], str(input_path))
+    return report
+
+
+def score(gold: Sequence[Path], runs: Sequence[Path], options: ScoreOptions) -> Scores:
+    """Return MRR@5, then MRR@1 and, over what is there, MRR@10."""
+    right = read_gold(gold)
+    report = Report(only(runs, "--run"))
+    found = _read(report.path, report)
+    report.refuse()
+    _cover(report, found, list(right), "the gold")
+    report.refuse()
+    per_query = {
+        post: {f"RR@{k}": _reciprocal(found.get(post), next(iter(papers)), k) for k in CUTOFFS}
+        for post, papers in right.items()
+    }
+    values = {f"RR@{k}": mean([row[f"RR@{k}"] for row in per_query.values()]) for k in CUTOFFS}
+    missing = sum(post not in found for post in right)
+    notes = [f"{missing:,} of {len(right):,} tweets are missing and count 0"] * bool(missing)
+    longest = max(len(row.papers) for row in found.values())
+    if longest < max(CUTOFFS):
+        notes.append(f"no tweet has more than {longest} predictions: RR@10 goes no deeper")
+    return Scores(official=OFFICIAL, unit="tweet", values=values, per_query=per_query, notes=tuple(notes))
+
+
+def _reciprocal(row: Predictions | None, paper: str, k: int) -> float:
+    best = row.papers[:k] if row else []
+    return 1 / (best.index(paper) + 1) if paper in best else 0.0
+
+
+def _read(path: Path, faults: Faults) -> dict[str, Predictions]:
+    found: dict[str, Predictions] = {}
+    for line, row in _table(path, faults, ("post_id", "preds")):
+        post, preds = row["post_id"], row["preds"].strip()
+        if not post:
+            faults.error(line, "post_id is empty")
+        elif post in found:
+            faults.error(line, f"tweet {shown(post)} is on line {found[post].line} already")
+        elif not _LIST.fullmatch(preds):
+            faults.error(line, f"preds {shown(preds)} is not a list like ['a', 'b']")
+        else:
+            found[post] = Predictions(line, [item[1:-1] for item in _ITEM.findall(preds)])
+            _judge(found[post], faults)
+    if not found:
+        faults.error(0, "holds no predictions")
+    return found
+
+
+def _judge(row: Predictions, faults: Faults) -> None:
+    papers = row.papers
+    if len(papers) > DEPTH:
+        faults.warning(row.line, f"has {len(papers)} predictions; what follows the fifth is ignored")
+    if not papers:
+        faults.warning(row.line, "has no prediction")
+    repeated = next((paper for at, paper in enumerate(papers) if paper in papers[:at]), None)
+    if repeated is not None:
+        faults.warning(row.line, f"names {shown(repeated)} twice; it keeps both slots")
+    odd = next((paper for paper in papers if not _UID.fullmatch(paper)), None)
+    if odd is not None:
+        faults.warning(row.line, f"{shown(odd)} does not look like a cord_uid (eight digits and small letters)")
+
+
+def _cover(report: Report, found: dict[str, Predictions], expected: list[str], source: str) -> None:
+    lines = {post: row.line for post, row in found.items()}
+    cover(report, lines, expected, name="tweet", source=source, missing="warning")
+
+
+def _posts(path: Path, needed: Sequence[str]) -> list[tuple[int, dict[str, str]]]:
+    """Read rows of an input or a gold file; every needed column filled, no tweet twice."""
+    faults = Strict(path)
+    first: dict[str, int] = {}
+    found = []
+    for line, row in _table(path, faults, needed):
+        empty = next((name for name in needed if not row[name].strip()), None)
+        if empty:
+            faults.error(line, f"column {empty} is empty")
+        if row["post_id"] in first:
+            faults.error(line, f"tweet {shown(row['post_id'])} is on line {first[row['post_id']]} already")
+        first[row["post_id"]] = line
+        found.append((line, {name: row[name].strip() for name in needed}))
+    if not found:
+        raise SourceError(f"{path}: holds no tweets")
+    return found
+
+
+def _table(path: Path, faults: Faults, needed: Sequence[str]) -> Iterator[tuple[int, dict[str, str]]]:
+    """Yield the first line and the cells by header of each row of a TSV file with CSV quoting."""
+    csv.field_size_limit(max(csv.field_size_limit(), MAX_LINE))
+    source = _Numbered(path, faults)
+    reader = csv.reader(source, "excel-tab", strict=True)
+    header: list[str] = []
+    while True:
+        source.begin()
+        try:
+            fields = next(reader)
+        except StopIteration:
+            return
+        except csv.Error as error:
+            faults.error(source.line, f"is not a row of a table ({error})")
+            continue
+        if not header:
+            header = [name.strip() for name in fields]
+            absent = [name for name in needed if name not in header]
+            if absent:
+                faults.error(source.line, f"the header has no {' and no '.join(absent)}: {shown(' '.join(fields))}")
+                return
+        elif len(fields) != len(header):
+            faults.error(source.line, f"has {len(fields)} columns, the header {len(header)}" if fields else "is blank")
+        else:
+            yield source.line, dict(zip(header, fields, strict=True))
+
+
+class _Numbered:
+    """Hand lines to a csv reader, remembering where its row began."""
+
+    def __init__(self, path: Path, faults: Faults) -> None:
+        self._lines = text_lines(path, faults)
+        self._fresh = True
+        self.line = 0
+
+    def begin(self) -> None:
+        """Take the next line for the first of a row."""
+        self._fresh = True
+
+    def __iter__(self) -> Iterator[str]:
+        return self
+
+    def __next__(self) -> str:
+        number, text = next(self._lines)
+        if self._fresh:
+            self.line, self._fresh = number, False
+        return text + "\n"
+
+
+def _line(post: str, hits: Sequence[Hit]) -> str:
+    papers = [hit.docid for hit in best_hits(hits)[:DEPTH]]
+    for value in (post, *papers):
+        if not value or not value.isprintable() or set(value) & set("'\"\\\t"):
+            raise QueryError(f"{shown(value)} is empty or holds a quote: it cannot stand in a submission")
+    return f"{post}\t[{', '.join(repr(paper) for paper in papers)}]\n"

@@ -1,0 +1,230 @@
+"""FEVER: verify claims with sentences of Wikipedia, scored as by the organisers' ``fever_score``.
+
+Labels are compared without case. Strict: the right label and, where there is evidence to find, one complete group of
+it among the first predicted sentences. Evidence figures do not depend on the label; duplicates count.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import msgspec
+
+from eval.coverage import cover
+from eval.lines import json_objects
+from eval.measures import mean
+from eval.report import Report
+from eval.scores import ScoreOptions, Scores
+from eval.tasks import TaskQuery, only
+from retrieval.errors import CheckFailed, QueryError
+from retrieval.trec import Faults, Strict, shown, write_text
+
+SUMMARY = "FEVER: verify claims with sentences of Wikipedia"
+OFFICIAL = "strict_score"
+RANKING = False
+
+NUMBERED = "line "
+"""How a claim without an id is named, by its line."""
+
+NEI = "NOT ENOUGH INFO"
+LABELS = ("SUPPORTS", "REFUTES", NEI)
+
+Sentence = tuple[str | None, int | None]
+"""Page and line; a claim without evidence to find has groups of ``(None, None)``."""
+
+
+class Prediction(NamedTuple):
+    """What was said of a claim: label in capitals, sentences best first."""
+
+    line: int
+    claim: str
+    label: str
+    evidence: list[Sentence]
+
+
+class Truth(NamedTuple):
+    """What is right of a claim: label in capitals, and the groups of sentences, each of which suffices."""
+
+    line: int
+    claim: str
+    label: str
+    groups: list[list[Sentence]]
+
+
+def read_queries(path: Path) -> list[TaskQuery]:
+    """Return the claims of JSON lines ``{"id", "claim"}``."""
+    faults = Strict(path)
+    found = []
+    for line, row in json_objects(path, faults):
+        text = row.get("claim")
+        if not isinstance(text, str) or not text.strip():
+            faults.error(line, "has no claim")
+        found.append(TaskQuery(_id(line, row, faults), text.strip()))
+    return found
+
+
+def read_gold(paths: Sequence[Path]) -> list[Truth]:
+    """Return labels and evidence of JSON lines ``{"id", "label", "evidence"}``.
+
+    Raises SourceError at the first line that is none.
+    """
+    path = only(paths, "--gold")
+    faults = Strict(path)
+    return [_truth(line, row, faults) for line, row in json_objects(path, faults)]
+
+
+def read_submission(path: Path) -> list[Prediction]:
+    """Return the predictions of JSON lines ``{"id", "predicted_label", "predicted_evidence"}``."""
+    return _read(path, Strict(path))
+
+
+def write(records: Iterable[tuple[str, str, Sequence[tuple[str, int]]]], path: Path, run_id: str) -> None:
+    """Write id, label and sentences (page, line) of each claim; the format has no place for a run id.
+
+    Raises QueryError if a label is not FEVER's.
+    """
+    write_text(path, (_line(claim, label, evidence) for claim, label, evidence in records))
+
+
+def check(path: Path, input_path: Path | None = None) -> Report:
+    """Report every fault of a submission; with the input, also claims that are missing, unknown or repeated."""
+    report = Report(path)
+    found = _read(path, report)
+    if input_path is not None:
+        lines: dict[str, int] = {}
+        for row in found:
+            if row.claim in lines:
+                report.error(row.line, f"claim {shown(row.claim)} is on line {lines[row.claim]} already")
+            lines.setdefault(row.claim, row.line)
+        expected = {query.qid: None for query in read_queries(input_path)}
+        cover(report, lines, expected, name="claim", source=str(input_path))
+    return report
+
+
+def score(gold: Sequence[Path], runs: Sequence[Path], options: ScoreOptions) -> Scores:
+    """Return FEVER's five figures, the strict score first; the first ``max_evidence`` sentences count."""
+    if options.max_evidence < 0:
+        raise QueryError(f"--max-evidence {options.max_evidence}: give a number of sentences, 0 or more")
+    right = read_gold(gold)
+    report = Report(only(runs, "--run"))
+    found = _read(report.path, report)
+    report.refuse()
+    pairs, notes = _paired(report.path, found, right)
+    per_claim: dict[str, dict[str, float]] = {}
+    for prediction, truth in pairs:
+        name = truth.claim if truth.claim not in per_claim else f"line {prediction.line}"
+        per_claim[name] = _figures(prediction, truth, options.max_evidence)
+    return Scores(official=OFFICIAL, unit="claim", values=_means(per_claim), per_query=per_claim, notes=notes)
+
+
+def _means(per_claim: Mapping[str, Mapping[str, float]]) -> dict[str, float]:
+    """Average over the claims; evidence figures only over those that have evidence to find."""
+    values = {name: mean([row[name] for row in per_claim.values()]) for name in (OFFICIAL, "label_accuracy")}
+    verifiable = [row for row in per_claim.values() if "precision" in row]
+    precision = mean([row["precision"] for row in verifiable]) if verifiable else 1.0
+    recall = mean([row["recall"] for row in verifiable])
+    f1 = 2 * precision * recall / (precision + recall) if precision + recall else 0.0
+    return values | {"precision": precision, "recall": recall, "f1": f1}
+
+
+def _figures(prediction: Prediction, truth: Truth, max_evidence: int) -> dict[str, float]:
+    best = prediction.evidence[:max_evidence]
+    right = prediction.label == truth.label
+    complete = any(all(sentence in best for sentence in group) for group in truth.groups)
+    figures = {OFFICIAL: float(right and (truth.label == NEI or complete)), "label_accuracy": float(right)}
+    if truth.label != NEI:
+        wanted = {sentence for group in truth.groups for sentence in group if sentence[1] is not None}
+        figures["precision"] = sum(sentence in wanted for sentence in best) / len(best) if best else 1.0
+        figures["recall"] = float(complete or not truth.groups)
+    return figures
+
+
+def _paired(
+    path: Path, found: Sequence[Prediction], right: Sequence[Truth]
+) -> tuple[list[tuple[Prediction, Truth]], tuple[str, ...]]:
+    """Pair predictions and gold by id where ids are unique and the same on both sides, otherwise by position."""
+    by_id = {row.claim: row for row in found}
+    ids = [truth.claim for truth in right]
+    if len(by_id) == len(found) == len(right) and set(by_id) == set(ids):
+        return [(by_id[truth.claim], truth) for truth in right], ()
+    if len(found) != len(right):
+        raise CheckFailed(
+            f"{path}: has {len(found):,} predictions, the gold {len(right):,} claims: every claim needs one"
+        )
+    unique = len(set(ids)) == len(ids) and len(by_id) == len(found)
+    if (
+        unique
+        and not set(ids) & set(by_id)
+        and not ids[0].startswith(NUMBERED)
+        and not found[0].claim.startswith(NUMBERED)
+    ):
+        raise CheckFailed(
+            f"{path}: no claim in common with the gold: the gold has {shown(ids[0])}, the file {shown(found[0].claim)}"
+        )
+    reason = "the ids of the two files differ" if unique else "ids repeat"
+    return list(zip(found, right, strict=True)), (f"{reason}: predictions and gold are paired by position",)
+
+
+def _read(path: Path, faults: Faults) -> list[Prediction]:
+    found = []
+    for line, row in json_objects(path, faults):
+        claim = _id(line, row, faults)
+        label = _label(line, row, "predicted_label", faults)
+        found.append(Prediction(line, claim, label, list(_predicted(line, row, faults))))
+    return found
+
+
+def _predicted(line: int, row: Mapping[str, Any], faults: Faults) -> Iterator[Sentence]:
+    evidence = row.get("predicted_evidence")
+    if not isinstance(evidence, list):
+        faults.error(line, "predicted_evidence is missing" if evidence is None else "predicted_evidence is not a list")
+        return
+    seen = set()
+    for item in evidence:
+        if not (isinstance(item, list) and len(item) == 2 and isinstance(item[0], str) and type(item[1]) is int):
+            faults.error(line, f"predicted_evidence holds {shown(str(item))}, not a [page, line] pair")
+            continue
+        if tuple(item) in seen:
+            faults.warning(line, f"names {shown(item[0])} line {item[1]} twice; both count in the precision")
+        seen.add(tuple(item))
+        yield item[0], item[1]
+
+
+def _truth(line: int, row: Mapping[str, Any], faults: Strict) -> Truth:
+    groups = row.get("evidence")
+    if not isinstance(groups, list) or not all(isinstance(group, list) for group in groups):
+        faults.error(line, "evidence is missing or not a list of groups")
+    for sentence in (sentence for group in groups for sentence in group):
+        page, number = (sentence[2], sentence[3]) if isinstance(sentence, list) and len(sentence) == 4 else ("", "")
+        if not (isinstance(page, str) and type(number) is int) and (page, number) != (None, None):
+            faults.error(line, f"evidence holds {shown(str(sentence))}, not [annotation, evidence, page, line]")
+    sentences = [[(sentence[2], sentence[3]) for sentence in group] for group in groups]
+    return Truth(line, _id(line, row, faults), _label(line, row, "label", faults), sentences)
+
+
+def _id(line: int, row: Mapping[str, Any], faults: Faults) -> str:
+    """Return a claim's id; a line without one is known by its number."""
+    value = row.get("id", f"{NUMBERED}{line}")
+    if isinstance(value, bool) or not isinstance(value, int | str) or value == "":
+        faults.error(line, f"id {shown(str(value))} is neither a number nor a text")
+    return str(value)
+
+
+def _label(line: int, row: Mapping[str, Any], name: str, faults: Faults) -> str:
+    value = row.get(name)
+    label = value.upper() if isinstance(value, str) else ""
+    if label not in LABELS:
+        said = f"{name} {shown(str(value))} is none of {', '.join(LABELS)}"
+        faults.error(line, said if name in row else f"{name} is missing")
+    return label
+
+
+def _line(claim: str, label: str, evidence: Sequence[tuple[str, int]]) -> str:
+    if label.upper() not in LABELS:
+        raise QueryError(f"claim {shown(claim)}: label {shown(label)} is none of {', '.join(LABELS)}")
+    number = int(claim) if claim.isascii() and claim.isdigit() and str(int(claim)) == claim else claim
+    pairs = [[page, line] for page, line in evidence]
+    row = {"id": number, "predicted_label": label.upper(), "predicted_evidence": pairs}
+    return msgspec.json.encode(row).decode("utf-8") + "\n"

@@ -1,0 +1,68 @@
+"""Any retrieval task in TREC's files: runs, judgements (also BEIR's) and topics.
+
+trec_eval ignores the ranks and the order of lines, refuses a docid that is repeated, and divides P@k by k. Judged
+queries that a run lacks count 0, as under its ``-c``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from eval import ranking
+from eval.coverage import cover
+from eval.measures import RANKING as MEASURES
+from eval.report import Report
+from eval.scores import ScoreOptions, Scores
+from eval.tasks import TaskQuery, only
+from retrieval.domain import Qrels, Run
+from retrieval.trec import read_qrels, read_run, read_scores, read_topics, write_run
+
+SUMMARY = "any retrieval task in TREC's files, with BEIR's judgements and queries and TSV topics"
+OFFICIAL = "AP"
+RANKING = True
+
+
+def read_queries(path: Path) -> list[TaskQuery]:
+    """Return the queries of ``qid TAB text`` lines or of BEIR's ``queries.jsonl``."""
+    return [TaskQuery(query.qid, query.text) for query in read_topics(path)]
+
+
+def read_gold(paths: Sequence[Path]) -> Qrels:
+    """Return the judgements of TREC or BEIR files; those of several files are put together."""
+    qrels: Qrels = {}
+    for path in paths:
+        for qid, judged in read_qrels(path).items():
+            qrels.setdefault(qid, {}).update(judged)
+    return qrels
+
+
+def read_submission(path: Path) -> Run:
+    """Return a run."""
+    return read_run(path)
+
+
+def write(records: Run, path: Path, run_id: str) -> None:
+    """Write a run."""
+    write_run(records, path, run_id)
+
+
+def check(path: Path, input_path: Path | None = None) -> Report:
+    """Report every fault of a run; queries of the input that it lacks are a warning."""
+    report = Report(path)
+    table = read_scores(path, report)
+    if input_path is not None:
+        expected = {query.qid: None for query in read_queries(input_path)}
+        lines = dict.fromkeys(table, 0)
+        cover(report, lines, expected, name="query", source=str(input_path), missing="warning")
+    return report
+
+
+def score(gold: Sequence[Path], runs: Sequence[Path], options: ScoreOptions) -> Scores:
+    """Return trec_eval's figures, AP first."""
+    path = only(runs, "--run")
+    qrels = read_gold(gold)
+    report = Report(path)
+    table = read_scores(path, report)
+    report.refuse()
+    return ranking.score(qrels, table, MEASURES, unit="query", notes=ranking.compared(path, qrels, table, "query"))

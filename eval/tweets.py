@@ -1,0 +1,123 @@
+"""The inputs of the tweet tasks: TSV with a header in all its variants, or JSON lines of tweet objects."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import NamedTuple
+
+from eval.lines import json_objects, text_lines
+from retrieval.errors import SourceError
+from retrieval.trec import MAX_LINE, Strict, shown
+
+_NAMES = {
+    "tweet_id": ("tweet_id", "tweetid", "id_str", "id"),
+    "text": ("tweet_text", "full_text", "text"),
+    "topic": ("topic_id", "topicid", "topic"),
+    "label": ("check_worthiness", "claim_worthiness"),
+    "date": ("date", "created_at"),
+}
+
+
+class Tweet(NamedTuple):
+    """A tweet to judge; ``label`` is its check-worthiness as written, ``line`` its row's first line."""
+
+    line: int
+    topic: str
+    tweet_id: str
+    text: str
+    label: str
+    date: str
+
+
+def read_tweets(path: Path) -> list[Tweet]:
+    """Read tweets in their order.
+
+    A TSV file is read without quoting; if that does not give every row the header's columns, with quoting, as for texts
+    that hold line breaks. Raises SourceError, naming the line, if neither does, or a tweet has no id or no text.
+    """
+    tweets = list(_from_json(path) if _is_json(path) else _from_table(path))
+    if not tweets:
+        raise SourceError(f"{path}: holds no tweets")
+    return tweets
+
+
+def _is_json(path: Path) -> bool:
+    for _, line in text_lines(path, _Marked(path)):
+        if line.strip():
+            return line.lstrip().startswith("{")
+    return False
+
+
+class _Marked(Strict):
+    """Let the byte-order mark of an input pass: spreadsheets write it, and it is not sent to anybody."""
+
+    def error(self, line: int, reason: str) -> None:  # type: ignore[override]
+        """Raise SourceError for anything but a byte-order mark."""
+        if "byte-order mark" not in reason:
+            super().error(line, reason)
+
+
+def _from_json(path: Path) -> Iterator[Tweet]:
+    for line, row in json_objects(path, _Marked(path)):
+        yield _tweet(path, line, {key.lower(): _said(value) for key, value in row.items()})
+
+
+def _from_table(path: Path) -> Iterator[Tweet]:
+    numbered = list(text_lines(path, _Marked(path)))
+    if not numbered:
+        return
+    header = [_column(name) for name in numbered[0][1].split("\t")]
+    if not {"tweet_id", "tweetid", "id"} & set(header):
+        raise SourceError(f"{path}:1: the header has no tweet_id: it begins {shown(numbered[0][1])}")
+    for line, fields in _fields(path, numbered, len(header)):
+        yield _tweet(path, line, dict(zip(header, fields, strict=True)))
+
+
+def _fields(path: Path, numbered: list[tuple[int, str]], width: int) -> list[tuple[int, list[str]]]:
+    plain = [(line, text.split("\t")) for line, text in numbered[1:] if text.strip()]
+    odd = next(((line, fields) for line, fields in plain if len(fields) != width), None)
+    if odd is None:
+        return plain
+    quoted = _quoted(numbered, width)
+    if not quoted:
+        raise SourceError(f"{path}:{odd[0]}: has {len(odd[1])} columns, the header {width}")
+    return quoted
+
+
+def _quoted(numbered: list[tuple[int, str]], width: int) -> list[tuple[int, list[str]]]:
+    """Read rows whose cells may stand in quotes and hold line breaks; nothing if that does not fit either."""
+    csv.field_size_limit(max(csv.field_size_limit(), MAX_LINE))
+    reader = csv.reader(io.StringIO("".join(f"{text}\n" for _, text in numbered), newline=""), "excel-tab", strict=True)
+    found: list[tuple[int, list[str]]] = []
+    try:
+        next(reader)
+        start = reader.line_num
+        for fields in reader:
+            if fields and len(fields) != width:
+                return []
+            if fields:
+                found.append((numbered[start][0], fields))
+            start = reader.line_num
+    except csv.Error:
+        return []
+    return found
+
+
+def _tweet(path: Path, line: int, row: Mapping[str, str]) -> Tweet:
+    values = {key: next((row[name] for name in names if name in row), "").strip() for key, names in _NAMES.items()}
+    if len(values["tweet_id"].split()) != 1:
+        raise SourceError(f"{path}:{line}: tweet_id {shown(values['tweet_id'])} is empty or holds white space")
+    if not values["text"]:
+        raise SourceError(f"{path}:{line}: tweet {shown(values['tweet_id'])} has no text")
+    return Tweet(line=line, **values)
+
+
+def _column(name: str) -> str:
+    return name.strip().strip('"').lower().replace("-", "_")
+
+
+def _said(value: object) -> str:
+    return value if isinstance(value, str) else str(value) if isinstance(value, int) else ""
