@@ -44,7 +44,7 @@ format: $(STAMP)
 	$(BIN)/ruff format .
 
 bench: example
-	$(BIN)/python -m eval.bench
+	$(BIN)/python -m benchmarks.peers
 
 clean:
 	rm -rf $(VENV) indexes bench build *.egg-info

@@ -75,7 +75,7 @@ class TextWriter:
         self._lucene.abandon()
 
 
-def encode_missing(folder: Path, encoder: Encoder, progress: Callable[[int], None]) -> None:
+def encode_missing(folder: Path, encoder: Encoder, progress: Callable[[int], object]) -> None:
     """Encode the passages that have no vector yet, in order; ``progress`` is told how many were done.
 
     The vectors that an earlier, interrupted call wrote are kept.

@@ -30,7 +30,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     """The base of every group of settings: immutable, and an unknown key is an error."""
 
 
-class IndexSettings(Settings):
+class IndexSettings(Settings, frozen=True, kw_only=True):
     """What is fixed when an index is built."""
 
     language: str = "en"
@@ -39,7 +39,7 @@ class IndexSettings(Settings):
     segment_passages: Positive = 200_000
 
 
-class BM25Settings(Settings):
+class BM25Settings(Settings, frozen=True, kw_only=True):
     """Lucene's BM25; the weights count only in an index built with ``fields: title_text``."""
 
     k1: Weight = 0.9
@@ -48,7 +48,7 @@ class BM25Settings(Settings):
     text_weight: Weight = 1.0
 
 
-class DenseSettings(Settings):
+class DenseSettings(Settings, frozen=True, kw_only=True):
     """The FAISS index of a segment's vectors."""
 
     type: DenseType = "flat"
@@ -63,7 +63,7 @@ class DenseSettings(Settings):
     train_sample: Positive = 100_000
 
 
-class EncoderSettings(Settings):
+class EncoderSettings(Settings, frozen=True, kw_only=True):
     """The sentence-transformers model that makes the vectors, and how it is run."""
 
     model: str = "all-MiniLM-L6-v2"
@@ -76,7 +76,7 @@ class EncoderSettings(Settings):
     cache: str = ""
 
 
-class PassageSettings(Settings):
+class PassageSettings(Settings, frozen=True, kw_only=True):
     """How the text of a long document becomes passages."""
 
     words: Positive = 200
@@ -84,7 +84,7 @@ class PassageSettings(Settings):
     split: dict[str, bool] = {}
 
 
-class BuildSettings(Settings):
+class BuildSettings(Settings, frozen=True, kw_only=True):
     """Limits of reading and the memory of building."""
 
     skip_bad_lines: Count = 0
@@ -93,7 +93,7 @@ class BuildSettings(Settings):
     lucene_buffer_mb: Positive = 128
 
 
-class FusionSettings(Settings):
+class FusionSettings(Settings, frozen=True, kw_only=True):
     """How the sparse and the dense ranking become one."""
 
     kind: FusionKind = "rrf"
@@ -103,7 +103,7 @@ class FusionSettings(Settings):
     depth: Positive = 100
 
 
-class SearchSettings(Settings):
+class SearchSettings(Settings, frozen=True, kw_only=True):
     """What a search does when the caller does not say."""
 
     retriever: RetrieverName = "auto"
@@ -115,13 +115,13 @@ class SearchSettings(Settings):
     fusion: FusionSettings = FusionSettings()
 
 
-class JavaSettings(Settings):
+class JavaSettings(Settings, frozen=True, kw_only=True):
     """The Java virtual machine that runs Lucene."""
 
     heap: Annotated[str, msgspec.Meta(pattern=r"^[1-9]\d*[mgMG]$")] = "512m"
 
 
-class ServerSettings(Settings):
+class ServerSettings(Settings, frozen=True, kw_only=True):
     """The HTTP server; ``indexes`` maps the names it serves to index directories."""
 
     host: str = "127.0.0.1"
@@ -133,7 +133,7 @@ class ServerSettings(Settings):
     indexes: dict[str, str] = {}
 
 
-class Config(Settings):
+class Config(Settings, frozen=True, kw_only=True):
     """All settings."""
 
     index: IndexSettings = IndexSettings()

@@ -177,7 +177,7 @@ class SegmentDocuments:
 
 
 def _document(row: Sequence[Any]) -> Document:
-    return Document(*row[:-1], metadata=json.loads(row[-1]))
+    return Document(*row[:-1], json.loads(row[-1]))
 
 
 def _where(where: Filter) -> tuple[str, list[str]]:

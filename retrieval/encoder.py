@@ -42,6 +42,10 @@ class Encoder(Protocol):
         """Encode what is searched in."""
         ...
 
+    def close(self) -> None:
+        """Let the model go."""
+        ...
+
 
 def open_encoder(settings: EncoderSettings) -> OnnxEncoder:
     """Open the configured encoder, exporting its model first when that was not done before.

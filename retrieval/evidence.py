@@ -11,14 +11,14 @@ class Answer(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     """The base of what is answered."""
 
 
-class RetrieverPart(Answer):
+class RetrieverPart(Answer, kw_only=True):
     """A retriever's own rank (from 1) and score of a hit."""
 
     rank: int
     score: float
 
 
-class PassageAnswer(Answer):
+class PassageAnswer(Answer, kw_only=True):
     """The best passage; ``start`` and ``end`` are characters of the document's text, highlights of the passage's."""
 
     number: int
@@ -28,7 +28,7 @@ class PassageAnswer(Answer):
     highlights: list[tuple[int, int]]
 
 
-class Evidence(Answer):
+class Evidence(Answer, kw_only=True):
     """One hit with its document."""
 
     rank: int

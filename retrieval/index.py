@@ -83,6 +83,10 @@ class Index:
         retriever = self.retriever(asked.retriever, asked.fusion, group=asked.group)
         return retriever.search(texts, k, asked.where)
 
+    def has_words(self, query: str, asked: Search = Search()) -> bool:
+        """Say whether a query holds anything to search for; :meth:`search` refuses one that does not."""
+        return bool(_WORD.search(PROFILES[asked.profile or self.config.search.profile](query)))
+
     def retriever(
         self, name: RetrieverName | None = None, fusion: FusionSettings | None = None, *, group: bool | None = None
     ) -> Retriever:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Sequence
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
@@ -132,7 +132,7 @@ class PassageSearcher:
 
     def __init__(self, folders: Sequence[Path], analyzer: str, fields: Fields) -> None:
         self._fields = fields
-        self._readers = [guarded(lambda f=f: _reader(f), str(f), IndexStateError) for f in folders]
+        self._readers = [guarded(partial(_reader, folder), str(folder), IndexStateError) for folder in folders]
         self._reader = self._readers[0] if len(self._readers) == 1 else _joined(self._readers)
         self._analyzer = open_analyzer(analyzer)
         self._local = threading.local()

@@ -29,7 +29,7 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     """The base of what a manifest holds."""
 
 
-class SourceInfo(Record):
+class SourceInfo(Record, frozen=True, kw_only=True):
     """A file that was read, by its name and content."""
 
     name: str
@@ -37,14 +37,14 @@ class SourceInfo(Record):
     sha256: str
 
 
-class FileInfo(Record):
+class FileInfo(Record, frozen=True, kw_only=True):
     """A file of a segment, by its content."""
 
     bytes: int
     sha256: str
 
 
-class SegmentInfo(Record):
+class SegmentInfo(Record, frozen=True, kw_only=True):
     """A segment: documents, a Lucene index over their passages and, unless built without, their vectors."""
 
     name: str
@@ -56,7 +56,7 @@ class SegmentInfo(Record):
     files: dict[str, FileInfo]
 
 
-class EncoderInfo(Record):
+class EncoderInfo(Record, frozen=True, kw_only=True):
     """The encoder that made the vectors."""
 
     name: str
@@ -75,14 +75,14 @@ class EncoderInfo(Record):
         return f"{self.name} ({self.precision}, revision {self.revision})"
 
 
-class BM25Info(Record):
+class BM25Info(Record, frozen=True, kw_only=True):
     """BM25's parameters when nothing else is configured."""
 
     k1: float
     b: float
 
 
-class Versions(Record):
+class Versions(Record, frozen=True, kw_only=True):
     """What the index was written with."""
 
     factseek: str
@@ -91,7 +91,7 @@ class Versions(Record):
     faiss: str
 
 
-class Manifest(Record):
+class Manifest(Record, frozen=True, kw_only=True):
     """What an index is: a new one is published for every change."""
 
     layout: int

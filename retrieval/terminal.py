@@ -7,13 +7,14 @@ import os
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import TypeAlias
 
 from retrieval.config import Config, load
 from retrieval.errors import CheckFailed, FactseekError
 
 DONE, BAD_FILE, USER_ERROR, INTERRUPTED = 0, 1, 2, 130
 
-Subparsers = argparse._SubParsersAction  # type: ignore[type-arg]  # argparse has no public name for it
+Subparsers: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
 Command = Callable[[argparse.Namespace], int]
 
 

@@ -99,7 +99,9 @@ def test_packages_are_listed(root: Path) -> None:
 def test_every_dependency_has_a_bound_a_tested_version_and_a_reason(root: Path) -> None:
     setup = configparser.ConfigParser()
     setup.read(root / "setup.cfg", "utf-8")
-    tested = {line.split("==")[0].lower().replace("_", "-") for line in (root / "constraints.txt").read_text().splitlines()}
+    tested = {
+        line.split("==")[0].lower().replace("_", "-") for line in (root / "constraints.txt").read_text().splitlines()
+    }
     reasons = (root / "docs/dependencies.md").read_text("utf-8").lower()
     needed = setup["options"]["install_requires"] + setup["options.extras_require"]["dev"]
     for line in needed.split("\n"):
@@ -117,15 +119,27 @@ def test_the_project_speaks_of_itself_alone(root: Path, word: str) -> None:
     here = Path(__file__).relative_to(root).as_posix()
     for name in listed.splitlines():
         path = root / name
-        if name != here and path.suffix in {".py", ".md", ".cfg", ".toml", ".yaml", ".txt", ".tsv", ""} and path.is_file():
+        if (
+            name != here
+            and path.suffix in {".py", ".md", ".cfg", ".toml", ".yaml", ".txt", ".tsv", ""}
+            and path.is_file()
+        ):
             assert word not in path.read_text("utf-8", "replace"), f"{name} holds {word!r}"
 
 
 def test_importing_does_nothing_heavy() -> None:
-    heavy = ["torch", "faiss", "onnxruntime", "jnius", "transformers", "pandas", "trafilatura", "flask", "scipy", "pyserini"]
-    script = (
-        "import sys, factseek; factseek.parser(); "
-        f"print([name for name in {heavy!r} if name in sys.modules])"
-    )
+    heavy = [
+        "torch",
+        "faiss",
+        "onnxruntime",
+        "jnius",
+        "transformers",
+        "pandas",
+        "trafilatura",
+        "flask",
+        "scipy",
+        "pyserini",
+    ]
+    script = f"import sys, factseek; factseek.parser(); print([name for name in {heavy!r} if name in sys.modules])"
     ran = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert ran.stdout.strip() == "[]"

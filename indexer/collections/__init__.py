@@ -103,5 +103,5 @@ def reader(kind: str) -> Reader:
     """
     if kind not in kinds():
         raise SourceError(f"unknown kind of source {kind!r}; the kinds are {', '.join(kinds())}")
-    module: Reader = importlib.import_module(f"{__name__}.{kind}")  # type: ignore[assignment]
+    module: Reader = importlib.import_module(f"{__name__}.{kind}")
     return module

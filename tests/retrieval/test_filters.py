@@ -43,8 +43,16 @@ def test_parsing() -> None:
     ("pairs", "as_of", "message"),
     [
         (["topic"], "", "filter 'topic' is not of the form field=value; the fields are topic, source, language, kind"),
-        (["topic="], "", "filter 'topic=' is not of the form field=value; the fields are topic, source, language, kind"),
-        (["colour=red"], "", "filter 'colour=red': there is no field 'colour'; the fields are topic, source, language, kind"),
+        (
+            ["topic="],
+            "",
+            "filter 'topic=' is not of the form field=value; the fields are topic, source, language, kind",
+        ),
+        (
+            ["colour=red"],
+            "",
+            "filter 'colour=red': there is no field 'colour'; the fields are topic, source, language, kind",
+        ),
         ([], "yesterday", "as-of 'yesterday' is not a date of the form 2020-03-01, 2020-03 or 2020"),
         ([], "2020-02-31", "as-of '2020-02-31' is not a date of the form 2020-03-01, 2020-03 or 2020"),
     ],

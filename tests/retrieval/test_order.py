@@ -10,9 +10,7 @@ from retrieval.domain import Hit
 from retrieval.order import Rows, best, float32, ordered
 
 DOCIDS = ["a", "B", "c", "10", "9", "é", "ا", "😀"]
-PASSAGES = st.lists(
-    st.tuples(st.sampled_from([0.5, 1.0, 1.5, 2.0]), st.sampled_from(DOCIDS)), min_size=0, max_size=40
-)
+PASSAGES = st.lists(st.tuples(st.sampled_from([0.5, 1.0, 1.5, 2.0]), st.sampled_from(DOCIDS)), min_size=0, max_size=40)
 
 
 def brute_force(passages: list[tuple[float, str, int]], k: int, group: bool) -> list[Hit]:

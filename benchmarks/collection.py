@@ -1,0 +1,44 @@
+"""A BEIR-shaped collection for measuring: its documents, queries and judgements."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from retrieval.trec import read_qrels
+
+
+class Collection(NamedTuple):
+    """A collection; ``queries`` are those that are judged."""
+
+    name: str
+    source: Path
+    documents: list[tuple[str, str]]
+    queries: dict[str, str]
+    qrels: dict[str, dict[str, int]]
+
+
+def beir(name: str, source: Path, split: str) -> Collection:
+    """Read a BEIR folder."""
+    documents = [
+        (document["_id"], f"{document['title']}\n{document['text']}" if document["title"] else document["text"])
+        for document in _objects(source / "corpus.jsonl")
+    ]
+    qrels = read_qrels(source / "qrels" / f"{split}.tsv")
+    queries = {query["_id"]: query["text"] for query in _objects(source / "queries.jsonl") if query["_id"] in qrels}
+    return Collection(name, source, documents, queries, qrels)
+
+
+def _objects(path: Path) -> list[dict[str, str]]:
+    with path.open(encoding="utf-8") as lines:
+        return [json.loads(line) for line in lines]
+
+
+def ndcg10(collection: Collection, rankings: Mapping[str, Sequence[tuple[str, float]]]) -> float:
+    """Return nDCG@10 over the judged queries; one without a ranking counts 0."""
+    import ir_measures
+
+    run = {qid: dict(rankings.get(qid, ())) for qid in collection.queries}
+    return float(ir_measures.calc_aggregate([ir_measures.nDCG @ 10], collection.qrels, run)[ir_measures.nDCG @ 10])

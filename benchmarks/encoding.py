@@ -1,0 +1,86 @@
+"""The encoder beside sentence-transformers: speed, and what its quantisation costs in quality."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Sequence
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from benchmarks.collection import Collection, ndcg10
+from benchmarks.rows import Row, faster, within
+from indexer.build import Request, build
+from retrieval.config import Config, EncoderSettings
+from retrieval.encoder import open_encoder
+from retrieval.encoder_cache import find_model
+from retrieval.index import Index, Search
+
+
+def single_queries(collection: Collection, peer: Any) -> list[Row]:
+    """Measure one query at a time, in turns."""
+    encoder = open_encoder(EncoderSettings())
+    ours, theirs = [], []
+    for query in list(collection.queries.values())[:120]:
+        ours.append(_seconds(lambda: encoder.encode_query([query])))  # noqa: B023  called at once
+        theirs.append(_seconds(lambda: peer.encode(query, show_progress_bar=False)))  # noqa: B023
+    encoder.close()
+    rate, peer_rate = (1 / statistics.median(times[20:]) for times in (ours, theirs))
+    return [faster(f"one query encoded, {collection.name}", "queries/s", rate, peer_rate, 3.0)]
+
+
+def documents(collection: Collection, peer: Any, work: Path) -> list[Row]:
+    """Measure a whole collection encoded, and nDCG@10 of exact search with either's vectors."""
+    texts = [text for _, text in collection.documents]
+    encoder = open_encoder(EncoderSettings())
+    began = perf_counter()
+    encoder.encode_document(texts)
+    rate = len(texts) / (perf_counter() - began)
+    encoder.close()
+    began = perf_counter()
+    vectors = peer.encode(texts, batch_size=32, normalize_embeddings=True, show_progress_bar=False)
+    peer_rate = len(texts) / (perf_counter() - began)
+    ours, theirs = _our_ndcg(collection, work), _their_ndcg(collection, peer, vectors)
+    return [
+        faster(f"documents encoded, {collection.name}", "documents/s", rate, peer_rate, 2.5),
+        within(f"dense retrieval, {collection.name}", "nDCG@10", ours, theirs, 0.003),
+    ]
+
+
+def peer() -> Any:
+    """Return the embedded model in sentence-transformers, fp32."""
+    from sentence_transformers import SentenceTransformer
+
+    return SentenceTransformer(str(find_model(EncoderSettings().model).folder), device="cpu")
+
+
+def _our_ndcg(collection: Collection, work: Path) -> float:
+    folder = work / f"{collection.name}-dense"
+    build(Request(kind="beir", sources=(collection.source,), folder=folder), Config())
+    with Index(folder) as index:
+        hits = index.search(list(collection.queries.values()), Search(k=10, retriever="dense"))
+    ranked = [[(hit.docid, hit.score) for hit in of_query] for of_query in hits]
+    return ndcg10(collection, dict(zip(collection.queries, ranked, strict=True)))
+
+
+def _their_ndcg(collection: Collection, peer: Any, vectors: NDArray[np.float32]) -> float:
+    queries = peer.encode(list(collection.queries.values()), normalize_embeddings=True, show_progress_bar=False)
+    rankings = {
+        qid: _top10(collection.documents, vectors @ query)
+        for qid, query in zip(collection.queries, queries, strict=True)
+    }
+    return ndcg10(collection, rankings)
+
+
+def _top10(documents: Sequence[tuple[str, str]], scores: NDArray[np.float32]) -> list[tuple[str, float]]:
+    best = np.argsort(-scores, kind="stable")[:10]
+    return [(documents[row][0], float(scores[row])) for row in best]
+
+
+def _seconds(call: Any) -> float:
+    began = perf_counter()
+    call()
+    return perf_counter() - began

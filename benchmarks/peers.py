@@ -1,0 +1,91 @@
+"""Measure factseek beside Pyserini and sentence-transformers, in one run: ``make bench``.
+
+On SciFact and NFCorpus where ``FACTSEEK_DATA`` names the folder that holds them, and on the bundled example.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import platform
+import resource
+import statistics
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from time import perf_counter
+
+from benchmarks import encoding, sparse
+from benchmarks.collection import beir
+from benchmarks.rows import Row, below, table
+
+ROOT = Path(__file__).resolve().parent.parent
+EXAMPLE = ROOT / "indexes" / "example-en"
+CLAIM = "Vaccination has nearly wiped out measles"
+
+
+def main() -> int:
+    """Measure, print a table, write ``peers.json``; return 1 if a target was missed."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--output", type=Path, default=ROOT / "bench")
+    parser.add_argument("--quick", action="store_true", help="leave out what takes minutes: encoding whole collections")
+    args = parser.parse_args()
+    began = perf_counter()
+    rows = start_up()
+    data = os.environ.get("FACTSEEK_DATA")
+    if data:
+        rows += _collections(Path(data), quick=args.quick)
+    else:
+        sys.stderr.write("FACTSEEK_DATA is not set: measured on the example alone\n")
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    sys.stdout.write(f"{machine()}\n\n{table(rows)}\n\n")
+    sys.stdout.write(f"{perf_counter() - began:.0f} s in all, {peak:,.0f} MB peak resident with all peers loaded\n")
+    args.output.mkdir(parents=True, exist_ok=True)
+    report = {"machine": machine(), "rows": [row._asdict() for row in rows]}
+    (args.output / "peers.json").write_text(json.dumps(report, indent=2) + "\n", "utf-8")
+    return 0 if all(row.met for row in rows) else 1
+
+
+def start_up(rounds: int = 5) -> list[Row]:
+    """Measure a search in a new process, on the bundled example."""
+    return [
+        below("factseek search, new process, hybrid", "s", _seconds_of_search("hybrid", rounds), 2.5),
+        below("factseek search, new process, bm25", "s", _seconds_of_search("bm25", rounds), 1.2),
+    ]
+
+
+def machine() -> str:
+    """Describe this machine."""
+    model = platform.processor() or platform.machine()
+    with Path("/proc/cpuinfo").open(encoding="utf-8") as lines:
+        model = next((line.split(":")[1].strip() for line in lines if line.startswith("model name")), model)
+    return f"{os.cpu_count()} cores of {model}, Python {platform.python_version()}, {platform.system()}"
+
+
+def _collections(data: Path, *, quick: bool) -> list[Row]:
+    scifact = beir("SciFact", data / "scifact", "train")
+    nfcorpus = beir("NFCorpus", data / "nfcorpus", "dev")
+    with tempfile.TemporaryDirectory() as folder:
+        work = Path(folder)
+        rows = sparse.searching(scifact, work) + sparse.indexing(scifact, work) + sparse.memory(scifact, work)
+        peer = encoding.peer()
+        rows += encoding.single_queries(scifact, peer)
+        if not quick:
+            rows += encoding.documents(scifact, peer, work) + encoding.documents(nfcorpus, peer, work)
+    return rows
+
+
+def _seconds_of_search(retriever: str, rounds: int) -> float:
+    command = [sys.executable, "-m", "factseek", "search", CLAIM, "--index", str(EXAMPLE), "--retriever", retriever]
+    times = []
+    for _ in range(rounds):
+        began = perf_counter()
+        subprocess.run([*command, "--json"], check=True, capture_output=True, cwd=ROOT)
+        times.append(perf_counter() - began)
+    return statistics.median(times)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

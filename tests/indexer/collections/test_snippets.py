@@ -1,0 +1,129 @@
+"""The reader of snippets."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from indexer.collections import BadLines, ReadOptions, Record, snippets
+from retrieval.domain import Document
+from retrieval.errors import SourceError
+
+
+def read(path: Path, tolerated: int = 0) -> tuple[list[Record], ReadOptions]:
+    options = ReadOptions(language="ar", bad_lines=BadLines(limit=tolerated))
+    return list(snippets.read([path], options)), options
+
+
+def written(folder: Path, content: str, name: str = "a.tsv") -> Path:
+    path = folder / name
+    path.write_text(content, "utf-8")
+    return path
+
+
+def documents(path: Path) -> list[Document]:
+    return [record.document for record in read(path)[0]]
+
+
+def snippet(docid: str, text: str, topic: str = "", page: str = "") -> Document:
+    return Document(docid, text, language="ar", topic=topic, metadata={"page": page} if page else {})
+
+
+@pytest.mark.parametrize(
+    ("content", "expected"),
+    [
+        ("1\ta\n2\tb\n", [snippet("1", "a"), snippet("2", "b")]),
+        ("1\tT1\ta b\n", [snippet("1", "a b", "T1")]),
+        ("CT20-AR-05-0003-001\tx\n", [snippet("CT20-AR-05-0003-001", "x", "CT20-AR-05", "CT20-AR-05-0003")]),
+        ("CT19-T2-001-09-01\tx\n", [snippet("CT19-T2-001-09-01", "x", "CT19-T2-001", "CT19-T2-001-09")]),
+        ("id\ttext\n1\ta\n", [snippet("1", "a")]),
+        ("snippetID\tSnippet\tTopic ID\tpage_id\n1\ta\tT\tP\n", [snippet("1", "a", "T", "P")]),
+        (
+            "text\tid\ttopic\nx\tCT20-AR-05-0003-001\tT9\n",
+            [snippet("CT20-AR-05-0003-001", "x", "T9", "CT20-AR-05-0003")],
+        ),
+        ('\ufeff1\t"a ""b"" c\r\n\r\n2\tb', [snippet("1", '"a ""b"" c'), snippet("2", "b")]),
+        ('{"id": "1", "text": "a", "topic_id": 7}\n', [snippet("1", "a", "7")]),
+        ('{"parID": "1", "snippet": "a", "pageID": "P"}\n', [snippet("1", "a", page="P")]),
+        (
+            '{"pageID": "CT19-T2-001-09", "paragraphs": [{"parID": "CT19-T2-001-09-01", "text": "a"}]}\n',
+            [snippet("CT19-T2-001-09-01", "a", "CT19-T2-001", "CT19-T2-001-09")],
+        ),
+    ],
+)
+def test_the_forms_of_snippets(tmp_path: Path, content: str, expected: list[Document]) -> None:
+    assert documents(written(tmp_path, content)) == expected
+
+
+def test_all_columns_of_a_header_are_read(tmp_path: Path) -> None:
+    content = "id\ttext\turl\ttitle\tdate\tlang\tsource\tlabel\n1\ta\thttp://x.org/p\tT\t2020-03\ten\tX\t1\n"
+    assert documents(written(tmp_path, content)) == [
+        Document("1", "a", "T", "http://x.org/p", "2020-03", "en", "X", "", {"label": "1"})
+    ]
+
+
+def test_places_name_the_line(tmp_path: Path) -> None:
+    path = written(tmp_path, "id\ttext\n\n1\ta\n")
+    assert [record.place for record in read(path)[0]] == [f"{path}:3"]
+
+
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [
+        ("1\ta\n2\tb\tc\n", "2: has 3 columns, not 2; a tab inside a text is written as a space"),
+        ("id\ttext\n1\n", "2: has 1 column, not 2; a tab inside a text is written as a space"),
+        ("id\ttext\n\ta\n", "2: the docid is empty"),
+        ("id\ttext\na b\tx\n", "2: docid 'a b' holds white space"),
+        (
+            "1\tT\ta\n2\ta text of its own\tb\n",
+            "2: topic 'a text of its own' holds white space; without a header 3 columns are id, topic, text",
+        ),
+        ('{"id": "1"}\n', '1: has no "text" (or "snippet")'),
+        ('{"text": "1"}\n', '1: has no "id" (or "docid", "snippet_id")'),
+        ('{"pageID": "P", "paragraphs": 5}\n', '1: "paragraphs" is a number, not a JSON list'),
+        ('{"pageID": "P", "paragraphs": ["x"]}\n', "1: a paragraph is a JSON string, not a JSON object"),
+        ('{"pageID": "P", "paragraphs": [{"parID": "1"}]}\n', '1: has no "text" (or "snippet")'),
+        ("{'id': 1}\n", "1: is not JSON (column 2: expecting property name enclosed in double quotes)"),
+    ],
+)
+def test_a_bad_line_is_named(tmp_path: Path, content: str, reason: str) -> None:
+    path = written(tmp_path, content)
+    _, options = read(path, tolerated=1)
+    assert options.bad_lines.examples == [f"{path}:{reason}"]
+    with pytest.raises(SourceError) as caught:
+        read(path)
+    assert str(caught.value) == f"{path}:{reason}; mend it, or tolerate some with --skip-bad-lines N"
+
+
+NO_HEADER = (
+    "and no header; without one they are id, text or id, topic, text, separated by tabs; else name them in the "
+    "first line"
+)
+
+
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [
+        ("only text\n", f"has 1 column {NO_HEADER}"),
+        ("1\tT\tP\ta\n", f"has 4 columns {NO_HEADER}"),
+        ("id\ttopic\n1\tT\n", 'the header names no column "text" (or "snippet")'),
+        ("snippet\ttopic\na\tT\n", 'the header names no column "id" (or "docid", "snippet_id")'),
+        ("id\ttext\tdocid\n1\ta\t2\n", "the header names the column 'docid' twice"),
+        ('[{"id": "1", "text": "a"}]', "is a JSON list; write its objects one a line"),
+    ],
+)
+def test_a_file_whose_form_cannot_be_told_is_refused(tmp_path: Path, content: str, reason: str) -> None:
+    path = written(tmp_path, content)
+    with pytest.raises(SourceError) as caught:
+        read(path, tolerated=100)
+    assert str(caught.value) == f"{path}:1: {reason}"
+
+
+@pytest.mark.data
+def test_the_passages_of_checkthat_2019(data_dir: Path) -> None:
+    records, options = read(data_dir / "ct2019-task2-arabic/passages/CT19-T2-Passages_Text.json")
+    found = [record.document for record in records]
+    assert (len(found), len({d.docid for d in found}), len({d.topic for d in found})) == (1403, 1403, 28)
+    assert all(d.docid.startswith(f"{d.metadata['page']}-") for d in found)
+    assert (options.skipped, options.bad_lines.count) == ({}, 0)

@@ -1,0 +1,133 @@
+"""The reader of TREC documents."""
+
+from __future__ import annotations
+
+import gzip
+from pathlib import Path
+
+import pytest
+
+from indexer.collections import BadLines, ReadOptions, Record, trec
+from retrieval.domain import Document
+from retrieval.errors import SourceError
+
+
+def read(path: Path, tolerated: int = 0, **limits: int) -> tuple[list[Record], ReadOptions]:
+    options = ReadOptions(bad_lines=BadLines(limit=tolerated), **limits)
+    return list(trec.read([path], options)), options
+
+
+def written(folder: Path, content: str | bytes, name: str = "wsj_01") -> Path:
+    path = folder / name
+    path.write_bytes(content.encode() if isinstance(content, str) else content)
+    return path
+
+
+NEWS = """<DOC>
+<DOCNO> WSJ1 </DOCNO>
+<HL> A headline
+over two lines</HL>
+<DD> 03/24/87</DD>
+<TEXT>
+<P>AT&amp;T, a &lt; b, co&hyph;op.</P>
+<!-- PJG -->
+<P>
+Second.
+</P>
+</TEXT>
+</DOC>
+"""
+
+
+@pytest.mark.parametrize(
+    ("content", "expected"),
+    [
+        (NEWS, Document("WSJ1", "AT&T, a < b, co-op.\nSecond.", "A headline over two lines", date="1987-03-24")),
+        ("<doc><docno>a</docno><text>x</text></doc>", Document("a", "x")),
+        ('<DOC id="NYT_1" type="story">\n<HEADLINE>h</HEADLINE>\n<TEXT>x</TEXT></DOC>', Document("NYT_1", "x", "h")),
+        ("<DOC><DOCNO>a</DOCNO><TEXT>x</TEXT><TEXT>y</TEXT></DOC>", Document("a", "x\ny")),
+        ("<DOC><DOCNO>a</DOCNO>\n<BYTECOUNT>9</BYTECOUNT>all of it\n</DOC>", Document("a", "all of it")),
+        (
+            "<DOC><DOCNO>w</DOCNO><DOCHDR>\nhttp://x.org/a 1.2.3.4\n</DOCHDR><html><title>T &amp; t</title>"
+            "<script>no()</script><p>b<b>ol</b>d<p>two</html></DOC>",
+            Document("w", "bold\ntwo", "T & t", "http://x.org/a", source="x.org"),
+        ),
+    ],
+)
+def test_the_forms_of_documents(tmp_path: Path, content: str, expected: Document) -> None:
+    for path in (written(tmp_path, content), written(tmp_path, gzip.compress(content.encode()), "b.gz")):
+        assert [record.document for record in read(path)[0]] == [expected]
+
+
+@pytest.mark.parametrize(
+    ("date", "meant"),
+    [
+        ("870324", "1987-03-24"),
+        ("19980601", "1998-06-01"),
+        ("<P>January 1, 1989, Sunday, Home Edition</P>", "1989-01-01"),
+        ("1998-06-01 00:00:00", "1998-06-01"),
+        ("soon", ""),
+    ],
+)
+def test_dates_as_the_discs_write_them(tmp_path: Path, date: str, meant: str) -> None:
+    records, _ = read(written(tmp_path, f"<DOC><DOCNO>a</DOCNO><DATE>{date}</DATE><TEXT>x</TEXT></DOC>"))
+    assert records[0].document.date == meant
+
+
+def test_places_name_the_start_and_several_documents_may_share_a_line(tmp_path: Path) -> None:
+    one = "<DOC><DOCNO>{}</DOCNO><TEXT>x</TEXT></DOC>"
+    path = written(tmp_path, f"<?xml?>\n\n{one.format('a')}{one.format('b')}\n{one.format('c')}\n")
+    places = [(record.document.docid, record.place) for record in read(path)[0]]
+    assert places == [("a", f"{path}:3"), ("b", f"{path}:3"), ("c", f"{path}:4")]
+
+
+def test_text_older_than_utf8_is_read_as_latin1(tmp_path: Path) -> None:
+    records, _ = read(written(tmp_path, b"<DOC><DOCNO>a</DOCNO><TEXT>\ncaf\xe9\n</TEXT></DOC>\n"))
+    assert records[0].document.text == "café"
+
+
+@pytest.mark.parametrize(
+    ("content", "report"),
+    [
+        ("<DOC>\n<DOCNO>a</DOCNO>\n" + NEWS, "1: <DOC> is not closed before the next one at {path}:3"),
+        (NEWS + "<DOC>\n<DOCNO>a</DOCNO>\n", "14: <DOC> is not closed before the file ends"),
+        ("<DOC>\n<TEXT>x</TEXT>\n</DOC>\n" + NEWS, "1: <DOC> has no <DOCNO>"),
+        ("<DOC><DOCNO>a b</DOCNO><TEXT>x</TEXT></DOC>\n" + NEWS, "1: docid 'a b' holds white space"),
+        (
+            "<DOC><DOCNO>a</DOCNO>\n" + "x\n" * 400 + "</DOC>\n" + NEWS,
+            "1: <DOC> is longer than 500 bytes (build.max_file_bytes)",
+        ),
+    ],
+)
+def test_a_bad_document_is_named_and_left_out(tmp_path: Path, content: str, report: str) -> None:
+    path = written(tmp_path, content)
+    records, options = read(path, tolerated=1, max_file_bytes=500)
+    assert [record.document.docid for record in records] == ["WSJ1"]
+    assert options.bad_lines.examples == [f"{path}:{report.format(path=path)}"]
+    with pytest.raises(SourceError, match="mend it, or tolerate some"):
+        read(path, max_file_bytes=500)
+
+
+def test_files_of_a_folder_need_no_ending_and_those_without_documents_are_counted(tmp_path: Path) -> None:
+    written(tmp_path, NEWS)
+    written(tmp_path, "About this disc\n", "readme")
+    records, options = read(tmp_path)
+    assert (len(records), options.skipped) == (1, {"file without <DOC>": 1})
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "reason"),
+    [
+        (
+            "fr88.0z",
+            b"\x1f\x9d\x90abc",
+            "is compressed with Unix compress (.Z), which is not read; unpack it, or pack it with gzip",
+        ),
+        ("notes", b"nothing\n", "holds no <DOC>; it is not a TREC collection"),
+    ],
+)
+def test_files_that_are_no_collection_are_refused(tmp_path: Path, name: str, content: bytes, reason: str) -> None:
+    path = written(tmp_path, content, name)
+    with pytest.raises(SourceError) as caught:
+        read(path)
+    assert str(caught.value) == f"{path}: {reason}"
