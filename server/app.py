@@ -1,0 +1,39 @@
+"""The application factory."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from flask import Flask
+from werkzeug.routing import BaseConverter
+
+from retrieval.config import Config
+from retrieval.index import Index
+from server import api, errors, page, service, wire
+
+
+class DocidConverter(BaseConverter):
+    """A docid is the rest of an address, slashes and all."""
+
+    regex = r"[\s\S]+"
+    part_isolating = False
+
+
+def create_app(config: Config, indexes: Mapping[str, Index]) -> Flask:
+    """Make the WSGI application that serves ``indexes`` by name.
+
+    Raises ConfigError if an index has a name that cannot be served.
+    """
+    app = Flask("server")
+    service.install(app, config, indexes)
+    app.config["MAX_CONTENT_LENGTH"] = config.server.max_body_bytes
+    app.config["SEND_FILE_MAX_AGE_DEFAULT"] = 3600
+    app.jinja_env.trim_blocks = app.jinja_env.lstrip_blocks = True
+    # A docid may hold anything, two slashes in a row too.
+    app.url_map.merge_slashes = False
+    app.url_map.converters["docid"] = DocidConverter
+    errors.register(app)
+    wire.register(app)
+    app.register_blueprint(api.blueprint)
+    app.register_blueprint(page.blueprint)
+    return app

@@ -1,0 +1,129 @@
+"""Many queries in one request: ranked some at a time, answered as they come, a bad query failing alone."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Sequence
+from time import perf_counter
+from typing import NamedTuple
+
+import msgspec
+
+from retrieval.domain import Hit
+from retrieval.errors import QueryError
+from retrieval.index import Index
+from retrieval.trec import run_lines
+from server.answers import BatchFault, BatchHits, Took
+from server.errors import BadInput
+from server.requests import BatchQuery, BatchRequest
+from server.search import milliseconds, search_of
+
+MOST_HITS = 1_000_000
+"""Hits that one batch may ask for: what a TREC run of it takes in memory."""
+_AT_ONCE = 32
+
+
+class Batch:
+    """The queries of one request to one index; iterate over it once."""
+
+    def __init__(self, index: Index, request: BatchRequest) -> None:
+        """Check what is asked of all queries.
+
+        Raises BadInput, naming the field, if that makes no sense.
+        """
+        self._index = index
+        self._request = request
+        self.search = search_of(request, index)
+        self.retrieve = self.evidence = 0.0
+        k = request.k or index.config.search.k
+        most = index.config.server.max_batch
+        if not 1 <= len(request.queries) <= most:
+            raise BadInput("queries", f"a batch holds 1 to {most} queries, this one {len(request.queries)}")
+        if len(request.queries) * k > MOST_HITS:
+            raise BadInput(
+                "k", f"{len(request.queries)} queries of {k} hits are more than the {MOST_HITS} of one batch; split it"
+            )
+
+    @property
+    def took(self) -> Took:
+        """The milliseconds of what was done so far."""
+        return Took(retrieve=round(self.retrieve, 2), evidence=round(self.evidence, 2))
+
+    def answers(self) -> Iterator[BatchHits | BatchFault]:
+        """Yield the evidence for each query, in order."""
+        for ranked in self._ranked():
+            began = perf_counter()
+            answer = ranked.fault or self._answer(ranked)
+            self.evidence += milliseconds(began, perf_counter())
+            yield answer
+
+    def run(self) -> tuple[str, int]:
+        """Return the results as a TREC run, and the number of queries that are not in it because they failed."""
+        lines, faults = [], 0
+        for ranked in self._ranked():
+            try:
+                if ranked.fault:
+                    raise QueryError(ranked.fault.detail)
+                lines.append(run_lines(ranked.query.qid, ranked.hits, self._request.run_id))
+            except QueryError:
+                faults += 1
+        return "".join(lines), faults
+
+    def _answer(self, ranked: _Ranked) -> BatchHits:
+        text = ranked.query.text
+        evidence = self._index.evidence(text, ranked.hits, self.search, highlight=self._request.highlight)
+        note = self._index.note(text, self.search.retriever)
+        return BatchHits(qid=ranked.query.qid, note=note, hits=evidence)
+
+    def _ranked(self) -> Iterator[_Ranked]:
+        seen: set[str] = set()
+        queries = iter(self._request.queries)
+        while some := list(itertools.islice(queries, _AT_ONCE)):
+            began = perf_counter()
+            ranked = self._some(some)
+            self.retrieve += milliseconds(began, perf_counter())
+            for one in ranked:
+                repeated = one.query.qid in seen
+                seen.add(one.query.qid)
+                yield _failed(one.query, "qid", "another query of this batch has it") if repeated else one
+
+    def _some(self, queries: Sequence[BatchQuery]) -> list[_Ranked]:
+        try:
+            hits = self._index.search([query.text for query in queries], self.search)
+        except QueryError:
+            # One of them is bad: find out which.
+            return [self._one(query) for query in queries]
+        return [_Ranked(*pair) for pair in zip(queries, hits, strict=True)]
+
+    def _one(self, query: BatchQuery) -> _Ranked:
+        try:
+            return _Ranked(query, self._index.search([query.text], self.search)[0])
+        except QueryError as error:
+            return _failed(query, "text", error.line)
+
+
+class _Ranked(NamedTuple):
+    """A query with its hits, or with what is wrong with it."""
+
+    query: BatchQuery
+    hits: list[Hit]
+    fault: BatchFault | None = None
+
+
+def _failed(query: BatchQuery, field: str, reason: str) -> _Ranked:
+    fault = BatchFault(qid=query.qid, error="bad-input", detail=f"{field}: {reason}", field=field)
+    return _Ranked(query, [], fault)
+
+
+def json_pieces(head: dict[str, str], batch: Batch) -> Iterator[bytes]:
+    """Yield one JSON object piece by piece: ``head``, ``results`` and, last, ``took_ms``."""
+    yield msgspec.json.encode(head)[:-1] + b',"results":['
+    for number, answer in enumerate(batch.answers()):
+        yield (b"," if number else b"") + msgspec.json.encode(answer)
+    yield b'],"took_ms":' + msgspec.json.encode(batch.took) + b"}"
+
+
+def ndjson_pieces(batch: Batch) -> Iterator[bytes]:
+    """Yield a line of JSON a query."""
+    for answer in batch.answers():
+        yield msgspec.json.encode(answer) + b"\n"

@@ -1,0 +1,70 @@
+"""The command ``serve``."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+import msgspec
+
+from retrieval.config import Config
+from retrieval.errors import ConfigError
+from retrieval.terminal import DONE, Subparsers, add_config, config_of
+
+
+def register(commands: Subparsers) -> None:
+    """Add ``serve`` to the command line."""
+    parser = commands.add_parser(
+        "serve",
+        help="serve indexes over HTTP, with a search page",
+        description="Serve indexes over HTTP: a search page and a JSON API. Ctrl-C stops.",
+    )
+    parser.add_argument(
+        "--index",
+        action="append",
+        default=[],
+        metavar="NAME=DIR",
+        help="serve the index in DIR as NAME; may be given again (default: server.indexes of the configuration)",
+    )
+    parser.add_argument("--host", metavar="ADDRESS", help="default: server.host of the configuration, 127.0.0.1")
+    parser.add_argument("--port", type=int, metavar="N", help="0: any free one (default: server.port, 8000)")
+    parser.add_argument("--workers", type=int, metavar="N", help="processes (default: server.workers, 2)")
+    add_config(parser)
+    parser.set_defaults(command=serve)
+
+
+def serve(args: argparse.Namespace) -> int:
+    """Serve until stopped."""
+    config = configured(args)
+    from server.serve import serve as run
+
+    run(config)
+    return DONE
+
+
+def configured(args: argparse.Namespace) -> Config:
+    """Return the configuration with what the options change.
+
+    Raises ConfigError if an option makes no sense.
+    """
+    config = config_of(args)
+    said = {name: getattr(args, name) for name in ("host", "port", "workers") if getattr(args, name) is not None}
+    if args.index:
+        said["indexes"] = _indexes(args.index)
+    if not 0 <= said.get("port", 0) <= 65_535:
+        raise ConfigError(f"--port {said['port']}: give a port from 0 to 65535")
+    if said.get("workers", 1) < 1:
+        raise ConfigError(f"--workers {said['workers']}: give a number of processes, 1 or more")
+    return msgspec.structs.replace(config, server=msgspec.structs.replace(config.server, **said))
+
+
+def _indexes(pairs: list[str]) -> dict[str, str]:
+    indexes: dict[str, str] = {}
+    for pair in pairs:
+        name, separator, folder = pair.partition("=")
+        if not separator or not name or not folder:
+            raise ConfigError(f"--index {pair!r} is not of the form NAME=DIR")
+        if name in indexes:
+            raise ConfigError(f"--index {pair!r}: the name {name!r} is given twice")
+        indexes[name] = str(Path(folder).expanduser())
+    return indexes

@@ -1,0 +1,119 @@
+"""The one place that turns an error into an HTTP answer: ``application/problem+json``, or a page for a browser.
+
+``error`` is a slug to program against, ``detail`` a sentence to read. An answer never holds a path or a stack trace.
+"""
+
+from __future__ import annotations
+
+import logging
+
+import msgspec
+from flask import Flask, Response, g, render_template, request
+from werkzeug.exceptions import HTTPException
+
+from retrieval.errors import FactseekError, NotFoundError, QueryError
+
+_log = logging.getLogger("factseek.server")
+
+_HTTP = {
+    404: ("not-found", "there is nothing at this address"),
+    405: ("method-not-allowed", "this address does not answer that method"),
+    413: ("too-large", "the body of the request is larger than this server takes"),
+    415: ("unsupported-media-type", "send the body as application/json"),
+}
+_TITLES = {
+    "bad-input": "The request makes no sense",
+    "internal": "The server failed",
+    "method-not-allowed": "Method not allowed",
+    "not-found": "Not found",
+    "too-large": "Too large",
+    "unavailable": "The index cannot be searched",
+    "unknown-document": "No such document",
+    "unknown-index": "No such index",
+    "unsupported-media-type": "Unsupported media type",
+}
+
+
+class BadInput(QueryError):
+    """A field of a request makes no sense."""
+
+    def __init__(self, field: str, reason: str) -> None:
+        """Name the field as the client wrote it; ``body`` is the whole."""
+        super().__init__(f"{field}: {reason}")
+        self.field = field
+        self.reason = reason
+
+
+class UnknownIndexError(NotFoundError):
+    """No index of this name is served."""
+
+
+class Problem(msgspec.Struct, kw_only=True):
+    """What a client is told of an error (RFC 9457)."""
+
+    error: str
+    title: str
+    status: int
+    detail: str
+    request_id: str
+    field: str | msgspec.UnsetType = msgspec.UNSET
+
+
+def register(app: Flask) -> None:
+    """Answer every error of ``app`` in the one shape."""
+    app.register_error_handler(Exception, answer)
+
+
+def answer(error: Exception) -> Response | HTTPException:
+    """Turn an error into an answer; what nobody expected is logged and not told."""
+    if isinstance(error, HTTPException) and (error.code or 500) < 400:
+        return error
+    problem = problem_of(error)
+    if problem.status >= 500:
+        expected = isinstance(error, FactseekError)
+        reason = error.line if isinstance(error, FactseekError) else "unexpected error"
+        _log.error("%s %s", problem.request_id, reason, exc_info=None if expected else error)
+    response = _page(problem) if _from_browser() else _json(problem)
+    if isinstance(error, HTTPException) and error.code == 405:
+        response.headers["Allow"] = dict(error.get_headers()).get("Allow", "")
+    return response
+
+
+def problem_of(error: Exception) -> Problem:
+    """Say which problem an error is to the client."""
+    if isinstance(error, HTTPException):
+        status = error.code or 500
+        slug, detail = _HTTP.get(status, (error.name.lower().replace(" ", "-"), error.name.lower()))
+        return _problem(status, slug, detail)
+    if isinstance(error, BadInput):
+        problem = _problem(400, "bad-input", error.line)
+        problem.field = error.field
+        return problem
+    if isinstance(error, QueryError):
+        return _problem(400, "bad-input", error.line)
+    if isinstance(error, NotFoundError):
+        slug = "unknown-index" if isinstance(error, UnknownIndexError) else "unknown-document"
+        return _problem(404, slug, error.line)
+    if isinstance(error, FactseekError):
+        return _problem(503, "unavailable", "this index cannot be searched at the moment; the server's log says why")
+    return _problem(500, "internal", "something went wrong; the server's log has it under this request id")
+
+
+def _problem(status: int, slug: str, detail: str) -> Problem:
+    title = _TITLES.get(slug, slug.replace("-", " ").capitalize())
+    return Problem(error=slug, title=title, status=status, detail=detail, request_id=g.request_id)
+
+
+def _from_browser() -> bool:
+    """Say whether a person is to read the answer."""
+    if request.path.startswith(("/v1/", "/livez", "/readyz")):
+        return False
+    return request.accept_mimetypes.best_match(["application/json", "text/html"], "application/json") == "text/html"
+
+
+def _json(problem: Problem) -> Response:
+    return Response(msgspec.json.encode(problem), problem.status, mimetype="application/problem+json")
+
+
+def _page(problem: Problem) -> Response:
+    return Response(render_template("problem.html", problem=problem), problem.status, mimetype="text/html")

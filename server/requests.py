@@ -1,0 +1,158 @@
+"""What a client may ask, typed once: validation, and the field that an error names, come from here."""
+
+from __future__ import annotations
+
+import re
+from typing import Annotated, Any, Literal, TypeVar
+
+import msgspec
+from flask import Request
+from werkzeug.datastructures import MultiDict
+from werkzeug.exceptions import UnsupportedMediaType
+
+from retrieval.config import FusionKind, Positive, ProfileName, RetrieverName
+from server.errors import BadInput
+
+Undated = Literal["drop", "keep"]
+FusionWeight = Annotated[float, msgspec.Meta(ge=0, le=1_000)]
+Tag = Annotated[str, msgspec.Meta(pattern=r"^[!-~]{1,64}$")]
+_LISTS = frozenset({"filter"})
+_UNKNOWN = re.compile(r"Object contains unknown field `(.*)`")
+_MISSING = re.compile(r"Object missing required field `(.*)`")
+_Asked = TypeVar("_Asked", bound="Asked")
+
+
+class Asked(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
+    """The base of what is asked: an unknown field is an error."""
+
+
+class FilterRequest(Asked):
+    """The values that a field may have; the values of one field are alternatives, fields narrow each other."""
+
+    topic: str | list[str] = []
+    source: str | list[str] = []
+    language: str | list[str] = []
+    kind: str | list[str] = []
+
+    def pairs(self) -> list[str]:
+        """Return the filter as ``field=value`` pairs."""
+        named = ((name, getattr(self, name)) for name in self.__struct_fields__)
+        return [f"{name}={value}" for name, found in named for value in ([found] if isinstance(found, str) else found)]
+
+
+class FusionRequest(Asked):
+    """How hybrid fuses this one time; what is not said stays as configured."""
+
+    kind: FusionKind | None = None
+    rrf_k: Positive | None = None
+    bm25_weight: FusionWeight | None = None
+    dense_weight: FusionWeight | None = None
+    depth: Positive | None = None
+
+
+class SearchOptions(Asked):
+    """What a search is asked beside its text; ``None`` leaves a choice to the configuration."""
+
+    k: Positive | None = None
+    retriever: RetrieverName | None = None
+    filter: FilterRequest | list[str] = []
+    as_of: str = ""
+    since: str = ""
+    undated: Undated = "drop"
+    fusion: FusionRequest | FusionKind | None = None
+    profile: ProfileName | None = None
+    highlight: bool = True
+    group: bool | None = None
+
+
+class SearchRequest(SearchOptions, kw_only=True):
+    """The body of ``POST /v1/{index}/search``."""
+
+    query: str
+
+
+class BatchQuery(Asked):
+    """One query of a batch."""
+
+    qid: str
+    text: str
+
+
+class BatchRequest(SearchOptions, kw_only=True):
+    """The body of ``POST /v1/{index}/search/batch``; ``run_id`` is the tag of a TREC run."""
+
+    queries: list[BatchQuery]
+    run_id: Tag = "factseek"
+
+
+class SimpleSearch(Asked, kw_only=True):
+    """The parameters of ``GET /v1/{index}/search``, as Anserini and Pyserini name them, and ours.
+
+    ``parse`` asks for documents as objects, or, if false, as strings that hold their JSON.
+    """
+
+    query: str
+    hits: Positive | None = None
+    parse: bool = True
+    retriever: RetrieverName | None = None
+    filter: list[str] = []
+    as_of: str = ""
+    since: str = ""
+    undated: Undated = "drop"
+    fusion: FusionKind | None = None
+    profile: ProfileName | None = None
+    highlight: bool = True
+    group: bool | None = None
+
+    def request(self) -> SearchRequest:
+        """Return the same as a body would say it."""
+        shared = {name: getattr(self, name) for name in self.__struct_fields__ if name not in ("hits", "parse")}
+        return SearchRequest(k=self.hits, **shared)
+
+
+class DocParameters(Asked):
+    """The parameters of ``GET /v1/{index}/doc/{docid}``."""
+
+    parse: bool = True
+
+
+def from_body(request: Request, kind: type[_Asked]) -> _Asked:
+    """Read a request's JSON body.
+
+    Raises BadInput, naming the field, if it does not fit; UnsupportedMediaType if it does not claim to be JSON.
+    """
+    if not request.is_json:
+        raise UnsupportedMediaType
+    try:
+        return msgspec.json.decode(request.get_data(cache=False), type=kind)
+    except msgspec.ValidationError as error:
+        raise explained(error) from None
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        reason = "it is nested too deeply" if isinstance(error, RecursionError) else str(error)
+        raise BadInput("body", f"is not JSON: {reason}") from None
+
+
+def from_query(parameters: MultiDict[str, str], kind: type[_Asked]) -> _Asked:
+    """Read a request's query string.
+
+    Raises BadInput, naming the parameter, if it does not fit or is given twice.
+    """
+    values: dict[str, Any] = {}
+    for name, given in parameters.lists():
+        if name not in _LISTS and len(given) > 1:
+            raise BadInput(name, f"is given {len(given)} times")
+        values[name] = given if name in _LISTS else given[0]
+    try:
+        return msgspec.convert(values, kind, strict=False)
+    except msgspec.ValidationError as error:
+        raise explained(error) from None
+
+
+def explained(error: msgspec.ValidationError) -> BadInput:
+    """Say which field a validation error is about, as ``queries[3].text``."""
+    reason, _, where = str(error).partition(" - at `$")
+    place = where.rstrip("`").lstrip(".")
+    for pattern, said in ((_UNKNOWN, "there is no such field"), (_MISSING, "is missing")):
+        if found := pattern.fullmatch(reason):
+            return BadInput(f"{place}.{found[1]}" if place else found[1], said)
+    return BadInput(place or "body", reason[:1].lower() + reason[1:].replace("`", ""))

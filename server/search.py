@@ -1,0 +1,100 @@
+"""One search as the API and the page run it: options checked field by field, stages timed."""
+
+from __future__ import annotations
+
+from time import perf_counter
+from typing import NamedTuple
+
+import msgspec
+
+from retrieval.config import FusionSettings, RetrieverName
+from retrieval.domain import Filter
+from retrieval.errors import QueryError
+from retrieval.evidence import Evidence
+from retrieval.filters import bound, parse_filter
+from retrieval.index import Index, Search
+from server.answers import Took
+from server.errors import BadInput
+from server.requests import FilterRequest, FusionRequest, SearchOptions
+
+
+class Found(NamedTuple):
+    """The evidence for a query and how it was found."""
+
+    hits: list[Evidence]
+    retriever: RetrieverName
+    note: str
+    took: Took
+
+
+def retrievers(index: Index) -> list[RetrieverName]:
+    """Name the retrievers that an index answers."""
+    return ["bm25"] if index.manifest.encoder is None else ["bm25", "dense", "hybrid"]
+
+
+def search_of(options: SearchOptions, index: Index, k_name: str = "k") -> Search:
+    """Return the search that a request asks of ``index``; ``k_name`` is what the client calls ``k``.
+
+    Raises BadInput, naming the field, if the index cannot answer it.
+    """
+    most = index.config.search.max_k
+    _check_most(k_name, options.k, most)
+    name = index.resolved(options.retriever)
+    if name not in retrievers(index):
+        raise BadInput("retriever", f"this index was built without vectors: it answers bm25, not {name}")
+    return Search(
+        k=options.k,
+        retriever=name,
+        where=_where(options),
+        fusion=_fusion(options.fusion, index.config.search.fusion, most),
+        profile=options.profile,
+        group=options.group,
+    )
+
+
+def found(index: Index, query: str, asked: Search, *, highlight: bool = True) -> Found:
+    """Search for one query and read its evidence.
+
+    Raises BadInput if the query cannot be searched for.
+    """
+    began = perf_counter()
+    try:
+        hits = index.search([query], asked)[0]
+    except QueryError as error:
+        raise BadInput("query", error.line) from None
+    ranked = perf_counter()
+    evidence = index.evidence(query, hits, asked, highlight=highlight)
+    took = Took(retrieve=milliseconds(began, ranked), evidence=milliseconds(ranked, perf_counter()))
+    return Found(evidence, index.resolved(asked.retriever), index.note(query, asked.retriever), took)
+
+
+def milliseconds(began: float, ended: float) -> float:
+    """Return the time between two readings of the clock in milliseconds, to a hundredth."""
+    return round((ended - began) * 1000, 2)
+
+
+def _where(options: SearchOptions) -> Filter | None:
+    pairs = options.filter.pairs() if isinstance(options.filter, FilterRequest) else options.filter
+    field = "filter"
+    try:
+        parse_filter(pairs)
+        for field in ("as_of", "since"):
+            bound(getattr(options, field) or "2000", field)
+    except QueryError as error:
+        raise BadInput(field, error.line) from None
+    return parse_filter(pairs, as_of=options.as_of, since=options.since, undated=options.undated == "keep")
+
+
+def _fusion(asked: FusionRequest | str | None, configured: FusionSettings, most: int) -> FusionSettings:
+    if asked is None:
+        return configured
+    if isinstance(asked, str):
+        return msgspec.structs.replace(configured, kind=asked)
+    _check_most("fusion.depth", asked.depth, most)
+    said = {name: value for name, value in msgspec.structs.asdict(asked).items() if value is not None}
+    return msgspec.structs.replace(configured, **said)
+
+
+def _check_most(field: str, value: int | None, most: int) -> None:
+    if value is not None and value > most:
+        raise BadInput(field, f"{value} is out of range: ask for 1 to {most}")

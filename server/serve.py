@@ -1,0 +1,136 @@
+"""Serving: gunicorn with threads, everything that the user can mend checked before the workers are forked.
+
+Indexes are opened in each worker: neither Java nor SQLite survives a fork.
+"""
+
+from __future__ import annotations
+
+import logging
+import socket
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from gunicorn.app.base import BaseApplication
+
+from retrieval.config import Config
+from retrieval.errors import ConfigError
+from retrieval.index import Index
+from retrieval.java import anserini_jar, java_home
+from retrieval.terminal import say
+from server.app import create_app
+from server.service import checked_name, service
+
+BACKLOG = 2048
+LONGEST_REQUEST_LINE = 8190
+"""Bytes of method and address, gunicorn's most: a longer query comes in a body."""
+
+
+def serve(config: Config) -> None:
+    """Serve the configured indexes until a signal stops it, then leave the process with gunicorn's exit code.
+
+    Raises ConfigError if no index is named, one is named badly, or the address cannot be had; IndexStateError or
+    MachineError if an index cannot be opened.
+    """
+    check(config)
+    Server(config, listen(config.server.host, config.server.port)).run()
+
+
+def check(config: Config) -> None:
+    """Open and close every index, so that what is wrong is said once, before there are workers.
+
+    Raises ConfigError, IndexStateError or MachineError.
+    """
+    if not config.server.indexes:
+        raise ConfigError("there is no index to serve: name one under server.indexes, or with --index NAME=DIR")
+    java_home()
+    anserini_jar()
+    for name, folder in config.server.indexes.items():
+        checked_name(name)
+        with Index(folder, config) as index:
+            if index.manifest.encoder is not None:
+                # It exports the model when that was not done before: once, not in each worker.
+                index.encoder.close()
+
+
+def listen(host: str, port: int) -> socket.socket:
+    """Bind the address; port 0 takes a free one.
+
+    Raises ConfigError if that cannot be done.
+    """
+    try:
+        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+        family, _, _, _, address = found[0]
+        return socket.create_server(address, family=family, backlog=BACKLOG)
+    except socket.gaierror:
+        raise ConfigError(f"server.host: {host!r} is not an address of this machine") from None
+    except OSError as error:
+        reason = (error.strerror or str(error)).lower()
+        raise ConfigError(f"cannot listen on {host} port {port}: {reason}; choose another --host or --port") from None
+
+
+class Server(BaseApplication):  # type: ignore[misc]  # gunicorn has no types
+    """gunicorn, configured by us alone and given a socket that is already bound."""
+
+    def __init__(self, config: Config, listener: socket.socket) -> None:
+        self._config = config
+        self._url = url_of(listener)
+        self._descriptor = listener.detach()
+        super().__init__()
+
+    def load_config(self) -> None:
+        """Set gunicorn's settings."""
+        for name, value in self._settings().items():
+            self.cfg.set(name, value)
+
+    def load(self) -> Any:
+        """Open the indexes and make the application; runs in each worker, after the fork."""
+        _log_to_stderr()
+        app = create_app(self._config, open_indexes(self._config))
+        with app.app_context():
+            # A first search opens Lucene, the vectors and the encoder, so that no caller waits for them.
+            service().readiness.states()
+        return app
+
+    def _settings(self) -> dict[str, Any]:
+        settings = self._config.server
+        return {
+            "bind": f"fd://{self._descriptor}",
+            "workers": settings.workers,
+            "worker_class": "gthread",
+            "threads": settings.threads,
+            "backlog": BACKLOG,
+            "keepalive": 5,
+            "timeout": 120,
+            "limit_request_line": LONGEST_REQUEST_LINE,
+            "loglevel": "warning",
+            "control_socket_disable": True,
+            "worker_tmp_dir": "/dev/shm" if Path("/dev/shm").is_dir() else None,  # noqa: S108  a heartbeat, not data
+            "post_worker_init": self._announce,
+        }
+
+    def _announce(self, worker: Any) -> None:
+        """Say once, when the first worker answers, what is served where."""
+        if worker.age == 1:
+            say(f"factseek serves {', '.join(self._config.server.indexes)} on {self._url}")
+
+
+def open_indexes(config: Config) -> Mapping[str, Index]:
+    """Open the configured indexes by name."""
+    return {name: Index(folder, config) for name, folder in config.server.indexes.items()}
+
+
+def url_of(listener: socket.socket) -> str:
+    """Return the address of a bound socket as a browser takes it."""
+    host, port = listener.getsockname()[:2]
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+
+
+def _log_to_stderr() -> None:
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(logging.Formatter("%(asctime)s %(message)s", "%Y-%m-%dT%H:%M:%S%z"))
+    log = logging.getLogger("factseek")
+    log.addHandler(handler)
+    log.setLevel(logging.INFO)
+    log.propagate = False

@@ -1,0 +1,53 @@
+"""What every request and every answer has: a request id, headers that protect a browser, a line in the log."""
+
+from __future__ import annotations
+
+import logging
+import re
+import uuid
+from functools import partial
+from time import perf_counter
+
+from flask import Flask, Response, g, request
+
+_access = logging.getLogger("factseek.access")
+_SANE = re.compile(r"[A-Za-z0-9._-]{1,64}")
+_HEADERS = {
+    "Content-Security-Policy": (
+        "default-src 'none'; style-src 'self'; img-src 'self'; form-action 'self'; base-uri 'none'; "
+        "frame-ancestors 'none'"
+    ),
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
+    # The address of a search holds the query: it is nobody's business whose link was followed.
+    "Referrer-Policy": "no-referrer",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Permissions-Policy": "camera=(), geolocation=(), microphone=()",
+}
+
+
+def register(app: Flask) -> None:
+    """Give every request of ``app`` its id and every answer its headers and its line in the log."""
+    app.before_request(_begin)
+    app.after_request(_finish)
+
+
+def _begin() -> None:
+    g.began = perf_counter()
+    given = request.headers.get("X-Request-Id", "")
+    g.request_id = given if _SANE.fullmatch(given) else uuid.uuid4().hex
+
+
+def _finish(response: Response) -> Response:
+    response.headers["X-Request-Id"] = g.request_id
+    for name, value in _HEADERS.items():
+        response.headers.setdefault(name, value)
+    # A route, not an address: an address may hold a query.
+    route = request.url_rule.rule if request.url_rule else "-"
+    response.call_on_close(partial(_log, request.method, route, response.status_code, g.began, g.request_id))
+    return response
+
+
+def _log(method: str, route: str, status: int, began: float, request_id: str) -> None:
+    _access.info("%s %s %d %.1f ms %s", method, route, status, (perf_counter() - began) * 1000, request_id)
