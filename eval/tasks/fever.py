@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from eval.coverage import cover
+from eval.coverage import cover, near_miss
 from eval.lines import json_objects
 from eval.measures import mean
 from eval.report import Report
@@ -154,15 +154,10 @@ def _paired(
             f"{path}: has {len(found):,} predictions, the gold {len(right):,} claims: every claim needs one"
         )
     unique = len(set(ids)) == len(ids) and len(by_id) == len(found)
-    if (
-        unique
-        and not set(ids) & set(by_id)
-        and not ids[0].startswith(NUMBERED)
-        and not found[0].claim.startswith(NUMBERED)
-    ):
-        raise CheckFailed(
-            f"{path}: no claim in common with the gold: the gold has {shown(ids[0])}, the file {shown(found[0].claim)}"
-        )
+    given = not any(claim.startswith(NUMBERED) for claim in (ids[0], found[0].claim))
+    if unique and given and not set(ids) & set(by_id):
+        examples = f"the gold has {shown(ids[0])}, the file {shown(found[0].claim)}"
+        raise CheckFailed(f"{path}: no claim in common with the gold: {examples}{near_miss(list(by_id), ids)}")
     reason = "the ids of the two files differ" if unique else "ids repeat"
     return list(zip(found, right, strict=True)), (f"{reason}: predictions and gold are paired by position",)
 

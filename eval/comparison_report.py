@@ -1,0 +1,139 @@
+"""The report of a comparison: tables for the terminal, and a page that opens without a network."""
+
+from __future__ import annotations
+
+import io
+import warnings
+from collections.abc import Sequence
+from html import escape
+from typing import Any
+
+from eval.compare import Comparison, Moved, Pair
+from eval.statistics import RESAMPLES
+from eval.tables import figure, table
+
+_STYLE = """
+body { font: 16px/1.5 system-ui, sans-serif; max-width: 72rem; margin: 2rem auto; padding: 0 1rem; color: #1b1b1b; }
+table { border-collapse: collapse; margin: 1rem 0; }
+th, td { border-bottom: 1px solid #ccc; padding: .25rem .75rem; text-align: right; }
+th:first-child, td:first-child { text-align: left; }
+svg { max-width: 100%; height: auto; }
+.wide { overflow-x: auto; }
+"""
+_MEANS = ("measure", "run", "mean", "95 % interval")
+_PAIRS = (
+    "measure", "first", "second", "difference", "95 % interval", "p randomisation", "Holm", "p t-test", "Holm",
+    "effect", "wins", "ties", "losses",
+)  # fmt: skip
+_MOVED = ("query", "first", "second", "from", "to", "relevant documents (rank → rank)")
+
+
+def as_text(comparison: Comparison) -> str:
+    """Say a comparison as tables for the terminal."""
+    parts = [
+        table(_MEANS, _means(comparison), left=2),
+        table(_PAIRS, [_pair(pair) for pair in comparison.pairs], left=3),
+        _how(comparison) + "\n",
+    ]
+    if comparison.moved:
+        parts.append(f"most moved, by {_first_measure(comparison)}:\n")
+        parts.append(table(_MOVED, [_moved(one) for one in comparison.moved], left=3))
+    return "\n".join(parts)
+
+
+def as_html(comparison: Comparison) -> str:
+    """Say a comparison as one HTML page, its plot inside."""
+    runs = ", ".join(comparison.runs)
+    notes = "".join(f"<p>Note: {escape(note)}.</p>\n" for note in comparison.notes)
+    return (
+        '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
+        f"<title>Comparison of {escape(runs)}</title>\n<style>{_STYLE}</style>\n</head>\n<body>\n"
+        f"<h1>Comparison of {len(comparison.runs)} runs</h1>\n"
+        f"<p>{escape(runs)}; {comparison.queries:,} queries.</p>\n{notes}"
+        f"<h2>Means</h2>\n{_plot(comparison)}\n{_html_table(_MEANS, _means(comparison))}"
+        f"<h2>Differences</h2>\n{_html_table(_PAIRS, [_pair(pair) for pair in comparison.pairs])}"
+        f"<p>{escape(_how(comparison))}</p>\n"
+        f"<h2>Most moved queries, by {escape(_first_measure(comparison))}</h2>\n"
+        f"{_html_table(_MOVED, [_moved(one) for one in comparison.moved])}</body>\n</html>\n"
+    )
+
+
+def _how(comparison: Comparison) -> str:
+    return (
+        f"{comparison.queries:,} queries; difference is second minus first; {RESAMPLES:,} resamples, seed "
+        f"{comparison.seed}; Holm's correction over all {len(comparison.pairs)} tests of a kind"
+    )
+
+
+def _means(comparison: Comparison) -> list[tuple[str, ...]]:
+    return [
+        (measure, name, figure(value.mean), f"{figure(value.low)} to {figure(value.high)}")
+        for measure, by_run in comparison.means.items()
+        for name, value in by_run.items()
+    ]
+
+
+def _pair(pair: Pair) -> tuple[str, ...]:
+    test = pair.test
+    return (
+        pair.measure,
+        pair.first,
+        pair.second,
+        f"{test.difference.mean:+.4f}",
+        f"{test.difference.low:+.4f} to {test.difference.high:+.4f}",
+        _p(test.p_randomisation),
+        _p(pair.holm_randomisation),
+        _p(test.p_t),
+        _p(pair.holm_t),
+        figure(test.effect, 2),
+        str(test.wins),
+        str(test.ties),
+        str(test.losses),
+    )
+
+
+def _p(value: float | None) -> str:
+    return "<0.0001" if value is not None and value < 0.0001 else figure(value)
+
+
+def _moved(one: Moved) -> tuple[str, ...]:
+    ranks = "; ".join(f"{docid} {before or '-'} → {after or '-'}" for docid, (before, after) in one.ranks.items())
+    return one.qid, one.first, one.second, figure(one.values[0]), figure(one.values[1]), ranks
+
+
+def _first_measure(comparison: Comparison) -> str:
+    return next(iter(comparison.means))
+
+
+def _html_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    head = "".join(f"<th>{escape(cell)}</th>" for cell in header)
+    body = "".join("<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>\n" for row in rows)
+    return f'<div class="wide"><table>\n<tr>{head}</tr>\n{body}</table></div>\n'
+
+
+def _plot(comparison: Comparison) -> str:
+    """Draw means and intervals, one panel a measure, as SVG; the same bytes for the same comparison."""
+    import matplotlib
+    from matplotlib.figure import Figure
+
+    names = list(comparison.runs)
+    drawn = io.StringIO()
+    # Text stays text: the reader's fonts draw it, so glyphs that matplotlib's own font lacks do not matter.
+    settings: Any = {"svg.hashsalt": "factseek", "svg.fonttype": "none", "text.parse_math": False}
+    with matplotlib.rc_context(settings), warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="Glyph")
+        canvas = Figure(figsize=(3.2 * len(comparison.means), 1.2 + 0.4 * len(names)), layout="constrained")
+        panels = canvas.subplots(1, len(comparison.means), sharey=True, squeeze=False)[0]
+        for panel, (measure, by_run) in zip(panels, comparison.means.items(), strict=True):
+            values = [by_run[name] for name in names]
+            bars = [[max(0.0, v.mean - v.low) for v in values], [max(0.0, v.high - v.mean) for v in values]]
+            panel.errorbar([v.mean for v in values], range(len(names)), xerr=bars, fmt="o", capsize=3)
+            panel.set_title(measure)
+            panel.set_yticks(range(len(names)), names)
+            panel.grid(axis="x", alpha=0.3)
+            panel.margins(y=0.3)
+        panels[0].invert_yaxis()
+        canvas.savefig(drawn, format="svg", metadata={"Date": None, "Creator": None})
+    text = drawn.getvalue()
+    return text[text.index("<svg") :]

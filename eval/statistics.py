@@ -1,0 +1,128 @@
+"""How sure a mean and a difference are: bootstrap intervals and paired tests, the same for the same seed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+RESAMPLES = 10_000
+"""Bootstrap samples, and random assignments of signs."""
+
+_EXACT = 13
+"""Non-zero differences up to which every assignment of signs is tried."""
+
+_AT_ONCE = 4_000_000
+"""Numbers that are drawn together: bounds the memory, and is fixed so that the draws are."""
+
+Values = NDArray[np.float64]
+
+
+class Interval(NamedTuple):
+    """A mean and its 95 % bootstrap interval."""
+
+    mean: float
+    low: float
+    high: float
+
+
+class PairedTest(NamedTuple):
+    """What two runs' values, query by query, say of their difference (second minus first).
+
+    ``effect`` is Cohen's d of paired differences (mean over standard deviation); it and ``p_t`` are ``None`` where the
+    differences do not vary, or there is one query.
+    """
+
+    difference: Interval
+    p_randomisation: float
+    p_t: float | None
+    effect: float | None
+    wins: int
+    ties: int
+    losses: int
+
+
+def intervals(values: Values, seed: int) -> list[Interval]:
+    """Return mean and interval of each column of ``values``, of shape (queries, columns).
+
+    All columns are resampled together, so that the intervals of differences may be taken from them.
+    """
+    queries = len(values)
+    random = np.random.default_rng((seed, 1))
+    means = []
+    for size in _chunks(RESAMPLES, queries):
+        drawn = random.integers(0, queries, (size, queries))
+        drawn += np.arange(size)[:, None] * queries
+        counts = np.bincount(drawn.ravel(), minlength=size * queries).reshape(size, queries)
+        means.append(_product(counts.astype(np.float64), values) / queries)
+    low, high = np.percentile(np.concatenate(means), (2.5, 97.5), axis=0)
+    return [Interval(*map(float, row)) for row in zip(values.mean(axis=0), low, high, strict=True)]
+
+
+def paired(first: Values, second: Values, seed: int) -> PairedTest:
+    """Compare two runs on the same queries: randomisation test, t-test, effect size, wins, ties and losses."""
+    differences = second - first
+    changed = differences[np.abs(differences) > 1e-12]
+    deviation = float(differences.std(ddof=1)) if len(differences) > 1 else 0.0
+    varies = deviation > 1e-12
+    return PairedTest(
+        difference=intervals(differences[:, None], seed)[0],
+        p_randomisation=_randomisation(changed, seed),
+        p_t=_t_test(differences) if varies else None,
+        effect=float(differences.mean()) / deviation if varies else None,
+        wins=int((changed > 0).sum()),
+        ties=len(differences) - len(changed),
+        losses=int((changed < 0).sum()),
+    )
+
+
+def holm(values: Sequence[float | None]) -> list[float | None]:
+    """Correct p-values for their number by Holm's method; undefined ones stay so and do not count."""
+    defined = sorted((p, at) for at, p in enumerate(values) if p is not None)
+    corrected: list[float | None] = [None] * len(values)
+    least = 0.0
+    for done, (p, at) in enumerate(defined):
+        least = max(least, min(1.0, p * (len(defined) - done)))
+        corrected[at] = least
+    return corrected
+
+
+def _randomisation(changed: Values, seed: int) -> float:
+    """Return how often random signs give a sum as large: two-sided, exact for few differences.
+
+    The observed assignment counts as one of the random ones, so that the value is never 0.
+    """
+    if not len(changed):
+        return 1.0
+    observed = abs(float(changed.sum())) - 1e-9 * float(np.abs(changed).sum())
+    if len(changed) <= _EXACT:
+        numbers = np.arange(2 ** len(changed))[:, None]
+        signs = 1.0 - 2.0 * (numbers >> np.arange(len(changed)) & 1).astype(np.float64)
+        return float((np.abs(_product(signs, changed[:, None])) >= observed).mean())
+    random = np.random.default_rng((seed, 2))
+    larger = 0
+    for size in _chunks(RESAMPLES, len(changed)):
+        signs = 1.0 - 2.0 * random.integers(0, 2, (size, len(changed)), dtype=np.int8).astype(np.float64)
+        larger += int((np.abs(_product(signs, changed[:, None])) >= observed).sum())
+    return (larger + 1) / (RESAMPLES + 1)
+
+
+def _t_test(differences: Values) -> float:
+    from scipy.stats import ttest_1samp
+
+    return float(ttest_1samp(differences, 0.0).pvalue)
+
+
+def _product(left: Values, right: Values) -> Values:
+    """Multiply matrices without BLAS, whose sums depend on the number of threads."""
+    product: Values = np.einsum("ij,jk->ik", left, right, optimize=False)
+    return product
+
+
+def _chunks(total: int, width: int) -> Iterator[int]:
+    size = max(1, _AT_ONCE // max(width, 1))
+    while total > 0:
+        yield min(size, total)
+        total -= size
