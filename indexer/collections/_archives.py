@@ -62,12 +62,13 @@ def captures(path: Path, options: ReadOptions) -> Iterator[Capture]:
         with open_bytes(path) as stream:
             records = ArchiveIterator(_Source(stream, path))
             records.INC_RECORD = ""  # it would be written to standard error
-            for record in records:
-                _check_gap(records, f"{path}#{number}")
-                number += 1
+            record = None
+            for following in records:
+                _check_end(records, record, f"{path}#{number}")
+                record, number = following, number + 1
                 if capture := _capture(record, f"{path}#{number}", options):
                     yield capture
-            _check_gap(records, f"{path}#{number}")
+            _check_end(records, record, f"{path}#{number}")
             if records.next_line:
                 raise BadFileError(path, "ends inside the header of a record; fetch it again")
             if not number:
@@ -78,8 +79,11 @@ def captures(path: Path, options: ReadOptions) -> Iterator[Capture]:
         options.bad_lines.report(f"{path}#{number + 1}", f"is not a record of a WARC or ARC file ({_said(error)})")
 
 
-def _check_gap(records: Any, place: str) -> None:
-    """Raise BadFileError if what followed a record was not an empty line."""
+def _check_end(records: Any, record: Any, place: str) -> None:
+    """Raise BadFileError if a record that was read through ended before its length, or after it."""
+    if record is not None and record.raw_stream.limit:
+        missing = record.raw_stream.limit
+        raise BadFileError(place, f"the archive ends {missing:,} bytes before the record does; fetch it again")
     if records.err_count:
         raise BadFileError(place, "the length of the record is wrong; what follows it cannot be read")
 
@@ -103,6 +107,8 @@ class _Source:
 
 def _capture(record: Any, place: str, options: ReadOptions) -> Capture | None:
     """Make a capture of a record, or count or report why not and return ``None``."""
+    if record.rec_type is None or record.length is None:
+        raise BadFileError(place, "the header of the record has no type or no length; what follows it cannot be read")
     if record.rec_type == "revisit":
         options.skipped["revisit of an archived page"] += 1
     if record.rec_type not in _PAGE_RECORDS:
@@ -117,11 +123,15 @@ def _capture(record: Any, place: str, options: ReadOptions) -> Capture | None:
     moment = _moment(_header(record.rec_headers, "WARC-Date", "archive-date"))
     length = _header(record.rec_headers, "Content-Length", "length")
     if not (moment and length.isdecimal()):
-        options.bad_lines.report(place, "the record's header has no date or no length")
+        options.bad_lines.report(place, "the header of the record has no date or no length")
         return None
     content = record.content_stream().read(options.max_file_bytes + 1)
-    if reason := _cut(record, len(content), options):
-        options.bad_lines.report(place, reason)
+    while record.raw_stream.read(1 << 16):
+        pass
+    if record.raw_stream.limit:  # the archive was cut here, which is told when the record has been read through
+        return None
+    if len(content) > options.max_file_bytes:
+        options.bad_lines.report(place, f"is longer than {options.max_file_bytes:,} bytes (build.max_file_bytes)")
         return None
     charset = _CHARSET.search(declared)
     return Capture(place, url, moment, media_type, charset[1] if charset else "", content)
@@ -144,16 +154,6 @@ def _unread() -> set[str]:
     from warcio.bufferedreaders import BufferedReader
 
     return {"br", "zstd", "compress", "x-compress"} - set(BufferedReader.get_supported_decompressors())
-
-
-def _cut(record: Any, size: int, options: ReadOptions) -> str:
-    """Say why the content that was read is not all of the record's, or return ``""``."""
-    if size > options.max_file_bytes:
-        return f"is longer than {options.max_file_bytes:,} bytes (build.max_file_bytes)"
-    while record.raw_stream.read(1 << 16):
-        pass
-    missing = record.raw_stream.limit
-    return f"the archive ends {missing:,} bytes before the record does; fetch it again" if missing else ""
 
 
 def _header(headers: Any, *names: str) -> str:

@@ -57,6 +57,7 @@ _MEANT = {
     "windows-874": "cp874",
 }
 _SEVEN_BIT = ("iso-2022", "hz", "utf-7", "utf-16", "utf-32")  # their bytes can pass for UTF-8 and are not
+_CHARSETS = re.compile(r"utf-(?:8|16|32)|cp\d|ptcp|iso8859|iso2022|koi8|mac-|gb|big5|euc|hz|shift_jis|johab|tis|kz")
 _META_CHARSET = re.compile(rb"""<(?:meta|\?xml)[^>]*?(?:charset|encoding)\s*=\s*["']?\s*([\w:.-]+)""", re.I)
 
 # Browsers go on after an early </body> or </html>; the parser would drop all that follows.
@@ -103,7 +104,7 @@ def decode(content: bytes, charset: str = "") -> str:
             return text
     lenient = content.decode("utf-8", "replace")
     broken = lenient.count("\ufffd")
-    if broken * 10 < sum(character > "\x7f" for character in lenient):
+    if broken * 4 < sum(character > "\x7f" for character in lenient):
         return lenient
     for encoding in (*declared, *_guessed(content)):
         if (text := _strict(content, encoding)) is not None:
@@ -194,20 +195,31 @@ def _declared_language(tree: Any) -> str:
 
 
 def _declared(content: bytes, charset: str) -> list[str]:
-    """Return the encodings that the header and the page declare, as browsers mean them, if Python knows them."""
+    """Return the encodings that the header and the page declare, as browsers mean them, those that are known."""
     names = [charset]
     if match := _META_CHARSET.search(content[:4096]):
         inside = match[1].decode("ascii", "ignore")
         names.append("utf-8" if inside.lower().startswith("utf-16") else inside)  # it was read as single bytes
     meant = [_MEANT.get(name.strip().lower(), name.strip().lower()) for name in names if name.strip()]
-    return [name for name in dict.fromkeys(meant) if _strict(b"", name) is not None]
+    return [name for name in dict.fromkeys(meant) if _is_charset(name)]
+
+
+def _is_charset(name: str) -> bool:
+    """Say whether Python knows ``name``, and as an encoding of text on the web: not as ``hex`` or ``idna``."""
+    try:
+        return _CHARSETS.match(codecs.lookup(name).name) is not None
+    except (LookupError, ValueError):
+        return False
 
 
 def _guessed(content: bytes) -> list[str]:
-    """Return the encodings that the bytes look like, best first."""
+    """Return the encodings that the bytes look like, best first; a few odd bytes tell nothing."""
     from trafilatura.utils import detect_encoding
 
-    return list(detect_encoding(content))
+    if sum(byte > 0x7F for byte in content[:100_000]) < 8:
+        return ["cp1252"]
+    guesses = (name.replace("_", "-") for name in detect_encoding(content))
+    return [name for name in guesses if not name.startswith(_SEVEN_BIT)]  # without a mark they would hold NUL bytes
 
 
 def _strict(content: bytes, encoding: str) -> str | None:

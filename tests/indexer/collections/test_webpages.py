@@ -1,0 +1,475 @@
+"""The reader of web pages and of their archives."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import re
+import socket
+from collections import Counter
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from indexer.collections import BadLines, ReadOptions, Record, webpages
+from indexer.collections._languages import language_of
+from indexer.collections._pages import decode, extract
+from retrieval.domain import Document
+from retrieval.errors import SourceError
+
+SENTENCE = "The ministry said that the new bridge over the river will be opened to all traffic in the spring."
+ARABIC = "قالت وزارة الصحة إن اللقاح الجديد سيكون متاحا في جميع المستشفيات خلال الأسابيع المقبلة."
+HTML = f"""<!DOCTYPE html><html lang="en-GB"><head><title>A bridge opens</title>
+<link rel="canonical" href="https://news.example.org/bridge">
+<meta property="article:published_time" content="2020-03-01T10:00:00Z"></head>
+<body><nav><a href="/">Home</a> <a href="/sport">Sport</a></nav>
+<article><h1>A bridge opens</h1><p>{SENTENCE}</p><p>It   cost
+two million, and {SENTENCE}</p></article>
+<footer>All rights reserved</footer></body></html>"""
+
+
+@pytest.fixture(autouse=True)
+def offline(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No page may be fetched, whatever a page says."""
+
+    def refuse(*_: object) -> None:
+        raise AssertionError("a reader went online")
+
+    monkeypatch.setattr(socket.socket, "connect", refuse)
+    monkeypatch.setattr(socket, "getaddrinfo", refuse)
+
+
+def read(*sources: Path, tolerated: int = 0, **limits: int) -> tuple[list[Record], ReadOptions]:
+    options = ReadOptions(bad_lines=BadLines(limit=tolerated), **limits)
+    return list(webpages.read(sources, options)), options
+
+
+def docids(*sources: Path) -> list[str]:
+    return [record.document.docid for record in read(*sources)[0]]
+
+
+def put(folder: Path, name: str, content: str | bytes = HTML) -> Path:
+    path = folder / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(content.encode() if isinstance(content, str) else content)
+    return path
+
+
+def test_a_page_gives_its_content_and_what_it_says_of_itself(tmp_path: Path) -> None:
+    path = put(tmp_path, "bridge.html")
+    assert read(tmp_path)[0] == [
+        Record(
+            Document(
+                "bridge",
+                f"A bridge opens\n{SENTENCE}\nIt cost two million, and {SENTENCE}",
+                "A bridge opens",
+                "https://news.example.org/bridge",
+                "2020-03-01",
+                "en",
+                "news.example.org",
+            ),
+            str(path),
+        )
+    ]
+
+
+def test_what_follows_the_end_of_a_page_belongs_to_it(tmp_path: Path) -> None:
+    put(tmp_path, "a.html", f"<html><body><p>{SENTENCE}</p></body></html><p>{ARABIC}</p></body></html>")
+    assert read(tmp_path)[0][0].document.text == f"{SENTENCE}\n{ARABIC}"
+
+
+@pytest.mark.parametrize(
+    "content", ["<p>A short fragment.</p>", "A short fragment.", "<div><b>A short</b> fragment.</div>"]
+)
+def test_fragments_are_pages(tmp_path: Path, content: str) -> None:
+    put(tmp_path, "a.html", content)
+    assert read(tmp_path)[0][0].document.text == "A short fragment."
+
+
+def test_text_files_are_taken_as_they_are(tmp_path: Path) -> None:
+    put(tmp_path, "a.txt", b"\xef\xbb\xbfOne\r\n\r\n  two <b>\r\n")
+    put(tmp_path, "b.txt.gz", gzip.compress(ARABIC.encode("cp1256")))
+    first, second = (record.document for record in read(tmp_path)[0])
+    assert (first.docid, first.text) == ("a", "One\n\n  two <b>")
+    assert (second.docid, second.text, second.language) == ("b", ARABIC, "ar")
+
+
+@pytest.mark.parametrize(
+    ("content", "charset", "text"),
+    [
+        ("\ufeffé".encode(), "latin-1", "é"),
+        ("é".encode("utf-16"), "", "é"),
+        ("é".encode(), "iso-8859-1", "é"),
+        (b"caf\xe9", "ISO-8859-1", "café"),
+        (b"\x93caf\xe9\x94", "iso-8859-1", "\u201ccafé\u201d"),
+        (b'<meta charset="windows-1256">' + "سلام".encode("cp1256"), "", '<meta charset="windows-1256">سلام'),
+        (b'<meta charset="windows-1252">' + "سلام".encode("cp1256"), "cp1256", '<meta charset="windows-1252">سلام'),
+        ("日本".encode("iso-2022-jp"), "iso-2022-jp", "日本"),
+        ("日本".encode("cp932"), "Shift_JIS", "日本"),
+        ("سلام عليكم".encode()[:-1], "", "سلام عليك\ufffd"),
+        (b"caf\xe9", "no-such-encoding", "café"),
+        (b"caf\xe9", "hex", "café"),
+    ],
+)
+def test_pages_are_decoded_as_browsers_do(content: bytes, charset: str, text: str) -> None:
+    assert decode(content, charset) == text
+
+
+@given(st.binary(max_size=200), st.sampled_from(["", "utf-8", "latin-1", "utf-16", "hex", "idna", "\0", "punycode"]))
+@settings(deadline=None)
+def test_any_bytes_are_decoded(content: bytes, charset: str) -> None:
+    decode(content, charset).encode("utf-8")
+
+
+@pytest.mark.parametrize(
+    ("text", "declared", "language"),
+    [
+        (SENTENCE, "en-US", "en"),
+        (SENTENCE, "fr", "fr"),
+        (ARABIC, "en", "ar"),
+        (SENTENCE, "ar", "en"),
+        (ARABIC, "fa", "fa"),
+        (ARABIC, "", "ar"),
+        (SENTENCE, "", "en"),
+        ("12 | 34", "", ""),
+        ("12 | 34", "de", "de"),
+    ],
+)
+def test_a_declared_language_counts_where_the_script_goes_with_it(text: str, declared: str, language: str) -> None:
+    assert language_of(text, declared) == language
+
+
+def test_a_page_without_language_takes_that_of_the_options(tmp_path: Path) -> None:
+    put(tmp_path, "a.txt", "1 2 3")
+    options = ReadOptions(language="bg")
+    assert [record.document.language for record in webpages.read([tmp_path], options)] == ["bg"]
+
+
+def test_a_headline_of_something_else_is_not_the_title() -> None:
+    page = extract(
+        f"<html><title>Peanuts and babies</title><body><h1>Health Centre</h1><p>{SENTENCE}</p></body></html>"
+    )
+    assert page is not None
+    assert page.title == "Peanuts and babies"
+
+
+def test_a_date_does_not_depend_on_the_day_and_not_pass_the_fetch() -> None:
+    dated = HTML.replace("2020-03-01", "2098-05-05")
+    page, fetched = extract(dated), extract(dated, latest="2021-01-01")
+    assert page is not None
+    assert fetched is not None
+    assert (page.date, fetched.date) == ("2098-05-05", "")
+
+
+def test_names_that_repeat_become_paths(tmp_path: Path) -> None:
+    for name in (
+        "x/a.html",
+        "x/one/page.html",
+        "x/two/page.html",
+        "x/two/b c.htm",
+        "y/page.html",
+        "x/d.html",
+        "x/d.htm",
+    ):
+        put(tmp_path, name)
+    assert docids(tmp_path / "x") == ["a", "d.htm", "d.html", "one/page", "b%20c", "two/page"]
+    assert docids(tmp_path / "x", tmp_path / "y") == ["a", "d.htm", "d.html", "one/page", "b%20c", "two/page", "page"]
+
+
+def test_the_same_path_in_two_folders_takes_the_name_of_the_folder(tmp_path: Path) -> None:
+    put(tmp_path, "x/page.html")
+    put(tmp_path, "y/page.html")
+    assert docids(tmp_path / "x", tmp_path / "y") == ["x/page.html", "y/page.html"]
+
+
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [
+        (b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR", "is an image (PNG), not a web page"),
+        (b"\xff\xd8\xff\xe0\0\x10JFIF", "is an image (JPEG), not a web page"),
+        (b"GIF89a....", "is an image (GIF), not a web page"),
+        (b"RIFF\0\0\0\0WEBPVP8 ", "is an image (WebP), not a web page"),
+        (b"%PDF-1.4\n", "is a PDF document, not a web page"),
+        (b"PK\x05\x06\0\0", "is binary data, not a web page"),
+        (b"\xd0\xcf\x11\xe0\xa1\xb1", "is an office document, not a web page"),
+        (b"<html>\0</html>", "is binary data, not a web page"),
+        (b" \n", "is an empty file, not a web page"),
+        (b"", "is an empty file, not a web page"),
+        (b"x" * 2001, "is longer than 2,000 bytes (build.max_file_bytes)"),
+        (b"PK\x03\x04", "is a ZIP archive, which is not read; unpack it"),
+    ],
+)
+def test_a_file_that_is_no_page_is_named(tmp_path: Path, content: bytes, reason: str) -> None:
+    path = put(tmp_path, "a.html", content)
+    put(tmp_path, "b.html")
+    records, options = read(tmp_path, tolerated=1, max_file_bytes=2000)
+    assert [record.document.docid for record in records] == ["b"]
+    assert options.bad_lines.examples == [f"{path}: {reason}"]
+    with pytest.raises(SourceError) as caught:
+        read(tmp_path, max_file_bytes=2000)
+    assert str(caught.value) == f"{path}: {reason}; mend it, or tolerate some with --skip-bad-lines N"
+
+
+def test_pages_without_content_are_counted(tmp_path: Path) -> None:
+    put(tmp_path, "a.html", "<html><head><title>x</title></head><body><script>run()</script></body></html>")
+    records, options = read(tmp_path)
+    assert (records, options.skipped) == ([], {"no main content": 1})
+
+
+def test_a_folder_without_pages_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(SourceError) as caught:
+        read(tmp_path)
+    assert str(caught.value) == f"{tmp_path}: holds no .html, .htm, .xhtml, .txt, .warc or .arc file"
+
+
+@given(st.text(st.sampled_from("<>/!-pdiv abc&#x;\"'=\0\ud800é\n"), max_size=80))
+@settings(deadline=None, max_examples=50)
+def test_any_markup_is_read_or_refused(source: str) -> None:
+    try:
+        page = extract(source.encode("utf-8", "replace").decode())
+    except ValueError:
+        return
+    assert page is None or page.text.encode("utf-8")
+
+
+CLAIM = {
+    "claimID": "CT19-T2-002",
+    "text": "a claim",
+    "results": [
+        {"pageID": "CT19-T2-002-01", "rank": 1, "title": "From the search", "url": "http://x.org/1", "snippet": "s"},
+        {"pageID": "CT19-T2-002-02", "rank": 2, "title": "A bridge op...", "url": "http://x.org/2", "snippet": "s"},
+    ],
+}
+
+
+@pytest.mark.parametrize("how", ["named", "inside", "beside"])
+def test_a_claims_file_tells_url_title_and_topic(tmp_path: Path, how: str) -> None:
+    pages = tmp_path / "pages"
+    for number in (1, 2, 3):
+        put(pages, f"CT19-T2-002-0{number}.html")
+    place = {"named": "results.json", "inside": "pages/claims/c.jsonl", "beside": "claims/c.json"}[how]
+    claims = put(tmp_path, place, json.dumps(CLAIM) + "\n")
+    records, _ = read(*([pages, claims] if how == "named" else [pages]))
+    assert [(r.document.url, r.document.title, r.document.topic, r.document.source) for r in records] == [
+        ("http://x.org/1", "From the search", "CT19-T2-002", "x.org"),
+        ("http://x.org/2", "A bridge opens", "CT19-T2-002", "x.org"),
+        ("https://news.example.org/bridge", "A bridge opens", "CT19-T2-002", "news.example.org"),
+    ]
+
+
+def test_a_file_that_is_no_claims_file_is_refused_if_named_and_ignored_if_not(tmp_path: Path) -> None:
+    pages = put(tmp_path, "pages/a.html").parent
+    other = put(tmp_path, "claims/other.json", '{"id": 1}\n')
+    assert docids(pages) == ["a"]
+    with pytest.raises(SourceError) as caught:
+        read(pages, other)
+    assert str(caught.value) == f'{other}:1: is not a claim with "claimID" and "results"; pages are HTML, WARC or text'
+
+
+class Fetched(NamedTuple):
+    """One answer of a server, to be archived."""
+
+    url: str
+    body: str | bytes = HTML
+    kind: str = "text/html"
+    status: str = "200 OK"
+    day: int = 1
+
+
+def warc_record(kind: str, fields: str, block: bytes) -> bytes:
+    head = f"WARC/1.0\r\nWARC-Type: {kind}\r\n{fields}Content-Length: {len(block)}\r\n\r\n"
+    return head.encode() + block + b"\r\n\r\n"
+
+
+def response(page: Fetched) -> bytes:
+    body = page.body.encode() if isinstance(page.body, str) else page.body
+    http = f"HTTP/1.1 {page.status}\r\nContent-Type: {page.kind}\r\n\r\n".encode() + body
+    return warc_record(
+        "response", f"WARC-Target-URI: {page.url}\r\nWARC-Date: 2021-01-{page.day:02}T10:00:00Z\r\n", http
+    )
+
+
+def archive(*pages: Fetched, packed: bool = True) -> bytes:
+    records = [warc_record("warcinfo", "", b"software: test\r\n"), *map(response, pages)]
+    return b"".join(gzip.compress(record) if packed else record for record in records)
+
+
+@pytest.mark.parametrize("packing", ["each record", "whole", "none"])
+def test_pages_of_an_archive(tmp_path: Path, packing: str) -> None:
+    content = archive(
+        Fetched("http://x.org/a b", HTML, "text/html; charset=utf-8"),
+        Fetched("http://x.org/missing", HTML, "text/html", "404 Not Found"),
+        Fetched("http://x.org/a.png", b"\x89PNG\r\n\x1a\n", "image/png"),
+        Fetched("http://x.org/b.png", b"\x89PNG\r\n\x1a\n", "text/html"),
+        Fetched("http://x.org/t", "سلام".encode("cp1256"), "text/plain; charset=windows-1256"),
+        Fetched("http://x.org/x", HTML, "application/xhtml+xml"),
+        packed=packing == "each record",
+    )
+    path = put(
+        tmp_path,
+        "a.warc.gz" if packing != "none" else "a.warc",
+        gzip.compress(content) if packing == "whole" else content,
+    )
+    records, options = read(path)
+    found = [record.document for record in records]
+    assert [d.docid for d in found] == ["http://x.org/a%20b", "http://x.org/t", "http://x.org/x"]
+    assert [record.place for record in records] == [f"{path}#{n}" for n in (2, 6, 7)]
+    assert (found[0].url, found[0].date, found[0].source) == ("http://x.org/a%20b", "2020-03-01", "x.org")
+    assert found[0].metadata == {"captured": "2021-01-01T10:00:00Z"}
+    assert found[1].text == "سلام"
+    assert options.skipped == {
+        "HTTP status other than 200": 1,
+        "neither HTML nor plain text": 1,
+        "an image (PNG) served as text": 1,
+    }
+
+
+def test_a_page_that_was_captured_again_is_kept_if_it_changed(tmp_path: Path) -> None:
+    url, other = "http://x.org/", HTML.replace("two million", "three million")
+    put(tmp_path, "a.warc.gz", archive(Fetched(url), Fetched(url), Fetched(url, other, "text/html", "200 OK", 2)))
+    again = HTML.replace("two million", "four million")
+    put(tmp_path, "b.warc.gz", archive(Fetched(url, other), Fetched(url, again, "text/html", "200 OK", 2)))
+    records, options = read(tmp_path)
+    assert [record.document.docid for record in records] == [
+        url,
+        f"{url}@20210102100000",
+        f"{url}@20210102100000#2",
+    ]
+    assert options.skipped == {"captured again, unchanged": 2}
+
+
+def test_an_archive_is_known_by_its_first_bytes_too(tmp_path: Path) -> None:
+    assert docids(put(tmp_path, "crawl.2021", archive(Fetched("http://x.org/")))) == ["http://x.org/"]
+
+
+def test_an_archive_cut_anywhere_is_read_up_to_there_and_reported(tmp_path: Path) -> None:
+    whole = archive(
+        Fetched("http://x.org/1", HTML), Fetched("http://x.org/2", HTML.replace("bridge", "road")), packed=False
+    )
+    ends = [match.start() for match in re.finditer(rb"WARC/1\.0\r\n", whole)] + [len(whole)]
+    for cut in range(ends[1] + 1, len(whole), 23):
+        records, options = read(put(tmp_path, "a.warc", whole[:cut]), tolerated=1)
+        complete = sum(end - 4 <= cut for end in ends[2:])  # the two empty lines after a record may be missing
+        assert len(records) == complete, cut
+        assert options.bad_lines.count == (0 if any(0 <= end - cut <= 4 for end in ends) else 1), cut
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "report"),
+    [
+        (
+            "a.warc",
+            b"junk\n",
+            "#1: is not a record of a WARC or ARC file (Unknown archive format, first line: ['junk'])",
+        ),
+        ("a.warc", b"\n", ": holds no record; it is not a WARC or ARC file"),
+        (
+            "a.warc.gz",
+            archive(Fetched("http://x.org/"))[:-40],
+            ": is a truncated gzip file: it ends before its data does",
+        ),
+        ("a.warc.gz", archive() + b"junk", ": is a damaged gzip file (Not a gzipped file (b'ju')); fetch it again"),
+        (
+            "a.warc",
+            archive(Fetched("http://x.org/", "x" * 900), packed=False),
+            "#2: is longer than 800 bytes (build.max_file_bytes)",
+        ),
+        (
+            "a.warc",
+            archive(Fetched("http://x.org/", "x"), packed=False).replace(b"WARC-Date: 2021-01-01T10:00:00Z\r\n", b""),
+            "#2: the header of the record has no date or no length",
+        ),
+    ],
+    ids=range(6),
+)
+def test_a_broken_archive_gives_one_line(tmp_path: Path, name: str, content: bytes, report: str) -> None:
+    path = put(tmp_path, name, content)
+    _, options = read(path, tolerated=1, max_file_bytes=800)
+    assert options.bad_lines.examples == [f"{path}{report}"]
+    with pytest.raises(SourceError, match="mend it, or tolerate some"):
+        read(path, max_file_bytes=800)
+
+
+def tokens(text: str) -> Counter[str]:
+    return Counter(re.findall(r"\w+", text.lower()))
+
+
+@pytest.mark.data
+@pytest.mark.slow
+def test_the_pages_of_checkthat_2019(data_dir: Path) -> None:
+    folder = data_dir / "ct2019-task2-arabic"
+    records, options = read(folder / "html_pages", folder / "claims/CT19-T2-Claims_with_Results.json")
+    found = {record.document.docid: record.document for record in records}
+    assert (len(records), len(found), options.skipped) == (293, 293, {"no main content": 4})
+    assert all(d.url and d.title and d.docid.startswith(f"{d.topic}-") for d in found.values())
+    assert Counter(d.language for d in found.values())["ar"] == 289
+    passages = (folder / "passages/CT19-T2-Passages_Text.json").read_text().splitlines()
+    recalls = []
+    for page in map(json.loads, passages):
+        if page["pageID"] in found:
+            wanted = tokens(" ".join(part["text"] for part in page["paragraphs"]))
+            recalls.append((wanted & tokens(found[page["pageID"]].text)).total() / wanted.total())
+    assert len(recalls) == 113
+    assert sum(recalls) / len(recalls) > 0.97
+
+
+@pytest.mark.data
+@pytest.mark.slow
+def test_content_and_titles_of_readability_pages(data_dir: Path) -> None:
+    from lxml import html
+
+    scores, titles, dates = [], [], []
+    for folder in sorted((data_dir / "html-readability").iterdir()):
+        if not (folder / "source.html").exists():
+            continue
+        found = read(folder / "source.html")[0][0].document
+        meta = json.loads((folder / "expected-metadata.json").read_text())
+        wanted = tokens(" ".join(html.fromstring((folder / "expected.html").read_text()).itertext()))
+        got = tokens(found.text)
+        scores.append(2 * (wanted & got).total() / (wanted.total() + got.total()))
+        titles.append(" ".join(meta["title"].split()) == found.title)
+        if meta.get("publishedTime"):
+            dates.append(meta["publishedTime"][:10] == found.date)
+    assert len(scores) == 65
+    assert sum(scores) / 65 > 0.96
+    assert sum(titles) >= 52
+    assert (sum(dates), len(dates)) == (14, 16)
+
+
+@pytest.mark.data
+@pytest.mark.parametrize(
+    ("name", "pages", "bad"),
+    [
+        ("warcio/test/data/bad.arc", 0, 2),
+        ("warcio/test/data/example-bad-non-chunked.warc.gz", 1, 0),
+        ("warcio/test/data/example-bad.warc.gz.bad", 1, 0),
+        ("warcio/test/data/example-digest.warc", 0, 0),
+        ("warcio/test/data/example-iana.org-chunked.warc", 1, 0),
+        ("warcio/test/data/example-resource.warc.gz", 1, 0),
+        ("warcio/test/data/example-space-in-target-uri.warc.gz", 0, 0),
+        ("warcio/test/data/example-space-in-url.arc", 0, 1),
+        ("warcio/test/data/example-trunc.warc", 1, 1),
+        ("warcio/test/data/example-wget-bad-target-uri.warc.gz", 1, 0),
+        ("warcio/test/data/example-wrong-chunks.warc.gz", 1, 0),
+        ("warcio/test/data/example.arc", 1, 0),
+        ("warcio/test/data/example.arc.gz", 1, 0),
+        ("warcio/test/data/example.warc", 1, 0),
+        ("warcio/test/data/example.warc.gz", 1, 0),
+        ("warcio/test/data/post-test.warc.gz", 0, 0),
+        ("aut/src/test/resources/arc/badexample.arc.gz", 1, 2),
+        ("aut/src/test/resources/warc/example.docs.warc.gz", 0, 0),
+        ("aut/src/test/resources/warc/example.pdf.warc.gz", 1, 0),
+        ("aut/src/test/resources/warc/example.txt.warc.gz", 1, 0),
+        ("aut/src/test/resources/warc/issue-493.warc", 3, 0),
+        ("aut/src/test/resources/warc/issue-514.warc", 1, 0),
+        pytest.param("aut/src/test/resources/arc/example.arc.gz", 128, 0, marks=pytest.mark.slow),
+        pytest.param("aut/src/test/resources/warc/example.warc.gz", 128, 0, marks=pytest.mark.slow),
+    ],
+)
+def test_real_archives(data_dir: Path, name: str, pages: int, bad: int, capsys: pytest.CaptureFixture[str]) -> None:
+    records, options = read(data_dir / "warc" / name, tolerated=9)
+    assert (len(records), options.bad_lines.count) == (pages, bad), options.bad_lines.examples
+    assert capsys.readouterr().err == ""
