@@ -185,8 +185,9 @@ def _exported_vectors(target: Path, texts: Sequence[str], names: Sequence[str]) 
 
 
 def _pooling(model: Any) -> str:
-    modes = [module.get_pooling_mode_str() for module in model if hasattr(module, "get_pooling_mode_str")]
-    return "+".join(modes)
+    """Name how token vectors become one: the modes of the model's pooling, joined by ``+``."""
+    modes = [getattr(module, "pooling_mode", None) for module in model]
+    return "+".join(mode if isinstance(mode, str) else "+".join(mode) for mode in modes if mode)
 
 
 def _versions() -> dict[str, str]:

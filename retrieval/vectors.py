@@ -1,0 +1,371 @@
+"""The vectors of an index and the search in them: the one module that touches FAISS.
+
+FAISS finds candidates; every score that leaves this module was computed anew from the stored float32 vectors, in
+float64, and rounded to float32. So a row has the same score, to the last bit, whichever path found it: a flat scan, a
+filtered one, a graph, a quantiser, for any number of queries, threads and segments.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from retrieval.config import DenseSettings
+from retrieval.errors import IndexStateError, MachineError
+from retrieval.files import told
+
+VECTORS, ANN, QUANTIZER = "vectors.f32", "ann.faiss", "quantizer.faiss"
+
+Vectors = NDArray[np.float32]
+Mask = NDArray[np.bool_]
+
+MARGIN = 16
+"""How many candidates more than ``k`` are fetched at first."""
+DEPTH = {"hnsw": 2, "ivfpq": 4}
+"""How many times ``k`` an approximate index is asked for, since its own order is not exact."""
+BLOCK_QUERIES, BLOCK_ROWS = 256, 8_192
+POINTS_PER_LIST = 39
+"""FAISS's own least number of training vectors for each list."""
+
+
+class Found(NamedTuple):
+    """The best rows of one query: score descending, rows of equal score ascending."""
+
+    scores: NDArray[np.float32]
+    rows: NDArray[np.int64]
+
+
+def write_vectors(path: Path, chunks: Iterable[Vectors], dimension: int) -> int:
+    """Write vectors as they come, each of shape (n, ``dimension``) and unit length; return how many there were.
+
+    Raises ValueError if a vector is of another length, MachineError if the file cannot be written.
+    """
+    count = 0
+    with told(path), path.open("wb") as file:
+        for chunk in chunks:
+            _check_unit(chunk, dimension, count)
+            file.write(np.ascontiguousarray(chunk, dtype="<f4").data)
+            count += len(chunk)
+        file.flush()
+        os.fsync(file.fileno())
+    return count
+
+
+def read_vectors(path: Path, rows: int, dimension: int) -> Vectors:
+    """Map a file of vectors into memory, shape (``rows``, ``dimension``), without reading it.
+
+    Raises IndexStateError, naming the file, if it is missing or not of the size of so many vectors.
+    """
+    expected = rows * dimension * 4
+    try:
+        size = path.stat().st_size
+    except OSError as error:
+        raise IndexStateError(f"{path}: cannot be read: {error.strerror}; {_REMEDY}") from None
+    if size != expected:
+        raise IndexStateError(
+            f"{path}: holds {size} bytes, {rows} vectors of {dimension} dimensions take {expected}; {_REMEDY}"
+        )
+    if rows == 0:
+        return np.empty((0, dimension), dtype=np.float32)
+    mapped: Vectors = np.asarray(np.memmap(path, dtype="<f4", mode="r", shape=(rows, dimension)))
+    return mapped
+
+
+def sample_vectors(vectors: Vectors, size: int) -> Vectors:
+    """Copy at most ``size`` rows, evenly spaced."""
+    if len(vectors) <= size:
+        return np.array(vectors)
+    return vectors[np.linspace(0, len(vectors) - 1, size).astype(np.int64)]
+
+
+def train_quantizer(sample: Vectors, settings: DenseSettings, path: Path) -> None:
+    """Train an IVF-PQ index on ``sample``, at least one vector, and write it, empty, to ``path``.
+
+    It has the configured number of lists or fewer, as many as the sample can train, and a divisor of the dimension
+    as its number of subquantisers. The same sample gives the same file.
+    """
+    with _one_thread():
+        index = _trained(sample, settings)
+    _write_index(index, path)
+
+
+def build_ann(vectors: Vectors, folder: Path, settings: DenseSettings, quantizer: Path | None = None) -> bool:
+    """Write the approximate index of a segment if its settings and size ask for one; return whether they did.
+
+    ``quantizer`` is what :func:`train_quantizer` wrote; without it an IVF-PQ index is trained on the segment itself.
+    The same vectors give the same file: the index is built on one thread.
+    Raises IndexStateError if the quantiser cannot be read, MachineError if the index cannot be written.
+    """
+    if settings.type == "flat" or len(vectors) < max(settings.flat_below, 1):
+        return False
+    with _one_thread():
+        index = _empty_index(vectors, settings, quantizer)
+        for start in range(0, len(vectors), BLOCK_ROWS):
+            index.add(np.ascontiguousarray(vectors[start : start + BLOCK_ROWS], dtype=np.float32))
+    _write_index(index, folder / ANN)
+    return True
+
+
+class VectorIndex:
+    """The vectors of an index's segments as one: row numbers go on from segment to segment.
+
+    Any number of threads may search at once. The vectors are mapped, not read: processes share them.
+    """
+
+    def __init__(self, segments: Sequence[tuple[Path, int]], dimension: int, settings: DenseSettings) -> None:
+        """Open segments, each a folder and its number of rows.
+
+        Raises IndexStateError, naming the file, if one is missing, damaged or of another size or dimension.
+        """
+        self.dimension = dimension
+        self._segments = [_Segment(folder, rows, dimension, settings) for folder, rows in segments]
+        bounds = np.cumsum([0, *(rows for _, rows in segments)]).tolist()
+        self._bounds: list[int] = bounds
+
+    def __len__(self) -> int:
+        return self._bounds[-1]
+
+    def search(self, queries: Vectors, k: int, keep: Mask | None = None) -> list[Found]:
+        """Find, for each query of shape (n, dimension), every row that scores no less than the ``k``-th best.
+
+        So there are more than ``k`` when scores are equal at the cut, and fewer only when fewer rows are kept.
+        ``keep``, shape (rows,), says which rows may be found. The score is the inner product.
+        Raises ValueError if ``k`` is less than 1 or the shape of ``queries`` or ``keep`` does not fit.
+        """
+        self._check(queries, k, keep)
+        queries = np.ascontiguousarray(queries, dtype=np.float32)
+        found: list[Found] = []
+        for start in range(0, len(queries), BLOCK_QUERIES):
+            found += self._search(queries[start : start + BLOCK_QUERIES], k, keep)
+        return found
+
+    def _search(self, queries: Vectors, k: int, keep: Mask | None) -> list[Found]:
+        parts = []
+        for segment, start, end in zip(self._segments, self._bounds, self._bounds[1:], strict=False):
+            kept = None if keep is None else keep[start:end]
+            parts.append([Found(hit.scores, hit.rows + start) for hit in segment.search(queries, k, kept)])
+        return [_merged([part[number] for part in parts], k) for number in range(len(queries))]
+
+    def _check(self, queries: Vectors, k: int, keep: Mask | None) -> None:
+        if k < 1:
+            raise ValueError(f"k is {k}, it must be at least 1")
+        if queries.ndim != 2 or queries.shape[1] != self.dimension:
+            raise ValueError(f"queries have the shape {queries.shape}, the index has {self.dimension} dimensions")
+        if keep is not None and keep.shape != (len(self),):
+            raise ValueError(f"keep has the shape {keep.shape}, the index has {len(self)} rows")
+
+
+class _Segment:
+    """The vectors of one segment and, when it has one, their approximate index."""
+
+    def __init__(self, folder: Path, rows: int, dimension: int, settings: DenseSettings) -> None:
+        self._vectors = read_vectors(folder / VECTORS, rows, dimension)
+        self._settings = settings
+        wanted = settings.type != "flat" and (folder / ANN).exists()
+        self._ann = _read_ann(folder / ANN, rows, dimension) if wanted else None
+
+    def search(self, queries: Vectors, k: int, keep: Mask | None) -> list[Found]:
+        """Find what scores no less than the ``k``-th best of the rows kept, for each query."""
+        kept = len(self._vectors) if keep is None else int(np.count_nonzero(keep))
+        if kept == 0:
+            return [_NONE] * len(queries)
+        if keep is not None and kept == len(keep):
+            keep = None
+        found: list[Found | None] = [None] * len(queries)
+        if self._ann is not None and kept >= self._settings.exact_below:
+            found = self._approximate(queries, k, keep, kept)
+        missing = [number for number, one in enumerate(found) if one is None]
+        if missing:
+            scanned = iter(self._exact(queries[missing], k, keep, kept))
+            return [next(scanned) if one is None else one for one in found]
+        return [one for one in found if one is not None]
+
+    def _exact(self, queries: Vectors, k: int, keep: Mask | None, kept: int) -> list[Found]:
+        """Scan all rows kept.
+
+        FAISS's float32 sums depend on how it was asked, but are well within ``slack`` of the exact value. So a row
+        that was not fetched scores less than the k-th once the last one fetched lies farther than that below it.
+        """
+        slack = 4 * (self._vectors.shape[1] + 2) * 2.0**-24 * np.linalg.norm(queries, axis=1)
+        found: dict[int, Found] = {}
+        pending = list(range(len(queries)))
+        n = k + MARGIN
+        while pending:
+            n = min(n, kept)
+            scores, rows = self._scan(queries[pending], n, keep)
+            settled = (n == kept) | (scores[:, min(k, n) - 1] - scores[:, -1] > slack[pending])
+            for number, ready, candidates in zip(pending, settled, rows, strict=True):
+                if ready:
+                    found[number] = _cut(self._rescored(queries[number], candidates), k)
+            pending = [number for number, ready in zip(pending, settled, strict=True) if not ready]
+            n *= 2
+        return [found[number] for number in range(len(queries))]
+
+    def _scan(self, queries: Vectors, n: int, keep: Mask | None) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
+        """Fetch scores and rows of the ``n`` best for each query, best first, from the mapped vectors in place."""
+        faiss = _faiss()
+        scores = np.empty((len(queries), n), dtype=np.float32)
+        rows = np.empty((len(queries), n), dtype=np.int64)
+        total, dimension = self._vectors.shape
+        pointers = [faiss.swig_ptr(array) for array in (queries, self._vectors, scores, rows)]
+        sizes = (dimension, len(queries), total, n)
+        selector = _selector(keep)
+        faiss.knn_inner_product(*pointers[:2], *sizes, *pointers[2:], selector)
+        return scores, rows
+
+    def _approximate(self, queries: Vectors, k: int, keep: Mask | None, kept: int) -> list[Found | None]:
+        """Ask the approximate index; None where it came back short, or with equal scores up to its last row."""
+        if self._ann is None:
+            return [None] * len(queries)
+        n = DEPTH[self._ann.kind] * k + MARGIN
+        if n >= kept:
+            return [None] * len(queries)
+        rows = self._ann.fetch(queries, n, keep, self._settings)
+        found: list[Found | None] = []
+        for query, candidates in zip(queries, rows, strict=True):
+            all_found = self._rescored(query, candidates[candidates >= 0])
+            best = _cut(all_found, k)
+            found.append(best if len(best.rows) >= k and len(best.rows) < len(all_found.rows) else None)
+        return found
+
+    def _rescored(self, query: Vectors, rows: NDArray[np.int64]) -> Found:
+        """Score rows exactly: products of float32 are exact in float64, and each row is summed by itself."""
+        exact = query.astype(np.float64)
+        scores = np.empty(len(rows), dtype=np.float32)
+        for start in range(0, len(rows), BLOCK_ROWS):
+            block = self._vectors[rows[start : start + BLOCK_ROWS]].astype(np.float64)
+            scores[start : start + BLOCK_ROWS] = (block * exact).sum(axis=1)
+        return Found(scores, rows)
+
+
+class _Ann(NamedTuple):
+    """An approximate index and which kind it is."""
+
+    index: Any
+    kind: str
+
+    def fetch(self, queries: Vectors, n: int, keep: Mask | None, settings: DenseSettings) -> NDArray[np.int64]:
+        """Fetch about the ``n`` best rows of each query; -1 stands for none."""
+        faiss = _faiss()
+        selector = _selector(keep)
+        if self.kind == "hnsw":
+            parameters = faiss.SearchParametersHNSW(efSearch=max(settings.ef_search, n), sel=selector)
+        else:
+            parameters = faiss.SearchParametersIVF(nprobe=settings.probes, sel=selector)
+        rows: NDArray[np.int64] = self.index.search(queries, n, params=parameters)[1]
+        return rows
+
+
+_NONE = Found(np.empty(0, dtype=np.float32), np.empty(0, dtype=np.int64))
+_REMEDY = "restore it or rebuild the index with --overwrite"
+
+
+def _faiss() -> Any:
+    """Import FAISS where it is used; its stubs know half of it."""
+    import faiss
+
+    return faiss
+
+
+def _cut(found: Found, k: int) -> Found:
+    """Order rows and drop what scores less than the ``k``-th."""
+    order = np.lexsort((found.rows, -found.scores))
+    scores, rows = found.scores[order], found.rows[order]
+    if len(scores) > k:
+        size = int(np.searchsorted(-scores, -scores[k - 1], side="right"))
+        scores, rows = scores[:size], rows[:size]
+    return Found(scores, rows)
+
+
+def _merged(parts: Sequence[Found], k: int) -> Found:
+    if len(parts) == 1:
+        return parts[0]
+    if not parts:
+        return _NONE
+    scores = np.concatenate([part.scores for part in parts])
+    return _cut(Found(scores, np.concatenate([part.rows for part in parts])), k)
+
+
+def _check_unit(chunk: Vectors, dimension: int, before: int) -> None:
+    if chunk.ndim != 2 or chunk.shape[1] != dimension:
+        raise ValueError(f"vectors have the shape {chunk.shape}, expected (n, {dimension})")
+    wrong = np.flatnonzero(~(np.abs(np.linalg.norm(chunk, axis=1) - 1) < 1e-3))
+    if len(wrong):
+        raise ValueError(f"vector {before + int(wrong[0])} is not of unit length")
+
+
+def _selector(keep: Mask | None) -> Any:
+    return None if keep is None else _faiss().IDSelectorBitmap(np.packbits(keep, bitorder="little"))
+
+
+@contextmanager
+def _one_thread() -> Iterator[None]:
+    """Let FAISS work on one thread: what it builds then does not depend on the machine's cores."""
+    faiss = _faiss()
+    before = faiss.omp_get_max_threads()
+    faiss.omp_set_num_threads(1)
+    try:
+        yield
+    finally:
+        faiss.omp_set_num_threads(before)
+
+
+def _trained(sample: Vectors, settings: DenseSettings) -> Any:
+    count, dimension = sample.shape
+    lists = max(1, min(settings.lists, count // POINTS_PER_LIST))
+    bits = min(8, max(1, count.bit_length() - 1))
+    parts = max(size for size in range(1, min(settings.subquantizers, dimension) + 1) if dimension % size == 0)
+    index = _faiss().index_factory(dimension, f"IVF{lists},PQ{parts}x{bits}np", _faiss().METRIC_INNER_PRODUCT)
+    index.cp.min_points_per_centroid = index.pq.cp.min_points_per_centroid = 1
+    enough = sample if count > 1 else np.repeat(sample, 2, axis=0)
+    index.train(np.ascontiguousarray(enough, dtype=np.float32))
+    return index
+
+
+def _empty_index(vectors: Vectors, settings: DenseSettings, quantizer: Path | None) -> Any:
+    if settings.type == "hnsw":
+        faiss = _faiss()
+        index = faiss.IndexHNSWFlat(vectors.shape[1], settings.hnsw_m, faiss.METRIC_INNER_PRODUCT)
+        index.hnsw.efConstruction = settings.ef_construction
+        return index
+    if quantizer is None:
+        return _trained(sample_vectors(vectors, settings.train_sample), settings)
+    return _read_index(quantizer, 0, vectors.shape[1])
+
+
+def _read_ann(path: Path, rows: int, dimension: int) -> _Ann:
+    faiss = _faiss()
+    index = _read_index(path, rows, dimension, faiss.IO_FLAG_MMAP_IFC)
+    if isinstance(index, faiss.IndexHNSW):
+        return _Ann(index, "hnsw")
+    if isinstance(index, faiss.IndexIVFPQ):
+        return _Ann(index, "ivfpq")
+    raise IndexStateError(f"{path}: holds neither an HNSW nor an IVF-PQ index; {_REMEDY}")
+
+
+def _read_index(path: Path, rows: int, dimension: int, flags: int = 0) -> Any:
+    try:
+        index = _faiss().read_index(str(path), flags)
+    except RuntimeError:
+        raise IndexStateError(f"{path}: cannot be read as a FAISS index; {_REMEDY}") from None
+    if (index.ntotal, index.d) != (rows, dimension):
+        raise IndexStateError(
+            f"{path}: holds {index.ntotal} vectors of {index.d} dimensions, "
+            f"expected {rows} of {dimension} dimensions; {_REMEDY}"
+        )
+    return index
+
+
+def _write_index(index: Any, path: Path) -> None:
+    try:
+        _faiss().write_index(index, str(path))
+    except RuntimeError:
+        raise MachineError(f"{path}: cannot be written; see that the folder is there and the disk has room") from None
+    with told(path), path.open("rb") as file:
+        os.fsync(file.fileno())
