@@ -9,15 +9,23 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from retrieval.encoder import Encoder
-from retrieval.vectors import append_vectors, whole_rows
 
+from retrieval.config import DenseSettings
 from retrieval.documents import DocumentWriter, SegmentDocuments
 from retrieval.domain import Document, Span
+from retrieval.encoder import Encoder
 from retrieval.files import sha256, sync_tree
 from retrieval.filters import tokens
 from retrieval.lucene import Fields, PassageWriter, flat_text
 from retrieval.manifest import DOCUMENTS, LUCENE, VECTORS, FileInfo
+from retrieval.vectors import (
+    build_ann,
+    read_vectors,
+    sample_vectors,
+    train_quantizer,
+    whole_rows,
+    write_vectors,
+)
 
 CHUNK = 256
 """Passages that are encoded and written together: what an interruption can lose of the encoding."""
@@ -91,8 +99,21 @@ def encode_missing(folder: Path, encoder: Encoder, progress: Callable[[int], obj
             yield encoder.encode_document(texts)
             progress(len(texts))
 
-    append_vectors(path, chunks(), encoder.dimension)
+    write_vectors(path, chunks(), encoder.dimension, after=done)
     documents.close()
+
+
+def index_vectors(folder: Path, passages: int, dimension: int, settings: DenseSettings, quantizer: Path) -> None:
+    """Write the approximate index of a segment's vectors, if the settings and its size ask for one.
+
+    An IVF-PQ index is trained once, on the first segment that is large enough: ``quantizer`` is then shared by all.
+    """
+    vectors = read_vectors(folder / VECTORS, passages, dimension)
+    if settings.type == "ivfpq" and passages >= settings.flat_below and not quantizer.exists():
+        temporary = quantizer.with_suffix(".tmp")
+        train_quantizer(sample_vectors(vectors, settings.train_sample), settings, temporary)
+        temporary.replace(quantizer)
+    build_ann(vectors, folder, settings, quantizer if quantizer.exists() else None)
 
 
 def checksums(folder: Path) -> dict[str, FileInfo]:

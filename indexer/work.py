@@ -8,14 +8,12 @@ from itertools import chain
 from pathlib import Path
 from typing import NamedTuple
 
-from retrieval.vectors import build_ann
-
 from indexer import journal as journals
 from indexer.collections import BadLines, ReadOptions, Record, reader
 from indexer.journal import Journal, Progress
 from indexer.passages import split, whole
 from indexer.progress import Bar, bar
-from indexer.segment import Seen, TextWriter, checksums, encode_missing
+from indexer.segment import Seen, TextWriter, checksums, encode_missing, index_vectors
 from retrieval import manifest as manifests
 from retrieval.config import Config
 from retrieval.documents import SegmentDocuments, checksum
@@ -24,6 +22,7 @@ from retrieval.encoder import Encoder, open_encoder
 from retrieval.errors import IndexStateError
 from retrieval.files import sync_folder
 from retrieval.manifest import BUILD, SEGMENTS, EncoderInfo, Manifest, SegmentInfo, SourceInfo
+from retrieval.vectors import QUANTIZER
 
 
 class Task(NamedTuple):
@@ -161,7 +160,8 @@ class Work:
         if self._shape.encoder is not None:
             with closing(bar("encoding", "passage", passages)) as encoding:
                 encode_missing(folder, self._opened_encoder(), encoding.update)
-            build_ann(folder, passages, self._shape.encoder.dimension, self._config.dense)
+            quantizer = self._folder / QUANTIZER
+            index_vectors(folder, passages, self._shape.encoder.dimension, self._config.dense, quantizer)
         info = SegmentInfo(
             name=folder.name,
             kind=self._kind,

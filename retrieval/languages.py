@@ -40,7 +40,7 @@ _WRITTEN_IN = {
     "Armenian": ("hy",),
 }
 _LATIN_WORDS = 4  # fewer words of Latin script than this are not judged: a name is in no language
-_SURE = 0.99
+_SURE = 0.6
 
 
 def unknown_language(text: str, known: Sequence[str]) -> str:
@@ -77,7 +77,7 @@ def _identifier() -> Any:
     return LanguageIdentifier.from_model_file(MODEL_FILE, norm_probs=True)
 
 
-_ENGLISH = frozenset("the of and to in a is that for it was on are as with be by this have from or not at an".split())
+_ENGLISH = frozenset("the of and to is that for it was are with by this have from not at how which their been".split())
 
 
 def _english(text: str) -> bool:

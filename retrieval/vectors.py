@@ -41,13 +41,23 @@ class Found(NamedTuple):
     rows: NDArray[np.int64]
 
 
-def write_vectors(path: Path, chunks: Iterable[Vectors], dimension: int) -> int:
+def whole_rows(path: Path, dimension: int) -> int:
+    """Return how many whole vectors a file holds that may have been cut while it was written; 0 if there is none."""
+    try:
+        return path.stat().st_size // (4 * dimension)
+    except FileNotFoundError:
+        return 0
+
+
+def write_vectors(path: Path, chunks: Iterable[Vectors], dimension: int, *, after: int = 0) -> int:
     """Write vectors as they come, each of shape (n, ``dimension``) and unit length; return how many there were.
 
+    The first ``after`` vectors that the file holds already stay before them.
     Raises ValueError if a vector is of another length, MachineError if the file cannot be written.
     """
     count = 0
-    with told(path), path.open("wb") as file:
+    with told(path), path.open("r+b" if after else "wb") as file:
+        file.seek(file.truncate(after * dimension * 4))
         for chunk in chunks:
             _check_unit(chunk, dimension, count)
             file.write(np.ascontiguousarray(chunk, dtype="<f4").data)

@@ -78,8 +78,8 @@ def test_append_adds_skips_and_refuses(tmp_path: Path, write_jsonl, build_jsonl)
     with pytest.raises(SourceError) as error:
         build_jsonl(changed, verb="append")
     assert str(error.value) == (
-        f"{changed}:2: docid 'd1' stands at {tmp_path / 'one.jsonl'}:2 already, with other content; mend it, or tolerate "
-        "some with --skip-bad-lines N"
+        f"{changed}:2: docid 'd1' stands at {tmp_path / 'one.jsonl'}:2 already, with other content; "
+        "mend it, or tolerate some with --skip-bad-lines N"
     )
     assert manifests.read(tmp_path / "index") == report.manifest
     assert build_jsonl(write_jsonl("two.jsonl", DOCUMENTS), verb="overwrite").duplicates == 0
@@ -220,7 +220,7 @@ def test_a_full_disk_is_said_in_one_line_and_loses_nothing(tmp_path: Path, write
     if mounted.returncode:
         pytest.skip("a file system of a given size can only be mounted by root")
     try:
-        source = write_jsonl("docs.jsonl", [{"docid": f"d{i}", "text": TEXTS[i % 6] * 20} for i in range(20_000)])
+        source = write_jsonl("docs.jsonl", [{"docid": f"x{i}", "text": TEXTS[i % 6] * 20} for i in range(20_000)])
         first = write_jsonl("first.jsonl", DOCUMENTS)
         command = [sys.executable, "-m", "factseek", "index", "jsonl", "--no-dense", "--index", str(disk / "index")]
         subprocess.run([*command, str(first)], check=True, capture_output=True)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -69,7 +71,7 @@ def test_every_word_is_in_some_passage_and_passages_advance(words: list[str], si
     spans = split(text, size, overlap)
     covered = [any(span.start <= i < span.end for span in spans) for i in range(len(text))]
     assert all(inside or char.isspace() for inside, char in zip(covered, text, strict=True))
-    for one, other in zip(spans, spans[1:], strict=False):
+    for one, other in pairwise(spans):
         assert one.number + 1 == other.number
         assert one.start < other.start
         assert one.end < other.end

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
@@ -65,7 +67,7 @@ def test_ties_at_the_cut_are_fetched_and_decided_by_docid() -> None:
 def test_ordered_is_idempotent_and_agrees_with_utf8_bytes(entries: list[tuple[str, float, int]]) -> None:
     hits = ordered(Hit(*entry) for entry in entries if entry[0].isprintable())
     assert ordered(reversed(hits)) == ordered(hits)
-    for one, other in zip(hits, hits[1:], strict=False):
+    for one, other in pairwise(hits):
         assert one.score >= other.score
         if one.score == other.score:
             assert one.docid.encode() >= other.docid.encode()
