@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from typing import NamedTuple
 from urllib.parse import urlsplit
 
@@ -39,7 +40,7 @@ class Card(NamedTuple):
 
 
 class Block(NamedTuple):
-    """A stretch of a document's text that starts a passage; ``number`` is None before the first."""
+    """A stretch of a document's text; ``number`` is the passage that begins there, if one does."""
 
     number: int | None
     text: str
@@ -92,14 +93,18 @@ def web_link(url: str) -> str:
 
 
 def blocks(document: Document, passages: Sequence[Passage], chosen: int | None) -> list[Block]:
-    """Cut a document's whole text where its passages begin; ``chosen`` is the number of a passage to point out."""
+    """Cut a document's whole text where its passages begin; ``chosen`` is the number of a passage to point out.
+
+    Passages may overlap, blocks do not: no text is shown twice.
+    """
     picked = next((passage for passage in passages if passage.number == chosen), None)
-    starts = [(passage.number, passage.start) for passage in passages]
-    first = starts[0][1] if starts else len(document.text)
-    cut = [Block(None, document.text[:first], False)]
-    for (number, start), (_, end) in zip(starts, [*starts[1:], (0, len(document.text))], strict=True):
-        inside = picked is not None and picked.start <= start < picked.end
-        cut.append(Block(number, document.text[start:end], inside))
+    numbers = {passage.start: passage.number for passage in passages}
+    ends = (picked.start, picked.end) if picked else ()
+    cuts = sorted({0, len(document.text), *numbers, *ends})
+    cut = [
+        Block(numbers.get(start), document.text[start:end], picked is not None and picked.start <= start < picked.end)
+        for start, end in pairwise(cuts)
+    ]
     return [block for block in cut if block.text.strip()]
 
 

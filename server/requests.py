@@ -8,14 +8,14 @@ from typing import Annotated, Any, Literal, TypeVar
 import msgspec
 from flask import Request
 from werkzeug.datastructures import MultiDict
-from werkzeug.exceptions import UnsupportedMediaType
+from werkzeug.exceptions import RequestEntityTooLarge, UnsupportedMediaType
 
 from retrieval.config import FusionKind, Positive, ProfileName, RetrieverName
 from server.errors import BadInput
 
 Undated = Literal["drop", "keep"]
 FusionWeight = Annotated[float, msgspec.Meta(ge=0, le=1_000)]
-Tag = Annotated[str, msgspec.Meta(pattern=r"^[!-~]{1,64}$")]
+Tag = Annotated[str, msgspec.Meta(pattern=r"^[!-~]{1,64}(?!\n)$")]
 _LISTS = frozenset({"filter"})
 _UNKNOWN = re.compile(r"Object contains unknown field `(.*)`")
 _MISSING = re.compile(r"Object missing required field `(.*)`")
@@ -119,12 +119,14 @@ class DocParameters(Asked):
 def from_body(request: Request, kind: type[_Asked]) -> _Asked:
     """Read a request's JSON body.
 
-    Raises BadInput, naming the field, if it does not fit; UnsupportedMediaType if it does not claim to be JSON.
+    Raises BadInput, naming the field, if it does not fit; UnsupportedMediaType if it does not claim to be JSON;
+    RequestEntityTooLarge.
     """
     if not request.is_json:
         raise UnsupportedMediaType
+    body = _body(request)
     try:
-        return msgspec.json.decode(request.get_data(cache=False), type=kind)
+        return msgspec.json.decode(body, type=kind)
     except msgspec.ValidationError as error:
         raise explained(error) from None
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
@@ -146,6 +148,15 @@ def from_query(parameters: MultiDict[str, str], kind: type[_Asked]) -> _Asked:
         return msgspec.convert(values, kind, strict=False)
     except msgspec.ValidationError as error:
         raise explained(error) from None
+
+
+def _body(request: Request) -> bytes:
+    body = request.get_data(cache=False)
+    most = request.max_content_length
+    # Of a body that comes in chunks no more than the limit is read, and that it goes on is not reported.
+    if request.content_length is None and most is not None and len(body) >= most:
+        raise RequestEntityTooLarge
+    return body
 
 
 def explained(error: msgspec.ValidationError) -> BadInput:

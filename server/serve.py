@@ -6,6 +6,7 @@ Indexes are opened in each worker: neither Java nor SQLite survives a fork.
 from __future__ import annotations
 
 import logging
+import os
 import socket
 import sys
 from collections.abc import Mapping
@@ -66,7 +67,7 @@ def listen(host: str, port: int) -> socket.socket:
     except socket.gaierror:
         raise ConfigError(f"server.host: {host!r} is not an address of this machine") from None
     except OSError as error:
-        reason = (error.strerror or str(error)).lower()
+        reason = os.strerror(error.errno or 0).lower()
         raise ConfigError(f"cannot listen on {host} port {port}: {reason}; choose another --host or --port") from None
 
 

@@ -1,0 +1,106 @@
+"""A small real index, with vectors, and one without, built once."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from flask import Flask
+from flask.testing import FlaskClient
+
+from indexer.build import Request, build
+from retrieval.config import Config, SearchSettings, ServerSettings
+from retrieval.index import Index
+from server.app import create_app
+
+ODD = "pages/2020//a+b?c#نص&d%2F"
+NILE = "نيل/١"
+
+ENGLISH: list[dict[str, Any]] = [
+    {
+        "docid": "measles",
+        "title": "Measles vaccine",
+        "text": "Two doses of the measles vaccine are about 97 percent effective against measles.",
+        "url": "https://who.example.org/measles",
+        "date": "2019-05-02",
+        "source": "who.example.org",
+        "topic": "health",
+        "language": "en",
+        "pages": 3,
+    },
+    {
+        "docid": "measles-later",
+        "title": "Measles returned",
+        "text": "A measles outbreak followed where the vaccine was refused.",
+        "url": "javascript:alert(1)",
+        "date": "2024-01",
+        "source": "news.example.org",
+        "topic": "news",
+    },
+    {"docid": "measles-undated", "text": "Nobody knows when this note about the measles vaccine was written."},
+    {
+        "docid": "moon",
+        "title": "The <b>moon</b> landing",
+        "text": "Twelve people walked on the moon between 1969 and 1972; <script>alert('moon')</script> is none.",
+        "date": "1972-12-14",
+        "topic": "space",
+    },
+    {"docid": ODD, "title": "Odd id", "text": "The sea level rises by a few millimetres every year.", "date": "2020"},
+]
+ARABIC = [
+    {"docid": NILE, "text": "نهر النيل هو أطول أنهار العالم.", "language": "ar", "source": "ماء", "date": "2021-01-01"},
+    {"docid": "amazon", "text": "نهر الأمازون هو أغزر أنهار العالم.", "language": "ar"},
+]
+
+
+def build_index(folder: Path, documents: list[dict[str, Any]], *, language: str, dense: bool) -> Path:
+    """Build an index of documents written here."""
+    source = folder.with_suffix(".jsonl")
+    source.write_text("".join(json.dumps(row) + "\n" for row in documents), "utf-8")
+    build(Request(kind="jsonl", sources=(source,), folder=folder, language=language, dense=dense), Config())
+    return folder
+
+
+@pytest.fixture(scope="session")
+def folders(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """The directories of both indexes by the names that they are served under."""
+    root = tmp_path_factory.mktemp("indexes")
+    return {
+        "english": build_index(root / "english", ENGLISH, language="en", dense=True),
+        "arabic": build_index(root / "arabic", ARABIC, language="ar", dense=False),
+    }
+
+
+@pytest.fixture(scope="session")
+def config(folders: dict[str, Path]) -> Config:
+    """Settings with limits that a test can pass."""
+    return Config(
+        search=SearchSettings(max_k=50, max_query_chars=200),
+        server=ServerSettings(
+            max_body_bytes=20_000, max_batch=5, indexes={name: str(folder) for name, folder in folders.items()}
+        ),
+    )
+
+
+@pytest.fixture(scope="session")
+def indexes(folders: dict[str, Path], config: Config) -> Iterator[dict[str, Index]]:
+    """Both indexes, open."""
+    opened = {name: Index(folder, config) for name, folder in folders.items()}
+    yield opened
+    for index in opened.values():
+        index.close()
+
+
+@pytest.fixture(scope="session")
+def app(indexes: dict[str, Index], config: Config) -> Flask:
+    """The application."""
+    return create_app(config, indexes)
+
+
+@pytest.fixture
+def client(app: Flask) -> FlaskClient:
+    """Flask's test client."""
+    return app.test_client()

@@ -1,0 +1,83 @@
+"""The command line: each mistake one line, exit code 2, before anything is forked."""
+
+from __future__ import annotations
+
+import argparse
+import socket
+from pathlib import Path
+
+import pytest
+
+from retrieval.terminal import USER_ERROR, run
+from server import cli
+
+
+@pytest.fixture
+def parser() -> argparse.ArgumentParser:
+    made = argparse.ArgumentParser()
+    cli.register(made.add_subparsers())
+    return made
+
+
+@pytest.fixture
+def empty(tmp_path: Path) -> str:
+    path = tmp_path / "config.yaml"
+    path.write_text("")
+    return str(path)
+
+
+BAD = [
+    ([], "there is no index to serve: name one under server.indexes, or with --index NAME=DIR"),
+    (["--index", "indexes/en"], "--index 'indexes/en' is not of the form NAME=DIR"),
+    (["--index", "=dir"], "--index '=dir' is not of the form NAME=DIR"),
+    (["--index", "en="], "--index 'en=' is not of the form NAME=DIR"),
+    (["--index", "en=a", "--index", "en=b"], "--index 'en=b': the name 'en' is given twice"),
+    (["--index", "jobs=a"], "server.indexes: the name 'jobs' is reserved; choose another"),
+    (
+        ["--index", "../en=a"],
+        "server.indexes: '../en' cannot name an index; take up to 64 letters, digits, '.', '_' and '-', "
+        "a letter or digit first",
+    ),
+    (
+        ["--index", "en=/no/such"],
+        "/no/such: there is no index; build one with: factseek index KIND SOURCE --index /no/such",
+    ),
+    (["--port", "65536"], "--port 65536: give a port from 0 to 65535"),
+    (["--port", "-1"], "--port -1: give a port from 0 to 65535"),
+    (["--workers", "0"], "--workers 0: give a number of processes, 1 or more"),
+]
+
+
+@pytest.mark.parametrize(("options", "message"), BAD)
+def test_a_mistake_is_one_line(
+    parser: argparse.ArgumentParser,
+    empty: str,
+    capsys: pytest.CaptureFixture[str],
+    options: list[str],
+    message: str,
+) -> None:
+    assert run(parser, ["serve", "--config", empty, *options]) == USER_ERROR
+    assert capsys.readouterr().err == f"factseek: {message}\n"
+
+
+def test_a_port_in_use_is_one_line(
+    parser: argparse.ArgumentParser, empty: str, folders: dict[str, Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        command = ["serve", "--config", empty, "--index", f"ar={folders['arabic']}", "--port", str(port)]
+        assert run(parser, command) == USER_ERROR
+    assert capsys.readouterr().err == (
+        f"factseek: cannot listen on 127.0.0.1 port {port}: address already in use; choose another --host or --port\n"
+    )
+
+
+def test_options_change_the_configuration(parser: argparse.ArgumentParser, tmp_path: Path) -> None:
+    path = tmp_path / "config.yaml"
+    path.write_text("server: {host: 0.0.0.0, port: 1, workers: 7, indexes: {old: there}}")
+    args = parser.parse_args(["serve", "--config", str(path)])
+    assert cli.configured(args).server.indexes == {"old": str(tmp_path / "there")}
+    options = ["--index", "new=here", "--host", "::1", "--port", "0", "--workers", "1"]
+    settings = cli.configured(parser.parse_args(["serve", "--config", str(path), *options])).server
+    assert (settings.host, settings.port, settings.workers) == ("::1", 0, 1)
+    assert settings.indexes == {"new": "here"}

@@ -1,0 +1,139 @@
+"""A real server: started, asked, stopped."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import re
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from retrieval.errors import ConfigError
+from server.serve import listen, url_of
+
+PATIENCE = 60.0
+
+
+def test_a_free_port_is_taken() -> None:
+    with listen("127.0.0.1", 0) as listener:
+        assert re.fullmatch(r"http://127\.0\.0\.1:\d+", url_of(listener))
+
+
+def test_a_name_that_is_no_address_is_refused() -> None:
+    with pytest.raises(ConfigError) as caught:
+        listen("no.such.host.invalid", 0)
+    assert str(caught.value) == "server.host: 'no.such.host.invalid' is not an address of this machine"
+
+
+def test_ipv6_is_written_in_brackets() -> None:
+    if not socket.has_ipv6:
+        pytest.skip("this machine has no IPv6")
+    try:
+        listener = listen("::1", 0)
+    except ConfigError:
+        pytest.skip("this machine has no IPv6 loopback")
+    with listener:
+        assert re.fullmatch(r"http://\[::1\]:\d+", url_of(listener))
+
+
+@contextmanager
+def served(log: Path, *options: str) -> Iterator[tuple[subprocess.Popen[bytes], int]]:
+    """Start ``serve`` in a process of its own, wait until it says where it listens, and see to its end."""
+    command = [sys.executable, "-m", "server", "serve", "--port", "0", *options]
+    with log.open("wb") as sink:
+        process = subprocess.Popen(command, stderr=sink)
+        try:
+            yield process, _port(process, log)
+        finally:
+            process.kill()
+            process.wait()
+
+
+def _port(process: subprocess.Popen[bytes], log: Path) -> int:
+    deadline = time.monotonic() + PATIENCE
+    while time.monotonic() < deadline:
+        said = re.search(r"factseek serves .* on http://127\.0\.0\.1:(\d+)\n", log.read_text())
+        if said:
+            return int(said[1])
+        assert process.poll() is None, log.read_text()
+        time.sleep(0.05)
+    raise AssertionError(f"not started in {PATIENCE} s: {log.read_text()}")
+
+
+def ask(port: int, method: str, address: str, body: Any = None) -> tuple[int, Any]:
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=PATIENCE)
+    try:
+        text = None if body is None else json.dumps(body)
+        connection.request(method, address, text, {"Content-Type": "application/json"})
+        response = connection.getresponse()
+        return response.status, json.loads(response.read())
+    finally:
+        connection.close()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("stop", [signal.SIGTERM, signal.SIGINT])
+def test_a_server_starts_answers_and_stops(folders: dict[str, Path], tmp_path: Path, stop: signal.Signals) -> None:
+    log = tmp_path / "log"
+    options = [part for name, folder in folders.items() for part in ("--index", f"{name}={folder}")]
+    with served(log, "--workers", "2", *options) as (process, port):
+        assert ask(port, "GET", "/readyz") == (200, {"status": "ok", "indexes": dict.fromkeys(folders, "ready")})
+        for retriever in ("bm25", "dense", "hybrid"):
+            body = {"query": "secretword measles vaccine", "retriever": retriever}
+            status, answer = ask(port, "POST", "/v1/english/search", body)
+            assert status == 200
+            assert answer["hits"][0]["docid"].startswith("measles")
+        batch = {"queries": [{"qid": str(number), "text": "moon"} for number in range(40)]}
+        assert len(ask(port, "POST", "/v1/english/search/batch", batch)[1]["results"]) == 40
+        assert ask(port, "GET", "/v1/english/documents/pages/2020//a+b%3Fc%23%D9%86%D8%B5&d%252F")[0] == 200
+        process.send_signal(stop)
+        assert process.wait(timeout=15) == 0
+    said = log.read_text()
+    assert said.startswith(f"factseek serves english, arabic on http://127.0.0.1:{port}\n")
+    assert said.count("factseek serves") == 1
+    assert "POST /v1/<name>/search 200" in said
+    assert "secretword" not in said
+    assert "Traceback" not in said
+
+
+@pytest.mark.slow
+def test_a_large_chunked_body_is_refused(folders: dict[str, Path], tmp_path: Path) -> None:
+    settings = tmp_path / "config.yaml"
+    settings.write_text("server: {max_body_bytes: 1000, workers: 1}")
+    with served(tmp_path / "log", "--config", str(settings), "--index", f"ar={folders['arabic']}") as (_, port):
+        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=PATIENCE)
+        chunks = iter([b'{"query": "', b"a" * 5_000, b'"}'])
+        headers = {"Content-Type": "application/json", "Transfer-Encoding": "chunked"}
+        connection.request("POST", "/v1/ar/search", chunks, headers, encode_chunked=True)
+        response = connection.getresponse()
+        assert (response.status, json.loads(response.read())["error"]) == (413, "too-large")
+        connection.close()
+
+
+@pytest.mark.slow
+def test_serving_needs_neither_torch_nor_pyserinis_searcher(folders: dict[str, Path]) -> None:
+    script = f"""
+import sys
+import server.serve
+from retrieval.config import Config
+from retrieval.index import Index
+from server.app import create_app
+with Index({str(folders["english"])!r}, Config()) as index:
+    client = create_app(Config(), {{"english": index}}).test_client()
+    assert client.get("/?index=english&query=measles").status_code == 200
+    answer = client.post("/v1/english/search", json={{"query": "measles", "retriever": "hybrid"}})
+    assert answer.json["hits"]
+heavy = "torch transformers sentence_transformers pyserini.search pandas trafilatura indexer eval".split()
+print(*(name for name in heavy if name in sys.modules))
+"""
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=120, check=False)
+    assert (done.stdout, done.returncode) == ("\n", 0), done.stderr

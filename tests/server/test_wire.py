@@ -1,0 +1,70 @@
+"""Request ids, headers and the log."""
+
+from __future__ import annotations
+
+import logging
+import re
+
+import pytest
+from flask.testing import FlaskClient
+
+ADDRESSES = ["/", "/v1/indexes", "/nothing", "/static/style.css", "/livez"]
+
+
+@pytest.mark.parametrize("address", ADDRESSES)
+def test_every_answer_is_protected(client: FlaskClient, address: str) -> None:
+    with client.get(address) as response:
+        headers = response.headers
+    policy = dict(part.strip().split(" ", 1) for part in headers["Content-Security-Policy"].split(";"))
+    assert policy == {
+        "default-src": "'none'",
+        "style-src": "'self'",
+        "img-src": "'self'",
+        "form-action": "'self'",
+        "base-uri": "'none'",
+        "frame-ancestors": "'none'",
+    }
+    assert headers["X-Content-Type-Options"] == "nosniff"
+    assert headers["X-Frame-Options"] == "DENY"
+    assert headers["Referrer-Policy"] == "no-referrer"
+
+
+@pytest.mark.parametrize("given", ["abc", "A.b-9_z", "x" * 64])
+def test_a_sane_request_id_is_echoed(client: FlaskClient, given: str) -> None:
+    assert client.get("/livez", headers={"X-Request-Id": given}).headers["X-Request-Id"] == given
+
+
+@pytest.mark.parametrize("given", ["", "x" * 65, "a b", "a;b", "é", "a\tb", "<b>", "a,b", "a%0d%0aSet-Cookie:x"])
+def test_any_other_request_id_is_replaced(client: FlaskClient, given: str) -> None:
+    answered = client.get("/livez", headers={"X-Request-Id": given}).headers["X-Request-Id"]
+    assert re.fullmatch(r"[0-9a-f]{32}", answered)
+
+
+def test_a_line_of_the_log_holds_the_route_and_never_the_query(
+    client: FlaskClient, caplog: pytest.LogCaptureFixture
+) -> None:
+    with caplog.at_level(logging.INFO, "factseek"):
+        client.get("/v1/english/search?query=secretword", headers={"X-Request-Id": "r1"}).close()
+        client.post("/v1/english/search", json={"query": "?"}, headers={"X-Request-Id": "r2"}).close()
+        client.get("/v1/english/documents/secretword", headers={"X-Request-Id": "r3"}).close()
+        client.get("/secretword", headers={"X-Request-Id": "r4"}).close()
+    lines = [record.getMessage() for record in caplog.records if record.name == "factseek.access"]
+    patterns = [
+        r"GET /v1/<name>/search 200 \d+\.\d ms r1",
+        r"POST /v1/<name>/search 400 \d+\.\d ms r2",
+        r"GET /v1/<name>/documents/<docid:docid> 404 \d+\.\d ms r3",
+        r"GET - 404 \d+\.\d ms r4",
+    ]
+    assert len(lines) == len(patterns)
+    for line, pattern in zip(lines, patterns, strict=True):
+        assert re.fullmatch(pattern, line)
+    assert "secretword" not in caplog.text
+
+
+def test_a_streamed_answer_is_logged_when_it_is_sent(client: FlaskClient, caplog: pytest.LogCaptureFixture) -> None:
+    body = {"queries": [{"qid": "a", "text": "measles"}]}
+    with caplog.at_level(logging.INFO, "factseek.access"):
+        response = client.post("/v1/english/search/batch", json=body)
+        assert response.data
+        response.close()
+    assert len(caplog.records) == 1
