@@ -6,12 +6,13 @@ A row is the number of a passage in its segment, from 0, the same in the documen
 from __future__ import annotations
 
 import hashlib
-import json
 import sqlite3
 import threading
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
+
+import msgspec
 
 from retrieval.domain import Document, Filter, Passage, Span
 from retrieval.errors import IndexStateError
@@ -35,8 +36,8 @@ _COLUMNS = "docid, text, title, url, date, language, source, topic, metadata"
 
 def checksum(document: Document) -> str:
     """Return the SHA-256 of a document's content, equal for equal content whatever the order of its metadata."""
-    content = json.dumps([*document[:-1], document.metadata], sort_keys=True, ensure_ascii=False, default=str)
-    return hashlib.sha256(content.encode("utf-8", "surrogatepass")).hexdigest()
+    content = msgspec.json.encode((*document[:-1], dict(document.metadata)), order="deterministic")
+    return hashlib.sha256(content).hexdigest()
 
 
 class DocumentWriter:
@@ -60,7 +61,7 @@ class DocumentWriter:
     def add(self, document: Document, spans: Sequence[Span], digest: str, place: str) -> None:
         """Add a document with its passages; ``digest`` is its :func:`checksum`, ``place`` where it was read."""
         row = self.documents
-        metadata = json.dumps(dict(document.metadata), ensure_ascii=False, sort_keys=True, default=str)
+        metadata = msgspec.json.encode(dict(document.metadata), order="deterministic").decode()
         derived = (metadata, last_day(document.date), digest, place)
         self._db.execute(
             f"INSERT INTO documents VALUES ({', '.join('?' * 13)})",
@@ -177,7 +178,7 @@ class SegmentDocuments:
 
 
 def _document(row: Sequence[Any]) -> Document:
-    return Document(*row[:-1], json.loads(row[-1]))
+    return Document(*row[:-1], msgspec.json.decode(row[-1]))
 
 
 def _where(where: Filter) -> tuple[str, list[str]]:

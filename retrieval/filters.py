@@ -12,6 +12,7 @@ from retrieval.domain import Document, Filter
 from retrieval.errors import QueryError
 
 FIELDS = ("topic", "source", "language", "kind")
+_SAFE = re.compile(r"[A-Za-z0-9_.~-]*")  # what quoting leaves alone
 _DATE = re.compile(r"(\d{4})(?:-(\d\d)(?:-(\d\d))?)?")
 
 
@@ -88,7 +89,7 @@ def tokens(document: Document, kind: str, segment: str) -> str:
 
 def token(name: str, value: str) -> str:
     """Return one filter token: the field and its value, with nothing in it that a tokenizer would split."""
-    return f"{name}={quote(value, safe='')}"
+    return f"{name}={value}" if _SAFE.fullmatch(value) else f"{name}={quote(value, safe='')}"
 
 
 def matches(where: Filter, document: Document, kind: str) -> bool:

@@ -35,7 +35,7 @@ class Weights(NamedTuple):
     text: float = 1.0
 
 
-class _ScoreDoc(msgspec.Struct):
+class _ScoreDoc(msgspec.Struct, gc=False):
     score: float
     doc: int
 

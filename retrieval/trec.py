@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import codecs
 import json
+import math
 from collections.abc import Iterable, Iterator
 from functools import partial
 from io import BufferedReader
@@ -20,8 +21,8 @@ from retrieval.order import float32, ordered
 MAX_LINE = 1_000_000
 """Bytes of a line, beyond which it is a fault."""
 
-LARGEST = float(np.finfo(np.float32).max)
-"""The largest score: trec_eval keeps scores as float32."""
+LARGEST = math.nextafter(2.0**128 - 2.0**103, 0.0)
+"""The largest score: what still rounds to a float32, which trec_eval keeps scores as."""
 
 ScoreTable = dict[str, dict[str, float]]
 """Score of each docid for each qid, in the order of the file: the form that measures are computed from."""

@@ -1,0 +1,227 @@
+"""TREC files: what is written reads back, what trec_eval tolerates is read, what is wrong is said with its line."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from retrieval.domain import Hit, Query
+from retrieval.errors import QueryError, SourceError
+from retrieval.trec import MAX_LINE, Strict, read_qrels, read_run, read_scores, read_topics, run_lines, write_run
+
+
+class Noted:
+    """Keep faults as they come."""
+
+    def __init__(self):
+        self.said = []
+
+    def error(self, line, reason):
+        self.said.append(f"{line}: {reason}")
+
+    def warning(self, line, reason):
+        self.said.append(f"({line}: {reason})")
+
+
+@pytest.fixture
+def put(tmp_path):
+    def write(content, name="file"):
+        path = tmp_path / name
+        path.write_bytes(content.encode() if isinstance(content, str) else content)
+        return path
+
+    return write
+
+
+ids = st.text(st.characters(blacklist_categories=("Cs", "Cc", "Z")), min_size=1, max_size=8)
+scores = st.floats(width=32, allow_nan=False, allow_infinity=False)
+runs = st.dictionaries(ids, st.dictionaries(ids, scores, min_size=1, max_size=6), min_size=1, max_size=4)
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(runs)
+def test_a_run_reads_back_in_the_order_of_its_ranks(tmp_path, drawn):
+    run = {qid: [Hit(docid, score) for docid, score in docs.items()] for qid, docs in drawn.items()}
+    write_run(run, tmp_path / "run", "tag")
+    back = read_run(tmp_path / "run")
+    assert list(back) == list(run)
+    for qid, hits in back.items():
+        assert {hit.docid: np.float32(hit.score) for hit in hits} == {d: np.float32(s) for d, s in drawn[qid].items()}
+    lines = [line.split(" ") for line in (tmp_path / "run").read_text("utf-8").split("\n")[:-1]]
+    assert [(fields[0], fields[2]) for fields in lines] == [(qid, hit.docid) for qid in back for hit in back[qid]]
+    assert [int(fields[3]) for fields in lines] == [n for qid in back for n in range(1, len(back[qid]) + 1)]
+
+
+def test_a_document_is_named_once_by_its_best_passage():
+    hits = [Hit("a", 0.5, 1), Hit("b", 0.25), Hit("a", 0.75, 2)]
+    assert run_lines("q", hits, "t") == "q Q0 a 1 0.75 t\nq Q0 b 2 0.25 t\n"
+
+
+@pytest.mark.parametrize(
+    ("qid", "docid", "tag"),
+    [("a b", "d", "t"), ("q", "", "t"), ("q", "d\u00a0e", "t"), ("q", "d", "my run"), ("q\t", "d", "t")],
+)
+def test_what_cannot_stand_in_a_column_is_not_written(qid, docid, tag, tmp_path):
+    with pytest.raises(QueryError, match="is empty or holds white space: it cannot stand in a column of a file$"):
+        write_run({qid: [Hit(docid, 1.0)]}, tmp_path / "run", tag)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("score", [float("nan"), float("inf"), -float("inf"), 1e39])
+def test_a_score_that_is_not_finite_is_not_written(score):
+    with np.errstate(over="ignore"), pytest.raises(QueryError, match="^a score is not a finite number"):
+        run_lines("q", [Hit("d", score)], "t")
+
+
+def test_writes_only_into_a_folder_that_is_there(tmp_path):
+    with pytest.raises(QueryError, match=r"there is no folder .*nowhere; make it first$"):
+        write_run({}, tmp_path / "nowhere" / "run", "t")
+    with pytest.raises(QueryError, match=r": is a folder; name a file$"):
+        write_run({}, tmp_path, "t")
+
+
+GOOD = "q Q0 a 1 2.5 t\n"
+RUNS = {
+    "good": (GOOD + "q Q0 b 2 2.5 t\n", []),
+    "tabs and blanks": ("q\tQ0   a 1\t2.5 t\n", []),
+    "comment": ("# made by hand\n" + GOOD, []),
+    "empty": ("", ["0: holds no results"]),
+    "header": ("qid Q0 docid rank score tag\n" + GOOD, ["1: score 'score' is not a finite number; a run has no header"]),
+    "nan": (GOOD + "q Q0 b 2 nan t\n", ["2: score 'nan' is not a finite number"]),
+    "infinity": (GOOD + "q Q0 b 2 -Infinity t\n", ["2: score '-Infinity' is not a finite number"]),
+    "beyond float32": (GOOD + "q Q0 b 2 3.5e38 t\n", ["2: score '3.5e38' is not a finite number"]),
+    "underscore": (GOOD + "q Q0 b 2 1_0 t\n", ["2: score '1_0' is not a finite number"]),
+    "columns": (GOOD + "q Q0 b 2\n", ["2: has 4 columns, a run has six (qid Q0 docid rank score tag); four columns are judgements, not a run"]),
+    "two columns": (GOOD + "q Q0\n", ["2: has 2 columns, a run has six (qid Q0 docid rank score tag)"]),
+    "repeated": (GOOD + "r Q0 a 1 2 t\nq Q0 a 2 1 t\n", ["3: docid 'a' of query 'q' is on line 1 already"]),
+    "not utf-8": (GOOD.encode() + b"q Q0 caf\xe9 2 1 t\n", ["2: is not UTF-8 (byte 0xe9)"]),
+    "nul": (GOOD + "q Q0 b\0 2 1 t\n", ["2: holds a NUL byte"]),
+    "long line": (GOOD + "q Q0 " + "b" * 3_000_000 + " 2 1 t\nq Q0 c 2 1 t\n", [f"2: is longer than {MAX_LINE:,} bytes"]),
+    "mark": (b"\xef\xbb\xbf" + GOOD.encode(), ["0: starts with a byte-order mark; save the file as UTF-8 without one"]),
+    "utf-16": (GOOD.encode("utf-16"), ["0: is UTF-16 text; save it as UTF-8", "0: holds no results"]),
+    "gzip": (b"\x1f\x8b\x08\x00", ["0: is compressed (gzip); unpack it first", "0: holds no results"]),
+    "more columns": ("q Q0 a 1 2.5 t more\nq Q0 b 2 1 t more\n", ["(1: more than six columns on 2 lines; what follows the sixth is ignored)"]),
+    "blank": (GOOD + "\n", ["(2: blank lines: 1)"]),
+    "rises": (GOOD + "q Q0 b 2 2.75 t\n", ["(2: scores that rise within a query: 1; the order is by score, not by line)"]),
+    "ranks": ("q Q0 a 0 2.5 t\nq Q0 b 1 2 t\n", ["(1: ranks that do not run 1, 2, 3 … within a query: 2; they are not used)"]),
+    "two runs": (GOOD + "q Q0 b 2 1 s\n", ["(2: the run id changes 1 times: two runs in one file?)"]),
+    "windows": (GOOD.replace("\n", "\r\n"), ["(0: has Windows line ends on 1 of 1 lines)"]),
+    "cut": (GOOD + "q Q0 b 2 1 t", ["(2: the last line has no line end: is the file whole?)"]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", RUNS)
+def test_faults_of_a_run_are_said_exactly(case, put):
+    content, said = RUNS[case]
+    noted = Noted()
+    read_scores(put(content), noted)
+    assert sorted(noted.said) == sorted(said)
+
+
+@pytest.mark.parametrize("case", RUNS)
+def test_the_first_error_stops_a_strict_reader(case, put):
+    content, said = RUNS[case]
+    path = put(content)
+    errors = [line for line in said if not line.startswith("(")]
+    if not errors:
+        assert read_run(path)
+        return
+    number, _, reason = errors[0].partition(": ")
+    with pytest.raises(SourceError) as caught:
+        read_run(path)
+    assert str(caught.value) == (f"{path}:{number}: {reason}" if number != "0" else f"{path}: {reason}")
+
+
+def test_a_run_is_ordered_by_score_then_docid_whatever_its_ranks(put):
+    run = read_run(put("q Q0 a 1 1 t\nq Q0 c 2 1 t\nr Q0 x 1 1 t\nq Q0 b 3 2 t\n"))
+    assert {qid: [hit.docid for hit in hits] for qid, hits in run.items()} == {"q": ["b", "c", "a"], "r": ["x"]}
+
+
+QRELS = {
+    "trec": ("q 0 a 1\nq\t0\tb\t-1\nr 0 a 0\n", {"q": {"a": 1, "b": -1}, "r": {"a": 0}}),
+    "beir": ("query-id\tcorpus-id\tscore\nq\ta\t1\n", {"q": {"a": 1}}),
+    "beir without header": ("q\ta\t2\n", {"q": {"a": 2}}),
+    "comments": ("# one\nq 0 a 1\n\n#two\n", {"q": {"a": 1}}),
+    "leading zeros": ("007 0 01 1\n7 0 1 1\n", {"007": {"01": 1}, "7": {"1": 1}}),
+}
+
+
+@pytest.mark.parametrize("case", QRELS)
+def test_judgements_are_read(case, put):
+    content, qrels = QRELS[case]
+    assert read_qrels(put(content)) == qrels
+
+
+BAD_QRELS = {
+    "empty": ("", "file: holds no judgements"),
+    "header alone": ("query-id\tcorpus-id\tscore\n", "file: holds no judgements"),
+    "columns": ("q 0 a\tb 1\n", "file:1: has 5 columns, judgements have four (qid 0 docid relevance) or three"),
+    "a run": (GOOD, "file:1: has 6 columns, judgements have four (qid 0 docid relevance) or three; six columns are a run, not judgements"),
+    "grade": ("q 0 a 1.5\n", "file:1: relevance '1.5' is not a whole number"),
+    "late header": ("q a 1\nquery-id\tcorpus-id\tscore\n", "file:2: relevance 'score' is not a whole number"),
+    "repeated": ("q 0 a 1\nr 0 a 1\nq 0 a 1\n", "file:3: docid 'a' of query 'q' was judged on line 1 already"),
+    "not utf-8": (b"q 0 caf\xe9 1\n", "file:1: is not UTF-8 (byte 0xe9)"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", BAD_QRELS)
+def test_faults_of_judgements_are_said_exactly(case, put):
+    content, message = BAD_QRELS[case]
+    with pytest.raises(SourceError) as caught:
+        read_qrels(put(content))
+    assert str(caught.value).endswith("/" + message)
+
+
+def test_topics_are_read_in_their_order(put):
+    tsv = put('\ttweet_content\nb\tone "two" three\na\tمرحبا\n')
+    jsonl = put(
+        '{"_id": "b", "text": "one \\"two\\" three", "metadata": {}}\n{"_id": "a", "text": "مرحبا"}\n', "q.jsonl"
+    )
+    assert read_topics(tsv) == read_topics(jsonl) == [Query("b", 'one "two" three'), Query("a", "مرحبا")]
+
+
+BAD_TOPICS = {
+    "empty": ("", "file: holds no queries"),
+    "columns": ("a\tone\ttwo\n", "file:1: has 3 columns, a query has two (qid TAB text)"),
+    "spaces": ("a one\n", "file:1: has 1 columns, a query has two (qid TAB text)"),
+    "no text": ("a\t \n", "file:1: query 'a' has no text"),
+    "qid": ("a b\tone\n", "file:1: qid 'a b' is empty or holds white space"),
+    "repeated": ("a\tone\nb\ttwo\na\tthree\n", "file:3: query 'a' is on line 1 already"),
+    "json": ('{"_id": "a"\n', "file:1: is not a JSON object"),
+    "json id": ('{"_id": 1, "text": "x"}\n', "file:1: has no '_id'"),
+    "json text": ('{"_id": "1", "text": ""}\n', "file:1: has no 'text'"),
+    "deep": ('{"a":' * 100_000 + "\n", "file:1: is not a JSON object"),
+}
+
+
+@pytest.mark.parametrize("case", BAD_TOPICS)
+def test_faults_of_topics_are_said_exactly(case, put):
+    content, message = BAD_TOPICS[case]
+    with pytest.raises(SourceError) as caught:
+        read_topics(put(content))
+    assert str(caught.value).endswith("/" + message)
+
+
+def test_a_missing_file_is_said(tmp_path):
+    with pytest.raises(SourceError, match=r"nowhere: there is no such file$"):
+        read_run(tmp_path / "nowhere")
+    with pytest.raises(SourceError, match=r": is a folder; name a file$"):
+        read_scores(tmp_path, Strict(tmp_path))
+
+
+@pytest.mark.data
+def test_real_collections_are_read(data_dir):
+    for name, count in (("scifact", 809), ("nfcorpus", 2_914)):
+        path = data_dir / name / "queries.jsonl"
+        expected = [json.loads(line)["_id"] for line in path.read_text("utf-8").split("\n") if line]
+        assert [query.qid for query in read_topics(path)] == expected
+        assert len(expected) == count
+    assert len(read_qrels(data_dir / "scifact/qrels/train.tsv")) == 809
+    for part, count in (("train", 800), ("dev", 197)):
+        folder = data_dir / "ct2020-task2" / part
+        assert len(read_topics(folder / "tweets.queries.tsv")) == count
+        assert len(read_qrels(folder / "tweet-vclaim-pairs.qrels")) == count
