@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from eval.lines import finite
+from eval.lines import finite, is_header
 from retrieval.errors import QueryError
 from retrieval.trec import Faults, shown
 
@@ -72,7 +72,7 @@ def read_score(line: int, text: str, faults: Faults) -> float | None:
     """Return a score that the official checker takes; anything else is an error."""
     value = finite(text)
     if value is None:
-        header = "; a submission has no header" if line == 1 and text.isalpha() else ""
+        header = "; a submission has no header" if is_header(line, text) else ""
         faults.error(line, f"score {shown(text)} is not a finite number{header}")
     elif not _SCORE.fullmatch(text):
         faults.error(line, f"score {shown(text)} is refused by the official checker: write {digits(value)}")

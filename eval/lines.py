@@ -76,6 +76,11 @@ def whole(text: str) -> int | None:
     return int(text) if text.isascii() and text.isdigit() and len(text) <= 18 else None
 
 
+def is_header(line: int, text: str) -> bool:
+    """Tell whether a cell that should be a number is the name of a column, on the first line."""
+    return line == 1 and text.isidentifier() and text.lower() not in ("nan", "inf", "infinity")
+
+
 def _misfit(line: str, fields: list[str], layout: Sequence[str]) -> str:
     if not line.strip():
         return "is blank"

@@ -136,6 +136,9 @@ def _without_cutoff(measure: Any) -> Any:
 
 
 def _sensible(measure: Any) -> bool:
+    # trec_eval 9, which computes here, and 10 round the recall levels of IPrec differently: no figure is better.
+    if measure.NAME == "IPrec":
+        return False
     cutoff = measure.params.get("cutoff")
     needed = measure.NAME in ("P", "R", "Success")
     return (not needed and cutoff is None) or (isinstance(cutoff, int) and cutoff >= 1)

@@ -45,28 +45,19 @@ def read_tweets(path: Path) -> list[Tweet]:
 
 
 def _is_json(path: Path) -> bool:
-    for _, line in text_lines(path, _Marked(path)):
+    for _, line in text_lines(path, Strict(path)):
         if line.strip():
             return line.lstrip().startswith("{")
     return False
 
 
-class _Marked(Strict):
-    """Let the byte-order mark of an input pass: spreadsheets write it, and it is not sent to anybody."""
-
-    def error(self, line: int, reason: str) -> None:  # type: ignore[override]
-        """Raise SourceError for anything but a byte-order mark."""
-        if "byte-order mark" not in reason:
-            super().error(line, reason)
-
-
 def _from_json(path: Path) -> Iterator[Tweet]:
-    for line, row in json_objects(path, _Marked(path)):
+    for line, row in json_objects(path, Strict(path)):
         yield _tweet(path, line, {key.lower(): _said(value) for key, value in row.items()})
 
 
 def _from_table(path: Path) -> Iterator[Tweet]:
-    numbered = list(text_lines(path, _Marked(path)))
+    numbered = list(text_lines(path, Strict(path)))
     if not numbered:
         return
     header = [_column(name) for name in numbered[0][1].split("\t")]

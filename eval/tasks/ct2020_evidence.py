@@ -16,7 +16,7 @@ import numpy as np
 from eval import ranking
 from eval.claims import as_queries, key, read_claims
 from eval.coverage import cover
-from eval.lines import finite, rows, text_lines, whole
+from eval.lines import finite, is_header, rows, text_lines, whole
 from eval.measures import mean
 from eval.report import Report
 from eval.scores import ScoreOptions, Scores
@@ -143,7 +143,7 @@ def _take_rank(line: int, text: str, claim: _Claim, faults: Faults) -> None:
     rank = whole(text)
     due = claim.rank + 1
     if rank is None:
-        header = "; a run has no header" if line == 1 and text.isalpha() else ""
+        header = "; a run has no header" if is_header(line, text) else ""
         faults.error(line, f"rank {shown(text)} is not a whole number{header}")
     elif rank != due:
         faults.error(line, f"rank {rank} where {due} is due: ranks of a claim run 1, 2, 3 … without a gap")

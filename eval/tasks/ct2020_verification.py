@@ -102,9 +102,11 @@ def _read(path: Path, faults: Faults, layout: Sequence[str]) -> dict[str, Verdic
         topic, tweet, label = fields[:3]
         qid = key(topic, tweet)
         if label not in LABELS:
-            if line == 1 and layout is _GOLD and label.lower() == "label":
+            header = line == 1 and label.lower() == "label"
+            if header and layout is _GOLD:
                 continue
-            hint = "; write it in capitals" if label.upper() in LABELS else ""
+            hint = "; a submission has no header" if header else ""
+            hint = "; write it in capitals" if label.upper() in LABELS else hint
             faults.error(line, f"label {shown(label)} is neither TRUE nor FALSE{hint}")
         if qid in found:
             faults.error(line, f"claim {shown(qid)} is on line {found[qid].line} already")

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from eval.checkworthiness import Item, ap_of_ties, digits, figures, read_label, read_score, tie_note
 from eval.coverage import cover
-from eval.lines import rows
+from eval.lines import is_header, rows
 from eval.report import Report
 from eval.scores import ScoreOptions, Scores
 from eval.tasks import TaskQuery, only
@@ -108,7 +108,7 @@ def _read(path: Path, faults: Faults) -> list[Row]:
     found = []
     first_tag = ""
     for line, (topic, tweet_id, score_, tag) in rows(path, faults, _LAYOUT):
-        if not _TWEET.fullmatch(tweet_id) and not (line == 1 and tweet_id.isalpha()):
+        if not _TWEET.fullmatch(tweet_id) and not is_header(line, score_):
             faults.error(line, f"tweet_id {shown(tweet_id)} is refused by the official checker: 17 to 23 digits")
         value = read_score(line, score_, faults)
         if value is not None:
@@ -152,7 +152,7 @@ def _repeat_note(gold: Gold) -> tuple[str, ...]:
     if not repeated:
         return ()
     return (
-        f"the gold has {len(repeated)} ids on {sum(repeated.values())} rows: as officially, "
+        f"the gold repeats ids ({len(repeated)} on {sum(repeated.values())} rows): as officially, "
         f"the last label of an id wins and every row counts",
     )
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from eval.checkworthiness import Item, ap_of_ties, digits, figures, over_files, read_label, read_score, tie_note
-from eval.lines import rows, text_lines, whole
+from eval.lines import is_header, rows, text_lines, whole
 from eval.report import Report, counted
 from eval.scores import ScoreOptions, Scores
 from eval.tasks import TaskQuery
@@ -61,11 +61,13 @@ def write(records: Iterable[tuple[str, str, float]], path: Path, run_id: str) ->
 
     A record is debate, line number and score. Raises QueryError if a line is missing or repeated.
     """
-    scores = {int(line): score_ for _, line, score_ in records}
-    missing = next((line for line in range(1, len(scores) + 1) if line not in scores), None)
-    if not scores or missing is not None or len(scores) > _LAST:
-        raise QueryError(f"{path}: line {missing or _LAST + 1} of the debate has no score: lines run 1, 2, 3 … to n")
-    write_text(path, (f"{line}\t{digits(scores[line])}\n" for line in sorted(scores)))
+    scores = {line: score_ for _, line, score_ in records}
+    numbers = [str(number) for number in range(1, len(scores) + 1)]
+    missing = next((line for line in numbers if line not in scores), None)
+    if not scores or missing or len(scores) > _LAST:
+        reason = f"line {missing} of the debate has no score" if missing else f"has {len(scores)} lines"
+        raise QueryError(f"{path}: {reason}: lines run 1, 2, 3 … without a gap, to {_LAST} at most")
+    write_text(path, (f"{line}\t{digits(scores[line])}\n" for line in numbers))
 
 
 def check(path: Path, input_path: Path | None = None) -> Report:
@@ -105,7 +107,7 @@ def _read(path: Path, faults: Faults) -> list[float]:
         value = read_score(line, score_, faults)
         if number != str(due):
             reason = f"line number {shown(number)} where {due} is due: lines run 1, 2, 3 … in order"
-            faults.error(line, reason + ("; a submission has no header" if line == 1 and number.isalpha() else ""))
+            faults.error(line, reason + ("; a submission has no header" if is_header(line, number) else ""))
             due = whole(number) or due
         if due > _LAST:
             faults.error(line, f"line number {due} is refused by the official checker: at most {_LAST}")

@@ -1,0 +1,102 @@
+"""A small sample of every task: what the contract is tested on."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+from eval.tasks import names
+from retrieval.domain import Hit
+
+
+class Sample(NamedTuple):
+    """An input, gold and records of a task, and what the records score."""
+
+    task: str
+    input: str
+    gold: str
+    records: Any
+    official: float
+
+
+_TWEETS = [f"12216038373960208{n}" for n in range(10, 13)]
+_CLAIMS = "topic_id\ttweet_id\ttweet_text\nT-1\t1\tone\nT-1\t2\ttwo\nT-2\t1\tthree\n"
+
+SAMPLES = {
+    "trec": Sample(
+        "trec",
+        "q1\tone\nq2\ttwo\n",
+        "q1 0 d1 1\nq1 0 d2 0\nq2 0 d3 2\n",
+        {"q1": [Hit("d2", 2.0), Hit("d1", 1.5)], "q2": [Hit("d3", 0.1)]},
+        0.75,
+    ),
+    "ct2020-evidence": Sample(
+        "ct2020-evidence",
+        _CLAIMS,
+        "T-1\t1\tT-1-0001-001\t1\nT-1\t2\tT-1-0001-001\t0\nT-2\t1\tT-2-0001-001\t1\n",
+        {
+            "T-1/1": [Hit("T-1-0001-001", 1.0)],
+            "T-1/2": [Hit("T-1-0001-001", 0.3), Hit("T-1-0001-002", 0.1)],
+            "T-2/1": [Hit("T-2-0001-001", 1e-7)],
+        },
+        0.2 / 3,
+    ),
+    "ct2020-verification": Sample(
+        "ct2020-verification",
+        _CLAIMS,
+        "T-1\t1\tTRUE\nT-1\t2\tFALSE\nT-2\t1\tFALSE\n",
+        [("T-1", "1", "TRUE"), ("T-1", "2", "TRUE"), ("T-2", "1", "FALSE")],
+        2 / 3,
+    ),
+    "ct2021-1a": Sample(
+        "ct2021-1a",
+        "topic_id\ttweet_id\ttweet_url\ttweet_text\tclaim\tcheck_worthiness\n"
+        + "".join(f'covid-19\t{tweet}\tu\ta "text\t1\t{n % 2}\n' for n, tweet in enumerate(_TWEETS)),
+        "topic_id\ttweet_id\ttweet_url\ttweet_text\tclaim-worthiness\n"
+        + "".join(f"covid-19\t{tweet}\tu\ta text\t{n % 2}\n" for n, tweet in enumerate(_TWEETS)),
+        [("covid-19", _TWEETS[0], 1e-30), ("covid-19", _TWEETS[1], -3.5), ("covid-19", _TWEETS[2], -1e20)],
+        0.5,
+    ),
+    "ct2021-1b": Sample(
+        "ct2021-1b",
+        "1\tA\tone\n2\tB\ttwo\n",
+        "1\tA\tone\t0\n2\tB\ttwo\t1\n",
+        [("debate", "2", 0.5), ("debate", "1", 7)],
+        0.5,
+    ),
+    "ct2025-4b": Sample(
+        "ct2025-4b",
+        'post_id\ttweet_text\n1\t"two\nlines"\n02\tmore words\n',
+        'post_id\ttweet_text\tcord_uid\n1\t"two\nlines"\tabcdefg1\n02\tmore words\tabcdefg2\n',
+        {"1": [Hit("abcdefg0", 2.0), Hit("abcdefg1", 1.0)], "02": [Hit("abcdefg2", 1.0)]},
+        0.75,
+    ),
+    "fever": Sample(
+        "fever",
+        '{"id": 1, "claim": "one"}\n{"id": 2, "claim": "two"}\n',
+        '{"id": 2, "label": "NOT ENOUGH INFO", "evidence": [[[7, null, null, null]]]}\n'
+        '{"id": 1, "label": "SUPPORTS", "evidence": [[[7, 8, "Page", 3]]]}\n',
+        [("1", "SUPPORTS", [("Page", 3)]), ("2", "REFUTES", [])],
+        0.5,
+    ),
+}
+
+
+@pytest.fixture(params=names())
+def sample(request: pytest.FixtureRequest) -> Sample:
+    """Every task in turn; a task without a sample fails here."""
+    return SAMPLES[request.param]
+
+
+@pytest.fixture
+def put(tmp_path: Path):
+    """Write a file and return its path."""
+
+    def write(name: str, content: str | bytes) -> Path:
+        path = tmp_path / name
+        path.write_bytes(content.encode() if isinstance(content, str) else content)
+        return path
+
+    return write

@@ -1,0 +1,160 @@
+"""Evidence retrieval: trec_eval's rules on topic and tweet, means over topics, and bad input."""
+
+from __future__ import annotations
+
+import pytest
+
+from eval.scores import ScoreOptions
+from eval.tasks import task
+from retrieval.domain import Hit
+from retrieval.errors import CheckFailed, QueryError, SourceError
+
+TASK = task("ct2020-evidence")
+S1, S2, S3 = (f"T-05-0003-00{n}" for n in (1, 2, 3))
+INPUT = "topic_id\ttweet_id\ttweet_text\nT-05\t11\tone\nT-06\t12\ttwo\n"
+OK = f"T-05\t11\t1\t{S1}\t0.77\tr\n"
+JSONL = '{"topic_id": "T-05", "tweet_id": "11", "tweet_text": "one"}\n{"topic_id": "T-06", "tweet_id": 12, "tweet_text": "two", "date": "2020-03-01"}\n'  # noqa: E501
+
+
+def test_claims_are_read_from_tsv_and_json_lines(put):
+    assert [query[:3] for query in TASK.read_queries(put("input", INPUT))] == [
+        ("T-05/11", "one", "T-05"),
+        ("T-06/12", "two", "T-06"),
+    ]
+    queries = TASK.read_queries(put("input", JSONL))
+    assert [query.qid for query in queries] == ["T-05/11", "T-06/12"]
+    assert queries[1].date == "2020-03-01"
+
+
+@pytest.mark.parametrize(
+    "gold",
+    [
+        f"T-05\t11\t{S1}\t1\nT-05\t11\t{S2}\t0\n",
+        f"topicID\ttweetID\tsnippetID\tlabel\nT-05\t11\t{S1}\t1\nT-05\t11\t{S2}\t0\n",
+        f"T-05/11 0 {S1} 1\nT-05/11 0 {S2} 0\n",
+        f"T-05/11\tQ0\t{S1}\t1\nT-05/11\tQ0\t{S2}\t0\n",
+    ],
+    ids=["tsv", "header", "qrels", "qrels-tabs"],
+)
+def test_gold_is_read_in_both_forms(gold, put):
+    assert TASK.read_gold([put("gold", gold)]) == {"T-05/11": {S1: 1, S2: 0}}
+
+
+def test_means_over_claims_and_over_topics(put):
+    gold = "".join(f"{topic}\t{tweet}\ts\t1\n" for topic, tweet in (("A", 1), ("A", 2), ("A", 3), ("B", 1)))
+    run = "A\t1\t1\ts\t1\tr\nB\t1\t1\tx\t2\tr\nB\t1\t2\ts\t1\tr\n"
+    scores = TASK.score([put("gold", gold)], [put("run", run)], ScoreOptions())
+    assert scores.values["RR"] == pytest.approx((1 + 0 + 0 + 0.5) / 4)
+    assert scores.topics["RR"] == pytest.approx((1 / 3 + 0.5) / 2)
+    assert scores.values["P@10"] == pytest.approx(0.2 / 4)
+    assert scores.notes == ("2 of 4 judged claims have no results and count 0",)
+    assert scores.as_json(per_query=False)["RR over topics"] == scores.topics["RR"]
+
+
+def test_ties_are_told(put):
+    gold = "A/1 0 s1 1\nA/1 0 s2 0\n"
+    many = "".join(f"A\t1\t{n}\tz{n:03}\t0.5\tr\n" for n in range(1, 11)) + "A\t1\t11\ts1\t0.5\tr\n"
+    scores = TASK.score([put("gold", gold)], [put("run", many)], ScoreOptions())
+    assert scores.notes == (
+        "ties decide: P@10 is 0.0000 with equal scores in trec_eval's order (docid descending), "
+        "between 0.0000 and 0.1000 in other orders (1 claim with such ties)",
+    )
+
+
+BAD = {
+    "header": ("topicID\ttweetID\trank\tsnippetID\tscore\trunID\n", "{run}:1: error: rank 'rank' is not a whole number; a run has no header"),
+    "columns": ("T-05\t11\t1\n", "{run}:1: error: has 3 of the 6 columns between tabs (topicID tweetID rank snippetID score runID)"),
+    "spaces": (f"T-05 11 1 {S1} 0.77 r\n", "{run}:1: error: has 1 of the 6 columns between tabs (topicID tweetID rank snippetID score runID); they are separated by white space here"),
+    "no topic": (f"\t11\t1\t{S1}\t0.7\tr\n", "{run}:1: error: column topicID is empty"),
+    "rank 0": (f"T-05\t11\t0\t{S1}\t0.7\tr\n", "{run}:1: error: rank 0 where 1 is due: ranks of a claim run 1, 2, 3 … without a gap"),
+    "gap": (OK + f"T-05\t11\t3\t{S2}\t0.7\tr\n", "{run}:2: error: rank 3 where 2 is due: ranks of a claim run 1, 2, 3 … without a gap"),
+    "rises": (OK + f"T-05\t11\t2\t{S2}\t0.78\tr\n", "{run}:2: error: score 0.78 rises above the score of the rank before"),
+    "twice": (OK + f"T-05\t11\t2\t{S1}\t0.7\tr\n", "{run}:2: error: snippet 'T-05-0003-001' of claim 'T-05/11' is on line 1 already"),
+    "other topic": (f"T-06\t11\t1\t{S1}\t0.7\tr\n", "{run}:1: error: snippet 'T-05-0003-001' is not of topic 'T-06'"),
+    "two runs": (OK + f"T-05\t11\t2\t{S2}\t0.7\ts\n", "{run}:2: error: run id 's' differs from 'r' above: a file is one run"),
+    "nan": (f"T-05\t11\t1\t{S1}\tnan\tr\n", "{run}:1: error: score 'nan' is not a finite number"),
+    "infinite as float32": (f"T-05\t11\t1\t{S1}\t1e39\tr\n", "{run}:1: error: score '1e39' is not a finite number"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", BAD)
+def test_bad_line_is_said_exactly(case, put):
+    content, message = BAD[case]
+    path = put("run", content)
+    errors = [line for line in TASK.check(path).said]
+    assert message.format(run=path) in errors
+
+
+def test_the_lines_of_a_good_run_have_no_fault(put):
+    assert TASK.check(put("run", OK + f"T-05\t11\t2\t{S2}\t0.77\tr\nT-06\t11\t1\tfree-id\t-1e-3\tr\n")).said == []
+
+
+def test_more_than_a_hundred(put):
+    path = put("run", "".join(f"A\t1\t{n}\ts{n}\t{-n}\tr\n" for n in range(1, 103)))
+    assert TASK.check(path).said == [
+        f"{path}:101: error: is result 101 of its claim; at most 100 are allowed",
+        f"{path}:102: error: is result 102 of its claim; at most 100 are allowed",
+    ]
+
+
+def test_coverage_of_the_input(put):
+    run, given = put("run", OK + f"T-05\t011\t1\t{S2}\t0.7\tr\n"), put("input", INPUT)
+    assert TASK.check(run, given).said == [
+        f"{run}:2: error: claim 'T-05/011' is not in {given}; 'T-05/11' and 'T-05/011' differ by a leading zero alone: ids are compared letter by letter",
+        f"{run}: error: claim 'T-06/12' of {given} is missing",
+    ]  # fmt: skip
+
+
+def test_a_run_for_other_claims_is_not_scored(put):
+    run = put("run", OK)
+    with pytest.raises(CheckFailed) as caught:
+        TASK.score([put("gold", "t-05/11 0 s 1\n")], [run], ScoreOptions())
+    assert caught.value.line == (
+        f"{run}: no claim in common with the judgements: the judgements have 't-05/11', the run 'T-05/11'; "
+        "'t-05/11' and 'T-05/11' differ by case alone: ids are compared letter by letter"
+    )
+
+
+BAD_INPUT = {
+    "no topic": ("topic_id\ttweet_id\ttweet_text\n\t11\tone\n", "input:2: tweet '11' has no topic_id"),
+    "twice": (INPUT + "T-05\t11\tone\n", "input:4: claim 'T-05/11' is on line 2 already"),
+    "no topic in JSON": ('{"id_str": "1", "full_text": "x"}\n', "input:1: tweet '1' has no topic_id"),
+}
+
+
+@pytest.mark.parametrize("case", BAD_INPUT)
+def test_bad_input_is_said_exactly(case, put):
+    content, message = BAD_INPUT[case]
+    with pytest.raises(SourceError) as caught:
+        TASK.read_queries(put("input", content))
+    assert caught.value.line.endswith("/" + message)
+
+
+BAD_GOLD = {
+    "columns": ("T-05\t11\t1\n", "gold:1: has 3 columns, judgements have four (topicID tweetID snippetID label)"),
+    "label": (f"T-05\t11\t{S1}\t-1\n", "gold:1: label '-1' is not a whole number from 0"),
+    "no topic": (f"\t11\t{S1}\t1\n", "gold:1: topic, tweet or snippet is empty"),
+    "twice": (f"A\t1\t{S1}\t1\nA\t1\t{S1}\t0\n", f"gold:2: snippet '{S1}' of claim 'A/1' was judged already"),
+}
+
+
+@pytest.mark.parametrize("case", BAD_GOLD)
+def test_bad_gold_is_said_exactly(case, put):
+    content, message = BAD_GOLD[case]
+    with pytest.raises(SourceError) as caught:
+        TASK.read_gold([put("gold", content)])
+    assert caught.value.line.endswith("/" + message)
+
+
+def test_writes_a_hundred_without_exponents(tmp_path):
+    hits = [Hit(f"s{n:03}", 1e-7 * n) for n in range(150)]
+    TASK.write({"T-05/11": hits}, tmp_path / "run", "team")
+    lines = (tmp_path / "run").read_text().splitlines()
+    assert len(lines) == 100
+    assert lines[0] == "T-05\t11\t1\ts149\t0.0000149\tteam"
+    assert TASK.check(tmp_path / "run").said == []
+
+
+def test_a_name_that_is_no_claim_is_not_written(tmp_path):
+    with pytest.raises(QueryError, match=r"^'q1' does not name a claim: give topic/tweet$"):
+        TASK.write({"q1": []}, tmp_path / "run", "team")

@@ -1,0 +1,236 @@
+"""Task 1A against an oracle written from the description of the official scorer, and its bad input."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from eval.checkworthiness import Item, ap_of_ties, digits, figures
+from eval.scores import ScoreOptions
+from eval.tasks import task
+from retrieval.errors import CheckFailed, SourceError
+
+TASK = task("ct2021-1a")
+IDS = [f"12216038373960208{n:02}" for n in range(60)]
+HEADER = "topic_id\ttweet_id\ttweet_url\ttweet_text\tclaim\tcheck_worthiness\n"
+
+
+def gold_of(labels) -> str:
+    return HEADER + "".join(f"t\t{name}\tu\ttext\t0\t{label}\n" for name, label in labels)
+
+
+def run_of(scores) -> str:
+    return "".join(f"t\t{name}\t{value}\tr\n" for name, value in scores)
+
+
+def oracle(gold: list[tuple[str, int]], run: list[tuple[str, float]]) -> dict[str, float]:
+    """The figures by definition: walk down the list and count."""
+    labels = dict(gold)
+    order = sorted(range(len(run)), key=lambda row: (-run[row][1], row))
+    relevant = [labels[run[row][0]] for row in order]
+    number = sum(labels.values())
+    values = {f"P@{k}": relevant[:k].count(1) / k for k in (1, 3, 5, 10, 20, 30, 50)}
+    values["RR"] = 1 / (relevant.index(1) + 1) if 1 in relevant else 0.0
+    values["Rprec"] = relevant[:number].count(1) / number if number else 0.0
+    total = 0.0
+    for rank in range(1, len(relevant) + 1):
+        if relevant[rank - 1]:
+            total += relevant[:rank].count(1) / rank
+    values["AP"] = total / number if number else 0.0
+    return values
+
+
+rows = st.lists(st.tuples(st.integers(0, 40), st.integers(0, 1), st.integers(-3, 3)), min_size=1, max_size=60)
+
+
+@given(rows)
+def test_figures_are_the_oracles_also_with_ties_and_repeated_ids(drawn):
+    gold = [(IDS[at], label) for at, label, _ in drawn]
+    run = [(IDS[at], score / 2) for at, _, score in drawn]
+    labels = dict(gold)
+    found = figures([Item(name, score, labels[name]) for name, score in run], sum(labels.values()))
+    assert found == pytest.approx(oracle(gold, run))
+
+
+@given(rows)
+def test_no_order_of_ties_leaves_the_bounds(drawn):
+    items = [Item(f"{n}", score, label) for n, (_, label, score) in enumerate(drawn)]
+    positives = sum(item.label for item in items)
+    bounds = ap_of_ties(items, positives)
+    for seed in range(5):
+        shuffled = random.Random(seed).sample(items, len(items))
+        value = figures(shuffled, positives)["AP"]
+        if bounds is None:
+            assert value == figures(items, positives)["AP"]
+        else:
+            assert bounds[1] - 1e-12 <= value <= bounds[2] + 1e-12
+
+
+@given(st.floats(allow_nan=False, allow_infinity=False))
+def test_every_score_is_written_as_the_official_checker_takes_it(value):
+    text = digits(value)
+    assert float(text) == value
+    assert set(text) <= set("0123456789.-")
+    whole, point, part = text.lstrip("-").partition(".")
+    assert whole.isdigit() and point and part.isdigit()
+
+
+def test_an_input_that_repeats_an_id_is_scored_as_officially(put):
+    gold = put("gold", gold_of([(IDS[0], 1), (IDS[1], 0), (IDS[0], 1)]))
+    run = put("run", run_of([(IDS[0], 0.9), (IDS[1], 0.1), (IDS[0], 0.8)]))
+    scores = TASK.score([gold], [run], ScoreOptions())
+    assert scores.values["AP"] == 2.0
+    assert scores.notes == (
+        "the gold repeats ids (1 on 2 rows): as officially, the last label of an id wins and every row counts",
+    )
+
+
+def test_ties_are_told_with_what_they_change(put):
+    gold = put("gold", gold_of([(name, int(n == 0)) for n, name in enumerate(IDS)]))
+    run = put("run", run_of([(name, 0.5) for name in IDS]))
+    scores = TASK.score([gold], [run], ScoreOptions())
+    assert scores.values["AP"] == 1.0
+    assert scores.notes == (
+        "ties decide: AP is 1.0000 with equal scores in the order of the file, as officially, "
+        "0.0167 in trec_eval's order, between 0.0167 and 1.0000 in any order",
+    )
+
+
+BAD = {
+    "header": ("topic_id\ttweet_id\tscore\trun_id\n", "{run}:1: error: score 'score' is not a finite number; a submission has no header"),
+    "nan": (run_of([(IDS[0], "nan")]), "{run}:1: error: score 'nan' is not a finite number"),
+    "infinity": (run_of([(IDS[0], "-inf")]), "{run}:1: error: score '-inf' is not a finite number"),
+    "overflow": (run_of([(IDS[0], "1e999")]), "{run}:1: error: score '1e999' is not a finite number"),
+    "minus": (run_of([(IDS[0], "-1")]), "{run}:1: error: score '-1' is refused by the official checker: write -1.0"),
+    "point": (run_of([(IDS[0], "1.")]), "{run}:1: error: score '1.' is refused by the official checker: write 1.0"),
+    "exponent": (run_of([(IDS[0], "1e-05")]), "{run}:1: error: score '1e-05' is refused by the official checker: write 0.00001"),
+    "underscore": (run_of([(IDS[0], "1_0")]), "{run}:1: error: score '1_0' is not a finite number"),
+    "short id": (run_of([("1221603837396020", 1)]), "{run}:1: error: tweet_id '1221603837396020' is refused by the official checker: 17 to 23 digits"),
+    "zero first": (run_of([("0" + IDS[0][1:], 1)]), f"{{run}}:1: error: tweet_id '0{IDS[0][1:]}' is refused by the official checker: 17 to 23 digits"),
+    "columns": (f"{IDS[0]}\t1\n", "{run}:1: error: has 2 of the 4 columns between tabs (topic_id tweet_id score run_id)"),
+    "spaces": (f"t {IDS[0]} 1 r\n", "{run}:1: error: has 1 of the 4 columns between tabs (topic_id tweet_id score run_id); they are separated by white space here"),
+    "padded": (run_of([(IDS[0], " 1")]), "{run}:1: error: column score has white space around it: ' 1'"),
+    "blank": (run_of([(IDS[0], 1)]) + "\n", "{run}:2: error: is blank"),
+    "two runs": (run_of([(IDS[0], 1)]) + f"t\t{IDS[1]}\t1\ts\n", "{run}:2: error: run id 's' differs from 'r' above: a file is one run"),
+    "repeated": (run_of([(IDS[0], 1), (IDS[0], 2)]), f"{{run}}:2: warning: tweet {IDS[0]} is on line 1 already: is it so in the input?"),
+    "windows": (run_of([(IDS[0], 1)]).replace("\n", "\r\n"), "{run}: warning: has Windows line ends on 1 of 1 lines"),
+    "cut": (run_of([(IDS[0], 1)])[:-1], "{run}:1: warning: the last line has no line end: is the file whole?"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", BAD)
+def test_bad_line_is_said_exactly(case, put):
+    content, message = BAD[case]
+    path = put("run", content)
+    assert TASK.check(path).said == [message.format(run=path)]
+
+
+AGAINST_INPUT = {
+    "missing": ([(IDS[0], 1)], [f"{{run}}: error: tweet '{IDS[1]}' of {{input}} is missing"]),
+    "unknown": ([(IDS[0], 1), (IDS[1], 1), (IDS[2], 1)], [f"{{run}}:3: error: tweet '{IDS[2]}' is not in {{input}}"]),
+    "too often": ([(IDS[0], 1), (IDS[1], 1), (IDS[0], 1)], [f"{{run}}:3: error: tweet {IDS[0]} is on line 1 already; {{input}} has it once"]),
+    "others": ([(IDS[5], 1)], [f"{{run}}: error: no tweet in common with {{input}}: is it a file for other data; {{input}} has '{IDS[0]}', the file '{IDS[5]}'"]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", AGAINST_INPUT)
+def test_fault_against_the_input_is_said_exactly(case, put):
+    scores, messages = AGAINST_INPUT[case]
+    run, given_ = put("run", run_of(scores)), put("input", gold_of([(IDS[0], 0), (IDS[1], 1)]))
+    assert TASK.check(run, given_).said == [message.format(run=run, input=given_) for message in messages]
+
+
+def test_faults_are_kept_up_to_twenty_then_counted(put):
+    path = put("run", "x\n" * 1_234)
+    report = TASK.check(path)
+    assert len(report.said) == 21
+    assert report.said[-1] == f"{path}: and 1,214 more errors"
+    assert report.verdict == f"{path}: 1,234 errors"
+
+
+def test_a_missing_tweet_is_never_scored(put):
+    gold = put("gold", gold_of([(IDS[0], 0), (IDS[1], 1)]))
+    with pytest.raises(CheckFailed) as caught:
+        TASK.score([gold], [put("run", run_of([(IDS[0], 1)]))], ScoreOptions())
+    assert caught.value.line.endswith(f"run: tweet '{IDS[1]}' of the gold is missing; not scored")
+
+
+BAD_GOLD = {
+    "no labels": ("topic_id\ttweet_id\ttweet_text\nt\t1\tx\n", "gold: has no labels (a column check_worthiness or claim_worthiness)"),
+    "label": (gold_of([(IDS[0], 2)]), "gold:2: label '2' is neither 0 nor 1"),
+    "no header": (f"t\t{IDS[0]}\tu\ttext\t0\t1\n", "gold:1: the header has no tweet_id: it begins 't\\t" + IDS[0] + "\\tu\\ttext\\t0\\t1'"),
+    "columns": (gold_of([(IDS[0], 1)]) + "t\t1\n", "gold:3: has 2 columns, the header 6"),
+    "no text": (HEADER + f"t\t{IDS[0]}\tu\t\t0\t1\n", f"gold:2: tweet '{IDS[0]}' has no text"),
+    "no id": (HEADER + "t\t\tu\ttext\t0\t1\n", "gold:2: tweet_id '' is empty or holds white space"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", BAD_GOLD)
+def test_bad_gold_is_said_exactly(case, put):
+    content, message = BAD_GOLD[case]
+    with pytest.raises(SourceError) as caught:
+        TASK.read_gold([put("gold", content)])
+    assert caught.value.line.endswith("/" + message)
+
+
+READABLE = {
+    "1a-arabic/CT21-AR-Train-T1-Labels.tsv": (3_444, 763),
+    "1a-arabic/CT21-AR-Dev-T1-Labels.tsv": (661, 265),
+    "1a-arabic/CT21-AR-Train-T1-Tweets.jsonl": (3_444, None),
+    "1a-english/dataset_train_v1_english.tsv": (822, 290),
+    "1a-english/dataset_dev_v1_english.tsv": (140, 60),
+    "1a-spanish/dataset_train.tsv": (2_495, 200),
+    "1a-spanish/dataset_train_linebreak.tsv": (2_495, 200),
+    "1a-spanish/dataset_dev_linebreak.tsv": (1_247, 109),
+    "1a-bulgarian/dataset_dev_v1_bulgarian.tsv": (350, 62),
+    "1a-turkish/dataset_train_v1_turkish.tsv": (1_899, None),
+    "1a-turkish/dataset_train_v1_turkish_noclaim.tsv": (1_899, None),
+    "1a-turkish/dataset_dev_v1_turkish.tsv": (388, None),
+}
+
+
+@pytest.mark.data
+@pytest.mark.parametrize("name", READABLE)
+def test_every_variant_of_the_input_is_read(name, data_dir):
+    path = data_dir / "ct2021-task1" / name
+    count, positives = READABLE[name]
+    queries = TASK.read_queries(path)
+    assert len(queries) == count
+    assert all(query.qid.isdigit() and query.text for query in queries)
+    if positives is not None:
+        assert sum(TASK.read_gold([path]).labels.values()) == positives
+
+
+@pytest.mark.data
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("1a-english/dataset_dev_v1_english.tsv", 0.4795),
+        ("1a-spanish/dataset_dev.tsv", 0.0806),
+        ("1a-bulgarian/dataset_dev_v1_bulgarian.tsv", 0.2045),
+    ],
+)
+def test_the_organisers_random_baseline_scores_as_published(name, expected, data_dir, tmp_path):
+    path = data_dir / "ct2021-task1" / name
+    seeded = random.Random(0)
+    records = [(query.topic, query.qid, seeded.random()) for query in TASK.read_queries(path)]
+    TASK.write(records, tmp_path / "run", "random")
+    scores = TASK.score([path], [tmp_path / "run"], ScoreOptions())
+    assert round(scores.values["AP"], 4) == expected
+    gold = [(tweet.tweet_id, int(tweet.label)) for tweet in TASK.read_gold([path]).tweets]
+    assert scores.values == pytest.approx(oracle(gold, [(name, score) for _, name, score in records]))
+
+
+@pytest.mark.data
+def test_the_turkish_file_that_repeats_ids_is_scored(data_dir, tmp_path):
+    path = data_dir / "ct2021-task1/1a-turkish/dataset_dev_v1_turkish.tsv"
+    records = [(query.topic, query.qid, float(len(query.text))) for query in TASK.read_queries(path)]
+    TASK.write(records, tmp_path / "run", "length")
+    assert TASK.check(tmp_path / "run", path).errors == 0
+    scores = TASK.score([path], [tmp_path / "run"], ScoreOptions())
+    gold = [(tweet.tweet_id, int(tweet.label)) for tweet in TASK.read_gold([path]).tweets]
+    assert scores.values == pytest.approx(oracle(gold, [(name, score) for _, name, score in records]))
+    assert scores.notes[0].startswith("the gold repeats ids (6 on 13 rows)")

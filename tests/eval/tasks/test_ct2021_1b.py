@@ -1,0 +1,148 @@
+"""Task 1B against an oracle written from the description of the official scorer, and its bad input."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from eval.score import score
+from eval.scores import ScoreOptions
+from eval.tasks import task
+from retrieval.errors import CheckFailed, QueryError, SourceError
+
+TASK = task("ct2021-1b")
+
+
+def debate(labels) -> str:
+    return "".join(f'{n}\tSPEAKER\ta "text\t{label}\n' for n, label in enumerate(labels, 1))
+
+
+def oracle(debates: list[tuple[list[int], list[float]]]) -> dict[str, float]:
+    """Average the figures of each debate, which are counted by definition."""
+    totals: dict[str, float] = {}
+    for labels, scores in debates:
+        order = sorted(range(len(labels)), key=lambda at: -scores[at])
+        ranked = [labels[at] for at in order]
+        hits = [rank for rank, label in enumerate(ranked, 1) if label]
+        found = {
+            "AP": sum(ranked[:rank].count(1) / rank for rank in hits) / max(len(hits), 1),
+            "RR": 1 / hits[0] if hits else 0.0,
+            "Rprec": ranked[: len(hits)].count(1) / max(len(hits), 1),
+        }
+        found |= {f"P@{k}": ranked[:k].count(1) / k for k in (1, 3, 5, 10, 20, 30, 50)}
+        for name, value in found.items():
+            totals[name] = totals.get(name, 0.0) + value / len(debates)
+    return totals
+
+
+sentence = st.tuples(st.integers(0, 1), st.integers(-4, 4))
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=40)
+@given(st.lists(st.lists(sentence, min_size=1, max_size=60), min_size=1, max_size=4))
+def test_figures_are_the_oracles(put, drawn):
+    gold, runs, debates = [], [], []
+    for number, rows in enumerate(drawn):
+        labels, scores = [label for label, _ in rows], [value / 4 for _, value in rows]
+        gold.append(put(f"gold{number}", debate(labels)))
+        runs.append(gold[-1].with_name(f"run{number}"))
+        TASK.write([("", str(line), value) for line, value in enumerate(scores, 1)], runs[-1], "r")
+        debates.append((labels, scores))
+    assert TASK.score(gold, runs, ScoreOptions()).values == pytest.approx(oracle(debates))
+
+
+BAD = {
+    "header": ("line_number\tscore\n1\t0.5\n", ["{run}:1: error: score 'score' is not a finite number; a submission has no header", "{run}:1: error: line number 'line_number' where 1 is due: lines run 1, 2, 3 … in order; a submission has no header", "{run}:2: error: line number '1' where 2 is due: lines run 1, 2, 3 … in order"]),
+    "gap": ("1\t0.5\n3\t0.5\n4\t0.1\n", ["{run}:2: error: line number '3' where 2 is due: lines run 1, 2, 3 … in order"]),
+    "by score": ("2\t0.9\n1\t0.5\n", ["{run}:1: error: line number '2' where 1 is due: lines run 1, 2, 3 … in order", "{run}:2: error: line number '1' where 3 is due: lines run 1, 2, 3 … in order"]),
+    "zero": ("0\t0.9\n", ["{run}:1: error: line number '0' where 1 is due: lines run 1, 2, 3 … in order"]),
+    "padded": ("01\t0.9\n", ["{run}:1: error: line number '01' where 1 is due: lines run 1, 2, 3 … in order"]),
+    "minus": ("1\t-2\n", ["{run}:1: error: score '-2' is refused by the official checker: write -2.0"]),
+    "columns": ("1\tx\t0.5\n", ["{run}:1: error: has 3 of the 2 columns between tabs (line_number score)"]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", BAD)
+def test_bad_line_is_said_exactly(case, put):
+    content, messages = BAD[case]
+    path = put("run", content)
+    assert TASK.check(path).said == [message.format(run=path) for message in messages]
+
+
+def test_more_lines_than_the_official_checker_takes(put):
+    path = put("run", "".join(f"{n}\t0.5\n" for n in range(1, 10_001)))
+    assert TASK.check(path).said == [
+        f"{path}:10000: error: line number 10000 is refused by the official checker: at most 9999"
+    ]
+
+
+def test_a_line_of_the_input_without_a_score(put):
+    run, given_ = put("run", "1\t0.5\n"), put("input", debate([0, 1]))
+    assert TASK.check(run, given_).said == [f"{run}: error: has 1 line, {given_} 2: every line needs a score"]
+    with pytest.raises(CheckFailed, match=r"has 1 line, .*gold 2: every line needs a score; not scored$"):
+        TASK.score([put("gold", debate([0, 1]))], [run], ScoreOptions())
+
+
+def test_pairs_by_position(put):
+    gold, run = put("gold", debate([0, 1])), put("run", "1\t0.5\n2\t0.1\n")
+    with pytest.raises(QueryError, match=r"^--gold has 2 files, --run 1: they are paired by position$"):
+        TASK.score([gold, gold], [run], ScoreOptions())
+    with pytest.raises(SourceError, match=r"; --gold and --run seem to be swapped$"):
+        score("ct2021-1b", [run], [gold], ScoreOptions())
+
+
+def test_writes_no_debate_with_a_gap(tmp_path):
+    with pytest.raises(QueryError, match=r"run: line 2 of the debate has no score: lines run 1, 2, 3 … "):
+        TASK.write([("", "1", 0.5), ("", "3", 0.5)], tmp_path / "run", "r")
+
+
+def test_a_debate_without_a_positive_counts_0_and_is_named(put):
+    gold = [put("a", debate([0, 0])), put("b", debate([0, 1]))]
+    runs = [put("ra", "1\t0.5\n2\t0.1\n"), put("rb", "1\t0.5\n2\t0.1\n")]
+    scores = TASK.score(gold, runs, ScoreOptions())
+    assert scores.values["AP"] == 0.25
+    assert scores.notes == ("a: has no sentence worth checking and counts 0",)
+
+
+BAD_GOLD = {
+    "gap": ("1\tA\tx\t0\n3\tA\tx\t0\n", "gold:2: line number '3' where 2 is due"),
+    "columns": ("1\tA\n", "gold:1: has 2 of the 4 columns between tabs (line_number speaker text label)"),
+    "label": ("1\tA\tx\t2\n", "gold:1: label '2' is neither 0 nor 1"),
+    "no label": ("1\tA\tx\n", "gold:1: label '' is neither 0 nor 1"),
+}
+
+
+@pytest.mark.parametrize("case", BAD_GOLD)
+def test_bad_gold_is_said_exactly(case, put):
+    content, message = BAD_GOLD[case]
+    with pytest.raises(SourceError) as caught:
+        TASK.read_gold([put("gold", content)])
+    assert caught.value.line.endswith("/" + message)
+
+
+@pytest.mark.data
+def test_every_debate_is_read(data_dir):
+    folder = data_dir / "ct2021-task1/1b-english"
+    labels = {part: TASK.read_gold(sorted((folder / part).glob("*.tsv"))) for part in ("train", "dev")}
+    assert {part: (len(found), sum(map(len, found)), sum(map(sum, found))) for part, found in labels.items()} == {
+        "train": (40, 42_033, 429),
+        "dev": (9, 3_586, 69),
+    }
+
+
+@pytest.mark.data
+def test_the_organisers_random_baseline_scores_as_recomputed(data_dir, tmp_path):
+    gold = sorted((data_dir / "ct2021-task1/1b-english/dev").glob("*.tsv"))
+    seeded = random.Random(0)
+    runs, debates = [], []
+    for path, labels in zip(gold, TASK.read_gold(gold), strict=True):
+        scores = [seeded.random() for _ in labels]
+        runs.append(tmp_path / path.name)
+        TASK.write([("", str(line), value) for line, value in enumerate(scores, 1)], runs[-1], "random")
+        debates.append((labels, scores))
+    found = TASK.score(gold, runs, ScoreOptions()).values
+    assert round(found["AP"], 4) == 0.0353
+    assert found == pytest.approx(oracle(debates))

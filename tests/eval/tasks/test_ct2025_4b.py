@@ -1,0 +1,137 @@
+"""Task 4b: others' files, the public figures, and bad input."""
+
+from __future__ import annotations
+
+import csv
+
+import pytest
+
+from eval.scores import ScoreOptions
+from eval.tasks import task
+from retrieval.domain import Hit
+from retrieval.errors import CheckFailed, QueryError, SourceError
+
+TASK = task("ct2025-4b")
+A, B, C = "aaaaaaa1", "bbbbbbb2", "ccccccc3"
+GOLD = f"post_id\ttweet_text\tcord_uid\n1\tone\t{A}\n02\ttwo\t{B}\n"
+
+
+@pytest.mark.parametrize(
+    "preds",
+    [
+        f"['{A}', '{B}']",
+        f'["{A}", "{B}"]',
+        f'"[""{A}"", ""{B}""]"',
+        f"\"['{A}', '{B}']\"",
+        f"[ '{A}' ,'{B}', ]",
+    ],
+)
+def test_reads_lists_of_python_and_of_json_quoted_or_not(preds, put):
+    path = put("run", f"post_id\tpreds\n1\t{preds}\n")
+    assert [hit.docid for hit in TASK.read_submission(path)["1"]] == [A, B]
+    assert TASK.check(path).said == []
+
+
+def test_other_columns_do_not_matter(put):
+    path = put("run", f"\tpost_id\tpreds\n0\t1\t['{A}']\n")
+    assert list(TASK.read_submission(path)) == ["1"]
+
+
+def test_what_counts_and_what_does_not(put):
+    papers = ["xxxxxxx1", "xxxxxxx1", "xxxxxxx2", "xxxxxxx3", "xxxxxxx4", A]
+    run = put("run", f"post_id\tpreds\n1\t{papers}\n")
+    scores = TASK.score([put("gold", GOLD)], [run], ScoreOptions())
+    assert scores.values == {"RR@5": 0.0, "RR@1": 0.0, "RR@10": pytest.approx(1 / 6 / 2)}
+    assert scores.per_query["02"] == {"RR@5": 0.0, "RR@1": 0.0, "RR@10": 0.0}
+    assert scores.notes == (
+        "1 of 2 tweets are missing and count 0",
+        "no tweet has more than 6 predictions: RR@10 goes no deeper",
+    )
+
+
+BAD = {
+    "header": (f"1\t['{A}']\n", "{run}:1: error: the header has no post_id and no preds: \"1 ['aaaaaaa1']\""),
+    "comma": (f"post_id,preds\n1,['{A}']\n", "{run}:1: error: the header has no post_id and no preds: 'post_id,preds'"),
+    "columns": (f"post_id\tpreds\n1\t['{A}']\tx\n", "{run}:2: error: has 3 columns, the header 2"),
+    "blank": (f"post_id\tpreds\n\n1\t['{A}']\n", "{run}:2: error: is blank"),
+    "array": (f"post_id\tpreds\n1\t['{A}' '{B}']\n", "{run}:2: error: preds \"['aaaaaaa1' 'bbbbbbb2']\" is not a list like ['a', 'b']"),
+    "bare": (f"post_id\tpreds\n1\t{A}\n", "{run}:2: error: preds 'aaaaaaa1' is not a list like ['a', 'b']"),
+    "code": ("post_id\tpreds\n1\t[__import__('os')]\n", "{run}:2: error: preds \"[__import__('os')]\" is not a list like ['a', 'b']"),
+    "no id": (f"post_id\tpreds\n\t['{A}']\n", "{run}:2: error: post_id is empty"),
+    "twice": (f"post_id\tpreds\n1\t['{A}']\n1\t['{B}']\n", "{run}:3: error: tweet '1' is on line 2 already"),
+    "six": ("post_id\tpreds\n1\t" + str([f"xxxxxxx{n}" for n in range(6)]) + "\n", "{run}:2: warning: has 6 predictions; what follows the fifth is ignored"),
+    "none": (f"post_id\tpreds\n1\t[]\n2\t['{A}']\n", "{run}:2: warning: has no prediction"),
+    "duplicate": (f"post_id\tpreds\n1\t['{A}', '{A}']\n", "{run}:2: warning: names 'aaaaaaa1' twice; it keeps both slots"),
+    "shape": ("post_id\tpreds\n1\t['AAAA']\n", "{run}:2: warning: 'AAAA' does not look like a cord_uid (eight digits and small letters)"),
+    "open quote": (f"post_id\tpreds\n1\t['{A}']\n2\t\"['{A}']\n", "{run}:3: error: is not a row of a table (unexpected end of data)"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", BAD)
+def test_bad_line_is_said_exactly(case, put):
+    content, message = BAD[case]
+    path = put("run", content)
+    assert TASK.check(path).said[:1] == [message.format(run=path)]
+
+
+def test_coverage_of_the_input(put):
+    run, given = put("run", f"post_id\tpreds\n1\t['{A}']\n2\t['{A}']\n"), put("input", GOLD)
+    assert TASK.check(run, given).said == [
+        f"{run}:3: error: tweet '2' is not in {given}; '02' and '2' differ by a leading zero alone: ids are compared letter by letter",
+        f"{run}: warning: tweet '02' of {given} is missing",
+    ]  # fmt: skip
+
+
+def test_a_file_for_other_tweets_is_not_scored(put):
+    run = put("run", f"post_id\tpreds\n7\t['{A}']\n")
+    with pytest.raises(CheckFailed) as caught:
+        TASK.score([put("gold", GOLD)], [run], ScoreOptions())
+    assert caught.value.line == (
+        f"{run}: no tweet in common with the gold: is it a file for other data; the gold has '1', the file '7'; not scored"
+    )
+
+
+BAD_GOLD = {
+    "no paper": ("post_id\ttweet_text\n1\tx\n", "gold:1: the header has no cord_uid: 'post_id tweet_text'"),
+    "empty paper": ("post_id\ttweet_text\tcord_uid\n1\tx\t\n", "gold:2: column cord_uid is empty"),
+    "twice": (GOLD + f"1\tx\t{C}\n", "gold:4: tweet '1' is on line 2 already"),
+    "header alone": ("post_id\ttweet_text\tcord_uid\n", "gold: holds no tweets"),
+}
+
+
+@pytest.mark.parametrize("case", BAD_GOLD)
+def test_bad_gold_is_said_exactly(case, put):
+    content, message = BAD_GOLD[case]
+    with pytest.raises(SourceError) as caught:
+        TASK.read_gold([put("gold", content)])
+    assert caught.value.line.endswith("/" + message)
+
+
+def test_writes_five_in_the_total_order(tmp_path):
+    hits = [Hit(f"xxxxxxx{n}", 1.0) for n in range(7)]
+    TASK.write({"1": hits, "2": []}, tmp_path / "run", "ignored")
+    assert (tmp_path / "run").read_text() == (
+        "post_id\tpreds\n1\t['xxxxxxx6', 'xxxxxxx5', 'xxxxxxx4', 'xxxxxxx3', 'xxxxxxx2']\n2\t[]\n"
+    )
+    with pytest.raises(QueryError, match="it cannot stand in a submission$"):
+        TASK.write({"1": [Hit("a'b", 1.0)]}, tmp_path / "run", "ignored")
+
+
+@pytest.mark.data
+def test_inputs_are_read_as_a_csv_reader_reads_them(data_dir):
+    for part, count in (("train", 12_853), ("dev", 1_400)):
+        path = data_dir / f"ct2025-4b/subtask4b_query_tweets_{part}.tsv"
+        with path.open(encoding="utf-8", newline="") as file:
+            expected = [
+                (row["post_id"], row["tweet_text"].strip()) for row in csv.DictReader(file, dialect="excel-tab")
+            ]
+        assert [(query.qid, query.text) for query in TASK.read_queries(path)] == expected
+        assert len(expected) == count
+
+
+@pytest.mark.data
+def test_public_runs_hold_ten_a_row_which_is_a_warning(data_dir):
+    folder = data_dir / "ct2025-4b"
+    for path in sorted((folder / "runs").iterdir()):
+        report = TASK.check(path, folder / "subtask4b_query_tweets_dev.tsv")
+        assert (report.errors, report.warnings) == (0, 1_400)

@@ -1,0 +1,152 @@
+"""FEVER against the organisers' own scorer, and its bad input."""
+
+from __future__ import annotations
+
+import copy
+import json
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from eval.scores import ScoreOptions
+from eval.tasks import task
+from retrieval.errors import CheckFailed, QueryError, SourceError
+
+TASK = task("fever")
+FIVE = ("strict_score", "label_accuracy", "precision", "recall", "f1")
+LABELS = ("SUPPORTS", "REFUTES", "NOT ENOUGH INFO")
+
+
+def lines(rows) -> str:
+    return "".join(json.dumps(row) + "\n" for row in rows)
+
+
+def official(predictions, actual, max_evidence):
+    """The organisers' scorer; it writes into what it is given, so it is given copies."""
+    scorer = pytest.importorskip(
+        "fever.scorer", reason="fever-scorer is not installed: see tests/eval/fever-scorer-build.txt"
+    )
+    return scorer.fever_score(copy.deepcopy(predictions), copy.deepcopy(actual), max_evidence)
+
+
+sentences = st.lists(st.sampled_from("ABC"), min_size=1, max_size=1).map("".join)
+pair = st.tuples(sentences, st.integers(0, 3)).map(list)
+label = st.sampled_from([*LABELS, "supports", "Not Enough Info"])
+group = st.lists(pair.map(lambda it: [None, 1, *it]), max_size=3)
+claim = st.fixed_dictionaries({"label": label, "evidence": st.lists(group, max_size=3)})
+guess = st.fixed_dictionaries({"predicted_label": label, "predicted_evidence": st.lists(pair, max_size=8)})
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=150, deadline=None)
+@given(st.lists(st.tuples(claim, guess), min_size=1, max_size=8), st.integers(0, 9))
+def test_figures_are_the_organisers(put, drawn, max_evidence):
+    actual = [{"id": n, **gold} for n, (gold, _) in enumerate(drawn)]
+    predictions = [{"id": n, **guessed} for n, (_, guessed) in enumerate(drawn)]
+    gold, run = put("gold", lines(actual)), put("run", lines(reversed(predictions)))
+    found = TASK.score([gold], [run], ScoreOptions(max_evidence=max_evidence)).values
+    assert tuple(found) == FIVE
+    assert tuple(found.values()) == pytest.approx(official(predictions, actual, max_evidence))
+
+
+@pytest.mark.data
+@pytest.mark.parametrize("max_evidence", [0, 1, 3, 5, 100])
+def test_the_organisers_files_score_as_by_their_scorer(data_dir, max_evidence):
+    gold, run = (data_dir / "fever" / name for name in ("actual.jsonl", "predictions.jsonl"))
+    actual, predictions = (
+        [json.loads(line) for line in path.read_text("utf-8").split("\n") if line] for path in (gold, run)
+    )
+    scores = TASK.score([gold], [run], ScoreOptions(max_evidence=max_evidence))
+    assert tuple(scores.values.values()) == pytest.approx(official(predictions, actual, max_evidence), abs=1e-12)
+    assert scores.notes == ("ids repeat: predictions and gold are paired by position",)
+
+
+def row(**changes):
+    return {"id": 1, "predicted_label": "SUPPORTS", "predicted_evidence": [["Page", 3]], **changes}
+
+
+def without(name):
+    return {key: value for key, value in row().items() if key != name}
+
+
+BAD = {
+    "no label": (lines([without("predicted_label")]), "{run}:1: error: predicted_label is missing"),
+    "label": (lines([row(predicted_label="TRUE")]), "{run}:1: error: predicted_label 'TRUE' is none of SUPPORTS, REFUTES, NOT ENOUGH INFO"),
+    "label type": (lines([row(predicted_label=1)]), "{run}:1: error: predicted_label '1' is none of SUPPORTS, REFUTES, NOT ENOUGH INFO"),
+    "no evidence": (lines([without("predicted_evidence")]), "{run}:1: error: predicted_evidence is missing"),
+    "evidence type": (lines([row(predicted_evidence="Page")]), "{run}:1: error: predicted_evidence is not a list"),
+    "evidence": (lines([row(predicted_evidence=[["Page", "3"]])]), "{run}:1: error: predicted_evidence holds \"['Page', '3']\", not a [page, line] pair"),
+    "evidence bool": (lines([row(predicted_evidence=[["Page", True]])]), "{run}:1: error: predicted_evidence holds \"['Page', True]\", not a [page, line] pair"),
+    "evidence of four": (lines([row(predicted_evidence=[[1, 2, "Page", 3]])]), "{run}:1: error: predicted_evidence holds \"[1, 2, 'Page', 3]\", not a [page, line] pair"),
+    "twice": (lines([row(predicted_evidence=[["Page", 3], ["Page", 3]])]), "{run}:1: warning: names 'Page' line 3 twice; both count in the precision"),
+    "id": (lines([row(id=[1])]), "{run}:1: error: id '[1]' is neither a number nor a text"),
+    "nan": ('{"id": NaN}\n', "{run}:1: error: is not JSON (NaN is not a number of JSON)"),
+    "not json": ("{\n", "{run}:1: error: is not JSON (column 2: expecting property name enclosed in double quotes)"),
+    "list": ("[1]\n", "{run}:1: error: is not a JSON object"),
+    "blank": (lines([row()]) + "\n" + lines([row()]), "{run}:2: error: is blank"),
+    "blank end": (lines([row()]) + "\n\n", None),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", BAD)
+def test_bad_line_is_said_exactly(case, put):
+    content, message = BAD[case]
+    path = put("run", content)
+    assert TASK.check(path).said == ([message.format(run=path)] if message else [])
+
+
+def test_coverage_of_the_input(put):
+    given_ = put("input", lines([{"id": 1, "claim": "one"}, {"id": 2, "claim": "two"}]))
+    run = put("run", lines([row(id=1), row(id=1), row(id="02")]))
+    assert TASK.check(run, given_).said == [
+        f"{run}:2: error: claim '1' is on line 1 already",
+        f"{run}:3: error: claim '02' is not in {given_}; '2' and '02' differ by a leading zero alone: "
+        "ids are compared letter by letter",
+        f"{run}: error: claim '2' of {given_} is missing",
+    ]
+
+
+def gold_row(**changes):
+    return {"id": 1, "label": "SUPPORTS", "evidence": [[[1, 2, "Page", 3]]], **changes}
+
+
+def test_other_claims_are_not_paired_by_position(put):
+    gold, run = put("gold", lines([gold_row()])), put("run", lines([row(id=5)]))
+    with pytest.raises(CheckFailed) as caught:
+        TASK.score([gold], [run], ScoreOptions())
+    assert caught.value.line == f"{run}: no claim in common with the gold: the gold has '1', the file '5'"
+
+
+def test_lengths_that_differ_are_not_scored(put):
+    gold, run = put("gold", lines([gold_row(), gold_row()])), put("run", lines([row()]))
+    with pytest.raises(CheckFailed, match=r"run: has 1 predictions, the gold 2 claims: every claim needs one$"):
+        TASK.score([gold], [run], ScoreOptions())
+
+
+def test_negative_max_evidence_is_a_users_error(put):
+    with pytest.raises(QueryError, match=r"^--max-evidence -1: give a number of sentences, 0 or more$"):
+        TASK.score([put("gold", lines([gold_row()]))], [put("run", lines([row()]))], ScoreOptions(max_evidence=-1))
+
+
+BAD_GOLD = {
+    "no evidence": (lines([{"id": 1, "label": "SUPPORTS"}]), "gold:1: evidence is missing or not a list of groups"),
+    "flat": (lines([gold_row(evidence=[1])]), "gold:1: evidence is missing or not a list of groups"),
+    "short": (lines([gold_row(evidence=[[["Page", 3]]])]), "gold:1: evidence holds \"['Page', 3]\", not [annotation, evidence, page, line]"),
+    "no label": (lines([{"id": 1, "evidence": []}]), "gold:1: label is missing"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", BAD_GOLD)
+def test_bad_gold_is_said_exactly(case, put):
+    content, message = BAD_GOLD[case]
+    with pytest.raises(SourceError) as caught:
+        TASK.read_gold([put("gold", content)])
+    assert caught.value.line.endswith("/" + message)
+
+
+def test_writes_ids_as_they_were(tmp_path):
+    TASK.write([("7", "supports", [("Ségou_Region", 0)]), ("007", "REFUTES", [])], tmp_path / "run", "r")
+    assert (tmp_path / "run").read_text("utf-8") == (
+        '{"id":7,"predicted_label":"SUPPORTS","predicted_evidence":[["Ségou_Region",0]]}\n'
+        '{"id":"007","predicted_label":"REFUTES","predicted_evidence":[]}\n'
+    )

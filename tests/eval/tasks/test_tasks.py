@@ -1,0 +1,152 @@
+"""The contract of every task: what it writes passes its check, reads back, and scores."""
+
+from __future__ import annotations
+
+import pytest
+
+from eval.score import score
+from eval.scores import ScoreOptions
+from eval.tasks import names, task
+from retrieval.errors import CheckFailed, QueryError, SourceError
+
+
+def test_names_are_those_of_the_command_line():
+    assert names() == [
+        "ct2020-evidence", "ct2020-verification", "ct2021-1a", "ct2021-1b", "ct2025-4b", "fever", "trec",
+    ]  # fmt: skip
+
+
+def test_unknown_task_is_a_users_error():
+    with pytest.raises(QueryError, match=r"^unknown task 'ct2020_evidence'; the tasks are ct2020-evidence, "):
+        task("ct2020_evidence")
+
+
+def test_says_what_it_is(sample):
+    of_task = task(sample.task)
+    assert "\n" not in of_task.SUMMARY
+    assert isinstance(of_task.RANKING, bool)
+
+
+def test_reads_its_queries_in_order(sample, put):
+    queries = task(sample.task).read_queries(put("input", sample.input))
+    assert all(query.qid and query.text for query in queries)
+    places = [sample.input.index(query.text) for query in queries]
+    assert places == sorted(places)
+    assert len(queries) == len(sample.records)
+
+
+def test_what_it_writes_passes_its_own_check(sample, put, tmp_path):
+    of_task = task(sample.task)
+    of_task.write(sample.records, tmp_path / "run", "team-run1")
+    report = of_task.check(tmp_path / "run", put("input", sample.input))
+    assert report.said == []
+    assert of_task.check(tmp_path / "run").said == []
+
+
+def test_writes_the_same_bytes_with_unix_line_ends(sample, tmp_path):
+    for name in ("one", "two"):
+        task(sample.task).write(sample.records, tmp_path / name, "team-run1")
+    content = (tmp_path / "one").read_bytes()
+    assert content == (tmp_path / "two").read_bytes()
+    assert b"\r" not in content
+    assert content.endswith(b"\n")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["one", "two"]
+
+
+def test_failed_write_leaves_what_was_there(sample, put, tmp_path):
+    path = put("run", "old")
+    bad = {"no slash ": []} if sample.task != "ct2025-4b" else {"a\tb": []}
+    records = bad if task(sample.task).RANKING else [("a b", "c d", "neither")]
+    with pytest.raises(QueryError):
+        task(sample.task).write(records, path, "team run")
+    assert path.read_text() == "old"
+    assert [p.name for p in tmp_path.iterdir()] == ["run"]
+
+
+def test_reads_back_what_it_wrote(sample, tmp_path):
+    of_task = task(sample.task)
+    of_task.write(sample.records, tmp_path / "run", "team-run1")
+    back = of_task.read_submission(tmp_path / "run")
+    assert len(back) == len(sample.records)
+    if of_task.RANKING:
+        assert {qid: [hit.docid for hit in hits] for qid, hits in back.items()} == {
+            qid: [hit.docid for hit in hits] for qid, hits in sample.records.items()
+        }
+
+
+def test_scores_with_the_official_measure_first(sample, put, tmp_path):
+    of_task = task(sample.task)
+    of_task.write(sample.records, tmp_path / "run", "team-run1")
+    scores = of_task.score([put("gold", sample.gold)], [tmp_path / "run"], ScoreOptions())
+    assert next(iter(scores.values)) == scores.official == of_task.OFFICIAL
+    assert scores.values[of_task.OFFICIAL] == pytest.approx(sample.official)
+    assert scores.as_json(per_query=True)[of_task.OFFICIAL] == scores.values[of_task.OFFICIAL]
+    assert scores.per_query
+
+
+def test_swapped_files_are_recognised(sample, put, tmp_path):
+    task(sample.task).write(sample.records, tmp_path / "run", "team-run1")
+    gold = put("gold", sample.gold)
+    with pytest.raises((CheckFailed, SourceError), match="; --gold and --run seem to be swapped$"):
+        score(sample.task, [tmp_path / "run"], [gold], ScoreOptions())
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"",
+        b"\n",
+        b"\xff\xfe1\x00\t\x002\x00",
+        b"\x1f\x8b\x08\x00",
+        b"\x00\x01\x02\n",
+        b"\xe9t\xe9\t1\n",
+        b"[1, 2]\n",
+        b"{" * 100_000 + b"\n",
+        b"x" * 10_000_000,
+        b"\xef\xbb\xbfa\tb\n",
+        b"a\r\nb\r\n",
+        "مرحبا\n".encode(),
+    ],
+    ids=[
+        "empty",
+        "blank",
+        "utf-16",
+        "gzip",
+        "binary",
+        "latin-1",
+        "json",
+        "deep",
+        "10-mb-line",
+        "bom",
+        "crlf",
+        "arabic",
+    ],
+)
+def test_nonsense_is_refused_in_words_and_never_scored(sample, put, content):
+    of_task = task(sample.task)
+    path = put("run", content)
+    report = of_task.check(path)
+    assert report.errors
+    assert all("\n" not in line and len(line) < 400 + len(str(path)) for line in report.said)
+    with pytest.raises((CheckFailed, SourceError)) as caught:
+        of_task.score([put("gold", sample.gold)], [path], ScoreOptions())
+    assert caught.value.line.startswith(str(path))
+    for read in (of_task.read_queries, lambda path: of_task.read_gold([path]), of_task.read_submission):
+        with pytest.raises(SourceError, match="run"):
+            read(path)
+
+
+def test_half_a_file_has_no_figure(sample, put, tmp_path):
+    of_task = task(sample.task)
+    of_task.write(sample.records, tmp_path / "run", "team-run1")
+    content = (tmp_path / "run").read_bytes()
+    half = put("half", content[: len(content) - len(content.splitlines()[-1]) // 2])
+    report = of_task.check(half, put("input", sample.input))
+    assert report.errors + report.warnings, "a file that ends within a line is remarked on"
+
+
+def test_a_missing_file_is_a_users_error(sample, tmp_path):
+    with pytest.raises(SourceError, match=r"nowhere: there is no such file$"):
+        task(sample.task).check(tmp_path / "nowhere")
+    with pytest.raises(SourceError, match=r": is a folder; name a file$"):
+        task(sample.task).check(tmp_path)
