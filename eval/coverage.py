@@ -48,8 +48,8 @@ def near_miss(strangers: Collection[str], known: Collection[str]) -> str:
 
 def absent(count: int, total: int, name: str) -> str:
     """Say that some of the judged queries have no results, and how they count."""
-    have = "has" if count == 1 else "have"
-    return f"{count:,} of {counted(total, name)} {have} no results and count 0"
+    told = "has no results and counts 0" if count == 1 else "have no results and count 0"
+    return f"{count:,} of {counted(total, name)} {told}"
 
 
 class _Near:

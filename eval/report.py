@@ -88,5 +88,10 @@ class Report:
 
 
 def counted(number: int, name: str) -> str:
-    """Say a number of things: ``1 line``, ``1,200 lines``."""
-    return f"{number:,} {name}" if number == 1 else f"{number:,} {name}s"
+    """Say a number of things: ``1 line``, ``1,200 queries``."""
+    return f"{number:,} {name if number == 1 else plural(name)}"
+
+
+def plural(name: str) -> str:
+    """Return the plural of a thing's name."""
+    return f"{name.removesuffix('y')}ies" if name.endswith("y") else f"{name}s"

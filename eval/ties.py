@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from eval.measures import evaluate
+from eval.report import counted
 from retrieval.domain import Qrels
 
 Table = Mapping[str, Mapping[str, float]]
@@ -40,7 +41,7 @@ def note(measure: str, value: float, found: Bounds | None, rule: str, unit: str)
     """Say by how much ties change a figure, as the notes of a score; nothing where they do not."""
     if found is None:
         return ()
-    queries = f"{found.queries:,} {unit}{'' if found.queries == 1 else 's'}"
+    queries = counted(found.queries, unit)
     digits = 4 if found.high - found.low >= 5e-5 else 8
     return (
         f"ties decide: {measure} is {value:.{digits}f} with equal scores in {rule}, "

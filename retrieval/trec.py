@@ -223,9 +223,9 @@ def best_hits(hits: Iterable[Hit]) -> list[Hit]:
     Raises QueryError if a score is not finite.
     """
     hits = list(hits)
-    scores = float32(hit.score for hit in hits)
-    if not all(-LARGEST <= score <= LARGEST for score in scores):
+    if not all(-LARGEST <= hit.score <= LARGEST for hit in hits):
         raise QueryError("a score is not a finite number: it cannot be written")
+    scores = float32(hit.score for hit in hits)
     best: dict[str, Hit] = {}
     for hit in ordered(Hit(hit.docid, score, hit.passage) for hit, score in zip(hits, scores, strict=True)):
         best.setdefault(hit.docid, hit)

@@ -44,7 +44,8 @@ def test_randomisation_agrees_with_scipys_permutation_test():
 def test_randomisation_is_exact_for_few_differences(differences):
     values = np.array(differences) / 4
     totals = [
-        abs(sum(sign * value for sign, value in zip(signs, values))) for signs in product((1, -1), repeat=len(values))
+        abs(sum(sign * value for sign, value in zip(signs, values, strict=True)))
+        for signs in product((1, -1), repeat=len(values))
     ]
     exact = np.mean([total >= abs(values.sum()) - 1e-9 for total in totals])
     assert paired(np.zeros(len(values)), values, 0).p_randomisation == pytest.approx(exact)

@@ -1,5 +1,8 @@
 """Claim verification against scikit-learn, and bad input."""
 
+# A message that is told exactly stands on one line.
+# ruff: noqa: E501
+
 from __future__ import annotations
 
 import pytest

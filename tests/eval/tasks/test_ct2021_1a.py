@@ -1,5 +1,8 @@
 """Task 1A against an oracle written from the description of the official scorer, and its bad input."""
 
+# A message that is told exactly stands on one line.
+# ruff: noqa: E501
+
 from __future__ import annotations
 
 import random

@@ -1,5 +1,8 @@
 """Task 4b: others' files, the public figures, and bad input."""
 
+# A message that is told exactly stands on one line.
+# ruff: noqa: E501
+
 from __future__ import annotations
 
 import csv
@@ -113,7 +116,7 @@ def test_writes_five_in_the_total_order(tmp_path):
     assert (tmp_path / "run").read_text() == (
         "post_id\tpreds\n1\t['xxxxxxx6', 'xxxxxxx5', 'xxxxxxx4', 'xxxxxxx3', 'xxxxxxx2']\n2\t[]\n"
     )
-    with pytest.raises(QueryError, match="it cannot stand in a submission$"):
+    with pytest.raises(QueryError, match=r"it cannot stand in a submission$"):
         TASK.write({"1": [Hit("a'b", 1.0)]}, tmp_path / "run", "ignored")
 
 

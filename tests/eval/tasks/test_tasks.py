@@ -87,7 +87,7 @@ def test_scores_with_the_official_measure_first(sample, put, tmp_path):
 def test_swapped_files_are_recognised(sample, put, tmp_path):
     task(sample.task).write(sample.records, tmp_path / "run", "team-run1")
     gold = put("gold", sample.gold)
-    with pytest.raises((CheckFailed, SourceError), match="; --gold and --run seem to be swapped$"):
+    with pytest.raises((CheckFailed, SourceError), match=r"; --gold and --run seem to be swapped$"):
         score(sample.task, [tmp_path / "run"], [gold], ScoreOptions())
 
 

@@ -1,0 +1,153 @@
+"""The commands: golden figures, exit codes, what goes where."""
+
+# A message that is told exactly stands on one line.
+# ruff: noqa: E501
+
+from __future__ import annotations
+
+import argparse
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import yaml
+
+from eval.cli import register
+from retrieval.terminal import run
+
+HERE = Path(__file__).resolve().parent
+GOLDEN = yaml.safe_load((HERE / "golden.yaml").read_text("utf-8"))
+
+
+@pytest.fixture
+def command(capsys):
+    """Run a command in this process; return exit code, standard output and standard error."""
+
+    def call(*arguments):
+        parser = argparse.ArgumentParser(prog="eval")
+        register(parser.add_subparsers(required=True))
+        code = run(parser, [str(argument) for argument in arguments])
+        said = capsys.readouterr()
+        return code, said.out, said.err
+
+    return call
+
+
+@pytest.fixture
+def files(tmp_path):
+    contents = {
+        "qrels": "q1 0 d1 1\nq2 0 d2 1\n",
+        "run": "q1 Q0 d1 1 2 t\nq2 Q0 d1 1 2 t\nq2 Q0 d2 2 1 t\n",
+        "run2": "q1 Q0 d2 1 2 t\nq2 Q0 d2 1 2 t\n",
+        "bad": "q1 Q0 d1 1 nan t\nq1 Q0\n",
+        "odd": "q1 Q0 d1 0 2 t\n",
+        "queries": "q1\tone\nq2\ttwo\n",
+    }
+    for name, content in contents.items():
+        (tmp_path / name).write_text(content)
+    return tmp_path
+
+
+@pytest.mark.data
+@pytest.mark.parametrize("golden", GOLDEN, ids=[golden["what"] for golden in GOLDEN])
+def test_golden_figures(golden, data_dir, command):
+    arguments = [part.format(data=data_dir, here=HERE) for part in golden["command"].split()]
+    code, out, _ = command(*arguments, "--json")
+    assert code == 0
+    figures = json.loads(out)
+    assert {name: round(figures[name], 4) for name in golden["figures"]} == golden["figures"]
+
+
+def test_check_says_every_fault_and_exits_1(files, command):
+    code, out, err = command("check", "trec", files / "bad", files / "run")
+    assert (code, err) == (1, "")
+    assert out == (
+        f"{files}/bad:1: error: score 'nan' is not a finite number\n"
+        f"{files}/bad:2: error: has 2 columns, a run has six (qid Q0 docid rank score tag)\n"
+        f"{files}/bad: error: holds no results\n"
+        f"{files}/bad: 3 errors\n"
+        f"{files}/run: no fault found\n"
+    )
+
+
+def test_check_lets_warnings_pass(files, command):
+    code, out, _ = command("check", "trec", files / "odd", "--input", files / "queries", "--json")
+    assert code == 0
+    assert json.loads(out) == [
+        {
+            "file": f"{files}/odd",
+            "errors": 0,
+            "warnings": 2,
+            "problems": [
+                {"line": 1, "severity": "warning", "reason": "ranks that do not run 1, 2, 3 … within a query: 1; they are not used"},
+                {"line": 0, "severity": "warning", "reason": f"query 'q2' of {files}/queries is missing"},
+            ],
+        }
+    ]  # fmt: skip
+
+
+def test_check_pairs_inputs_with_files(files, command):
+    code, _, err = command("check", "trec", files / "run", files / "odd", "--input", files / "queries")
+    assert (code, err) == (2, "factseek: --input: give one file for each of the 2 that are checked\n")
+
+
+def test_score_prints_the_official_measure_first(files, command):
+    code, out, err = command("score", "trec", "--gold", files / "qrels", "--run", files / "run", "--per-query")
+    assert (code, err) == (0, "")
+    lines = out.splitlines()
+    assert lines[0].split() == ["measure", "value"]
+    assert lines[1].split() == ["AP", "(official)", "0.7500"]
+    assert ["q2", "AP", "0.5000"] in [line.split() for line in lines]
+
+
+def test_score_prints_json_of_names_and_values(files, command):
+    code, out, err = command("score", "trec", "--gold", files / "qrels", "--run", files / "odd", "--json")
+    assert code == 0
+    figures = json.loads(out)
+    assert figures["AP"] == figures["RR@5"] == 0.5
+    assert all(isinstance(value, float) for value in figures.values())
+    assert err == "note: 1 of 2 judged queries has no results and counts 0\n"
+    code, out, _ = command("score", "trec", "--gold", files / "qrels", "--run", files / "odd", "--json", "--per-query")
+    assert json.loads(out)["per_query"]["q2"]["AP"] == 0.0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "message"),
+    [
+        (["score", "trec", "--gold", "qrels", "--run", "bad"], 1, "{f}/bad:1: score 'nan' is not a finite number; and 2 more errors; not scored"),
+        (["score", "trec", "--gold", "run", "--run", "qrels"], 2, "{f}/run:1: has 6 columns, judgements have four (qid 0 docid relevance) or three; six columns are a run, not judgements; --gold and --run seem to be swapped"),
+        (["score", "trec", "--gold", "nowhere", "--run", "run"], 2, "{f}/nowhere: there is no such file"),
+        (["score", "trec", "--gold", "qrels", "--run", "run", "run2"], 2, "--run: give one file, not 2"),
+        (["score", "tracks", "--gold", "qrels", "--run", "run"], 2, "unknown task 'tracks'; the tasks are ct2020-evidence, ct2020-verification, ct2021-1a, ct2021-1b, ct2025-4b, fever, trec"),
+        (["compare", "--qrels", "qrels", "run", "run2", "--measures", "MAQ"], 2, "unknown measure 'MAQ'; for example AP, AP@5, P@1, P@3, P@5, P@10, nDCG@10, R@100"),
+        (["compare", "--qrels", "qrels", "run", "run2", "--seed", "-1"], 2, "--seed -1: give a number from 0"),
+    ],
+)  # fmt: skip
+def test_an_error_is_one_line_and_an_exit_code(arguments, code, message, files, command):
+    placed = [str(files / one) if (files / one).is_file() or one == "nowhere" else one for one in arguments]
+    found, out, err = command(*placed)
+    assert (found, out) == (code, "")
+    assert err == f"factseek: {message.format(f=files)}\n"
+
+
+def test_compare_prints_tables_json_and_a_page(files, command):
+    code, out, err = command(
+        "compare", "--qrels", files / "qrels", files / "run", files / "run2", "--html", files / "page.html"
+    )
+    assert code == 0
+    assert err == f"{files}/page.html: the report\n"
+    assert out.splitlines()[1].split() == ["AP", "run", "0.7500", "0.5000", "to", "1.0000"]
+    assert (files / "page.html").read_text("utf-8").startswith("<!DOCTYPE html>")
+    code, out, _ = command("compare", "--qrels", files / "qrels", files / "run", files / "run2", "--json")
+    assert code == 0
+    found = json.loads(out)
+    assert found["means"]["AP"]["run"]["mean"] == 0.75
+    assert [pair["measure"] for pair in found["pairs"]] == ["AP", "P@10", "nDCG@10", "RR"]
+
+
+def test_runs_as_a_module(files, root):
+    arguments = [sys.executable, "-m", "eval", "check", "trec", str(files / "run")]
+    done = subprocess.run(arguments, cwd=root, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (0, f"{files}/run: no fault found\n", "")
