@@ -91,6 +91,8 @@ def find_model(name: str) -> Model:
     """
     if name in (BUNDLED, f"sentence-transformers/{BUNDLED}"):
         return Model(BUNDLED, _bundled())
+    if not name.strip():
+        raise MachineError("encoder.model is empty; give the name of a model or the path of its folder")
     folder = Path(name).expanduser()
     if folder.is_dir():
         if not any((folder / file).is_file() for file in ("modules.json", "config.json")):
