@@ -12,14 +12,32 @@ import re
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from functools import cache
+from functools import cache, wraps
 from pathlib import Path
-from typing import Any
+from typing import Any, ParamSpec, TypeVar
 
 from retrieval.errors import MachineError
 
 OLDEST_JAVA = 21
 _starting = threading.Lock()
+_calling = threading.RLock()
+_Given = ParamSpec("_Given")
+_Returned = TypeVar("_Returned")
+
+
+def serial(call: Callable[_Given, _Returned]) -> Callable[_Given, _Returned]:
+    """Let one thread at a time into ``call``; whatever calls Java while other threads may do so is marked with it.
+
+    Pyjnius keeps the receiver of a method call in an object that all threads share: two at once may each run on the
+    other's receiver, which gives wrong results or ends the process.
+    """
+
+    @wraps(call)
+    def alone(*args: _Given.args, **kwargs: _Given.kwargs) -> _Returned:
+        with _calling:
+            return call(*args, **kwargs)
+
+    return alone
 
 
 @cache

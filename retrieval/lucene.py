@@ -18,7 +18,7 @@ from retrieval.analyzers import ANALYZERS
 from retrieval.domain import Filter
 from retrieval.errors import IndexStateError, MachineError
 from retrieval.filters import token
-from retrieval.java import chars, guarded, java_cast, java_class
+from retrieval.java import chars, guarded, java_cast, java_class, serial
 
 Fields = Literal["flat", "title_text"]
 FLAT, TITLE, TEXT, FILTERS = "contents", "title", "text", "filters"
@@ -53,6 +53,7 @@ def open_analyzer(name: str) -> Any:
 class TermFinder:
     """From a word to the terms that an analyzer makes of it; remembers what it was asked."""
 
+    @serial
     def __init__(self, analyzer: str) -> None:
         self._analyzer = open_analyzer(analyzer)
         self._found = lru_cache(maxsize=100_000)(self._analyzed)
@@ -61,6 +62,7 @@ class TermFinder:
         """Return the terms of ``word``: none for a stop word."""
         return self._found(word)
 
+    @serial
     def _analyzed(self, word: str) -> tuple[str, ...]:
         analyze = java_class("io.anserini.analysis.AnalyzerUtils").analyze
         return tuple(analyze(self._analyzer, _sound(word)).toArray())
@@ -69,6 +71,7 @@ class TermFinder:
 class PassageWriter:
     """Writes the Lucene index of one segment: passages in the order in which they are added, in one leaf."""
 
+    @serial
     def __init__(self, folder: Path, analyzer: str, fields: Fields, buffer_mb: int = 128) -> None:
         self._fields = fields
         self._writer = guarded(lambda: self._open(folder, analyzer, buffer_mb), str(folder), MachineError)
@@ -90,6 +93,7 @@ class PassageWriter:
         self._document.add(field)
         return field
 
+    @serial
     def add(self, title: str, text: str, filters: str) -> None:
         """Add the next passage; ``filters`` is :func:`retrieval.filters.tokens`'s string."""
         if self._fields == "flat":
@@ -100,6 +104,7 @@ class PassageWriter:
         self._filters.setStringValue(filters)
         self._writer.addDocument(self._document)
 
+    @serial
     def finish(self) -> int:
         """Merge to one leaf, make it durable, close; return the number of passages."""
         self._writer.forceMerge(1)
@@ -107,6 +112,7 @@ class PassageWriter:
         self._writer.close()
         return count
 
+    @serial
     def abandon(self) -> None:
         """Close without keeping anything."""
         self._writer.rollback()
@@ -127,9 +133,10 @@ def _sound(text: str) -> str:
 class PassageSearcher:
     """Searches the Lucene indexes of several segments as one, with global statistics.
 
-    Rows number the passages of all segments in order. Safe for threads.
+    Rows number the passages of all segments in order. Safe for threads, which take turns.
     """
 
+    @serial
     def __init__(self, folders: Sequence[Path], analyzer: str, fields: Fields) -> None:
         self._fields = fields
         self._readers = [guarded(partial(_reader, folder), str(folder), IndexStateError) for folder in folders]
@@ -140,10 +147,12 @@ class PassageSearcher:
         self._restriction = lru_cache(maxsize=256)(_restriction)
 
     @property
+    @serial
     def rows(self) -> int:
         """The number of passages."""
         return int(self._reader.maxDoc())
 
+    @serial
     def search(
         self,
         query: str,
@@ -165,6 +174,7 @@ class PassageSearcher:
         found = state.decode(state.mapper.writeValueAsString(state.searcher(weights).search(java, n))).scoreDocs
         return [hit.score for hit in found], [hit.doc for hit in found]
 
+    @serial
     def close(self) -> None:
         """Close the readers."""
         for reader in self._readers:

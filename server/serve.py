@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import logging
 import os
+import signal
 import socket
 import sys
 from collections.abc import Mapping
@@ -87,6 +88,8 @@ class Server(BaseApplication):  # type: ignore[misc]  # gunicorn has no types
 
     def load(self) -> Any:
         """Open the indexes and make the application; runs in each worker, after the fork."""
+        # Ctrl-C reaches every process of a terminal; the master passes it on; heard twice, it can lock a worker up.
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
         _log_to_stderr()
         app = create_app(self._config, open_indexes(self._config))
         with app.app_context():

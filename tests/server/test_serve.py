@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import http.client
 import json
+import os
 import re
 import signal
 import socket
@@ -11,7 +12,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -50,11 +51,12 @@ def served(log: Path, *options: str) -> Iterator[tuple[subprocess.Popen[bytes], 
     """Start ``serve`` in a process of its own, wait until it says where it listens, and see to its end."""
     command = [sys.executable, "-m", "server", "serve", "--port", "0", *options]
     with log.open("wb") as sink:
-        process = subprocess.Popen(command, stderr=sink)
+        process = subprocess.Popen(command, stderr=sink, start_new_session=True)
         try:
             yield process, _port(process, log)
         finally:
-            process.kill()
+            with suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
             process.wait()
 
 
@@ -95,7 +97,8 @@ def test_a_server_starts_answers_and_stops(folders: dict[str, Path], tmp_path: P
         batch = {"queries": [{"qid": str(number), "text": "moon"} for number in range(40)]}
         assert len(ask(port, "POST", "/v1/english/search/batch", batch)[1]["results"]) == 40
         assert ask(port, "GET", "/v1/english/documents/pages/2020//a+b%3Fc%23%D9%86%D8%B5&d%252F")[0] == 200
-        process.send_signal(stop)
+        # A terminal sends Ctrl-C to all processes, a supervisor its signal to the first.
+        os.killpg(process.pid, stop) if stop == signal.SIGINT else process.send_signal(stop)
         assert process.wait(timeout=15) == 0
     said = log.read_text()
     assert said.startswith(f"factseek serves english, arabic on http://127.0.0.1:{port}\n")
