@@ -138,7 +138,7 @@ def extract(source: str, url: str = "", latest: str = "") -> Page | None:
     if not text:
         return None
     title = _title(found.title or "", tree)
-    return Page(text, title, _address(found.url), found.date or "", _declared_language(tree))
+    return Page(_below(title, text), title, _address(found.url), found.date or "", _declared_language(tree))
 
 
 def _trafilatura() -> Any:
@@ -165,6 +165,12 @@ def _tidy(text: str) -> str:
     """Make each run of white space one space, take rows of tables out of their bars, leave out blank lines."""
     lines = (" ".join(line.split()) for line in text.splitlines())
     return "\n".join(tidy for line in lines if (tidy := _row(line) if line.startswith("|") else line))
+
+
+def _below(title: str, text: str) -> str:
+    """Return the text without a first line that only says the title again: the title stands apart and is indexed too."""
+    heading, _, rest = text.partition("\n")
+    return rest if rest and heading.casefold() == title.casefold() else text
 
 
 def _row(line: str) -> str:

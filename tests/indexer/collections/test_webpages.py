@@ -64,7 +64,7 @@ def test_a_page_gives_its_content_and_what_it_says_of_itself(tmp_path: Path) -> 
         Record(
             Document(
                 "bridge",
-                f"A bridge opens\n{SENTENCE}\nIt cost two million, and {SENTENCE}",
+                f"{SENTENCE}\nIt cost two million, and {SENTENCE}",
                 "A bridge opens",
                 "https://news.example.org/bridge",
                 "2020-03-01",
