@@ -30,6 +30,7 @@ MARGIN = 16
 """How many candidates more than ``k`` are fetched at first."""
 DEPTH = {"hnsw": 2, "ivfpq": 4}
 """How many times ``k`` an approximate index is asked for, since its own order is not exact."""
+DEPTH_LEAST = 128
 BLOCK_QUERIES, BLOCK_ROWS = 256, 8_192
 FEW_QUERIES = 20
 """Below this number FAISS scans row by row, and does it more than twice as fast when it is given a selector."""
@@ -238,7 +239,7 @@ class _Segment:
         """Ask the approximate index; None where it came back short, or with equal scores up to its last row."""
         if self._ann is None:
             return [None] * len(queries)
-        n = DEPTH[self._ann.kind] * k + MARGIN
+        n = max(DEPTH[self._ann.kind] * k, DEPTH_LEAST)
         if n >= kept:
             return [None] * len(queries)
         rows = self._ann.fetch(queries, n, keep, self._settings)
