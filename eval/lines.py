@@ -82,6 +82,8 @@ def is_header(line: int, text: str) -> bool:
 
 
 def _misfit(line: str, fields: list[str], layout: Sequence[str]) -> str:
+    if line.split() == fields and len(fields) == len(layout):
+        return ""
     if not line.strip():
         return "is blank"
     if len(fields) != len(layout):

@@ -33,7 +33,7 @@ def score(
     official = figures.names[0]
     empty = sum(not run.get(qid) for qid in qrels)
     silent = (absent(empty, len(qrels), f"judged {unit}"),) if empty else ()
-    tied = ties.note(official, values[official], ties.bounds(qrels, run, official), RULE, unit)
+    tied = ties.note(official, values[official], ties.bounds(qrels, run, figures), RULE, unit)
     per_query = figures.per_query()
     return Scores(official=official, unit=unit, values=values, per_query=per_query, notes=(*notes, *silent, *tied))
 

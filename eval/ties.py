@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from eval.measures import evaluate
+from eval.measures import Figures, evaluate
 from eval.report import counted
 from retrieval.domain import Qrels
 
@@ -20,21 +21,23 @@ class Bounds(NamedTuple):
     queries: int
 
 
-def bounds(qrels: Qrels, run: Table, measure: str) -> Bounds | None:
-    """Bound a measure over the orders of equal scores; ``None`` where no tie can change it.
+def bounds(qrels: Qrels, run: Table, figures: Figures) -> Bounds | None:
+    """Bound the first measure of ``figures`` over the orders of equal scores; ``None`` where no tie can change it.
 
     Scores are equal if they are as float32. Only ties between documents of different relevance count.
     """
+    measure = figures.names[0]
     tied = {qid: judged for qid, judged in qrels.items() if qid in run and _mixed(run[qid], judged)}
     if not tied:
         return None
-    now = _total(tied, run, measure)
+    values = dict(zip(figures.qids, figures.values[:, 0].tolist(), strict=True))
+    now = math.fsum(values[qid] for qid in tied)
     low = _total(tied, {qid: _reordered(run[qid], judged, -1) for qid, judged in tied.items()}, measure)
     high = _total(tied, {qid: _reordered(run[qid], judged, 1) for qid, judged in tied.items()}, measure)
     if low == high:
         return None
-    mean = evaluate(qrels, run, [measure]).means()[measure]
-    return Bounds(mean + (low - now) / len(qrels), mean + (high - now) / len(qrels), len(tied))
+    total = math.fsum(values.values())
+    return Bounds((total + low - now) / len(qrels), (total + high - now) / len(qrels), len(tied))
 
 
 def note(measure: str, value: float, found: Bounds | None, rule: str, unit: str) -> tuple[str, ...]:
@@ -50,7 +53,7 @@ def note(measure: str, value: float, found: Bounds | None, rule: str, unit: str)
 
 
 def _total(qrels: Qrels, run: Table, measure: str) -> float:
-    return float(evaluate(qrels, run, [measure]).values.sum())
+    return math.fsum(evaluate(qrels, run, [measure]).values[:, 0].tolist())
 
 
 def _mixed(docs: Mapping[str, float], judged: Mapping[str, int]) -> bool:
