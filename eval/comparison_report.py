@@ -123,7 +123,8 @@ def _plot(comparison: Comparison) -> str:
     settings: Any = {"svg.hashsalt": "factseek", "svg.fonttype": "none", "text.parse_math": False}
     with matplotlib.rc_context(settings), warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="Glyph")
-        canvas = Figure(figsize=(3.2 * len(comparison.means), 1.2 + 0.4 * len(names)), layout="constrained")
+        width = 3.2 * len(comparison.means) + 0.08 * max(map(len, names))
+        canvas = Figure(figsize=(width, 1.2 + 0.4 * len(names)), layout="constrained")
         panels = canvas.subplots(1, len(comparison.means), sharey=True, squeeze=False)[0]
         for panel, (measure, by_run) in zip(panels, comparison.means.items(), strict=True):
             values = [by_run[name] for name in names]

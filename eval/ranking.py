@@ -54,7 +54,7 @@ def compared(path: Path, qrels: Qrels, run: Mapping[str, Mapping[str, float]], u
 
 
 def _documents(qrels: Qrels, run: Mapping[str, Mapping[str, float]]) -> tuple[str, ...]:
-    judged = {docid for docids in qrels.values() for docid in docids}
+    judged = dict.fromkeys(docid for docids in qrels.values() for docid in docids)
     if any(docid in judged for docs in run.values() for docid in docs):
         return ()
     found = [docid for docs in run.values() for docid in docs]

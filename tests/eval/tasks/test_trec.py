@@ -1,0 +1,83 @@
+"""TREC runs: ids that do not fit the judgements, the input's queries, and real collections."""
+
+# A message that is told exactly stands on one line.
+# ruff: noqa: E501
+
+from __future__ import annotations
+
+import pytest
+
+from eval.scores import ScoreOptions
+from eval.tasks import task
+from retrieval.errors import CheckFailed, QueryError
+
+TASK = task("trec")
+GOLD = "q1 0 d1 1\nq1 0 d2 0\n02 0 D3 1\n"
+
+
+def scored(put, run, gold=GOLD):
+    return TASK.score([put("gold", gold)], [put("run", run)], ScoreOptions())
+
+
+@pytest.mark.parametrize(
+    ("qid", "hint"),
+    [
+        ("q7", ""),
+        ("Q1", "; 'q1' and 'Q1' differ by case alone: ids are compared letter by letter"),
+        ("2", "; '02' and '2' differ by a leading zero alone: ids are compared letter by letter"),
+    ],
+)
+def test_a_run_for_other_queries_shows_an_id_of_each(qid, hint, put):
+    with pytest.raises(CheckFailed) as caught:
+        scored(put, f"{qid} Q0 d1 1 2 t\n")
+    said = "run: no query in common with the judgements: the judgements have 'q1', the run '" + qid + "'" + hint
+    assert caught.value.line.endswith("/" + said)
+
+
+def test_what_does_not_fit_the_judgements_is_noted(put):
+    scores = scored(put, "q1 Q0 D1 1 2 t\n2 Q0 d3 1 2 t\n")
+    assert scores.values["AP"] == 0.0
+    assert scores.notes == (
+        "not judged and left out: 1 of the run's 2, such as query '2'; '02' and '2' differ by a leading zero alone: ids are compared letter by letter",
+        "no docid of the run is in the judgements: the judgements have 'd1', the run 'D1'; 'd1' and 'D1' differ by case alone: ids are compared letter by letter",
+        "1 of 2 judged queries has no results and counts 0",
+    )
+
+
+def test_a_judged_query_without_results_counts_0(put):
+    scores = scored(put, "q1 Q0 d1 1 2 t\n")
+    assert scores.values["AP"] == 0.5
+    assert scores.per_query["02"]["AP"] == 0.0
+    assert scores.notes == ("1 of 2 judged queries has no results and counts 0",)
+
+
+def test_judgements_of_several_files_are_put_together(put):
+    paths = [put("one", "q1 0 d1 1\n"), put("two", "query-id\tcorpus-id\tscore\nq2\td1\t1\n")]
+    assert TASK.read_gold(paths) == {"q1": {"d1": 1}, "q2": {"d1": 1}}
+
+
+def test_coverage_of_the_input(put):
+    run, given = put("run", "q1 Q0 d1 1 2 t\nq9 Q0 d1 1 2 t\n"), put("input", "q1\tone\nq2\ttwo\n")
+    assert TASK.check(run, given).said == [
+        f"{run}: error: query 'q9' is not in {given}",
+        f"{run}: warning: query 'q2' of {given} is missing",
+    ]
+
+
+def test_one_run_is_scored_at_a_time(put):
+    run = put("run", "q1 Q0 d1 1 2 t\n")
+    with pytest.raises(QueryError, match=r"^--run: give one file, not 2$"):
+        TASK.score([put("gold", GOLD)], [run, run], ScoreOptions())
+
+
+@pytest.mark.data
+def test_a_perfect_run_on_real_judgements_scores_1(data_dir, tmp_path):
+    from retrieval.domain import Hit
+
+    gold = data_dir / "scifact/qrels/train.tsv"
+    qrels = TASK.read_gold([gold])
+    run = {qid: [Hit(docid, float(grade)) for docid, grade in judged.items()] for qid, judged in qrels.items()}
+    TASK.write(run, tmp_path / "run", "perfect")
+    assert TASK.check(tmp_path / "run").said == []
+    scores = TASK.score([gold], [tmp_path / "run"], ScoreOptions())
+    assert {scores.values[name] for name in ("AP", "nDCG@10", "RR", "R@100", "Rprec")} == {1.0}
