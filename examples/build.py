@@ -22,28 +22,28 @@ STEPS: dict[str, list[tuple[str, str]]] = {
 OPTIONS = {"example-en": [], "example-ar": ["--language", "ar", "--no-dense"]}
 
 
-def main() -> int:
-    """Build what is missing; return the first exit code that is not 0."""
+def main(indexes: Path = INDEXES) -> int:
+    """Build what is missing in the folder ``indexes``; return the first exit code that is not 0."""
     for name, steps in STEPS.items():
-        if _current(name):
+        if _current(indexes / name):
             continue
         for verb, (kind, source) in zip(["--overwrite", "--append", "--append"], steps, strict=False):
-            command = ["index", kind, str(HERE / source), "--index", str(INDEXES / name), verb, *OPTIONS[name]]
+            command = ["index", kind, str(HERE / source), "--index", str(indexes / name), verb, *OPTIONS[name]]
             code = factseek.main(command)
             if code:
                 return code
     return 0
 
 
-def _current(name: str) -> bool:
+def _current(index: Path) -> bool:
     """Say whether an index is there and was built from what the sources hold now."""
     try:
-        manifest = manifests.read(INDEXES / name)
+        manifest = manifests.read(index)
     except IndexStateError:
         return False
     built = [(segment.kind, segment.sources) for segment in manifest.segments]
-    return built == [(kind, describe([HERE / source])) for kind, source in STEPS[name]]
+    return built == [(kind, describe([HERE / source])) for kind, source in STEPS[index.name]]
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(*map(Path, sys.argv[1:2])))

@@ -211,5 +211,17 @@ def _without_empty(raw: Any) -> Any:
 
 def _anchored(config: Config, folder: Path) -> Config:
     """Take the paths of a configuration file from the file's own folder."""
-    indexes = {name: str(folder / Path(path).expanduser()) for name, path in config.server.indexes.items()}
-    return msgspec.structs.replace(config, server=msgspec.structs.replace(config.server, indexes=indexes))
+
+    def anchored(path: str) -> str:
+        return str(folder / Path(path).expanduser())
+
+    indexes = {name: anchored(path) for name, path in config.server.indexes.items()}
+    encoder = config.encoder
+    # A model is a path only if there is such a folder; else it is a name.
+    model = anchored(encoder.model) if (folder / encoder.model).is_dir() else encoder.model
+    cache = anchored(encoder.cache) if encoder.cache else ""
+    return msgspec.structs.replace(
+        config,
+        server=msgspec.structs.replace(config.server, indexes=indexes),
+        encoder=msgspec.structs.replace(encoder, model=model, cache=cache),
+    )

@@ -178,7 +178,7 @@ class SegmentDocuments:
 
 
 def _document(row: Sequence[Any]) -> Document:
-    return Document(*row[:-1], msgspec.json.decode(row[-1]))
+    return Document._make((*row[:-1], msgspec.json.decode(row[-1])))
 
 
 def _where(where: Filter) -> tuple[str, list[str]]:

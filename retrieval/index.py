@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import re
 import threading
-from collections.abc import Sequence
-from functools import cached_property
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from retrieval import manifest as manifests
 from retrieval.bm25 import BM25Retriever
@@ -29,6 +28,7 @@ from retrieval.profile import PROFILES
 from retrieval.vectors import VectorIndex
 
 _WORD = re.compile(r"\w")
+T = TypeVar("T")
 
 
 class Segment(NamedTuple):
@@ -65,8 +65,8 @@ class Index:
         self.config = config or Config()
         self.manifest: Manifest = manifests.read(self.folder)
         self.segments = self._opened()
-        self._encoder_lock = threading.Lock()
-        self._encoder: Encoder | None = None
+        self._opening = threading.RLock()
+        self._open: dict[str, Any] = {}
 
     def search(self, queries: Sequence[str], asked: Search = Search()) -> list[list[Hit]]:
         """Return the hits of each query, best first.
@@ -157,35 +157,52 @@ class Index:
 
         Raises IndexStateError if the configured encoder is another one.
         """
-        with self._encoder_lock:
-            if self._encoder is None:
-                self._encoder = self._fitting_encoder()
-            return self._encoder
+        return self._once("encoder", self._fitting_encoder)
 
-    @cached_property
+    @property
     def searcher(self) -> PassageSearcher:
         """Lucene, opened when it is first needed."""
+        return self._once("searcher", self._opened_searcher)
+
+    @property
+    def terms(self) -> TermFinder:
+        """The analyzer, opened when it is first needed."""
+        return self._once("terms", self._opened_terms)
+
+    @property
+    def vectors(self) -> VectorIndex:
+        """The vectors of all segments, opened when they are first needed."""
+        return self._once("vectors", self._opened_vectors)
+
+    @property
+    def rows(self) -> Rows:
+        """What each row stands for."""
+        return self._once("rows", self._read_rows)
+
+    def _once(self, name: str, make: Callable[[], T]) -> T:
+        """Return what ``make`` gave the first time; threads that come meanwhile wait for it."""
+        with self._opening:
+            if name not in self._open:
+                self._open[name] = make()
+            opened: T = self._open[name]
+            return opened
+
+    def _opened_searcher(self) -> PassageSearcher:
         start(self.config.java.heap)
         folders = [self._segment_folder(segment.info) / manifests.LUCENE for segment in self.segments]
         return PassageSearcher(folders, self.manifest.analyzer, self.manifest.fields)
 
-    @cached_property
-    def terms(self) -> TermFinder:
-        """The analyzer, opened when it is first needed."""
+    def _opened_terms(self) -> TermFinder:
         start(self.config.java.heap)
         return TermFinder(self.manifest.analyzer)
 
-    @cached_property
-    def vectors(self) -> VectorIndex:
-        """The vectors of all segments, opened when they are first needed."""
+    def _opened_vectors(self) -> VectorIndex:
         if self.manifest.encoder is None:
             raise IndexStateError(f"{self.folder}: was built without vectors")
         parts = [(self._segment_folder(segment.info), segment.info.passages) for segment in self.segments]
         return VectorIndex(parts, self.manifest.encoder.dimension, self.config.dense)
 
-    @cached_property
-    def rows(self) -> Rows:
-        """What each row stands for."""
+    def _read_rows(self) -> Rows:
         docids: list[str] = []
         numbers: list[int] = []
         for segment in self.segments:
@@ -197,12 +214,11 @@ class Index:
 
     def close(self) -> None:
         """Close what was opened."""
-        if "searcher" in self.__dict__:
-            self.searcher.close()
+        for name in ("searcher", "encoder"):
+            if name in self._open:
+                self._open[name].close()
         for segment in self.segments:
             segment.documents.close()
-        if self._encoder is not None:
-            self._encoder.close()
 
     def __enter__(self) -> Index:
         return self

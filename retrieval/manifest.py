@@ -45,7 +45,11 @@ class FileInfo(Record, frozen=True, kw_only=True):
 
 
 class SegmentInfo(Record, frozen=True, kw_only=True):
-    """A segment: documents, a Lucene index over their passages and, unless built without, their vectors."""
+    """A segment: documents, a Lucene index over their passages and, unless built without, their vectors.
+
+    The seconds are what the process that finished the segment spent on reading and indexing its text, and on making
+    its vectors; what an interrupted one had spent before is not in them.
+    """
 
     name: str
     kind: str
@@ -54,6 +58,8 @@ class SegmentInfo(Record, frozen=True, kw_only=True):
     passages: int
     sources: tuple[SourceInfo, ...]
     files: dict[str, FileInfo]
+    text_seconds: float = 0.0
+    vector_seconds: float = 0.0
 
 
 class EncoderInfo(Record, frozen=True, kw_only=True):

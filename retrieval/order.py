@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
-from itertools import repeat
+from itertools import pairwise, repeat
 from operator import itemgetter
 from typing import NamedTuple
 
@@ -50,8 +50,7 @@ def best(fetch: Fetch, k: int, rows: Rows, *, group: bool) -> list[Hit]:
     ``group``, a document is represented by its best passage.
     """
     grouped = group and rows.split
-    # A few more settle nearly every tie at the cut, and cost less than asking again.
-    n = (3 * k if grouped else k) + k // 32 + 1
+    n = first_fetch(k, rows, group=group)
     while True:
         scores, found = fetch(n)
         if len(scores) < n or _settled(scores, found, k, rows.docids, grouped):
@@ -61,6 +60,12 @@ def best(fetch: Fetch, k: int, rows: Rows, *, group: bool) -> list[Hit]:
     if grouped:
         return _grouped(_hits(scores, found, rows))[:k]
     return _hits(scores[:k], found[:k], rows)
+
+
+def first_fetch(k: int, rows: Rows, *, group: bool) -> int:
+    """Return how many passages :func:`best` fetches first."""
+    # A few more than asked settle nearly every tie at the cut, and cost less than asking again.
+    return (3 * k if group and rows.split else k) + k // 32 + 1
 
 
 def _settled(scores: list[float], found: list[int], k: int, docids: Sequence[str], grouped: bool) -> bool:
@@ -77,7 +82,7 @@ def _settled(scores: list[float], found: list[int], k: int, docids: Sequence[str
 def _order_ties(scores: list[float], found: list[int], rows: Rows) -> None:
     """Bring rows of equal score, which stand together, into the total order, in place."""
     docids, end = rows.docids, 0
-    for start, (one, other) in enumerate(zip(scores, scores[1:], strict=False)):
+    for start, (one, other) in enumerate(pairwise(scores)):
         if one != other or start < end:
             continue
         end = start + 2

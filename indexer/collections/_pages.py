@@ -168,7 +168,7 @@ def _tidy(text: str) -> str:
 
 
 def _below(title: str, text: str) -> str:
-    """Return the text without a first line that only says the title again: the title stands apart and is indexed too."""
+    """Return the text without a first line that only says the title again: the title is kept and indexed apart."""
     heading, _, rest = text.partition("\n")
     return rest if rest and heading.casefold() == title.casefold() else text
 

@@ -1,0 +1,82 @@
+"""The README shows what the commands print, to the letter."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+BLOCK = re.compile(r"^```console\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+
+
+class Shown(NamedTuple):
+    command: str
+    output: str
+
+
+def shown(text: str) -> list[Shown]:
+    """Return the commands of the console blocks with the output below each."""
+    found = []
+    for block in BLOCK.findall(text):
+        for part in re.split(r"^\$ ", block, flags=re.MULTILINE)[1:]:
+            command, _, output = part.partition("\n")
+            found.append(Shown(command, output))
+    return found
+
+
+def ran(command: str, folder: Path) -> str:
+    """Run a factseek command in ``folder``; return what a terminal would show, without times and versions."""
+    words = [sys.executable, "-m", "factseek", *shlex.split(command)[1:]]
+    environment = {**os.environ, "COLUMNS": "100", "PYTHONPATH": str(ROOT)}
+    done = subprocess.run(words, cwd=folder, env=environment, capture_output=True, text=True, check=False, timeout=300)
+    return done.stdout + (done.stderr if done.returncode else "")
+
+
+def plain(output: str) -> str:
+    """Take out what differs from run to run: times, and the ids and sizes that follow from them."""
+    output = re.sub(r"in \d+\.\d s$", "in … s", output, flags=re.MULTILINE)
+    output = re.sub(r"\([0-9a-f]{16}\)", "(…)", output)
+    output = re.sub(r"\d+\.\d MB", "… MB", output)
+    return re.sub(r"20\d\d-\d\d-\d\dT[\d:]+Z", "…", output).strip()
+
+
+@pytest.fixture(scope="module")
+def workplace(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder that looks like the project's, with example indexes of its own."""
+    folder = tmp_path_factory.mktemp("readme")
+    for name in ("examples", "config.yaml"):
+        (folder / name).symlink_to(ROOT / name)
+    subprocess.run(
+        [sys.executable, str(ROOT / "examples" / "build.py"), str(folder / "indexes")],
+        check=True,
+        capture_output=True,
+        cwd=ROOT,
+        timeout=300,
+    )
+    return folder
+
+
+@pytest.mark.slow
+def test_the_readme_shows_what_is_printed(workplace: Path) -> None:
+    commands = [one for one in shown((ROOT / "README.md").read_text("utf-8")) if one.command.startswith("factseek ")]
+    assert len(commands) > 8
+    for one in commands:
+        assert plain(ran(one.command, workplace)) == plain(one.output), one.command
+
+
+def rewrite(folder: Path) -> None:
+    """Put into the README what the commands print now."""
+    path = ROOT / "README.md"
+    text = path.read_text("utf-8")
+    for one in shown(text):
+        if one.command.startswith("factseek "):
+            new = ran(one.command, folder).rstrip("\n")
+            text = text.replace(f"$ {one.command}\n{one.output}", f"$ {one.command}\n{new}\n" if new else f"$ {one.command}\n")
+    path.write_text(text, "utf-8")
