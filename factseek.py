@@ -7,9 +7,14 @@ import sys
 from collections.abc import Sequence
 from importlib import metadata
 
+import eval.cli
+import eval.run_cli
 import indexer.cli
 import retrieval.cli
+import server.cli
 from retrieval.terminal import run
+
+_COMMANDS = (indexer.cli, retrieval.cli, server.cli, eval.run_cli, eval.cli)
 
 
 def parser() -> argparse.ArgumentParser:
@@ -17,8 +22,8 @@ def parser() -> argparse.ArgumentParser:
     top = argparse.ArgumentParser(prog="factseek", description="Find the evidence for a claim.")
     top.add_argument("--version", action="version", version=f"factseek {metadata.version('factseek')}")
     commands = top.add_subparsers(required=True, metavar="COMMAND")
-    for package in (indexer, retrieval):
-        package.cli.register(commands)
+    for module in _COMMANDS:
+        module.register(commands)
     return top
 
 

@@ -1,11 +1,13 @@
-"""``python -m eval``: check, score and compare."""
+"""``python -m eval``: run, check, score and compare."""
 
 import argparse
 import sys
 
-from eval.cli import register
+from eval import cli, run_cli
 from retrieval.terminal import run
 
 parser = argparse.ArgumentParser(prog="python -m eval", description=__doc__)
-register(parser.add_subparsers(required=True, metavar="COMMAND"))
+commands = parser.add_subparsers(required=True, metavar="COMMAND")
+for module in (run_cli, cli):
+    module.register(commands)
 sys.exit(run(parser))

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import closing
 from itertools import chain
 from pathlib import Path
+from time import perf_counter
 from typing import NamedTuple
 
 from indexer import journal as journals
@@ -47,6 +48,7 @@ class Work:
         self._before = [self._documents(info) for info in (*live, *journal.finished)]
         self._encoder: Encoder | None = None
         self._records: Iterator[Record] = iter(())
+        self._text_seconds = 0.0
         self.journal = journal
         self.resumed = False
         self._open()
@@ -101,6 +103,7 @@ class Work:
         first = next(records, None)
         if first is None:
             return False
+        began = perf_counter()
         folder = self._folder / BUILD / self.journal.next_name
         shape, buffer_mb = self._shape, self._config.build.lucene_buffer_mb
         writer = TextWriter(folder, self._kind, shape.analyzer, shape.fields, buffer_mb)
@@ -113,6 +116,7 @@ class Work:
         self.journal.progress = progress
         self.journal.text_of = folder.name if writer.documents else ""
         journals.save(self._folder, self.journal)
+        self._text_seconds = perf_counter() - began
         return bool(writer.documents)
 
     def _fill(self, writer: TextWriter, records: Iterator[Record], reading: Bar) -> Progress:
@@ -155,6 +159,7 @@ class Work:
 
     def _finish_segment(self) -> None:
         """Add the vectors to the segment whose text is complete, and move it to its place."""
+        began = perf_counter()
         folder = self._folder / BUILD / self.journal.text_of
         documents, passages = SegmentDocuments(folder / manifests.DOCUMENTS).counts()
         if self._shape.encoder is not None:
@@ -162,6 +167,7 @@ class Work:
                 encode_missing(folder, self._opened_encoder(), encoding.update)
             quantizer = self._folder / QUANTIZER
             index_vectors(folder, passages, self._shape.encoder.dimension, self._config.dense, quantizer)
+        vector_seconds = perf_counter() - began if self._shape.encoder is not None else 0.0
         info = SegmentInfo(
             name=folder.name,
             kind=self._kind,
@@ -170,6 +176,8 @@ class Work:
             passages=passages,
             sources=self._sources,
             files=checksums(folder),
+            text_seconds=round(self._text_seconds, 3),
+            vector_seconds=round(vector_seconds, 3),
         )
         self.journal.finished.append(info)
         self.journal.text_of = ""
