@@ -8,10 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-import msgspec
-
 from indexer import journal as journals
 from indexer.collections import BadLines, reader
+from indexer.deletion import live_documents, with_segments, without
 from indexer.journal import Journal
 from indexer.lock import locked
 from indexer.sources import describe
@@ -23,9 +22,9 @@ from retrieval.encoder import open_encoder
 from retrieval.errors import IndexStateError, SourceError
 from retrieval.files import told
 from retrieval.java import start
-from retrieval.manifest import BUILD, LAYOUT, SEGMENTS, BM25Info, EncoderInfo, Manifest, SegmentInfo, SourceInfo
+from retrieval.manifest import BUILD, LAYOUT, BM25Info, EncoderInfo, Manifest, SegmentInfo, SourceInfo
 
-Verb = Literal["", "append", "overwrite"]
+Verb = Literal["", "append", "update", "overwrite"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,6 +46,7 @@ class Report:
     manifest: Manifest
     documents: int
     passages: int
+    replaced: int
     duplicates: int
     bad_lines: BadLines
     skipped: Counter[str]
@@ -82,10 +82,11 @@ def _begun(
 ) -> Work:
     """Return the work to do: what an interrupted build of the same left to do, else all of it."""
     limits = (config.passages, config.index.segment_passages, config.build.skip_bad_lines)
-    asked = journals.fingerprint(request.kind, [source.name for source in sources], shape, limits)
+    asked = journals.fingerprint(request.kind, [source.name for source in sources], shape, request.verb, limits)
 
     def work(journal: Journal) -> Work:
-        task = Task(request.folder, request.kind, request.sources, sources, shape, live)
+        update = request.verb == "update"
+        task = Task(request.folder, request.kind, request.sources, sources, shape, live, update)
         return Work(task, config, journal)
 
     unfinished = journals.unfinished(request.folder, asked)
@@ -93,33 +94,24 @@ def _begun(
         resumed = work(unfinished)
         if resumed.resume():
             return resumed
-    return work(journals.begin(request.folder, asked, sources, _first_segment(request.folder)))
+    return work(journals.begin(request.folder, asked, sources, journals.first_segment(request.folder)))
 
 
 def _published(folder: Path, shape: Manifest, live: tuple[SegmentInfo, ...], work: Work) -> Report:
     new = work.journal.finished
-    manifest = _with_segments(shape, (*live, *new))
+    replaced = without(folder, live, work.new_docids()) if work.updates else live
+    manifest = with_segments(shape, (*replaced, *new), folder)
     manifests.publish(folder, manifest)
     journals.clean(folder)
     return Report(
         manifest=manifest,
+        replaced=live_documents(live) - live_documents(replaced),
         documents=sum(segment.documents for segment in new),
         passages=sum(segment.passages for segment in new),
         duplicates=work.journal.progress.duplicates,
         bad_lines=work.options.bad_lines,
         skipped=work.options.skipped,
         resumed=work.resumed,
-    )
-
-
-def _with_segments(shape: Manifest, segments: tuple[SegmentInfo, ...]) -> Manifest:
-    return msgspec.structs.replace(
-        shape,
-        created=manifests.now(),
-        versions=manifests.versions(),
-        documents=sum(segment.documents for segment in segments),
-        passages=sum(segment.passages for segment in segments),
-        segments=segments,
     )
 
 
@@ -139,12 +131,7 @@ def _base(request: Request) -> Manifest | None:
             f"{request.folder}: there is an index already; say --append to add to it, --update to replace documents of "
             "the same docid, or --overwrite to build it anew"
         )
-    return manifests.read(request.folder) if request.verb == "append" else None
-
-
-def _first_segment(folder: Path) -> int:
-    names = [path.name for path in (folder / SEGMENTS).glob("*")] if (folder / manifests.NAME).is_file() else []
-    return max((int(name) for name in names if name.isdigit()), default=-1) + 1
+    return None if request.verb == "overwrite" else manifests.read(request.folder)
 
 
 def _shape(request: Request, config: Config, base: Manifest | None) -> Manifest:
@@ -170,7 +157,13 @@ def _shape(request: Request, config: Config, base: Manifest | None) -> Manifest:
         documents=0,
         passages=0,
         segments=(),
+        quantizer=_quantizer(request.folder) if config.dense.type == "ivfpq" and made_by else "",
     )
+
+
+def _quantizer(folder: Path) -> str:
+    """Name the file of a new index's quantizer, so that it cannot be an older one's."""
+    return f"quantizer-{journals.first_segment(folder):06d}.faiss"
 
 
 def _check_fit(request: Request, config: Config, base: Manifest) -> None:

@@ -1,4 +1,4 @@
-"""The commands that make and describe an index: ``index`` and ``info``."""
+"""The commands that make, change and describe an index: ``index``, ``delete`` and ``info``."""
 
 from __future__ import annotations
 
@@ -10,13 +10,14 @@ import msgspec
 
 from indexer.collections import kinds, reader
 from retrieval.config import Config
-from retrieval.errors import IndexStateError
+from retrieval.errors import IndexStateError, QueryError, SourceError
 from retrieval.terminal import DONE, Subparsers, add_index, add_json, config_of, say, write
 
 
 def register(commands: Subparsers) -> None:
-    """Add ``index`` and ``info`` to the command line."""
+    """Add ``index``, ``delete`` and ``info`` to the command line."""
     _register_index(commands)
+    _register_delete(commands)
     info = commands.add_parser("info", help="describe an index", description="Describe an index: its manifest.")
     add_index(info)
     add_json(info)
@@ -38,6 +39,9 @@ def _register_index(commands: Subparsers) -> None:
     verb.add_argument(
         "--append", dest="verb", action="store_const", const="append", help="add to the index that is there"
     )
+    verb.add_argument(
+        "--update", dest="verb", action="store_const", const="update", help="add, and replace what has changed"
+    )
     verb.add_argument("--overwrite", dest="verb", action="store_const", const="overwrite", help="build it anew")
     parser.add_argument("--language", default="", metavar="CODE", help="language of the documents (default: en)")
     parser.add_argument("--analyzer", metavar="NAME", help="a Lucene analyzer other than the language's")
@@ -46,6 +50,36 @@ def _register_index(commands: Subparsers) -> None:
         "--skip-bad-lines", type=int, metavar="N", help="tolerate, count and list up to N unreadable lines"
     )
     parser.set_defaults(command=make_index, verb="")
+
+
+def _register_delete(commands: Subparsers) -> None:
+    parser = commands.add_parser("delete", help="delete documents", description="Delete documents from an index.")
+    parser.add_argument("docids", nargs="*", metavar="DOCID", help="the documents to delete")
+    parser.add_argument("--from-file", type=Path, metavar="FILE", help="a file with one docid a line")
+    add_index(parser)
+    parser.set_defaults(command=delete_documents)
+
+
+def delete_documents(args: argparse.Namespace) -> int:
+    """Delete documents and say how many there were."""
+    from indexer.deletion import delete
+
+    docids = [*args.docids, *(_docids_in(args.from_file) if args.from_file else ())]
+    if not docids:
+        raise QueryError("delete: name the documents, or a file of docids with --from-file")
+    deleted = delete(args.index, docids)
+    for docid in deleted.unknown[:20]:
+        say(f"not there: {docid}")
+    more = f", {len(deleted.unknown)} were not there" if deleted.unknown else ""
+    write(f"{args.index}: deleted {deleted.documents} documents{more}\n")
+    return DONE
+
+
+def _docids_in(path: Path) -> list[str]:
+    try:
+        return [line for line in path.read_text("utf-8").splitlines() if line]
+    except (OSError, UnicodeDecodeError) as error:
+        raise SourceError(f"{path}: cannot be read: {error}") from None
 
 
 def make_index(args: argparse.Namespace) -> int:
@@ -67,7 +101,8 @@ def make_index(args: argparse.Namespace) -> int:
     for reason, count in sorted(report.skipped.items()):
         say(f"left out: {count} {reason}")
     added = f"{report.documents} documents in {report.passages} passages"
-    more = f", {report.duplicates} were there already" if report.duplicates else ""
+    more = f", of which {report.replaced} replaced others" if report.replaced else ""
+    more += f", {report.duplicates} were there already" if report.duplicates else ""
     bad = f", {report.bad_lines.count} bad lines skipped" if report.bad_lines.count else ""
     on = "went on and " if report.resumed else ""
     write(f"{args.index}: {on}added {added}{more}{bad} in {perf_counter() - began:.1f} s\n")

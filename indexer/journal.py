@@ -9,6 +9,7 @@ from pathlib import Path
 import msgspec
 
 from retrieval import manifest as manifests
+from retrieval.errors import IndexStateError
 from retrieval.files import write_atomically
 from retrieval.manifest import BUILD, SEGMENTS, SegmentInfo, SourceInfo
 
@@ -73,13 +74,33 @@ def save(folder: Path, journal: Journal) -> None:
 def clean(folder: Path) -> None:
     """Remove what no manifest names: leftovers of a build that was given up or published."""
     shutil.rmtree(folder / BUILD, ignore_errors=True)
-    if not (folder / manifests.NAME).is_file():
-        shutil.rmtree(folder / SEGMENTS, ignore_errors=True)
+    live, quantizer = _named(folder)
+    if live is None:
         return
-    live = {segment.name for segment in manifests.read(folder).segments}
-    for leftover in sorted((folder / SEGMENTS).iterdir()) if (folder / SEGMENTS).is_dir() else []:
+    for leftover in folder.glob(f"{SEGMENTS}/*"):
         if leftover.name not in live:
             shutil.rmtree(leftover, ignore_errors=True)
+    for leftover in folder.glob("quantizer-*"):
+        if leftover.name != quantizer:
+            leftover.unlink()
+
+
+def first_segment(folder: Path) -> int:
+    """Return the first number that no segment of the index in ``folder`` has."""
+    live, _ = _named(folder)
+    names = [path.name for path in folder.glob(f"{SEGMENTS}/*")] if live is None else live
+    return max((int(name) for name in names if name.isdigit()), default=-1) + 1
+
+
+def _named(folder: Path) -> tuple[set[str] | None, str]:
+    """Return the segments and the quantizer that the manifest names; None if it cannot be read: then all is kept."""
+    if not (folder / manifests.NAME).is_file():
+        return set(), ""
+    try:
+        manifest = manifests.read(folder)
+    except IndexStateError:
+        return None, ""
+    return {segment.name for segment in manifest.segments}, manifest.quantizer
 
 
 def _settle(folder: Path, journal: Journal) -> None:

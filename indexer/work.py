@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from indexer import journal as journals
 from indexer.collections import BadLines, ReadOptions, Record, reader
+from indexer.deletion import opened_documents
 from indexer.journal import Journal, Progress
 from indexer.passages import split, whole
 from indexer.progress import Bar, bar
@@ -27,7 +28,10 @@ from retrieval.vectors import QUANTIZER
 
 
 class Task(NamedTuple):
-    """What is built where, of what: ``paths`` are read, ``sources`` describes them, ``live`` is there already."""
+    """What is built where, of what: ``paths`` are read, ``sources`` describes them, ``live`` is there already.
+
+    With ``update``, a document whose docid is live with other content takes its place.
+    """
 
     folder: Path
     kind: str
@@ -35,17 +39,19 @@ class Task(NamedTuple):
     sources: tuple[SourceInfo, ...]
     shape: Manifest
     live: tuple[SegmentInfo, ...]
+    update: bool = False
 
 
 class Work:
     """One build at work: it reads the sources and leaves finished segments in the journal."""
 
     def __init__(self, task: Task, config: Config, journal: Journal) -> None:
-        self._folder, self._kind, self._paths, self._sources, self._shape, live = task
+        self._folder, self._kind, self._paths, self._sources, self._shape, live, self.updates = task
         self._config = config
         self._reader = reader(task.kind)
         self._split = config.passages.split.get(task.kind, self._reader.SPLIT)
-        self._before = [self._documents(info) for info in (*live, *journal.finished)]
+        self._live = [opened_documents(task.folder, info) for info in live]
+        self._finished = [opened_documents(task.folder, info) for info in journal.finished]
         self._encoder: Encoder | None = None
         self._records: Iterator[Record] = iter(())
         self._text_seconds = 0.0
@@ -92,11 +98,13 @@ class Work:
 
     def _known(self, record: Record) -> bool:
         digest = checksum(record.document)
-        earlier = (documents.seen(record.document.docid) for documents in self._before)
+        earlier = (documents.seen(record.document.docid) for documents in (*self._live, *self._finished))
         return any(seen and seen[0] == digest for seen in earlier)
 
-    def _documents(self, info: SegmentInfo) -> SegmentDocuments:
-        return SegmentDocuments(self._folder / SEGMENTS / info.name / manifests.DOCUMENTS)
+    def new_docids(self) -> Iterator[str]:
+        """Yield the docids of the documents that the build wrote."""
+        for documents in self._finished:
+            yield from documents.docids()
 
     def _write_text(self, records: Iterator[Record], reading: Bar) -> bool:
         """Write the text of the next segment; say whether there was any."""
@@ -125,7 +133,7 @@ class Work:
             read += 1
             reading.update()
             digest = checksum(record.document)
-            seen = self._seen(writer, record.document.docid)
+            seen = self._seen(writer, record.document.docid, digest)
             if seen is None:
                 writer.add(record.document, self._spans(record), digest, record.place)
             elif seen.checksum == digest:
@@ -136,14 +144,13 @@ class Work:
                 break
         return Progress(records=read, duplicates=duplicates)
 
-    def _seen(self, writer: TextWriter, docid: str) -> Seen | None:
-        found = writer.seen(docid)
-        if found is None:
-            for documents in self._before:
-                earlier = documents.seen(docid)
-                if earlier:
-                    return Seen(*earlier)
-        return found
+    def _seen(self, writer: TextWriter, docid: str, digest: str) -> Seen | None:
+        """Return what stands in the way of a document: one of its docid, unless an update replaces that one."""
+        found = writer.seen(docid) or _first_seen(self._finished, docid)
+        if found is not None:
+            return found
+        found = _first_seen(self._live, docid)
+        return None if found and self.updates and found.checksum != digest else found
 
     def _report_clash(self, record: Record, seen: Seen) -> None:
         reason = f"docid {record.document.docid!r} stands at {seen.place} already, with other content"
@@ -165,7 +172,7 @@ class Work:
         if self._shape.encoder is not None:
             with closing(bar("encoding", "passage", passages)) as encoding:
                 encode_missing(folder, self._opened_encoder(), encoding.update)
-            quantizer = self._folder / QUANTIZER
+            quantizer = self._folder / (self._shape.quantizer or QUANTIZER)
             index_vectors(folder, passages, self._shape.encoder.dimension, self._config.dense, quantizer)
         vector_seconds = perf_counter() - began if self._shape.encoder is not None else 0.0
         info = SegmentInfo(
@@ -186,7 +193,7 @@ class Work:
         target.mkdir(exist_ok=True)
         folder.rename(target / folder.name)
         sync_folder(target)
-        self._before.append(self._documents(info))
+        self._finished.append(opened_documents(self._folder, info))
 
     def _opened_encoder(self) -> Encoder:
         if self._encoder is None:
@@ -197,3 +204,11 @@ class Work:
                     f"{EncoderInfo.of(self._encoder)}; set encoder.model and encoder.precision to the former"
                 )
         return self._encoder
+
+
+def _first_seen(segments: Sequence[SegmentDocuments], docid: str) -> Seen | None:
+    for documents in segments:
+        found = documents.seen(docid)
+        if found:
+            return Seen(*found)
+    return None

@@ -11,8 +11,8 @@ from retrieval.encoder import Encoder
 from retrieval.order import Rows, best, first_fetch
 from retrieval.vectors import Found, Mask, VectorIndex, Vectors
 
-Kept = Callable[[Filter], list[int]]
-"""The rows that pass a filter."""
+Kept = Callable[[Filter | None], Mask | None]
+"""Say which rows may be found under a filter; None is all of them."""
 
 
 class DenseRetriever:
@@ -29,7 +29,7 @@ class DenseRetriever:
         """Return at most ``k`` hits a query in the total order."""
         if not queries:
             return []
-        keep = self._mask(where)
+        keep = self._kept(where)
         vectors = self._encoder.encode_query(queries)
         # One scan for all queries costs half as much a query as a scan for each.
         first = self._vectors.search(vectors, first_fetch(k, self._rows, group=self._group), keep)
@@ -43,10 +43,3 @@ class DenseRetriever:
             return found.scores.tolist(), found.rows.tolist()
 
         return best(fetch, k, self._rows, group=self._group)
-
-    def _mask(self, where: Filter | None) -> Mask | None:
-        if where is None:
-            return None
-        keep = np.zeros(len(self._rows.docids), dtype=np.bool_)
-        keep[self._kept(where)] = True
-        return keep

@@ -94,8 +94,13 @@ class StoredPassage(NamedTuple):
 class SegmentDocuments:
     """Reads the documents of one published segment. Safe for threads."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, deleted: Sequence[int] = ()) -> None:
+        """Open the documents in ``path``; those of the rows ``deleted`` are not there.
+
+        Raises IndexStateError if the file is missing or damaged.
+        """
         self._path = path
+        self._deleted = frozenset(deleted)
         self._local = threading.local()
         if not path.is_file():
             raise IndexStateError(f"{path}: the documents of this segment are missing; restore or rebuild the index")
@@ -103,8 +108,15 @@ class SegmentDocuments:
 
     def document(self, docid: str) -> Document | None:
         """Return the document of this id, or None."""
-        found = self._select(f"SELECT {_COLUMNS} FROM documents WHERE docid = ?", (docid,))
-        return _document(found[0]) if found else None
+        row = self.row(docid)
+        if row is None:
+            return None
+        return _document(self._select(f"SELECT {_COLUMNS} FROM documents WHERE row = ?", (row,))[0])
+
+    def row(self, docid: str) -> int | None:
+        """Return the row of the document of this id, or None."""
+        found = self._select("SELECT row FROM documents WHERE docid = ?", (docid,))
+        return int(found[0][0]) if found and found[0][0] not in self._deleted else None
 
     def counts(self) -> tuple[int, int]:
         """Return the numbers of documents and of passages."""
@@ -115,8 +127,9 @@ class SegmentDocuments:
 
     def seen(self, docid: str) -> tuple[str, str] | None:
         """Return checksum and place of the document of this id, or None."""
-        found = self._select(_SEEN, (docid,))
-        return tuple(found[0]) if found else None
+        if self.row(docid) is None:
+            return None
+        return tuple(self._select(_SEEN, (docid,))[0])
 
     def spans(self, docid: str) -> list[Span]:
         """Return the passages of a document, by number."""
@@ -131,8 +144,29 @@ class SegmentDocuments:
 
     def each(self) -> Iterator[Document]:
         """Iterate over all documents in the order of their rows."""
-        for row in self._connection().execute(f"SELECT {_COLUMNS} FROM documents ORDER BY row"):
-            yield _document(row)
+        for row, *columns in self._connection().execute(f"SELECT row, {_COLUMNS} FROM documents ORDER BY row"):
+            if row not in self._deleted:
+                yield _document(columns)
+
+    def docids(self) -> Iterator[str]:
+        """Iterate over the docids of all documents in the order of their rows."""
+        for row, docid in self._connection().execute("SELECT row, docid FROM documents ORDER BY row"):
+            if row not in self._deleted:
+                yield docid
+
+    def deleted_docids(self) -> list[str]:
+        """Return the docids of the deleted documents."""
+        if not self._deleted:
+            return []
+        return [docid for row, docid in self._select("SELECT row, docid FROM documents") if row in self._deleted]
+
+    def deleted_rows(self) -> list[int]:
+        """Return the rows of the passages of the deleted documents."""
+        if not self._deleted:
+            return []
+        return [
+            row for row, document in self._select("SELECT row, document FROM passages") if document in self._deleted
+        ]
 
     def each_passage(self, first_row: int = 0) -> Iterator[StoredPassage]:
         """Iterate over the passages from ``first_row`` on, in the order of their rows."""
@@ -152,8 +186,8 @@ class SegmentDocuments:
     def kept(self, where: Filter) -> list[int]:
         """Return the rows of the passages whose document passes the filter (its ``kind`` is the caller's to check)."""
         clauses, values = _where(where)
-        query = f"SELECT p.row FROM passages p JOIN documents d ON d.row = p.document WHERE {clauses} ORDER BY p.row"
-        return [row for (row,) in self._select(query, values)]
+        query = f"SELECT p.row, d.row FROM passages p JOIN documents d ON d.row = p.document WHERE {clauses}"
+        return [row for row, document in self._select(query, values) if document not in self._deleted]
 
     def close(self) -> None:
         """Close this thread's connection."""

@@ -8,6 +8,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
+import numpy as np
+
 from retrieval import manifest as manifests
 from retrieval.bm25 import BM25Retriever
 from retrieval.config import Config, FusionSettings, RetrieverName
@@ -21,11 +23,11 @@ from retrieval.highlight import highlights
 from retrieval.hybrid import HybridRetriever
 from retrieval.java import start
 from retrieval.languages import unknown_language
-from retrieval.lucene import PassageSearcher, TermFinder, Weights
+from retrieval.lucene import Dead, PassageSearcher, TermFinder, Weights, dead_documents
 from retrieval.manifest import EncoderInfo, Manifest, SegmentInfo
 from retrieval.order import Rows
 from retrieval.profile import PROFILES
-from retrieval.vectors import VectorIndex
+from retrieval.vectors import Mask, VectorIndex
 
 _WORD = re.compile(r"\w")
 T = TypeVar("T")
@@ -229,7 +231,7 @@ class Index:
     def _opened(self) -> tuple[Segment, ...]:
         segments, base = [], 0
         for info in self.manifest.segments:
-            documents = SegmentDocuments(self._segment_folder(info) / manifests.DOCUMENTS)
+            documents = SegmentDocuments(self._segment_folder(info) / manifests.DOCUMENTS, info.deleted)
             segments.append(Segment(info, documents, base))
             base += info.passages
         return tuple(segments)
@@ -240,19 +242,27 @@ class Index:
     def _bm25(self, group: bool) -> BM25Retriever:
         settings = self.config.bm25
         weights = Weights(settings.k1, settings.b, settings.title_weight, settings.text_weight)
-        return BM25Retriever(self.searcher, self.rows, weights, group=group)
+        return BM25Retriever(self.searcher, self.rows, weights, self._once("dead", self._dead), group=group)
 
     def _dense(self, group: bool) -> DenseRetriever:
-        return DenseRetriever(self.encoder, self.vectors, self.rows, self._kept, group=group)
+        return DenseRetriever(self.encoder, self.vectors, self.rows, self._mask, group=group)
 
-    def _kept(self, where: Filter) -> list[int]:
-        """Return the rows that pass a filter."""
-        return [
-            segment.base + row
-            for segment in self.segments
-            if not where.kind or segment.info.kind in where.kind
-            for row in segment.documents.kept(where)
-        ]
+    def _dead(self) -> Dead:
+        """Return Lucene's query for the deleted documents."""
+        return dead_documents(
+            [f"{part.info.name}:{docid}" for part in self.segments for docid in part.documents.deleted_docids()]
+        )
+
+    def _mask(self, where: Filter | None) -> Mask | None:
+        """Say of each row whether it may be found: it passes the filter and is not deleted; None if all may."""
+        if where is None and not any(segment.info.deleted for segment in self.segments):
+            return None
+        keep = np.zeros(len(self.rows.docids), dtype=np.bool_)
+        for segment in self.segments:
+            if where is None or not where.kind or segment.info.kind in where.kind:
+                kept = segment.documents.kept(where or Filter())
+                keep[np.asarray(kept, dtype=np.int64) + segment.base] = True
+        return keep
 
     def _fitting_encoder(self) -> Encoder:
         encoder = open_encoder(self.config.encoder)

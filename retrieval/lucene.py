@@ -198,7 +198,7 @@ class PassageSearcher:
 
 
 Dead = Any
-"""A Java query for the deleted passages (see :func:`dead_rows`), or None."""
+"""A Java query for the deleted passages (see :func:`dead_documents`), or None."""
 
 
 class _ThreadState:
@@ -223,7 +223,7 @@ class _ThreadState:
         return self._searchers[key]
 
 
-def dead_rows(ids: Sequence[str]) -> Dead:
+def dead_documents(ids: Sequence[str]) -> Dead:
     """Return the query that matches the passages of deleted documents, each named ``segment:docid``."""
     return _any_of("id", ids) if ids else None
 

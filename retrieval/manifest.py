@@ -47,6 +47,8 @@ class FileInfo(Record, frozen=True, kw_only=True):
 class SegmentInfo(Record, frozen=True, kw_only=True):
     """A segment: documents, a Lucene index over their passages and, unless built without, their vectors.
 
+    It never changes: ``deleted`` are the rows of the documents that are no longer there.
+
     The seconds are what the process that finished the segment spent on reading and indexing its text, and on making
     its vectors; what an interrupted one had spent before is not in them.
     """
@@ -58,6 +60,7 @@ class SegmentInfo(Record, frozen=True, kw_only=True):
     passages: int
     sources: tuple[SourceInfo, ...]
     files: dict[str, FileInfo]
+    deleted: tuple[int, ...] = ()
     text_seconds: float = 0.0
     vector_seconds: float = 0.0
 
@@ -98,7 +101,10 @@ class Versions(Record, frozen=True, kw_only=True):
 
 
 class Manifest(Record, frozen=True, kw_only=True):
-    """What an index is: a new one is published for every change."""
+    """What an index is: a new one is published for every change.
+
+    ``documents`` and ``passages`` count what can be found; ``quantizer`` names the file that IVF-PQ segments share.
+    """
 
     layout: int
     created: str
@@ -111,6 +117,7 @@ class Manifest(Record, frozen=True, kw_only=True):
     documents: int
     passages: int
     segments: tuple[SegmentInfo, ...]
+    quantizer: str = ""
 
     @property
     def id(self) -> str:

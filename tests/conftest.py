@@ -6,6 +6,11 @@ import os
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
+
+# How long an example takes says nothing about what is tested; continuous integration tries the same ones each time.
+settings.register_profile("factseek", deadline=None, derandomize=bool(os.environ.get("CI")))
+settings.load_profile("factseek")
 
 ROOT = Path(__file__).resolve().parent.parent
 

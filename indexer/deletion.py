@@ -1,0 +1,78 @@
+"""Deletion: documents that are no longer there, published as the rows that a segment's readers leave out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import msgspec
+
+from indexer.lock import locked
+from retrieval import manifest as manifests
+from retrieval.documents import SegmentDocuments
+from retrieval.files import told
+from retrieval.manifest import Manifest, SegmentInfo
+
+
+class Deleted(NamedTuple):
+    """What a deletion did: how many documents went, and which docids were not there."""
+
+    documents: int
+    unknown: tuple[str, ...]
+
+
+def delete(folder: Path, docids: Sequence[str]) -> Deleted:
+    """Delete documents from an index and publish what is left; a docid that is not there is reported, not an error.
+
+    Raises IndexStateError if there is no index or another process writes it.
+    """
+    manifests.read(folder)
+    with locked(folder), told(folder):
+        before = manifests.read(folder)
+        wanted = dict.fromkeys(docids)
+        opened = [opened_documents(folder, segment) for segment in before.segments]
+        unknown = tuple(docid for docid in wanted if all(part.row(docid) is None for part in opened))
+        segments = without(folder, before.segments, wanted)
+        gone = before.documents - live_documents(segments)
+        if gone:
+            manifests.publish(folder, with_segments(before, segments, folder))
+    return Deleted(gone, unknown)
+
+
+def without(folder: Path, segments: Sequence[SegmentInfo], docids: Iterable[str]) -> tuple[SegmentInfo, ...]:
+    """Return the segments with the documents of these ids marked as deleted."""
+    rows: list[set[int]] = [set(segment.deleted) for segment in segments]
+    opened = [opened_documents(folder, segment) for segment in segments]
+    for docid in docids:
+        for documents, deleted in zip(opened, rows, strict=True):
+            row = documents.row(docid)
+            if row is not None:
+                deleted.add(row)
+    return tuple(
+        msgspec.structs.replace(segment, deleted=tuple(sorted(deleted)))
+        for segment, deleted in zip(segments, rows, strict=True)
+    )
+
+
+def with_segments(shape: Manifest, segments: tuple[SegmentInfo, ...], folder: Path) -> Manifest:
+    """Return ``shape`` with these segments, counted and dated."""
+    gone = sum(len(opened_documents(folder, segment).deleted_rows()) for segment in segments if segment.deleted)
+    return msgspec.structs.replace(
+        shape,
+        created=manifests.now(),
+        versions=manifests.versions(),
+        documents=live_documents(segments),
+        passages=sum(segment.passages for segment in segments) - gone,
+        segments=segments,
+    )
+
+
+def live_documents(segments: Sequence[SegmentInfo]) -> int:
+    """Count the documents that are not deleted."""
+    return sum(segment.documents - len(segment.deleted) for segment in segments)
+
+
+def opened_documents(folder: Path, segment: SegmentInfo) -> SegmentDocuments:
+    """Open the documents of a published segment."""
+    return SegmentDocuments(folder / manifests.SEGMENTS / segment.name / manifests.DOCUMENTS, segment.deleted)

@@ -1,0 +1,128 @@
+"""Updating and deleting: what is gone is found by no retriever, what is new by all, what is unchanged stays as it is."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import factseek
+from indexer.deletion import delete
+from retrieval import manifest as manifests
+from retrieval.domain import Filter
+from retrieval.errors import IndexStateError, NotFoundError, SourceError
+from retrieval.index import Index, Search
+
+TEXTS = {
+    "a": "Measles vaccines protect children.",
+    "b": "The measles virus spreads in the air.",
+    "c": "The Nile floods in summer.",
+    "d": "Measles outbreaks follow low vaccination.",
+}
+DOCUMENTS = [{"docid": docid, "text": text, "topic": "T"} for docid, text in TEXTS.items()]
+RETRIEVERS = ["bm25", "dense", "hybrid"]
+
+
+def found(folder: Path, retriever: str, query: str = "measles vaccination", **asked: object) -> set[str]:
+    with Index(folder) as index:
+        return {hit.docid for hit in index.search([query], Search(retriever=retriever, **asked))[0]}
+
+
+def texts(folder: Path) -> dict[str, str]:
+    with Index(folder) as index:
+        return {document.docid: document.text for part in index.segments for document in part.documents.each()}
+
+
+def test_an_update_replaces_what_changed_and_leaves_the_rest(tmp_path: Path, write_jsonl, build_jsonl) -> None:
+    build_jsonl(write_jsonl("docs.jsonl", DOCUMENTS), dense=True)
+    changed = [
+        {**DOCUMENTS[0], "text": "Bananas are yellow."},
+        *DOCUMENTS[1:],
+        {"docid": "e", "text": "Measles again."},
+    ]
+    report = build_jsonl(write_jsonl("new.jsonl", changed), verb="update", dense=True)
+    assert (report.documents, report.replaced, report.duplicates) == (2, 1, 3)
+    assert (report.manifest.documents, report.manifest.passages) == (5, 5)
+    folder = tmp_path / "index"
+    assert texts(folder) == {**TEXTS, "a": "Bananas are yellow.", "e": "Measles again."}
+    assert found(folder, "bm25", "bananas") == {"a"}
+    assert "a" not in found(folder, "bm25")
+    with Index(folder) as index:
+        assert index.document("a").text == "Bananas are yellow."
+        assert index.search(["bananas"], Search(retriever="dense", k=1))[0][0].docid == "a"
+        hits = index.search(["protect children vaccines"], Search(retriever="hybrid", k=5))[0]
+        assert sorted(hit.docid for hit in hits) == sorted({hit.docid for hit in hits})
+
+
+@pytest.mark.parametrize("retriever", RETRIEVERS)
+def test_what_was_deleted_is_not_found(tmp_path: Path, write_jsonl, build_jsonl, retriever: str) -> None:
+    build_jsonl(write_jsonl("docs.jsonl", DOCUMENTS), dense=True)
+    folder = tmp_path / "index"
+    before = found(folder, retriever)
+    assert {"a", "b", "d"} <= before
+    assert delete(folder, ["a", "d", "nowhere"]) == (2, ("nowhere",))
+    assert found(folder, retriever) == before - {"a", "d"}
+    assert found(folder, retriever, where=Filter(topic=("T",))) == before - {"a", "d"}
+    assert manifests.read(folder).documents == 2
+    with Index(folder) as index, pytest.raises(NotFoundError):
+        index.document("a")
+
+
+def test_a_deleted_document_can_come_back(tmp_path: Path, write_jsonl, build_jsonl) -> None:
+    source = write_jsonl("docs.jsonl", DOCUMENTS)
+    build_jsonl(source, dense=True)
+    folder = tmp_path / "index"
+    delete(folder, ["b"])
+    report = build_jsonl(source, verb="append", dense=True)
+    assert (report.documents, report.duplicates) == (1, 3)
+    assert texts(folder) == TEXTS
+    for retriever in RETRIEVERS:
+        assert "b" in found(folder, retriever)
+
+
+def test_the_surviving_documents_score_as_in_a_fresh_index_by_dense_retrieval(
+    tmp_path: Path, write_jsonl, build_jsonl
+) -> None:
+    build_jsonl(write_jsonl("docs.jsonl", DOCUMENTS), dense=True)
+    delete(tmp_path / "index", ["a"])
+    with Index(tmp_path / "index") as index:
+        changed = index.search(["measles"], Search(retriever="dense"))
+    build_jsonl(write_jsonl("rest.jsonl", DOCUMENTS[1:]), verb="overwrite", dense=True)
+    with Index(tmp_path / "index") as index:
+        assert index.search(["measles"], Search(retriever="dense")) == changed
+
+
+def test_an_update_that_repeats_a_docid_with_other_content_is_refused(tmp_path: Path, write_jsonl, build_jsonl) -> None:
+    build_jsonl(write_jsonl("docs.jsonl", DOCUMENTS))
+    before = manifests.read(tmp_path / "index")
+    twice = write_jsonl("twice.jsonl", [{"docid": "a", "text": "One."}, {"docid": "a", "text": "Two."}])
+    with pytest.raises(SourceError, match=r"twice\.jsonl:2: docid 'a' stands at .*twice\.jsonl:1 already"):
+        build_jsonl(twice, verb="update")
+    assert manifests.read(tmp_path / "index") == before
+
+
+def test_a_reader_keeps_the_snapshot_that_it_opened(tmp_path: Path, write_jsonl, build_jsonl) -> None:
+    build_jsonl(write_jsonl("docs.jsonl", DOCUMENTS))
+    with Index(tmp_path / "index") as index:
+        before = index.search(["measles"])
+        delete(tmp_path / "index", ["a", "b"])
+        assert index.search(["measles"]) == before
+
+
+def test_the_commands(tmp_path: Path, write_jsonl, capsys: pytest.CaptureFixture[str]) -> None:
+    source, folder = str(write_jsonl("docs.jsonl", DOCUMENTS)), str(tmp_path / "index")
+    (tmp_path / "gone.txt").write_text("a\nb\n", "utf-8")
+    assert factseek.main(["index", "jsonl", source, "--index", folder, "--no-dense"]) == 0
+    assert factseek.main(["delete", "--index", folder, "zz", "--from-file", str(tmp_path / "gone.txt")]) == 0
+    printed = capsys.readouterr()
+    assert printed.out.splitlines()[-1] == f"{folder}: deleted 2 documents, 1 were not there"
+    assert printed.err.splitlines()[-1] == "not there: zz"
+    assert factseek.main(["index", "jsonl", source, "--index", folder, "--update"]) == 0
+    assert "added 2 documents in 2 passages, 2 were there already" in capsys.readouterr().out
+    assert factseek.main(["delete", "--index", folder]) == 2
+    assert capsys.readouterr().err == "factseek: delete: name the documents, or a file of docids with --from-file\n"
+
+
+def test_there_has_to_be_an_index(tmp_path: Path) -> None:
+    with pytest.raises(IndexStateError, match="there is no index"):
+        delete(tmp_path / "nothing", ["a"])
