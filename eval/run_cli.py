@@ -62,9 +62,8 @@ def run(args: argparse.Namespace) -> int:
     if report.note:
         say(f"note: {report.note}")
     if report.empty:
-        more = " …" if len(report.empty) > _SHOWN else ""
-        names = ", ".join(report.empty[:_SHOWN])
-        say(f"note: {len(report.empty):,} queries hold no words to search for and have no hits: {names}{more}")
+        names = ", ".join(report.empty[:_SHOWN]) + (", …" if len(report.empty) > _SHOWN else "")
+        say(f"note: queries without words to search for, and so without hits: {len(report.empty):,} ({names})")
     on = f"went on after {report.resumed:,} queries, " if report.resumed else ""
     said = f"{report.hits:,} hits for {report.queries:,} queries in {perf_counter() - began:.1f} s"
     write(f"{args.output}: {on}{said}\n")

@@ -1,0 +1,88 @@
+"""Measure ``factseek run`` beside its retriever, called directly on the same batch.
+
+``python -m benchmarks.run_throughput``: on SciFact where ``FACTSEEK_DATA`` names the folder that holds it, else on the
+bundled example.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shutil
+import sys
+import tempfile
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+from typing import NamedTuple
+
+from benchmarks.rows import Row, faster, rates, table
+from eval.run import RunRequest, run
+from indexer.build import Request, build
+from retrieval.config import Config, RetrieverName
+from retrieval.domain import Query
+from retrieval.index import Index, Search
+from retrieval.trec import read_topics
+
+ROOT = Path(__file__).resolve().parent.parent
+TARGET = 0.8
+"""Of the rate of the retriever alone."""
+
+_RETRIEVERS: tuple[RetrieverName, ...] = ("bm25", "hybrid")
+
+
+def main() -> int:
+    """Measure, print a table; return 1 if the target was missed."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--rounds", type=int, default=3)
+    args = parser.parse_args()
+    data = os.environ.get("FACTSEEK_DATA")
+    with tempfile.TemporaryDirectory() as work:
+        rows = _scifact(Path(data), Path(work), args.rounds) if data else _example(Path(work), args.rounds)
+    sys.stdout.write(f"{table(rows)}\n")
+    return 0 if all(row.met for row in rows) else 1
+
+
+class _Batch(NamedTuple):
+    """What is searched for, where, and how often."""
+
+    name: str
+    queries: Sequence[Query]
+    work: Path
+    rounds: int
+
+
+def _scifact(data: Path, work: Path, rounds: int) -> list[Row]:
+    folder = work / "index"
+    build(Request(kind="beir", sources=(data / "scifact",), folder=folder, dense=False), Config())
+    batch = _Batch("SciFact", read_topics(data / "scifact" / "queries.jsonl"), work, rounds)
+    with Index(folder) as index:
+        return [_row(index, batch, Search(k=k, retriever="bm25")) for k in (10, 100, 1000)]
+
+
+def _example(work: Path, rounds: int) -> list[Row]:
+    queries = read_topics(ROOT / "examples" / "queries-en.tsv")
+    many = [Query(f"{turn}-{query.qid}", query.text) for turn in range(50) for query in queries]
+    batch = _Batch("the example", many, work, rounds)
+    with Index(ROOT / "indexes" / "example-en") as index:
+        return [_row(index, batch, Search(k=10, retriever=name)) for name in _RETRIEVERS]
+
+
+def _row(index: Index, batch: _Batch, search: Search) -> Row:
+    topics = batch.work / "topics.tsv"
+    topics.write_text("".join(f"{query.qid}\t{query.text}\n" for query in batch.queries), "utf-8")
+    texts = [query.text for query in batch.queries]
+    runs = [partial(_run, index, topics, batch.work / "out", search), partial(index.search, texts, search)]
+    ours, direct = rates(len(texts), runs, batch.rounds)
+    what = f"run trec, {search.retriever} top {search.k}, {batch.name}, beside the retriever alone"
+    return faster(what, "queries/s", ours, direct, TARGET)
+
+
+def _run(index: Index, topics: Path, folder: Path, search: Search) -> None:
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir()
+    run(RunRequest(task="trec", queries=topics, output=folder / "run.txt", search=search), index)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,262 @@
+"""Runs: queries in, a submission out that its own task finds no fault with; killed, they go on."""
+
+# A message that is told exactly stands on one line.
+# ruff: noqa: E501
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from eval import cli, run_cli
+from eval.batch import HABITS, Done, asked_of, search_of
+from eval.partial import Partial
+from eval.run import RunRequest
+from eval.run import run as run_queries
+from eval.tasks import TaskQuery, names, task
+from indexer.build import Request, build
+from retrieval import terminal
+from retrieval.config import Config
+from retrieval.domain import Filter, Hit
+from retrieval.errors import QueryError
+from retrieval.index import Index, Search
+
+WORDS = "measles vaccine sea level ice melts mask trial river ocean heat virus death year study risk".split()
+
+
+@pytest.fixture(scope="module")
+def example(root: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The English snippets of the bundled example, indexed for BM25."""
+    folder = tmp_path_factory.mktemp("example") / "index"
+    source = root / "examples" / "snippets-en.tsv"
+    build(Request(kind="snippets", sources=(source,), folder=folder, dense=False), Config())
+    return folder
+
+
+@pytest.fixture
+def command(capsys: pytest.CaptureFixture[str]):
+    """Run a command in this process; return exit code, standard output and standard error."""
+
+    def call(*arguments: object) -> tuple[int, str, str]:
+        parser = argparse.ArgumentParser(prog="factseek")
+        commands = parser.add_subparsers(required=True)
+        cli.register(commands)
+        run_cli.register(commands)
+        code = terminal.run(parser, [str(argument) for argument in arguments])
+        said = capsys.readouterr()
+        return code, said.out, said.err
+
+    return call
+
+
+def test_every_ranking_task_has_its_habits() -> None:
+    assert sorted(HABITS) == [name for name in names() if task(name).RANKING]
+
+
+@pytest.mark.parametrize(
+    ("name", "files", "official"),
+    [
+        ("ct2020-evidence", ("claims-en.tsv", "evidence-gold-en.tsv"), "P@10"),
+        ("trec", ("queries-en.tsv", "qrels-en.txt"), "AP"),
+    ],
+)
+def test_run_check_and_score_the_example(name, files, official, example, command, tmp_path) -> None:
+    output, examples = tmp_path / "run.txt", Path(__file__).parents[2] / "examples"
+    queries, gold = files
+    code, said, _ = command("run", name, "--queries", examples / queries, "--index", example, "--output", output)
+    assert code == 0
+    assert said.startswith(f"{output}: ")
+    assert " hits for 22 queries in " in said
+    assert command("check", name, output, "--input", examples / queries)[0] == 0
+    code, said, _ = command("score", name, "--gold", examples / gold, "--run", output, "--json")
+    assert code == 0
+    assert json.loads(said)[official] > 0.1
+    assert [path.name for path in sorted(tmp_path.iterdir())] == ["run.txt", "run.txt.meta.json"]
+
+
+def test_a_tweet_is_answered_by_five_papers(example, tmp_path, command) -> None:
+    queries = tmp_path / "tweets.tsv"
+    queries.write_text('post_id\ttweet_text\n7\t"measles\nvaccine @who https://t.co/x"\n8\t@nobody https://t.co/y\n')
+    output = tmp_path / "preds.tsv"
+    code, _, notes = command("run", "ct2025-4b", "--queries", queries, "--index", example, "--output", output)
+    assert code == 0
+    assert notes == "note: queries without words to search for, and so without hits: 1 (8)\n"
+    header, seven, eight = output.read_text("utf-8").splitlines()
+    assert header == "post_id\tpreds"
+    assert seven.startswith("7\t['")
+    assert len(seven.split(", ")) == 5
+    assert eight == "8\t[]"
+
+
+def test_each_claim_is_answered_from_its_own_topic(example, root, tmp_path) -> None:
+    output = tmp_path / "run.tsv"
+    request = RunRequest(task="ct2020-evidence", queries=root / "examples/claims-en.tsv", output=output)
+    with Index(example) as index:
+        run_queries(request, index)
+        topic = {docid: index.document(docid).topic for docid in index.rows.docids}
+    rows = [line.split("\t") for line in output.read_text("utf-8").splitlines()]
+    assert len({row[0] for row in rows}) > 1
+    assert all(topic[row[3]] == row[0] for row in rows)
+
+
+def test_two_runs_write_the_same_bytes_and_the_sidecar_names_them(example, root, tmp_path) -> None:
+    queries = root / "examples/queries-en.tsv"
+    outputs = [tmp_path / "one.txt", tmp_path / "two.txt"]
+    with Index(example) as index:
+        for output in outputs:
+            run_queries(RunRequest(task="trec", queries=queries, output=output, run_id="mine"), index)
+        manifest = index.manifest.id
+    assert outputs[0].read_bytes() == outputs[1].read_bytes()
+    meta = json.loads((tmp_path / "one.txt.meta.json").read_text("utf-8"))
+    assert meta["output"] == {"name": "one.txt", "sha256": hashlib.sha256(outputs[0].read_bytes()).hexdigest()}
+    assert meta["queries"]["sha256"] == hashlib.sha256(queries.read_bytes()).hexdigest()
+    assert meta["index"]["manifest"] == manifest
+    assert (meta["task"], meta["run_id"], meta["search"]["k"], meta["search"]["retriever"]) == (
+        "trec",
+        "mine",
+        1000,
+        "bm25",
+    )
+
+
+def test_a_run_goes_on_only_after_the_same_question(example, root, tmp_path) -> None:
+    queries, output = root / "examples/queries-en.tsv", tmp_path / "run.txt"
+    request = RunRequest(task="trec", queries=queries, output=output)
+    part = tmp_path / ".run.txt.part"
+    with Index(example) as index:
+        run_queries(request, index)
+        whole = output.read_bytes()
+        kept = _interrupted(request, index, part, 5)
+        part.write_bytes(kept + b'{"qid":"cut')
+        assert run_queries(request, index).resumed == 5
+        assert output.read_bytes() == whole
+        part.write_bytes(kept)
+        other = RunRequest(task="trec", queries=queries, output=output, search=Search(k=3))
+        assert run_queries(other, index).resumed == 0
+    assert not part.exists()
+
+
+def _interrupted(request: RunRequest, index: Index, part: Path, count: int) -> bytes:
+    """Return what a run leaves that is interrupted after ``count`` queries."""
+
+    class Stopped(Exception):
+        pass
+
+    class Stop:
+        def update(self, n: int = 1) -> None:
+            if n:
+                raise Stopped
+
+        def close(self) -> None:
+            pass
+
+    with pytest.raises(Stopped):
+        run_queries(request, index, lambda *_: Stop())
+    return b"".join(part.read_bytes().splitlines(keepends=True)[: count + 1])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("share", [0.1, 0.5, 0.9])
+def test_a_killed_run_goes_on_and_ends_with_the_same_bytes(share, example, tmp_path) -> None:
+    queries = tmp_path / "queries.tsv"
+    count = 4_000
+    queries.write_text(
+        "".join(f"q{n}\t{' '.join(WORDS[(n * step) % len(WORDS)] for step in range(1, 7))}\n" for n in range(count))
+    )
+
+    def arguments(output: str) -> list[str]:
+        files = ["--queries", str(queries), "--index", str(example), "--output", str(tmp_path / output)]
+        return [sys.executable, "-m", "factseek", "run", "trec", *files, "-k", "20"]
+
+    part = tmp_path / ".killed.txt.part"
+    process = subprocess.Popen(arguments("killed.txt"), stdout=subprocess.DEVNULL)
+    while process.poll() is None and (not part.exists() or part.read_bytes().count(b"\n") < share * count):
+        time.sleep(0.005)
+    os.kill(process.pid, signal.SIGKILL)
+    process.wait()
+    assert not (tmp_path / "killed.txt").exists()
+    again = subprocess.run(arguments("killed.txt"), capture_output=True, text=True, check=True)
+    assert ": went on after " in again.stdout
+    subprocess.run(arguments("fresh.txt"), capture_output=True, check=True)
+    assert (tmp_path / "killed.txt").read_bytes() == (tmp_path / "fresh.txt").read_bytes()
+
+
+def test_one_run_at_a_time_writes_an_output(tmp_path) -> None:
+    output = tmp_path / "run.txt"
+    with Partial(output, "same") as first, pytest.raises(QueryError) as raised, Partial(output, "same"):
+        first.add([])
+    assert str(raised.value) == f"{output}: is being written by another run; wait for it, or name another output"
+
+
+def test_what_was_done_is_read_back_exactly(tmp_path) -> None:
+    done = [Done("q 1\u2028é", [Hit("d\t1", 0.1 + 0.2, 3), Hit("d2", -1e-30)]), Done("q2", [], empty=True)]
+    with Partial(tmp_path / "run.txt", "same") as partial:
+        partial.add(done)
+    with Partial(tmp_path / "run.txt", "same") as partial:
+        assert partial.done == done
+
+
+@pytest.mark.parametrize(
+    ("date", "day"),
+    [
+        ("2020-03-01", "2020-03-01"),
+        ("2020-03", "2020-03-31"),
+        ("2020-03-01T23:30:00-05:00", "2020-03-02"),
+        ("2020-03-01 10:00:00", "2020-03-01"),
+        ("Sun Mar 01 23:30:00 +0000 2020", "2020-03-01"),
+    ],
+)
+def test_a_query_of_its_own_date_sees_nothing_newer(date, day) -> None:
+    (asked,) = asked_of("trec", [TaskQuery("q", "text", date=date)], Search(), 100, as_of_query=True)
+    assert asked.where == Filter(as_of=day)
+
+
+BAD = [
+    (["fever"], "factseek: fever: is not a ranking task; the ranking tasks are ct2020-evidence, ct2025-4b, trec"),
+    (["nothing"], "factseek: nothing: is not a ranking task; the ranking tasks are ct2020-evidence, ct2025-4b, trec"),
+    (["ct2020-evidence", "-k", "101"], "factseek: -k 101: ct2020-evidence takes at most 100 hits a query"),
+    (["ct2025-4b", "-k", "6"], "factseek: -k 6: ct2025-4b takes at most 5 hits a query"),
+    (["trec", "-k", "0"], "factseek: -k 0: ask for at least 1 hit"),
+    (
+        ["ct2020-evidence", "--filter", "topic=T"],
+        "factseek: --filter topic=T: ct2020-evidence ranks each claim's own topic; leave it out",
+    ),
+    (
+        ["trec", "--run-id", "a b"],
+        "factseek: --run-id 'a b' is empty or holds white space: it cannot stand in a column of a file",
+    ),
+    (["trec", "--as-of-query"], "factseek: query 'q1' has no date; --as-of-query needs one for each"),
+    (["trec", "--output", "{folder}/no/run.txt"], "factseek: {folder}/no/run.txt: there is no folder {folder}/no; make it first"),
+    (["trec", "--output", "{folder}"], "factseek: {folder}: is a folder; name a file"),
+    (["trec", "--queries", "{folder}/none"], "factseek: {folder}/none: there is no such file"),
+    (["trec", "--queries", "{folder}/long.tsv"], "factseek: query 'q1' has 10001 characters, at most 10000 are searched (search.max_query_chars)"),
+    (["trec", "--queries", "{folder}/empty.tsv"], "factseek: {folder}/empty.tsv: holds no queries"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("arguments", "message"), BAD)
+def test_bad_input(arguments, message, example, tmp_path, command) -> None:
+    (tmp_path / "queries.tsv").write_text("q1\tmeasles\nq2\tvaccine\n")
+    (tmp_path / "long.tsv").write_text("q1\t" + "a" * 10_001 + "\n")
+    (tmp_path / "empty.tsv").write_text("\n")
+    usual = ["--queries", "{folder}/queries.tsv", "--index", str(example), "--output", "{folder}/run.txt"]
+    given = [part.format(folder=tmp_path) for part in (arguments[0], *usual, *arguments[1:])]
+    code, out, err = command("run", *given)
+    assert (code, out) == (2, "")
+    assert err == message.format(folder=tmp_path) + "\n"
+    assert not (tmp_path / "run.txt").exists()
+
+
+def test_a_task_takes_what_is_asked_before_its_own_habit() -> None:
+    assert search_of("ct2025-4b", Search()) == Search(k=5, profile="tweet")
+    assert search_of("ct2025-4b", Search(k=1, profile="plain")) == Search(k=1, profile="plain")
+    assert search_of("trec", Search()) == Search(k=1000)
