@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import sys
 from collections.abc import Sequence
 from importlib import metadata
@@ -12,14 +11,14 @@ import eval.run_cli
 import indexer.cli
 import retrieval.cli
 import server.cli
-from retrieval.terminal import run
+from retrieval.terminal import Parser, run
 
 _COMMANDS = (indexer.cli, retrieval.cli, server.cli, eval.run_cli, eval.cli)
 
 
-def parser() -> argparse.ArgumentParser:
+def parser() -> Parser:
     """Return the parser of the command line; what a command needs is imported when it runs."""
-    top = argparse.ArgumentParser(prog="factseek", description="Find the evidence for a claim.")
+    top = Parser(prog="factseek", description="Find the evidence for a claim.")
     top.add_argument("--version", action="version", version=f"factseek {metadata.version('factseek')}")
     commands = top.add_subparsers(required=True, metavar="COMMAND")
     for module in _COMMANDS:

@@ -1,12 +1,11 @@
 """``python -m eval``: run, check, score and compare."""
 
-import argparse
 import sys
 
 from eval import cli, run_cli
-from retrieval.terminal import run
+from retrieval.terminal import Parser, run
 
-parser = argparse.ArgumentParser(prog="python -m eval", description=__doc__)
+parser = Parser(prog="python -m eval", description=__doc__)
 commands = parser.add_subparsers(required=True, metavar="COMMAND")
 for module in (run_cli, cli):
     module.register(commands)

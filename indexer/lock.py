@@ -21,8 +21,10 @@ NAME = "lock"
 def locked(folder: Path) -> Iterator[None]:
     """Hold the writer's lock of an index; the system frees it when its holder dies.
 
-    Raises IndexStateError, naming the holder, if another process has it.
+    Raises IndexStateError, naming the holder, if another process has it, or if ``folder`` is a file.
     """
+    if folder.exists() and not folder.is_dir():
+        raise IndexStateError(f"{folder}: is a file, not an index directory")
     with told(folder):
         folder.mkdir(parents=True, exist_ok=True)
         handle = os.open(folder / NAME, os.O_RDWR | os.O_CREAT, 0o644)

@@ -23,6 +23,8 @@ def _described(source: Path) -> SourceInfo:
     try:
         if source.is_dir():
             return _folder(source)
+        if source.exists() and not source.is_file():  # to read a pipe would use it up
+            raise SourceError(f"{source}: is not a regular file; write it to one first")
         return SourceInfo(name=source.name, bytes=source.stat().st_size, sha256=sha256(source))
     except FileNotFoundError:
         raise SourceError(f"{source}: there is no such file or directory") from None

@@ -17,7 +17,7 @@ from retrieval.errors import ConfigError
 
 Positive = Annotated[int, msgspec.Meta(ge=1)]
 Count = Annotated[int, msgspec.Meta(ge=0)]
-Weight = Annotated[float, msgspec.Meta(ge=0)]
+Weight = Annotated[float, msgspec.Meta(ge=0, le=1e6)]
 Unit = Annotated[float, msgspec.Meta(ge=0, le=1)]
 
 RetrieverName = Literal["auto", "bm25", "dense", "hybrid"]
@@ -169,8 +169,10 @@ def read(path: Path) -> Config:
         raw = yaml.safe_load(path.read_text("utf-8"))
     except FileNotFoundError:
         raise ConfigError(f"{path}: there is no such configuration file") from None
-    except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError(f"{path}: cannot be read: {error}") from None
+    except OSError as error:
+        raise ConfigError(f"{path}: cannot be read: {error.strerror}") from None
+    except UnicodeDecodeError:
+        raise ConfigError(f"{path}: is not UTF-8 text") from None
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         line = f":{mark.line + 1}" if mark else ""
@@ -193,7 +195,10 @@ def convert(raw: Any, place: str) -> Config:
 def explain(error: msgspec.ValidationError) -> str:
     """Say a validation error as ``bm25.k1: expected float, got str``."""
     reason, _, where = str(error).partition(" - at `")
-    key = where.rstrip("`").removeprefix("$").lstrip(".").removeprefix("key in ")
+    inside = where.removeprefix("key` in `")
+    key = inside.rstrip("`").removeprefix("$").lstrip(".")
+    if inside != where:
+        return f"{f'{key}: ' if key else ''}a key is not a string; write it in quotes"
     unknown = re.fullmatch(r"Object contains unknown field `(.*)`", reason)
     if unknown:
         dotted = f"{key}.{unknown[1]}" if key else unknown[1]
@@ -218,7 +223,8 @@ def _anchored(config: Config, folder: Path) -> Config:
     indexes = {name: anchored(path) for name, path in config.server.indexes.items()}
     encoder = config.encoder
     # A model is a path only if there is such a folder; else it is a name.
-    model = anchored(encoder.model) if (folder / encoder.model).is_dir() else encoder.model
+    is_folder = bool(encoder.model.strip()) and (folder / encoder.model).is_dir()
+    model = anchored(encoder.model) if is_folder else encoder.model
     cache = anchored(encoder.cache) if encoder.cache else ""
     return msgspec.structs.replace(
         config,

@@ -2,6 +2,7 @@
 
     FactseekError
     ├── UserError            the user can mend it: exit 2, HTTP 4xx
+    │   ├── UsageError       the arguments of a command make no sense
     │   ├── ConfigError      a setting is unknown, of the wrong type, or out of range
     │   ├── SourceError      a source file or one of its lines cannot be read
     │   ├── IndexStateError  an index is missing, half-built, foreign, in use, or does not fit what is asked
@@ -27,6 +28,10 @@ class FactseekError(Exception):
 
 class UserError(FactseekError):
     """Something that the user can mend."""
+
+
+class UsageError(UserError):
+    """The arguments of a command make no sense."""
 
 
 class ConfigError(UserError):

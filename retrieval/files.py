@@ -12,7 +12,8 @@ from pathlib import Path
 
 from retrieval.errors import MachineError
 
-_FULL = "{path}: the disk is full; make room and run the same command again"
+FULL = "{path}: the disk is full; make room and run the same command again"
+_SQLITE_REFUSED = {sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN}
 
 
 def write_atomically(path: Path, content: bytes) -> None:
@@ -56,22 +57,25 @@ def sync_tree(folder: Path) -> None:
 
 @contextmanager
 def told(path: Path) -> Iterator[None]:
-    """Turn what the file system refuses into one line.
+    """Turn what the file system refuses while ``path`` is written into one line.
 
-    Raises MachineError for a full disk, a read-only place or a missing right.
+    Raises MachineError for a full disk, a read-only place, a missing right, a file where a folder is meant.
     """
     try:
         yield
-    except sqlite3.OperationalError as error:
-        if "full" in str(error):
-            raise MachineError(_FULL.format(path=path)) from error
+    except BrokenPipeError:
         raise
+    except sqlite3.OperationalError as error:
+        if error.sqlite_errorcode & 0xFF not in _SQLITE_REFUSED:
+            raise
+        full = error.sqlite_errorcode == sqlite3.SQLITE_FULL
+        raise MachineError(FULL.format(path=path) if full else f"{path}: cannot be written: {error}") from error
     except OSError as error:
         if error.errno in (errno.ENOSPC, errno.EDQUOT):
-            raise MachineError(_FULL.format(path=path)) from error
+            raise MachineError(FULL.format(path=path)) from error
         if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
             raise MachineError(f"{path}: may not be written: {error.strerror}") from error
-        raise
+        raise MachineError(f"{error.filename or path}: {error.strerror or error}") from error
 
 
 def sha256(path: Path) -> str:

@@ -13,7 +13,7 @@ from retrieval.errors import QueryError
 
 FIELDS = ("topic", "source", "language", "kind")
 _SAFE = re.compile(r"[A-Za-z0-9_.~-]*")  # what quoting leaves alone
-_DATE = re.compile(r"(\d{4})(?:-(\d\d)(?:-(\d\d))?)?")
+_DATE = re.compile(r"(\d{4})(?:-(\d\d)(?:-(\d\d))?)?", re.ASCII)
 
 
 def parse_filter(
@@ -22,7 +22,7 @@ def parse_filter(
     """Make a filter from ``field=value`` pairs and date bounds; None if nothing is asked.
 
     The values of one field are alternatives, fields narrow each other.
-    Raises QueryError if a field is unknown, a value is missing, or a date is not a date.
+    Raises QueryError if a field is unknown, a value is missing, a date is not a date, or no day is admitted.
     """
     values: dict[str, list[str]] = {}
     for pair in pairs:
@@ -38,6 +38,8 @@ def parse_filter(
         since=_first_day(since) if since else "",
         undated=undated,
     )
+    if where.as_of and where.since > where.as_of:
+        raise QueryError(f"since {since!r} is later than as-of {as_of!r}: no day lies between them")
     return where if where._replace(undated=False) != Filter() else None
 
 

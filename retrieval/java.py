@@ -16,9 +16,12 @@ from functools import cache, wraps
 from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
 
-from retrieval.errors import MachineError
+from retrieval.errors import ConfigError, FactseekError, MachineError
+from retrieval.files import FULL
 
 OLDEST_JAVA = 21
+WARNS_OF_UNSAFE = 23  # from here on Java warns of what Lucene does, and has an option against it
+LEAST_HEAP = 32 << 20
 _starting = threading.Lock()
 _calling = threading.RLock()
 _Given = ParamSpec("_Given")
@@ -77,20 +80,42 @@ def start(heap: str = "512m") -> None:
     Raises MachineError if there is no Java 21 or no Pyserini.
     """
     with _starting:
-        import jnius_config
-
+        try:
+            import jnius_config
+        except ModuleNotFoundError:
+            raise MachineError("the package pyjnius is missing: pip install pyjnius") from None
         if jnius_config.vm_running:
             return
-        os.environ["JAVA_HOME"] = str(java_home())
+        check_heap(heap)
+        home = java_home()
+        os.environ["JAVA_HOME"] = str(home)
         jnius_config.add_classpath(str(anserini_jar()))
-        # -Xrs leaves the signals to Python: Ctrl-C and a server's graceful stop stay ours.
-        jnius_config.add_options(
-            f"-Xmx{heap}", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=4", "-Xrs", "-XX:-UsePerfData"
-        )
+        jnius_config.add_options(*_options(heap, home))
         try:
             java_class("java.util.logging.LogManager").getLogManager().reset()
         except Exception as error:  # pyjnius raises whatever the loader of libjvm raised
-            raise MachineError(f"Java in {os.environ['JAVA_HOME']} does not start: {error}") from error
+            reason = str(error).split("\n", 1)[0].split(" you can use ", 1)[0]
+            raise MachineError(f"Java in {home} does not start: {reason}; mend it, or unset JAVA_HOME") from error
+
+
+def check_heap(heap: str) -> None:
+    """Check the size of Java's heap before Java does, which would end the process.
+
+    Raises ConfigError if it is too small to work in, or more than the machine's memory.
+    """
+    size = int(heap[:-1]) << (30 if heap[-1] in "gG" else 20)
+    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    if not LEAST_HEAP <= size <= memory:
+        most = f"{memory >> 20}m (this machine's memory)"
+        raise ConfigError(f"java.heap: {heap} is out of range: give {LEAST_HEAP >> 20}m to {most}")
+
+
+def _options(heap: str, home: Path) -> list[str]:
+    # -Xrs leaves the signals to Python: Ctrl-C and a server's graceful stop stay ours.
+    options = [f"-Xmx{heap}", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=4", "-Xrs", "-XX:-UsePerfData"]
+    if (java_version(home) or 0) >= WARNS_OF_UNSAFE:
+        options.append("--sun-misc-unsafe-memory-access=allow")
+    return options
 
 
 def java_home() -> Path:
@@ -134,16 +159,28 @@ def anserini_jar() -> Path:
     return max(jars)
 
 
-def java_error(error: Exception) -> str:
-    """Say a Java exception in one line, without its stack trace."""
-    return str(error).split("\n", 1)[0].strip()
+def guarded(
+    call: Callable[[], _Returned], place: Path | str, error_type: type[FactseekError], says: str = "{}"
+) -> _Returned:
+    """Run ``call``; a Java exception becomes ``error_type``: ``place``, and ``says`` with the exception in its braces.
 
-
-def guarded(call: Callable[[], Any], place: str, error_type: type[Exception]) -> Any:
-    """Run ``call``; a Java exception becomes ``error_type`` with ``place`` and one line."""
+    Raises MachineError instead if the disk is full or Java has run out of memory.
+    """
     from jnius import JavaException
 
     try:
         return call()
     except JavaException as error:
-        raise error_type(f"{place}: {java_error(error)}") from error
+        kind, reason = _said(error)
+        if "No space left" in reason or "Disk quota exceeded" in reason:
+            raise MachineError(FULL.format(path=place)) from error
+        if kind == "OutOfMemoryError":
+            raise MachineError(f"{place}: Java has run out of memory; give it more with java.heap") from error
+        raise error_type(f"{place}: {says.format(f'{kind}: {reason}' if reason else kind)}") from error
+
+
+def _said(error: Any) -> tuple[str, str]:
+    """Return the name of a Java exception and what it says, without the places that Lucene adds to it."""
+    kind = str(error.classname or "Java").rsplit(".", 1)[-1]
+    first = str(error.innermessage or "").split("\n", 1)[0]
+    return kind, re.sub(r" \(resource=.*| in [\w$]+Directory@.*| \w+Directory@.*", "", first).strip()

@@ -41,6 +41,7 @@ _WRITTEN_IN = {
 }
 _LATIN_WORDS = 4  # fewer words of Latin script than this are not judged: a name is in no language
 _SURE = 0.6
+_NO_LANGUAGE = "zxx"  # what the identifier says of codes and numbers
 
 
 def unknown_language(text: str, known: Sequence[str]) -> str:
@@ -67,7 +68,7 @@ def _latin_language(text: str, known: Sequence[str]) -> str:
     if len(text.split()) < _LATIN_WORDS or (tuple(known) == ("en",) and _english(text)):
         return ""
     language, probability = _identifier().classify(text)
-    return str(language) if language not in known and probability >= _SURE else ""
+    return str(language) if language not in (*known, _NO_LANGUAGE) and probability >= _SURE else ""
 
 
 @cache

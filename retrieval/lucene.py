@@ -6,11 +6,13 @@ string, whatever the number of hits.
 
 from __future__ import annotations
 
+import os
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from functools import lru_cache, partial
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, TypeVar
 
 import msgspec
 
@@ -24,6 +26,8 @@ Fields = Literal["flat", "title_text"]
 FLAT, TITLE, TEXT, FILTERS = "contents", "title", "text", "filters"
 LONGEST_TOKEN = 32_766  # bytes: Lucene's own limit for a term
 _MOST_CLAUSES = 65_536
+_UNREADABLE = "cannot be read ({}); restore it or rebuild the index with --overwrite"
+_Returned = TypeVar("_Returned")
 
 
 class Weights(NamedTuple):
@@ -73,8 +77,9 @@ class PassageWriter:
 
     @serial
     def __init__(self, folder: Path, analyzer: str, fields: Fields, buffer_mb: int = 128) -> None:
+        self._folder = folder
         self._fields = fields
-        self._writer = guarded(lambda: self._open(folder, analyzer, buffer_mb), str(folder), MachineError)
+        self._writer = self._guarded(lambda: self._open(folder, analyzer, buffer_mb))
         names = (FLAT,) if fields == "flat" else (TITLE, TEXT)
         self._document = java_class("org.apache.lucene.document.Document")()
         self._slots = [self._slot(name, _text_type()) for name in names]
@@ -95,18 +100,27 @@ class PassageWriter:
 
     @serial
     def add(self, title: str, text: str, filters: str) -> None:
-        """Add the next passage; ``filters`` is :func:`retrieval.filters.tokens`'s string."""
+        """Add the next passage; ``filters`` is :func:`retrieval.filters.tokens`'s string.
+
+        Raises MachineError if the disk is full.
+        """
         if self._fields == "flat":
             self._slots[0].setStringValue(_sound(flat_text(title, text)))
         else:
             self._slots[0].setStringValue(_sound(title))
             self._slots[1].setStringValue(_sound(text))
         self._filters.setStringValue(filters)
-        self._writer.addDocument(self._document)
+        self._guarded(lambda: self._writer.addDocument(self._document))
 
     @serial
     def finish(self) -> int:
-        """Merge to one leaf, make it durable, close; return the number of passages."""
+        """Merge to one leaf, make it durable, close; return the number of passages.
+
+        Raises MachineError if the disk is full.
+        """
+        return self._guarded(self._finished)
+
+    def _finished(self) -> int:
         self._writer.forceMerge(1)
         count = int(self._writer.getDocStats().numDocs)
         self._writer.close()
@@ -114,8 +128,12 @@ class PassageWriter:
 
     @serial
     def abandon(self) -> None:
-        """Close without keeping anything."""
-        self._writer.rollback()
+        """Close without keeping anything; a writer that has failed is closed already."""
+        with suppress(MachineError):
+            self._guarded(self._writer.rollback)
+
+    def _guarded(self, call: Callable[[], _Returned]) -> _Returned:
+        return guarded(call, self._folder, MachineError, "cannot be written ({})")
 
 
 def flat_text(title: str, text: str) -> str:
@@ -138,8 +156,9 @@ class PassageSearcher:
 
     @serial
     def __init__(self, folders: Sequence[Path], analyzer: str, fields: Fields) -> None:
+        self._place = os.path.commonpath(folders) if folders else ""
         self._fields = fields
-        self._readers = [guarded(partial(_reader, folder), str(folder), IndexStateError) for folder in folders]
+        self._readers = [guarded(partial(_reader, folder), folder, IndexStateError, _UNREADABLE) for folder in folders]
         self._reader = self._readers[0] if len(self._readers) == 1 else _joined(self._readers)
         self._analyzer = open_analyzer(analyzer)
         self._local = threading.local()
@@ -164,15 +183,19 @@ class PassageSearcher:
         """Return scores and rows of the ``n`` best passages by score descending, then row ascending.
 
         Scores are float32 values. Among equal scores at the cut, which rows come back is Lucene's choice.
+        Raises IndexStateError if the index turns out to be damaged.
         """
+        found = guarded(lambda: self._search(query, n, where, dead, weights), self._place, IndexStateError, _UNREADABLE)
+        return [hit.score for hit in found], [hit.doc for hit in found]
+
+    def _search(self, query: str, n: int, where: Filter | None, dead: Dead, weights: Weights) -> list[_ScoreDoc]:
         state = self._state(weights)
         java = self._query(state, query, weights)
         if java is None:
-            return [], []
+            return []
         if where or dead:
             java = _restricted(java, self._restriction(where), dead)
-        found = state.decode(state.mapper.writeValueAsString(state.searcher(weights).search(java, n))).scoreDocs
-        return [hit.score for hit in found], [hit.doc for hit in found]
+        return state.decode(state.mapper.writeValueAsString(state.searcher(weights).search(java, n))).scoreDocs
 
     @serial
     def close(self) -> None:

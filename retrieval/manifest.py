@@ -14,6 +14,7 @@ from typing import Any, Literal
 
 import msgspec
 
+from retrieval.analyzers import ANALYZERS
 from retrieval.encoder import Encoder
 from retrieval.errors import IndexStateError
 from retrieval.files import write_atomically
@@ -153,7 +154,7 @@ def read(folder: Path) -> Manifest:
 def _decoded(path: Path, content: bytes) -> Manifest:
     try:
         raw: Any = msgspec.json.decode(content)
-    except msgspec.DecodeError as error:
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise IndexStateError(
             f"{path}: is damaged (not JSON: {error}); restore it or rebuild with --overwrite"
         ) from None
@@ -161,12 +162,15 @@ def _decoded(path: Path, content: bytes) -> Manifest:
         raise IndexStateError(f"{path}: is not the manifest of a factseek index")
     if raw["layout"] != LAYOUT:
         raise IndexStateError(
-            f"{path}: has layout {raw['layout']}, this factseek reads layout {LAYOUT}; rebuild with --overwrite"
+            f"{path}: has layout {raw['layout']!r}, this factseek reads layout {LAYOUT}; rebuild with --overwrite"
         )
     try:
-        return msgspec.convert(raw, Manifest)
+        manifest = msgspec.convert(raw, Manifest)
     except msgspec.ValidationError as error:
         raise IndexStateError(f"{path}: is damaged ({error}); restore it or rebuild with --overwrite") from None
+    if manifest.analyzer not in ANALYZERS:
+        raise IndexStateError(f"{path}: this factseek has no analyzer {manifest.analyzer!r}; rebuild with --overwrite")
+    return manifest
 
 
 def _what_is(folder: Path) -> str:

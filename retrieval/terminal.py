@@ -3,19 +3,29 @@
 from __future__ import annotations
 
 import argparse
+import io
 import os
 import sys
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
-from typing import TypeAlias
+from typing import NoReturn, TypeAlias
 
 from retrieval.config import Config, load
-from retrieval.errors import CheckFailed, FactseekError
+from retrieval.errors import CheckFailed, FactseekError, UsageError
 
 DONE, BAD_FILE, USER_ERROR, INTERRUPTED = 0, 1, 2, 130
 
-Subparsers: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
+Subparsers: TypeAlias = "argparse._SubParsersAction[Parser]"
 Command = Callable[[argparse.Namespace], int]
+
+
+class Parser(argparse.ArgumentParser):
+    """A parser, of the program or of a command, that says what is wrong in one line."""
+
+    def error(self, message: str) -> NoReturn:
+        """Raise UsageError: what is wrong with the arguments, and where help is."""
+        raise UsageError(f"{message}; see {self.prog} --help")
 
 
 def write(text: str) -> None:
@@ -33,25 +43,57 @@ def run(parser: argparse.ArgumentParser, arguments: Sequence[str] | None = None)
 
     0 is done, 1 a checked file that is bad, 2 a user's error, said in one line on standard error.
     """
-    args = parser.parse_args(arguments)
+    _open_streams()
     try:
+        args = parser.parse_args(arguments)
         command: Command = args.command
         code = command(args)
         sys.stdout.flush()
-    except CheckFailed as error:
-        say(f"factseek: {error.line}")
-        return BAD_FILE
-    except FactseekError as error:
-        say(f"factseek: {error.line}")
-        return USER_ERROR
-    except KeyboardInterrupt:
-        say("factseek: interrupted; what was published is whole, the same command goes on")
-        return INTERRUPTED
     except BrokenPipeError:
         # The reader of our output has gone (``| head``): nobody is left to write to.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _drop_output()
         return DONE
+    except (FactseekError, KeyboardInterrupt, ModuleNotFoundError, OSError) as error:
+        if isinstance(error, OSError) and not error.filename:
+            _drop_output()
+        line, code = _said(error)
+        say(f"factseek: {line}")
     return code
+
+
+def _said(error: BaseException) -> tuple[str, int]:
+    """Return the line that says an error, and the exit code that goes with it."""
+    match error:
+        case CheckFailed():
+            return error.line, BAD_FILE
+        case FactseekError():
+            return error.line, USER_ERROR
+        case KeyboardInterrupt():
+            return "interrupted; what was published is whole, the same command goes on", INTERRUPTED
+        case ModuleNotFoundError():
+            return f"the package {error.name} is missing; install factseek again, with all that it needs", USER_ERROR
+        case OSError():
+            return f"{error.filename or 'standard output'}: {error.strerror or error}", USER_ERROR
+    raise error
+
+
+def _open_streams() -> None:
+    """Make the standard streams take whatever is written to them.
+
+    What was closed (``>&-``) goes nowhere, and a character that the terminal's encoding lacks is written as an escape.
+    """
+    for name in ("stdout", "stderr"):
+        stream = getattr(sys, name)
+        if stream is None:
+            setattr(sys, name, io.TextIOWrapper(io.FileIO(os.devnull, "w"), encoding="utf-8"))
+        elif isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
+
+
+def _drop_output() -> None:
+    """Let what is left of the output go nowhere, so that the interpreter does not fail on it at the end."""
+    with suppress(OSError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def add_config(parser: argparse.ArgumentParser) -> None:

@@ -62,7 +62,7 @@ def test_what_is_no_yaml(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"c\.yaml:3: is not YAML: "):
         read(path)
     path.write_bytes(b"\xff\xfe\x00")
-    with pytest.raises(ConfigError, match="cannot be read"):
+    with pytest.raises(ConfigError, match="is not UTF-8 text"):
         read(path)
 
 
