@@ -6,14 +6,16 @@ import sys
 from collections.abc import Sequence
 from importlib import metadata
 
+import eval.bench_cli
 import eval.cli
 import eval.run_cli
+import eval.tune_cli
 import indexer.cli
 import retrieval.cli
 import server.cli
 from retrieval.terminal import Parser, run
 
-_COMMANDS = (indexer.cli, retrieval.cli, server.cli, eval.run_cli, eval.cli)
+_COMMANDS = (indexer.cli, retrieval.cli, server.cli, eval.run_cli, eval.cli, eval.tune_cli, eval.bench_cli)
 
 
 def parser() -> Parser:

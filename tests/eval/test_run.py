@@ -63,15 +63,15 @@ def test_every_ranking_task_has_its_habits() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "files", "official"),
+    ("name", "files"),
     [
-        ("ct2020-evidence", ("claims-en.tsv", "evidence-gold-en.tsv"), "P@10"),
-        ("trec", ("queries-en.tsv", "qrels-en.txt"), "AP"),
+        ("ct2020-evidence", ("claims-en.tsv", "evidence-gold-en.tsv", "P@10")),
+        ("trec", ("queries-en.tsv", "qrels-en.txt", "AP")),
     ],
 )
-def test_run_check_and_score_the_example(name, files, official, example, command, tmp_path) -> None:
+def test_run_check_and_score_the_example(name, files, example, command, tmp_path) -> None:
     output, examples = tmp_path / "run.txt", Path(__file__).parents[2] / "examples"
-    queries, gold = files
+    queries, gold, official = files
     code, said, _ = command("run", name, "--queries", examples / queries, "--index", example, "--output", output)
     assert code == 0
     assert said.startswith(f"{output}: ")

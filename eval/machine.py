@@ -1,0 +1,66 @@
+"""The machine that something was measured on."""
+
+from __future__ import annotations
+
+import os
+import platform
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Machine:
+    """A machine; ``cores`` is how many this process may use, ``memory_gb`` 0 where it is unknown."""
+
+    processor: str
+    cores: int
+    memory_gb: float
+    system: str
+    python: str
+
+    def __str__(self) -> str:
+        memory = f", {self.memory_gb:.0f} GB" if self.memory_gb else ""
+        cores = "1 core" if self.cores == 1 else f"{self.cores} cores"
+        return f"{cores} of {self.processor}{memory}, {self.system}, Python {self.python}"
+
+    def as_json(self) -> dict[str, object]:
+        """Return the machine as a mapping."""
+        return asdict(self)
+
+
+def this_machine() -> Machine:
+    """Describe this machine."""
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return Machine(
+        processor=_value(Path("/proc/cpuinfo"), "model name") or platform.processor() or platform.machine(),
+        cores=cores,
+        memory_gb=round(_kilobytes(Path("/proc/meminfo"), "MemTotal") / 2**20, 1),
+        system=platform.system(),
+        python=platform.python_version(),
+    )
+
+
+def peak_megabytes() -> float:
+    """Return the most memory that this process has had resident, in MB of a million bytes."""
+    # Not getrusage: a new process there begins with the peak of the one that started it.
+    own = _kilobytes(Path("/proc/self/status"), "VmHWM")
+    if own:
+        return own * 1024 / 1e6
+    import resource
+    import sys
+
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak * (1 if sys.platform == "darwin" else 1024) / 1e6
+
+
+def _kilobytes(path: Path, name: str) -> int:
+    return int((_value(path, name) or "0").split()[0])
+
+
+def _value(path: Path, name: str) -> str:
+    """Return the first value of ``name`` in a file of ``name: value`` lines, or ``""``."""
+    try:
+        with path.open(encoding="utf-8") as lines:
+            return next((line.partition(":")[2].strip() for line in lines if line.startswith(name)), "")
+    except OSError:
+        return ""

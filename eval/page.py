@@ -1,0 +1,44 @@
+"""A page that opens without a network: its style, its tables and its pictures are inside."""
+
+from __future__ import annotations
+
+from base64 import b64encode
+from collections.abc import Sequence
+from html import escape
+
+_STYLE = """
+body { font: 16px/1.5 system-ui, sans-serif; max-width: 72rem; margin: 2rem auto; padding: 0 1rem; color: #1b1b1b; }
+table { border-collapse: collapse; margin: 1rem 0; }
+th, td { border-bottom: 1px solid #ccc; padding: .25rem .75rem; text-align: right; }
+th:first-child, td:first-child { text-align: left; }
+img { max-width: 100%; height: auto; }
+.wide { overflow-x: auto; }
+"""
+
+
+def page(title: str, body: str) -> str:
+    """Return the page around ``body``, which is HTML."""
+    return (
+        '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
+        f"<title>{escape(title)}</title>\n<style>{_STYLE}</style>\n</head>\n<body>\n"
+        f"<h1>{escape(title)}</h1>\n{body}</body>\n</html>\n"
+    )
+
+
+def html_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """Return a table; cells are text."""
+    head = "".join(f"<th>{escape(cell)}</th>" for cell in header)
+    body = "".join("<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>\n" for row in rows)
+    return f'<div class="wide"><table>\n<tr>{head}</tr>\n{body}</table></div>\n'
+
+
+def html_image(png: bytes, alternative: str) -> str:
+    """Return a picture, its bytes inside; ``alternative`` says what it shows."""
+    return f'<p><img src="data:image/png;base64,{b64encode(png).decode()}" alt="{escape(alternative)}"></p>\n'
+
+
+def markdown_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """Return a Markdown table, its first column to the left, the others to the right."""
+    lines = [header, ["---", *["---:"] * (len(header) - 1)], *rows]
+    return "".join(f"| {' | '.join(cell.replace('|', '&#124;') for cell in line)} |\n" for line in lines)
