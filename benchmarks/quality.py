@@ -1,0 +1,157 @@
+"""Measure sparse, dense and hybrid retrieval, quality beside speed: ``python -m benchmarks.quality``.
+
+On the bundled example and, where ``FACTSEEK_DATA`` names the folder that holds them, on SciFact, NFCorpus and
+CheckThat! 2020 task 2. Prints the table, and writes it with its plot into ``docs/benchmark.md``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from eval.bench import RETRIEVERS, Bench, BenchRequest, bench
+from eval.bench_report import as_markdown, plot
+from eval.judged import JudgedFiles, read_judged
+from eval.page import markdown_table
+from indexer.build import Request, Verb, build
+from indexer.sources import describe
+from retrieval import manifest as manifests
+from retrieval.config import Config, ProfileName
+from retrieval.errors import FactseekError, IndexStateError
+from retrieval.files import write_atomically
+from retrieval.index import Index
+from retrieval.terminal import say
+
+ROOT = Path(__file__).resolve().parent.parent
+MEASURES = ("nDCG@10", "R@100", "AP", "RR@10")
+BEGIN, END = "<!-- measured: begin -->\n", "<!-- measured: end -->\n"
+
+
+class Collection(NamedTuple):
+    """A collection to measure on: what is indexed, by kind, its queries and judgements, and its own measures."""
+
+    name: str
+    steps: tuple[tuple[str, Path], ...]
+    queries: Path
+    qrels: Path
+    profile: ProfileName = "plain"
+    measures: tuple[str, ...] = ()
+
+
+def main() -> int:
+    """Build what is missing, measure, print the table, write the document."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--work", type=Path, default=ROOT / "bench" / "quality", help="keeps indexes and bench.json")
+    parser.add_argument("--docs", type=Path, default=ROOT / "docs", help="where benchmark.md and its plot are")
+    parser.add_argument("--timed", type=int, default=500, help="searches timed at one caller and at eight")
+    args = parser.parse_args()
+    data = os.environ.get("FACTSEEK_DATA")
+    if not data:
+        say("FACTSEEK_DATA is not set: measured on the example alone")
+    try:
+        found = [_measured(one, args.work, args.timed) for one in (example(), *(public(Path(data)) if data else ()))]
+    except FactseekError as error:
+        say(f"benchmarks.quality: {error.line}")
+        return 2
+    sys.stdout.write(summary(found))
+    content = json.dumps([one.as_json() for one in found], ensure_ascii=False, indent=2) + "\n"
+    write_atomically(args.work / "bench.json", content.encode())
+    _document(found, args.docs)
+    return 0
+
+
+def example() -> Collection:
+    """The English half of the bundled example."""
+    folder = ROOT / "examples"
+    steps = (("snippets", folder / "snippets-en.tsv"), ("webpages", folder / "pages-en"), ("cord19", folder / "cord19"))
+    return Collection("bundled example", steps, folder / "queries-en.tsv", folder / "qrels-en.txt")
+
+
+def public(data: Path) -> list[Collection]:
+    """The public collections of a folder."""
+    scifact, nfcorpus, claims = data / "scifact", data / "nfcorpus", data / "ct2020-task2"
+    return [
+        Collection("SciFact, train", (("beir", scifact),), scifact / "queries.jsonl", scifact / "qrels" / "train.tsv"),
+        Collection("NFCorpus, dev", (("beir", nfcorpus),), nfcorpus / "queries.jsonl", nfcorpus / "qrels" / "dev.tsv"),
+        Collection(
+            "CheckThat! 2020 task 2, dev",
+            (("claims", claims / "verified_claims.docs.tsv"),),
+            claims / "dev" / "tweets.queries.tsv",
+            claims / "dev" / "tweet-vclaim-pairs.qrels",
+            profile="tweet",
+            measures=("AP@5",),
+        ),
+    ]
+
+
+def summary(found: Sequence[Bench]) -> str:
+    """Return the one table of all collections, for the README."""
+    header = ("collection", "retriever", *MEASURES, "p50 ms", "p99 ms", "queries/s", "queries/s, 8 callers")
+    rows = [row for one in found for row in _rows(one)]
+    return markdown_table(header, rows)
+
+
+def _rows(found: Bench) -> list[list[str]]:
+    rows = []
+    for measured in found.measured:
+        alone, eight = measured.timings.latencies
+        values = [found.quality.means[measure][measured.retriever] for measure in MEASURES]
+        figures = [f"{value.mean:.3f} ({value.low:.3f}–{value.high:.3f})" for value in values]
+        speed = [f"{alone.p50:.2f}", f"{alone.p99:.2f}", f"{alone.per_second:,.0f}", f"{eight.per_second:,.0f}"]
+        rows.append([found.name, measured.retriever, *figures, *speed])
+    return rows
+
+
+def _measured(collection: Collection, work: Path, timed: int) -> Bench:
+    folder = work / collection.name.replace(" ", "-").replace(",", "").replace("!", "").lower()
+    if not _current(folder, collection):
+        say(f"{collection.name}: indexing")
+        _build(folder, collection)
+    say(f"{collection.name}: measuring")
+    with Index(folder) as index:
+        files = JudgedFiles(task="trec", queries=collection.queries, qrels=collection.qrels, profile=collection.profile)
+        request = BenchRequest(
+            name=collection.name, retrievers=RETRIEVERS, measures=(*MEASURES, *collection.measures), timed=timed
+        )
+        return bench(index, read_judged(files, index), request)
+
+
+def _build(folder: Path, collection: Collection) -> None:
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    verb: Verb = "overwrite"
+    for kind, source in collection.steps:
+        build(Request(kind=kind, sources=(source,), folder=folder, verb=verb), Config())
+        verb = "append"
+
+
+def _current(folder: Path, collection: Collection) -> bool:
+    """Say whether an index is there and was built from what the sources hold now."""
+    try:
+        manifest = manifests.read(folder)
+    except IndexStateError:
+        return False
+    built = {(segment.kind, segment.sources) for segment in manifest.segments}
+    return built == {(kind, describe([source])) for kind, source in collection.steps}
+
+
+def _document(found: Sequence[Bench], docs: Path) -> None:
+    """Put tables and plot into the document, between its marks."""
+    write_atomically(docs / "benchmark.png", plot(found))
+    path = docs / "benchmark.md"
+    text = path.read_text("utf-8")
+    if BEGIN not in text or END not in text:
+        raise SystemExit(f"{path}: has no marks {BEGIN.strip()} and {END.strip()}")
+    before, after = text.split(BEGIN)[0], text.split(END)[1]
+    sections = "".join(f"\n## {one.name}\n\n{as_markdown(one)}" for one in found)
+    picture = "![quality against latency](benchmark.png)\n"
+    measured = f"\n{found[0].machine}.\n\n{summary(found)}\n{picture}{sections}\n"
+    write_atomically(path, f"{before}{BEGIN}{measured}{END}{after}".encode())
+
+
+if __name__ == "__main__":
+    sys.exit(main())
