@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import shutil
 from collections import Counter
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -16,13 +16,13 @@ from indexer.lock import locked
 from indexer.sources import describe
 from indexer.work import Task, Work
 from retrieval import manifest as manifests
-from retrieval.analyzers import analyzer_name
+from retrieval.analyzers import analyzer_name, language_code
 from retrieval.config import Config
 from retrieval.encoder import open_encoder
 from retrieval.errors import IndexStateError, SourceError
 from retrieval.files import told
 from retrieval.java import start
-from retrieval.manifest import BUILD, LAYOUT, BM25Info, EncoderInfo, Manifest, SegmentInfo, SourceInfo
+from retrieval.manifest import LAYOUT, BM25Info, EncoderInfo, Manifest, SegmentInfo, SourceInfo
 
 Verb = Literal["", "append", "update", "overwrite"]
 
@@ -60,15 +60,20 @@ def build(request: Request, config: Config) -> Report:
     fit, MachineError if the disk is full or Java or the encoder is missing. What was published before stays.
     """
     reader(request.kind)
+    _check_apart(request)
     sources = describe(request.sources)
     with locked(request.folder), told(request.folder):
         base = _base(request)
         shape = _shape(request, config, base)
         start(config.java.heap)
         work = _begun(request, config, shape, base.segments if base else (), sources)
-        work.run()
+        try:
+            work.run()
+        except BaseException:
+            journals.give_up(request.folder, work.journal)
+            raise
         if not work.journal.finished and not work.journal.progress.duplicates:
-            shutil.rmtree(request.folder / BUILD, ignore_errors=True)
+            journals.give_up(request.folder, work.journal)
             raise SourceError(f"{', '.join(map(str, request.sources))}: {_why_empty(request.kind, work)}")
         return _published(request.folder, shape, base.segments if base else (), work)
 
@@ -134,17 +139,20 @@ def _base(request: Request) -> Manifest | None:
     return None if request.verb == "overwrite" else manifests.read(request.folder)
 
 
+def _check_apart(request: Request) -> None:
+    """Raise IndexStateError if the index is to lie in a folder that is read: it would be read, and change it."""
+    for source in request.sources:
+        if source.is_dir() and request.folder.resolve().is_relative_to(source.resolve()):
+            raise IndexStateError(f"{request.folder}: lies in the source {source}; put the index somewhere else")
+
+
 def _shape(request: Request, config: Config, base: Manifest | None) -> Manifest:
     """Return a manifest without segments: what the index is, as given or as it has been."""
     if base is not None:
         _check_fit(request, config, base)
         return base
-    language = request.language or config.index.language
-    made_by = None
-    if request.dense:
-        encoder = open_encoder(config.encoder)
-        made_by = EncoderInfo.of(encoder)
-        encoder.close()
+    language = language_code(request.language or config.index.language)
+    made_by = _configured_encoder(config) if request.dense else None
     return Manifest(
         layout=LAYOUT,
         created="",
@@ -161,15 +169,30 @@ def _shape(request: Request, config: Config, base: Manifest | None) -> Manifest:
     )
 
 
+def _configured_encoder(config: Config) -> EncoderInfo:
+    with closing(open_encoder(config.encoder)) as encoder:
+        return EncoderInfo.of(encoder)
+
+
 def _quantizer(folder: Path) -> str:
     """Name the file of a new index's quantizer, so that it cannot be an older one's."""
     return f"quantizer-{journals.first_segment(folder):06d}.faiss"
 
 
 def _check_fit(request: Request, config: Config, base: Manifest) -> None:
-    if request.language and request.language != base.language:
+    if request.language and language_code(request.language) != base.language:
         raise IndexStateError(
             f"{request.folder}: its language is {base.language}, not {request.language}; one index has one language"
         )
+    analyzer = config.index.analyzer
+    if analyzer and analyzer_name("", analyzer) != base.analyzer:
+        raise IndexStateError(
+            f"{request.folder}: its analyzer is {base.analyzer}, not {analyzer}; one index has one analyzer"
+        )
     if not request.dense and base.encoder is not None:
         raise IndexStateError(f"{request.folder}: has vectors throughout; leave out --no-dense, or --overwrite it")
+    if base.encoder is not None and (configured := _configured_encoder(config)) != base.encoder:
+        raise IndexStateError(
+            f"{request.folder}: its vectors are made by {base.encoder}, the configured encoder is {configured}; "
+            "set encoder.model and encoder.precision to the former"
+        )

@@ -10,7 +10,7 @@ import msgspec
 
 from indexer.collections import kinds, reader
 from retrieval.config import Config
-from retrieval.errors import IndexStateError, QueryError, SourceError
+from retrieval.errors import SourceError, UsageError
 from retrieval.terminal import DONE, Subparsers, add_index, add_json, config_of, say, write
 
 
@@ -66,7 +66,7 @@ def delete_documents(args: argparse.Namespace) -> int:
 
     docids = [*args.docids, *(_docids_in(args.from_file) if args.from_file else ())]
     if not docids:
-        raise QueryError("delete: name the documents, or a file of docids with --from-file")
+        raise UsageError("name the documents to delete, or a file of docids with --from-file")
     deleted = delete(args.index, docids)
     for docid in deleted.unknown[:20]:
         say(f"not there: {docid}")
@@ -78,8 +78,10 @@ def delete_documents(args: argparse.Namespace) -> int:
 def _docids_in(path: Path) -> list[str]:
     try:
         return [line for line in path.read_text("utf-8").splitlines() if line]
-    except (OSError, UnicodeDecodeError) as error:
-        raise SourceError(f"{path}: cannot be read: {error}") from None
+    except OSError as error:
+        raise SourceError(f"{path}: cannot be read: {error.strerror}") from None
+    except UnicodeDecodeError:
+        raise SourceError(f"{path}: is not UTF-8 text") from None
 
 
 def make_index(args: argparse.Namespace) -> int:
@@ -142,7 +144,7 @@ def _settings(args: argparse.Namespace) -> Config:
         config = msgspec.structs.replace(config, index=msgspec.structs.replace(config.index, analyzer=args.analyzer))
     if args.skip_bad_lines is not None:
         if args.skip_bad_lines < 0:
-            raise IndexStateError(f"--skip-bad-lines {args.skip_bad_lines}: give a number of lines, 0 or more")
+            raise UsageError(f"--skip-bad-lines {args.skip_bad_lines}: give a number of lines, 0 or more")
         build = msgspec.structs.replace(config.build, skip_bad_lines=args.skip_bad_lines)
         config = msgspec.structs.replace(config, build=build)
     return config

@@ -71,6 +71,12 @@ def save(folder: Path, journal: Journal) -> None:
     write_atomically(folder / BUILD / NAME, msgspec.json.encode(journal))
 
 
+def give_up(folder: Path, journal: Journal) -> None:
+    """Remove what a build leaves from which none could go on."""
+    if not (journal.finished or journal.text_of):
+        shutil.rmtree(folder / BUILD, ignore_errors=True)
+
+
 def clean(folder: Path) -> None:
     """Remove what no manifest names: leftovers of a build that was given up or published."""
     shutil.rmtree(folder / BUILD, ignore_errors=True)

@@ -12,9 +12,7 @@ from pathlib import Path
 
 from retrieval.errors import IndexStateError
 from retrieval.files import told
-from retrieval.manifest import now
-
-NAME = "lock"
+from retrieval.manifest import LOCK, now
 
 
 @contextmanager
@@ -27,7 +25,7 @@ def locked(folder: Path) -> Iterator[None]:
         raise IndexStateError(f"{folder}: is a file, not an index directory")
     with told(folder):
         folder.mkdir(parents=True, exist_ok=True)
-        handle = os.open(folder / NAME, os.O_RDWR | os.O_CREAT, 0o644)
+        handle = os.open(folder / LOCK, os.O_RDWR | os.O_CREAT, 0o644)
     try:
         _take(handle, folder)
         yield

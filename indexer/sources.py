@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from retrieval.errors import SourceError
-from retrieval.files import sha256
+from retrieval.files import sha256, storable
 from retrieval.manifest import SourceInfo
 
 
@@ -25,7 +25,7 @@ def _described(source: Path) -> SourceInfo:
             return _folder(source)
         if source.exists() and not source.is_file():  # to read a pipe would use it up
             raise SourceError(f"{source}: is not a regular file; write it to one first")
-        return SourceInfo(name=source.name, bytes=source.stat().st_size, sha256=sha256(source))
+        return SourceInfo(name=storable(source.name), bytes=source.stat().st_size, sha256=sha256(source))
     except FileNotFoundError:
         raise SourceError(f"{source}: there is no such file or directory") from None
     except OSError as error:
@@ -37,7 +37,7 @@ def _folder(folder: Path) -> SourceInfo:
     for path in _files(folder):
         digest.update(f"{path.relative_to(folder).as_posix()}\0{sha256(path)}\n".encode("utf-8", "surrogateescape"))
         size += path.stat().st_size
-    return SourceInfo(name=folder.resolve().name, bytes=size, sha256=digest.hexdigest())
+    return SourceInfo(name=storable(folder.resolve().name), bytes=size, sha256=digest.hexdigest())
 
 
 def _files(folder: Path) -> Iterator[Path]:

@@ -21,9 +21,8 @@ from retrieval.config import Config
 from retrieval.documents import SegmentDocuments, checksum
 from retrieval.domain import Span
 from retrieval.encoder import Encoder, open_encoder
-from retrieval.errors import IndexStateError
 from retrieval.files import sync_folder
-from retrieval.manifest import BUILD, SEGMENTS, EncoderInfo, Manifest, SegmentInfo, SourceInfo
+from retrieval.manifest import BUILD, SEGMENTS, Manifest, SegmentInfo, SourceInfo
 from retrieval.vectors import QUANTIZER
 
 
@@ -90,11 +89,13 @@ class Work:
 
     def run(self) -> None:
         """Write segment after segment until the sources are read."""
-        with closing(bar("reading", "document")) as reading:
-            while self._write_text(self._records, reading):
-                self._finish_segment()
-        if self._encoder is not None:
-            self._encoder.close()
+        try:
+            with closing(bar("reading", "document")) as reading:
+                while self._write_text(self._records, reading):
+                    self._finish_segment()
+        finally:
+            if self._encoder is not None:
+                self._encoder.close()
 
     def _known(self, record: Record) -> bool:
         digest = checksum(record.document)
@@ -198,11 +199,6 @@ class Work:
     def _opened_encoder(self) -> Encoder:
         if self._encoder is None:
             self._encoder = open_encoder(self._config.encoder)
-            if EncoderInfo.of(self._encoder) != self._shape.encoder:
-                raise IndexStateError(
-                    f"{self._folder}: its vectors are made by {self._shape.encoder}, the configured encoder is "
-                    f"{EncoderInfo.of(self._encoder)}; set encoder.model and encoder.precision to the former"
-                )
         return self._encoder
 
 

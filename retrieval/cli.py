@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import re
 import shutil
 import sys
 import textwrap
@@ -17,6 +18,8 @@ from retrieval.filters import parse_filter
 from retrieval.index import Index, Search
 from retrieval.terminal import DONE, Subparsers, add_index, add_json, config_of, say, write
 
+_SHOWN = 500
+_STEERING = re.compile("[\x00-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 _BOLD, _PLAIN = "\x1b[1m", "\x1b[0m"
 
 
@@ -95,13 +98,22 @@ def _shown(hit: Evidence) -> str:
     width = min(shutil.get_terminal_size((100, 24)).columns, 120) - 4
     lines = [f"{hit.rank:3} {hit.score:.4f}  {hit.docid}  ({about})"]
     if hit.title:
-        lines.append(f"    {hit.title}")
+        lines.append(f"    {' '.join(hit.title.split())}")
     # Marking by private characters keeps the width of a line what it looks like.
-    passage = textwrap.shorten(_marked(hit), 500, placeholder=" …")
-    lines += textwrap.wrap(passage, width, initial_indent="    ", subsequent_indent="    ")
+    lines += textwrap.wrap(_shortened(_marked(hit)), width, initial_indent="    ", subsequent_indent="    ")
     if hit.url:
         lines.append(f"    {hit.url}")
-    return _emphasised("\n".join(lines)) + "\n\n"
+    # What a page holds must not steer the terminal.
+    return _emphasised("\n".join(_STEERING.sub("\ufffd", line) for line in lines)) + "\n\n"
+
+
+def _shortened(text: str) -> str:
+    """Return the first 500 characters or so, to the end of a word where there are words."""
+    text = " ".join(text.split())
+    if len(text) <= _SHOWN:
+        return text
+    head, _, rest = text[:_SHOWN].rpartition(" ")
+    return (head if len(rest) < _SHOWN // 5 else text[:_SHOWN]) + " …"
 
 
 def _marked(hit: Evidence) -> str:

@@ -16,6 +16,7 @@ import yaml
 from retrieval.errors import ConfigError
 
 Positive = Annotated[int, msgspec.Meta(ge=1)]
+Hits = Annotated[int, msgspec.Meta(ge=1, le=1_000_000)]
 Count = Annotated[int, msgspec.Meta(ge=0)]
 Weight = Annotated[float, msgspec.Meta(ge=0, le=1e6)]
 Unit = Annotated[float, msgspec.Meta(ge=0, le=1)]
@@ -54,7 +55,7 @@ class DenseSettings(Settings, frozen=True, kw_only=True):
     type: DenseType = "flat"
     flat_below: Count = 20_000
     exact_below: Count = 2_000
-    hnsw_m: Positive = 32
+    hnsw_m: Annotated[int, msgspec.Meta(ge=2, le=512)] = 32
     ef_construction: Positive = 200
     ef_search: Positive = 128
     lists: Positive = 1_024
@@ -100,15 +101,15 @@ class FusionSettings(Settings, frozen=True, kw_only=True):
     rrf_k: Positive = 10
     bm25_weight: Weight = 0.5
     dense_weight: Weight = 0.5
-    depth: Positive = 100
+    depth: Hits = 100
 
 
 class SearchSettings(Settings, frozen=True, kw_only=True):
     """What a search does when the caller does not say."""
 
     retriever: RetrieverName = "auto"
-    k: Positive = 10
-    max_k: Positive = 10_000
+    k: Hits = 10
+    max_k: Hits = 10_000
     max_query_chars: Positive = 10_000
     profile: ProfileName = "plain"
     group: bool = True

@@ -6,6 +6,7 @@ A row is the number of a passage in its segment, from 0, the same in the documen
 from __future__ import annotations
 
 import hashlib
+import re
 import sqlite3
 import threading
 from collections.abc import Iterator, Sequence
@@ -16,6 +17,7 @@ import msgspec
 
 from retrieval.domain import Document, Filter, Passage, Span
 from retrieval.errors import IndexStateError
+from retrieval.files import storable
 from retrieval.filters import FIELDS, last_day
 
 _SCHEMA = """
@@ -30,6 +32,7 @@ CREATE TABLE passages (
 ) STRICT;
 CREATE INDEX passages_document ON passages (document);
 """
+_SURROGATE = re.compile("[\ud800-\udfff]")
 _SEEN = "SELECT checksum, place FROM documents WHERE docid = ?"
 _COLUMNS = "docid, text, title, url, date, language, source, topic, metadata"
 
@@ -62,7 +65,7 @@ class DocumentWriter:
         """Add a document with its passages; ``digest`` is its :func:`checksum`, ``place`` where it was read."""
         row = self.documents
         metadata = msgspec.json.encode(dict(document.metadata), order="deterministic").decode()
-        derived = (metadata, last_day(document.date), digest, place)
+        derived = (metadata, last_day(document.date), digest, storable(place))
         self._db.execute(
             f"INSERT INTO documents VALUES ({', '.join('?' * 13)})",
             (row, document.docid, document.title, document.text, *document[3:8], *derived),
@@ -115,6 +118,8 @@ class SegmentDocuments:
 
     def row(self, docid: str) -> int | None:
         """Return the row of the document of this id, or None."""
+        if not _is_text(docid):
+            return None
         found = self._select("SELECT row FROM documents WHERE docid = ?", (docid,))
         return int(found[0][0]) if found and found[0][0] not in self._deleted else None
 
@@ -209,6 +214,11 @@ class SegmentDocuments:
             uri = f"{self._path.resolve().as_uri()}?mode=ro&immutable=1"
             connection = self._local.connection = sqlite3.connect(uri, uri=True, isolation_level=None)
         return connection
+
+
+def _is_text(value: str) -> bool:
+    """Say whether a value can be stored: bytes that are no text, in an argument of a command, cannot."""
+    return value.isascii() or not _SURROGATE.search(value)
 
 
 def _document(row: Sequence[Any]) -> Document:

@@ -75,7 +75,15 @@ def told(path: Path) -> Iterator[None]:
             raise MachineError(FULL.format(path=path)) from error
         if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
             raise MachineError(f"{path}: may not be written: {error.strerror}") from error
-        raise MachineError(f"{error.filename or path}: {error.strerror or error}") from error
+        place = error.filename or path
+        if error.errno in (errno.EEXIST, errno.ENOTDIR):
+            raise MachineError(f"{place}: is not a folder; name another place") from error
+        raise MachineError(f"{place}: {error.strerror or error}") from error
+
+
+def storable(name: str) -> str:
+    """Return the name of a file as text: bytes that are not UTF-8 are written as escapes."""
+    return name.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
 def sha256(path: Path) -> str:

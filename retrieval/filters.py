@@ -13,6 +13,7 @@ from retrieval.errors import QueryError
 
 FIELDS = ("topic", "source", "language", "kind")
 _SAFE = re.compile(r"[A-Za-z0-9_.~-]*")  # what quoting leaves alone
+_SURROGATE = re.compile("[\ud800-\udfff]")
 _DATE = re.compile(r"(\d{4})(?:-(\d\d)(?:-(\d\d))?)?", re.ASCII)
 
 
@@ -31,6 +32,8 @@ def parse_filter(
             raise QueryError(f"filter {pair!r} is not of the form field=value; the fields are {', '.join(FIELDS)}")
         if name not in FIELDS:
             raise QueryError(f"filter {pair!r}: there is no field {name!r}; the fields are {', '.join(FIELDS)}")
+        if _SURROGATE.search(value):
+            raise QueryError(f"filter {pair!r} is not UTF-8 text")
         values.setdefault(name, []).append(value)
     where = Filter(
         **{name: tuple(sorted(set(found))) for name, found in values.items()},

@@ -317,6 +317,12 @@ def _with_filters(analyzer: Any) -> Any:
 
 
 def _directory(folder: Path) -> Any:
+    """Open a folder as Lucene does.
+
+    Raises MachineError if its name is not text: Java could not name it.
+    """
+    if os.fsencode(folder).decode("utf-8", "replace") != str(folder):
+        raise MachineError(f"{folder}: a name in this path is not UTF-8 text; rename it")
     path = java_class("java.nio.file.Paths").get(str(folder))
     return java_class("org.apache.lucene.store.FSDirectory").open(path)
 

@@ -23,6 +23,7 @@ LAYOUT = 1
 NAME = "manifest.json"
 SEGMENTS = "segments"
 BUILD = "build"
+LOCK = "lock"
 DOCUMENTS, LUCENE, VECTORS = "documents.sqlite", "lucene", "vectors.f32"
 
 
@@ -174,7 +175,7 @@ def _decoded(path: Path, content: bytes) -> Manifest:
 
 
 def _what_is(folder: Path) -> str:
-    if not folder.exists():
+    if not folder.exists() or (folder.is_dir() and {path.name for path in folder.iterdir()} <= {LOCK}):
         return f"{folder}: there is no index; build one with: factseek index KIND SOURCE --index {folder}"
     if not folder.is_dir():
         return f"{folder}: is a file, not an index directory"

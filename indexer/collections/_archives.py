@@ -7,8 +7,9 @@ import re
 import zlib
 from collections.abc import Iterator
 from datetime import datetime
+from io import BufferedIOBase
 from pathlib import Path
-from typing import Any, BinaryIO, NamedTuple
+from typing import Any, BinaryIO, NamedTuple, cast
 
 from indexer.collections import ReadOptions
 from indexer.collections._streams import BadFileError, open_bytes
@@ -92,12 +93,13 @@ class _Source:
     """A stream whose early end is an error: the reader of records would take it for the end of the archive."""
 
     def __init__(self, stream: BinaryIO, path: Path) -> None:
-        self._stream = stream
+        self._stream = cast(BufferedIOBase, stream)
         self._path = path
 
     def read(self, size: int = -1) -> bytes:
+        """Read what is there up to ``size``: all that stands before an early end is given before it is told."""
         try:
-            return self._stream.read(size)
+            return self._stream.read1(size)
         except EOFError:
             raise BadFileError(self._path, "is a truncated gzip file: it ends before its data does") from None
 

@@ -108,7 +108,7 @@ def test_a_source_without_documents(tmp_path: Path, build_jsonl) -> None:
     with pytest.raises(SourceError) as error:
         build_jsonl(source)
     assert str(error.value) == f"{source}: no jsonl document was found"
-    with pytest.raises(IndexStateError, match="is not a factseek index"):
+    with pytest.raises(IndexStateError, match="there is no index; build one with"):
         Index(tmp_path / "index")
 
 

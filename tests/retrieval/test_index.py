@@ -193,9 +193,11 @@ def test_a_manifest_that_does_not_fit_is_refused(tmp_path: Path, small: Index, c
 def test_folders_that_are_no_index(tmp_path: Path) -> None:
     with pytest.raises(IndexStateError, match="there is no index; build one with: factseek index KIND SOURCE"):
         Index(tmp_path / "nothing")
-    with pytest.raises(IndexStateError, match="is not a factseek index"):
+    with pytest.raises(IndexStateError, match="there is no index; build one with"):
         Index(tmp_path)
     (tmp_path / "file").write_text("x")
+    with pytest.raises(IndexStateError, match="is not a factseek index"):
+        Index(tmp_path)
     with pytest.raises(IndexStateError, match="is a file, not an index directory"):
         Index(tmp_path / "file")
     (tmp_path / "manifest.json").write_text("{cut")
