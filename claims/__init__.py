@@ -1,1 +1,0 @@
-"""DECIDE: which claims are worth checking, and what the evidence says of them."""
