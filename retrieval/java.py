@@ -80,19 +80,21 @@ def start(heap: str = "512m") -> None:
     Raises MachineError if there is no Java 21 or no Pyserini.
     """
     with _starting:
-        try:
-            import jnius_config
-        except ModuleNotFoundError:
-            raise MachineError("the package pyjnius is missing: pip install pyjnius") from None
+        import jnius_config
+
         if jnius_config.vm_running:
             return
         check_heap(heap)
         home = java_home()
         os.environ["JAVA_HOME"] = str(home)
+        if os.environ.get("LC_ALL") in ("C", "POSIX"):  # where Python takes file names for UTF-8, and Java would not
+            os.environ["LC_ALL"] = "C.UTF-8"
         jnius_config.add_classpath(str(anserini_jar()))
         jnius_config.add_options(*_options(heap, home))
         try:
             java_class("java.util.logging.LogManager").getLogManager().reset()
+        except ModuleNotFoundError:
+            raise
         except Exception as error:  # pyjnius raises whatever the loader of libjvm raised
             reason = str(error).split("\n", 1)[0].split(" you can use ", 1)[0]
             raise MachineError(f"Java in {home} does not start: {reason}; mend it, or unset JAVA_HOME") from error
