@@ -77,6 +77,6 @@ def rewrite(folder: Path) -> None:
     text = path.read_text("utf-8")
     for one in shown(text):
         if one.command.startswith("factseek "):
-            new = ran(one.command, folder).rstrip("\n")
-            text = text.replace(f"$ {one.command}\n{one.output}", f"$ {one.command}\n{new}\n" if new else f"$ {one.command}\n")
+            now = ran(one.command, folder).rstrip("\n")
+            text = text.replace(f"$ {one.command}\n{one.output}", f"$ {one.command}\n" + (f"{now}\n" if now else ""))
     path.write_text(text, "utf-8")

@@ -1,4 +1,4 @@
-"""Updating and deleting: what is gone is found by no retriever, what is new by all, what is unchanged stays as it is."""
+"""Updating and deleting: what is gone is found by no retriever, what is new by all, the rest stays as it is."""
 
 from __future__ import annotations
 
