@@ -100,32 +100,33 @@ def _shown(hit: Evidence) -> str:
     if hit.title:
         lines.append(f"    {' '.join(hit.title.split())}")
     # Marking by private characters keeps the width of a line what it looks like.
-    lines += textwrap.wrap(_shortened(_marked(hit)), width, initial_indent="    ", subsequent_indent="    ")
+    lines += textwrap.wrap(_marked(hit), width, initial_indent="    ", subsequent_indent="    ")
     if hit.url:
         lines.append(f"    {hit.url}")
     # What a page holds must not steer the terminal.
     return _emphasised("\n".join(_STEERING.sub("\ufffd", line) for line in lines)) + "\n\n"
 
 
-def _shortened(text: str) -> str:
-    """Return the first 500 characters or so, to the end of a word where there are words."""
-    text = " ".join(text.split())
-    if len(text) <= _SHOWN:
-        return text
-    head, _, rest = text[:_SHOWN].rpartition(" ")
-    return (head if len(rest) < _SHOWN // 5 else text[:_SHOWN]) + " …"
-
-
 def _marked(hit: Evidence) -> str:
+    """Return the first 500 characters or so of the passage, its highlights between two characters of no use."""
     text, last, pieces = hit.passage.text, 0, []
-    for start, end in hit.passage.highlights:
-        pieces += [text[last:start], "\ue000", text[start:end], "\ue001"]
-        last = end
-    return "".join([*pieces, text[last:]])
+    end = _end(text)
+    for start, stop in hit.passage.highlights:
+        if stop <= end:
+            pieces += [text[last:start], "\ue000", text[start:stop], "\ue001"]
+            last = stop
+    pieces.append(text[last:end])
+    return " ".join("".join(pieces).split()) + (" …" if end < len(text) else "")
+
+
+def _end(text: str) -> int:
+    """Say where to cut a text: at the end of a word where there are words."""
+    if len(text) <= _SHOWN:
+        return len(text)
+    blank = text.rfind(" ", _SHOWN * 4 // 5, _SHOWN)
+    return blank if blank >= 0 else _SHOWN
 
 
 def _emphasised(text: str) -> str:
     bold, plain = (_BOLD, _PLAIN) if sys.stdout.isatty() else ("", "")
-    # A mark whose end was cut off must not colour what follows.
-    end = plain if text.count("\ue000") > text.count("\ue001") else ""
-    return text.replace("\ue000", bold).replace("\ue001", plain) + end
+    return text.replace("\ue000", bold).replace("\ue001", plain)

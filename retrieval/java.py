@@ -185,4 +185,4 @@ def _said(error: Any) -> tuple[str, str]:
     """Return the name of a Java exception and what it says, without the places that Lucene adds to it."""
     kind = str(error.classname or "Java").rsplit(".", 1)[-1]
     first = str(error.innermessage or ("" if error.classname else error)).split("\n", 1)[0]
-    return kind, re.sub(r" \(resource=.*| in [\w$]+Directory@.*| \w+Directory@.*", "", first).strip()
+    return kind, re.sub(r" \(resource=.*|( in| from)? \w+Directory@.*", "", first).strip()

@@ -323,7 +323,8 @@ def _directory(folder: Path) -> Any:
     """
     if os.fsencode(folder).decode("utf-8", "replace") != str(folder):
         raise MachineError(f"{folder}: a name in this path is not UTF-8 text; rename it")
-    path = java_class("java.nio.file.Paths").get(str(folder))
+    # Java goes on from the folder in which it was started, wherever Python has gone since.
+    path = java_class("java.nio.file.Paths").get(str(folder.absolute()))
     return java_class("org.apache.lucene.store.FSDirectory").open(path)
 
 

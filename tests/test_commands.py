@@ -1,0 +1,744 @@
+"""Mistakes made on the command line: one line, exit code 2, and nothing lost or half-written."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+import shutil
+import tracemalloc
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+import factseek
+
+TEXTS = ["Vaccines prevent measles.", "The Nile is a long river.", "Masks reduce the spread of viruses."]
+DOCUMENTS = [
+    {"docid": f"d{i}", "text": text, "topic": f"T{i % 2}", "date": "2020-03-01"} for i, text in enumerate(TEXTS)
+]
+GOOD = "".join(json.dumps(document) + "\n" for document in DOCUMENTS).encode()
+MEND = "mend it, or tolerate some with --skip-bad-lines N"
+
+
+class Done(NamedTuple):
+    """What a command did."""
+
+    code: int
+    out: str
+    err: str
+
+
+Run = Callable[..., Done]
+
+
+@pytest.fixture
+def run(capsys: pytest.CaptureFixture[str]) -> Run:
+    """Run a command in this process."""
+
+    def command(*arguments: object) -> Done:
+        capsys.readouterr()
+        code = factseek.main([str(argument) for argument in arguments])
+        return Done(code, *capsys.readouterr())
+
+    return command
+
+
+@pytest.fixture(scope="session")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with two indexes of the same documents, ``ix`` with vectors and ``nd`` without."""
+    folder = tmp_path_factory.mktemp("made")
+    (folder / "good.jsonl").write_bytes(GOOD)
+    for name, more in (("ix", []), ("nd", ["--no-dense"])):
+        assert factseek.main(["index", "jsonl", str(folder / "good.jsonl"), "--index", str(folder / name), *more]) == 0
+    return folder
+
+
+@pytest.fixture
+def here(made: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The current folder, with copies of ``good.jsonl``, ``ix`` and ``nd`` in it."""
+    shutil.copytree(made, tmp_path, dirs_exist_ok=True)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("FACTSEEK_CONFIG", raising=False)
+    return tmp_path
+
+
+def refusal(done: Done) -> str:
+    """Return the one line that a refused command says."""
+    assert (done.code, done.out) == (2, ""), done
+    assert done.err.startswith("factseek: ")
+    assert done.err.endswith("\n")
+    assert done.err.count("\n") == 1, done.err
+    return done.err.removeprefix("factseek: ").rstrip("\n")
+
+
+def found(run: Run, index: object, query: str = "measles") -> list[str]:
+    """Return the docids that an index answers."""
+    done = run("search", query, "--index", index, "--json", "--retriever", "bm25")
+    assert done.code == 0, done.err
+    return [hit["docid"] for hit in json.loads(done.out)["hits"]]
+
+
+def files(folder: Path) -> dict[str, bytes]:
+    """Return what is in a folder, but for the lock, which says who wrote last."""
+    return {
+        str(path.relative_to(folder)): path.read_bytes()
+        for path in folder.rglob("*")
+        if path.is_file() and path.name != "lock"
+    }
+
+
+class Pwned:
+    """What a pickle must not be able to do."""
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return os.mkdir, ("pwned",)
+
+
+def malicious_pickle() -> bytes:
+    import pickle
+
+    return pickle.dumps(Pwned())
+
+
+def pages(count: int, *, packed: bool) -> bytes:
+    """Return a WARC file of pages about measles."""
+    records = []
+    for number in range(count):
+        html = f"<html><body><p>{f'Measles, says page {number}, is a disease of people. ' * 20}</p></body></html>"
+        answer = f"HTTP/1.0 200 OK\r\nContent-Type: text/html\r\n\r\n{html}"
+        head = (
+            f"WARC/1.0\r\nWARC-Type: response\r\nWARC-Target-URI: https://example.org/{number}\r\n"
+            "WARC-Date: 2020-03-01T00:00:00Z\r\nContent-Type: application/http; msgtype=response\r\n"
+            f"Content-Length: {len(answer)}\r\n\r\n"
+        )
+        records.append(f"{head}{answer}\r\n\r\n".encode())
+    return b"".join(gzip.compress(record) if packed else record for record in records)
+
+
+PAGE = b"<html><body><p>" + b"Measles is a disease of people, says this page. " * 20 + b"</p></body></html>"
+SAME = b'{"docid": "same", "text": "Measles."}\n'
+PAPERS = b"cord_uid,title,abstract\nu1,Measles,An abstract.\n"
+
+
+class Bad(NamedTuple):
+    """A source that is refused, the message, and the source as it should be; ``{}`` in the message is its path."""
+
+    kind: str
+    name: str
+    content: bytes
+    message: str
+    mended: bytes
+
+
+BAD_SOURCES = {
+    "empty": Bad("jsonl", "a.jsonl", b"", "{}: is empty", GOOD),
+    "blank": Bad("jsonl", "a.jsonl", b"\n \n", "{}: no jsonl document was found", GOOD),
+    "no text": Bad(
+        "jsonl",
+        "a.jsonl",
+        b'{"docid": "a", "text": ""}\n',
+        "{}: no jsonl document was found (left out: 1 no text)",
+        GOOD,
+    ),
+    "broken JSON line": Bad(
+        "jsonl",
+        "a.jsonl",
+        GOOD + b'{"docid": oops\n',
+        f"{{}}:4: is not JSON (column 11: expecting value); {MEND}",
+        GOOD,
+    ),
+    "no docid": Bad("jsonl", "a.jsonl", b'{"text": "x"}\n', f'{{}}:1: has no "docid", "id" or "_id"; {MEND}', GOOD),
+    "broken TSV line": Bad(
+        "snippets",
+        "a.tsv",
+        b"a\tmeasles\nb\tmeasles\ttoo\tmany\n",
+        f"{{}}:2: has 4 columns, not 2; a tab inside a text is written as a space; {MEND}",
+        b"a\tmeasles\nb\tmeasles too many\n",
+    ),
+    "broken CSV line": Bad(
+        "cord19", "a.csv", PAPERS + b"u2,only two\n", f"{{}}:3: has 2 fields, and the header has 3; {MEND}", PAPERS
+    ),
+    "open quote": Bad(
+        "cord19",
+        "a.csv",
+        PAPERS + b'u2,"t,a\n',
+        f"{{}}:3: is not a row of a table (unexpected end of data); {MEND}",
+        PAPERS,
+    ),
+    "another table": Bad(
+        "cord19",
+        "a.csv",
+        b"id,text\n1,x\n",
+        "{}:1: there is no column 'cord_uid'; the columns are 'id', 'text'",
+        PAPERS,
+    ),
+    "NUL byte": Bad("jsonl", "a.jsonl", GOOD + b'{"docid":"a\0"}\n', f"{{}}:4: holds a NUL byte; {MEND}", GOOD),
+    "invalid UTF-8": Bad(
+        "jsonl",
+        "a.jsonl",
+        b'{"docid":"a","text":"\xff"}\n',
+        f"{{}}:1: is not UTF-8 (column 22: byte 0xff); {MEND}",
+        GOOD,
+    ),
+    "UTF-16": Bad("jsonl", "a.jsonl", GOOD.decode().encode("utf-16"), "{}: is UTF-16 text; save it as UTF-8", GOOD),
+    "docid twice": Bad(
+        "jsonl",
+        "a.jsonl",
+        SAME + SAME + b'{"docid": "same", "text": "Other."}\n',
+        f"{{}}:3: docid 'same' stands at {{}}:1 already, with other content; {MEND}",
+        SAME + SAME,
+    ),
+    "truncated gzip": Bad(
+        "jsonl",
+        "a.jsonl.gz",
+        gzip.compress(GOOD)[:-12],
+        "{}: is a truncated gzip file: it ends before its data does; fetch it again",
+        gzip.compress(GOOD),
+    ),
+    "gzip by name": Bad(
+        "jsonl", "a.jsonl.gz", GOOD, "{}: is named .gz and is not gzip data; rename it", gzip.compress(GOOD)
+    ),
+    "ZIP": Bad("jsonl", "a.jsonl", b"PK\x03\x04...", "{}: is a ZIP archive, which is not read; unpack it", GOOD),
+    "truncated packed WARC": Bad(
+        "webpages",
+        "a.warc.gz",
+        pages(3, packed=True)[:-100],
+        f"{{}}: is a truncated gzip file: it ends before its data does; {MEND}",
+        pages(3, packed=True),
+    ),
+    "truncated WARC": Bad(
+        "webpages",
+        "a.warc",
+        pages(3, packed=False)[:-104],
+        f"{{}}#3: the archive ends 100 bytes before the record does; fetch it again; {MEND}",
+        pages(3, packed=False),
+    ),
+    "image": Bad(
+        "webpages", "a.html", b"\x89PNG\r\n\x1a\n\0", f"{{}}: is an image (PNG), not a web page; {MEND}", PAGE
+    ),
+    "malicious pickle": Bad(
+        "cord19",
+        "a.pkl",
+        malicious_pickle(),
+        "{}: asks for posix.mkdir, which no table of papers needs; it was not loaded",
+        b"",
+    ),
+    "another pickle": Bad("cord19", "a.pkl", b"no pickle", "{}: is damaged, or is not a pickle", b""),
+}
+
+
+@pytest.mark.parametrize("case", BAD_SOURCES)
+def test_a_bad_source_is_named_and_once_mended_is_read(here: Path, run: Run, case: str) -> None:
+    bad = BAD_SOURCES[case]
+    source = Path(bad.name)
+    source.write_bytes(bad.content)
+    before = files(here / "nd")
+    for index, verb in (("nd", ["--append"]), ("nd", ["--update"]), ("nd", ["--overwrite"]), ("new", [])):
+        message = refusal(run("index", bad.kind, source, "--index", index, "--no-dense", *verb))
+        if "pickle" in case:
+            message = message.partition(" (")[0]
+        assert message == bad.message.replace("{}", str(source))
+    assert files(here / "nd") == before
+    assert found(run, "nd") == ["d0"]
+    assert not Path("pwned").exists()
+    assert files(here / "new") == {}
+    assert refusal(run("search", "measles", "--index", "new")).startswith("new: there is no index; build one with: ")
+    if bad.mended:
+        source.write_bytes(bad.mended)
+        assert run("index", bad.kind, source, "--index", "new", "--no-dense").code == 0
+        assert found(run, "new")
+
+
+SKIPPED = {
+    "jsonl": ("a.jsonl", GOOD + b'{"docid": oops\n[]\n', ["a.jsonl:4: is not JSON (column 11: expecting value)"]),
+    "snippets": ("a.tsv", b"a\tmeasles\nb\nc\td\te\n", ["a.tsv:2: has 1 column, not 2; "]),
+    "cord19": ("a.csv", PAPERS + b"u2,t\nu3\n", ["a.csv:3: has 2 fields, and the header has 3"]),
+}
+
+
+@pytest.mark.parametrize("kind", SKIPPED)
+def test_bad_lines_are_tolerated_up_to_a_number_and_listed(here: Path, run: Run, kind: str) -> None:
+    name, content, listed = SKIPPED[kind]
+    Path(name).write_bytes(content)
+    done = run("index", kind, name, "--index", "new", "--no-dense", "--skip-bad-lines", 1)
+    assert refusal(done).endswith("; it is bad line 2, --skip-bad-lines allows 1")
+    assert files(here / "new") == {}
+    done = run("index", kind, name, "--index", "new", "--no-dense", "--skip-bad-lines", 2)
+    assert done.code == 0
+    lines = done.err.splitlines()
+    assert len(lines) == 2
+    assert lines[0].startswith(f"skipped: {listed[0]}")
+    assert ", 2 bad lines skipped in " in done.out
+    assert found(run, "new")
+
+
+def test_a_docid_that_stands_in_another_source_or_in_the_index_is_named_with_both_places(here: Path, run: Run) -> None:
+    Path("other.jsonl").write_text('{"docid": "new", "text": "n"}\n{"docid": "d1", "text": "Other."}\n', "utf-8")
+    said = f"other.jsonl:2: docid 'd1' stands at good.jsonl:2 already, with other content; {MEND}"
+    assert refusal(run("index", "jsonl", "good.jsonl", "other.jsonl", "--index", "new", "--no-dense")) == said
+    place = json.loads(run("info", "--index", "nd", "--json").out)["segments"][0]["sources"][0]["name"]
+    assert place == "good.jsonl"
+    message = refusal(run("index", "jsonl", "other.jsonl", "--index", "nd", "--append"))
+    assert message.startswith("other.jsonl:2: docid 'd1' stands at ")
+    assert message.endswith(f"good.jsonl:2 already, with other content; {MEND}")
+    assert found(run, "nd", "other") == []
+
+
+def test_what_is_there_with_the_same_content_is_counted(here: Path, run: Run) -> None:
+    Path("twice.jsonl").write_bytes(GOOD + GOOD)
+    assert (
+        "added 3 documents in 3 passages, 3 were there already in "
+        in run("index", "jsonl", "twice.jsonl", "--index", "new", "--no-dense").out
+    )
+
+
+def test_a_line_of_50_megabytes_is_not_held_in_memory(here: Path, run: Run) -> None:
+    with Path("long.jsonl").open("wb") as file:
+        file.write(b'{"docid": "long", "text": "')
+        for _ in range(50):
+            file.write(b"x" * 1_000_000)
+        file.write(b'"}\n' + GOOD)
+    tracemalloc.start()
+    try:
+        done = run("index", "jsonl", "long.jsonl", "--index", "new", "--no-dense")
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert refusal(done) == f"long.jsonl:1: is longer than 10,000,000 bytes (build.max_line_bytes); {MEND}"
+    assert peak < 45_000_000
+    assert run("index", "jsonl", "long.jsonl", "--index", "new", "--no-dense", "--skip-bad-lines", 1).code == 0
+    assert found(run, "new") == ["d0"]
+
+
+INDEX = ["index", "jsonl", "good.jsonl", "--no-dense", "--index"]
+KINDS = "beir, claims, cord19, fever, jsonl, snippets, trec, webpages"
+VERBS = "say --append to add to it, --update to replace documents of the same docid, or --overwrite to build it anew"
+BAD_COMMANDS = {
+    "missing source": (["index", "jsonl", "gone", "--index", "new"], "gone: there is no such file or directory"),
+    "unknown kind": (
+        ["index", "tweets", "good.jsonl", "--index", "new"],
+        f"unknown kind of source 'tweets'; the kinds are {KINDS}",
+    ),
+    "no verb": ([*INDEX, "nd"], f"nd: there is an index already; {VERBS}"),
+    "two verbs": (
+        [*INDEX, "nd", "--append", "--overwrite"],
+        "argument --overwrite: not allowed with argument --append; see factseek index --help",
+    ),
+    "no index named": (INDEX[:-1], "the following arguments are required: --index; see factseek index --help"),
+    "no source": (
+        ["index", "jsonl", "--index", "new"],
+        "the following arguments are required: SOURCE; see factseek index --help",
+    ),
+    "index is a file": ([*INDEX, "good.jsonl"], "good.jsonl: is a file, not an index directory"),
+    "index below a file": ([*INDEX, "good.jsonl/new"], "good.jsonl/new: is not a folder; name another place"),
+    "name too long": ([*INDEX, "n" * 300], f"{'n' * 300}: File name too long"),
+    "index in its source": (
+        ["index", "jsonl", ".", "--index", "new"],
+        "new: lies in the source .; put the index somewhere else",
+    ),
+    "unknown language": (
+        [*INDEX, "new", "--language", "klingon"],
+        "language 'klingon' is not a code of ISO 639; give one such as en or ar; "
+        "for an analyzer by name there is --analyzer",
+    ),
+    "language by name": ([*INDEX, "new", "--language", "Arabic"], "language 'Arabic' is not a code of ISO 639; say ar"),
+    "another language": (
+        [*INDEX, "nd", "--append", "--language", "ar"],
+        "nd: its language is en, not ar; one index has one language",
+    ),
+    "another analyzer": (
+        [*INDEX, "nd", "--append", "--analyzer", "arabic"],
+        "nd: its analyzer is english, not arabic; one index has one analyzer",
+    ),
+    "vectors throughout": (
+        [*INDEX, "ix", "--append"],
+        "ix: has vectors throughout; leave out --no-dense, or --overwrite it",
+    ),
+    "bad lines below 0": (
+        [*INDEX, "new", "--skip-bad-lines", "-1"],
+        "--skip-bad-lines -1: give a number of lines, 0 or more",
+    ),
+    "bad lines no number": (
+        [*INDEX, "new", "--skip-bad-lines", "x"],
+        "argument --skip-bad-lines: invalid int value: 'x'; see factseek index --help",
+    ),
+    "delete nothing": (
+        ["delete", "--index", "nd"],
+        "name the documents to delete, or a file of docids with --from-file",
+    ),
+    "delete from no file": (
+        ["delete", "--index", "nd", "--from-file", "gone"],
+        "gone: cannot be read: No such file or directory",
+    ),
+    "no command": ([], "the following arguments are required: COMMAND; see factseek --help"),
+    "unknown option": (["info", "--index", "nd", "--foo"], "unrecognized arguments: --foo; see factseek --help"),
+    "info of nothing": (
+        ["info", "--index", "gone"],
+        "gone: there is no index; build one with: factseek index KIND SOURCE --index gone",
+    ),
+    "info of a folder": (["info", "--index", "."], ".: is not a factseek index (it has no manifest.json)"),
+}
+
+
+@pytest.mark.parametrize("case", BAD_COMMANDS)
+def test_a_wrong_command_is_one_line_and_changes_nothing(here: Path, run: Run, case: str) -> None:
+    arguments, message = BAD_COMMANDS[case]
+    before = files(here)
+    assert refusal(run(*arguments)) == message
+    assert files(here) == before
+
+
+FOLDERS = {
+    "beir": "holds no corpus.jsonl",
+    "claims": "holds no .tsv, .csv, .jsonl or .json file",
+    "cord19": "holds no metadata.csv",
+    "fever": "holds no .jsonl file",
+    "jsonl": "holds no .jsonl, .ndjson or .json file",
+    "snippets": "holds no .tsv, .jsonl, .ndjson or .json file",
+    "trec": "holds no file",
+    "webpages": "holds no .html, .htm, .xhtml, .txt, .warc or .arc file",
+}
+
+
+@pytest.mark.parametrize("kind", FOLDERS)
+def test_a_folder_without_such_files(here: Path, run: Run, kind: str) -> None:
+    Path("folder").mkdir()
+    assert refusal(run("index", kind, "folder", "--index", "new")) == f"folder: {FOLDERS[kind]}"
+
+
+def test_a_folder_where_a_file_is_meant(here: Path, run: Run) -> None:
+    Path("folder.csv").mkdir()
+    (here / "folder" / "metadata.csv").mkdir(parents=True)
+    assert refusal(run("index", "cord19", "folder.csv", "--index", "new")) == "folder.csv: holds no metadata.csv"
+    assert refusal(run("index", "cord19", "folder", "--index", "new")) == "folder: holds no metadata.csv"
+    assert refusal(run("search", "x", "--index", "nd", "--config", "folder")) == (
+        "folder: cannot be read: Is a directory"
+    )
+
+
+def test_a_pipe_is_not_used_up(here: Path, run: Run) -> None:
+    os.mkfifo("pipe")
+    message = "pipe: is not a regular file; write it to one first"
+    assert refusal(run("index", "jsonl", "pipe", "--index", "new")) == message
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may read any file")
+def test_a_file_that_may_not_be_read(here: Path, run: Run) -> None:
+    Path("good.jsonl").chmod(0)
+    message = "good.jsonl: cannot be read: Permission denied"
+    assert refusal(run("index", "jsonl", "good.jsonl", "--index", "new")) == message
+
+
+def test_the_parents_of_a_new_index_are_made(here: Path, run: Run) -> None:
+    assert run(*INDEX, "some/where/new").code == 0
+    assert found(run, "some/where/new") == ["d0"]
+
+
+DATE = "is not a date of the form 2020-03-01, 2020-03 or 2020"
+FIELDS = "the fields are topic, source, language, kind"
+BAD_SEARCHES = {
+    "empty": ([""], "the query '' holds no words to search for"),
+    "no words": (["!!! …"], "the query '!!! …' holds no words to search for"),
+    "too long": (
+        ["x " * 5001],
+        "the query has 10002 characters, at most 10000 are searched (search.max_query_chars)",
+    ),
+    "only an address": (
+        ["https://t.co/x @who", "--profile", "tweet"],
+        "the query 'https://t.co/x @who' holds no words to search for",
+    ),
+    "k 0": (["x", "-k", "0"], "-k 0: ask for at least 1 hit"),
+    "k below 0": (["x", "-k", "-3"], "-k -3: ask for at least 1 hit"),
+    "k too large": (["x", "-k", "10001"], "k 10001 is out of range: ask for 1 to 10000 hits"),
+    "k huge": (["x", "-k", "9" * 20], f"k {'9' * 20} is out of range: ask for 1 to 10000 hits"),
+    "k no number": (["x", "-k", "ten"], "argument -k: invalid int value: 'ten'; see factseek search --help"),
+    "k a fraction": (["x", "-k", "1.5"], "argument -k: invalid int value: '1.5'; see factseek search --help"),
+    "dense without vectors": (
+        ["x", "--retriever", "dense"],
+        "nd: was built without vectors: it answers bm25, not dense; rebuild it without --no-dense",
+    ),
+    "filter without value": (["x", "--filter", "topic"], f"filter 'topic' is not of the form field=value; {FIELDS}"),
+    "unknown filter": (
+        ["x", "--filter", "author=me"],
+        f"filter 'author=me': there is no field 'author'; {FIELDS}",
+    ),
+    "filter no text": (["x", "--filter", "topic=\udcff"], r"filter 'topic=\udcff' is not UTF-8 text"),
+    "no month": (["x", "--as-of", "2020-13"], f"as-of '2020-13' {DATE}"),
+    "no day": (["x", "--as-of", "2020-02-30"], f"as-of '2020-02-30' {DATE}"),
+    "no date": (["x", "--since", "yesterday"], f"since 'yesterday' {DATE}"),
+    "other digits": (["x", "--since", "٢٠٢٠"], f"since '٢٠٢٠' {DATE}"),
+    "no day between": (
+        ["x", "--since", "2021", "--as-of", "2020"],
+        "since '2021' is later than as-of '2020': no day lies between them",
+    ),
+    "no such configuration": (["x", "--config", "gone"], "gone: there is no such configuration file"),
+}
+
+
+@pytest.mark.parametrize("case", BAD_SEARCHES)
+def test_a_search_that_makes_no_sense_is_one_line(here: Path, run: Run, case: str) -> None:
+    arguments, message = BAD_SEARCHES[case]
+    assert refusal(run("search", *arguments, "--index", "nd")) == message
+
+
+@pytest.mark.parametrize(
+    ("option", "value"), [("--retriever", "sparse"), ("--fusion", "sum"), ("--undated", "maybe"), ("--profile", "x")]
+)
+def test_a_choice_that_there_is_not_is_told_with_those_there_are(here: Path, run: Run, option: str, value: str) -> None:
+    message = refusal(run("search", "x", "--index", "nd", option, value))
+    assert message.startswith(f"argument {option}: invalid choice: '{value}' (choose from ")
+    assert message.endswith("; see factseek search --help")
+
+
+BAD_SETTINGS = {
+    "unknown key": ("bm25: {k9: 1}", "c.yaml: bm25.k9: there is no such setting"),
+    "unknown group": ("bm26: {k1: 1}", "c.yaml: bm26: there is no such setting"),
+    "wrong type": ("bm25:\n  k1: high\n", "c.yaml: bm25.k1: expected float, got str"),
+    "wrong type of a group": ("bm25: 3", "c.yaml: bm25: expected object, got int"),
+    "deep": ("search: {fusion: {rrf_k: 0}}", "c.yaml: search.fusion.rrf_k: expected int >= 1"),
+    "infinite": ("bm25: {k1: .inf}", "c.yaml: bm25.k1: expected float <= 1000000.0"),
+    "not a number": ("bm25: {k1: .nan}", "c.yaml: bm25.k1: expected float >= 0.0"),
+    "huge": ("search: {max_k: 99999999999}", "c.yaml: search.max_k: expected int <= 1000000"),
+    "a graph of one": ("dense: {hnsw_m: 1}", "c.yaml: dense.hnsw_m: expected int >= 2"),
+    "key no string": ("1: 2", "c.yaml: a key is not a string; write it in quotes"),
+    "a list": ("- bm25", "c.yaml: expected object, got array"),
+    "no YAML": ("bm25: {k1: 1\n", "c.yaml:2: is not YAML: expected ',' or '}', but got '<stream end>'"),
+    "no text": ("\udcff", "c.yaml: is not UTF-8 text"),
+    "encoder not here": (
+        "encoder: {model: no/such}",
+        "encoder 'no/such' is not on this machine; fetch it with: hf download no/such",
+    ),
+    "encoder no folder": ("encoder: {model: ./gone}", "encoder './gone': there is no such folder"),
+    "encoder empty": (
+        "encoder: {model: ''}",
+        "encoder.model is empty; give the name of a model or the path of its folder",
+    ),
+    "encoder another folder": (
+        "encoder: {model: nd}",
+        "nd: is not the folder of a sentence-transformers model (it has no modules.json)",
+    ),
+    "cache is a file": ("encoder: {cache: good.jsonl}", "good.jsonl: is not a folder; name another place"),
+}
+
+
+@pytest.mark.parametrize("case", BAD_SETTINGS)
+def test_a_wrong_setting_is_named(here: Path, run: Run, case: str) -> None:
+    written, message = BAD_SETTINGS[case]
+    Path("c.yaml").write_text(written, "utf-8", errors="surrogateescape")
+    assert refusal(run("search", "measles", "--index", "ix", "--config", "c.yaml")) == message
+    assert refusal(run("index", "jsonl", "good.jsonl", "--index", "new", "--config", "c.yaml")) == message
+    assert files(here / "new") == {}
+    assert found(run, "ix") == ["d0"]
+
+
+def test_another_precision_than_that_of_the_vectors(here: Path, run: Run) -> None:
+    Path("c.yaml").write_text("encoder: {precision: fp32}", "utf-8")
+    for arguments in (["search", "measles"], ["index", "jsonl", "good.jsonl", "--append"]):
+        message = refusal(run(*arguments, "--index", "ix", "--config", "c.yaml"))
+        assert message.startswith("ix: its vectors ")
+        assert "(fp32, revision " in message
+        assert "set encoder.model and encoder.precision to the former" in message
+
+
+SEGMENT = "broken/segments/000000"
+RESTORE = "restore it or rebuild the index with --overwrite"
+
+
+def changed(**values: object) -> Callable[[Path], object]:
+    """Return what changes the manifest."""
+
+    def change(index: Path) -> None:
+        manifest = json.loads((index / "manifest.json").read_bytes())
+        (index / "manifest.json").write_text(json.dumps(manifest | values), "utf-8")
+
+    return change
+
+
+def cut(pattern: str) -> Callable[[Path], object]:
+    """Return what cuts the files of this pattern in half."""
+
+    def change(index: Path) -> None:
+        paths = list(index.glob(pattern))
+        assert paths
+        for path in paths:
+            path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
+
+    return change
+
+
+DAMAGES = {
+    "half-built": (
+        lambda index: ((index / "manifest.json").unlink(), (index / "build").mkdir()),
+        "broken: the index is half-built; run the same factseek index command again to go on",
+    ),
+    "another version": (
+        changed(layout=2),
+        "broken/manifest.json: has layout 2, this factseek reads layout 1; rebuild with --overwrite",
+    ),
+    "unknown analyzer": (
+        changed(analyzer="klingon"),
+        "broken/manifest.json: this factseek has no analyzer 'klingon'; rebuild with --overwrite",
+    ),
+    "cut manifest": (
+        cut("manifest.json"),
+        "broken/manifest.json: is damaged (not JSON: Input data was truncated); restore it or rebuild with --overwrite",
+    ),
+    "foreign manifest": (
+        lambda index: (index / "manifest.json").write_text("{}"),
+        "broken/manifest.json: is not the manifest of a factseek index",
+    ),
+    "manifest is a folder": (
+        lambda index: ((index / "manifest.json").unlink(), (index / "manifest.json").mkdir()),
+        "broken/manifest.json: cannot be read: Is a directory",
+    ),
+    "no documents": (
+        lambda index: (index / "segments/000000/documents.sqlite").unlink(),
+        f"{SEGMENT}/documents.sqlite: the documents of this segment are missing; restore or rebuild the index",
+    ),
+    "documents are none": (
+        lambda index: (index / "segments/000000/documents.sqlite").write_bytes(b"no table" * 100),
+        f"{SEGMENT}/documents.sqlite: the documents of this segment cannot be read: file is not a database",
+    ),
+    "no Lucene": (
+        lambda index: shutil.rmtree(index / "segments/000000/lucene"),
+        f"{SEGMENT}/lucene: cannot be read (IndexNotFoundException: no segments* file found); {RESTORE}",
+    ),
+    "Lucene cut": (
+        cut("segments/000000/lucene/*.doc"),
+        f"{SEGMENT}/lucene: cannot be read (CorruptIndexException: Problem reading index); {RESTORE}",
+    ),
+    "vectors cut": (
+        cut("segments/000000/vectors.f32"),
+        f"{SEGMENT}/vectors.f32: holds 2304 bytes, 3 vectors of 384 dimensions take 4608; {RESTORE}",
+    ),
+    "no vectors": (
+        lambda index: (index / "segments/000000/vectors.f32").unlink(),
+        f"{SEGMENT}/vectors.f32: cannot be read: No such file or directory; {RESTORE}",
+    ),
+    "no segment": (
+        lambda index: shutil.rmtree(index / "segments"),
+        f"{SEGMENT}/documents.sqlite: the documents of this segment are missing; restore or rebuild the index",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", DAMAGES)
+def test_a_damaged_index_is_refused_and_can_be_built_anew(here: Path, run: Run, case: str) -> None:
+    damage, message = DAMAGES[case]
+    shutil.copytree("ix", "broken")
+    damage(here / "broken")
+    assert refusal(run("search", "measles", "--index", "broken")) == message
+    if case == "manifest is a folder":
+        assert refusal(run(*INDEX, "broken")).endswith("Is a directory")
+        return
+    verb = [] if case == "half-built" else ["--overwrite"]
+    assert run(*INDEX, "broken", *verb).code == 0
+    assert found(run, "broken") == ["d0"]
+
+
+ODD = [
+    {"docid": "numbers", "text": "12345 67890"},
+    {"docid": "no-words", "text": "!!! … ???"},
+    {"docid": "long", "text": "lorem ipsum dolor " * 60_000},
+    {"docid": "one-word", "text": "x" * 1_000_000},
+    {"docid": "título/日本?#عربي%2F😀", "text": "measles"},
+    {"docid": "'\"\\*", "text": "quoted"},
+    {"docid": "d" * 512, "text": "longest"},
+    {"docid": "only-title", "title": "Headline", "text": ""},
+    {"docid": "control", "text": "bell\x07 \x1b[31mred \u202eturned"},
+    {"docid": "no-spaces", "text": "本" * 2_000},
+]
+
+
+@pytest.fixture
+def odd(here: Path, run: Run) -> Path:
+    """An index of odd documents."""
+    Path("odd.jsonl").write_text("".join(json.dumps(document) + "\n" for document in ODD), "utf-8")
+    done = run("index", "jsonl", "odd.jsonl", "--index", "odd", "--no-dense")
+    assert (done.code, done.err) == (0, ""), done
+    return here / "odd"
+
+
+@pytest.mark.parametrize(
+    ("query", "docid"),
+    [
+        ("12345", "numbers"),
+        ("ipsum", "long"),
+        ("x" * 255, "one-word"),
+        ("measles", "título/日本?#عربي%2F😀"),
+        ("quoted", "'\"\\*"),
+        ("longest", "d" * 512),
+        ("headline", "only-title"),
+        ('headline AND ("unclosed [1 TO *:* field:x', "only-title"),
+        ("headline " * 1_111, "only-title"),
+        ("headline \udcff", "only-title"),
+    ],
+)
+def test_odd_documents_are_found(odd: Path, run: Run, query: str, docid: str) -> None:
+    assert found(run, odd, query) == [docid]
+    assert run("search", query, "--index", odd).code == 0
+
+
+def test_what_a_document_holds_does_not_steer_the_terminal(odd: Path, run: Run) -> None:
+    assert "    bell\ufffd \ufffd[31mred \ufffdturned\n" in run("search", "turned", "--index", odd).out
+
+
+def test_a_text_without_spaces_is_shown(odd: Path, run: Run) -> None:
+    done = run("search", "本", "--index", odd)
+    assert done.out.count("本") == 500
+    assert done.out.rstrip().endswith(" …")
+
+
+def test_filters_of_thousands_of_values_and_of_none_that_is_there(here: Path, run: Run) -> None:
+    topics = [part for i in range(3_000) for part in ("--filter", f"topic=T{i}")]
+    for index in ("nd", "ix"):
+        done = run("search", "measles", "--index", index, "--json", *topics)
+        assert json.loads(done.out)["hits"][0]["docid"] == "d0"
+        done = run("search", "measles", "--index", index, "--filter", "topic=none")
+        assert done == Done(0, "", "no hits\n")
+
+
+def test_an_index_whose_last_document_was_deleted_has_no_hits(here: Path, run: Run) -> None:
+    for index in ("nd", "ix"):
+        assert run("delete", "--index", index, "d0", "d1", "d2").code == 0
+        assert run("search", "measles", "--index", index) == Done(0, "", "no hits\n")
+    assert run("delete", "--index", "nd", "\udcff").out == "nd: deleted 0 documents, 1 were not there\n"
+
+
+def test_names_that_are_not_ascii_or_not_utf_8(here: Path, run: Run) -> None:
+    assert run(*INDEX, "فهرس").code == 0
+    assert found(run, "فهرس") == ["d0"]
+    shutil.copy("good.jsonl", "donn\udce9es.jsonl")
+    assert run("index", "jsonl", "donn\udce9es.jsonl", "--index", "new", "--no-dense").code == 0
+    assert found(run, "new") == ["d0"]
+    message = refusal(run(*INDEX, "donn\udce9es"))
+    assert message == r"donn\udce9es/build/000000/lucene: a name in this path is not UTF-8 text; rename it"
+
+
+def test_json_of_search_and_info(here: Path, run: Run) -> None:
+    hits = json.loads(run("search", "measles", "--index", "ix", "--json").out)["hits"]
+    assert [hit["rank"] for hit in hits] == [1, 2, 3]
+    assert hits[0]["docid"] == "d0"
+    assert hits[0]["retrievers"].keys() == {"bm25", "dense"}
+    assert json.loads(run("search", "zebra", "--index", "nd", "--json").out) == {"hits": []}
+    described = json.loads(run("info", "--index", "ix", "--json").out)
+    assert (described["documents"], described["encoder"]["dimension"]) == (3, 384)
+
+
+def test_version_and_help(capsys: pytest.CaptureFixture[str]) -> None:
+    from importlib import metadata
+
+    commands = ["index", "delete", "info", "search", "serve", "run", "check", "score", "compare"]
+    for arguments in (["--version"], ["--help"], *([command, "--help"] for command in commands)):
+        with pytest.raises(SystemExit) as ended:
+            factseek.main(arguments)
+        assert ended.value.code == 0
+        out, err = capsys.readouterr()
+        assert err == ""
+        if arguments == ["--version"]:
+            assert out == f"factseek {metadata.version('factseek')}\n"
+        else:
+            assert out.startswith(f"usage: factseek {'' if arguments == ['--help'] else arguments[0]}")
