@@ -1,0 +1,42 @@
+"""HNSW and IVF-PQ by configuration: the same hits as the exact index, in several segments, also after an overwrite."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from retrieval.config import convert
+from retrieval.index import Index, Search
+
+SUBJECTS = ["Measles", "The Nile", "Pluto", "Ice", "A vaccine", "The ozone layer"]
+VERBS = ["spreads quickly", "was measured in 1998", "changes slowly", "is not what people think"]
+DOCUMENTS = [
+    {"docid": f"d{i}", "text": f"{subject} {verb}."}
+    for i, (subject, verb) in enumerate((subject, verb) for subject in SUBJECTS for verb in VERBS)
+]
+QUERIES = ["the river Nile", "dwarf planets", "melting glaciers", "immunisation"]
+
+
+def found(folder: Path, settings: dict[str, object]) -> list[list[tuple[str, float]]]:
+    with Index(folder, convert(settings, "test")) as index:
+        hits = index.search(QUERIES, Search(k=5, retriever="dense"))
+        return [[(hit.docid, hit.score) for hit in of_query] for of_query in hits]
+
+
+@pytest.mark.parametrize("kind", ["hnsw", "ivfpq"])
+def test_an_approximate_index_finds_what_the_exact_one_does(
+    tmp_path: Path, write_jsonl, build_jsonl, kind: str
+) -> None:
+    source = write_jsonl("docs.jsonl", DOCUMENTS)
+    build_jsonl(source, dense=True)
+    exact = found(tmp_path / "index", {})
+    dense = {"type": kind, "flat_below": 5, "exact_below": 1, "lists": 2, "probes": 2}
+    settings = {"dense": dense, "index": {"segment_passages": 12}}
+    for _ in range(2):
+        report = build_jsonl(source, verb="overwrite", dense=True, **settings)
+        assert all("ann.faiss" in segment.files for segment in report.manifest.segments)
+        assert len(report.manifest.segments) == 2
+        quantizers = [path.name for path in (tmp_path / "index").glob("quantizer*")]
+        assert quantizers == ([report.manifest.quantizer] if kind == "ivfpq" else [])
+        assert found(tmp_path / "index", settings) == exact
