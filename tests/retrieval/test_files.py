@@ -1,0 +1,62 @@
+"""Files that are there whole or not at all, and what the file system refuses."""
+
+from __future__ import annotations
+
+import errno
+import os
+import sqlite3
+from pathlib import Path
+
+import pytest
+
+from retrieval.errors import MachineError
+from retrieval.files import storable, told, write_atomically
+
+REFUSED = [
+    (errno.ENOSPC, "the disk is full; make room and run the same command again"),
+    (errno.EDQUOT, "the disk is full; make room and run the same command again"),
+    (errno.EACCES, "may not be written: Permission denied"),
+    (errno.EROFS, "may not be written: Read-only file system"),
+    (errno.ENOTDIR, "is not a folder; name another place"),
+    (errno.EEXIST, "is not a folder; name another place"),
+    (errno.EIO, "Input/output error"),
+]
+
+
+@pytest.mark.parametrize(("number", "message"), REFUSED)
+def test_what_the_file_system_refuses_is_one_line(number: int, message: str) -> None:
+    with pytest.raises(MachineError) as error, told(Path("ix")):
+        raise OSError(number, os.strerror(number))
+    assert str(error.value) == f"ix: {message}"
+
+
+def test_what_sqlite_refuses_is_one_line_and_a_mistake_of_ours_is_not(tmp_path: Path) -> None:
+    with pytest.raises(MachineError, match=r"^ix: cannot be written: unable to open database file$"), told(Path("ix")):
+        sqlite3.connect(tmp_path / "no" / "such.sqlite")
+    with pytest.raises(sqlite3.OperationalError, match="syntax error"), told(Path("ix")):
+        database = sqlite3.connect(":memory:")
+        try:
+            database.execute("SELEKT")
+        finally:
+            database.close()
+
+
+def test_a_full_database_is_a_full_disk(tmp_path: Path) -> None:
+    database = sqlite3.connect(tmp_path / "small.sqlite")
+    database.execute("PRAGMA max_page_count = 2")
+    with pytest.raises(MachineError, match=r"^ix: the disk is full; "), told(Path("ix")):
+        database.execute("CREATE TABLE one (text TEXT)")
+        database.execute("INSERT INTO one VALUES (?)", ("x" * 100_000,))
+    database.close()
+
+
+def test_a_file_that_cannot_be_replaced_stays_as_it_is(tmp_path: Path) -> None:
+    (tmp_path / "file").mkdir()
+    with pytest.raises(MachineError, match=r"file"):
+        write_atomically(tmp_path / "file", b"new")
+    assert [path.name for path in tmp_path.iterdir()] == ["file"]
+
+
+def test_a_name_is_storable_whatever_its_bytes() -> None:
+    assert storable("donn\udce9es.jsonl") == r"donn\udce9es.jsonl"
+    assert storable("فهرس") == "فهرس"
