@@ -93,7 +93,7 @@ def summary(found: Sequence[Bench]) -> str:
     """Return the one table of all collections, for the README."""
     header = ("collection", "retriever", *MEASURES, "p50 ms", "p99 ms", "queries/s", "queries/s, 8 callers")
     rows = [row for one in found for row in _rows(one)]
-    return markdown_table(header, rows)
+    return markdown_table(header, rows, left=2)
 
 
 def _rows(found: Bench) -> list[list[str]]:

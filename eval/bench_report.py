@@ -26,7 +26,7 @@ def as_markdown(bench: Bench) -> str:
         markdown_table(_SPEED, speed_rows(bench)),
     ]
     if bench.quality.pairs:
-        parts.append(markdown_table(_PAIRS, _pair_rows(bench)))
+        parts.append(markdown_table(_PAIRS, _pair_rows(bench), left=3))
     return "\n".join([*parts, f"{how(bench)}\n"])
 
 

@@ -38,7 +38,7 @@ def html_image(png: bytes, alternative: str) -> str:
     return f'<p><img src="data:image/png;base64,{b64encode(png).decode()}" alt="{escape(alternative)}"></p>\n'
 
 
-def markdown_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """Return a Markdown table, its first column to the left, the others to the right."""
-    lines = [header, ["---", *["---:"] * (len(header) - 1)], *rows]
+def markdown_table(header: Sequence[str], rows: Sequence[Sequence[str]], left: int = 1) -> str:
+    """Return a Markdown table, its first ``left`` columns to the left, the others to the right."""
+    lines = [header, ["---"] * left + ["---:"] * (len(header) - left), *rows]
     return "".join(f"| {' | '.join(cell.replace('|', '&#124;') for cell in line)} |\n" for line in lines)
