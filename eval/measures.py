@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from retrieval.domain import Qrels
 from retrieval.errors import QueryError
+from retrieval.trec import LARGEST_GRADE
 
 if TYPE_CHECKING:
     import numpy as np
@@ -25,6 +26,10 @@ RANKING = (
 
 _BATCH = 1_000
 """Queries that are evaluated at once: bounds the memory that the results of many queries take."""
+
+
+_MOST_CUTOFF = 1_000_000
+"""The largest rank that a measure may be cut at."""
 
 
 class Figures(NamedTuple):
@@ -126,6 +131,8 @@ def _parsed(name: str) -> _Measure:
         supported = False
     if not supported or not _sensible(measure):
         raise QueryError(f"unknown measure {name!r}; for example {', '.join(RANKING[:6])}, nDCG@10, R@100") from None
+    _bounded(name, measure, "rel", LARGEST_GRADE)
+    _bounded(name, measure, "cutoff", _MOST_CUTOFF)
     return _Measure(str(measure), computed, cutoff)
 
 
@@ -135,9 +142,19 @@ def _without_cutoff(measure: Any) -> Any:
     return RR(**{key: value for key, value in measure.params.items() if key != "cutoff"})
 
 
+def _bounded(name: str, measure: Any, part: str, most: int) -> None:
+    if not 1 <= measure.params.get(part, 1) <= most:
+        raise QueryError(f"measure {name!r}: {part} is not between 1 and {most:,}")
+
+
 def _sensible(measure: Any) -> bool:
     # trec_eval 9, which computes here, and 10 round the recall levels of IPrec differently: no figure is better.
     if measure.NAME == "IPrec":
+        return False
+    gains = measure.params.get("gains") or {}
+    if any(not isinstance(gain, int) or abs(gain) > LARGEST_GRADE for gain in gains.values()):
+        return False
+    if not math.isfinite(measure.params.get("beta", 1.0)):
         return False
     cutoff = measure.params.get("cutoff")
     needed = measure.NAME in ("P", "R", "Success")

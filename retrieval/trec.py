@@ -24,6 +24,11 @@ MAX_LINE = 1_000_000
 LARGEST = math.nextafter(2.0**128 - 2.0**103, 0.0)
 """The largest score: what still rounds to a float32, which trec_eval keeps scores as."""
 
+LARGEST_GRADE = 1_000
+"""The largest relevance, and its negative the smallest: trec_eval allocates as many cells as the largest grade."""
+
+GRADES = f"between -{LARGEST_GRADE:,} and {LARGEST_GRADE:,}"
+
 ScoreTable = dict[str, dict[str, float]]
 """Score of each docid for each qid, in the order of the file: the form that measures are computed from."""
 
@@ -371,11 +376,14 @@ def _judgement(number: int, line: bytes, faults: Strict, *, first: bool) -> tupl
     try:
         if "_" in grade:
             raise ValueError
-        return qid, docid, int(grade)
+        relevance = int(grade)
     except ValueError:
         if first and len(fields) == 3 and grade.isalpha():
             return qid, docid, None
         faults.error(number, f"relevance {shown(grade)} is not a whole number")
+    if abs(relevance) > LARGEST_GRADE:
+        faults.error(number, f"relevance {shown(grade)} is not {GRADES}; scale the grades down")
+    return qid, docid, relevance
 
 
 def _json_topic(number: int, text: str, faults: Strict) -> Query:

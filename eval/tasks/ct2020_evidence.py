@@ -23,7 +23,19 @@ from eval.scores import ScoreOptions, Scores
 from eval.tasks import TaskQuery, only
 from retrieval.domain import Hit, Qrels, Run
 from retrieval.errors import QueryError
-from retrieval.trec import LARGEST, Faults, ScoreTable, Strict, best_hits, column, ranked, shown, write_text
+from retrieval.trec import (
+    GRADES,
+    LARGEST,
+    LARGEST_GRADE,
+    Faults,
+    ScoreTable,
+    Strict,
+    best_hits,
+    column,
+    ranked,
+    shown,
+    write_text,
+)
 
 SUMMARY = "CheckThat! 2020 task 3: evidence snippets for a claim of a topic (Arabic)"
 OFFICIAL = "P@10"
@@ -183,6 +195,8 @@ def _judgement(line: int, fields: list[str], faults: Strict) -> tuple[str, str, 
     grade = whole(text)
     if grade is None:
         faults.error(line, f"label {shown(text)} is not a whole number from 0")
+    if grade > LARGEST_GRADE:
+        faults.error(line, f"label {shown(text)} is not {GRADES}; scale the labels down")
     if "/" in first and second in ("0", "Q0"):
         return first, snippet, grade
     return key(first, second), snippet, grade

@@ -83,11 +83,47 @@ def test_names_are_those_of_ir_measures():
     assert named("MAP, P@10,nDCG@10,AP(rel=2),RR(rel=2)@5,AP") == ["AP", "P@10", "nDCG@10", "AP(rel=2)", "RR(rel=2)@5"]
 
 
-@pytest.mark.parametrize("name", ["P", "P@0", "P@-1", "P@1.5", "FOO", "NumRet", "IPrec@0.1", "ERR@10", "AP(", "RR@0"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "P",
+        "P@0",
+        "P@-1",
+        "P@1.5",
+        "FOO",
+        "NumRet",
+        "IPrec@0.1",
+        "ERR@10",
+        "AP(",
+        "RR@0",
+        "nDCG(gains={1:99999999999})@5",
+        "SetF(beta=1e400)",
+    ],
+)
 def test_a_name_that_is_none_is_a_users_error(name):
     with pytest.raises(QueryError) as caught:
         named(f"AP,{name}")
     assert caught.value.line == (f"unknown measure '{name}'; for example AP, AP@5, P@1, P@3, P@5, P@10, nDCG@10, R@100")
+
+
+@pytest.mark.parametrize(
+    ("name", "reason"),
+    [
+        ("AP(rel=0)", "rel is not between 1 and 1,000"),
+        ("P(rel=99999999999)@5", "rel is not between 1 and 1,000"),
+        ("P@99999999999999999999", "cutoff is not between 1 and 1,000,000"),
+        ("RR@1000001", "cutoff is not between 1 and 1,000,000"),
+    ],
+)
+def test_a_level_or_a_cut_without_bounds_is_a_users_error(name, reason):
+    with pytest.raises(QueryError) as caught:
+        named(f"AP,{name}")
+    assert caught.value.line == f"measure '{name}': {reason}"
+
+
+def test_the_largest_level_cut_and_grade_are_computed():
+    figures = evaluate({"q": {"a": 1_000, "b": -1_000}}, {"q": {"a": 1.0}}, ["AP(rel=1000)", "P@1000000", "nDCG"])
+    assert figures.values.tolist() == [[1.0, 1e-6, 1.0]]
 
 
 def test_no_name_is_a_users_error():

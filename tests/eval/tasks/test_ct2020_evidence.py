@@ -135,6 +135,10 @@ def test_bad_input_is_said_exactly(case, put):
 BAD_GOLD = {
     "columns": ("T-05\t11\t1\n", "gold:1: has 3 columns, judgements have four (topicID tweetID snippetID label)"),
     "label": (f"T-05\t11\t{S1}\t-1\n", "gold:1: label '-1' is not a whole number from 0"),
+    "large label": (
+        f"T-05\t11\t{S1}\t1001\n",
+        "gold:1: label '1001' is not between -1,000 and 1,000; scale the labels down",
+    ),
     "no topic": (f"\t11\t{S1}\t1\n", "gold:1: topic, tweet or snippet is empty"),
     "twice": (f"A\t1\t{S1}\t1\nA\t1\t{S1}\t0\n", f"gold:2: snippet '{S1}' of claim 'A/1' was judged already"),
 }
