@@ -63,8 +63,19 @@ class _Near:
         meant = self._known.get(_folded(key))
         if meant is None or meant == key:
             return ""
-        difference = "case" if meant.casefold() == key.casefold() else "a leading zero"
-        return f"; {shown(meant)} and {shown(key)} differ by {difference} alone: ids are compared letter by letter"
+        compared = "ids are compared letter by letter"
+        return f"; {shown(meant)} and {shown(key)} differ by {_difference(meant, key)} alone: {compared}"
+
+
+def _difference(one: str, other: str) -> str:
+    """Name what sets two ids apart that fold to the same: all of it, in the order of folding."""
+    if one.casefold() == other.casefold():
+        return "case"
+    parts = zip(one.split("/"), other.split("/"), strict=True)
+    pairs = [(a.casefold(), b.casefold()) for a, b in parts]
+    spaces = any(a.strip() != a or b.strip() != b for a, b in pairs)
+    zeros = any(a.strip() != b.strip() for a, b in pairs)
+    return " and ".join(["white space"] * spaces + ["a leading zero"] * zeros)
 
 
 def _folded(key: str) -> str:

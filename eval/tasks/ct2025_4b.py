@@ -55,12 +55,8 @@ def read_gold(paths: Sequence[Path]) -> Qrels:
 
 
 def read_submission(path: Path) -> Run:
-    """Return a submission as a run; scores only say the order."""
-    found = _read(path, Strict(path))
-    return {
-        post: [Hit(paper, float(-rank)) for rank, paper in enumerate(dict.fromkeys(row.papers), 1)]
-        for post, row in found.items()
-    }
+    """Return a submission as a run; scores only say the order, and a paper named again keeps its slot as a copy."""
+    return {post: _slots(row.papers) for post, row in _read(path, Strict(path)).items()}
 
 
 def write(records: Run, path: Path, run_id: str) -> None:
@@ -99,6 +95,16 @@ def score(gold: Sequence[Path], runs: Sequence[Path], options: ScoreOptions) -> 
     if longest < max(CUTOFFS):
         notes.append(f"no tweet has more than {longest} predictions: RR@10 goes no deeper")
     return Scores(official=OFFICIAL, unit="tweet", values=values, per_query=per_query, notes=tuple(notes))
+
+
+def _slots(papers: Sequence[str]) -> list[Hit]:
+    """Return a hit for each slot; what repeats a paper takes its slot under a name that no paper has."""
+    seen: set[str] = set()
+    hits = []
+    for rank, paper in enumerate(papers, 1):
+        hits.append(Hit(f"{paper} (slot {rank})" if paper in seen else paper, float(-rank)))
+        seen.add(paper)
+    return hits
 
 
 def _reciprocal(row: Predictions | None, paper: str, k: int) -> float:
@@ -180,12 +186,18 @@ def _table(path: Path, faults: Faults, needed: Sequence[str]) -> Iterator[tuple[
             header = [name.strip() for name in fields]
             absent = [name for name in needed if name not in header]
             if absent:
-                faults.error(source.line, f"the header has no {' and no '.join(absent)}: {shown(' '.join(fields))}")
+                hint = "; it is separated by commas here, use tabs" if _by_commas(header, needed) else ""
+                said = f"the header has no {' and no '.join(absent)}: {shown(' '.join(fields))}"
+                faults.error(source.line, said + hint)
                 return
         elif len(fields) != len(header):
             faults.error(source.line, f"has {len(fields)} columns, the header {len(header)}" if fields else "is blank")
         else:
             yield source.line, dict(zip(header, fields, strict=True))
+
+
+def _by_commas(header: list[str], needed: Sequence[str]) -> bool:
+    return len(header) == 1 and set(needed) <= {name.strip(' "') for name in header[0].split(",")}
 
 
 class _Numbered:

@@ -16,7 +16,8 @@ from eval.report import Report
 from eval.scores import ScoreOptions, Scores
 from eval.tasks import TaskQuery, only
 from retrieval.domain import Qrels, Run
-from retrieval.trec import read_qrels, read_run, read_scores, read_topics, write_run
+from retrieval.errors import SourceError
+from retrieval.trec import read_qrels, read_run, read_scores, read_topics, shown, write_run
 
 SUMMARY = "any retrieval task in TREC's files, with BEIR's judgements and queries and TSV topics"
 OFFICIAL = "AP"
@@ -29,11 +30,19 @@ def read_queries(path: Path) -> list[TaskQuery]:
 
 
 def read_gold(paths: Sequence[Path]) -> Qrels:
-    """Return the judgements of TREC or BEIR files; those of several files are put together."""
+    """Return the judgements of TREC or BEIR files; those of several files are put together.
+
+    Raises SourceError if two files judge a docid differently.
+    """
     qrels: Qrels = {}
     for path in paths:
         for qid, judged in read_qrels(path).items():
-            qrels.setdefault(qid, {}).update(judged)
+            known = qrels.setdefault(qid, {})
+            for docid, grade in judged.items():
+                if known.setdefault(docid, grade) != grade:
+                    pair = f"docid {shown(docid)} of query {shown(qid)}"
+                    others = "in a file before it; keep one judgement"
+                    raise SourceError(f"{path}: {pair} has relevance {grade} here and {known[docid]} {others}")
     return qrels
 
 

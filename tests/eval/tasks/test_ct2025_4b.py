@@ -9,6 +9,7 @@ import csv
 
 import pytest
 
+from eval.measures import evaluate
 from eval.scores import ScoreOptions
 from eval.tasks import task
 from retrieval.domain import Hit
@@ -52,9 +53,18 @@ def test_what_counts_and_what_does_not(put):
     )
 
 
+def test_a_paper_named_twice_keeps_both_slots_in_the_run_that_is_compared(put):
+    run = put("run", f"post_id\tpreds\n1\t['{B}', '{B}', '{A}']\n02\t['{C}', '{C}', '{C}', '{C}', '{C}', '{B}']\n")
+    gold = put("gold", GOLD)
+    run_scores = {qid: {hit.docid: hit.score for hit in hits} for qid, hits in TASK.read_submission(run).items()}
+    compared = evaluate(TASK.read_gold([gold]), run_scores, ["RR@5"])
+    assert compared.per_query() == {"1": {"RR@5": pytest.approx(1 / 3)}, "02": {"RR@5": 0.0}}
+    assert compared.means()["RR@5"] == TASK.score([gold], [run], ScoreOptions()).values["RR@5"]
+
+
 BAD = {
     "header": (f"1\t['{A}']\n", "{run}:1: error: the header has no post_id and no preds: \"1 ['aaaaaaa1']\""),
-    "comma": (f"post_id,preds\n1,['{A}']\n", "{run}:1: error: the header has no post_id and no preds: 'post_id,preds'"),
+    "comma": (f"post_id,preds\n1,['{A}']\n", "{run}:1: error: the header has no post_id and no preds: 'post_id,preds'; it is separated by commas here, use tabs"),
     "columns": (f"post_id\tpreds\n1\t['{A}']\tx\n", "{run}:2: error: has 3 columns, the header 2"),
     "blank": (f"post_id\tpreds\n\n1\t['{A}']\n", "{run}:2: error: is blank"),
     "array": (f"post_id\tpreds\n1\t['{A}' '{B}']\n", "{run}:2: error: preds \"['aaaaaaa1' 'bbbbbbb2']\" is not a list like ['a', 'b']"),

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import pytest
 
+from eval.coverage import near_miss
 from eval.scores import ScoreOptions
 from eval.tasks import task
-from retrieval.errors import CheckFailed, QueryError
+from retrieval.errors import CheckFailed, QueryError, SourceError
 
 TASK = task("trec")
 GOLD = "q1 0 d1 1\nq1 0 d2 0\n02 0 D3 1\n"
@@ -54,6 +55,30 @@ def test_a_judged_query_without_results_counts_0(put):
 def test_judgements_of_several_files_are_put_together(put):
     paths = [put("one", "q1 0 d1 1\n"), put("two", "query-id\tcorpus-id\tscore\nq2\td1\t1\n")]
     assert TASK.read_gold(paths) == {"q1": {"d1": 1}, "q2": {"d1": 1}}
+
+
+def test_files_that_judge_a_docid_differently_are_refused(put):
+    paths = [put("one", "q1 0 d1 1\n"), put("same", "q1 0 d1 1\n"), put("two", "q2 0 d1 0\nq1 0 d1 0\n")]
+    with pytest.raises(SourceError) as caught:
+        TASK.read_gold(paths)
+    assert caught.value.line == (
+        f"{paths[2]}: docid 'd1' of query 'q1' has relevance 0 here and 1 in a file before it; keep one judgement"
+    )
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "difference"),
+    [
+        ("a", "A", "case"),
+        ("1", "01", "a leading zero"),
+        ("a b/c", " a b/c", "white space"),
+        ("t/1", "T/ 1", "white space"),
+        ("t/1", "t/ 01", "white space and a leading zero"),
+    ],
+)
+def test_a_near_miss_names_what_differs(one, other, difference):
+    said = f"; {one!r} and {other!r} differ by {difference} alone: ids are compared letter by letter"
+    assert near_miss([other], [one]) == said
 
 
 def test_coverage_of_the_input(put):
