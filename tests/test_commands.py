@@ -494,8 +494,8 @@ def test_a_choice_that_there_is_not_is_told_with_those_there_are(here: Path, run
 
 
 BAD_SETTINGS = {
-    "unknown key": ("bm25: {k9: 1}", "c.yaml: bm25.k9: there is no such setting"),
-    "unknown group": ("bm26: {k1: 1}", "c.yaml: bm26: there is no such setting"),
+    "unknown key": ("bm25: {smoothing_of_terms: 1}", "c.yaml: bm25.smoothing_of_terms: there is no such setting"),
+    "unknown group": ("ranking_model: {k1: 1}", "c.yaml: ranking_model: there is no such setting"),
     "wrong type": ("bm25:\n  k1: high\n", "c.yaml: bm25.k1: expected float, got str"),
     "wrong type of a group": ("bm25: 3", "c.yaml: bm25: expected object, got int"),
     "deep": ("search: {fusion: {rrf_k: 0}}", "c.yaml: search.fusion.rrf_k: expected int >= 1"),
