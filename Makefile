@@ -2,6 +2,8 @@
 # Needs Debian's make, python3 and python3-venv; everything else comes from the package registry.
 
 PYTHON ?= python3
+# The public collections that tests and benchmarks read where they are.
+export FACTSEEK_DATA ?= $(wildcard ../shared/data)
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
@@ -17,8 +19,8 @@ help:
 setup: $(STAMP)
 
 $(STAMP): setup.cfg constraints.txt
-	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null \
-		|| { echo "make: Python 3.11 or later is missing: apt-get install python3, or make PYTHON=/path/to/python3" >&2; exit 1; }
+	@$(PYTHON) -c 'import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 12))' 2>/dev/null \
+		|| { echo "make: Python 3.11 or 3.12 is missing: apt-get install python3, or make PYTHON=/path/to/python3.12" >&2; exit 1; }
 	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null \
 		|| { echo "make: Python's venv is missing: apt-get install python3-venv" >&2; exit 1; }
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)

@@ -7,7 +7,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from retrieval.trec import read_qrels
+from retrieval.index import Index
+from retrieval.lucene import flat_text
+from retrieval.trec import read_qrels, read_topics
 
 
 class Collection(NamedTuple):
@@ -22,13 +24,27 @@ class Collection(NamedTuple):
 
 def beir(name: str, source: Path, split: str) -> Collection:
     """Read a BEIR folder."""
-    documents = [
-        (document["_id"], f"{document['title']}\n{document['text']}" if document["title"] else document["text"])
-        for document in _objects(source / "corpus.jsonl")
-    ]
+    documents = [(document["_id"], _text(document)) for document in _objects(source / "corpus.jsonl")]
     qrels = read_qrels(source / "qrels" / f"{split}.tsv")
     queries = {query["_id"]: query["text"] for query in _objects(source / "queries.jsonl") if query["_id"] in qrels}
     return Collection(name, source, documents, queries, qrels)
+
+
+def example(examples: Path, index: Path, folder: Path) -> Collection:
+    """Write the bundled English example, as it stands in its index, in BEIR's form into ``folder``, and read it."""
+    folder.mkdir()
+    with Index(index) as opened, (folder / "corpus.jsonl").open("w", encoding="utf-8") as file:
+        for segment in opened.segments:
+            for document in segment.documents.each():
+                record = {"_id": document.docid, "title": document.title, "text": document.text}
+                file.write(json.dumps(record) + "\n")
+    documents = [(record["_id"], _text(record)) for record in _objects(folder / "corpus.jsonl")]
+    queries = {query.qid: query.text for query in read_topics(examples / "queries-en.tsv")}
+    return Collection("the example", folder, documents, queries, read_qrels(examples / "qrels-en.txt"))
+
+
+def _text(document: dict[str, str]) -> str:
+    return flat_text(document["title"], document["text"])
 
 
 def _objects(path: Path) -> list[dict[str, str]]:

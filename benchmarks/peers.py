@@ -16,9 +16,10 @@ import sys
 import tempfile
 from pathlib import Path
 from time import perf_counter
+from typing import Any
 
 from benchmarks import encoding, sparse
-from benchmarks.collection import beir
+from benchmarks.collection import beir, example
 from benchmarks.rows import Row, below, table
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -35,10 +36,13 @@ def main() -> int:
     began = perf_counter()
     rows = start_up()
     data = os.environ.get("FACTSEEK_DATA")
-    if data:
-        rows += _collections(Path(data), quick=args.quick)
-    else:
+    if not data:
         sys.stderr.write("FACTSEEK_DATA is not set: measured on the example alone\n")
+    with tempfile.TemporaryDirectory() as folder:
+        peer = encoding.peer()
+        if data:
+            rows += _collections(Path(data), Path(folder), peer, quick=args.quick)
+        rows += _example(Path(folder), peer)
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     sys.stdout.write(f"{machine()}\n\n{table(rows)}\n\n")
     sys.stdout.write(f"{perf_counter() - began:.0f} s in all, {peak:,.0f} MB peak resident with all peers loaded\n")
@@ -64,17 +68,23 @@ def machine() -> str:
     return f"{os.cpu_count()} cores of {model}, Python {platform.python_version()}, {platform.system()}"
 
 
-def _collections(data: Path, *, quick: bool) -> list[Row]:
+def _collections(data: Path, work: Path, peer: Any, *, quick: bool) -> list[Row]:
     scifact = beir("SciFact", data / "scifact", "train")
     nfcorpus = beir("NFCorpus", data / "nfcorpus", "dev")
-    with tempfile.TemporaryDirectory() as folder:
-        work = Path(folder)
-        rows = sparse.searching(scifact, work) + sparse.indexing(scifact, work) + sparse.memory(scifact, work)
-        peer = encoding.peer()
-        rows += encoding.single_queries(scifact, peer)
-        if not quick:
-            rows += encoding.documents(scifact, peer, work) + encoding.documents(nfcorpus, peer, work)
+    arabic = beir("XQuAD-R ar", data / "xquad-r" / "ar", "test")
+    rows = sparse.searching(scifact, work) + sparse.indexing(scifact, work) + sparse.memory(scifact, work)
+    rows += sparse.agreement(scifact, work) + sparse.agreement(nfcorpus, work) + sparse.agreement(arabic, work, "ar")
+    rows += encoding.single_queries(scifact, peer)
+    if not quick:
+        rows += encoding.documents(scifact, peer, work) + encoding.documents(nfcorpus, peer, work)
     return rows
+
+
+def _example(work: Path, peer: Any) -> list[Row]:
+    """Measure the bundled example: so few documents that what is paid once, whatever their number, shows."""
+    collection = example(ROOT / "examples", EXAMPLE, work / "example")
+    rows = sparse.searching(collection, work, (10,)) + sparse.agreement(collection, work)
+    return rows + encoding.single_queries(collection, peer) + encoding.documents(collection, peer, work)
 
 
 def _seconds_of_search(retriever: str, rounds: int) -> float:

@@ -7,6 +7,7 @@ import os
 import shutil
 import sys
 import warnings
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -21,22 +22,44 @@ from retrieval.java import start
 TARGETS = {10: 1.3, 100: 3.0, 1000: 8.0}
 
 
-def searching(collection: Collection, work: Path) -> list[Row]:
+def searching(collection: Collection, work: Path, depths: Sequence[int] = tuple(TARGETS)) -> list[Row]:
     """Measure queries a second, warm, docids and scores read in Python, the total order included."""
     ours, theirs = work / f"{collection.name}-ours", work / f"{collection.name}-theirs"
     _our_index(collection, ours)
     _their_index(collection, theirs)
-    searcher = _pyserini().search.lucene.LuceneSearcher(str(theirs))
-    searcher.set_bm25(0.9, 0.4)
+    searcher = _searcher(theirs)
     queries = list(collection.queries.values())[:400]
     rows = []
     with Index(ours) as index:
-        for k, target in TARGETS.items():
+        for k in depths:
             some = queries[: 400 if k < 1000 else 150]
             runs = [partial(_search_ours, index, some, k), partial(_search_theirs, searcher, some, k)]
             our_rate, their_rate = rates(len(some), runs)
-            rows.append(faster(f"BM25 top {k}, {collection.name}", "queries/s", our_rate, their_rate, target))
+            rows.append(faster(f"BM25 top {k}, {collection.name}", "queries/s", our_rate, their_rate, TARGETS[k]))
     return rows
+
+
+def agreement(collection: Collection, work: Path, language: str = "en", k: int = 100) -> list[Row]:
+    """Compare scores and docids of every judged query; docids that tie to four decimals at the cut may differ."""
+    ours, theirs = work / f"{collection.name}-agree-ours", work / f"{collection.name}-agree-theirs"
+    _our_index(collection, ours, language)
+    _their_index(collection, theirs, language)
+    searcher = _searcher(theirs, language)
+    furthest, differing = 0.0, 0
+    with Index(ours) as index:
+        found = index.search(list(collection.queries.values()), Search(k=k, retriever="bm25"))
+    for query, hits in zip(collection.queries.values(), found, strict=True):
+        peers = searcher.search(query, k)
+        gaps = [abs(hit.score - peer.score) for hit, peer in zip(hits, peers, strict=True)]
+        furthest = max([furthest, *gaps])
+        cut = round(hits[-1].score, 4) if hits else 0.0
+        above = {hit.docid for hit in hits if round(hit.score, 4) > cut}
+        differing += not above <= {peer.docid for peer in peers}
+    name = f"{collection.name}, {len(collection.queries):,} queries, top {k}"
+    return [
+        below(f"BM25 scores, {name}", "largest difference", furthest, 2e-4),
+        below(f"BM25 docids, {name}", "queries that differ", differing, 0),
+    ]
 
 
 def indexing(collection: Collection, work: Path) -> list[Row]:
@@ -67,17 +90,26 @@ def memory(collection: Collection, work: Path, passages: int = 100_000) -> list[
     return [below(f"indexing {passages:,} passages for BM25, peak resident", "MB", usage.ru_maxrss / 1024, 1024)]
 
 
-def _our_index(collection: Collection, folder: Path) -> None:
+def _our_index(collection: Collection, folder: Path, language: str = "en") -> None:
     shutil.rmtree(folder, ignore_errors=True)
-    build(Request(kind="beir", sources=(collection.source,), folder=folder, dense=False), Config())
+    request = Request(kind="beir", sources=(collection.source,), folder=folder, language=language, dense=False)
+    build(request, Config())
 
 
-def _their_index(collection: Collection, folder: Path) -> None:
+def _their_index(collection: Collection, folder: Path, language: str = "en") -> None:
     start()
     shutil.rmtree(folder, ignore_errors=True)
-    indexer = _pyserini().index.lucene.LuceneIndexer(str(folder), threads=2)
+    options = ["-index", str(folder), "-language", language] if language != "en" else None
+    indexer = _pyserini().index.lucene.LuceneIndexer(str(folder), args=options, threads=2)
     indexer.add_batch_dict([{"id": docid, "contents": text} for docid, text in collection.documents])
     indexer.close()
+
+
+def _searcher(folder: Path, language: str = "en") -> Any:
+    searcher = _pyserini().search.lucene.LuceneSearcher(str(folder))
+    searcher.set_bm25(0.9, 0.4)
+    searcher.set_language(language)
+    return searcher
 
 
 def _search_ours(index: Index, queries: list[str], k: int) -> None:

@@ -15,12 +15,12 @@ from eval.compare import Comparison, compare
 from eval.judged import DEPTH, Judged, depth_of
 from eval.load import Load, Timings, measure
 from eval.machine import Machine, this_machine
-from eval.progress import Progress, silent
 from retrieval import manifest as manifests
 from retrieval.config import RetrieverName
 from retrieval.domain import Hit
 from retrieval.errors import QueryError
 from retrieval.index import Index
+from retrieval.progress import Progress, silent
 from retrieval.trec import ScoreTable
 
 CALLERS = (1, 8)

@@ -46,8 +46,8 @@ def bench(args: argparse.Namespace) -> int:
     from eval.bench_report import as_html, as_markdown, plot
     from eval.judged import JudgedFiles, read_judged
     from eval.measures import named
-    from eval.progress import bar
     from retrieval.files import write_atomically
+    from retrieval.progress import bar
 
     _check(args)
     config = config_of(args)

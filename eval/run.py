@@ -13,13 +13,13 @@ import msgspec
 
 from eval.batch import Done, asked_of, habit, search_of, searched
 from eval.partial import Partial
-from eval.progress import Progress, silent
 from eval.tasks import Task, TaskQuery, task
 from retrieval import manifest as manifests
 from retrieval.domain import Run
 from retrieval.errors import QueryError
 from retrieval.files import sha256, write_atomically
 from retrieval.index import Index, Search
+from retrieval.progress import Progress, silent
 from retrieval.trec import column
 
 _NOTED = 50

@@ -43,9 +43,9 @@ def register(commands: Subparsers) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Write the submission and say what it holds."""
-    from eval.progress import bar
     from eval.run import RunRequest
     from eval.run import run as run_queries
+    from retrieval.progress import bar
 
     config = config_of(args)
     request = RunRequest(

@@ -14,12 +14,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eval.judged import Judged, depth_of
-from eval.progress import Bar, Progress, silent
 from eval.statistics import Interval, PairedTest, Values, intervals, paired
 from eval.tune_bed import Bed
 from eval.tune_grid import Setting, depths, fusions, parameters, title_weights
 from retrieval.errors import QueryError
 from retrieval.index import Index
+from retrieval.progress import Bar, Progress, silent
 
 SURE = 0.05
 """The p-value below which tuning is believed."""

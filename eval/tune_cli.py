@@ -55,9 +55,9 @@ def tune(args: argparse.Namespace) -> int:
     """Write the configuration and say what it rests on."""
     from eval.judged import JudgedFiles, read_judged
     from eval.measures import named
-    from eval.progress import bar
     from eval.tune import tune as tune_on
     from eval.tune_report import FIRST_LINE, as_json, as_text, as_yaml
+    from retrieval.progress import bar
     from retrieval.trec import write_text
 
     _check(args, FIRST_LINE)

@@ -126,7 +126,7 @@ def show_info(args: argparse.Namespace) -> int:
         ("index", f"{args.index} ({manifest.id})"),
         ("documents", f"{manifest.documents} in {manifest.passages} passages, {bytes_ / 1e6:.1f} MB"),
         ("language", f"{manifest.language} ({manifest.analyzer} analyzer, {manifest.fields} fields)"),
-        ("bm25", f"k1 {manifest.bm25.k1}, b {manifest.bm25.b}"),
+        ("bm25", f"k1 {manifest.bm25.k1}, b {manifest.bm25.b} when it was built; a search uses its own settings"),
         ("vectors", vectors),
         ("created", f"{manifest.created} by factseek {manifest.versions.factseek}"),
     ]

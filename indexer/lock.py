@@ -23,6 +23,7 @@ def locked(folder: Path) -> Iterator[None]:
     """
     if folder.exists() and not folder.is_dir():
         raise IndexStateError(f"{folder}: is a file, not an index directory")
+    made = not folder.exists()
     with told(folder):
         folder.mkdir(parents=True, exist_ok=True)
         handle = os.open(folder / LOCK, os.O_RDWR | os.O_CREAT, 0o644)
@@ -30,6 +31,10 @@ def locked(folder: Path) -> Iterator[None]:
         _take(handle, folder)
         yield
     finally:
+        if made and [path.name for path in folder.iterdir()] == [LOCK]:
+            # Nothing came of it: a mistake leaves no folder behind.
+            (folder / LOCK).unlink()
+            folder.rmdir()
         os.close(handle)
 
 

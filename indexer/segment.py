@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 
@@ -94,10 +93,10 @@ def encode_missing(folder: Path, encoder: Encoder, progress: Callable[[int], obj
     documents = SegmentDocuments(folder / DOCUMENTS)
 
     def chunks() -> Iterator[NDArray[np.float32]]:
-        passages = documents.each_passage(done)
-        while texts := [flat_text(stored.title, stored.passage.text) for stored in islice(passages, CHUNK)]:
-            yield encoder.encode_document(texts)
-            progress(len(texts))
+        texts = (flat_text(stored.title, stored.passage.text) for stored in documents.each_passage(done))
+        for chunk in encoder.encode_documents_stream(texts, CHUNK):
+            yield chunk
+            progress(len(chunk))
 
     write_vectors(path, chunks(), encoder.dimension, after=done)
     documents.close()

@@ -14,7 +14,6 @@ from indexer.collections import BadLines, ReadOptions, Record, reader
 from indexer.deletion import opened_documents
 from indexer.journal import Journal, Progress
 from indexer.passages import split, whole
-from indexer.progress import Bar, bar
 from indexer.segment import Seen, TextWriter, checksums, encode_missing, index_vectors
 from retrieval import manifest as manifests
 from retrieval.config import Config
@@ -23,6 +22,7 @@ from retrieval.domain import Span
 from retrieval.encoder import Encoder, open_encoder
 from retrieval.files import sync_folder
 from retrieval.manifest import BUILD, SEGMENTS, Manifest, SegmentInfo, SourceInfo
+from retrieval.progress import Bar, bar
 from retrieval.vectors import QUANTIZER
 
 
@@ -77,7 +77,7 @@ class Work:
         if self.journal.text_of:
             self._finish_segment()
         done = self.journal.progress.records
-        with closing(bar("reading again", "document", done)) as reading:
+        with closing(bar("reading again", "documents", done)) as reading:
             for _ in range(done):
                 record = next(self._records, None)
                 if record is None or not (self.journal.sources == self._sources or self._known(record)):
@@ -90,7 +90,7 @@ class Work:
     def run(self) -> None:
         """Write segment after segment until the sources are read."""
         try:
-            with closing(bar("reading", "document")) as reading:
+            with closing(bar("reading", "documents")) as reading:
                 while self._write_text(self._records, reading):
                     self._finish_segment()
         finally:
@@ -171,7 +171,7 @@ class Work:
         folder = self._folder / BUILD / self.journal.text_of
         documents, passages = SegmentDocuments(folder / manifests.DOCUMENTS).counts()
         if self._shape.encoder is not None:
-            with closing(bar("encoding", "passage", passages)) as encoding:
+            with closing(bar("encoding", "passages", passages)) as encoding:
                 encode_missing(folder, self._opened_encoder(), encoding.update)
             quantizer = self._folder / (self._shape.quantizer or QUANTIZER)
             index_vectors(folder, passages, self._shape.encoder.dimension, self._config.dense, quantizer)

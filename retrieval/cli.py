@@ -68,10 +68,12 @@ def search(args: argparse.Namespace) -> int:
         evidence = index.evidence(args.text, hits, asked)
         took = perf_counter() - began
         note = index.note(args.text, asked.retriever)
+        manifest_id, retriever = index.manifest.id, index.resolved(asked.retriever)
     if note:
         say(f"note: {note}")
     if args.json:
-        write(msgspec.json.format(msgspec.json.encode({"hits": evidence}), indent=2).decode() + "\n")
+        answer = {"manifest_id": manifest_id, "retriever": retriever, "note": note, "hits": evidence}
+        write(msgspec.json.format(msgspec.json.encode(answer), indent=2).decode() + "\n")
         return DONE
     for hit in evidence:
         write(_shown(hit))

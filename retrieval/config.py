@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import os
 import re
+from difflib import get_close_matches
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, get_args, get_type_hints
 
 import msgspec
 import yaml
@@ -203,9 +204,26 @@ def explain(error: msgspec.ValidationError) -> str:
     unknown = re.fullmatch(r"Object contains unknown field `(.*)`", reason)
     if unknown:
         dotted = f"{key}.{unknown[1]}" if key else unknown[1]
-        return f"{dotted}: there is no such setting"
+        near = get_close_matches(dotted, _settings(), n=1)
+        return f"{dotted}: there is no such setting" + (f"; did you mean {near[0]}?" if near else "")
+    if reason.startswith("Invalid enum value"):
+        reason += f"; there are {', '.join(map(str, get_args(_settings()[key])))}"
     reason = reason[:1].lower() + reason[1:].replace("`", "")
     return f"{key}: {reason}" if key else reason
+
+
+def _settings() -> dict[str, Any]:
+    """Return the type of every setting by its dotted key."""
+    found: dict[str, Any] = {}
+
+    def collect(group: type[Settings], prefix: str) -> None:
+        for name, kind in get_type_hints(group).items():
+            found[prefix + name] = kind
+            if isinstance(kind, type) and issubclass(kind, Settings):
+                collect(kind, f"{prefix}{name}.")
+
+    collect(Config, "")
+    return found
 
 
 def _without_empty(raw: Any) -> Any:

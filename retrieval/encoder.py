@@ -42,6 +42,10 @@ class Encoder(Protocol):
         """Encode what is searched in."""
         ...
 
+    def encode_documents_stream(self, texts: Iterable[str], size: int) -> Iterator[NDArray[np.float32]]:
+        """Encode documents as they come; yield their vectors in order, ``size`` at a time, the last fewer."""
+        ...
+
     def close(self) -> None:
         """Let the model go."""
         ...

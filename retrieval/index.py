@@ -77,7 +77,7 @@ class Index:
         retriever needs.
         """
         settings = self.config.search
-        profile = PROFILES[asked.profile or settings.profile]
+        profile = self._profile(asked)
         k = settings.k if asked.k is None else asked.k
         if not 1 <= k <= settings.max_k:
             raise QueryError(f"k {k} is out of range: ask for 1 to {settings.max_k} hits")
@@ -87,7 +87,7 @@ class Index:
 
     def has_words(self, query: str, asked: Search = Search()) -> bool:
         """Say whether a query holds anything to search for; :meth:`search` refuses one that does not."""
-        return bool(_WORD.search(PROFILES[asked.profile or self.config.search.profile](query)))
+        return bool(_WORD.search(self._profile(asked)(query)))
 
     def retriever(
         self, name: RetrieverName | None = None, fusion: FusionSettings | None = None, *, group: bool | None = None
@@ -122,7 +122,7 @@ class Index:
     ) -> list[Evidence]:
         """Return what a person reads of the hits of ``query``."""
         name = self.resolved(asked.retriever)
-        text = PROFILES[asked.profile or self.config.search.profile](query)
+        text = self._profile(asked)(query)
         return [self._evidence(text, rank, hit, name, highlight) for rank, hit in enumerate(hits, 1)]
 
     def document(self, docid: str) -> Document:
@@ -180,6 +180,12 @@ class Index:
     def rows(self) -> Rows:
         """What each row stands for."""
         return self._once("rows", self._read_rows)
+
+    def _profile(self, asked: Search) -> Callable[[str], str]:
+        name = asked.profile or self.config.search.profile
+        if name not in PROFILES:
+            raise QueryError(f"there is no profile {name!r}; there are {' and '.join(sorted(PROFILES))}")
+        return PROFILES[name]
 
     def _once(self, name: str, make: Callable[[], T]) -> T:
         """Return what ``make`` gave the first time; threads that come meanwhile wait for it."""

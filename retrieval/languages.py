@@ -40,7 +40,7 @@ _WRITTEN_IN = {
     "Armenian": ("hy",),
 }
 _LATIN_WORDS = 4  # fewer words of Latin script than this are not judged: a name is in no language
-_SURE = 0.6
+_SURE = 0.5
 _NO_LANGUAGE = "zxx"  # what the identifier says of codes and numbers
 
 
@@ -78,9 +78,9 @@ def _identifier() -> Any:
     return LanguageIdentifier.from_model_file(MODEL_FILE, norm_probs=True)
 
 
-_ENGLISH = frozenset("the of and to is that for it was are with by this have from not at how which their been".split())
+_ENGLISH = frozenset("the and that this which their been with from are were your you what".split())
 
 
 def _english(text: str) -> bool:
-    """Say whether an ASCII text holds an English function word: most do, and it spares the identifier."""
+    """Say whether a text holds a function word that only English has: most do, and it spares the identifier."""
     return not _ENGLISH.isdisjoint(text.lower().split())

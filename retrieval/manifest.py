@@ -87,7 +87,7 @@ class EncoderInfo(Record, frozen=True, kw_only=True):
 
 
 class BM25Info(Record, frozen=True, kw_only=True):
-    """BM25's parameters when nothing else is configured."""
+    """BM25's parameters as they were configured when the index was built; a search uses its own configuration's."""
 
     k1: float
     b: float

@@ -181,8 +181,7 @@ class _Segment:
     def __init__(self, folder: Path, rows: int, dimension: int, settings: DenseSettings) -> None:
         self._vectors = read_vectors(folder / VECTORS, rows, dimension)
         self._settings = settings
-        wanted = settings.type != "flat" and (folder / ANN).exists()
-        self._ann = _read_ann(folder / ANN, rows, dimension) if wanted else None
+        self._ann = _read_ann(folder / ANN, rows, dimension) if (folder / ANN).exists() else None
 
     def search(self, queries: Vectors, k: int, keep: Mask | None) -> list[Found]:
         """Find what scores no less than the ``k``-th best of the rows kept, for each query."""

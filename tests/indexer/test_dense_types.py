@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
 
-from retrieval.config import convert
+from indexer.build import Request, build
+from retrieval.config import Config, read
 from retrieval.index import Index, Search
 
 SUBJECTS = ["Measles", "The Nile", "Pluto", "Ice", "A vaccine", "The ozone layer"]
@@ -18,8 +20,8 @@ DOCUMENTS = [
 QUERIES = ["the river Nile", "dwarf planets", "melting glaciers", "immunisation"]
 
 
-def found(folder: Path, settings: dict[str, object]) -> list[list[tuple[str, float]]]:
-    with Index(folder, convert(settings, "test")) as index:
+def found(folder: Path, config: Config) -> list[list[tuple[str, float]]]:
+    with Index(folder, config) as index:
         hits = index.search(QUERIES, Search(k=5, retriever="dense"))
         return [[(hit.docid, hit.score) for hit in of_query] for of_query in hits]
 
@@ -30,13 +32,15 @@ def test_an_approximate_index_finds_what_the_exact_one_does(
 ) -> None:
     source = write_jsonl("docs.jsonl", DOCUMENTS)
     build_jsonl(source, dense=True)
-    exact = found(tmp_path / "index", {})
-    dense = {"type": kind, "flat_below": 5, "exact_below": 1, "lists": 2, "probes": 2}
-    settings = {"dense": dense, "index": {"segment_passages": 12}}
+    exact = found(tmp_path / "index", Config())
+    settings = {"type": kind, "flat_below": 5, "exact_below": 1, "lists": 2, "probes": 2}
+    config = tmp_path / "config.yaml"
+    config.write_text(f"dense: {json.dumps(settings)}\nindex: {{segment_passages: 12}}\n", "utf-8")
     for _ in range(2):
-        report = build_jsonl(source, verb="overwrite", dense=True, **settings)
+        request = Request(kind="jsonl", sources=(source,), folder=tmp_path / "index", verb="overwrite")
+        report = build(request, read(config))
         assert all("ann.faiss" in segment.files for segment in report.manifest.segments)
         assert len(report.manifest.segments) == 2
         quantizers = [path.name for path in (tmp_path / "index").glob("quantizer*")]
         assert quantizers == ([report.manifest.quantizer] if kind == "ivfpq" else [])
-        assert found(tmp_path / "index", settings) == exact
+        assert found(tmp_path / "index", read(config)) == exact

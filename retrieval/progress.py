@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Protocol
 
 
@@ -17,9 +18,26 @@ class Bar(Protocol):
         ...
 
 
+Progress = Callable[[str, str, int], Bar]
+"""Start a bar: what is done, to what, and how many there are."""
+
+
 def bar(doing: str, unit: str, total: int | None = None) -> Bar:
     """Start a bar that shows after two seconds."""
     from tqdm import tqdm
 
-    running: Bar = tqdm(desc=doing, unit=f" {unit}s", total=total, delay=2, disable=None, dynamic_ncols=True)
+    running: Bar = tqdm(desc=doing, unit=f" {unit}", total=total, delay=2, disable=None, dynamic_ncols=True)
     return running
+
+
+class _Silent:
+    def update(self, n: int = 1) -> None:
+        """Say nothing."""
+
+    def close(self) -> None:
+        """Say nothing."""
+
+
+def silent(doing: str, unit: str, total: int) -> Bar:
+    """Start a bar that shows nothing."""
+    return _Silent()
