@@ -131,11 +131,14 @@ def compare(args: argparse.Namespace) -> int:
     from eval.compare import read_runs
     from eval.comparison_report import as_html, as_text
     from eval.measures import named
+    from retrieval.files import writable
     from retrieval.trec import write_text
 
     if args.seed < 0:
         raise QueryError(f"--seed {args.seed}: give a number from 0")
     measures = named(args.measures)
+    if args.html:
+        writable(args.html, [*args.runs, *args.qrels])
     qrels = task(args.task).read_gold(args.qrels)
     runs, notes = read_runs(args.task, args.runs, qrels)
     comparison = compare_runs(qrels, runs, measures, seed=args.seed, notes=notes)

@@ -85,6 +85,9 @@ def read_runs(name: str, paths: Sequence[Path], qrels: Qrels) -> tuple[dict[str,
         raise QueryError("compare: give two runs or more")
     if len({path.resolve() for path in paths}) < len(paths):
         raise QueryError("compare: a run is given twice")
+    for path in paths:
+        if path.exists() and not path.is_file() and not path.is_dir():  # a run is read twice, a pipe only once
+            raise QueryError(f"{path}: is not a regular file; save it to one first")
     stems = [path.stem for path in paths]
     runs: dict[str, ScoreTable] = {}
     notes: list[str] = []

@@ -17,7 +17,7 @@ from eval.tasks import Task, TaskQuery, task
 from retrieval import manifest as manifests
 from retrieval.domain import Run
 from retrieval.errors import QueryError
-from retrieval.files import sha256, write_atomically
+from retrieval.files import sha256, storable, writable, write_atomically
 from retrieval.index import Index, Search
 from retrieval.progress import Progress, silent
 from retrieval.trec import column
@@ -40,11 +40,16 @@ class RunRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunReport:
-    """What a run did: ``empty`` names the queries without words, ``resumed`` counts those that were done before."""
+    """What a run did.
+
+    ``empty`` names the queries without words, ``unanswered`` the others without hits; ``resumed`` counts those that
+    were done before.
+    """
 
     queries: int
     hits: int
     empty: tuple[str, ...]
+    unanswered: tuple[str, ...]
     resumed: int
     note: str
 
@@ -83,10 +88,10 @@ def _completed(request: RunRequest, index: Index) -> RunRequest:
         column(run_id)
     except QueryError as error:
         raise QueryError(f"--run-id {error}") from None
-    if not request.output.parent.is_dir():
-        raise QueryError(f"{request.output}: there is no folder {request.output.parent}; make it first")
-    if request.output.is_dir():
-        raise QueryError(f"{request.output}: is a folder; name a file")
+    if request.queries.exists() and not request.queries.is_file() and not request.queries.is_dir():
+        raise QueryError(f"{request.queries}: is not a regular file; save it to one first")
+    for written in (request.output, _meta_path(request.output)):
+        writable(written, [request.queries])
     search = search_of(request.task, request.search)._replace(retriever=retriever)
     return RunRequest(
         task=request.task,
@@ -111,6 +116,7 @@ def _report(
         queries=len(done),
         hits=sum(len(one.hits) for one in done),
         empty=tuple(one.qid for one in done if one.empty),
+        unanswered=tuple(one.qid for one in done if not (one.hits or one.empty)),
         resumed=resumed,
         note=index.note(sample, search.retriever),
     )
@@ -135,9 +141,9 @@ def _meta(request: RunRequest, index: Index, began: str, done: Sequence[Done]) -
     meta = {
         "task": request.task,
         "run_id": request.run_id,
-        "output": {"name": request.output.name, "sha256": sha256(request.output)},
-        "queries": {"name": request.queries.name, "sha256": sha256(request.queries), "count": len(done)},
-        "index": {"name": index.folder.resolve().name, "manifest": index.manifest.id},
+        "output": {"name": storable(request.output.name), "sha256": sha256(request.output)},
+        "queries": {"name": storable(request.queries.name), "sha256": sha256(request.queries), "count": len(done)},
+        "index": {"name": storable(index.folder.resolve().name), "manifest": index.manifest.id},
         "search": search,
         "as_of_query": request.as_of_query,
         "settings": {name: getattr(index.config, name) for name in ("search", "bm25", "dense", "encoder")},

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Sequence
 from pathlib import Path
 from time import perf_counter
 
@@ -37,7 +38,7 @@ def register(commands: Subparsers) -> None:
     parser.add_argument(
         "--as-of-query", action="store_true", help="for each query, only documents up to the query's own date"
     )
-    add_search_options(parser)
+    add_search_options(parser, hits="the task's, below")
     parser.set_defaults(command=run)
 
 
@@ -62,9 +63,15 @@ def run(args: argparse.Namespace) -> int:
     if report.note:
         say(f"note: {report.note}")
     if report.empty:
-        names = ", ".join(report.empty[:_SHOWN]) + (", …" if len(report.empty) > _SHOWN else "")
-        say(f"note: queries without words to search for, and so without hits: {len(report.empty):,} ({names})")
+        say(f"note: queries without words to search for, and so without hits: {_named(report.empty)}")
+    if report.unanswered:
+        say(f"note: queries without hits: {_named(report.unanswered)}")
     on = f"went on after {report.resumed:,} queries, " if report.resumed else ""
     said = f"{report.hits:,} hits for {report.queries:,} queries in {perf_counter() - began:.1f} s"
     write(f"{args.output}: {on}{said}\n")
     return DONE
+
+
+def _named(qids: Sequence[str]) -> str:
+    """Count queries and name the first."""
+    return f"{len(qids):,} ({', '.join(qids[:_SHOWN])}{', …' if len(qids) > _SHOWN else ''})"

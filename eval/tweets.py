@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from eval.lines import json_objects, text_lines
 from retrieval.errors import SourceError
-from retrieval.trec import MAX_LINE, Strict, shown
+from retrieval.trec import MAX_LINE, Strict, encodable, shown
 
 _NAMES = {
     "tweet_id": ("tweet_id", "tweetid", "id_str", "id"),
@@ -38,6 +38,8 @@ def read_tweets(path: Path) -> list[Tweet]:
     A TSV file is read without quoting; if that does not give every row the header's columns, with quoting, as for texts
     that hold line breaks. Raises SourceError, naming the line, if neither does, or a tweet has no id or no text.
     """
+    if path.exists() and not path.is_file() and not path.is_dir():  # it is read twice, and a pipe is used up at once
+        raise SourceError(f"{path}: is not a regular file; save it to one first")
     tweets = list(_from_json(path) if _is_json(path) else _from_table(path))
     if not tweets:
         raise SourceError(f"{path}: holds no tweets")
@@ -101,6 +103,9 @@ def _tweet(path: Path, line: int, row: Mapping[str, str]) -> Tweet:
     values = {key: next((row[name] for name in names if name in row), "").strip() for key, names in _NAMES.items()}
     if len(values["tweet_id"].split()) != 1:
         raise SourceError(f"{path}:{line}: tweet_id {shown(values['tweet_id'])} is empty or holds white space")
+    odd = next((name for name, value in values.items() if not encodable(value)), None)
+    if odd:
+        raise SourceError(f"{path}:{line}: {odd} {shown(values[odd])} is not text that UTF-8 can write")
     if not values["text"]:
         raise SourceError(f"{path}:{line}: tweet {shown(values['tweet_id'])} has no text")
     return Tweet(line=line, **values)

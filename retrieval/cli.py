@@ -35,12 +35,12 @@ def register(commands: Subparsers) -> None:
     parser.set_defaults(command=search)
 
 
-def add_search_options(parser: argparse.ArgumentParser) -> None:
-    """Add what a search can be asked, for one query or many."""
+def add_search_options(parser: argparse.ArgumentParser, hits: str = "search.k of the configuration, 10") -> None:
+    """Add what a search can be asked, for one query or many; ``hits`` says how many there are by default."""
     parser.add_argument(
         "--retriever", choices=("bm25", "dense", "hybrid"), help="default: hybrid where there are vectors"
     )
-    parser.add_argument("-k", type=int, metavar="N", help="how many hits (default: search.k of the configuration, 10)")
+    parser.add_argument("-k", type=int, metavar="N", help=f"how many hits (default: {hits})")
     parser.add_argument(
         "--filter",
         action="append",

@@ -6,11 +6,11 @@ import errno
 import hashlib
 import os
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from retrieval.errors import MachineError
+from retrieval.errors import MachineError, QueryError
 
 FULL = "{path}: the disk is full; make room and run the same command again"
 _SQLITE_REFUSED = {sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN}
@@ -32,6 +32,22 @@ def write_atomically(path: Path, content: bytes) -> None:
         finally:
             temporary.unlink(missing_ok=True)
         sync_folder(path.parent)
+
+
+def writable(path: Path, inputs: Iterable[Path] = ()) -> None:
+    """Refuse, before any work, a file that cannot be written, or whose writing would destroy what is there.
+
+    Raises QueryError if its folder does not exist, it is there and no regular file, or it is one of ``inputs``.
+    """
+    if not path.parent.is_dir():
+        raise QueryError(f"{path}: there is no folder {path.parent}; make it first")
+    if path.is_dir():
+        raise QueryError(f"{path}: is a folder; name a file")
+    if path.exists() and not path.is_file():
+        raise QueryError(f"{path}: is not a regular file; name one that is, or a new one")
+    for given in inputs:
+        if path.exists() and given.exists() and path.samefile(given):
+            raise QueryError(f"{path}: is read by this command and would be written over; name another file")
 
 
 def sync_folder(folder: Path) -> None:

@@ -15,7 +15,7 @@ import numpy as np
 
 from retrieval.domain import Hit, Qrels, Query, Run
 from retrieval.errors import QueryError, SourceError
-from retrieval.files import write_atomically
+from retrieval.files import writable, write_atomically
 from retrieval.order import float32, ordered
 
 MAX_LINE = 1_000_000
@@ -240,24 +240,33 @@ def best_hits(hits: Iterable[Hit]) -> list[Hit]:
 def column(value: str) -> str:
     """Return ``value`` if it can stand in a column of a file.
 
-    Raises QueryError if it is empty or holds white space.
+    Raises QueryError if it is empty, holds white space or cannot be written as UTF-8.
     """
     if value.isascii() and value.isalnum():
         return value
     if not value or len(value.split()) != 1 or value.strip() != value or "\0" in value:
         raise QueryError(f"{shown(value)} is empty or holds white space: it cannot stand in a column of a file")
+    if not encodable(value):
+        raise QueryError(f"{shown(value)} is not text that UTF-8 can write: it cannot stand in a column of a file")
     return value
+
+
+def encodable(text: str) -> bool:
+    """Tell whether UTF-8 can write a text: a lone half of a surrogate pair, as JSON's escapes allow, it cannot."""
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def write_text(path: Path, pieces: Iterable[str]) -> None:
     """Write a UTF-8 text file with LF line ends, in one piece or not at all.
 
-    Raises QueryError if the folder does not exist, MachineError if it cannot be written.
+    Raises QueryError if the folder does not exist or the file is not a regular one, MachineError if it cannot be
+    written.
     """
-    if not path.parent.is_dir():
-        raise QueryError(f"{path}: there is no folder {path.parent}; make it first")
-    if path.is_dir():
-        raise QueryError(f"{path}: is a folder; name a file")
+    writable(path)
     write_atomically(path, b"".join(piece.encode("utf-8") for piece in pieces))
 
 
@@ -338,7 +347,8 @@ class _RunReader:
         if not self._first_lines:
             self._first_lines = _first_lines(self.path)
         first = self._first_lines.get((qid, docid), 0)
-        self.faults.error(number, f"docid {shown(docid)} of query {shown(qid)} is on line {first} already")
+        where = f"on line {first}" if first else "above"
+        self.faults.error(number, f"docid {shown(docid)} of query {shown(qid)} is {where} already")
 
     def _note_odd(self, number: int, value: float, rank: bytes, tag: bytes) -> None:
         if value > self._score:
@@ -357,6 +367,8 @@ class _RunReader:
 def _first_lines(path: Path) -> dict[tuple[bytes, bytes], int]:
     """Find the first line of each qid and docid: read only for a file that repeats one."""
     found: dict[tuple[bytes, bytes], int] = {}
+    if not path.is_file():  # a pipe is used up
+        return found
     with path.open("rb") as file:
         for number, line in enumerate(file, 1):
             fields = line.split(None, 3)
@@ -409,6 +421,9 @@ def _tsv_topic(number: int, text: str, faults: Strict) -> Query | None:
 
 
 def _topic(number: int, qid: str, text: str, faults: Strict) -> Query:
+    for name, value in (("qid", qid), ("text", text)):
+        if not encodable(value):
+            faults.error(number, f"{name} {shown(value)} is not text that UTF-8 can write")
     try:
         return Query(column(qid.strip()), text.strip())
     except QueryError:

@@ -123,6 +123,10 @@ def test_score_prints_json_of_names_and_values(files, command):
         (["score", "tracks", "--gold", "qrels", "--run", "run"], 2, "unknown task 'tracks'; the tasks are ct2020-evidence, ct2020-verification, ct2021-1a, ct2021-1b, ct2025-4b, fever, trec"),
         (["compare", "--qrels", "qrels", "run", "run2", "--measures", "MAQ"], 2, "unknown measure 'MAQ'; for example AP, AP@5, P@1, P@3, P@5, P@10, nDCG@10, R@100"),
         (["compare", "--qrels", "qrels", "run", "run2", "--seed", "-1"], 2, "--seed -1: give a number from 0"),
+        (["compare", "--qrels", "qrels", "run", "run2", "--html", "run2"], 2, "{f}/run2: is read by this command and would be written over; name another file"),
+        (["compare", "--qrels", "qrels", "run", "run2", "--html", "qrels"], 2, "{f}/qrels: is read by this command and would be written over; name another file"),
+        (["compare", "--qrels", "qrels", "run", "run2", "--html", "/dev/null"], 2, "/dev/null: is not a regular file; name one that is, or a new one"),
+        (["compare", "--qrels", "qrels", "run", "/dev/null"], 2, "/dev/null: is not a regular file; save it to one first"),
     ],
 )  # fmt: skip
 def test_an_error_is_one_line_and_an_exit_code(arguments, code, message, files, command):

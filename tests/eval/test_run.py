@@ -97,6 +97,14 @@ def test_a_tweet_is_answered_by_five_papers(example, tmp_path, command) -> None:
     assert eight == "8\t[]"
 
 
+def test_queries_without_hits_are_named(example, tmp_path, command) -> None:
+    queries = tmp_path / "queries.tsv"
+    queries.write_text("a\tmeasles\n" + "".join(f"q{n}\tzzyzx{n}\n" for n in range(6)))
+    output = tmp_path / "run.txt"
+    code, _, notes = command("run", "trec", "--queries", queries, "--index", example, "--output", output)
+    assert (code, notes) == (0, "note: queries without hits: 6 (q0, q1, q2, q3, q4, …)\n")
+
+
 def test_each_claim_is_answered_from_its_own_topic(example, root, tmp_path) -> None:
     output = tmp_path / "run.tsv"
     request = RunRequest(task="ct2020-evidence", queries=root / "examples/claims-en.tsv", output=output)
@@ -234,6 +242,13 @@ BAD = [
         ["trec", "--run-id", "a b"],
         "factseek: --run-id 'a b' is empty or holds white space: it cannot stand in a column of a file",
     ),
+    (
+        ["trec", "--run-id", "\udcff"],
+        "factseek: --run-id '\\udcff' is not text that UTF-8 can write: it cannot stand in a column of a file",
+    ),
+    (["trec", "--output", "{folder}/queries.tsv"], "factseek: {folder}/queries.tsv: is read by this command and would be written over; name another file"),
+    (["trec", "--output", "/dev/null"], "factseek: /dev/null: is not a regular file; name one that is, or a new one"),
+    (["trec", "--queries", "/dev/null"], "factseek: /dev/null: is not a regular file; save it to one first"),
     (["trec", "--as-of-query"], "factseek: query 'q1' has no date; --as-of-query needs one for each"),
     (["trec", "--output", "{folder}/no/run.txt"], "factseek: {folder}/no/run.txt: there is no folder {folder}/no; make it first"),
     (["trec", "--output", "{folder}"], "factseek: {folder}: is a folder; name a file"),

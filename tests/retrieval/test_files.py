@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from retrieval.errors import MachineError
-from retrieval.files import storable, told, write_atomically
+from retrieval.errors import MachineError, QueryError
+from retrieval.files import storable, told, writable, write_atomically
 
 REFUSED = [
     (errno.ENOSPC, "the disk is full; make room and run the same command again"),
@@ -55,6 +55,25 @@ def test_a_file_that_cannot_be_replaced_stays_as_it_is(tmp_path: Path) -> None:
     with pytest.raises(MachineError, match=r"file"):
         write_atomically(tmp_path / "file", b"new")
     assert [path.name for path in tmp_path.iterdir()] == ["file"]
+
+
+def test_an_output_that_would_destroy_something_is_refused(tmp_path: Path) -> None:
+    read = tmp_path / "read"
+    read.write_text("x")
+    (tmp_path / "link").symlink_to(read)
+    refused = {
+        tmp_path / "no" / "file": f"there is no folder {tmp_path}/no; make it first",
+        tmp_path: "is a folder; name a file",
+        Path("/dev/null"): "is not a regular file; name one that is, or a new one",
+        read: "is read by this command and would be written over; name another file",
+        tmp_path / "link": "is read by this command and would be written over; name another file",
+    }
+    for path, reason in refused.items():
+        with pytest.raises(QueryError) as error:
+            writable(path, [tmp_path / "none", read])
+        assert str(error.value) == f"{path}: {reason}"
+    writable(tmp_path / "new", [read])
+    writable(read, [tmp_path / "none"])
 
 
 def test_a_name_is_storable_whatever_its_bytes() -> None:

@@ -199,6 +199,14 @@ BAD_TOPICS = {
     "repeated": ("a\tone\nb\ttwo\na\tthree\n", "file:3: query 'a' is on line 1 already"),
     "json": ('{"_id": "a"\n', "file:1: is not a JSON object"),
     "json id": ('{"_id": 1, "text": "x"}\n', "file:1: has no '_id'"),
+    "json surrogate id": (
+        '{"_id": "\\udc00", "text": "x"}\n',
+        "file:1: qid '\\udc00' is not text that UTF-8 can write",
+    ),
+    "json surrogate text": (
+        '{"_id": "1", "text": "\\ud800"}\n',
+        "file:1: text '\\ud800' is not text that UTF-8 can write",
+    ),
     "json text": ('{"_id": "1", "text": ""}\n', "file:1: has no 'text'"),
     "deep": ('{"a":' * 100_000 + "\n", "file:1: is not a JSON object"),
 }

@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+import os
+
 import pytest
 
 from eval.scores import ScoreOptions
@@ -120,6 +122,10 @@ def test_a_run_for_other_claims_is_not_scored(put):
 BAD_INPUT = {
     "no topic": ("topic_id\ttweet_id\ttweet_text\n\t11\tone\n", "input:2: tweet '11' has no topic_id"),
     "twice": (INPUT + "T-05\t11\tone\n", "input:4: claim 'T-05/11' is on line 2 already"),
+    "surrogate in JSON": (
+        '{"id_str": "\\udc00", "full_text": "x"}\n',
+        "input:1: tweet_id '\\udc00' is not text that UTF-8 can write",
+    ),
     "no topic in JSON": ('{"id_str": "1", "full_text": "x"}\n', "input:1: tweet '1' has no topic_id"),
 }
 
@@ -130,6 +136,13 @@ def test_bad_input_is_said_exactly(case, put):
     with pytest.raises(SourceError) as caught:
         TASK.read_queries(put("input", content))
     assert caught.value.line.endswith("/" + message)
+
+
+def test_a_pipe_is_not_read(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(SourceError) as caught:
+        TASK.read_queries(tmp_path / "pipe")
+    assert caught.value.line == f"{tmp_path}/pipe: is not a regular file; save it to one first"
 
 
 BAD_GOLD = {
