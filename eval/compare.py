@@ -14,6 +14,7 @@ from eval.statistics import RESAMPLES, Interval, PairedTest, holm, intervals, pa
 from eval.tasks import task
 from retrieval.domain import Qrels
 from retrieval.errors import QueryError
+from retrieval.files import rereadable
 from retrieval.trec import ScoreTable, ranked
 
 MOVED = 5
@@ -86,8 +87,7 @@ def read_runs(name: str, paths: Sequence[Path], qrels: Qrels) -> tuple[dict[str,
     if len({path.resolve() for path in paths}) < len(paths):
         raise QueryError("compare: a run is given twice")
     for path in paths:
-        if path.exists() and not path.is_file() and not path.is_dir():  # a run is read twice, a pipe only once
-            raise QueryError(f"{path}: is not a regular file; save it to one first")
+        rereadable(path)
     stems = [path.stem for path in paths]
     runs: dict[str, ScoreTable] = {}
     notes: list[str] = []

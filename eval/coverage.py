@@ -68,14 +68,13 @@ class _Near:
 
 
 def _difference(one: str, other: str) -> str:
-    """Name what sets two ids apart that fold to the same: all of it, in the order of folding."""
-    if one.casefold() == other.casefold():
-        return "case"
-    parts = zip(one.split("/"), other.split("/"), strict=True)
-    pairs = [(a.casefold(), b.casefold()) for a, b in parts]
-    spaces = any(a.strip() != a or b.strip() != b for a, b in pairs)
-    zeros = any(a.strip() != b.strip() for a, b in pairs)
-    return " and ".join(["white space"] * spaces + ["a leading zero"] * zeros)
+    """Name all that sets two ids apart that fold to the same."""
+    parts = list(zip(one.split("/"), other.split("/"), strict=True))
+    bare = [(a.strip(), b.strip()) for a, b in parts]
+    spaces = any(a.replace(c, "", 1) != b.replace(d, "", 1) for (a, b), (c, d) in zip(parts, bare, strict=True))
+    zeros = any(a.casefold() != b.casefold() for a, b in bare)
+    case = any(a.lstrip("0") != b.lstrip("0") for a, b in bare)
+    return " and ".join(["white space"] * spaces + ["case"] * case + ["a leading zero"] * zeros)
 
 
 def _folded(key: str) -> str:

@@ -17,7 +17,7 @@ from eval.tasks import Task, TaskQuery, task
 from retrieval import manifest as manifests
 from retrieval.domain import Run
 from retrieval.errors import QueryError
-from retrieval.files import sha256, storable, writable, write_atomically
+from retrieval.files import rereadable, sha256, storable, writable, write_atomically
 from retrieval.index import Index, Search
 from retrieval.progress import Progress, silent
 from retrieval.trec import column
@@ -88,8 +88,7 @@ def _completed(request: RunRequest, index: Index) -> RunRequest:
         column(run_id)
     except QueryError as error:
         raise QueryError(f"--run-id {error}") from None
-    if request.queries.exists() and not request.queries.is_file() and not request.queries.is_dir():
-        raise QueryError(f"{request.queries}: is not a regular file; save it to one first")
+    rereadable(request.queries)
     for written in (request.output, _meta_path(request.output)):
         writable(written, [request.queries])
     search = search_of(request.task, request.search)._replace(retriever=retriever)

@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from eval.lines import json_objects, text_lines
 from retrieval.errors import SourceError
+from retrieval.files import rereadable
 from retrieval.trec import MAX_LINE, Strict, encodable, shown
 
 _NAMES = {
@@ -38,8 +39,7 @@ def read_tweets(path: Path) -> list[Tweet]:
     A TSV file is read without quoting; if that does not give every row the header's columns, with quoting, as for texts
     that hold line breaks. Raises SourceError, naming the line, if neither does, or a tweet has no id or no text.
     """
-    if path.exists() and not path.is_file() and not path.is_dir():  # it is read twice, and a pipe is used up at once
-        raise SourceError(f"{path}: is not a regular file; save it to one first")
+    rereadable(path)
     tweets = list(_from_json(path) if _is_json(path) else _from_table(path))
     if not tweets:
         raise SourceError(f"{path}: holds no tweets")

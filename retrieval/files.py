@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from retrieval.errors import MachineError, QueryError
+from retrieval.errors import MachineError, QueryError, SourceError
 
 FULL = "{path}: the disk is full; make room and run the same command again"
 _SQLITE_REFUSED = {sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN}
@@ -48,6 +48,15 @@ def writable(path: Path, inputs: Iterable[Path] = ()) -> None:
     for given in inputs:
         if path.exists() and given.exists() and path.samefile(given):
             raise QueryError(f"{path}: is read by this command and would be written over; name another file")
+
+
+def rereadable(path: Path) -> None:
+    """Refuse what cannot be read a second time; what is not there, or a folder, is left for the reader to refuse.
+
+    Raises SourceError if it is a pipe or a device.
+    """
+    if path.exists() and not path.is_file() and not path.is_dir():
+        raise SourceError(f"{path}: is not a regular file; save it to one first")
 
 
 def sync_folder(folder: Path) -> None:

@@ -72,7 +72,8 @@ def test_files_that_judge_a_docid_differently_are_refused(put):
         ("a", "A", "case"),
         ("1", "01", "a leading zero"),
         ("a b/c", " a b/c", "white space"),
-        ("t/1", "T/ 1", "white space"),
+        ("t/1", "T/ 1", "white space and case"),
+        (" 1", " 01", "a leading zero"),
         ("t/1", "t/ 01", "white space and a leading zero"),
     ],
 )
