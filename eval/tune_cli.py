@@ -8,6 +8,7 @@ from pathlib import Path
 
 from eval.batch import HABITS
 from retrieval.errors import QueryError
+from retrieval.files import writable
 from retrieval.index import Index
 from retrieval.terminal import DONE, Subparsers, add_index, add_json, config_of, say, write
 
@@ -85,7 +86,6 @@ def _check(args: argparse.Namespace, first_line: str) -> None:
         raise QueryError(f"--seed {args.seed}: give a number from 0")
     if args.sample < 2:
         raise QueryError(f"--sample {args.sample}: give a number of queries, 2 or more")
-    if not args.output.parent.is_dir():
-        raise QueryError(f"{args.output}: there is no folder {args.output.parent}; make it first")
+    writable(args.output, [args.queries, args.qrels])
     if args.output.is_file() and not args.output.read_bytes().startswith(first_line.encode()):
         raise QueryError(f"{args.output}: was not written by tune and is left as it is; name another output")
