@@ -11,10 +11,11 @@ from eval.batch import Asked, searched
 from eval.measures import evaluate
 from eval.statistics import Values
 from eval.tune_grid import DEPTHS, Setting
+from eval.tune_pool import Pool
 from retrieval.config import BM25Settings, RetrieverName
 from retrieval.domain import Hit, Qrels
-from retrieval.fusion import Ranking, fuse
 from retrieval.index import Index, Search
+from retrieval.trec import ScoreTable
 
 Hits = Mapping[str, list[Hit]]
 
@@ -34,6 +35,7 @@ class Bed:
         # A ranking of many queries is large: only the latest are kept.
         self._sparse = lru_cache(maxsize=2)(self._by_bm25)
         self._dense = lru_cache(maxsize=1)(self._by_vectors)
+        self._pool = lru_cache(maxsize=2)(self._pooled)
 
     @property
     def tried(self) -> Mapping[Setting, Values]:
@@ -43,28 +45,22 @@ class Bed:
     def values(self, setting: Setting) -> Values:
         """Return the measure's value for each query, in the order of the judgements."""
         if setting not in self._values:
-            run = {qid: {hit.docid: hit.score for hit in hits} for qid, hits in self._hits(setting).items()}
-            self._values[setting] = evaluate(self._qrels, run, [self.measure]).values[:, 0]
+            self._values[setting] = evaluate(self._qrels, self._run(setting), [self.measure]).values[:, 0]
         return self._values[setting]
 
-    def _hits(self, setting: Setting) -> Hits:
+    def _run(self, setting: Setting) -> ScoreTable:
         if setting.retriever == "bm25":
-            return self._by_bm25(setting.bm25, self.k)
-        deepest = max(self.k, setting.fusion.depth, DEPTHS[-1])
-        dense = self._dense(deepest)
+            return _scores(self._by_bm25(setting.bm25, self.k), self.k)
         if setting.retriever == "dense":
-            return {qid: hits[: self.k] for qid, hits in dense.items()}
-        sparse = self._sparse(setting.bm25, deepest)
-        return {qid: self._fused(setting, sparse[qid], dense[qid]) for qid in dense}
+            return _scores(self._dense(self._deepest(setting)), self.k)
+        return self._pool(setting.bm25, max(self.k, setting.fusion.depth)).fused(setting.fusion, self.k)
 
-    def _fused(self, setting: Setting, sparse: list[Hit], dense: list[Hit]) -> list[Hit]:
-        fusion = setting.fusion
-        depth = max(self.k, fusion.depth)
-        rankings = (
-            Ranking("bm25", fusion.bm25_weight, sparse[:depth]),
-            Ranking("dense", fusion.dense_weight, dense[:depth]),
-        )
-        return fuse(rankings, fusion.kind, fusion.rrf_k, self.k)
+    def _deepest(self, setting: Setting) -> int:
+        return max(self.k, setting.fusion.depth, DEPTHS[-1])
+
+    def _pooled(self, bm25: BM25Settings, depth: int) -> Pool:
+        deepest = max(depth, DEPTHS[-1])
+        return Pool(self._sparse(bm25, deepest), self._dense(deepest), depth)
 
     def _by_bm25(self, bm25: BM25Settings, k: int) -> Hits:
         given = self._index.config
@@ -80,3 +76,7 @@ class Bed:
     def _ranked(self, retriever: RetrieverName, k: int) -> Hits:
         search = self._search._replace(retriever=retriever, k=k)
         return {done.qid: done.hits for chunk in searched(self._index, self._asked, search) for done in chunk}
+
+
+def _scores(hits: Hits, k: int) -> ScoreTable:
+    return {qid: {hit.docid: hit.score for hit in found[:k]} for qid, found in hits.items()}

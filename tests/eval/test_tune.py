@@ -12,6 +12,8 @@ import msgspec
 import numpy as np
 import pytest
 import yaml
+from hypothesis import given
+from hypothesis import strategies as st
 
 from eval import tune_cli
 from eval.batch import Asked
@@ -21,10 +23,14 @@ from eval.statistics import Interval, PairedTest
 from eval.tune import Fold, Tuning, _parts, tune
 from eval.tune_bed import Bed
 from eval.tune_grid import Setting, depths, fusions, parameters, title_weights
+from eval.tune_pool import Pool
 from eval.tune_report import as_json, as_text, as_yaml, verdict
 from indexer.build import Request, build
 from retrieval.config import BM25Settings, Config, FusionSettings, convert, read
+from retrieval.domain import Hit
+from retrieval.fusion import Ranking, fuse
 from retrieval.index import Index, Search
+from retrieval.order import ordered
 from retrieval.terminal import Parser, run
 
 DEFAULT = Setting("hybrid", BM25Settings(), FusionSettings())
@@ -81,6 +87,26 @@ def test_a_setting_is_worth_what_a_search_with_it_finds(setting, example, files)
         found = index.search([asked.text for asked in judged.asked], Search(k=10))
     run = {asked.qid: {hit.docid: hit.score for hit in hits} for asked, hits in zip(judged.asked, found, strict=True)}
     assert values.tolist() == evaluate(judged.qrels, run, ["nDCG@10"]).values[:, 0].tolist()
+
+
+HITS = st.dictionaries(st.text("abc/é", min_size=1, max_size=3), st.integers(0, 6), max_size=12).map(
+    lambda found: ordered(Hit(docid, score / 4) for docid, score in found.items())
+)
+
+
+@given(
+    rankings=st.lists(st.tuples(HITS, HITS), min_size=1, max_size=4),
+    kind=st.sampled_from(["rrf", "minmax", "zscore"]),
+    weights=st.tuples(st.sampled_from([0.0, 0.3, 0.5, 1.0]), st.sampled_from([0.0, 0.5, 0.7])),
+    depth=st.integers(1, 12),
+)
+def test_a_pool_fuses_as_a_search_does(rankings, kind, weights, depth) -> None:
+    fusion = FusionSettings(kind=kind, rrf_k=3, bm25_weight=weights[0], dense_weight=weights[1])
+    sparse, dense = ({str(at): both[which] for at, both in enumerate(rankings)} for which in (0, 1))
+    found = Pool(sparse, dense, depth).fused(fusion, 5)
+    for qid, scores in found.items():
+        parts = [Ranking("bm25", weights[0], sparse[qid][:depth]), Ranking("dense", weights[1], dense[qid][:depth])]
+        assert list(scores.items()) == [(hit.docid, hit.score) for hit in fuse(parts, kind, 3, 5)]
 
 
 def test_every_group_of_settings_begins_with_its_base_and_repeats_none() -> None:
