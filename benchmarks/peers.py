@@ -14,6 +14,7 @@ import statistics
 import subprocess
 import sys
 import tempfile
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from time import perf_counter
 from typing import Any
@@ -34,15 +35,15 @@ def main() -> int:
     parser.add_argument("--quick", action="store_true", help="leave out what takes minutes: encoding whole collections")
     args = parser.parse_args()
     began = perf_counter()
-    rows = start_up()
+    rows = list(_said(start_up()))
     data = os.environ.get("FACTSEEK_DATA")
     if not data:
         sys.stderr.write("FACTSEEK_DATA is not set: measured on the example alone\n")
     with tempfile.TemporaryDirectory() as folder:
         peer = encoding.peer()
         if data:
-            rows += _collections(Path(data), Path(folder), peer, quick=args.quick)
-        rows += _example(Path(folder), peer)
+            rows += _said(_collections(Path(data), Path(folder), peer, quick=args.quick))
+        rows += _said(_example(Path(folder), peer))
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     sys.stdout.write(f"{machine()}\n\n{table(rows)}\n\n")
     sys.stdout.write(f"{perf_counter() - began:.0f} s in all, {peak:,.0f} MB peak resident with all peers loaded\n")
@@ -68,16 +69,26 @@ def machine() -> str:
     return f"{os.cpu_count()} cores of {model}, Python {platform.python_version()}, {platform.system()}"
 
 
-def _collections(data: Path, work: Path, peer: Any, *, quick: bool) -> list[Row]:
+def _said(rows: Iterable[Row]) -> Iterator[Row]:
+    """Say each figure as soon as it is measured."""
+    for row in rows:
+        sys.stderr.write(f"{row.what}: {row.value:.4g} ({row.target})\n")
+        yield row
+
+
+def _collections(data: Path, work: Path, peer: Any, *, quick: bool) -> Iterator[Row]:
     scifact = beir("SciFact", data / "scifact", "train")
     nfcorpus = beir("NFCorpus", data / "nfcorpus", "dev")
     arabic = beir("XQuAD-R ar", data / "xquad-r" / "ar", "test")
-    rows = sparse.searching(scifact, work) + sparse.indexing(scifact, work) + sparse.memory(scifact, work)
-    rows += sparse.agreement(scifact, work) + sparse.agreement(nfcorpus, work) + sparse.agreement(arabic, work, "ar")
-    rows += encoding.single_queries(scifact, peer)
+    yield from sparse.searching(scifact, work)
+    yield from sparse.indexing(scifact, work)
+    yield from sparse.memory(scifact, work)
+    for collection, language in ((scifact, "en"), (nfcorpus, "en"), (arabic, "ar")):
+        yield from sparse.agreement(collection, work, language)
+    yield from encoding.single_queries(scifact, peer)
     if not quick:
-        rows += encoding.documents(scifact, peer, work) + encoding.documents(nfcorpus, peer, work)
-    return rows
+        yield from encoding.documents(scifact, peer, work)
+        yield from encoding.documents(nfcorpus, peer, work)
 
 
 def _example(work: Path, peer: Any) -> list[Row]:
