@@ -38,7 +38,10 @@ def test_every_setting_is_documented(root: Path) -> None:
         ("bm25: {k1: -1}", "bm25.k1: expected float >= 0.0"),
         ("bm25: {k2: 1}", "bm25.k2: there is no such setting; did you mean bm25.k1?"),
         ("bm52: {k1: 1}", "bm52: there is no such setting; did you mean bm25?"),
-        ("search: {fusion: {kind: best}}", "search.fusion.kind: invalid enum value 'best'; there are rrf, minmax, zscore"),
+        (
+            "search: {fusion: {kind: best}}",
+            "search.fusion.kind: invalid enum value 'best'; there are rrf, minmax, zscore",
+        ),
         ("search: {k: 0}", "search.k: expected int >= 1"),
         ("search: {k: 2.5}", "search.k: expected int, got float"),
         ("server: {port: 70000}", "server.port: expected int <= 65535"),
