@@ -8,12 +8,13 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 .DEFAULT_GOAL := help
-.PHONY: help setup serve test check format bench example clean
+.PHONY: help setup serve test check format bench bench-quality example clean
 
 help:
 	@echo "make serve   install, build the example indexes, serve them on http://127.0.0.1:8000"
 	@echo "make test    install and run the tests"
 	@echo "make check   lint, types and format"
+	@echo "make bench-quality   rebuild docs/benchmark.md: sparse, dense and hybrid, quality beside speed"
 	@echo "make bench   measure against Pyserini and sentence-transformers (at most 15 minutes)"
 
 setup: $(STAMP)
@@ -47,6 +48,9 @@ format: $(STAMP)
 
 bench: example
 	$(BIN)/python -m benchmarks.peers
+
+bench-quality: example
+	$(BIN)/python -m benchmarks.quality
 
 clean:
 	rm -rf $(VENV) indexes bench build *.egg-info

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import argparse
 import sys
 from collections.abc import Sequence
-from importlib import metadata
+from typing import Any
 
 import eval.bench_cli
 import eval.cli
@@ -13,7 +14,7 @@ import eval.tune_cli
 import indexer.cli
 import retrieval.cli
 import server.cli
-from retrieval.terminal import Parser, run
+from retrieval.terminal import Parser, run, write
 
 _COMMANDS = (indexer.cli, retrieval.cli, server.cli, eval.run_cli, eval.cli, eval.tune_cli, eval.bench_cli)
 
@@ -21,11 +22,24 @@ _COMMANDS = (indexer.cli, retrieval.cli, server.cli, eval.run_cli, eval.cli, eva
 def parser() -> Parser:
     """Return the parser of the command line; what a command needs is imported when it runs."""
     top = Parser(prog="factseek", description="Find the evidence for a claim.")
-    top.add_argument("--version", action="version", version=f"factseek {metadata.version('factseek')}")
+    top.add_argument("--version", action=_Version, help="print the version and exit")
     commands = top.add_subparsers(required=True, metavar="COMMAND")
     for module in _COMMANDS:
         module.register(commands)
     return top
+
+
+class _Version(argparse.Action):
+    """Print the version; looking it up takes longer than most parsing, so only when it is asked for."""
+
+    def __init__(self, option_strings: Sequence[str], dest: str, **rest: Any) -> None:
+        super().__init__(option_strings, dest, nargs=0, default=argparse.SUPPRESS, **rest)
+
+    def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
+        from importlib import metadata
+
+        write(f"factseek {metadata.version('factseek')}\n")
+        parser.exit()
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from retrieval.config import FusionSettings
 from retrieval.domain import Hit
-from retrieval.fusion import _scorer
+from retrieval.fusion import scorer_of
 from retrieval.trec import ScoreTable
 
 Hits = Mapping[str, Sequence[Hit]]
@@ -64,7 +64,7 @@ class Pool:
         """Return what each hit of either ranking is worth before it is weighted."""
         key = (fusion.kind, fusion.rrf_k)
         if key not in self._worths:
-            scorer = _scorer(*key)
+            scorer = scorer_of(*key)
             self._worths[key] = [
                 np.array(list(chain.from_iterable(scorer([hit.score for hit in hits]) for hits in ranking)))
                 for ranking in self._rankings

@@ -32,7 +32,7 @@ def fuse(rankings: Sequence[Ranking], kind: str, rrf_k: int, k: int, *, group: b
     keep each retriever's rank and score. A document that a ranking lacks gets nothing from it. Without ``group``,
     passages are fused instead of documents.
     """
-    scorer = _scorer(kind, rrf_k)
+    scorer = scorer_of(kind, rrf_k)
     parts: dict[tuple[str, int], list[Part]] = {}
     votes: dict[tuple[str, int], list[float]] = {}
     keys = _by_document if group else _by_passage
@@ -68,7 +68,8 @@ def _passages(rankings: Sequence[Ranking], keys: Callable[[Hit], tuple[str, int]
     return chosen
 
 
-def _scorer(kind: str, rrf_k: int) -> Scorer:
+def scorer_of(kind: str, rrf_k: int) -> Scorer:
+    """Return what turns a ranking's scores, best first, into what each hit is worth."""
     if kind == "rrf":
         return lambda scores: [1.0 / (rrf_k + rank) for rank in range(1, len(scores) + 1)]
     return {"minmax": _minmax, "zscore": _zscore}[kind]
@@ -89,6 +90,6 @@ def _zscore(scores: Sequence[float]) -> list[float]:
     """
     if not scores:
         return []
-    mean = math.fsum(scores) / len(scores)
+    mean, low = math.fsum(scores) / len(scores), min(scores)
     spread = math.sqrt(math.fsum((score - mean) ** 2 for score in scores) / len(scores))
-    return [(score - min(scores)) / spread if spread > 0 else 1.0 for score in scores]
+    return [(score - low) / spread if spread > 0 else 1.0 for score in scores]
