@@ -17,10 +17,11 @@ NAME = "journal.json"
 
 
 class Progress(msgspec.Struct, frozen=True, kw_only=True):
-    """How far reading had come when a segment's text was complete."""
+    """How far reading had come when a segment's text was complete; ``clashes`` of docids were tolerated."""
 
     records: int = 0
     duplicates: int = 0
+    clashes: int = 0
 
 
 class Journal(msgspec.Struct, kw_only=True):

@@ -83,6 +83,7 @@ class Work:
                 if record is None or not (self.journal.sources == self._sources or self._known(record)):
                     return False
                 reading.update()
+        self.options.bad_lines.count += self.journal.progress.clashes
         self.journal.sources = self._sources
         self.resumed = True
         return True
@@ -129,7 +130,8 @@ class Work:
         return bool(writer.documents)
 
     def _fill(self, writer: TextWriter, records: Iterator[Record], reading: Bar) -> Progress:
-        read, duplicates = self.journal.progress.records, self.journal.progress.duplicates
+        done = self.journal.progress
+        read, duplicates, clashes = done.records, done.duplicates, done.clashes
         for record in records:
             read += 1
             reading.update()
@@ -141,9 +143,10 @@ class Work:
                 duplicates += 1
             else:
                 self._report_clash(record, seen)
+                clashes += 1
             if writer.passages >= self._config.index.segment_passages:
                 break
-        return Progress(records=read, duplicates=duplicates)
+        return Progress(records=read, duplicates=duplicates, clashes=clashes)
 
     def _seen(self, writer: TextWriter, docid: str, digest: str) -> Seen | None:
         """Return what stands in the way of a document: one of its docid, unless an update replaces that one."""

@@ -12,10 +12,15 @@ Terms = Callable[[str], tuple[str, ...]]
 
 def highlights(query: str, text: str, terms: Terms) -> list[tuple[int, int]]:
     """Return the stretches ``(start, end)`` of ``text`` that match a term of ``query``, in order, not overlapping."""
-    wanted = frozenset(term for word in _WORD.findall(query) for term in terms(word))
+    wanted = query_terms(query, terms)
     if not wanted:
         return []
     return [stretch for word in _WORD.finditer(text) for stretch in _matches(word, terms(word[0]), wanted)]
+
+
+def query_terms(query: str, terms: Terms) -> frozenset[str]:
+    """Return the terms that an analyzer makes of ``query``."""
+    return frozenset(term for word in _WORD.findall(query) for term in terms(word))
 
 
 def _matches(word: re.Match[str], terms: tuple[str, ...], wanted: frozenset[str]) -> Iterator[tuple[int, int]]:

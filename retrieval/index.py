@@ -19,7 +19,7 @@ from retrieval.domain import Document, Filter, Hit, Part, Passage, Retriever, Sp
 from retrieval.encoder import Encoder, open_encoder
 from retrieval.errors import IndexStateError, NotFoundError, QueryError
 from retrieval.evidence import Evidence, PassageAnswer, RetrieverPart
-from retrieval.highlight import highlights
+from retrieval.highlight import highlights, query_terms
 from retrieval.hybrid import HybridRetriever
 from retrieval.java import start
 from retrieval.languages import unknown_language
@@ -141,8 +141,14 @@ class Index:
         return [_cut(document, span) for span in segment.documents.spans(docid)]
 
     def note(self, query: str, retriever: RetrieverName | None = None) -> str:
-        """Return a plain note if the dense part of a search cannot know the language of ``query``, else ``""``."""
-        if self.manifest.encoder is None or self.resolved(retriever) == "bm25":
+        """Return what a reader of the hits of ``query`` should know, else ``""``.
+
+        That is: bm25 has nothing to look for in stop words, and an encoder does not know every language.
+        """
+        name = self.resolved(retriever)
+        if name == "bm25" and not query_terms(query, self.terms):
+            return f"the analyzer {self.manifest.analyzer} leaves no word of this query to search for"
+        if self.manifest.encoder is None or name == "bm25":
             return ""
         known = self.config.encoder.languages
         language = unknown_language(query, known)

@@ -35,12 +35,12 @@ _ESCAPED = re.compile("|".join(_BRACKETS))
 
 
 def read(sources: Sequence[Path], options: ReadOptions) -> Iterator[Record]:
-    """Yield the pages of each shard in the order of its lines, shards of a folder by name.
+    """Yield the pages of each shard in the order of its lines, the ``wiki-*`` shards of a folder by name.
 
     Pages without an id or a sentence, of which every dump has some, are counted as skipped.
     Raises SourceError if a shard cannot be read.
     """
-    for path in expand(sources, (".jsonl",)):
+    for path in _shards(sources):
         for place, line in read_lines(path, options):
             page = parse_json_object(line, place, options) if line.strip() else None
             if page is None:
@@ -54,6 +54,15 @@ def read(sources: Sequence[Path], options: ReadOptions) -> Iterator[Record]:
                 yield record
             else:
                 options.skipped["pages without a sentence"] += 1
+
+
+def _shards(sources: Sequence[Path]) -> list[Path]:
+    """Return the shards; a folder that holds claims too is read for its ``wiki-*`` files alone."""
+    found = list(expand(sources, (".jsonl",)))
+    folders = {path for path in sources if path.is_dir()}
+    named = {path for path in sources if path not in folders}
+    pages = [path for path in found if path in named or path.name.startswith("wiki-")]
+    return pages or found
 
 
 def readable(text: str) -> str:
