@@ -22,6 +22,10 @@ _NAMES = {
 }
 
 
+LABELS = _NAMES["label"]
+"""The names of the column that holds the label."""
+
+
 class Tweet(NamedTuple):
     """A tweet to judge; ``label`` is its check-worthiness as written, ``line`` its row's first line."""
 
@@ -55,18 +59,18 @@ def _is_json(path: Path) -> bool:
 
 def _from_json(path: Path) -> Iterator[Tweet]:
     for line, row in json_objects(path, Strict(path)):
-        yield _tweet(path, line, {key.lower(): _said(value) for key, value in row.items()})
+        yield tweet_of(path, line, fields_of(row))
 
 
 def _from_table(path: Path) -> Iterator[Tweet]:
     numbered = list(text_lines(path, Strict(path)))
     if not numbered:
         return
-    header = [_column(name) for name in numbered[0][1].split("\t")]
+    header = columns(numbered[0][1])
     if not {"tweet_id", "tweetid", "id"} & set(header):
         raise SourceError(f"{path}:1: the header has no tweet_id: it begins {shown(numbered[0][1])}")
     for line, fields in _fields(path, numbered, len(header)):
-        yield _tweet(path, line, dict(zip(header, fields, strict=True)))
+        yield tweet_of(path, line, dict(zip(header, fields, strict=True)))
 
 
 def _fields(path: Path, numbered: list[tuple[int, str]], width: int) -> list[tuple[int, list[str]]]:
@@ -99,7 +103,21 @@ def _quoted(numbered: list[tuple[int, str]], width: int) -> list[tuple[int, list
     return found
 
 
-def _tweet(path: Path, line: int, row: Mapping[str, str]) -> Tweet:
+def columns(header: str) -> list[str]:
+    """Return the names of a TSV header's columns in the one way that they are looked for."""
+    return [name.strip().strip('"').lower().replace("-", "_") for name in header.split("\t")]
+
+
+def fields_of(row: Mapping[str, object]) -> dict[str, str]:
+    """Return the fields of a JSON object that are text or whole numbers, by name."""
+    return {key.lower(): _said(value) for key, value in row.items()}
+
+
+def tweet_of(path: Path, line: int, row: Mapping[str, str]) -> Tweet:
+    """Make a tweet of a row's cells by name.
+
+    Raises SourceError if it has no id or no text.
+    """
     values = {key: next((row[name] for name in names if name in row), "").strip() for key, names in _NAMES.items()}
     if len(values["tweet_id"].split()) != 1:
         raise SourceError(f"{path}:{line}: tweet_id {shown(values['tweet_id'])} is empty or holds white space")
@@ -109,10 +127,6 @@ def _tweet(path: Path, line: int, row: Mapping[str, str]) -> Tweet:
     if not values["text"]:
         raise SourceError(f"{path}:{line}: tweet {shown(values['tweet_id'])} has no text")
     return Tweet(line=line, **values)
-
-
-def _column(name: str) -> str:
-    return name.strip().strip('"').lower().replace("-", "_")
 
 
 def _said(value: object) -> str:

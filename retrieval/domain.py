@@ -53,6 +53,22 @@ class Passage(NamedTuple):
     text: str
 
 
+class Statement(NamedTuple):
+    """A tweet or a sentence that may hold a claim worth checking.
+
+    ``label`` is 1 if it is worth checking, 0 if not, ``None`` where nobody said; ``place`` says where it was read
+    (``file:line``). ``language`` is an ISO 639-1 code. Unknown is ``""``.
+    """
+
+    qid: str
+    text: str
+    topic: str = ""
+    speaker: str = ""
+    label: int | None = None
+    language: str = ""
+    place: str = ""
+
+
 class Query(NamedTuple):
     """A claim, a tweet or a question, with the id that a submission names it by."""
 

@@ -38,7 +38,7 @@ class Sentence(NamedTuple):
 
 def read_queries(path: Path) -> list[TaskQuery]:
     """Return the sentences of a debate, named by their line numbers; the topic is the debate: the file's name."""
-    return [TaskQuery(str(sentence.line), sentence.text, path.stem) for sentence in _sentences(path)]
+    return [TaskQuery(str(sentence.line), sentence.text, path.stem) for sentence in read_sentences(path)]
 
 
 def read_gold(paths: Sequence[Path]) -> list[list[int]]:
@@ -47,7 +47,7 @@ def read_gold(paths: Sequence[Path]) -> list[list[int]]:
     Raises SourceError at the first line without a label of 0 or 1.
     """
     return [
-        [read_label(sentence.line, sentence.label, Strict(path)) for sentence in _sentences(path)] for path in paths
+        [read_label(sentence.line, sentence.label, Strict(path)) for sentence in read_sentences(path)] for path in paths
     ]
 
 
@@ -75,7 +75,7 @@ def check(path: Path, input_path: Path | None = None) -> Report:
     report = Report(path)
     found = _read(path, report)
     if input_path is not None:
-        _cover(report, len(found), len(_sentences(input_path)), str(input_path))
+        _cover(report, len(found), len(read_sentences(input_path)), str(input_path))
     return report
 
 
@@ -121,7 +121,11 @@ def _cover(report: Report, found: int, expected: int, source: str) -> None:
         report.error(0, f"has {counted(found, 'line')}, {source} {expected}: every line needs a score")
 
 
-def _sentences(path: Path) -> list[Sentence]:
+def read_sentences(path: Path) -> list[Sentence]:
+    """Return the sentences of a debate, whose lines are numbered 1, 2, 3 ….
+
+    Raises SourceError at the first line that is no sentence, or where the numbers jump.
+    """
     faults = Strict(path)
     found = []
     for number, text in text_lines(path, faults):
