@@ -77,11 +77,12 @@ class Query(NamedTuple):
 
 
 class Part(NamedTuple):
-    """What one retriever said of a fused hit: its rank from 1 and its score."""
+    """What one retriever said of a fused hit: its rank from 1, its score, and what that added to the fused score."""
 
     retriever: str
     rank: int
     score: float
+    vote: float = 0.0
 
 
 class Hit(msgspec.Struct, frozen=True, gc=False, array_like=True):

@@ -29,7 +29,7 @@ class PassageAnswer(Answer, kw_only=True):
 
 
 class Evidence(Answer, kw_only=True):
-    """One hit with its document."""
+    """One hit with its document; ``passages``, when they are asked for, are those that hold a word of the query."""
 
     rank: int
     docid: str
@@ -44,3 +44,4 @@ class Evidence(Answer, kw_only=True):
     topic: str
     kind: str
     metadata: dict[str, Any]
+    passages: list[PassageAnswer] | msgspec.UnsetType = msgspec.UNSET

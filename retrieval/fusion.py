@@ -29,7 +29,7 @@ def fuse(rankings: Sequence[Ranking], kind: str, rrf_k: int, k: int, *, group: b
     """Fuse rankings into one of at most ``k`` hits in the total order.
 
     A hit's passage is that of the retriever that ranked it highest (of equals, the earlier ranking's); its ``parts``
-    keep each retriever's rank and score. A document that a ranking lacks gets nothing from it. Without ``group``,
+    keep each retriever's rank, score and vote. A document that a ranking lacks gets nothing from it. Without ``group``,
     passages are fused instead of documents.
     """
     scorer = scorer_of(kind, rrf_k)
@@ -39,9 +39,9 @@ def fuse(rankings: Sequence[Ranking], kind: str, rrf_k: int, k: int, *, group: b
     for ranking in rankings:
         worth = scorer([hit.score for hit in ranking.hits])
         for rank, (hit, value) in enumerate(zip(ranking.hits, worth, strict=True), 1):
-            key = keys(hit)
-            parts.setdefault(key, []).append(Part(ranking.retriever, rank, hit.score))
-            votes.setdefault(key, []).append(ranking.weight * value)
+            key, vote = keys(hit), ranking.weight * value
+            parts.setdefault(key, []).append(Part(ranking.retriever, rank, hit.score, vote))
+            votes.setdefault(key, []).append(vote)
     passages = _passages(rankings, keys)
     scores = float32(math.fsum(vote) for vote in votes.values())
     fused = [Hit(key[0], score, passages[key], tuple(parts[key])) for key, score in zip(votes, scores, strict=True)]

@@ -23,7 +23,7 @@ def test_rrf_by_hand() -> None:
     fused = fuse([Ranking("bm25", 1.0, one), Ranking("dense", 2.0, two)], "rrf", 10, 10)
     assert [(hit.docid, hit.passage) for hit in fused] == [("b", 7), ("c", 0), ("a", 4)]
     assert [hit.score for hit in fused] == [float(np.float32(x)) for x in (1 / 12 + 2 / 11, 2 / 12, 1 / 11)]
-    assert fused[0].parts == (Part("bm25", 2, 8.0), Part("dense", 1, 0.9))
+    assert fused[0].parts == (Part("bm25", 2, 8.0, 1 / 12), Part("dense", 1, 0.9, 2 / 11))
 
 
 @pytest.mark.parametrize(
@@ -50,6 +50,8 @@ def test_fusion_of_any_rankings(kind: str, one: list[Hit], two: list[Hit], k: in
     assert fused == ordered(fused)
     assert all(hit.score == float(np.float32(hit.score)) for hit in fused)
     assert fused == fuse(rankings, kind, 10, 100)[:k]
+    for hit in fused:
+        assert hit.score == float(np.float32(sum(part.vote for part in hit.parts)))
 
 
 @pytest.mark.parametrize("kind", KINDS)
