@@ -99,7 +99,7 @@ def _begun(
         resumed = work(unfinished)
         if resumed.resume():
             return resumed
-    return work(journals.begin(request.folder, asked, sources, journals.first_segment(request.folder)))
+    return work(journals.begin(request.folder, asked, sources))
 
 
 def _published(folder: Path, shape: Manifest, live: tuple[SegmentInfo, ...], work: Work) -> Report:
@@ -176,7 +176,7 @@ def _configured_encoder(config: Config) -> EncoderInfo:
 
 def _quantizer(folder: Path) -> str:
     """Name the file of a new index's quantizer, so that it cannot be an older one's."""
-    return f"quantizer-{journals.first_segment(folder):06d}.faiss"
+    return f"quantizer-{journals.after_published(folder):06d}.faiss"
 
 
 def _check_fit(request: Request, config: Config, base: Manifest) -> None:

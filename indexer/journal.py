@@ -11,6 +11,7 @@ import msgspec
 from retrieval import manifest as manifests
 from retrieval.errors import IndexStateError
 from retrieval.files import write_atomically
+from retrieval.lease import remove_unless_held
 from retrieval.manifest import BUILD, SEGMENTS, SegmentInfo, SourceInfo
 
 NAME = "journal.json"
@@ -45,11 +46,11 @@ def fingerprint(*parts: object) -> str:
     return hashlib.sha256(msgspec.json.encode(parts, order="deterministic")).hexdigest()[:16]
 
 
-def begin(folder: Path, asked: str, sources: tuple[SourceInfo, ...], first_segment: int) -> Journal:
+def begin(folder: Path, asked: str, sources: tuple[SourceInfo, ...]) -> Journal:
     """Begin a build, after removing what an earlier one left."""
     clean(folder)
     (folder / BUILD).mkdir(parents=True, exist_ok=True)
-    journal = Journal(fingerprint=asked, sources=sources, first_segment=first_segment)
+    journal = Journal(fingerprint=asked, sources=sources, first_segment=first_segment(folder))
     save(folder, journal)
     return journal
 
@@ -79,23 +80,33 @@ def give_up(folder: Path, journal: Journal) -> None:
 
 
 def clean(folder: Path) -> None:
-    """Remove what no manifest names: leftovers of a build that was given up or published."""
+    """Remove what no manifest names: leftovers of a build that was given up or published.
+
+    A segment that a reader holds stays until the next writer comes.
+    """
     shutil.rmtree(folder / BUILD, ignore_errors=True)
     live, quantizer = _named(folder)
     if live is None:
         return
     for leftover in folder.glob(f"{SEGMENTS}/*"):
         if leftover.name not in live:
-            shutil.rmtree(leftover, ignore_errors=True)
+            remove_unless_held(leftover)
     for leftover in folder.glob("quantizer-*"):
         if leftover.name != quantizer:
             leftover.unlink()
 
 
 def first_segment(folder: Path) -> int:
-    """Return the first number that no segment of the index in ``folder`` has."""
-    live, _ = _named(folder)
-    names = [path.name for path in folder.glob(f"{SEGMENTS}/*")] if live is None else live
+    """Return the first number that no segment of the index in ``folder`` has, nor one that a reader still holds."""
+    return max(after_published(folder), _after({path.name for path in folder.glob(f"{SEGMENTS}/*")}))
+
+
+def after_published(folder: Path) -> int:
+    """Return the first number after the segments of the published index in ``folder``: the same until it changes."""
+    return _after(_named(folder)[0] or set())
+
+
+def _after(names: set[str]) -> int:
     return max((int(name) for name in names if name.isdigit()), default=-1) + 1
 
 

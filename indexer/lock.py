@@ -6,6 +6,7 @@ import fcntl
 import json
 import os
 import socket
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -13,22 +14,24 @@ from pathlib import Path
 from retrieval.errors import IndexStateError
 from retrieval.files import told
 from retrieval.manifest import LOCK, now
+from retrieval.terminal import say
+
+
+POLL_SECONDS = 0.05
 
 
 @contextmanager
-def locked(folder: Path) -> Iterator[None]:
+def locked(folder: Path, wait: float = 0.0) -> Iterator[None]:
     """Hold the writer's lock of an index; the system frees it when its holder dies.
 
-    Raises IndexStateError, naming the holder, if another process has it, or if ``folder`` is a file.
+    Waits up to ``wait`` seconds for another holder to be done. Raises IndexStateError, naming the holder, if it is not
+    done by then, or if ``folder`` is a file.
     """
     if folder.exists() and not folder.is_dir():
         raise IndexStateError(f"{folder}: is a file, not an index directory")
     made = not folder.exists()
-    with told(folder):
-        folder.mkdir(parents=True, exist_ok=True)
-        handle = os.open(folder / LOCK, os.O_RDWR | os.O_CREAT, 0o644)
+    handle = _taken(folder, time.monotonic() + wait)
     try:
-        _take(handle, folder)
         yield
     finally:
         if made and [path.name for path in folder.iterdir()] == [LOCK]:
@@ -38,14 +41,53 @@ def locked(folder: Path) -> Iterator[None]:
         os.close(handle)
 
 
-def _take(handle: int, folder: Path) -> None:
+def _taken(folder: Path, deadline: float) -> int:
+    """Return the handle of the lock, held."""
+    said = False
+    while True:
+        handle = _try_to_take(folder)
+        if isinstance(handle, int):
+            return handle
+        if time.monotonic() >= deadline:
+            raise IndexStateError(f"{folder}: is being written by {handle}; try again when it is done, or --wait")
+        if not said:
+            say(f"{folder}: is being written by {handle}; waiting for it")
+            said = True
+        time.sleep(POLL_SECONDS)
+
+
+def _try_to_take(folder: Path) -> int | str:
+    """Return the handle of the lock, or who has it."""
+    with told(folder):
+        folder.mkdir(parents=True, exist_ok=True)
+        handle = os.open(folder / LOCK, os.O_RDWR | os.O_CREAT, 0o644)
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            if _names(folder / LOCK, handle):
+                _sign(handle)
+                return handle
+        except BlockingIOError:
+            holder = _said(os.pread(handle, 4096, 0).decode("utf-8", "replace"))
+            os.close(handle)
+            return holder
+        except BaseException:
+            os.close(handle)
+            raise
+    # Its last holder had made the folder and took it away again: what is held here is no longer the lock.
+    os.close(handle)
+    return _try_to_take(folder)
+
+
+def _names(path: Path, handle: int) -> bool:
     try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        holder = os.pread(handle, 4096, 0).decode("utf-8", "replace")
-        raise IndexStateError(f"{folder}: is being written by {_said(holder)}; try again when it is done") from None
-    os.ftruncate(handle, 0)
+        return os.path.samestat(os.fstat(handle), path.stat())
+    except FileNotFoundError:
+        return False
+
+
+def _sign(handle: int) -> None:
     me = {"host": socket.gethostname(), "process": os.getpid(), "since": now()}
+    os.ftruncate(handle, 0)
     os.pwrite(handle, json.dumps(me).encode(), 0)
 
 

@@ -23,8 +23,9 @@ from retrieval.highlight import highlights, query_terms
 from retrieval.hybrid import HybridRetriever
 from retrieval.java import start
 from retrieval.languages import unknown_language
+from retrieval.lease import open_leased
 from retrieval.lucene import Dead, PassageSearcher, TermFinder, Weights, dead_documents
-from retrieval.manifest import EncoderInfo, Manifest, SegmentInfo
+from retrieval.manifest import EncoderInfo, SegmentInfo
 from retrieval.order import Rows
 from retrieval.profile import PROFILES
 from retrieval.vectors import Mask, VectorIndex
@@ -55,7 +56,8 @@ class Search(NamedTuple):
 class Index:
     """An index directory, opened for reading. Safe for threads; not to be carried across a ``fork``.
 
-    It keeps the snapshot that it opened: segments published later are seen by the next one who opens.
+    It keeps the snapshot that it opened, and its files, until it is closed: segments published later are seen by the
+    next one who opens.
     """
 
     def __init__(self, folder: str | Path, config: Config | None = None) -> None:
@@ -65,7 +67,7 @@ class Index:
         """
         self.folder = Path(folder)
         self.config = config or Config()
-        self.manifest: Manifest = manifests.read(self.folder)
+        self.manifest, self._lease = open_leased(self.folder)
         self.segments = self._opened()
         self._opening = threading.RLock()
         self._open: dict[str, Any] = {}
@@ -233,6 +235,7 @@ class Index:
                 self._open[name].close()
         for segment in self.segments:
             segment.documents.close()
+        self._lease.close()
 
     def __enter__(self) -> Index:
         return self
