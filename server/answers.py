@@ -7,7 +7,7 @@ from typing import Any, Literal
 import msgspec
 from flask import Response
 
-from retrieval.config import RetrieverName
+from retrieval.config import FusionKind, RetrieverName
 from retrieval.domain import Document, Passage
 from retrieval.evidence import Answer, Evidence
 from retrieval.manifest import Manifest
@@ -20,8 +20,45 @@ class Took(Answer):
     evidence: float
 
 
+class FusionAnswer(Answer):
+    """How hybrid fused: ``rrf_k`` counts for rrf alone, ``depth`` is how many hits of either ranking took part."""
+
+    kind: FusionKind
+    rrf_k: int
+    bm25_weight: float
+    dense_weight: float
+    depth: int
+
+
+class ExplainedPart(Answer):
+    """A retriever's own rank (from 1) and score of a hit; a hit's votes add up to its score."""
+
+    rank: int
+    score: float
+    vote: float
+
+
+class ExplainedHit(Answer):
+    """How the score of a hit came about."""
+
+    rank: int
+    docid: str
+    passage: int
+    score: float
+    retrievers: dict[str, ExplainedPart]
+
+
+class Explanation(Answer):
+    """What was searched for: the text after the profile, its terms by the analyzer; and how scores came about."""
+
+    text: str
+    terms: list[str]
+    fusion: FusionAnswer | None
+    hits: list[ExplainedHit]
+
+
 class SearchAnswer(Answer):
-    """The evidence for one query; ``note`` warns of a language that the encoder does not know."""
+    """The evidence for one query; ``note`` says what a reader of the hits should know."""
 
     request_id: str
     index: str
@@ -30,6 +67,7 @@ class SearchAnswer(Answer):
     took_ms: Took
     note: str
     hits: list[Evidence]
+    explanation: Explanation | msgspec.UnsetType = msgspec.UNSET
 
 
 class QueryText(Answer):
@@ -145,6 +183,21 @@ class BatchFault(Answer):
     error: str
     detail: str
     field: str
+
+
+BATCH_RESULTS = (BatchHits, BatchFault)
+
+
+class BatchAnswer(Answer):
+    """The evidence for each query of a batch, in order."""
+
+    request_id: str
+    index: str
+    manifest_id: str
+    retriever: RetrieverName
+    results: list[Any]
+    """Each one of ``BATCH_RESULTS``."""
+    took_ms: Took
 
 
 class Health(Answer):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+
 import msgspec
 from flask import Blueprint, Response, g, request
 
@@ -24,13 +26,14 @@ from server.answers import (
     passage_place,
 )
 from server.batch import Batch, json_pieces, ndjson_pieces
+from server.explanation import explanation, with_passages
+from server.operations import JSON, NDJSON, RUN
 from server.readiness import READY
 from server.requests import BatchRequest, DocParameters, SearchRequest, SimpleSearch, from_body, from_query
 from server.search import found, search_of
 from server.service import Served, index_named, service
 
 blueprint = Blueprint("api", __name__)
-JSON, NDJSON, RUN = "application/json", "application/x-ndjson", "text/plain"
 
 
 @blueprint.get("/v1/indexes")
@@ -76,18 +79,22 @@ def search(name: str) -> Response:
     served = index_named(name)
     index = served.index
     asked = from_body(request, SearchRequest)
-    result = found(index, asked.query, search_of(asked, index), highlight=asked.highlight)
-    return json_answer(
-        SearchAnswer(
-            request_id=g.request_id,
-            index=name,
-            manifest_id=served.manifest_id,
-            retriever=result.retriever,
-            took_ms=result.took,
-            note=result.note,
-            hits=result.hits,
-        )
+    options = search_of(asked, index)
+    result = found(index, asked.query, options, highlight=asked.highlight)
+    answer = SearchAnswer(
+        request_id=g.request_id,
+        index=name,
+        manifest_id=served.manifest_id,
+        retriever=result.retriever,
+        took_ms=result.took,
+        note=result.note,
+        hits=result.hits,
     )
+    if asked.passages:
+        answer.hits = with_passages(index, asked.query, options, result.hits)
+    if asked.explain:
+        answer.explanation = explanation(index, asked.query, options, result.ranked)
+    return json_answer(answer)
 
 
 @blueprint.post("/v1/<name>/search/batch")
@@ -117,15 +124,16 @@ def document(name: str, docid: str) -> Response:
     """Answer a document with its passages."""
     served = index_named(name)
     index = served.index
-    return json_answer(
-        DocumentWithPassages(
-            request_id=g.request_id,
-            index=name,
-            manifest_id=served.manifest_id,
-            document=document_answer(index.document(docid)),
-            passages=[passage_place(passage) for passage in index.passages(docid)],
-        )
+    found = document_answer(index.document(docid))
+    passages = [passage_place(passage) for passage in index.passages(docid)]
+    answer = DocumentWithPassages(
+        request_id=g.request_id,
+        index=name,
+        manifest_id=served.manifest_id,
+        document=found,
+        passages=passages,
     )
+    return _cacheable(json_answer(answer), found, passages)
 
 
 @blueprint.get("/v1/<name>/doc/<docid:docid>")
@@ -133,7 +141,8 @@ def document_simply(name: str, docid: str) -> Response:
     """Answer a document in the shape of Anserini's and Pyserini's own route."""
     index = index_named(name).index
     parse = from_query(request.args, DocParameters).parse
-    return json_answer(SimpleDocument(index=name, docid=docid, doc=_doc(index, docid, parse)))
+    doc = _doc(index, docid, parse)
+    return _cacheable(json_answer(SimpleDocument(index=name, docid=docid, doc=doc)), doc)
 
 
 @blueprint.get("/livez")
@@ -164,6 +173,18 @@ def _summary(served: Served) -> IndexSummary:
 
 def _candidate(index: Index, hit: Evidence, parse: bool) -> Candidate:
     return Candidate(docid=hit.docid, score=hit.score, rank=hit.rank, doc=_doc(index, hit.docid, parse))
+
+
+def _cacheable(response: Response, *content: object) -> Response:
+    """Name the state of a document; answer 304 if the client has it.
+
+    The name is a weak one: two answers with the same document differ in their request ids.
+    """
+    state = hashlib.sha256(msgspec.json.encode(content)).hexdigest()[:32]
+    response.set_etag(state, weak=True)
+    response.cache_control.no_cache = True
+    response.make_conditional(request)
+    return response
 
 
 def _doc(index: Index, docid: str, parse: bool) -> DocumentAnswer | str:

@@ -9,7 +9,7 @@ from werkzeug.routing import BaseConverter
 
 from retrieval.config import Config
 from retrieval.index import Index
-from server import api, errors, page, service, wire
+from server import api, docs, errors, page, service, wire
 
 
 class DocidConverter(BaseConverter):
@@ -35,5 +35,6 @@ def create_app(config: Config, indexes: Mapping[str, Index]) -> Flask:
     errors.register(app)
     wire.register(app)
     app.register_blueprint(api.blueprint)
+    app.register_blueprint(docs.blueprint)
     app.register_blueprint(page.blueprint)
     return app

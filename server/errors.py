@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import logging
+from http import HTTPStatus
 
 import msgspec
 from flask import Flask, Response, g, render_template, request
@@ -16,12 +17,15 @@ from retrieval.errors import FactseekError, NotFoundError, QueryError
 _log = logging.getLogger("factseek.server")
 
 _HTTP = {
+    400: ("bad-input", "the request makes no sense"),
     404: ("not-found", "there is nothing at this address"),
     405: ("method-not-allowed", "this address does not answer that method"),
     413: ("too-large", "the body of the request is larger than this server takes"),
     415: ("unsupported-media-type", "send the body as application/json"),
+    500: ("internal", "something went wrong; the server's log has it under this request id"),
+    503: ("unavailable", "this index cannot be searched at the moment; the server's log says why"),
 }
-_TITLES = {
+TITLES = {
     "bad-input": "The request makes no sense",
     "internal": "The server failed",
     "method-not-allowed": "Method not allowed",
@@ -48,7 +52,7 @@ class UnknownIndexError(NotFoundError):
     """No index of this name is served."""
 
 
-class Problem(msgspec.Struct, kw_only=True):
+class Problem(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     """What a client is told of an error (RFC 9457)."""
 
     error: str
@@ -83,8 +87,7 @@ def problem_of(error: Exception) -> Problem:
     """Say which problem an error is to the client."""
     if isinstance(error, HTTPException):
         status = error.code or 500
-        slug, detail = _HTTP.get(status, (error.name.lower().replace(" ", "-"), error.name.lower()))
-        return _problem(status, slug, detail)
+        return _problem(status, slug_of(status), _HTTP[status][1] if status in _HTTP else error.name.lower())
     if isinstance(error, BadInput):
         problem = _problem(400, "bad-input", error.line)
         problem.field = error.field
@@ -95,12 +98,17 @@ def problem_of(error: Exception) -> Problem:
         slug = "unknown-index" if isinstance(error, UnknownIndexError) else "unknown-document"
         return _problem(404, slug, error.line)
     if isinstance(error, FactseekError):
-        return _problem(503, "unavailable", "this index cannot be searched at the moment; the server's log says why")
-    return _problem(500, "internal", "something went wrong; the server's log has it under this request id")
+        return _problem(503, *_HTTP[503])
+    return _problem(500, *_HTTP[500])
+
+
+def slug_of(status: int) -> str:
+    """Return the word for an error of this status that nothing more is known of."""
+    return _HTTP[status][0] if status in _HTTP else HTTPStatus(status).phrase.lower().replace(" ", "-")
 
 
 def _problem(status: int, slug: str, detail: str) -> Problem:
-    title = _TITLES.get(slug, slug.replace("-", " ").capitalize())
+    title = TITLES.get(slug, slug.replace("-", " ").capitalize())
     return Problem(error=slug, title=title, status=status, detail=detail, request_id=g.request_id)
 
 

@@ -7,15 +7,15 @@ from typing import Annotated, Any, Literal, TypeVar
 
 import msgspec
 from flask import Request
+from msgspec import Meta
 from werkzeug.datastructures import MultiDict
 from werkzeug.exceptions import RequestEntityTooLarge, UnsupportedMediaType
 
 from retrieval.config import FusionKind, Positive, ProfileName, RetrieverName
 from server.errors import BadInput
 
-Undated = Literal["drop", "keep"]
-FusionWeight = Annotated[float, msgspec.Meta(ge=0, le=1_000)]
-Tag = Annotated[str, msgspec.Meta(pattern=r"^[!-~]{1,64}(?!\n)$")]
+FusionWeight = Annotated[float, Meta(ge=0, le=1_000)]
+Tag = Annotated[str, Meta(pattern=r"^[!-~]{1,64}(?!\n)$")]
 _LISTS = frozenset({"filter"})
 _UNKNOWN = re.compile(r"Object contains unknown field `(.*)`")
 _MISSING = re.compile(r"Object missing required field `(.*)`")
@@ -44,31 +44,48 @@ class FusionRequest(Asked):
     """How hybrid fuses this one time; what is not said stays as configured."""
 
     kind: FusionKind | None = None
-    rrf_k: Positive | None = None
+    rrf_k: Annotated[Positive | None, Meta(description="reciprocal rank fusion's constant")] = None
     bm25_weight: FusionWeight | None = None
     dense_weight: FusionWeight | None = None
-    depth: Positive | None = None
+    depth: Annotated[Positive | None, Meta(description="hits of either ranking that are fused")] = None
+
+
+QueryText = Annotated[str, Meta(description="a claim, a tweet or a question")]
+Hits = Annotated[Positive | None, Meta(description="how many hits; left out: as configured")]
+Retriever = Annotated[RetrieverName | None, Meta(description="left out: hybrid where there are vectors, else bm25")]
+AsOf = Annotated[str, Meta(description="only documents up to this day, month or year, such as 2020-03")]
+Since = Annotated[str, Meta(description="only documents from this day, month or year on")]
+Undated = Annotated[Literal["drop", "keep"], Meta(description="undated documents under as_of or since")]
+Profile = Annotated[ProfileName | None, Meta(description="tweet: links, mentions and RT dropped, hashtags split")]
+Highlight = Annotated[bool, Meta(description="say where the passage has words of the query")]
+Group = Annotated[bool | None, Meta(description="one hit a document, by its best passage; false: one a passage")]
 
 
 class SearchOptions(Asked):
     """What a search is asked beside its text; ``None`` leaves a choice to the configuration."""
 
-    k: Positive | None = None
-    retriever: RetrieverName | None = None
-    filter: FilterRequest | list[str] = []
-    as_of: str = ""
-    since: str = ""
+    k: Hits = None
+    retriever: Retriever = None
+    filter: Annotated[
+        FilterRequest | list[str], Meta(description="by field, or as a list of field=value; applied before ranking")
+    ] = []
+    as_of: AsOf = ""
+    since: Since = ""
     undated: Undated = "drop"
     fusion: FusionRequest | FusionKind | None = None
-    profile: ProfileName | None = None
-    highlight: bool = True
-    group: bool | None = None
+    profile: Profile = None
+    highlight: Highlight = True
+    group: Group = None
 
 
 class SearchRequest(SearchOptions, kw_only=True):
     """The body of ``POST /v1/{index}/search``."""
 
-    query: str
+    query: QueryText
+    passages: Annotated[
+        bool, Meta(description="give each hit all passages of its document that hold a word of the query")
+    ] = False
+    explain: Annotated[bool, Meta(description="say what was searched for and how each score came about")] = False
 
 
 class BatchQuery(Asked):
@@ -85,24 +102,24 @@ class BatchRequest(SearchOptions, kw_only=True):
     run_id: Tag = "factseek"
 
 
+Parse = Annotated[bool, Meta(description="documents as objects; false: as strings that hold their JSON")]
+
+
 class SimpleSearch(Asked, kw_only=True):
-    """The parameters of ``GET /v1/{index}/search``, as Anserini and Pyserini name them, and ours.
+    """The parameters of ``GET /v1/{index}/search``, as Anserini and Pyserini name them, and ours."""
 
-    ``parse`` asks for documents as objects, or, if false, as strings that hold their JSON.
-    """
-
-    query: str
-    hits: Positive | None = None
-    parse: bool = True
-    retriever: RetrieverName | None = None
-    filter: list[str] = []
-    as_of: str = ""
-    since: str = ""
+    query: QueryText
+    hits: Hits = None
+    parse: Parse = True
+    retriever: Retriever = None
+    filter: Annotated[list[str], Meta(description="field=value; may be given again")] = []
+    as_of: AsOf = ""
+    since: Since = ""
     undated: Undated = "drop"
     fusion: FusionKind | None = None
-    profile: ProfileName | None = None
-    highlight: bool = True
-    group: bool | None = None
+    profile: Profile = None
+    highlight: Highlight = True
+    group: Group = None
 
     def request(self) -> SearchRequest:
         """Return the same as a body would say it."""
@@ -113,7 +130,7 @@ class SimpleSearch(Asked, kw_only=True):
 class DocParameters(Asked):
     """The parameters of ``GET /v1/{index}/doc/{docid}``."""
 
-    parse: bool = True
+    parse: Parse = True
 
 
 def from_body(request: Request, kind: type[_Asked]) -> _Asked:

@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 import msgspec
 
-from retrieval.config import FusionSettings, RetrieverName
-from retrieval.domain import Filter
+from retrieval.config import FusionKind, FusionSettings, RetrieverName
+from retrieval.domain import Filter, Hit
 from retrieval.errors import QueryError
 from retrieval.evidence import Evidence
 from retrieval.filters import bound, parse_filter
@@ -25,6 +25,7 @@ class Found(NamedTuple):
     retriever: RetrieverName
     note: str
     took: Took
+    ranked: list[Hit]
 
 
 def retrievers(index: Index) -> list[RetrieverName]:
@@ -65,7 +66,7 @@ def found(index: Index, query: str, asked: Search, *, highlight: bool = True) ->
     ranked = perf_counter()
     evidence = index.evidence(query, hits, asked, highlight=highlight)
     took = Took(retrieve=milliseconds(began, ranked), evidence=milliseconds(ranked, perf_counter()))
-    return Found(evidence, index.resolved(asked.retriever), index.note(query, asked.retriever), took)
+    return Found(evidence, index.resolved(asked.retriever), index.note(query, asked.retriever), took, hits)
 
 
 def milliseconds(began: float, ended: float) -> float:
@@ -85,7 +86,7 @@ def _where(options: SearchOptions) -> Filter | None:
     return parse_filter(pairs, as_of=options.as_of, since=options.since, undated=options.undated == "keep")
 
 
-def _fusion(asked: FusionRequest | str | None, configured: FusionSettings, most: int) -> FusionSettings:
+def _fusion(asked: FusionRequest | FusionKind | None, configured: FusionSettings, most: int) -> FusionSettings:
     if asked is None:
         return configured
     if isinstance(asked, str):

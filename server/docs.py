@@ -1,0 +1,110 @@
+"""The description of the API: ``/openapi.json`` for programs, ``/docs`` for people, made from the same document."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import msgspec
+from flask import Blueprint, Response, current_app, render_template
+
+from server.openapi import document
+from server.service import service
+
+blueprint = Blueprint("docs", __name__)
+_MADE = "factseek.openapi"
+
+
+class Word(NamedTuple):
+    """A piece of a type as people read it; ``schema`` names the one that it refers to, if it does."""
+
+    text: str
+    schema: str = ""
+
+
+class Field(NamedTuple):
+    """A parameter, or a field of a body or an answer."""
+
+    name: str
+    words: list[Word]
+    required: bool
+    default: str
+    description: str
+
+
+@blueprint.get("/openapi.json")
+def openapi_document() -> Response:
+    """Answer the OpenAPI 3.1 document."""
+    return Response(msgspec.json.encode(_document()), mimetype="application/json")
+
+
+@blueprint.get("/docs")
+def docs_page() -> str:
+    """Show the OpenAPI document as a page."""
+    described = _document()
+    schemas = {name: (schema, fields(schema)) for name, schema in described["components"]["schemas"].items()}
+    operations = [
+        (address, method, operation, [_parameter(one) for one in operation["parameters"]])
+        for address, methods in described["paths"].items()
+        for method, operation in methods.items()
+    ]
+    return render_template(
+        "docs.html", about=described["info"], operations=operations, schemas=schemas, name_of=name_of
+    )
+
+
+def fields(schema: dict[str, Any]) -> list[Field]:
+    """Return the fields of an object's schema."""
+    required = schema.get("required", ())
+    return [_field(name, kind, name in required) for name, kind in schema.get("properties", {}).items()]
+
+
+def words(kind: dict[str, Any]) -> list[Word]:
+    """Say a schema in words: ``integer, 1 to 50``, ``list of Evidence``, ``string or null``."""
+    if "$ref" in kind:
+        return [Word(name_of(kind), name_of(kind))]
+    if "anyOf" in kind:
+        said = [words(option) for option in kind["anyOf"]]
+        return [word for number, option in enumerate(said) for word in ([Word(" or ")] if number else []) + option]
+    if "enum" in kind:
+        return [Word(", ".join(map(str, kind["enum"])))]
+    if kind.get("type") == "array":
+        return (
+            [Word(_range("list", kind, "Items") + " of "), *words(kind["items"])] if "items" in kind else [Word("list")]
+        )
+    if kind.get("type") == "object" and isinstance(kind.get("additionalProperties"), dict):
+        return [Word("object of "), *(words(kind["additionalProperties"]) or [Word("anything")])]
+    return [Word(_range(kind["type"], kind, "Length"))] if "type" in kind else []
+
+
+def name_of(reference: dict[str, Any]) -> str:
+    """Return the name of the schema that is referred to."""
+    return str(reference["$ref"]).rpartition("/")[2]
+
+
+def _field(name: str, kind: dict[str, Any], required: bool) -> Field:
+    default = kind.get("default")
+    said = "" if default in (None, "", []) else msgspec.json.encode(default).decode()
+    return Field(name, words(kind), required, said, kind.get("description", ""))
+
+
+def _parameter(parameter: dict[str, Any]) -> Field:
+    described = {**parameter["schema"], "description": parameter.get("description", "")}
+    return _field(parameter["name"], described, parameter["required"])
+
+
+def _range(what: str, kind: dict[str, Any], unit: str) -> str:
+    low, high = (kind.get(f"{end}{unit}", kind.get(f"{end}imum")) for end in ("min", "max"))
+    if high is not None:
+        return (
+            f"{what}, {low or 0:,} to {high:,}" if unit != "Length" or what != "string" else f"{what}, at most {high:,}"
+        )
+    return f"{what}, {low:,} or more" if low and what != "string" else what
+
+
+def _document() -> dict[str, Any]:
+    """Return the document, made at the first request: only then are all routes there."""
+    made: dict[str, Any] | None = current_app.extensions.get(_MADE)
+    if made is None:
+        serving = service()
+        made = current_app.extensions[_MADE] = document(current_app, serving.config, serving.indexes)
+    return made

@@ -1,0 +1,200 @@
+"""The OpenAPI 3.1 document: made from the routes, from the types that requests are checked by, and from the limits
+of the configuration."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Callable, Iterable, Mapping
+from importlib import metadata
+from typing import Any
+
+import msgspec
+from flask import Flask
+from werkzeug.routing import Rule
+
+from retrieval.config import Config
+from server.answers import BATCH_RESULTS
+from server.errors import TITLES, Problem, slug_of
+from server.operations import JSON, OPERATIONS, Operation
+
+Json = dict[str, Any]
+
+_ABOUT = (
+    "Find the evidence for a claim: BM25, dense and hybrid retrieval over the indexes that this server serves. "
+    "Every answer carries its request id, every error is a problem (RFC 9457) whose `error` is a word to program "
+    "against."
+)
+_REF = "#/components/schemas/{name}"
+_ALWAYS = (500,)
+_VARIABLE = re.compile(r"<(?:\w+:)?(\w+)>")
+_PATHS: Mapping[str, tuple[str, str]] = {
+    "name": ("index", "an index, by the name that it is served under"),
+    "docid": ("docid", "a document's id; slashes may stand as they are or as %2F"),
+}
+"""What a variable of a route is called in the document, and what it is."""
+_METHODS = ("get", "post", "put", "patch", "delete")
+
+
+def document(app: Flask, config: Config, names: Iterable[str]) -> Json:
+    """Describe the API of ``app``, which serves indexes under ``names``."""
+    rules = {rule.endpoint: rule for rule in app.url_map.iter_rules()}
+    schemas = _schemas(config)
+    paths: Json = {}
+    for endpoint, operation in OPERATIONS.items():
+        rule = rules[endpoint]
+        described = _operation(endpoint, app.view_functions[endpoint], operation, schemas)
+        described["parameters"] = [*_path_parameters(rule, list(names)), *described["parameters"]]
+        paths.setdefault(_address(rule), {})[_method(rule)] = described
+    described = {
+        "openapi": "3.1.0",
+        "info": {
+            "title": "factseek",
+            "version": metadata.version("factseek"),
+            "description": _ABOUT,
+            "license": {"name": "Apache-2.0", "identifier": "Apache-2.0"},
+        },
+        "servers": [{"url": "/"}],
+        "tags": [{"name": tag} for tag in dict.fromkeys(operation.tag for operation in OPERATIONS.values())],
+        "paths": paths,
+        "components": {"schemas": _used(schemas), "headers": _COMMON_HEADERS},
+    }
+    plain: Json = msgspec.json.decode(msgspec.json.encode(described))
+    return plain
+
+
+_COMMON_HEADERS: Json = {
+    "X-Request-Id": {
+        "description": "the request's own if that is 1 to 64 letters, digits, '.', '_' or '-', else a new one",
+        "schema": {"type": "string"},
+    },
+    "Retry-After": {"description": "seconds after which to ask again", "schema": {"type": "integer", "minimum": 1}},
+}
+
+
+def _address(rule: Rule) -> str:
+    return _VARIABLE.sub(lambda found: f"{{{_PATHS[found[1]][0]}}}", rule.rule)
+
+
+def _method(rule: Rule) -> str:
+    return next(method for method in _METHODS if method.upper() in (rule.methods or ()))
+
+
+def _operation(endpoint: str, view: Callable[..., Any], operation: Operation, schemas: Json) -> Json:
+    said = inspect.getdoc(view) or ""
+    summary, _, more = said.partition("\n\n")
+    described: Json = {
+        "operationId": endpoint.partition(".")[2],
+        "tags": [operation.tag],
+        "summary": summary.rstrip("."),
+        "parameters": _query_parameters(operation.parameters, schemas),
+        "responses": _responses(operation),
+    }
+    if more:
+        described["description"] = more
+    if operation.body:
+        described["requestBody"] = {"required": True, "content": {JSON: {"schema": _ref(operation.body)}}}
+    return described
+
+
+def _responses(operation: Operation) -> Json:
+    content: Json = {JSON: {"schema": _ref(operation.answer)}}
+    for media, what in operation.other.items():
+        schema: Json = {"type": "string", "description": what}
+        content[media] = {"schema": schema}
+    headers = {name: {"description": what, "schema": {"type": "string"}} for name, what in operation.headers.items()}
+    responses: Json = {"200": {"description": "Done.", "headers": headers, "content": content}}
+    for status, answer in operation.also.items():
+        responses[str(status)] = {"description": answer} if isinstance(answer, str) else _answered(answer)
+    for status in sorted({*operation.problems, *_ALWAYS} - operation.also.keys()):
+        responses[str(status)] = _problem(status)
+    for response in responses.values():
+        response.setdefault("headers", {})["X-Request-Id"] = {"$ref": "#/components/headers/X-Request-Id"}
+    return responses
+
+
+def _answered(answer: type) -> Json:
+    return {"description": inspect.getdoc(answer), "content": {JSON: {"schema": _ref(answer)}}}
+
+
+def _problem(status: int) -> Json:
+    described: Json = {
+        "description": f"{TITLES[slug_of(status)]}.",
+        "content": {"application/problem+json": {"schema": _ref(Problem)}},
+    }
+    if status in (429, 503):
+        described["headers"] = {"Retry-After": {"$ref": "#/components/headers/Retry-After"}}
+    return described
+
+
+def _path_parameters(rule: Rule, names: list[str]) -> list[Json]:
+    found = []
+    for name in _VARIABLE.findall(rule.rule):
+        schema: Json = {"type": "string", "minLength": 1}
+        if name == "name" and names:
+            schema["enum"] = names
+        called, what = _PATHS[name]
+        found.append({"name": called, "in": "path", "required": True, "description": what, "schema": schema})
+    return found
+
+
+def _query_parameters(asked: type | None, schemas: Json) -> list[Json]:
+    if asked is None:
+        return []
+    schema = schemas[asked.__name__]
+    found = []
+    for name, kind in schema["properties"].items():
+        plain = _without_null(kind)
+        described = {"name": name, "in": "query", "required": name in schema["required"], "schema": plain}
+        if "description" in plain:
+            described["description"] = plain.pop("description")
+        found.append(described)
+    return found
+
+
+def _without_null(kind: Json) -> Json:
+    """Return a field's schema as a parameter has it: left out instead of null."""
+    plain = {key: value for key, value in kind.items() if key != "anyOf" and (key, value) != ("default", None)}
+    options = [option for option in kind.get("anyOf", ()) if option != {"type": "null"}]
+    return {**plain, **(options[0] if len(options) == 1 else {"anyOf": options} if options else {})}
+
+
+def _schemas(config: Config) -> Json:
+    named: set[type] = {Problem}
+    for operation in OPERATIONS.values():
+        extra = [answer for answer in operation.also.values() if not isinstance(answer, str)]
+        named.update(kind for kind in (operation.answer, operation.parameters, operation.body, *extra) if kind)
+    ordered = sorted(named, key=lambda kind: kind.__name__)
+    _, schemas = msgspec.json.schema_components([*ordered, *BATCH_RESULTS], ref_template=_REF)
+    schemas["BatchAnswer"]["properties"]["results"]["items"] = {"anyOf": [_ref(kind) for kind in BATCH_RESULTS]}
+    _limit(schemas, config)
+    return schemas
+
+
+def _limit(schemas: Json, config: Config) -> None:
+    """Write the limits of the configuration into the schemas."""
+    search, server = config.search, config.server
+    limits = {
+        ("SearchRequest", "query"): {"maxLength": search.max_query_chars},
+        ("SimpleSearch", "query"): {"maxLength": search.max_query_chars},
+        ("BatchQuery", "text"): {"maxLength": search.max_query_chars},
+        ("BatchRequest", "queries"): {"minItems": 1, "maxItems": server.max_batch},
+        ("SearchRequest", "k"): {"maximum": search.max_k},
+        ("SimpleSearch", "hits"): {"maximum": search.max_k},
+        ("BatchRequest", "k"): {"maximum": search.max_k},
+        ("FusionRequest", "depth"): {"maximum": search.max_k},
+    }
+    for (name, field), limit in limits.items():
+        schema = schemas[name]["properties"][field]
+        options = [option for option in schema.get("anyOf", ()) if option.get("type") == "integer"]
+        (options[0] if options else schema).update(limit)
+
+
+def _ref(kind: type) -> Json:
+    return {"$ref": _REF.format(name=kind.__name__)}
+
+
+def _used(schemas: Json) -> Json:
+    """Leave out the schemas of parameters, which stand where they are used."""
+    inline = {operation.parameters.__name__ for operation in OPERATIONS.values() if operation.parameters}
+    return {name: schema for name, schema in sorted(schemas.items()) if name not in inline}
