@@ -7,9 +7,11 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
+import claims.cli
 import eval.bench_cli
 import eval.cli
 import eval.run_cli
+import eval.statements
 import eval.tune_cli
 import indexer.cli
 import retrieval.cli
@@ -26,6 +28,7 @@ def parser() -> Parser:
     commands = top.add_subparsers(required=True, metavar="COMMAND")
     for module in _COMMANDS:
         module.register(commands)
+    claims.cli.register(commands, eval.statements)
     return top
 
 

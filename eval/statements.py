@@ -15,7 +15,7 @@ from retrieval.domain import Statement
 from retrieval.errors import SourceError
 from retrieval.trec import Strict, shown
 
-TASKS = ("ct2021-1a", "ct2021-1b")
+TASKS: tuple[str, ...] = ("ct2021-1a", "ct2021-1b")
 """The tasks that rank by check-worthiness."""
 
 _DEBATE = ("line_number", "speaker", "text", "label")

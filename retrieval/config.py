@@ -135,6 +135,13 @@ class ServerSettings(Settings, frozen=True, kw_only=True):
     indexes: dict[str, str] = {}
 
 
+class ClaimsSettings(Settings, frozen=True, kw_only=True):
+    """Rankers of check-worthiness: which one, and how it is trained."""
+
+    model: Literal["ngram", "random"] = "ngram"
+    seed: Count = 0
+
+
 class Config(Settings, frozen=True, kw_only=True):
     """All settings."""
 
@@ -147,6 +154,7 @@ class Config(Settings, frozen=True, kw_only=True):
     search: SearchSettings = SearchSettings()
     java: JavaSettings = JavaSettings()
     server: ServerSettings = ServerSettings()
+    claims: ClaimsSettings = ClaimsSettings()
 
 
 def load(path: str | Path | None = None) -> Config:

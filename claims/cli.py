@@ -1,0 +1,193 @@
+"""The command ``rank``: which tweets or sentences are worth checking."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from claims.formats import Formats
+from claims.rank.request import STANDARD_INPUT, outputs_of
+from claims.rankers import names
+from retrieval.domain import Statement
+from retrieval.errors import QueryError
+from retrieval.terminal import DONE, Subparsers, add_config, config_of, say, write
+
+if TYPE_CHECKING:
+    from claims.rank.ranking import Ranked
+    from claims.rank.training import Learned
+
+
+def register(commands: Subparsers, formats: Formats) -> None:
+    """Add ``rank``; ``formats`` reads and writes the tasks' files."""
+    parser = commands.add_parser(
+        "rank",
+        help="rank tweets or the sentences of debates by how far they are worth checking",
+        description="Train a ranker of check-worthiness, or load one, and rank tweets or sentences with it.",
+    )
+    parser.add_argument("task", choices=formats.TASKS, metavar="TASK", help=f"one of {', '.join(formats.TASKS)}")
+    _add_model(parser)
+    _add_input(parser)
+    add_config(parser)
+    parser.set_defaults(command=partial(run, formats=formats))
+
+
+def _add_model(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--train", nargs="+", type=Path, default=[], metavar="FILE", help="labelled files to learn from"
+    )
+    parser.add_argument("--load", type=Path, metavar="MODEL", help="a ranker that --save wrote, instead of --train")
+    parser.add_argument("--save", type=Path, metavar="MODEL", help="write the trained ranker to this file")
+    parser.add_argument("--model", metavar="NAME", help=f"one of {', '.join(names())} (default: claims.model)")
+    parser.add_argument(
+        "--language", default="", metavar="CODE", help="of all files, ISO 639-1 (default: seen from each file)"
+    )
+
+
+def _add_input(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--input", nargs="+", default=[], metavar="FILE", help="what is ranked; - is standard input (TSV or JSON lines)"
+    )
+    parser.add_argument(
+        "--output", type=Path, metavar="FILE|DIR", help="the submission; a folder for several inputs, one file each"
+    )
+    parser.add_argument("--run-id", default="", metavar="ID", help="default: factseek- and the model")
+    parser.add_argument("--stream", action="store_true", help="answer each line as it comes, as a JSON line")
+    parser.add_argument("--words", type=int, default=0, metavar="N", help="name the N words that weighed most")
+    parser.add_argument("--top", type=int, default=20, metavar="N", help="how many to print (default: 20; 0: all)")
+    parser.add_argument("--json", action="store_true", help="print JSON lines instead of a table")
+
+
+class _Input(NamedTuple):
+    """A file that is ranked, or standard input, with its statements."""
+
+    name: str
+    statements: list[Statement]
+
+
+def run(args: argparse.Namespace, formats: Formats) -> int:
+    """Train or load a ranker; rank what is given; write submissions, or print the ranking."""
+    outputs = outputs_of(args)
+    learned = _learned(args, formats)
+    if args.stream:
+        return _stream(args, formats, learned)
+    inputs = [_Input(name, _read(args, formats, learned, name)) for name in args.input]
+    if outputs:
+        _submit(args, formats, learned, inputs, outputs)
+    elif inputs:
+        _print(args, learned, inputs)
+    return DONE
+
+
+def _learned(args: argparse.Namespace, formats: Formats) -> Learned:
+    """Load the ranker, or train it and save it if asked to."""
+    from claims.rank import store, training
+    from retrieval.progress import bar
+
+    config = config_of(args)
+    if args.load:
+        learned = training.load(args.load, args.task, config)
+        if args.model and args.model != learned.manifest.model:
+            raise QueryError(
+                f"--model {args.model}: {args.load} is a {learned.manifest.model} model; leave --model out"
+            )
+        return learned
+    model = args.model or config.claims.model
+    if not args.train and model != "random":
+        raise QueryError("give --train with labelled files to learn from, or --load with a saved model")
+    sources = [(path, _of_language(args, formats.read(args.task, path, labelled=True))) for path in args.train]
+    learned = training.train(args.task, model, sources, config, bar)
+    if args.save:
+        store.save(args.save, learned.manifest, learned.ranker.state())
+        say(f"{args.save}: {model}, learned from {_counted(learned)}")
+    return learned
+
+
+def _read(args: argparse.Namespace, formats: Formats, learned: Learned, name: str) -> list[Statement]:
+    from claims.rank.languages import known
+
+    if name == STANDARD_INPUT:
+        found = list(formats.stream(args.task, sys.stdin.buffer, "standard input"))
+    else:
+        found = formats.read(args.task, Path(name), labelled=False)
+    found = _of_language(args, found)
+    known(found, learned.manifest.languages, "standard input" if name == STANDARD_INPUT else name)
+    return found
+
+
+def _of_language(args: argparse.Namespace, statements: Sequence[Statement]) -> list[Statement]:
+    """Name the language of a file's statements; debates are English."""
+    from claims.rank.languages import with_language
+
+    return with_language(statements, args.language or ("en" if args.task == "ct2021-1b" else ""))
+
+
+def _submit(
+    args: argparse.Namespace, formats: Formats, learned: Learned, inputs: Sequence[_Input], outputs: Sequence[Path]
+) -> None:
+    """Score all inputs in one go and write one submission each."""
+    scores = learned.ranker.score([one for given in inputs for one in given.statements]).tolist()
+    run_id = args.run_id or f"factseek-{learned.manifest.model}"
+    start = 0
+    for given, output in zip(inputs, outputs, strict=True):
+        end = start + len(given.statements)
+        rows = zip(given.statements, scores[start:end], strict=True)
+        output.parent.mkdir(exist_ok=True)
+        formats.write(args.task, [(one.topic, one.qid, score) for one, score in rows], output, run_id)
+        write(f"{output}: {len(given.statements):,} ranked by {learned.manifest.model}\n")
+        start = end
+
+
+def _print(args: argparse.Namespace, learned: Learned, inputs: Sequence[_Input]) -> None:
+    from claims.rank.printing import json_line, row
+    from claims.rank.ranking import rank
+
+    ranked = rank(learned.ranker, [one for given in inputs for one in given.statements])
+    shown = ranked[: args.top or None]
+    if args.words:
+        shown = [one._replace(words=_words(learned, one, args.words)) for one in shown]
+    for one in shown:
+        write(json_line(one) if args.json else row(one))
+
+
+def _words(learned: Learned, ranked: Ranked, most: int) -> list[Any]:
+    from claims.rank.explain import explain
+
+    return list(explain(learned.ranker, ranked.statement, most))
+
+
+def _stream(args: argparse.Namespace, formats: Formats, learned: Learned) -> int:
+    from claims.rank.printing import json_line
+    from claims.rank.ranking import rank_stream
+
+    for one in rank_stream(learned.ranker, _coming(args, formats, learned), args.words):
+        write(json_line(one))
+        sys.stdout.flush()
+    return DONE
+
+
+def _coming(args: argparse.Namespace, formats: Formats, learned: Learned) -> Iterator[Statement]:
+    """Yield the statements of the inputs as they come, each with its language."""
+    from claims.rank.languages import language_of
+
+    languages = learned.manifest.languages
+
+    def named(statements: Iterable[Statement]) -> Iterator[Statement]:
+        for one in statements:
+            yield one._replace(language=args.language or language_of([one.text], languages))
+
+    for name in args.input or [STANDARD_INPUT]:
+        if name == STANDARD_INPUT:
+            yield from named(formats.stream(args.task, sys.stdin.buffer, "standard input"))
+        else:
+            with Path(name).open("rb") as file:
+                yield from named(formats.stream(args.task, file, name))
+
+
+def _counted(learned: Learned) -> str:
+    sources = learned.manifest.sources
+    positives = sum(source.positives for source in sources)
+    return f"{sum(source.statements for source in sources):,} statements, {positives:,} of them worth checking"
