@@ -22,6 +22,8 @@ from retrieval.errors import MachineError
 
 CHARACTERS_PER_TOKEN = 64
 """A stretch of so many characters a token nearly always fills the encoder's window."""
+SLOW_FUSIONS = ["SkipLayerNormFusion"]
+"""What onnxruntime's optimiser should leave alone: its fused kernel takes a seventh longer than the parts."""
 
 
 class Encoder(Protocol):
@@ -190,7 +192,7 @@ class _Runtime:
         options.intra_op_num_threads = options.inter_op_num_threads = 1
         options.log_severity_level = 3
         self._session: Any = onnxruntime.InferenceSession(
-            str(folder / ONNX), options, providers=["CPUExecutionProvider"]
+            str(folder / ONNX), options, providers=["CPUExecutionProvider"], disabled_optimizers=SLOW_FUSIONS
         )
         self._inputs = frozenset(entry.name for entry in self._session.get_inputs())
         self._tokenizer = Tokenizer.from_file(str(folder / TOKENIZER))
