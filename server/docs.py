@@ -67,13 +67,29 @@ def words(kind: dict[str, Any]) -> list[Word]:
         return [word for number, option in enumerate(said) for word in ([Word(" or ")] if number else []) + option]
     if "enum" in kind:
         return [Word(", ".join(map(str, kind["enum"])))]
+    return _compound(kind) or [Word(_limited(kind))]
+
+
+def _compound(kind: dict[str, Any]) -> list[Word]:
     if kind.get("type") == "array":
-        return (
-            [Word(_range("list", kind, "Items") + " of "), *words(kind["items"])] if "items" in kind else [Word("list")]
-        )
-    if kind.get("type") == "object" and isinstance(kind.get("additionalProperties"), dict):
-        return [Word("object of "), *(words(kind["additionalProperties"]) or [Word("anything")])]
-    return [Word(_range(kind["type"], kind, "Length"))] if "type" in kind else []
+        parts = kind.get("prefixItems") or [kind["items"]]
+        return [Word(f"{_limited(kind)} of "), *[word for part in parts[:1] for word in words(part)]]
+    values = kind.get("additionalProperties")
+    return [Word("object of "), *words(values)] if isinstance(values, dict) else []
+
+
+def _limited(kind: dict[str, Any]) -> str:
+    """Say a type with its limits, an array's by how many it holds, a string's by its length."""
+    name = {"array": "list", None: "anything"}.get(kind.get("type"), kind.get("type", ""))
+    low, high = (
+        next((kind[key] for key in (f"{end}imum", f"{end}Items", f"{end}Length") if key in kind), None)
+        for end in ("min", "max")
+    )
+    if low == high:
+        return name if low is None else f"{name}, {low:,}"
+    if high is None:
+        return f"{name}, {low:,} or more"
+    return f"{name}, at most {high:,}" if low is None else f"{name}, {low:,} to {high:,}"
 
 
 def name_of(reference: dict[str, Any]) -> str:
@@ -90,15 +106,6 @@ def _field(name: str, kind: dict[str, Any], required: bool) -> Field:
 def _parameter(parameter: dict[str, Any]) -> Field:
     described = {**parameter["schema"], "description": parameter.get("description", "")}
     return _field(parameter["name"], described, parameter["required"])
-
-
-def _range(what: str, kind: dict[str, Any], unit: str) -> str:
-    low, high = (kind.get(f"{end}{unit}", kind.get(f"{end}imum")) for end in ("min", "max"))
-    if high is not None:
-        return (
-            f"{what}, {low or 0:,} to {high:,}" if unit != "Length" or what != "string" else f"{what}, at most {high:,}"
-        )
-    return f"{what}, {low:,} or more" if low and what != "string" else what
 
 
 def _document() -> dict[str, Any]:

@@ -177,7 +177,8 @@ def _limit(schemas: Json, config: Config) -> None:
     limits = {
         ("SearchRequest", "query"): {"maxLength": search.max_query_chars},
         ("SimpleSearch", "query"): {"maxLength": search.max_query_chars},
-        ("BatchQuery", "text"): {"maxLength": search.max_query_chars},
+        # Its length is no limit of the request: a query of a batch fails alone.
+        ("BatchQuery", "text"): {"description": f"a longer one than {search.max_query_chars} characters fails alone"},
         ("BatchRequest", "queries"): {"minItems": 1, "maxItems": server.max_batch},
         ("SearchRequest", "k"): {"maximum": search.max_k},
         ("SimpleSearch", "hits"): {"maximum": search.max_k},

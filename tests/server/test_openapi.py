@@ -1,0 +1,115 @@
+"""The OpenAPI document: valid, complete, with the limits of the configuration, and true of every answer."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import pytest
+from flask import Flask
+from flask.testing import FlaskClient
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from retrieval.config import Config
+from server.operations import OPERATIONS
+
+with warnings.catch_warnings():
+    warnings.simplefilter("ignore")
+    import schemathesis
+    from openapi_spec_validator import OpenAPIV31SpecValidator
+    from schemathesis.checks import positive_data_acceptance
+
+HTTP = {"get", "post", "put", "patch", "delete"}
+
+
+@pytest.fixture(scope="module")
+def document(app: Flask) -> dict[str, Any]:
+    described: dict[str, Any] = app.test_client().get("/openapi.json").json
+    return described
+
+
+def test_the_document_is_valid(document: dict[str, Any]) -> None:
+    assert document["openapi"] == "3.1.0"
+    assert [error.message for error in OpenAPIV31SpecValidator(document).iter_errors()] == []
+
+
+def test_every_route_is_described(app: Flask) -> None:
+    pages = {"page", "docs"}
+    routes = {rule.endpoint for rule in app.url_map.iter_rules() if rule.endpoint != "static"}
+    assert {name for name in routes if name.partition(".")[0] not in pages} == set(OPERATIONS)
+
+
+def test_limits_are_those_of_the_configuration(document: dict[str, Any], config: Config) -> None:
+    schemas = document["components"]["schemas"]
+
+    def options(name: str, field: str) -> list[dict[str, Any]]:
+        schema = schemas[name]["properties"][field]
+        return [*schema.get("anyOf", []), schema]
+
+    most = config.search.max_k
+    for name, field in (("SearchRequest", "k"), ("BatchRequest", "k"), ("FusionRequest", "depth")):
+        assert {"type": "integer", "minimum": 1, "maximum": most} in options(name, field)
+    assert schemas["SearchRequest"]["properties"]["query"]["maxLength"] == config.search.max_query_chars
+    assert "maxLength" not in schemas["BatchQuery"]["properties"]["text"]  # such a query fails alone
+    assert schemas["BatchRequest"]["properties"]["queries"]["maxItems"] == config.server.max_batch
+    parameters = {one["name"]: one for one in document["paths"]["/v1/{index}/search"]["get"]["parameters"]}
+    assert parameters["hits"]["schema"] == {"type": "integer", "minimum": 1, "maximum": most}
+    assert parameters["query"]["schema"] == {"type": "string", "maxLength": config.search.max_query_chars}
+    assert parameters["index"]["schema"]["enum"] == ["english", "arabic"]
+
+
+def test_every_parameter_and_every_answer_says_what_it_is(document: dict[str, Any]) -> None:
+    for address, methods in document["paths"].items():
+        for method, operation in methods.items():
+            assert method in HTTP
+            assert operation["summary"], address
+            assert {"200", "500"} <= operation["responses"].keys()
+            assert all(response["description"] for response in operation["responses"].values())
+    described = document["components"]["schemas"]
+    assert all(schema["description"] for schema in described.values())
+
+
+def test_the_page_shows_every_route_and_type(client: FlaskClient, document: dict[str, Any]) -> None:
+    text = client.get("/docs").text
+    for address, methods in document["paths"].items():
+        assert f"<code>{address}</code>" in text
+        assert all(f'id="{operation["operationId"]}"' in text for operation in methods.values())
+    for name in document["components"]["schemas"]:
+        assert f'id="{name}"' in text
+    assert "<script" not in text
+
+
+BOTH = [schemathesis.GenerationMode.POSITIVE, schemathesis.GenerationMode.NEGATIVE]
+KNOWN = {"index": "english", "docid": "measles"}
+
+
+def held(case: schemathesis.Case) -> int:
+    """Ask, hold the answer to the document, and return its status."""
+    # A query without words has the right type and is refused all the same.
+    return case.call_and_validate(excluded_checks=[positive_data_acceptance]).status_code
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("endpoint", OPERATIONS)
+def test_every_answer_is_as_described(app: Flask, endpoint: str) -> None:
+    """Ask what the document allows and what it forbids, at every limit and at random."""
+    described = schemathesis.openapi.from_wsgi("/openapi.json", app)
+    operation = described.find_operation_by_id(endpoint.partition(".")[2])
+    generation = described.config.generation_for(operation=operation)
+    seen = {
+        held(case)
+        for case in described.iter_coverage_cases(operation, generation_modes=BOTH, generation_config=generation)
+    }
+
+    @settings(max_examples=25, deadline=None, derandomize=True, database=None, suppress_health_check=list(HealthCheck))
+    @given(case=st.one_of(operation.as_strategy(mode) for mode in BOTH))
+    def ask(case: schemathesis.Case) -> None:
+        seen.add(held(case))
+        if "docid" in (case.path_parameters or {}):
+            case.path_parameters |= KNOWN
+            seen.add(held(case))
+
+    ask()
+    assert 200 in seen
+    assert seen <= {int(status) for status in operation.definition.raw["responses"]} | {405}
