@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
 from indexer import journal as journals
 from indexer.collections import BadLines, reader
+from indexer.compaction import keep_few
 from indexer.deletion import live_documents, with_segments, without
 from indexer.journal import Journal
 from indexer.lock import locked
@@ -19,7 +20,7 @@ from retrieval import manifest as manifests
 from retrieval.analyzers import analyzer_name, language_code
 from retrieval.config import Config
 from retrieval.encoder import open_encoder
-from retrieval.errors import IndexStateError, SourceError
+from retrieval.errors import IndexStateError, SourceError, UserError
 from retrieval.files import told
 from retrieval.java import start
 from retrieval.manifest import LAYOUT, BM25Info, EncoderInfo, Manifest, SegmentInfo, SourceInfo
@@ -29,7 +30,10 @@ Verb = Literal["", "append", "update", "overwrite"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Request:
-    """What a build is asked to do. ``verb`` says what to do with an index that is there."""
+    """What a build is asked to do. ``verb`` says what to do with an index that is there.
+
+    ``wait`` is how many seconds it may wait for another writer to be done.
+    """
 
     kind: str
     sources: tuple[Path, ...]
@@ -37,11 +41,15 @@ class Request:
     verb: Verb = ""
     language: str = ""
     dense: bool = True
+    wait: float = 0.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Report:
-    """What a build did; ``skipped`` counts by reason what a reader left out on purpose."""
+    """What a build did; ``skipped`` counts by reason what a reader left out on purpose.
+
+    ``merged`` is how many segments fewer there are after small ones were merged, ``unmerged`` why they could not be.
+    """
 
     manifest: Manifest
     documents: int
@@ -51,6 +59,8 @@ class Report:
     bad_lines: BadLines
     skipped: Counter[str]
     resumed: bool
+    merged: int = 0
+    unmerged: str = ""
 
 
 def build(request: Request, config: Config) -> Report:
@@ -62,7 +72,7 @@ def build(request: Request, config: Config) -> Report:
     reader(request.kind)
     _check_apart(request)
     sources = describe(request.sources)
-    with locked(request.folder), told(request.folder):
+    with locked(request.folder, request.wait), told(request.folder):
         base = _base(request)
         shape = _shape(request, config, base)
         start(config.java.heap)
@@ -75,7 +85,18 @@ def build(request: Request, config: Config) -> Report:
         if not work.journal.finished and not work.journal.progress.duplicates:
             journals.give_up(request.folder, work.journal)
             raise SourceError(f"{', '.join(map(str, request.sources))}: {_why_empty(request.kind, work)}")
-        return _published(request.folder, shape, base.segments if base else (), work)
+        report = _published(request.folder, shape, base.segments if base else (), work)
+        return _with_few_segments(request.folder, report, config)
+
+
+def _with_few_segments(folder: Path, report: Report, config: Config) -> Report:
+    """Merge segments if there are too many; what was built is published, whether that succeeds or not."""
+    try:
+        compacted = keep_few(folder, report.manifest, config)
+    except UserError as error:
+        return replace(report, unmerged=error.line)
+    fewer = compacted.before - len(compacted.manifest.segments)
+    return replace(report, manifest=compacted.manifest, merged=fewer)
 
 
 def _begun(

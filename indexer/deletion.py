@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 import msgspec
 
+from indexer import journal as journals
 from indexer.lock import locked
 from retrieval import manifest as manifests
 from retrieval.documents import SegmentDocuments
@@ -22,13 +23,13 @@ class Deleted(NamedTuple):
     unknown: tuple[str, ...]
 
 
-def delete(folder: Path, docids: Sequence[str]) -> Deleted:
+def delete(folder: Path, docids: Sequence[str], *, wait: float = 0.0) -> Deleted:
     """Delete documents from an index and publish what is left; a docid that is not there is reported, not an error.
 
     Raises IndexStateError if there is no index or another process writes it.
     """
     manifests.read(folder)
-    with locked(folder), told(folder):
+    with locked(folder, wait), told(folder):
         before = manifests.read(folder)
         wanted = dict.fromkeys(docids)
         opened = [opened_documents(folder, segment) for segment in before.segments]
@@ -37,6 +38,7 @@ def delete(folder: Path, docids: Sequence[str]) -> Deleted:
         gone = before.documents - live_documents(segments)
         if gone:
             manifests.publish(folder, with_segments(before, segments, folder))
+            journals.clean(folder)
     return Deleted(gone, unknown)
 
 

@@ -16,7 +16,6 @@ from retrieval.files import told
 from retrieval.manifest import LOCK, now
 from retrieval.terminal import say
 
-
 POLL_SECONDS = 0.05
 
 

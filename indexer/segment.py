@@ -13,7 +13,7 @@ from retrieval.config import DenseSettings
 from retrieval.documents import DocumentWriter, SegmentDocuments
 from retrieval.domain import Document, Span
 from retrieval.encoder import Encoder
-from retrieval.files import sha256, sync_tree
+from retrieval.files import sha256, sync_folder, sync_tree
 from retrieval.filters import tokens
 from retrieval.lucene import Fields, PassageWriter, flat_text
 from retrieval.manifest import DOCUMENTS, LUCENE, VECTORS, FileInfo
@@ -122,3 +122,11 @@ def checksums(folder: Path) -> dict[str, FileInfo]:
         for path in sorted(folder.rglob("*"))
         if path.is_file()
     }
+
+
+def settle(built: Path, segments: Path) -> None:
+    """Move a finished segment to its place among the others, durably."""
+    sync_folder(built)
+    segments.mkdir(exist_ok=True)
+    built.rename(segments / built.name)
+    sync_folder(segments)

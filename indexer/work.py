@@ -14,13 +14,12 @@ from indexer.collections import BadLines, ReadOptions, Record, reader
 from indexer.deletion import opened_documents
 from indexer.journal import Journal, Progress
 from indexer.passages import split, whole
-from indexer.segment import Seen, TextWriter, checksums, encode_missing, index_vectors
+from indexer.segment import Seen, TextWriter, checksums, encode_missing, index_vectors, settle
 from retrieval import manifest as manifests
 from retrieval.config import Config
 from retrieval.documents import SegmentDocuments, checksum
 from retrieval.domain import Span
 from retrieval.encoder import Encoder, open_encoder
-from retrieval.files import sync_folder
 from retrieval.manifest import BUILD, SEGMENTS, Manifest, SegmentInfo, SourceInfo
 from retrieval.progress import Bar, bar
 from retrieval.vectors import QUANTIZER
@@ -193,10 +192,7 @@ class Work:
         self.journal.finished.append(info)
         self.journal.text_of = ""
         journals.save(self._folder, self.journal)
-        target = self._folder / SEGMENTS
-        target.mkdir(exist_ok=True)
-        folder.rename(target / folder.name)
-        sync_folder(target)
+        settle(folder, self._folder / SEGMENTS)
         self._finished.append(opened_documents(self._folder, info))
 
     def _opened_encoder(self) -> Encoder:

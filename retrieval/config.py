@@ -39,6 +39,7 @@ class IndexSettings(Settings, frozen=True, kw_only=True):
     analyzer: str = ""
     fields: Literal["flat", "title_text"] = "flat"
     segment_passages: Positive = 200_000
+    max_segments: Positive = 10
 
 
 class BM25Settings(Settings, frozen=True, kw_only=True):
@@ -132,6 +133,7 @@ class ServerSettings(Settings, frozen=True, kw_only=True):
     threads: Positive = 4
     max_body_bytes: Positive = 2_000_000
     max_batch: Positive = 1_000
+    max_batch_hits: Positive = 1_000_000
     indexes: dict[str, str] = {}
 
 

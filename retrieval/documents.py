@@ -10,6 +10,8 @@ import re
 import sqlite3
 import threading
 from collections.abc import Iterator, Sequence
+from itertools import groupby
+from operator import itemgetter
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -34,6 +36,7 @@ CREATE INDEX passages_document ON passages (document);
 """
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _SEEN = "SELECT checksum, place FROM documents WHERE docid = ?"
+_NO_MORE: tuple[int | None, Iterator[Any]] = (None, iter(()))
 _COLUMNS = "docid, text, title, url, date, language, source, topic, metadata"
 
 
@@ -94,6 +97,16 @@ class StoredPassage(NamedTuple):
     title: str
 
 
+class StoredDocument(NamedTuple):
+    """A document as it is stored: with its passages, their first row, its checksum, and the place where it was read."""
+
+    document: Document
+    spans: tuple[Span, ...]
+    first_row: int
+    checksum: str
+    place: str
+
+
 class SegmentDocuments:
     """Reads the documents of one published segment. Safe for threads."""
 
@@ -149,13 +162,33 @@ class SegmentDocuments:
 
     def each(self) -> Iterator[Document]:
         """Iterate over all documents in the order of their rows."""
-        for row, *columns in self._connection().execute(f"SELECT row, {_COLUMNS} FROM documents ORDER BY row"):
+        for row, *columns in self._stream(f"SELECT row, {_COLUMNS} FROM documents ORDER BY row"):
             if row not in self._deleted:
                 yield _document(columns)
 
+    def each_stored(self) -> Iterator[StoredDocument]:
+        """Iterate over all documents, with all that is stored of them, in the order of their rows.
+
+        Raises IndexStateError if a passage has no document.
+        """
+        documents = self._stream(f"SELECT row, checksum, place, {_COLUMNS} FROM documents ORDER BY row")
+        passages = self._stream('SELECT document, row, number, start, "end" FROM passages ORDER BY row')
+        of_documents = groupby(passages, itemgetter(0))
+        owner, group = next(of_documents, _NO_MORE)
+        for row, digest, place, *columns in documents:
+            placed: list[Any] = []
+            if owner == row:
+                placed = list(group)
+                owner, group = next(of_documents, _NO_MORE)
+            if row not in self._deleted:
+                spans = tuple(Span(*span) for _, _, *span in placed)
+                yield StoredDocument(_document(columns), spans, placed[0][1] if placed else 0, digest, place)
+        if owner is not None:
+            raise IndexStateError(f"{self._path}: passage {next(iter(group))[1]} belongs to no document")
+
     def docids(self) -> Iterator[str]:
         """Iterate over the docids of all documents in the order of their rows."""
-        for row, docid in self._connection().execute("SELECT row, docid FROM documents ORDER BY row"):
+        for row, docid in self._stream("SELECT row, docid FROM documents ORDER BY row"):
             if row not in self._deleted:
                 yield docid
 
@@ -179,7 +212,7 @@ class SegmentDocuments:
             'SELECT d.docid, p.number, p.start, p."end", d.text, d.title FROM passages p JOIN documents d '
             "ON d.row = p.document WHERE p.row >= ? ORDER BY p.row"
         )
-        for docid, number, start, end, text, title in self._connection().execute(query, (first_row,)):
+        for docid, number, start, end, text, title in self._stream(query, (first_row,)):
             yield StoredPassage(Passage(docid, number, start, end, text[start:end]), title)
 
     def rows(self) -> tuple[list[str], list[int]]:
@@ -204,6 +237,12 @@ class SegmentDocuments:
     def _select(self, query: str, values: Sequence[Any] = ()) -> list[Any]:
         try:
             return self._connection().execute(query, values).fetchall()
+        except sqlite3.DatabaseError as error:
+            raise IndexStateError(f"{self._path}: the documents of this segment cannot be read: {error}") from error
+
+    def _stream(self, query: str, values: Sequence[Any] = ()) -> Iterator[Any]:
+        try:
+            yield from self._connection().execute(query, values)
         except sqlite3.DatabaseError as error:
             raise IndexStateError(f"{self._path}: the documents of this segment cannot be read: {error}") from error
 

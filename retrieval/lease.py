@@ -53,7 +53,8 @@ def open_leased(folder: Path) -> tuple[Manifest, Lease]:
     manifest = manifests.read(folder)
     while True:
         lease = Lease()
-        if all([lease.take(folder / SEGMENTS / segment.name) for segment in manifest.segments]):
+        held = [lease.take(folder / SEGMENTS / segment.name) for segment in manifest.segments]
+        if all(held):
             return manifest, lease
         # Taken away between reading and holding: then there is a newer manifest.
         newer = manifests.read(folder)

@@ -1,0 +1,126 @@
+"""Compaction: segments merged into few, without what was deleted.
+
+Documents are copied, Lucene's index of their passages is made anew from them, vectors are copied as they are: what is
+published then is what a build of the surviving documents would have made.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from indexer import journal as journals
+from indexer.deletion import with_segments
+from indexer.lock import locked
+from indexer.merge import Merge
+from retrieval import manifest as manifests
+from retrieval.config import Config, IndexSettings
+from retrieval.files import told
+from retrieval.java import start
+from retrieval.manifest import Manifest, SegmentInfo
+
+Group = list[SegmentInfo]
+
+
+class Compacted(NamedTuple):
+    """What a compaction did: the manifest that it published, or found; segments before; deleted documents dropped."""
+
+    manifest: Manifest
+    before: int
+    dropped: int
+
+
+def compact(folder: Path, config: Config, *, wait: float = 0.0) -> Compacted:
+    """Merge the segments of an index, of each kind by itself, into as few as ``index.segment_passages`` allows.
+
+    Deleted documents are dropped. Readers keep the segments that they have opened.
+    Raises IndexStateError if there is no index, another process writes it, or a file to be copied is damaged;
+    MachineError if the disk is full. What was published before stays.
+    """
+    manifests.read(folder)
+    with locked(folder, wait), told(folder):
+        base = manifests.read(folder)
+        return _published(folder, base, worth_merging(base.segments, config.index.segment_passages), config)
+
+
+def keep_few(folder: Path, base: Manifest, config: Config) -> Compacted:
+    """Merge segments of the index, whose lock is held, if there are more than ``index.max_segments``."""
+    with told(folder):
+        return _published(folder, base, surplus(base.segments, config.index), config)
+
+
+def worth_merging(segments: Sequence[SegmentInfo], most: int) -> list[Group]:
+    """Return the segments that a compaction rewrites, in groups that are merged: those of a kind.
+
+    A segment that holds ``most`` passages and misses none is left as it is, and so is a group that would not get
+    smaller.
+    """
+    groups: dict[tuple[str, bool], Group] = {}
+    for segment in segments:
+        if segment.deleted or segment.passages < most:
+            groups.setdefault((segment.kind, segment.split), []).append(segment)
+    return [group for group in groups.values() if _gains(group, most)]
+
+
+def surplus(segments: Sequence[SegmentInfo], settings: IndexSettings) -> list[Group]:
+    """Return the segments to merge when there are more than ``index.max_segments``, else nothing.
+
+    Small ones first: a segment is rewritten when those smaller than it hold as much, so that what is appended is not
+    copied again and again. If that leaves too many still, all are taken.
+    """
+    if len(segments) <= settings.max_segments:
+        return []
+    most = settings.segment_passages
+    everything = worth_merging(segments, most)
+    small = [group for group in map(_smallest, everything) if _gains(group, most)]
+    left = len(segments) - sum(len(group) - _segments(group, most) for group in small)
+    return small if left <= settings.max_segments else everything
+
+
+def _smallest(group: Group) -> Group:
+    """Return the segments of a group, in its order, that are no larger than all smaller ones together."""
+    chosen: Group = []
+    for segment in sorted(group, key=lambda segment: segment.passages):
+        if len(chosen) > 1 and segment.passages > sum(part.passages for part in chosen):
+            break
+        chosen.append(segment)
+    return [segment for segment in group if segment in chosen]
+
+
+def _gains(group: Group, most: int) -> bool:
+    return any(segment.deleted for segment in group) or _segments(group, most) < len(group)
+
+
+def _segments(group: Group, most: int) -> int:
+    """Say how many segments a group becomes at most."""
+    return -(-sum(segment.passages for segment in group) // most)
+
+
+def _published(folder: Path, base: Manifest, groups: Sequence[Group], config: Config) -> Compacted:
+    if not groups:
+        return Compacted(base, len(base.segments), 0)
+    start(config.java.heap)
+    journals.clean(folder)
+    first = journals.first_segment(folder)
+    made: dict[str, list[SegmentInfo]] = {}
+    for group in groups:
+        number = first + sum(map(len, made.values()))
+        made[group[0].name] = list(Merge(folder, base, group, config).segments(number))
+    gone = {segment.name for group in groups for segment in group}
+    segments = tuple(_replaced(base.segments, made, gone))
+    manifest = with_segments(base, segments, folder)
+    manifests.publish(folder, manifest)
+    journals.clean(folder)
+    dropped = sum(len(segment.deleted) for segment in base.segments) - sum(len(segment.deleted) for segment in segments)
+    return Compacted(manifest, len(base.segments), dropped)
+
+
+def _replaced(
+    segments: Sequence[SegmentInfo], made: dict[str, list[SegmentInfo]], gone: set[str]
+) -> Iterator[SegmentInfo]:
+    """Yield the segments with the merged ones where the first of their parts stood."""
+    for segment in segments:
+        yield from made.get(segment.name, ())
+        if segment.name not in gone:
+            yield segment

@@ -1,0 +1,62 @@
+"""Integrity: whether the files of a segment are those that its manifest speaks of."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from retrieval.errors import IndexStateError
+from retrieval.files import sha256
+from retrieval.manifest import SEGMENTS, FileInfo, SegmentInfo
+
+REMEDY = "mend it with factseek verify-index --repair, or restore a snapshot"
+
+
+class Fault(NamedTuple):
+    """What is wrong with a file of an index."""
+
+    path: Path
+    what: str
+
+    def __str__(self) -> str:
+        return f"{self.path}: {self.what}"
+
+
+def file_faults(folder: Path, segment: SegmentInfo, only: Sequence[str] = ()) -> Iterator[Fault]:
+    """Yield what is wrong with the files of a segment of the index in ``folder``: missing, cut, changed, not its own.
+
+    With ``only``, no more than files of these names are looked at.
+    """
+    place = folder / SEGMENTS / segment.name
+    for name, info in segment.files.items():
+        if (not only or name in only) and (fault := file_fault(place / name, info)):
+            yield fault
+    if not only and place.is_dir():
+        there = (path for path in sorted(place.rglob("*")) if path.is_file())
+        yield from (
+            Fault(path, "is not in the manifest")
+            for path in there
+            if path.relative_to(place).as_posix() not in segment.files
+        )
+
+
+def file_fault(path: Path, info: FileInfo) -> Fault | None:
+    """Say what is wrong with a file, or return None."""
+    try:
+        size = path.stat().st_size
+        if size != info.bytes:
+            return Fault(path, f"holds {size} bytes, the manifest says {info.bytes}")
+        if sha256(path) != info.sha256:
+            return Fault(path, "has changed: its SHA-256 is not that of the manifest")
+    except FileNotFoundError:
+        return Fault(path, "is missing")
+    except OSError as error:
+        return Fault(path, f"cannot be read: {error.strerror}")
+    return None
+
+
+def check_files(folder: Path, segment: SegmentInfo, only: Sequence[str] = ()) -> None:
+    """Raise IndexStateError, naming the file, if one of the segment's files is not what the manifest says."""
+    for fault in file_faults(folder, segment, only):
+        raise IndexStateError(f"{fault}; {REMEDY}")
