@@ -18,8 +18,6 @@ from server.errors import BadInput
 from server.requests import BatchQuery, BatchRequest
 from server.search import milliseconds, search_of
 
-MOST_HITS = 1_000_000
-"""Hits that one batch may ask for: what a TREC run of it takes in memory."""
 _AT_ONCE = 32
 
 
@@ -39,9 +37,10 @@ class Batch:
         most = index.config.server.max_batch
         if not 1 <= len(request.queries) <= most:
             raise BadInput("queries", f"a batch holds 1 to {most} queries, this one {len(request.queries)}")
-        if len(request.queries) * k > MOST_HITS:
+        most_hits = index.config.server.max_batch_hits
+        if len(request.queries) * k > most_hits:
             raise BadInput(
-                "k", f"{len(request.queries)} queries of {k} hits are more than the {MOST_HITS} of one batch; split it"
+                "k", f"{len(request.queries)} queries of {k} hits are more than the {most_hits} of one batch; split it"
             )
 
     @property

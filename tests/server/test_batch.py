@@ -6,10 +6,14 @@ import json
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 from flask.testing import FlaskClient
 
+from retrieval.config import Config
+from retrieval.index import Index
 from retrieval.trec import read_run
+from server.app import create_app
 
 TEXTS = {"a": "measles vaccine", "نص": "walked on the moon", "c": "sea level"}
 QUERIES = [{"qid": qid, "text": text} for qid, text in TEXTS.items()]
@@ -97,3 +101,13 @@ def test_a_bad_batch_is_refused_whole(
     assert (problem["error"], problem["field"]) == ("bad-input", field)
     if detail:
         assert problem["detail"] == detail
+
+
+def test_the_hits_of_a_batch_are_limited(folders: dict[str, Path], config: Config) -> None:
+    limited = msgspec.structs.replace(config, server=msgspec.structs.replace(config.server, max_batch_hits=8))
+    with Index(folders["arabic"], limited) as index:
+        client = create_app(limited, {"english": index}).test_client()
+        assert post(client, queries=QUERIES[:2], k=4).status_code == 200
+        refused = post(client, queries=QUERIES, k=3)
+    assert refused.status_code == 400
+    assert refused.json["detail"] == "k: 3 queries of 3 hits are more than the 8 of one batch; split it"
