@@ -15,7 +15,7 @@ from retrieval.domain import Filter, Hit
 from retrieval.errors import QueryError
 from retrieval.filters import bound
 from retrieval.index import Index, Search
-from retrieval.trec import shown
+from retrieval.lines import shown
 
 CHUNK = 64
 """Queries that are searched together: what an interruption of a run can lose."""

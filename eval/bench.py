@@ -21,7 +21,7 @@ from retrieval.domain import Hit
 from retrieval.errors import QueryError
 from retrieval.index import Index
 from retrieval.progress import Progress, silent
-from retrieval.trec import ScoreTable
+from retrieval.run_reader import ScoreTable
 
 CALLERS = (1, 8)
 RETRIEVERS: tuple[RetrieverName, ...] = ("bm25", "dense", "hybrid")

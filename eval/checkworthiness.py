@@ -14,7 +14,7 @@ import numpy as np
 
 from eval.lines import finite, is_header
 from retrieval.errors import QueryError
-from retrieval.trec import Faults, shown
+from retrieval.lines import Faults, shown
 
 CUTOFFS = (1, 3, 5, 10, 20, 30, 50)
 NAMES = ("AP", "RR", "Rprec", *(f"P@{k}" for k in CUTOFFS))

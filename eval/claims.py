@@ -7,7 +7,7 @@ from pathlib import Path
 from eval.tasks import TaskQuery
 from eval.tweets import Tweet, read_tweets
 from retrieval.errors import SourceError
-from retrieval.trec import shown
+from retrieval.lines import shown
 
 
 def key(topic: str, tweet_id: str) -> str:

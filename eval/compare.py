@@ -11,11 +11,12 @@ from typing import Any
 from eval import ranking
 from eval.measures import Figures, evaluate
 from eval.statistics import RESAMPLES, Interval, PairedTest, holm, intervals, paired
-from eval.tasks import task
+from eval.tasks import ranking_task
 from retrieval.domain import Qrels
 from retrieval.errors import QueryError
 from retrieval.files import rereadable
-from retrieval.trec import ScoreTable, ranked
+from retrieval.run_reader import ScoreTable
+from retrieval.trec import ranked
 
 MOVED = 5
 """Queries shown for a pair of runs, and documents shown for a query."""
@@ -79,9 +80,7 @@ def read_runs(name: str, paths: Sequence[Path], qrels: Qrels) -> tuple[dict[str,
     Raises QueryError if the task ranks nothing or there is one run, CheckFailed if a run has errors or no query in
     common with the judgements.
     """
-    chosen = task(name)
-    if not chosen.RANKING:
-        raise QueryError(f"{name}: is not a ranking task: its submissions are not compared")
+    chosen = ranking_task(name)
     if len(paths) < 2:
         raise QueryError("compare: give two runs or more")
     if len({path.resolve() for path in paths}) < len(paths):
@@ -92,11 +91,10 @@ def read_runs(name: str, paths: Sequence[Path], qrels: Qrels) -> tuple[dict[str,
     runs: dict[str, ScoreTable] = {}
     notes: list[str] = []
     for path, stem in zip(paths, stems, strict=True):
-        chosen.check(path).refuse()
-        run = {qid: {hit.docid: hit.score for hit in hits} for qid, hits in chosen.read_submission(path).items()}
+        run = chosen.read_scores(path)
         label = stem if stems.count(stem) == 1 else str(path)
-        notes += [f"{label}: {note}" for note in ranking.compared(path, qrels, run, "query")]
-        runs[label] = run
+        notes += [*run.notes, *(f"{label}: {note}" for note in ranking.compared(path, qrels, run.table, "query"))]
+        runs[label] = run.table
     return runs, tuple(notes)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 
 from eval.report import Report, Severity, counted
-from retrieval.trec import shown
+from retrieval.lines import shown
 
 
 def cover(

@@ -13,7 +13,7 @@ from retrieval.config import ProfileName
 from retrieval.domain import Qrels
 from retrieval.errors import QueryError
 from retrieval.index import Index, Search
-from retrieval.trec import shown
+from retrieval.lines import shown
 
 DEPTH = 1000
 """Hits that a measure without a cut looks at."""

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from retrieval.trec import Faults, lines, shown
+from retrieval.lines import Faults, lines, shown
 
 
 def text_lines(path: Path, faults: Faults) -> Iterator[tuple[int, str]]:

@@ -11,7 +11,7 @@ from eval.measures import evaluate
 from eval.scores import Scores
 from retrieval.domain import Qrels
 from retrieval.errors import CheckFailed
-from retrieval.trec import shown
+from retrieval.lines import shown
 
 RULE = "trec_eval's order (docid descending)"
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 from retrieval.errors import CheckFailed
-from retrieval.trec import place
+from retrieval.lines import place
 
 Severity = Literal["error", "warning"]
 

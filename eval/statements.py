@@ -13,7 +13,7 @@ from eval.tasks.ct2021_1b import read_sentences
 from eval.tweets import LABELS, columns, fields_of, read_tweets, tweet_of
 from retrieval.domain import Statement
 from retrieval.errors import SourceError
-from retrieval.trec import Strict, shown
+from retrieval.lines import Strict, shown
 
 TASKS: tuple[str, ...] = ("ct2021-1a", "ct2021-1b")
 """The tasks that rank by check-worthiness."""

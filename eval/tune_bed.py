@@ -15,7 +15,7 @@ from eval.tune_pool import Pool
 from retrieval.config import BM25Settings, RetrieverName
 from retrieval.domain import Hit, Qrels
 from retrieval.index import Index, Search
-from retrieval.trec import ScoreTable
+from retrieval.run_reader import ScoreTable
 
 Hits = Mapping[str, list[Hit]]
 

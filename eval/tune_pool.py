@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from retrieval.config import FusionSettings
 from retrieval.domain import Hit
 from retrieval.fusion import scorer_of
-from retrieval.trec import ScoreTable
+from retrieval.run_reader import ScoreTable
 
 Hits = Mapping[str, Sequence[Hit]]
 

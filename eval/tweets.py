@@ -11,7 +11,8 @@ from typing import NamedTuple
 from eval.lines import json_objects, text_lines
 from retrieval.errors import SourceError
 from retrieval.files import rereadable
-from retrieval.trec import MAX_LINE, Strict, encodable, shown
+from retrieval.lines import MAX_LINE, Strict, shown
+from retrieval.trec import encodable
 
 _NAMES = {
     "tweet_id": ("tweet_id", "tweetid", "id_str", "id"),

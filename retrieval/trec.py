@@ -2,126 +2,35 @@
 
 from __future__ import annotations
 
-import codecs
 import json
-import math
-from collections.abc import Iterable, Iterator
-from functools import partial
-from io import BufferedReader
+from collections.abc import Iterable
 from pathlib import Path
-from typing import BinaryIO, NoReturn, Protocol
 
 import numpy as np
 
 from retrieval.domain import Hit, Qrels, Query, Run
-from retrieval.errors import QueryError, SourceError
+from retrieval.errors import QueryError
 from retrieval.files import writable, write_atomically
+from retrieval.lines import Faults, Strict, decoded, lines, shown
 from retrieval.order import float32, ordered
-
-MAX_LINE = 1_000_000
-"""Bytes of a line, beyond which it is a fault."""
-
-LARGEST = math.nextafter(2.0**128 - 2.0**103, 0.0)
-"""The largest score: what still rounds to a float32, which trec_eval keeps scores as."""
+from retrieval.run_reader import LARGEST, RunReader, ScoreTable
 
 LARGEST_GRADE = 1_000
 """The largest relevance, and its negative the smallest: trec_eval allocates as many cells as the largest grade."""
 
 GRADES = f"between -{LARGEST_GRADE:,} and {LARGEST_GRADE:,}"
 
-ScoreTable = dict[str, dict[str, float]]
-"""Score of each docid for each qid, in the order of the file: the form that measures are computed from."""
-
-_FOREIGN = {
-    codecs.BOM_UTF16_LE: "is UTF-16 text; save it as UTF-8",
-    codecs.BOM_UTF16_BE: "is UTF-16 text; save it as UTF-8",
-    b"\x1f\x8b": "is compressed (gzip); unpack it first",
-    b"PK\x03\x04": "is compressed (zip); unpack it first",
-}
 _TOPIC_HEADERS = {"", "qid", "id", "_id", "query_id", "query-id", "topic"}
 
 
-class Faults(Protocol):
-    """What a reader tells of a file: an error makes a figure undefined or wrong, a warning is tolerated.
-
-    Line 0 is the file as a whole.
-    """
-
-    def error(self, line: int, reason: str) -> None:
-        """Take note of an error."""
-        ...
-
-    def warning(self, line: int, reason: str) -> None:
-        """Take note of something odd."""
-        ...
-
-
-class Strict:
-    """Refuse a file at its first error, and let warnings pass."""
-
-    def __init__(self, path: Path) -> None:
-        self.path = path
-
-    def error(self, line: int, reason: str) -> NoReturn:
-        """Raise SourceError with place and reason."""
-        raise SourceError(f"{place(self.path, line)}: {reason}")
-
-    def warning(self, line: int, reason: str) -> None:
-        """Let it pass."""
-
-
-def place(path: Path, line: int) -> str:
-    """Name a line of a file, or, for line 0, the file."""
-    return f"{path}:{line}" if line else str(path)
-
-
-def shown(value: bytes | str) -> str:
-    """Quote a value for a message, shortened where it is long."""
-    text = value.decode("utf-8", "replace") if isinstance(value, bytes) else value
-    return repr(text if len(text) <= 40 else text[:39] + "…")
-
-
-def lines(path: Path, faults: Faults) -> Iterator[tuple[int, bytes]]:
-    """Yield number, from 1, and bytes of each line without its line end; blank lines are ``b""``.
-
-    A line that is too long or holds a NUL byte is an error and left out, without being held in memory.
-    Windows line ends, and a last line that does not end, are warnings.
-    Raises SourceError if the file cannot be opened.
-    """
-    number = windows = 0
-    ended = True
-    with _opened(path) as file:
-        start = file.peek(4)[:4]
-        if reason := next((reason for magic, reason in _FOREIGN.items() if start.startswith(magic)), ""):
-            faults.error(0, reason)
-            return
-        if start.startswith(codecs.BOM_UTF8):
-            faults.error(0, "starts with a byte-order mark; save the file as UTF-8 without one")
-            file.read(len(codecs.BOM_UTF8))
-        for number, line in enumerate(iter(partial(file.readline, MAX_LINE + 2), b""), 1):
-            text = line.rstrip(b"\r\n")
-            if len(text) > MAX_LINE:
-                ended = _skip(file, line)
-                faults.error(number, f"is longer than {MAX_LINE:,} bytes")
-                continue
-            windows += len(line) - len(text) > 1
-            ended = line[-1:] == b"\n"
-            if b"\0" in text:
-                faults.error(number, "holds a NUL byte")
-                continue
-            yield number, text
-    if windows:
-        faults.warning(0, f"has Windows line ends on {windows:,} of {number:,} lines")
-    if number and not ended:
-        faults.warning(number, "the last line has no line end: is the file whole?")
-
-
-def read_scores(path: Path, faults: Faults) -> ScoreTable:
+def read_scores(path: Path, faults: Faults, *, submitted: bool = False) -> ScoreTable:
     """Read the scores of a run, telling ``faults`` of what is wrong; lines in error are left out.
 
-    The rank column is not used: a run's order is by score as float32, then docid, both descending.
+    The rank column is not used: a run's order is by score as float32, then docid, both descending. So ranks with
+    gaps, scores that rise and a second run id are warnings, but errors in a run that is to be ``submitted``: there the
+    file has to say one order, and be one run.
     """
-    reader = _RunReader(path, faults)
+    reader = RunReader(path, faults, submitted=submitted)
     take = reader.take
     for number, line in lines(path, faults):
         take(number, line)
@@ -189,15 +98,6 @@ def read_topics(path: Path) -> list[Query]:
     if not queries:
         faults.error(0, "holds no queries")
     return queries
-
-
-def decoded(number: int, line: bytes, faults: Faults) -> str:
-    """Decode a line as UTF-8; bytes that are not are an error and replaced."""
-    try:
-        return line.decode("utf-8")
-    except UnicodeDecodeError as error:
-        faults.error(number, f"is not UTF-8 (byte 0x{line[error.start]:02x})")
-        return line.decode("utf-8", "replace")
 
 
 def write_run(run: Run, path: Path, tag: str) -> None:
@@ -270,113 +170,6 @@ def write_text(path: Path, pieces: Iterable[str]) -> None:
     write_atomically(path, b"".join(piece.encode("utf-8") for piece in pieces))
 
 
-class _RunReader:
-    """Take the lines of a run one by one."""
-
-    def __init__(self, path: Path, faults: Faults) -> None:
-        self.path = path
-        self.faults = faults
-        self.table: ScoreTable = {}
-        self._qid = b""
-        self._docs: dict[str, float] = {}
-        self._score = LARGEST
-        self._tag = b""
-        self._odd: dict[str, tuple[int, int]] = {}
-        self._first_lines: dict[tuple[bytes, bytes], int] = {}
-
-    def take(self, number: int, line: bytes) -> None:
-        """Take one line of six columns; more are tolerated, as trec_eval tolerates them."""
-        fields = line.split()
-        if len(fields) != 6:
-            fields = self._mended(number, line, fields)
-            if not fields:
-                return
-        qid, _, name, rank, score, tag = fields
-        try:
-            value = float(score)
-        except ValueError:
-            value = LARGEST * 2
-        if not -LARGEST <= value <= LARGEST or b"_" in score:
-            self._bad_score(number, fields)
-            return
-        try:
-            docid = name.decode()
-            if qid != self._qid:
-                self._begin(qid)
-        except UnicodeDecodeError:
-            decoded(number, line, self.faults)
-            return
-        docs = self._docs
-        if docid in docs:
-            self._repeated(number, qid, name)
-            return
-        docs[docid] = value
-        if value > self._score or rank != b"%d" % len(docs) or tag != self._tag:
-            self._note_odd(number, value, rank, tag)
-        self._score = value
-
-    def finish(self) -> None:
-        """Tell of what the lines have in common."""
-        for reason, (number, count) in self._odd.items():
-            self.faults.warning(number, reason.format(count=count))
-        if not self.table:
-            self.faults.error(0, "holds no results")
-
-    def _begin(self, qid: bytes) -> None:
-        self._docs = self.table.setdefault(qid.decode(), {})
-        self._qid = qid
-        self._score = LARGEST
-
-    def _mended(self, number: int, line: bytes, fields: list[bytes]) -> list[bytes]:
-        if not fields:
-            self._count(number, "blank lines: {count:,}")
-        elif len(fields) > 6 and not line.startswith(b"#"):
-            self._count(number, "more than six columns on {count:,} lines; what follows the sixth is ignored")
-            return fields[:6]
-        elif not line.startswith(b"#"):
-            hint = "; four columns are judgements, not a run" if len(fields) == 4 else ""
-            reason = f"has {len(fields)} columns, a run has six (qid Q0 docid rank score tag){hint}"
-            self.faults.error(number, reason)
-        return []
-
-    def _bad_score(self, number: int, fields: list[bytes]) -> None:
-        header = "; a run has no header" if number == 1 and fields[4].isalpha() and fields[3].isalpha() else ""
-        self.faults.error(number, f"score {shown(fields[4])} is not a finite number{header}")
-
-    def _repeated(self, number: int, qid: bytes, docid: bytes) -> None:
-        if not self._first_lines:
-            self._first_lines = _first_lines(self.path)
-        first = self._first_lines.get((qid, docid), 0)
-        where = f"on line {first}" if first else "above"
-        self.faults.error(number, f"docid {shown(docid)} of query {shown(qid)} is {where} already")
-
-    def _note_odd(self, number: int, value: float, rank: bytes, tag: bytes) -> None:
-        if value > self._score:
-            self._count(number, "scores that rise within a query: {count:,}; the order is by score, not by line")
-        if rank != b"%d" % len(self._docs):
-            self._count(number, "ranks that do not run 1, 2, 3 … within a query: {count:,}; they are not used")
-        if self._tag and tag != self._tag:
-            self._count(number, "the run id changes {count:,} times: two runs in one file?")
-        self._tag = tag
-
-    def _count(self, number: int, reason: str) -> None:
-        first, count = self._odd.get(reason, (number, 0))
-        self._odd[reason] = (first, count + 1)
-
-
-def _first_lines(path: Path) -> dict[tuple[bytes, bytes], int]:
-    """Find the first line of each qid and docid: read only for a file that repeats one."""
-    found: dict[tuple[bytes, bytes], int] = {}
-    if not path.is_file():  # a pipe is used up
-        return found
-    with path.open("rb") as file:
-        for number, line in enumerate(file, 1):
-            fields = line.split(None, 3)
-            if len(fields) > 3:
-                found.setdefault((fields[0], fields[2]), number)
-    return found
-
-
 def _judgement(number: int, line: bytes, faults: Strict, *, first: bool) -> tuple[str, str, int | None]:
     """Return qid, docid and grade of a line; no grade for a header."""
     decoded(number, line, faults)
@@ -428,21 +221,3 @@ def _topic(number: int, qid: str, text: str, faults: Strict) -> Query:
         return Query(column(qid.strip()), text.strip())
     except QueryError:
         faults.error(number, f"qid {shown(qid)} is empty or holds white space")
-
-
-def _opened(path: Path) -> BufferedReader:
-    try:
-        return path.open("rb")
-    except FileNotFoundError:
-        raise SourceError(f"{path}: there is no such file") from None
-    except IsADirectoryError:
-        raise SourceError(f"{path}: is a folder; name a file") from None
-    except (OSError, ValueError) as error:
-        raise SourceError(f"{path}: cannot be read: {getattr(error, 'strerror', None) or error}") from None
-
-
-def _skip(file: BinaryIO, line: bytes) -> bool:
-    """Read on to the end of a line that is too long; return whether it ends."""
-    while line and line[-1:] != b"\n":
-        line = file.readline(1 << 16)
-    return bool(line)

@@ -11,7 +11,9 @@ A task module has, where it applies::
     def check(path, input_path=None) -> Report           every fault of a submission
     def score(gold, runs, options) -> Scores             the official figures; checks first
 
-Ranking tasks (``RANKING``) take and give :data:`retrieval.domain.Run` and :data:`retrieval.domain.Qrels`.
+Ranking tasks (``RANKING``) take and give :data:`retrieval.domain.Run` and :data:`retrieval.domain.Qrels`, and have::
+
+    def read_scores(path) -> RunScores                   a submission as it is scored
 """
 
 from __future__ import annotations
@@ -20,11 +22,12 @@ import importlib
 import pkgutil
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, cast
 
 from eval.report import Report
 from eval.scores import ScoreOptions, Scores
 from retrieval.errors import QueryError
+from retrieval.run_reader import ScoreTable
 
 
 class TaskQuery(NamedTuple):
@@ -34,6 +37,13 @@ class TaskQuery(NamedTuple):
     text: str
     topic: str = ""
     date: str = ""
+
+
+class RunScores(NamedTuple):
+    """The scores of a run, and what a reader of its figures should know of the file."""
+
+    table: ScoreTable
+    notes: tuple[str, ...] = ()
 
 
 class Task(Protocol):
@@ -74,6 +84,17 @@ class Task(Protocol):
         ...
 
 
+class RankingTask(Task, Protocol):
+    """What a ranking task offers beside."""
+
+    def read_scores(self, path: Path) -> RunScores:
+        """Return the scores of a submission.
+
+        Raises CheckFailed if it has errors that leave a figure undefined.
+        """
+        ...
+
+
 def names() -> list[str]:
     """Name the tasks as the command line does, in alphabetical order."""
     return sorted(m.name.replace("_", "-") for m in pkgutil.iter_modules(__path__) if not m.name.startswith("_"))
@@ -88,6 +109,17 @@ def task(name: str) -> Task:
         raise QueryError(f"unknown task {name!r}; the tasks are {', '.join(names())}")
     module: Task = importlib.import_module(f"{__name__}.{name.replace('-', '_')}")
     return module
+
+
+def ranking_task(name: str) -> RankingTask:
+    """Return the ranking task of a name.
+
+    Raises QueryError if there is none of that name, or it ranks nothing.
+    """
+    chosen = task(name)
+    if not chosen.RANKING:
+        raise QueryError(f"{name}: is not a ranking task: its submissions are not compared")
+    return cast(RankingTask, chosen)
 
 
 def only(paths: Sequence[Path], option: str) -> Path:

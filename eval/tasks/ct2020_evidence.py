@@ -20,22 +20,12 @@ from eval.lines import finite, is_header, rows, text_lines, whole
 from eval.measures import mean
 from eval.report import Report
 from eval.scores import ScoreOptions, Scores
-from eval.tasks import TaskQuery, only
+from eval.tasks import RunScores, TaskQuery, only
 from retrieval.domain import Hit, Qrels, Run
 from retrieval.errors import QueryError
-from retrieval.trec import (
-    GRADES,
-    LARGEST,
-    LARGEST_GRADE,
-    Faults,
-    ScoreTable,
-    Strict,
-    best_hits,
-    column,
-    ranked,
-    shown,
-    write_text,
-)
+from retrieval.lines import Faults, Strict, shown
+from retrieval.run_reader import LARGEST
+from retrieval.trec import GRADES, LARGEST_GRADE, best_hits, column, ranked, write_text
 
 SUMMARY = "CheckThat! 2020 task 3: evidence snippets for a claim of a topic (Arabic)"
 OFFICIAL = "P@10"
@@ -87,6 +77,14 @@ def read_submission(path: Path) -> Run:
     return {qid: ranked(claim.scores) for qid, claim in _read(path, Strict(path)).items()}
 
 
+def read_scores(path: Path) -> RunScores:
+    """Return the scores of a run by ``topic/tweet``."""
+    report = Report(path)
+    claims = _read(path, report)
+    report.refuse()
+    return RunScores({qid: claim.scores for qid, claim in claims.items()})
+
+
 def write(records: Run, path: Path, run_id: str) -> None:
     """Write a run whose qids are ``topic/tweet``: the best 100 snippets of each, ranks from 1.
 
@@ -111,9 +109,7 @@ def score(gold: Sequence[Path], runs: Sequence[Path], options: ScoreOptions) -> 
     """Return the figures over claims, P@10 first, and their means over topics."""
     path = only(runs, "--run")
     qrels = read_gold(gold)
-    report = Report(path)
-    table: ScoreTable = {qid: claim.scores for qid, claim in _read(path, report).items()}
-    report.refuse()
+    table = read_scores(path).table
     notes = ranking.compared(path, qrels, table, "claim")
     scores = ranking.score(qrels, table, MEASURES, unit="claim", notes=notes)
     return replace(scores, topics=_over_topics(scores))

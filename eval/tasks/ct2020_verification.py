@@ -13,7 +13,8 @@ from eval.report import Report
 from eval.scores import ScoreOptions, Scores
 from eval.tasks import TaskQuery, only
 from retrieval.errors import QueryError
-from retrieval.trec import Faults, Strict, column, shown, write_text
+from retrieval.lines import Faults, Strict, shown
+from retrieval.trec import column, write_text
 
 SUMMARY = "CheckThat! 2020 task 4: is a claim TRUE or FALSE (Arabic)"
 OFFICIAL = "macro_f1"

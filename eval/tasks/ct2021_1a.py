@@ -20,7 +20,8 @@ from eval.scores import ScoreOptions, Scores
 from eval.tasks import TaskQuery, only
 from eval.tweets import Tweet, read_tweets
 from retrieval.errors import QueryError, SourceError
-from retrieval.trec import Faults, Strict, column, shown, write_text
+from retrieval.lines import Faults, Strict, shown
+from retrieval.trec import column, write_text
 
 SUMMARY = "CheckThat! 2021 task 1A: check-worthiness of tweets (ar, bg, en, es, tr)"
 OFFICIAL = "AP"

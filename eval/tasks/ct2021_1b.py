@@ -15,7 +15,8 @@ from eval.report import Report, counted
 from eval.scores import ScoreOptions, Scores
 from eval.tasks import TaskQuery
 from retrieval.errors import QueryError
-from retrieval.trec import Faults, Strict, shown, write_text
+from retrieval.lines import Faults, Strict, shown
+from retrieval.trec import write_text
 
 SUMMARY = "CheckThat! 2021 task 1B: check-worthiness of the sentences of debates, one file a debate (en)"
 OFFICIAL = "AP"

@@ -17,10 +17,11 @@ from eval.lines import text_lines
 from eval.measures import mean
 from eval.report import Report
 from eval.scores import ScoreOptions, Scores
-from eval.tasks import TaskQuery, only
+from eval.tasks import RunScores, TaskQuery, only
 from retrieval.domain import Hit, Qrels, Run
 from retrieval.errors import QueryError, SourceError
-from retrieval.trec import MAX_LINE, Faults, Strict, best_hits, shown, write_text
+from retrieval.lines import MAX_LINE, Faults, Strict, shown
+from retrieval.trec import best_hits, write_text
 
 SUMMARY = "CheckThat! 2025 task 4b: the paper that a tweet speaks of"
 OFFICIAL = "RR@5"
@@ -57,6 +58,14 @@ def read_gold(paths: Sequence[Path]) -> Qrels:
 def read_submission(path: Path) -> Run:
     """Return a submission as a run; scores only say the order, and a paper named again keeps its slot as a copy."""
     return {post: _slots(row.papers) for post, row in _read(path, Strict(path)).items()}
+
+
+def read_scores(path: Path) -> RunScores:
+    """Return a submission as a run of scores that only say the order."""
+    report = Report(path)
+    found = _read(path, report)
+    report.refuse()
+    return RunScores({post: {hit.docid: hit.score for hit in _slots(row.papers)} for post, row in found.items()})
 
 
 def write(records: Run, path: Path, run_id: str) -> None:

@@ -19,7 +19,8 @@ from eval.report import Report
 from eval.scores import ScoreOptions, Scores
 from eval.tasks import TaskQuery, only
 from retrieval.errors import CheckFailed, QueryError
-from retrieval.trec import Faults, Strict, shown, write_text
+from retrieval.lines import Faults, Strict, shown
+from retrieval.trec import write_text
 
 SUMMARY = "FEVER: verify claims with sentences of Wikipedia"
 OFFICIAL = "strict_score"

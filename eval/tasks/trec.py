@@ -2,6 +2,10 @@
 
 trec_eval ignores the ranks and the order of lines, refuses a docid that is repeated, and divides P@k by k. Judged
 queries that a run lacks count 0, as under its ``-c``.
+
+A check is stricter than a score. A run to be handed in has to say one order and be one run, so ranks with gaps, scores
+that rise and a second run id are errors there. A run of others is scored as trec_eval scores it, and its oddities are
+noted.
 """
 
 from __future__ import annotations
@@ -14,10 +18,12 @@ from eval.coverage import cover
 from eval.measures import RANKING as MEASURES
 from eval.report import Report
 from eval.scores import ScoreOptions, Scores
-from eval.tasks import TaskQuery, only
+from eval.tasks import RunScores, TaskQuery, only
 from retrieval.domain import Qrels, Run
 from retrieval.errors import SourceError
-from retrieval.trec import read_qrels, read_run, read_scores, read_topics, shown, write_run
+from retrieval.lines import shown
+from retrieval.trec import read_qrels, read_run, read_topics, write_run
+from retrieval.trec import read_scores as read_run_scores
 
 SUMMARY = "any retrieval task in TREC's files, with BEIR's judgements and queries and TSV topics"
 OFFICIAL = "AP"
@@ -51,15 +57,23 @@ def read_submission(path: Path) -> Run:
     return read_run(path)
 
 
+def read_scores(path: Path) -> RunScores:
+    """Return the scores of a run as trec_eval reads them, and what is odd about the file."""
+    report = Report(path)
+    table = read_run_scores(path, report)
+    report.refuse()
+    return RunScores(table, tuple(report.said))
+
+
 def write(records: Run, path: Path, run_id: str) -> None:
     """Write a run."""
     write_run(records, path, run_id)
 
 
 def check(path: Path, input_path: Path | None = None) -> Report:
-    """Report every fault of a run; queries of the input that it lacks are a warning."""
+    """Report every fault of a run to be handed in; queries of the input that it lacks are a warning."""
     report = Report(path)
-    table = read_scores(path, report)
+    table = read_run_scores(path, report, submitted=True)
     if input_path is not None:
         expected = {query.qid: None for query in read_queries(input_path)}
         lines = dict.fromkeys(table, 0)
@@ -71,7 +85,6 @@ def score(gold: Sequence[Path], runs: Sequence[Path], options: ScoreOptions) -> 
     """Return trec_eval's figures, AP first."""
     path = only(runs, "--run")
     qrels = read_gold(gold)
-    report = Report(path)
-    table = read_scores(path, report)
-    report.refuse()
-    return ranking.score(qrels, table, MEASURES, unit="query", notes=ranking.compared(path, qrels, table, "query"))
+    run = read_scores(path)
+    notes = (*run.notes, *ranking.compared(path, qrels, run.table, "query"))
+    return ranking.score(qrels, run.table, MEASURES, unit="query", notes=notes)

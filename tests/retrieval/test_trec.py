@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 
 from retrieval.domain import Hit, Query
 from retrieval.errors import QueryError, SourceError
-from retrieval.trec import MAX_LINE, Strict, read_qrels, read_run, read_scores, read_topics, run_lines, write_run
+from retrieval.lines import MAX_LINE, Strict
+from retrieval.trec import read_qrels, read_run, read_scores, read_topics, run_lines, write_run
 
 
 class Noted:
@@ -123,6 +124,41 @@ def test_faults_of_a_run_are_said_exactly(case, put):
     noted = Noted()
     read_scores(put(content), noted)
     assert sorted(noted.said) == sorted(said)
+
+
+SUBMITTED = {
+    "good": (GOOD + "r Q0 b 1 3 t\nq Q0 b 2 2 t\n", []),
+    "rises": (GOOD + "q Q0 b 2 2.75 t\nq Q0 c 3 2.75 t\n", ["2: score 2.75 rises above 2.5 on the line before", "(3: equal scores whose docids rise: 1; they are scored in descending order)"]),
+    "rises in another place": (GOOD + "r Q0 b 1 3 t\nq Q0 b 2 3 t\n", ["3: score 3 rises above 2.5 on the line before"]),
+    "gap": (GOOD + "q Q0 b 3 2 t\nq Q0 c 4 1 t\n", ["2: rank 3 where 2 is due: ranks run 1, 2, 3 … within a query"]),
+    "starts late": ("q Q0 a 5 2 t\nq Q0 b 6 1 t\n", ["1: rank 5 where 1 is due: ranks run 1, 2, 3 … within a query"]),
+    "same rank": (GOOD + "q Q0 b 1 2 t\n", ["2: rank 1 where 2 is due: ranks run 1, 2, 3 … within a query"]),
+    "from 0": ("q Q0 a 0 2 t\nq Q0 b 1 1 t\nr Q0 a 0 2 t\n", ["(1: ranks from 0, in queries: 2; they are not used)"]),
+    "0 again": (GOOD + "q Q0 b 0 2 t\n", ["2: rank 0 where 2 is due: ranks run 1, 2, 3 … within a query"]),
+    "no rank": (GOOD + "q Q0 b - 2 t\n", ["2: rank '-' is not a whole number from 1"]),
+    "huge rank": (GOOD + f"q Q0 b {'9' * 5_000} 2 t\n", [f"2: rank '{'9' * 39}…' is not a whole number from 1"]),
+    "two runs": (GOOD + "q Q0 b 2 1 s\nq Q0 c 3 1 t\n", ["2: run id 's' differs from 't' above: a file is one run", "(3: equal scores whose docids rise: 1; they are scored in descending order)"]),
+    "equal as float32": ("q Q0 a 1 1.00000001 t\nq Q0 b 2 1 t\n", ["(2: equal scores whose docids rise: 1; they are scored in descending order)"]),
+    "equal in order": ("q Q0 b 1 1 t\nq Q0 a 2 1 t\n", []),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", SUBMITTED)
+def test_a_run_to_be_handed_in_says_one_order_and_is_one_run(case, put):
+    content, said = SUBMITTED[case]
+    noted = Noted()
+    read_scores(put(content), noted, submitted=True)
+    assert sorted(noted.said) == sorted(said)
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(runs)
+def test_what_is_written_can_be_handed_in(tmp_path, drawn):
+    run = {qid: [Hit(docid, score) for docid, score in docs.items()] for qid, docs in drawn.items()}
+    write_run(run, tmp_path / "run", "tag")
+    noted = Noted()
+    read_scores(tmp_path / "run", noted, submitted=True)
+    assert noted.said == []
 
 
 @pytest.mark.parametrize("case", RUNS)

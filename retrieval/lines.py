@@ -1,0 +1,124 @@
+"""Lines of a text file, with the place of every fault."""
+
+from __future__ import annotations
+
+import codecs
+from collections.abc import Iterator
+from functools import partial
+from io import BufferedReader
+from pathlib import Path
+from typing import BinaryIO, NoReturn, Protocol
+
+from retrieval.errors import SourceError
+
+MAX_LINE = 1_000_000
+"""Bytes of a line, beyond which it is a fault."""
+
+_FOREIGN = {
+    codecs.BOM_UTF16_LE: "is UTF-16 text; save it as UTF-8",
+    codecs.BOM_UTF16_BE: "is UTF-16 text; save it as UTF-8",
+    b"\x1f\x8b": "is compressed (gzip); unpack it first",
+    b"PK\x03\x04": "is compressed (zip); unpack it first",
+}
+
+
+class Faults(Protocol):
+    """What a reader tells of a file: an error makes a figure undefined or wrong, a warning is tolerated.
+
+    Line 0 is the file as a whole.
+    """
+
+    def error(self, line: int, reason: str) -> None:
+        """Take note of an error."""
+        ...
+
+    def warning(self, line: int, reason: str) -> None:
+        """Take note of something odd."""
+        ...
+
+
+class Strict:
+    """Refuse a file at its first error, and let warnings pass."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def error(self, line: int, reason: str) -> NoReturn:
+        """Raise SourceError with place and reason."""
+        raise SourceError(f"{place(self.path, line)}: {reason}")
+
+    def warning(self, line: int, reason: str) -> None:
+        """Let it pass."""
+
+
+def place(path: Path, line: int) -> str:
+    """Name a line of a file, or, for line 0, the file."""
+    return f"{path}:{line}" if line else str(path)
+
+
+def shown(value: bytes | str) -> str:
+    """Quote a value for a message, shortened where it is long."""
+    text = value.decode("utf-8", "replace") if isinstance(value, bytes) else value
+    return repr(text if len(text) <= 40 else text[:39] + "…")
+
+
+def lines(path: Path, faults: Faults) -> Iterator[tuple[int, bytes]]:
+    """Yield number, from 1, and bytes of each line without its line end; blank lines are ``b""``.
+
+    A line that is too long or holds a NUL byte is an error and left out, without being held in memory.
+    Windows line ends, and a last line that does not end, are warnings.
+    Raises SourceError if the file cannot be opened.
+    """
+    number = windows = 0
+    ended = True
+    with _opened(path) as file:
+        start = file.peek(4)[:4]
+        if reason := next((reason for magic, reason in _FOREIGN.items() if start.startswith(magic)), ""):
+            faults.error(0, reason)
+            return
+        if start.startswith(codecs.BOM_UTF8):
+            faults.error(0, "starts with a byte-order mark; save the file as UTF-8 without one")
+            file.read(len(codecs.BOM_UTF8))
+        for number, line in enumerate(iter(partial(file.readline, MAX_LINE + 2), b""), 1):
+            text = line.rstrip(b"\r\n")
+            if len(text) > MAX_LINE:
+                ended = _skip(file, line)
+                faults.error(number, f"is longer than {MAX_LINE:,} bytes")
+                continue
+            windows += len(line) - len(text) > 1
+            ended = line[-1:] == b"\n"
+            if b"\0" in text:
+                faults.error(number, "holds a NUL byte")
+                continue
+            yield number, text
+    if windows:
+        faults.warning(0, f"has Windows line ends on {windows:,} of {number:,} lines")
+    if number and not ended:
+        faults.warning(number, "the last line has no line end: is the file whole?")
+
+
+def decoded(number: int, line: bytes, faults: Faults) -> str:
+    """Decode a line as UTF-8; bytes that are not are an error and replaced."""
+    try:
+        return line.decode("utf-8")
+    except UnicodeDecodeError as error:
+        faults.error(number, f"is not UTF-8 (byte 0x{line[error.start]:02x})")
+        return line.decode("utf-8", "replace")
+
+
+def _opened(path: Path) -> BufferedReader:
+    try:
+        return path.open("rb")
+    except FileNotFoundError:
+        raise SourceError(f"{path}: there is no such file") from None
+    except IsADirectoryError:
+        raise SourceError(f"{path}: is a folder; name a file") from None
+    except (OSError, ValueError) as error:
+        raise SourceError(f"{path}: cannot be read: {getattr(error, 'strerror', None) or error}") from None
+
+
+def _skip(file: BinaryIO, line: bytes) -> bool:
+    """Read on to the end of a line that is too long; return whether it ends."""
+    while line and line[-1:] != b"\n":
+        line = file.readline(1 << 16)
+    return bool(line)

@@ -1,0 +1,171 @@
+"""Read the lines of a TREC run: what trec_eval tolerates, and what a run that is handed in should not have."""
+
+from __future__ import annotations
+
+import math
+import struct
+from dataclasses import dataclass
+from pathlib import Path
+
+from retrieval.lines import Faults, decoded, shown
+
+LARGEST = math.nextafter(2.0**128 - 2.0**103, 0.0)
+"""The largest score: what still rounds to a float32, which trec_eval keeps scores as."""
+
+ScoreTable = dict[str, dict[str, float]]
+"""Score of each docid for each qid, in the order of the file: the form that measures are computed from."""
+
+_LONGEST_RANK = 9  # digits
+
+_SINGLE = struct.Struct("f")
+
+
+@dataclass(slots=True)
+class _Last:
+    """The line of a query before this one; ``shift`` is what its rank is ahead of the number of lines."""
+
+    score: float = LARGEST
+    name: bytes = b""
+    shift: int = 0
+
+
+class RunReader:
+    """Take the lines of a run one by one."""
+
+    def __init__(self, path: Path, faults: Faults, *, submitted: bool) -> None:
+        self.path = path
+        self.faults = faults
+        self.table: ScoreTable = {}
+        self._submitted = submitted
+        self._qid = b""
+        self._docs: dict[str, float] = {}
+        self._last = _Last()
+        self._lasts: dict[bytes, _Last] = {}
+        self._tag = b""
+        self._odd: dict[str, tuple[int, int]] = {}
+        self._first_lines: dict[tuple[bytes, bytes], int] = {}
+
+    def take(self, number: int, line: bytes) -> None:
+        """Take one line of six columns; more are tolerated, as trec_eval tolerates them."""
+        fields = line.split()
+        if len(fields) != 6:
+            fields = self._mended(number, line, fields)
+            if not fields:
+                return
+        qid, _, name, rank, score, tag = fields
+        try:
+            value = float(score)
+        except ValueError:
+            value = LARGEST * 2
+        if not -LARGEST <= value <= LARGEST or b"_" in score:
+            self._bad_score(number, fields)
+            return
+        try:
+            docid = name.decode()
+            if qid != self._qid:
+                self._begin(qid)
+        except UnicodeDecodeError:
+            decoded(number, line, self.faults)
+            return
+        docs = self._docs
+        if docid in docs:
+            self._repeated(number, qid, name)
+            return
+        docs[docid] = value
+        last = self._last
+        if value > last.score or rank != b"%d" % (len(docs) + last.shift) or tag != self._tag:
+            self._note_odd(number, value, rank, tag)
+        if self._submitted and name > last.name and _equal(value, last.score):
+            self._count(number, "equal scores whose docids rise: {count:,}; they are scored in descending order")
+        last.score, last.name = value, name
+
+    def finish(self) -> None:
+        """Tell of what the lines have in common."""
+        for reason, (number, count) in self._odd.items():
+            self.faults.warning(number, reason.format(count=count))
+        if not self.table:
+            self.faults.error(0, "holds no results")
+
+    def _begin(self, qid: bytes) -> None:
+        self._docs = self.table.setdefault(qid.decode(), {})
+        self._qid = qid
+        self._last = self._lasts.setdefault(qid, _Last())
+
+    def _mended(self, number: int, line: bytes, fields: list[bytes]) -> list[bytes]:
+        if not fields:
+            self._count(number, "blank lines: {count:,}")
+        elif len(fields) > 6 and not line.startswith(b"#"):
+            self._count(number, "more than six columns on {count:,} lines; what follows the sixth is ignored")
+            return fields[:6]
+        elif not line.startswith(b"#"):
+            hint = "; four columns are judgements, not a run" if len(fields) == 4 else ""
+            reason = f"has {len(fields)} columns, a run has six (qid Q0 docid rank score tag){hint}"
+            self.faults.error(number, reason)
+        return []
+
+    def _bad_score(self, number: int, fields: list[bytes]) -> None:
+        header = "; a run has no header" if number == 1 and fields[4].isalpha() and fields[3].isalpha() else ""
+        self.faults.error(number, f"score {shown(fields[4])} is not a finite number{header}")
+
+    def _repeated(self, number: int, qid: bytes, docid: bytes) -> None:
+        if not self._first_lines:
+            self._first_lines = _first_lines(self.path)
+        first = self._first_lines.get((qid, docid), 0)
+        where = f"on line {first}" if first else "above"
+        self.faults.error(number, f"docid {shown(docid)} of query {shown(qid)} is {where} already")
+
+    def _note_odd(self, number: int, value: float, rank: bytes, tag: bytes) -> None:
+        before, self._tag = self._tag, self._tag or tag
+        if self._submitted:
+            self._refuse_odd(number, value, rank, tag)
+            return
+        if value > self._last.score:
+            self._count(number, "scores that rise within a query: {count:,}; the order is by score, not by line")
+        if rank != b"%d" % len(self._docs):
+            self._count(number, "ranks that do not run 1, 2, 3 … within a query: {count:,}; they are not used")
+        if before and tag != before:
+            self._count(number, "the run id changes {count:,} times: two runs in one file?")
+        self._tag = tag
+
+    def _refuse_odd(self, number: int, value: float, rank: bytes, tag: bytes) -> None:
+        """Tell of what a submission should not have; the ranks go on from the one that is there."""
+        last = self._last
+        if value > last.score:
+            self.faults.error(number, f"score {value:g} rises above {last.score:g} on the line before")
+        due = len(self._docs) + last.shift
+        if rank != b"%d" % due:
+            self._refuse_rank(number, rank, due)
+        if tag != self._tag:
+            self.faults.error(number, f"run id {shown(tag)} differs from {shown(self._tag)} above: a file is one run")
+
+    def _refuse_rank(self, number: int, rank: bytes, due: int) -> None:
+        if not rank.isdigit() or len(rank) > _LONGEST_RANK:
+            self.faults.error(number, f"rank {shown(rank)} is not a whole number from 1")
+            return
+        if rank == b"0" and due == 1:
+            self._count(number, "ranks from 0, in queries: {count:,}; they are not used")
+        else:
+            self.faults.error(number, f"rank {rank.decode()} where {due} is due: ranks run 1, 2, 3 … within a query")
+        self._last.shift = int(rank) - len(self._docs)
+
+    def _count(self, number: int, reason: str) -> None:
+        first, count = self._odd.get(reason, (number, 0))
+        self._odd[reason] = (first, count + 1)
+
+
+def _first_lines(path: Path) -> dict[tuple[bytes, bytes], int]:
+    """Find the first line of each qid and docid: read only for a file that repeats one."""
+    found: dict[tuple[bytes, bytes], int] = {}
+    if not path.is_file():  # a pipe is used up
+        return found
+    with path.open("rb") as file:
+        for number, line in enumerate(file, 1):
+            fields = line.split(None, 3)
+            if len(fields) > 3:
+                found.setdefault((fields[0], fields[2]), number)
+    return found
+
+
+def _equal(one: float, other: float) -> bool:
+    """Tell whether two scores are equal as float32, which is how trec_eval compares them."""
+    return one == other or _SINGLE.pack(one) == _SINGLE.pack(other)
