@@ -22,6 +22,7 @@ from retrieval.index import Index
 from retrieval.java import anserini_jar, java_home
 from retrieval.terminal import say
 from server.app import create_app
+from server.refusals import RefusingWorker
 from server.service import checked_name, service
 
 BACKLOG = 2048
@@ -102,7 +103,7 @@ class Server(BaseApplication):  # type: ignore[misc]  # gunicorn has no types
         return {
             "bind": f"fd://{self._descriptor}",
             "workers": settings.workers,
-            "worker_class": "gthread",
+            "worker_class": RefusingWorker,
             "threads": settings.threads,
             "backlog": BACKLOG,
             "keepalive": 5,

@@ -108,6 +108,30 @@ def test_a_server_starts_answers_and_stops(folders: dict[str, Path], tmp_path: P
     assert "Traceback" not in said
 
 
+REFUSED = [
+    (b"GET /v1/ar/search?query=secretword" + b"a" * 300_000 + b" HTTP/1.1\r\nHost: x\r\n\r\n", 414),
+    (b"GET / HTTP/1.1\r\nHost: x\r\nsecret word: 1\r\n\r\n", 400),
+    (b"GET / HTTP/1.1\r\nHost: x\r\nX-Long: " + b"secretword" * 2_000 + b"\r\n\r\n", 431),
+    (b"secretword\r\n\r\n", 400),
+]
+
+
+@pytest.mark.slow
+def test_what_is_no_request_is_refused_in_the_one_shape(folders: dict[str, Path], tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    with served(log, "--workers", "1", "--index", f"ar={folders['arabic']}") as (_, port):
+        for sent, status in REFUSED:
+            with socket.create_connection(("127.0.0.1", port), timeout=PATIENCE) as client:
+                client.sendall(sent)
+                head, _, body = b"".join(iter(lambda: client.recv(65_536), b"")).partition(b"\r\n\r\n")
+            assert head.startswith(b"HTTP/1.1 %d " % status), head
+            assert b"Content-Type: application/problem+json" in head
+            assert json.loads(body)["status"] == status
+        assert ask(port, "GET", "/livez") == (200, {"status": "ok"})
+    assert "refused: 414 request-uri-too-long" in log.read_text()
+    assert "secretword" not in log.read_text()
+
+
 @pytest.mark.slow
 def test_a_large_chunked_body_is_refused(folders: dict[str, Path], tmp_path: Path) -> None:
     settings = tmp_path / "config.yaml"
