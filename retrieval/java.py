@@ -10,10 +10,12 @@ import importlib.util
 import os
 import re
 import threading
-from collections.abc import Callable, Iterator
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import cache, wraps
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, ParamSpec, TypeVar
 
 from retrieval.errors import ConfigError, FactseekError, MachineError
@@ -29,7 +31,7 @@ _Returned = TypeVar("_Returned")
 
 
 def serial(call: Callable[_Given, _Returned]) -> Callable[_Given, _Returned]:
-    """Let one thread at a time into ``call``; whatever calls Java while other threads may do so is marked with it.
+    """Let one thread at a time into ``call``; what calls Java is marked with it, unless it uses :func:`own_class`.
 
     Pyjnius keeps the receiver of a method call in an object that all threads share: two at once may each run on the
     other's receiver, which gives wrong results or ends the process.
@@ -43,6 +45,64 @@ def serial(call: Callable[_Given, _Returned]) -> Callable[_Given, _Returned]:
     return alone
 
 
+class _Own(threading.local):
+    """What a thread has of Java for itself: classes by name and signatures, and whatever else it keeps."""
+
+    def __init__(self) -> None:
+        self.classes: dict[Any, Any] = {}
+        self.kept: dict[Any, Any] = {}
+
+
+_own = _Own()
+_spare: dict[Any, list[Any]] = defaultdict(list)
+"""Classes of threads that have ended: pyjnius never forgets a class, so the next thread takes them over."""
+
+
+def kept() -> dict[Any, Any]:
+    """Return what the current thread keeps of Java.
+
+    A Java object must be let go by the thread that made it: Java is told so in that thread's name.
+    """
+    return _own.kept
+
+
+def own_class(name: str, methods: Mapping[str, str] = MappingProxyType({}), constructor: str = "()V") -> Any:
+    """Return the current thread's own Python class for the Java class ``name``; there must be a Java to load it.
+
+    ``methods`` gives the JNI signature of each. No other thread shares the objects in which pyjnius keeps a receiver,
+    so the methods may be called without :func:`serial`; whatever class such a method returns must have been loaded
+    with :func:`java_class` before. It is quicker too: there is one signature and nothing to choose.
+    """
+    key = (name, tuple(methods.items()), constructor)
+    if key not in _own.classes:
+        spare = _spare[key]
+        _own.classes[key] = spare.pop() if spare else _private(name, methods, constructor)
+    return _own.classes[key]
+
+
+def _let_go() -> None:
+    """Let go of all that the current thread has of Java."""
+    _own.kept.clear()
+    for key, private in _own.classes.items():
+        for method in key[1]:
+            getattr(private, method[0])  # asking the class, not an object, is what makes pyjnius forget the receiver
+        _spare[key].append(private)
+    _own.classes.clear()
+
+
+def _private(name: str, methods: Mapping[str, str], constructor: str) -> Any:
+    import jnius
+
+    attributes = {
+        "__javaclass__": name.replace(".", "/"),
+        "__javaconstructor__": [(constructor, False)],
+        **{method: jnius.JavaMethod(signature) for method, signature in methods.items()},
+    }
+    register = jnius.MetaJavaClass
+    # Registered under a name of its own, it does not stand in for the class that everybody else uses.
+    return register.__new__(register, name, (jnius.JavaClass,), attributes, classparams=object())
+
+
 @cache
 def java_class(name: str) -> Any:
     """Return the Java class ``name``; the virtual machine must be running."""
@@ -51,8 +111,8 @@ def java_class(name: str) -> Any:
     return autoclass(name)
 
 
-def java_cast(name: str, value: Any) -> Any:
-    """See the Java object ``value`` as a ``name``, to choose among overloads."""
+def java_cast(name: Any, value: Any) -> Any:
+    """See the Java object ``value`` as a ``name``, or as a class of :func:`own_class`, to choose among overloads."""
     from jnius import cast
 
     return cast(name, value)
@@ -71,6 +131,7 @@ def java_thread() -> Iterator[None]:
     finally:
         import jnius
 
+        _let_go()
         jnius.detach()
 
 

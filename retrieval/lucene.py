@@ -7,7 +7,6 @@ string, whatever the number of hits.
 from __future__ import annotations
 
 import os
-import threading
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import lru_cache, partial
@@ -20,7 +19,7 @@ from retrieval.analyzers import ANALYZERS
 from retrieval.domain import Filter
 from retrieval.errors import IndexStateError, MachineError
 from retrieval.filters import token
-from retrieval.java import chars, guarded, java_cast, java_class, serial
+from retrieval.java import chars, guarded, java_cast, java_class, kept, own_class, serial
 
 Fields = Literal["flat", "title_text"]
 FLAT, TITLE, TEXT, FILTERS = "contents", "title", "text", "filters"
@@ -151,7 +150,8 @@ def _sound(text: str) -> str:
 class PassageSearcher:
     """Searches the Lucene indexes of several segments as one, with global statistics.
 
-    Rows number the passages of all segments in order. Safe for threads, which take turns.
+    Rows number the passages of all segments in order. Safe for threads, which search side by side: each has Java
+    objects of its own. The thread that closes it should be the one that opened it.
     """
 
     @serial
@@ -159,11 +159,13 @@ class PassageSearcher:
         self._place = os.path.commonpath(folders) if folders else ""
         self._fields = fields
         self._readers = [guarded(partial(_reader, folder), folder, IndexStateError, _UNREADABLE) for folder in folders]
-        self._reader = self._readers[0] if len(self._readers) == 1 else _joined(self._readers)
-        self._analyzer = open_analyzer(analyzer)
-        self._local = threading.local()
+        joined = self._readers[0] if len(self._readers) == 1 else _joined(self._readers)
+        self._reader = java_cast("org.apache.lucene.index.IndexReader", joined)
+        self._analyzer = java_cast("org.apache.lucene.analysis.Analyzer", open_analyzer(analyzer))
+        self._key = _Key()
+        for name in ("IndexSearcher", "Query", "TopDocs"):
+            java_class(f"org.apache.lucene.search.{name}")
         java_class("org.apache.lucene.search.IndexSearcher").setMaxClauseCount(_MOST_CLAUSES)
-        self._restriction = lru_cache(maxsize=256)(_restriction)
 
     @property
     @serial
@@ -171,7 +173,6 @@ class PassageSearcher:
         """The number of passages."""
         return int(self._reader.maxDoc())
 
-    @serial
     def search(
         self,
         query: str,
@@ -189,61 +190,107 @@ class PassageSearcher:
         return [hit.score for hit in found], [hit.doc for hit in found]
 
     def _search(self, query: str, n: int, where: Filter | None, dead: Dead, weights: Weights) -> list[_ScoreDoc]:
-        state = self._state(weights)
-        java = self._query(state, query, weights)
+        own = self._own()
+        java = own.query(_sound(query), weights)
         if java is None:
             return []
         if where or dead:
-            java = _restricted(java, self._restriction(where), dead)
-        return state.decode(state.mapper.writeValueAsString(state.searcher(weights).search(java, n))).scoreDocs
+            java = own.restricted(java, where, dead)
+        return own.hits(java, n, weights)
 
     @serial
     def close(self) -> None:
-        """Close the readers."""
+        """Close the readers; searches must have ended."""
         for reader in self._readers:
             reader.close()
+        self._readers.clear()
+        self._key.closed = True
+        kept().pop(self._key, None)
 
-    def _query(self, state: _ThreadState, query: str, weights: Weights) -> Any:
-        if self._fields == "flat":
-            java = state.generator.buildQuery(FLAT, self._analyzer, _sound(query))
-        else:
-            fields = java_class("java.util.HashMap")()
-            for name, weight in ((TITLE, weights.title), (TEXT, weights.text)):
-                fields.put(name, java_class("java.lang.Float")(weight))
-            java = state.generator.buildQuery(fields, self._analyzer, _sound(query))
-        return java
+    def _own(self) -> _Own:
+        """Return what the current thread searches with, made when it first does."""
+        mine = kept()
+        own: _Own | None = mine.get(self._key)
+        if own is None:
+            for key in [key for key in mine if isinstance(key, _Key) and key.closed]:
+                del mine[key]
+            own = mine[self._key] = _Own(self._reader, self._analyzer, self._fields)
+        return own
 
-    def _state(self, weights: Weights) -> _ThreadState:
-        state: _ThreadState | None = getattr(self._local, "state", None)
-        if state is None:
-            state = self._local.state = _ThreadState(self._reader)
-        return state
+
+class _Key:
+    """Stands for a searcher in what a thread keeps, without holding on to it."""
+
+    closed = False
 
 
 Dead = Any
 """A Java query for the deleted passages (see :func:`dead_documents`), or None."""
 
+_QUERY = "Lorg/apache/lucene/search/Query;"
+_SEARCHER = {"search": f"({_QUERY}I)Lorg/apache/lucene/search/TopDocs;"}
+_BUILD = "Lorg/apache/lucene/analysis/Analyzer;Ljava/lang/String;)" + _QUERY
+_GENERATOR = {
+    "flat": {"buildQuery": f"(Ljava/lang/String;{_BUILD}"},
+    "title_text": {"buildQuery": f"(Ljava/util/Map;{_BUILD}"},
+}
+_MAPPER = {"writeValueAsString": "(Ljava/lang/Object;)Ljava/lang/String;"}
 
-class _ThreadState:
-    """What one thread needs to search: none of it is shared."""
 
-    def __init__(self, reader: Any) -> None:
-        self._reader = java_cast("org.apache.lucene.index.IndexReader", reader)
+class _Own:
+    """What one thread needs to search: none of it is shared, so that threads need not take turns."""
+
+    @serial
+    def __init__(self, reader: Any, analyzer: Any, fields: Fields) -> None:
+        self._reader = reader
+        self._analyzer = analyzer
         self._searchers: dict[tuple[float, float], Any] = {}
-        self.generator = java_class("io.anserini.search.query.BagOfWordsQueryGenerator")()
-        self.mapper = java_class("com.fasterxml.jackson.databind.ObjectMapper")()
-        self.decode = msgspec.json.Decoder(_TopDocs).decode
+        self._fields = lru_cache(maxsize=64)(_flat if fields == "flat" else _title_text)
+        self._restriction = lru_cache(maxsize=256)(_restriction)
+        self._generator = own_class("io.anserini.search.query.BagOfWordsQueryGenerator", _GENERATOR[fields])()
+        self._mapper = own_class("com.fasterxml.jackson.databind.ObjectMapper", _MAPPER)()
+        self._decode = msgspec.json.Decoder(_TopDocs).decode
 
-    def searcher(self, weights: Weights) -> Any:
+    def query(self, text: str, weights: Weights) -> Any:
+        """Return Lucene's query for a text, or None if it has no terms."""
+        return self._generator.buildQuery(self._fields(weights), self._analyzer, text)
+
+    @serial
+    def restricted(self, query: Any, where: Filter | None, dead: Dead) -> Any:
+        """Return ``query`` kept to what passes a filter and is not deleted."""
+        return _restricted(query, self._restriction(where), dead)
+
+    def hits(self, query: Any, n: int, weights: Weights) -> list[_ScoreDoc]:
+        """Return the ``n`` best passages for a query."""
+        found = self._searcher(weights).search(query, n)
+        return self._decode(self._mapper.writeValueAsString(found)).scoreDocs
+
+    def _searcher(self, weights: Weights) -> Any:
         """Return the searcher for these BM25 parameters."""
         key = (weights.k1, weights.b)
         if key not in self._searchers:
             if len(self._searchers) > 64:
                 self._searchers.clear()
-            searcher = java_class("org.apache.lucene.search.IndexSearcher")(self._reader)
-            searcher.setSimilarity(java_class("org.apache.lucene.search.similarities.BM25Similarity")(*key))
-            self._searchers[key] = searcher
+            self._searchers[key] = self._new_searcher(*key)
         return self._searchers[key]
+
+    @serial
+    def _new_searcher(self, k1: float, b: float) -> Any:
+        searcher = java_class("org.apache.lucene.search.IndexSearcher")(self._reader)
+        searcher.setSimilarity(java_class("org.apache.lucene.search.similarities.BM25Similarity")(k1, b))
+        return java_cast(own_class("org.apache.lucene.search.IndexSearcher", _SEARCHER), searcher)
+
+
+def _flat(_: Weights) -> str:
+    return FLAT
+
+
+@serial
+def _title_text(weights: Weights) -> Any:
+    fields = java_class("java.util.HashMap")()
+    for name, weight in ((TITLE, weights.title), (TEXT, weights.text)):
+        fields.put(name, java_class("java.lang.Float")(weight))
+    return fields
 
 
 def dead_documents(ids: Sequence[str]) -> Dead:

@@ -3,12 +3,23 @@
 from __future__ import annotations
 
 import os
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from retrieval.errors import ConfigError, IndexStateError
-from retrieval.java import check_heap, guarded, java_class, java_version, start
+from retrieval.java import (
+    check_heap,
+    guarded,
+    java_cast,
+    java_class,
+    java_thread,
+    java_version,
+    own_class,
+    start,
+)
 
 MEMORY = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") >> 20
 
@@ -42,3 +53,26 @@ def test_what_java_throws_is_one_line() -> None:
         guarded(lambda: parse("no\nnumber"), "ix", IndexStateError, "cannot be read ({})")
     assert str(error.value) == 'ix: cannot be read (NumberFormatException: For input string: "no)'
     assert guarded(lambda: parse("7"), "ix", IndexStateError) == 7
+
+
+def test_a_receiver_is_a_threads_own() -> None:
+    start()
+    signatures = {"toString": "()Ljava/lang/String;"}
+
+    def builder(text: str) -> Any:
+        shared = java_class("java.lang.StringBuilder")(text)
+        return shared, java_cast(own_class("java.lang.StringBuilder", signatures), shared)
+
+    def other() -> str:
+        with java_thread():
+            shared, own = builder("other")
+            _ = shared.toString
+            said: str = own.toString()
+            return said
+
+    shared, own = builder("mine")
+    of_shared, of_own = shared.toString, own.toString
+    with ThreadPoolExecutor(1) as pool:
+        assert pool.submit(other).result() == "other"
+    assert of_own() == "mine"
+    assert of_shared() == "other", "pyjnius binds receivers now: own_class has become needless"
