@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 from urllib.parse import urlsplit
@@ -11,7 +11,10 @@ from retrieval.domain import Document, Passage
 from retrieval.evidence import Evidence
 
 LONGEST_EXCERPT = 480
+Mark = Callable[[str], Sequence[tuple[int, int]]]
+"""Say which stretches of a text match a query, in order."""
 _LEAD = 60
+_RIGHT_TO_LEFT = frozenset({"ar", "arc", "ckb", "dv", "fa", "he", "ps", "sd", "ug", "ur", "yi"})
 
 
 class Piece(NamedTuple):
@@ -30,40 +33,62 @@ class Place(NamedTuple):
 
 
 class Card(NamedTuple):
-    """One hit of a column."""
+    """One hit of a column; ``join`` numbers its document among those that several columns hold, else it is 0."""
 
     hit: Evidence
     anchor: str
+    join: int
     pieces: list[Piece]
     link: str
     elsewhere: list[Place]
 
+    @property
+    def direction(self) -> str:
+        """The card's ``dir``: where the language is not known, the browser looks at the title."""
+        return "rtl" if self.hit.language in _RIGHT_TO_LEFT else "auto"
+
 
 class Block(NamedTuple):
-    """A stretch of a document's text; ``number`` is the passage that begins there, if one does."""
+    """A stretch of a document's text, line by line; ``number`` is the passage that begins there, if one does."""
 
     number: int | None
-    text: str
+    lines: list[list[Piece]]
     chosen: bool
 
+    @property
+    def marked(self) -> bool:
+        """Whether anything in it matches the query."""
+        return any(piece.marked for line in self.lines for piece in line)
 
-def cards(column: str, ranking: Sequence[Evidence], others: Mapping[str, Sequence[Evidence]]) -> list[Card]:
-    """Return the cards of a column; ``others`` holds the hits of the columns beside it by their names."""
-    places = {name: {hit.docid: hit.rank for hit in hits} for name, hits in others.items()}
+
+def cards(
+    column: str, rankings: Mapping[str, Sequence[Evidence]], joins: Mapping[str, int], longest: int = LONGEST_EXCERPT
+) -> list[Card]:
+    """Return the cards of a column among ``rankings``, the hits of all columns; ``joins`` numbers shared documents."""
+    places = {name: ranks(hits) for name, hits in rankings.items() if name != column}
     return [
         Card(
             hit=hit,
             anchor=f"{column}-{hit.rank}",
-            pieces=excerpt(hit.passage.text, hit.passage.highlights),
+            join=joins.get(hit.docid, 0),
+            pieces=excerpt(hit.passage.text, hit.passage.highlights, longest),
             link=web_link(hit.url),
             elsewhere=[
-                Place(name, f"{name}-{ranks[hit.docid]}", ranks[hit.docid])
-                for name, ranks in places.items()
-                if hit.docid in ranks
+                Place(name, f"{name}-{placed[hit.docid]}", placed[hit.docid])
+                for name, placed in places.items()
+                if hit.docid in placed
             ],
         )
-        for hit in ranking
+        for hit in rankings[column]
     ]
+
+
+def ranks(hits: Sequence[Evidence]) -> dict[str, int]:
+    """Return the rank of each document, of its best passage if it has several hits."""
+    found: dict[str, int] = {}
+    for hit in hits:
+        found.setdefault(hit.docid, hit.rank)
+    return found
 
 
 def excerpt(text: str, highlights: Sequence[tuple[int, int]], longest: int = LONGEST_EXCERPT) -> list[Piece]:
@@ -74,12 +99,19 @@ def excerpt(text: str, highlights: Sequence[tuple[int, int]], longest: int = LON
         begin = _word_after(text, begin, end)
     if end < len(text):
         end = max(text.rfind(" ", begin, end), begin) if " " in text[begin:end] else end
-    pieces, last = [Piece("… ", False)] if begin else [], begin
+    shown = pieces_of(text, highlights, begin, end)
+    before, after = Piece("… ", False), Piece(" …", False)
+    return [*([before] if begin else []), *shown, *([after] if end < len(text) else [])]
+
+
+def pieces_of(text: str, highlights: Sequence[tuple[int, int]], begin: int, end: int) -> list[Piece]:
+    """Split ``text[begin:end]`` at the highlights that lie in it."""
+    pieces, last = [], begin
     for start, stop in highlights:
         if start >= last and stop <= end:
             pieces += [Piece(text[last:start], False), Piece(text[start:stop], True)]
             last = stop
-    pieces.append(Piece(text[last:end] + (" …" if end < len(text) else ""), False))
+    pieces.append(Piece(text[last:end], False))
     return [piece for piece in pieces if piece.text]
 
 
@@ -92,20 +124,29 @@ def web_link(url: str) -> str:
     return url if parts.scheme in ("http", "https") and parts.hostname else ""
 
 
-def blocks(document: Document, passages: Sequence[Passage], chosen: int | None) -> list[Block]:
+def blocks(document: Document, passages: Sequence[Passage], chosen: int | None, mark: Mark) -> list[Block]:
     """Cut a document's whole text where its passages begin; ``chosen`` is the number of a passage to point out.
 
-    Passages may overlap, blocks do not: no text is shown twice.
+    ``mark`` says which stretches of a text match the query. Passages may overlap, blocks do not: no text is shown
+    twice.
     """
     picked = next((passage for passage in passages if passage.number == chosen), None)
     numbers = {passage.start: passage.number for passage in passages}
     ends = (picked.start, picked.end) if picked else ()
     cuts = sorted({0, len(document.text), *numbers, *ends})
     cut = [
-        Block(numbers.get(start), document.text[start:end], picked is not None and picked.start <= start < picked.end)
+        Block(
+            numbers.get(start),
+            [
+                pieces_of(line, mark(line), 0, len(line))
+                for line in document.text[start:end].splitlines()
+                if line.strip()
+            ],
+            picked is not None and picked.start <= start < picked.end,
+        )
         for start, end in pairwise(cuts)
     ]
-    return [block for block in cut if block.text.strip()]
+    return [block for block in cut if block.lines]
 
 
 def _best_start(text: str, highlights: Sequence[tuple[int, int]], longest: int) -> int:

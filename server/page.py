@@ -4,19 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import NamedTuple
 
+import msgspec
 from flask import Blueprint, render_template, request
 
 from retrieval.config import RetrieverName
 from retrieval.errors import QueryError
 from retrieval.evidence import Evidence
-from server.cards import Card, blocks, cards, web_link
+from retrieval.highlight import highlights
+from server.cards import LONGEST_EXCERPT, Card, blocks, cards, web_link
+from server.joins import Gap, gap, numbered
 from server.requests import SearchOptions
 from server.search import Found, found, search_of
 from server.service import Served, index_named, service
 
 blueprint = Blueprint("page", __name__)
+SHORT_EXCERPT = 220
+"""Characters of an excerpt where columns stand side by side."""
 
 
 class Kind(NamedTuple):
@@ -27,12 +33,13 @@ class Kind(NamedTuple):
 
 
 class Column(NamedTuple):
-    """One ranking."""
+    """One ranking; ``gap`` holds the lines that join it to the ranking on its left, if there is one."""
 
     name: RetrieverName
     kind: Kind
     found: Found
     cards: list[Card]
+    gap: Gap | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,9 +52,11 @@ class Example:
 
 KINDS: dict[RetrieverName, Kind] = {
     "bm25": Kind("Sparse", "BM25: the same words"),
-    "dense": Kind("Dense", "vectors: the same meaning"),
+    # What is fused stands between its two sources, so that every line joins neighbours.
     "hybrid": Kind("Hybrid", "both rankings fused"),
+    "dense": Kind("Dense", "vectors: the same meaning"),
 }
+STAGES = {"retrieve": "ranking", "evidence": "evidence"}
 EXAMPLES = (
     Example("example-en", "Two doses of the measles vaccine are 97 percent effective."),
     Example("example-en", "Pluto has not been counted among the planets since 2006."),
@@ -70,7 +79,14 @@ def search_page() -> tuple[str, int]:
         columns = _columns(served, query, as_of)
     except QueryError as error:
         return render_template("search.html", **shown, problem=error.line), 400
-    return render_template("search.html", **(shown | {"columns": columns}), note=_note(columns)), 200
+    return render_template(
+        "search.html",
+        **(shown | {"columns": columns}),
+        rows=max(len(column.cards) for column in columns),
+        stages=STAGES,
+        timed=msgspec.structs.asdict,
+        note=_note(columns),
+    ), 200
 
 
 @blueprint.get("/documents/<name>/<docid:docid>")
@@ -80,33 +96,39 @@ def document_page(name: str, docid: str) -> str:
     document = served.index.document(docid)
     passages = served.index.passages(docid)
     chosen = request.args.get("passage", type=int)
+    query = request.args.get("query", "")
+    shown = blocks(document, passages, chosen, partial(_marks, served, query))
     return render_template(
         "document.html",
         served=served,
         document=document,
-        blocks=blocks(document, passages, chosen),
+        blocks=shown,
         count=len(passages),
-        chosen=chosen,
+        matching=[block for block in shown if block.marked and block.number is not None],
         link=web_link(document.url),
-        back=request.args.get("query", ""),
+        back=query,
         as_of=request.args.get("as_of", ""),
     )
 
 
 def _columns(served: Served, query: str, as_of: str) -> list[Column]:
     options = SearchOptions(as_of=as_of)
-    rankings: dict[RetrieverName, Found] = {}
+    found_by: dict[RetrieverName, Found] = {}
     for name in (name for name in KINDS if name in served.retrievers):
         asked = search_of(options, served.index)._replace(retriever=name)
-        rankings[name] = found(served.index, query, asked)
-    return [Column(name, KINDS[name], ranking, _cards(name, rankings)) for name, ranking in rankings.items()]
+        found_by[name] = found(served.index, query, asked)
+    rankings: dict[str, Sequence[Evidence]] = {name: one.hits for name, one in found_by.items()}
+    joins, rows = numbered(rankings), max(map(len, rankings.values()))
+    longest = LONGEST_EXCERPT if len(rankings) == 1 else SHORT_EXCERPT
+    columns: list[Column] = []
+    for name, one in found_by.items():
+        beside = gap(columns[-1].found.hits, one.hits, joins, rows) if columns else None
+        columns.append(Column(name, KINDS[name], one, cards(name, rankings, joins, longest), beside))
+    return columns
 
 
-def _cards(name: RetrieverName, rankings: dict[RetrieverName, Found]) -> list[Card]:
-    others: dict[str, Sequence[Evidence]] = {
-        other: ranking.hits for other, ranking in rankings.items() if other != name
-    }
-    return cards(name, rankings[name].hits, others)
+def _marks(served: Served, query: str, text: str) -> list[tuple[int, int]]:
+    return highlights(query, text, served.index.terms) if query else []
 
 
 def _note(columns: list[Column]) -> str:

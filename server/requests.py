@@ -14,7 +14,7 @@ from werkzeug.exceptions import RequestEntityTooLarge, UnsupportedMediaType
 from retrieval.config import FusionKind, Positive, ProfileName, RetrieverName
 from server.errors import BadInput
 
-FusionWeight = Annotated[float, Meta(ge=0, le=1_000)]
+FusionWeight = Annotated[float, Meta(ge=0, le=1_000, description="what the votes of this ranking count")]
 Tag = Annotated[str, Meta(pattern=r"^[!-~]{1,64}(?!\n)$")]
 _LISTS = frozenset({"filter"})
 _UNKNOWN = re.compile(r"Object contains unknown field `(.*)`")
@@ -29,10 +29,10 @@ class Asked(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
 class FilterRequest(Asked):
     """The values that a field may have; the values of one field are alternatives, fields narrow each other."""
 
-    topic: str | list[str] = []
-    source: str | list[str] = []
-    language: str | list[str] = []
-    kind: str | list[str] = []
+    topic: Annotated[str | list[str], Meta(description="as the collection names it")] = []
+    source: Annotated[str | list[str], Meta(description="who published it: a site's host, a journal")] = []
+    language: Annotated[str | list[str], Meta(description="ISO 639-1 code")] = []
+    kind: Annotated[str | list[str], Meta(description="what was indexed: snippets, webpages, cord19, ...")] = []
 
     def pairs(self) -> list[str]:
         """Return the filter as ``field=value`` pairs."""
@@ -43,13 +43,14 @@ class FilterRequest(Asked):
 class FusionRequest(Asked):
     """How hybrid fuses this one time; what is not said stays as configured."""
 
-    kind: FusionKind | None = None
+    kind: Annotated[FusionKind | None, Meta(description="reciprocal ranks, or a sum of normalised scores")] = None
     rrf_k: Annotated[Positive | None, Meta(description="reciprocal rank fusion's constant")] = None
     bm25_weight: FusionWeight | None = None
     dense_weight: FusionWeight | None = None
     depth: Annotated[Positive | None, Meta(description="hits of either ranking that are fused")] = None
 
 
+FUSION = "how hybrid fuses its two rankings; left out: as configured"
 QueryText = Annotated[str, Meta(description="a claim, a tweet or a question")]
 Hits = Annotated[Positive | None, Meta(description="how many hits; left out: as configured")]
 Retriever = Annotated[RetrieverName | None, Meta(description="left out: hybrid where there are vectors, else bm25")]
@@ -72,7 +73,7 @@ class SearchOptions(Asked):
     as_of: AsOf = ""
     since: Since = ""
     undated: Undated = "drop"
-    fusion: FusionRequest | FusionKind | None = None
+    fusion: Annotated[FusionRequest | FusionKind | None, Meta(description=FUSION)] = None
     profile: Profile = None
     highlight: Highlight = True
     group: Group = None
@@ -116,7 +117,7 @@ class SimpleSearch(Asked, kw_only=True):
     as_of: AsOf = ""
     since: Since = ""
     undated: Undated = "drop"
-    fusion: FusionKind | None = None
+    fusion: Annotated[FusionKind | None, Meta(description=FUSION)] = None
     profile: Profile = None
     highlight: Highlight = True
     group: Group = None

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -20,7 +22,8 @@ def test_a_long_text_is_cut_where_most_matches() -> None:
     pieces = excerpt(text, marks, 100)
     assert sum(piece.marked for piece in pieces) == 3
     assert pieces[0] == Piece("… ", False)
-    assert pieces[-1].text.endswith("filler …")
+    assert pieces[-2].text.endswith("filler")
+    assert pieces[-1] == Piece(" …", False)
 
 
 @st.composite
@@ -72,22 +75,40 @@ def test_only_web_addresses_become_links(url: str, good: bool) -> None:
     assert web_link(url) == (url if good else "")
 
 
+def nowhere(_: str) -> list[tuple[int, int]]:
+    return []
+
+
+def lines(text: str) -> list[list[Piece]]:
+    return [[Piece(text, False)]]
+
+
 def test_blocks_start_at_passages_and_point_one_out() -> None:
     document = Document("d", "intro one two three end")
     passages = [Passage("d", 4, 6, 13, "one two"), Passage("d", 7, 10, 19, "two three")]
-    assert blocks(document, passages, 4) == [
-        Block(None, "intro ", False),
-        Block(4, "one ", True),
-        Block(7, "two", True),
-        Block(None, " three end", False),
+    assert blocks(document, passages, 4, nowhere) == [
+        Block(None, lines("intro "), False),
+        Block(4, lines("one "), True),
+        Block(7, lines("two"), True),
+        Block(None, lines(" three end"), False),
     ]
-    assert blocks(document, passages, None) == [
-        Block(None, "intro ", False),
-        Block(4, "one ", False),
-        Block(7, "two three end", False),
+    assert blocks(document, passages, None, nowhere) == [
+        Block(None, lines("intro "), False),
+        Block(4, lines("one "), False),
+        Block(7, lines("two three end"), False),
     ]
-    assert blocks(document, passages, 99) == blocks(document, passages, None)
+    assert blocks(document, passages, 99, nowhere) == blocks(document, passages, None, nowhere)
 
 
 def test_a_document_without_passages_is_one_block() -> None:
-    assert blocks(Document("d", "text"), [], 0) == [Block(None, "text", False)]
+    assert blocks(Document("d", "text"), [], 0, nowhere) == [Block(None, lines("text"), False)]
+
+
+def test_blocks_are_marked_line_by_line() -> None:
+    def mark(text: str) -> list[tuple[int, int]]:
+        return [found.span() for found in re.finditer("moon", text)]
+
+    (block,) = blocks(Document("d", "the moon\n\nis far"), [], None, mark)
+    assert block.lines == [[Piece("the ", False), Piece("moon", True)], [Piece("is far", False)]]
+    assert block.marked
+    assert not blocks(Document("d", "is far"), [], None, mark)[0].marked

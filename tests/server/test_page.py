@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import quote, urljoin
@@ -77,12 +78,32 @@ def test_three_examples_are_claims_of_the_bundled_collection(root: Path) -> None
 def test_rankings_stand_side_by_side(client: FlaskClient) -> None:
     page = get(client, "/?index=english&query=measles+vaccine")
     sections = [section["id"] for section in page.all("section")]
-    assert sections == ["bm25", "dense", "hybrid"]
+    assert sections == ["bm25", "hybrid", "dense"]
     assert "measles" in page.text_of("mark")
-    anchors = {item["id"] for item in page.all("li")}
+    anchors = {item["id"] for item in page.all("li") if "id" in item}
     assert {"bm25-1", "dense-1", "hybrid-1"} <= anchors
     jumps = [link["href"] for link in page.all("a") if str(link["href"]).startswith("#")]
     assert {jump.removeprefix("#") for jump in jumps if jump} <= anchors | set(sections) | {"main"}
+
+
+def test_lines_join_the_same_document_across_columns(client: FlaskClient) -> None:
+    page = get(client, "/?index=english&query=two+doses+of+the+measles+vaccine")
+    joined = {item["id"]: item["class"] for item in page.all("li") if str(item.get("class")).startswith("join-")}
+    assert joined["bm25-1"] == joined["hybrid-1"] == joined["dense-1"] == "join-1"
+    drawn = [path["class"] for path in page.all("path")]
+    assert drawn.count("join-1") == 2
+    assert set(drawn) <= set(joined.values())
+    assert [picture["aria-hidden"] for picture in page.all("svg")] == ["true", "true"]
+    places = len([link for link in page.all("a") if link.get("class") in ("bm25", "hybrid", "dense")])
+    assert places == sum(2 * count * (count - 1) // 2 for count in Counter(joined.values()).values())
+
+
+def test_columns_have_the_same_number_of_rows(client: FlaskClient) -> None:
+    page = get(client, "/?index=english&query=moon")
+    fillers = [item for item in page.all("li") if item.get("class") == "filler"]
+    counts = Counter(str(item["id"]).partition("-")[0] for item in page.all("li") if "id" in item)
+    assert counts["bm25"] < counts["dense"]
+    assert len(fillers) == sum(max(counts.values()) - count for count in counts.values())
 
 
 def test_an_index_without_vectors_shows_one_ranking(client: FlaskClient) -> None:
@@ -90,6 +111,8 @@ def test_an_index_without_vectors_shows_one_ranking(client: FlaskClient) -> None
     assert [section["id"] for section in page.all("section")] == ["bm25"]
     assert {"نهر", "النيل"} <= set(page.text_of("mark"))
     assert all(passage["dir"] == "auto" for passage in page.all("p") if passage.get("class") == "passage")
+    assert {article["dir"] for article in page.all("article")} == {"rtl"}
+    assert page.all("svg") == []
 
 
 def test_user_text_is_never_html(client: FlaskClient) -> None:
@@ -147,6 +170,9 @@ def test_every_hit_leads_to_its_document(client: FlaskClient) -> None:
         back = next(str(a["href"]) for a in document.all("a") if "query=" in str(a["href"]))
         assert urljoin("/", back) == "/?index=english&query=sea+level&as_of=2022"
         assert "block chosen" in [section["class"] for section in document.all("section")]
+        shown = {text.lower() for text in document.text_of("mark")}
+        assert shown <= {"sea", "level"}
+        assert ("sea" in shown) == ("measles" not in link and "moon" not in link)
 
 
 def test_a_document_shows_its_whole_text(client: FlaskClient) -> None:
