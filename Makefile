@@ -8,13 +8,14 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 .DEFAULT_GOAL := help
-.PHONY: help setup serve test check format bench bench-quality example clean
+.PHONY: help setup pictures serve test check format bench bench-quality example clean
 
 help:
 	@echo "make serve   install, build the example indexes, serve them on http://127.0.0.1:8000"
 	@echo "make test    install and run the tests"
 	@echo "make check   lint, types and format"
 	@echo "make bench-quality   rebuild docs/benchmark.md: sparse, dense and hybrid, quality beside speed"
+	@echo "make pictures   take the pictures of the pages in docs/ (needs chromium and chromium-driver)"
 	@echo "make bench   measure against Pyserini and sentence-transformers (at most 15 minutes)"
 
 setup: $(STAMP)
@@ -51,6 +52,9 @@ bench: example
 
 bench-quality: example
 	$(BIN)/python -m benchmarks.quality
+
+pictures: example
+	PYTHONPATH=. $(BIN)/python docs/pictures.py
 
 clean:
 	rm -rf $(VENV) indexes bench build *.egg-info

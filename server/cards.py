@@ -150,12 +150,16 @@ def blocks(document: Document, passages: Sequence[Passage], chosen: int | None, 
 
 
 def _best_start(text: str, highlights: Sequence[tuple[int, int]], longest: int) -> int:
-    """Return where a stretch of at most ``longest`` characters holds most highlights, the earliest of several."""
+    """Return where a stretch of at most ``longest`` characters holds most different words that match, then most."""
     if len(text) <= longest:
         return 0
     starts = [0, *(max(start - _LEAD, 0) for start, _ in highlights)]
-    inside = [sum(begin <= start and end <= begin + longest for start, end in highlights) for begin in starts]
-    return min(starts[inside.index(max(inside))], len(text) - longest)
+    found = [
+        [text[start:end].casefold() for start, end in highlights if begin <= start and end <= begin + longest]
+        for begin in starts
+    ]
+    worth = [(len(set(words)), len(words)) for words in found]
+    return min(starts[worth.index(max(worth))], len(text) - longest)
 
 
 def _word_after(text: str, begin: int, end: int) -> int:

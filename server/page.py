@@ -15,6 +15,7 @@ from retrieval.errors import QueryError
 from retrieval.evidence import Evidence
 from retrieval.highlight import highlights
 from server.cards import LONGEST_EXCERPT, Card, blocks, cards, web_link
+from server.errors import BadInput
 from server.joins import Gap, gap, numbered
 from server.requests import SearchOptions
 from server.search import Found, found, search_of
@@ -78,7 +79,8 @@ def search_page() -> tuple[str, int]:
     try:
         columns = _columns(served, query, as_of)
     except QueryError as error:
-        return render_template("search.html", **shown, problem=error.line), 400
+        reason = error.reason if isinstance(error, BadInput) else error.line
+        return render_template("search.html", **shown, problem=reason), 400
     return render_template(
         "search.html",
         **(shown | {"columns": columns}),

@@ -26,6 +26,12 @@ def test_a_long_text_is_cut_where_most_matches() -> None:
     assert pieces[-1] == Piece(" …", False)
 
 
+def test_different_words_count_before_many() -> None:
+    text = "moon moon Moon " + "filler " * 30 + "moon landing " + "filler " * 30
+    marks = [found.span() for found in re.finditer("[Mm]oon|landing", text)]
+    assert "landing" in [piece.text for piece in excerpt(text, marks, 100) if piece.marked]
+
+
 @st.composite
 def marked_texts(draw: st.DrawFn) -> tuple[str, list[tuple[int, int]]]:
     text = draw(st.text("ab <&é نص😀\n", max_size=120))

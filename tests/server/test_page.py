@@ -142,8 +142,8 @@ def test_the_page_takes_a_date(client: FlaskClient) -> None:
 @pytest.mark.parametrize(
     ("parameters", "message"),
     [
-        ("query=measles&as_of=soon", "as_of: as_of &#39;soon&#39; is not a date"),
-        ("query=%3F%21", "query: the query &#39;?!&#39; holds no words to search for"),
+        ("query=measles&as_of=soon", "As_of &#39;soon&#39; is not a date of the form 2020-03-01, 2020-03 or 2020."),
+        ("query=%3F%21", "The query &#39;?!&#39; holds no words to search for."),
     ],
 )
 def test_what_makes_no_sense_is_said_on_the_page(client: FlaskClient, parameters: str, message: str) -> None:

@@ -1,0 +1,73 @@
+"""Take the pictures of the pages that the documentation shows, of the bundled example: ``make pictures``."""
+
+from __future__ import annotations
+
+import shutil
+import threading
+from pathlib import Path
+from typing import NamedTuple
+from urllib.parse import quote
+
+from selenium import webdriver
+from werkzeug.serving import make_server
+
+from retrieval.config import read
+from retrieval.index import Index
+from server.app import create_app
+
+HERE = Path(__file__).resolve().parent
+CLAIM = quote("Dexamethasone cuts deaths in patients on ventilators")
+ARABIC = quote("بدأت إثيوبيا بناء سد النهضة عام 2011")
+
+
+class Picture(NamedTuple):
+    """A picture: what it shows, how large, in which colours."""
+
+    name: str
+    path: str
+    width: int
+    height: int
+    scheme: str = "light"
+
+
+PICTURES = (
+    Picture("page-wide", f"/?index=example-en&query={CLAIM}", 1440, 1000),
+    Picture("page-dark", f"/?index=example-en&query={CLAIM}", 1440, 1000, "dark"),
+    Picture("page-phone", f"/?index=example-en&query={CLAIM}", 390, 844),
+    Picture("page-arabic", f"/?index=example-ar&query={ARABIC}", 390, 844),
+    Picture("page-document", f"/documents/example-en/en-vaccines-measles?query={quote('measles vaccine')}", 1000, 800),
+)
+
+
+def take(address: str) -> None:
+    """Take all pictures of the server at ``address``."""
+    options = webdriver.ChromeOptions()
+    options.binary_location = shutil.which("chromium") or ""
+    for argument in ("headless=new", "no-sandbox", "disable-gpu", "disable-dev-shm-usage", "hide-scrollbars"):
+        options.add_argument(f"--{argument}")
+    driver = webdriver.Chrome(service=webdriver.ChromeService(shutil.which("chromedriver")), options=options)
+    try:
+        for picture in PICTURES:
+            metrics = {"width": picture.width, "height": picture.height, "deviceScaleFactor": 1, "mobile": False}
+            driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
+            features = [{"name": "prefers-color-scheme", "value": picture.scheme}]
+            driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": features})
+            for _ in range(3):  # a warm server's times are what people see
+                driver.get(address + picture.path)
+            driver.save_screenshot(str(HERE / f"{picture.name}.png"))
+    finally:
+        driver.quit()
+
+
+def main() -> None:
+    """Serve the example and take the pictures."""
+    config = read(HERE.parent / "config.yaml")
+    indexes = {name: Index(folder, config) for name, folder in config.server.indexes.items()}
+    server = make_server("127.0.0.1", 0, create_app(config, indexes), threaded=True)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    take(f"http://127.0.0.1:{server.server_port}")
+    server.shutdown()
+
+
+if __name__ == "__main__":
+    main()
