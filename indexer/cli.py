@@ -1,4 +1,4 @@
-"""The commands that make, change and describe an index: ``index``, ``delete`` and ``info``."""
+"""The commands that make, change and describe an index: ``index``, ``delete``, ``info``."""
 
 from __future__ import annotations
 
@@ -8,20 +8,23 @@ from time import perf_counter
 
 import msgspec
 
+from indexer import upkeep_cli
 from indexer.collections import kinds, reader
 from retrieval.config import Config
 from retrieval.errors import SourceError, UsageError
+from retrieval.filters import parse_filter
 from retrieval.terminal import DONE, Subparsers, add_index, add_json, config_of, say, write
 
 
 def register(commands: Subparsers) -> None:
-    """Add ``index``, ``delete`` and ``info`` to the command line."""
+    """Add the commands of this package to the command line."""
     _register_index(commands)
     _register_delete(commands)
     info = commands.add_parser("info", help="describe an index", description="Describe an index: its manifest.")
     add_index(info)
     add_json(info)
     info.set_defaults(command=show_info)
+    upkeep_cli.register(commands)
 
 
 def _register_index(commands: Subparsers) -> None:
@@ -49,6 +52,7 @@ def _register_index(commands: Subparsers) -> None:
     parser.add_argument(
         "--skip-bad-lines", type=int, metavar="N", help="tolerate, count and list up to N unreadable lines"
     )
+    upkeep_cli.add_wait(parser)
     parser.set_defaults(command=make_index, verb="")
 
 
@@ -56,7 +60,15 @@ def _register_delete(commands: Subparsers) -> None:
     parser = commands.add_parser("delete", help="delete documents", description="Delete documents from an index.")
     parser.add_argument("docids", nargs="*", metavar="DOCID", help="the documents to delete")
     parser.add_argument("--from-file", type=Path, metavar="FILE", help="a file with one docid a line")
+    parser.add_argument(
+        "--filter",
+        action="append",
+        default=[],
+        metavar="FIELD=VALUE",
+        help="all documents of this topic, source, language or kind; given again, it narrows or widens as in a search",
+    )
     add_index(parser)
+    upkeep_cli.add_wait(parser)
     parser.set_defaults(command=delete_documents)
 
 
@@ -65,9 +77,10 @@ def delete_documents(args: argparse.Namespace) -> int:
     from indexer.deletion import delete
 
     docids = [*args.docids, *(_docids_in(args.from_file) if args.from_file else ())]
-    if not docids:
-        raise UsageError("name the documents to delete, or a file of docids with --from-file")
-    deleted = delete(args.index, docids)
+    where = parse_filter(args.filter)
+    if not docids and where is None:
+        raise UsageError("name the documents to delete, a file of docids with --from-file, or a --filter")
+    deleted = delete(args.index, docids, where=where, wait=args.wait)
     for docid in deleted.unknown[:20]:
         say(f"not there: {docid}")
     more = f", {len(deleted.unknown)} were not there" if deleted.unknown else ""
@@ -95,6 +108,7 @@ def make_index(args: argparse.Namespace) -> int:
         verb=args.verb,
         language=args.language,
         dense=not args.no_dense,
+        wait=args.wait,
     )
     began = perf_counter()
     report = build(request, _settings(args))
@@ -107,6 +121,8 @@ def make_index(args: argparse.Namespace) -> int:
     more += f", {report.duplicates} were there already" if report.duplicates else ""
     bad = f", {report.bad_lines.count} bad lines skipped" if report.bad_lines.count else ""
     on = "went on and " if report.resumed else ""
+    if report.unmerged:
+        say(f"the segments could not be merged: {report.unmerged}")
     write(f"{args.index}: {on}added {added}{more}{bad} in {perf_counter() - began:.1f} s\n")
     return DONE
 

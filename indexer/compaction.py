@@ -6,14 +6,14 @@ published then is what a build of the surviving documents would have made.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 from indexer import journal as journals
 from indexer.deletion import with_segments
 from indexer.lock import locked
-from indexer.merge import Merge
+from indexer.merge import Merge, write_all
 from retrieval import manifest as manifests
 from retrieval.config import Config, IndexSettings
 from retrieval.files import told
@@ -102,25 +102,22 @@ def _published(folder: Path, base: Manifest, groups: Sequence[Group], config: Co
         return Compacted(base, len(base.segments), 0)
     start(config.java.heap)
     journals.clean(folder)
-    first = journals.first_segment(folder)
-    made: dict[str, list[SegmentInfo]] = {}
-    for group in groups:
-        number = first + sum(map(len, made.values()))
-        made[group[0].name] = list(Merge(folder, base, group, config).segments(number))
-    gone = {segment.name for group in groups for segment in group}
-    segments = tuple(_replaced(base.segments, made, gone))
-    manifest = with_segments(base, segments, folder)
+    made = write_all([Merge(folder, folder, base, group, config) for group in groups], journals.first_segment(folder))
+    manifest = with_segments(base, replaced(base.segments, groups, made), folder)
     manifests.publish(folder, manifest)
     journals.clean(folder)
-    dropped = sum(len(segment.deleted) for segment in base.segments) - sum(len(segment.deleted) for segment in segments)
+    dropped = sum(len(segment.deleted) for group in groups for segment in group)
     return Compacted(manifest, len(base.segments), dropped)
 
 
-def _replaced(
-    segments: Sequence[SegmentInfo], made: dict[str, list[SegmentInfo]], gone: set[str]
-) -> Iterator[SegmentInfo]:
-    """Yield the segments with the merged ones where the first of their parts stood."""
+def replaced(
+    segments: Sequence[SegmentInfo], groups: Sequence[Sequence[SegmentInfo]], made: Mapping[str, Sequence[SegmentInfo]]
+) -> tuple[SegmentInfo, ...]:
+    """Return the segments with what was ``made`` of each group, by the name of its first, in that one's place."""
+    gone = {segment.name for group in groups for segment in group}
+    kept: list[SegmentInfo] = []
     for segment in segments:
-        yield from made.get(segment.name, ())
+        kept += made.get(segment.name, ())
         if segment.name not in gone:
-            yield segment
+            kept.append(segment)
+    return tuple(kept)

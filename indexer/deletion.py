@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import NamedTuple
 
@@ -12,7 +13,9 @@ from indexer import journal as journals
 from indexer.lock import locked
 from retrieval import manifest as manifests
 from retrieval.documents import SegmentDocuments
+from retrieval.domain import Filter
 from retrieval.files import told
+from retrieval.filters import matches
 from retrieval.manifest import Manifest, SegmentInfo
 
 
@@ -23,10 +26,11 @@ class Deleted(NamedTuple):
     unknown: tuple[str, ...]
 
 
-def delete(folder: Path, docids: Sequence[str], *, wait: float = 0.0) -> Deleted:
-    """Delete documents from an index and publish what is left; a docid that is not there is reported, not an error.
+def delete(folder: Path, docids: Sequence[str], *, where: Filter | None = None, wait: float = 0.0) -> Deleted:
+    """Delete documents from an index, and those that pass ``where``, and publish what is left.
 
-    Raises IndexStateError if there is no index or another process writes it.
+    A docid that is not there is reported, not an error.
+    Raises IndexStateError if there is no index or another process writes it for longer than ``wait`` seconds.
     """
     manifests.read(folder)
     with locked(folder, wait), told(folder):
@@ -34,12 +38,20 @@ def delete(folder: Path, docids: Sequence[str], *, wait: float = 0.0) -> Deleted
         wanted = dict.fromkeys(docids)
         opened = [opened_documents(folder, segment) for segment in before.segments]
         unknown = tuple(docid for docid in wanted if all(part.row(docid) is None for part in opened))
-        segments = without(folder, before.segments, wanted)
+        segments = without(folder, before.segments, chain(wanted, _passing(folder, before.segments, where)))
         gone = before.documents - live_documents(segments)
         if gone:
             manifests.publish(folder, with_segments(before, segments, folder))
             journals.clean(folder)
     return Deleted(gone, unknown)
+
+
+def _passing(folder: Path, segments: Sequence[SegmentInfo], where: Filter | None) -> Iterator[str]:
+    """Yield the docids of the documents that pass a filter; none without one."""
+    for segment in segments if where else ():
+        for document in opened_documents(folder, segment).each():
+            if where and matches(where, document, segment.kind):
+                yield document.docid
 
 
 def without(folder: Path, segments: Sequence[SegmentInfo], docids: Iterable[str]) -> tuple[SegmentInfo, ...]:

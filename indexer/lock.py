@@ -33,7 +33,7 @@ def locked(folder: Path, wait: float = 0.0) -> Iterator[None]:
     try:
         yield
     finally:
-        if made and [path.name for path in folder.iterdir()] == [LOCK]:
+        if made and folder.is_dir() and [path.name for path in folder.iterdir()] == [LOCK]:
             # Nothing came of it: a mistake leaves no folder behind.
             (folder / LOCK).unlink()
             folder.rmdir()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing
 from itertools import chain
 from pathlib import Path
@@ -12,9 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from indexer.deletion import opened_documents
-from indexer.segment import TextWriter, checksums, index_vectors, settle
+from indexer.segment import TextWriter, checksums, encode_missing, index_vectors, settle
 from retrieval.config import Config
 from retrieval.documents import StoredDocument
+from retrieval.encoder import Encoder
 from retrieval.integrity import check_files
 from retrieval.manifest import BUILD, DOCUMENTS, SEGMENTS, VECTORS, Manifest, SegmentInfo
 from retrieval.progress import Bar, bar
@@ -32,12 +33,19 @@ class _Stored(NamedTuple):
 
 
 class Merge(NamedTuple):
-    """Which segments are merged, where: ``shape`` is the manifest that names them, ``group`` those of one kind."""
+    """Which segments are merged, where: ``shape`` is the manifest that names them, ``group`` those of one kind.
+
+    They are read in the index ``folder`` and written ``into`` another, or the same. With an ``encoder`` vectors are
+    made anew; with ``mend`` files are taken that are not what the manifest says.
+    """
 
     folder: Path
+    into: Path
     shape: Manifest
     group: Sequence[SegmentInfo]
     config: Config
+    encoder: Encoder | None = None
+    mend: bool = False
 
     def segments(self, number: int) -> Iterator[SegmentInfo]:
         """Write and yield new segments with the documents of the group in order; nothing is published yet.
@@ -45,8 +53,9 @@ class Merge(NamedTuple):
         They are named from ``number`` on and full but for the last.
         Raises IndexStateError if what is copied is damaged.
         """
-        for segment in self.group:
-            check_files(self.folder, segment, (DOCUMENTS, VECTORS))
+        if not self.mend:
+            for segment in self.group:
+                check_files(self.folder, segment, (DOCUMENTS, VECTORS))
         passages = sum(segment.passages for segment in self.group)
         with closing(bar("compacting", "passages", passages)) as copying:
             left = _each(self.folder, self.group)
@@ -57,7 +66,7 @@ class Merge(NamedTuple):
 
     def _segment(self, name: str, documents: Iterator[_Stored], copying: Bar) -> SegmentInfo:
         """Write one segment with as many of the documents as it takes."""
-        built, first = self.folder / BUILD / name, self.group[0]
+        built, first = self.into / BUILD / name, self.group[0]
         buffer_mb = self.config.build.lucene_buffer_mb
         writer = TextWriter(built, first.kind, self.shape.analyzer, self.shape.fields, buffer_mb)
         try:
@@ -66,7 +75,7 @@ class Merge(NamedTuple):
         except BaseException:
             writer.abandon()
             raise
-        self._copy_vectors(built, rows)
+        self._write_vectors(built, rows)
         info = SegmentInfo(
             name=name,
             kind=first.kind,
@@ -78,19 +87,32 @@ class Merge(NamedTuple):
             text_seconds=round(sum(part.text_seconds for part in self.group), 3),
             vector_seconds=round(sum(part.vector_seconds for part in self.group), 3),
         )
-        settle(built, self.folder / SEGMENTS)
+        settle(built, self.into / SEGMENTS)
         return info
 
-    def _copy_vectors(self, built: Path, rows: Sequence[NDArray[np.int64]]) -> None:
+    def _write_vectors(self, built: Path, rows: Sequence[NDArray[np.int64]]) -> None:
         if self.shape.encoder is None:
             return
-        dimension = self.shape.encoder.dimension
-        vectors = [
-            read_vectors(self.folder / SEGMENTS / part.name / VECTORS, part.passages, dimension) for part in self.group
-        ]
-        write_vectors(built / VECTORS, _copied(vectors, rows), dimension)
-        quantizer = self.folder / (self.shape.quantizer or QUANTIZER)
-        index_vectors(built, sum(map(len, rows)), dimension, self.config.dense, quantizer)
+        passages, dimension = sum(map(len, rows)), self.shape.encoder.dimension
+        if self.encoder is not None:
+            with closing(bar("encoding", "passages", passages)) as encoding:
+                encode_missing(built, self.encoder, encoding.update)
+        else:
+            write_vectors(built / VECTORS, _copied(self._vectors(dimension), rows), dimension)
+        quantizer = self.into / (self.shape.quantizer or QUANTIZER)
+        index_vectors(built, passages, dimension, self.config.dense, quantizer)
+
+    def _vectors(self, dimension: int) -> list[Vectors]:
+        folder = self.folder / SEGMENTS
+        return [read_vectors(folder / part.name / VECTORS, part.passages, dimension) for part in self.group]
+
+
+def write_all(merges: Iterable[Merge], first: int) -> dict[str, list[SegmentInfo]]:
+    """Write what each merge makes, numbered from ``first`` on; return it by the name of the first of its group."""
+    made: dict[str, list[SegmentInfo]] = {}
+    for merge in merges:
+        made[merge.group[0].name] = list(merge.segments(first + sum(map(len, made.values()))))
+    return made
 
 
 def _each(folder: Path, group: Sequence[SegmentInfo]) -> Iterator[_Stored]:

@@ -16,7 +16,7 @@ from retrieval.errors import QueryError
 from retrieval.evidence import Evidence
 from retrieval.filters import parse_filter
 from retrieval.index import Index, Search
-from retrieval.terminal import DONE, Subparsers, add_index, add_json, config_of, say, write
+from retrieval.terminal import DONE, Subparsers, add_index, add_json, add_verify, config_of, say, write
 
 _SHOWN = 500
 _STEERING = re.compile("[\x00-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
@@ -31,6 +31,7 @@ def register(commands: Subparsers) -> None:
     parser.add_argument("text", metavar="TEXT", help="the claim, tweet or question")
     add_index(parser)
     add_search_options(parser)
+    add_verify(parser)
     add_json(parser)
     parser.set_defaults(command=search)
 

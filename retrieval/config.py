@@ -40,6 +40,7 @@ class IndexSettings(Settings, frozen=True, kw_only=True):
     fields: Literal["flat", "title_text"] = "flat"
     segment_passages: Positive = 200_000
     max_segments: Positive = 10
+    verify: bool = False
 
 
 class BM25Settings(Settings, frozen=True, kw_only=True):
@@ -131,6 +132,8 @@ class ServerSettings(Settings, frozen=True, kw_only=True):
     port: Annotated[int, msgspec.Meta(ge=0, le=65_535)] = 8000
     workers: Positive = 2
     threads: Positive = 4
+    max_waiting: Count = 64
+    max_connections: Positive = 2_000
     max_body_bytes: Positive = 2_000_000
     max_batch: Positive = 1_000
     max_batch_hits: Positive = 1_000_000

@@ -127,7 +127,7 @@ class SegmentDocuments:
         row = self.row(docid)
         if row is None:
             return None
-        return _document(self._select(f"SELECT {_COLUMNS} FROM documents WHERE row = ?", (row,))[0])
+        return self._document(self._select(f"SELECT {_COLUMNS} FROM documents WHERE row = ?", (row,))[0])
 
     def row(self, docid: str) -> int | None:
         """Return the row of the document of this id, or None."""
@@ -164,7 +164,7 @@ class SegmentDocuments:
         """Iterate over all documents in the order of their rows."""
         for row, *columns in self._stream(f"SELECT row, {_COLUMNS} FROM documents ORDER BY row"):
             if row not in self._deleted:
-                yield _document(columns)
+                yield self._document(columns)
 
     def each_stored(self) -> Iterator[StoredDocument]:
         """Iterate over all documents, with all that is stored of them, in the order of their rows.
@@ -182,7 +182,7 @@ class SegmentDocuments:
                 owner, group = next(of_documents, _NO_MORE)
             if row not in self._deleted:
                 spans = tuple(Span(*span) for _, _, *span in placed)
-                yield StoredDocument(_document(columns), spans, placed[0][1] if placed else 0, digest, place)
+                yield StoredDocument(self._document(columns), spans, placed[0][1] if placed else 0, digest, place)
         if owner is not None:
             raise IndexStateError(f"{self._path}: passage {next(iter(group))[1]} belongs to no document")
 
@@ -219,7 +219,10 @@ class SegmentDocuments:
         """Return the docid and the passage number of every row."""
         docids: list[str] = [docid for (docid,) in self._select("SELECT docid FROM documents ORDER BY row")]
         placed = self._select("SELECT document, number FROM passages ORDER BY row")
-        return [docids[document] for document, _ in placed], [number for _, number in placed]
+        try:
+            return [docids[document] for document, _ in placed], [number for _, number in placed]
+        except IndexError:
+            raise IndexStateError(f"{self._path}: a passage belongs to no document") from None
 
     def kept(self, where: Filter) -> list[int]:
         """Return the rows of the passages whose document passes the filter (its ``kind`` is the caller's to check)."""
@@ -234,6 +237,12 @@ class SegmentDocuments:
             connection.close()
             self._local.connection = None
 
+    def _document(self, columns: Sequence[Any]) -> Document:
+        try:
+            return Document._make((*columns[:-1], msgspec.json.decode(columns[-1])))
+        except msgspec.DecodeError as error:
+            raise IndexStateError(f"{self._path}: document {columns[0]!r} cannot be read: {error}") from error
+
     def _select(self, query: str, values: Sequence[Any] = ()) -> list[Any]:
         try:
             return self._connection().execute(query, values).fetchall()
@@ -242,7 +251,8 @@ class SegmentDocuments:
 
     def _stream(self, query: str, values: Sequence[Any] = ()) -> Iterator[Any]:
         try:
-            yield from self._connection().execute(query, values)
+            for row in self._connection().execute(query, values):  # noqa: UP028  it would close the cursor, maybe late
+                yield row
         except sqlite3.DatabaseError as error:
             raise IndexStateError(f"{self._path}: the documents of this segment cannot be read: {error}") from error
 
@@ -258,10 +268,6 @@ class SegmentDocuments:
 def _is_text(value: str) -> bool:
     """Say whether a value can be stored: bytes that are no text, in an argument of a command, cannot."""
     return value.isascii() or not _SURROGATE.search(value)
-
-
-def _document(row: Sequence[Any]) -> Document:
-    return Document._make((*row[:-1], msgspec.json.decode(row[-1])))
 
 
 def _where(where: Filter) -> tuple[str, list[str]]:

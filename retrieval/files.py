@@ -9,6 +9,7 @@ import sqlite3
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import BinaryIO
 
 from retrieval.errors import MachineError, QueryError, SourceError
 
@@ -21,11 +22,21 @@ def write_atomically(path: Path, content: bytes) -> None:
 
     Raises MachineError if there is no room or no right to write.
     """
+    with replacing(path) as file:
+        file.write(content)
+
+
+@contextmanager
+def replacing(path: Path) -> Iterator[BinaryIO]:
+    """Open a file to be written beside ``path``; it takes its place, durably, when all is written, else it is gone.
+
+    Raises MachineError if there is no room or no right to write.
+    """
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     with told(path):
         try:
             with temporary.open("wb") as file:
-                file.write(content)
+                yield file
                 file.flush()
                 os.fsync(file.fileno())
             temporary.replace(path)

@@ -21,6 +21,7 @@ from retrieval.errors import IndexStateError, NotFoundError, QueryError
 from retrieval.evidence import Evidence, PassageAnswer, RetrieverPart
 from retrieval.highlight import highlights, query_terms
 from retrieval.hybrid import HybridRetriever
+from retrieval.integrity import check_files
 from retrieval.java import start
 from retrieval.languages import unknown_language
 from retrieval.lease import open_leased
@@ -63,11 +64,15 @@ class Index:
     def __init__(self, folder: str | Path, config: Config | None = None) -> None:
         """Open the index in ``folder``.
 
-        Raises IndexStateError if it is missing, half-built, damaged, or of another layout.
+        Raises IndexStateError if it is missing, half-built, damaged, or of another layout; with ``index.verify`` also
+        if a file is not what its checksum says.
         """
         self.folder = Path(folder)
         self.config = config or Config()
         self.manifest, self._lease = open_leased(self.folder)
+        if self.config.index.verify:
+            for info in self.manifest.segments:
+                check_files(self.folder, info)
         self.segments = self._opened()
         self._opening = threading.RLock()
         self._open: dict[str, Any] = {}

@@ -14,10 +14,11 @@ REMEDY = "mend it with factseek verify-index --repair, or restore a snapshot"
 
 
 class Fault(NamedTuple):
-    """What is wrong with a file of an index."""
+    """What is wrong with a file of an index; ``segment`` is ``""`` if it is the index as a whole."""
 
     path: Path
     what: str
+    segment: str
 
     def __str__(self) -> str:
         return f"{self.path}: {self.what}"
@@ -28,32 +29,33 @@ def file_faults(folder: Path, segment: SegmentInfo, only: Sequence[str] = ()) ->
 
     With ``only``, no more than files of these names are looked at.
     """
-    place = folder / SEGMENTS / segment.name
+    yield from faults_in(folder / SEGMENTS / segment.name, segment, only)
+
+
+def faults_in(place: Path, segment: SegmentInfo, only: Sequence[str] = ()) -> Iterator[Fault]:
+    """Yield what is wrong with the files of a segment that lies, or is to lie, in the folder ``place``."""
     for name, info in segment.files.items():
-        if (not only or name in only) and (fault := file_fault(place / name, info)):
-            yield fault
+        if (not only or name in only) and (what := file_fault(place / name, info)):
+            yield Fault(place / name, what, segment.name)
     if not only and place.is_dir():
-        there = (path for path in sorted(place.rglob("*")) if path.is_file())
-        yield from (
-            Fault(path, "is not in the manifest")
-            for path in there
-            if path.relative_to(place).as_posix() not in segment.files
-        )
+        for path in sorted(place.rglob("*")):
+            if path.is_file() and path.relative_to(place).as_posix() not in segment.files:
+                yield Fault(path, "is not in the manifest", segment.name)
 
 
-def file_fault(path: Path, info: FileInfo) -> Fault | None:
-    """Say what is wrong with a file, or return None."""
+def file_fault(path: Path, info: FileInfo) -> str:
+    """Say what is wrong with a file, or return ``""``."""
     try:
         size = path.stat().st_size
         if size != info.bytes:
-            return Fault(path, f"holds {size} bytes, the manifest says {info.bytes}")
+            return f"holds {size} bytes, the manifest says {info.bytes}"
         if sha256(path) != info.sha256:
-            return Fault(path, "has changed: its SHA-256 is not that of the manifest")
+            return "has changed: its SHA-256 is not that of the manifest"
     except FileNotFoundError:
-        return Fault(path, "is missing")
+        return "is missing"
     except OSError as error:
-        return Fault(path, f"cannot be read: {error.strerror}")
-    return None
+        return f"cannot be read: {error.strerror}"
+    return ""
 
 
 def check_files(folder: Path, segment: SegmentInfo, only: Sequence[str] = ()) -> None:

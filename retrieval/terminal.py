@@ -11,6 +11,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import NoReturn, TypeAlias
 
+import msgspec
+
 from retrieval.config import Config, load
 from retrieval.errors import CheckFailed, FactseekError, UsageError
 
@@ -117,6 +119,16 @@ def add_json(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="print JSON instead of a table")
 
 
+def add_verify(parser: argparse.ArgumentParser) -> None:
+    """Add ``--verify``."""
+    parser.add_argument(
+        "--verify", action="store_true", help="check every file of the index against its checksum when it is opened"
+    )
+
+
 def config_of(args: argparse.Namespace) -> Config:
-    """Read the configuration that ``--config`` names."""
-    return load(args.config)
+    """Read the configuration that ``--config`` names, with ``--verify`` if the command has it."""
+    config = load(args.config)
+    if getattr(args, "verify", False):
+        config = msgspec.structs.replace(config, index=msgspec.structs.replace(config.index, verify=True))
+    return config

@@ -34,6 +34,8 @@ DEPTH_LEAST = 128
 BLOCK_QUERIES, BLOCK_ROWS = 256, 8_192
 FEW_QUERIES = 20
 """Below this number FAISS scans row by row, and does it more than twice as fast when it is given a selector."""
+UNIT_TOLERANCE = 1e-3
+"""How far a length may be from 1 for rounding's sake."""
 POINTS_PER_LIST = 39
 """FAISS's own least number of training vectors for each list."""
 
@@ -307,12 +309,18 @@ def _merged(parts: Sequence[Found], k: int) -> Found:
     return _cut(Found(scores, np.concatenate([part.rows for part in parts])), k)
 
 
+def not_unit(vectors: Vectors) -> Iterator[int]:
+    """Yield the rows whose vector is not of unit length, or not of numbers."""
+    for start in range(0, len(vectors), BLOCK_ROWS):
+        lengths = np.linalg.norm(vectors[start : start + BLOCK_ROWS], axis=1)
+        yield from (start + int(row) for row in np.flatnonzero(~(np.abs(lengths - 1) < UNIT_TOLERANCE)))
+
+
 def _check_unit(chunk: Vectors, dimension: int, before: int) -> None:
     if chunk.ndim != 2 or chunk.shape[1] != dimension:
         raise ValueError(f"vectors have the shape {chunk.shape}, expected (n, {dimension})")
-    wrong = np.flatnonzero(~(np.abs(np.linalg.norm(chunk, axis=1) - 1) < 1e-3))
-    if len(wrong):
-        raise ValueError(f"vector {before + int(wrong[0])} is not of unit length")
+    for wrong in not_unit(chunk):
+        raise ValueError(f"vector {before + wrong} is not of unit length")
 
 
 def _selector(keep: Mask | None) -> Any:

@@ -9,7 +9,7 @@ import msgspec
 
 from retrieval.config import Config
 from retrieval.errors import ConfigError
-from retrieval.terminal import DONE, Subparsers, add_config, config_of
+from retrieval.terminal import DONE, Subparsers, add_config, add_verify, config_of
 
 
 def register(commands: Subparsers) -> None:
@@ -30,6 +30,7 @@ def register(commands: Subparsers) -> None:
     parser.add_argument("--port", type=int, metavar="N", help="0: any free one (default: server.port, 8000)")
     parser.add_argument("--workers", type=int, metavar="N", help="processes (default: server.workers, 2)")
     add_config(parser)
+    add_verify(parser)
     parser.set_defaults(command=serve)
 
 

@@ -367,7 +367,7 @@ BAD_COMMANDS = {
     ),
     "delete nothing": (
         ["delete", "--index", "nd"],
-        "name the documents to delete, or a file of docids with --from-file",
+        "name the documents to delete, a file of docids with --from-file, or a --filter",
     ),
     "delete from no file": (
         ["delete", "--index", "nd", "--from-file", "gone"],

@@ -1,14 +1,22 @@
-"""Documents as JSON lines: one object a line, any further key kept as metadata."""
+"""Documents as JSON lines: one object a line, any further key kept as metadata.
+
+A line that ``factseek export`` wrote has every field and its checksum: it is taken as it is.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any
+
+import msgspec
 
 from indexer.collections import ReadOptions, Record
-from indexer.collections._documents import make_record, named_fields
+from indexer.collections._documents import check_docid, make_record, named_fields
 from indexer.collections._files import expand
 from indexer.collections._lines import parse_json_object, read_lines
+from retrieval.documents import checksum
+from retrieval.domain import Document
 
 SUMMARY = "documents as JSON lines: docid, text, and optionally title, url, date, language, source, topic"
 SPLIT = False
@@ -28,6 +36,9 @@ _NAMES = {
     "topic": "topic",
 }
 
+EXPORTED = (*Document._fields, "checksum")
+"""The keys of a line that was exported, all of them."""
+
 
 def read(sources: Sequence[Path], options: ReadOptions) -> Iterator[Record]:
     """Yield a document a line, in the order of the files and of their lines.
@@ -43,6 +54,8 @@ def read(sources: Sequence[Path], options: ReadOptions) -> Iterator[Record]:
 def _record(line: str, place: str, options: ReadOptions) -> Record | None:
     """Make a document of one line, or report it as bad and return ``None``."""
     row = parse_json_object(line, place, options)
+    if row is not None and row.keys() == set(EXPORTED):
+        return _exported(row, place, options)
     parts = None if row is None else named_fields(row, _NAMES, place, options)
     if parts is None:
         return None
@@ -52,3 +65,36 @@ def _record(line: str, place: str, options: ReadOptions) -> Record | None:
             options.bad_lines.report(place, f"has no {keys}")
             return None
     return make_record(fields, place, options, metadata)
+
+
+def _exported(row: dict[str, Any], place: str, options: ReadOptions) -> Record | None:
+    """Take a document as it was exported, or report it as bad and return ``None``."""
+    digest = row.pop("checksum")
+    try:
+        document = msgspec.convert(row, _Exported).document
+    except msgspec.ValidationError as error:
+        options.bad_lines.report(place, f"is no exported document ({error})")
+        return None
+    reason = check_docid(document.docid)
+    if not reason and checksum(document) != digest:
+        reason = "its checksum is not that of its content; whoever changes an exported document leaves the checksum out"
+    if reason:
+        options.bad_lines.report(place, reason)
+        return None
+    return Record(document, place)
+
+
+class _Exported(msgspec.Struct):
+    docid: str
+    text: str
+    title: str
+    url: str
+    date: str
+    language: str
+    source: str
+    topic: str
+    metadata: dict[str, Any]
+
+    @property
+    def document(self) -> Document:
+        return Document(*msgspec.structs.astuple(self))

@@ -215,4 +215,6 @@ def test_which_segments_a_compaction_rewrites() -> None:
     other = segment("d", 2, kind="snippets")
     assert worth_merging([full, small, other], 9) == []
     assert worth_merging([full, holed, small, other], 9) == [[holed, small]]
-    assert worth_merging([small, segment("e", 9, kind="trec", deleted=9)], 9) == [[segment("e", 9, kind="trec", deleted=9)]]
+    assert worth_merging([small, segment("e", 9, kind="trec", deleted=9)], 9) == [
+        [segment("e", 9, kind="trec", deleted=9)]
+    ]

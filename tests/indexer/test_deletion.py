@@ -120,7 +120,9 @@ def test_the_commands(tmp_path: Path, write_jsonl, capsys: pytest.CaptureFixture
     assert factseek.main(["index", "jsonl", source, "--index", folder, "--update"]) == 0
     assert "added 2 documents in 2 passages, 2 were there already" in capsys.readouterr().out
     assert factseek.main(["delete", "--index", folder]) == 2
-    assert capsys.readouterr().err == "factseek: name the documents to delete, or a file of docids with --from-file\n"
+    assert capsys.readouterr().err == (
+        "factseek: name the documents to delete, a file of docids with --from-file, or a --filter\n"
+    )
 
 
 def test_there_has_to_be_an_index(tmp_path: Path) -> None:

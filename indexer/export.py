@@ -1,0 +1,52 @@
+"""Export: the documents of an index as JSON lines, which ``factseek index jsonl`` reads back as they were."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+import msgspec
+
+from indexer.collections.jsonl import EXPORTED
+from retrieval.documents import SegmentDocuments, StoredDocument
+from retrieval.domain import Filter
+from retrieval.files import replacing, writable
+from retrieval.filters import matches
+from retrieval.lease import open_leased
+from retrieval.manifest import DOCUMENTS, SEGMENTS
+
+
+def export(folder: Path, where: Filter | None = None) -> Iterator[bytes]:
+    """Yield a line of JSON a document, in the order of the segments, of the state that is published when it begins.
+
+    Only documents that pass ``where``. A line carries the checksum of its document.
+    Raises IndexStateError if there is no index or its documents cannot be read.
+    """
+    manifest, lease = open_leased(folder)
+    with closing(lease):
+        for segment in manifest.segments:
+            path = folder / SEGMENTS / segment.name / DOCUMENTS
+            with closing(SegmentDocuments(path, segment.deleted)) as documents:
+                for stored in documents.each_stored():
+                    if where is None or matches(where, stored.document, segment.kind):
+                        yield line_of(stored)
+
+
+def export_to(folder: Path, path: Path, where: Filter | None = None) -> int:
+    """Write what :func:`export` yields to a file, which is there whole or not at all; return how many documents."""
+    writable(path)
+    count = 0
+    lines = export(folder, where)
+    with replacing(path) as file:
+        for line in lines:
+            file.write(line)
+            count += 1
+    return count
+
+
+def line_of(stored: StoredDocument) -> bytes:
+    """Return a document as a line of JSON, the same bytes whatever the order of its metadata."""
+    document = stored.document
+    values = (*document[:-1], dict(document.metadata), stored.checksum)
+    return msgspec.json.encode(dict(zip(EXPORTED, values, strict=True)), order="deterministic") + b"\n"

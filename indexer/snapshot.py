@@ -1,0 +1,118 @@
+"""Snapshots: a consistent copy of a published state.
+
+Published files never change, so a copy on the same file system shares them: it costs names, not bytes. A snapshot is an
+index itself.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import NamedTuple
+
+from indexer.lock import locked
+from retrieval import manifest as manifests
+from retrieval.errors import IndexStateError
+from retrieval.files import sync_folder, sync_tree, told, write_atomically
+from retrieval.integrity import REMEDY, faults_in
+from retrieval.lease import open_leased
+from retrieval.manifest import LOCK, SEGMENTS, Manifest, SegmentInfo
+
+_UNSHARED = {errno.EXDEV, errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.EMLINK, errno.ENOSYS}
+
+
+class Copied(NamedTuple):
+    """What a snapshot or a restoration is of, and how many of its files are shared with the original."""
+
+    manifest: Manifest
+    files: int
+    shared: int
+
+
+def snapshot(folder: Path, target: Path, *, copy: bool = False) -> Copied:
+    """Copy the published state of an index to ``target``, which is there whole or not at all.
+
+    It takes no lock: others read and write meanwhile. Files are shared where the file system can, unless ``copy``;
+    what is copied is compared with the manifest.
+    Raises IndexStateError if there is no index, ``target`` is not free, or a file is damaged; MachineError if the disk
+    is full or may not be written.
+    """
+    manifest, lease = open_leased(folder)
+    with closing(lease), told(target), _place_for(folder, target) as place:
+        (place / SEGMENTS).mkdir()
+        copier = Copier(share=not copy)
+        for segment in manifest.segments:
+            copier.segment(folder, segment, place / SEGMENTS / segment.name)
+        if manifest.quantizer and (folder / manifest.quantizer).exists():
+            copier.file(folder / manifest.quantizer, place / manifest.quantizer)
+        write_atomically(place / manifests.NAME, manifests.encode(manifest))
+        sync_tree(place)
+        place.rename(target)
+        sync_folder(target.parent)
+    return Copied(manifest, copier.files, copier.shared)
+
+
+class Copier:
+    """Copies files, or shares them by hard links, and counts them."""
+
+    def __init__(self, *, share: bool) -> None:
+        self._share = share
+        self.files = 0
+        self.shared = 0
+
+    def segment(self, folder: Path, segment: SegmentInfo, place: Path) -> None:
+        """Copy the files of a segment of the index in ``folder`` to ``place``.
+
+        Raises IndexStateError if one is missing or, when it was copied, is not what the manifest says.
+        """
+        shared = self.shared
+        for name in segment.files:
+            try:
+                self.file(folder / SEGMENTS / segment.name / name, place / name)
+            except FileNotFoundError as error:
+                raise IndexStateError(f"{error.filename}: is missing; {REMEDY}") from None
+        if self.shared - shared < len(segment.files):
+            for fault in faults_in(place, segment):
+                raise IndexStateError(f"segment {segment.name}: {fault.path.name} {fault.what}; {REMEDY}")
+
+    def file(self, source: Path, target: Path) -> None:
+        """Copy or share one file."""
+        target.parent.mkdir(parents=True, exist_ok=True)
+        self.files += 1
+        if self._share:
+            try:
+                os.link(source, target)
+                self.shared += 1
+                return
+            except OSError as error:
+                if error.errno not in _UNSHARED:
+                    raise
+        shutil.copyfile(source, target)
+
+
+@contextmanager
+def _place_for(folder: Path, target: Path) -> Iterator[Path]:
+    """Make a folder beside ``target``, in which a snapshot can grow; it is gone if that fails.
+
+    Raises IndexStateError if ``target`` is not free, or lies in the index.
+    """
+    if target.resolve().is_relative_to(folder.resolve()):
+        raise IndexStateError(f"{target}: lies in the index {folder}; put the snapshot somewhere else")
+    if target.exists() and (not target.is_dir() or any(target.iterdir())):
+        raise IndexStateError(f"{target}: is there already; name a new folder for the snapshot")
+    if not target.absolute().parent.is_dir():
+        raise IndexStateError(f"{target}: there is no folder {target.parent}; make it first")
+    place = target.with_name(f".{target.name}.partial")
+    with locked(place):
+        for left in place.iterdir():
+            if left.name != LOCK:
+                shutil.rmtree(left) if left.is_dir() else left.unlink()
+        try:
+            yield place
+        except BaseException:
+            shutil.rmtree(place, ignore_errors=True)
+            raise

@@ -1,0 +1,204 @@
+"""The commands that keep an index: ``compact``, ``verify-index``, ``snapshot``, ``restore`` and ``export``."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from time import perf_counter
+
+import msgspec
+
+from retrieval.errors import CheckFailed, UsageError
+from retrieval.filters import parse_filter
+from retrieval.terminal import DONE, Subparsers, add_index, add_json, config_of, say, write
+
+
+def register(commands: Subparsers) -> None:
+    """Add the commands to the command line."""
+    _register_compact(commands)
+    _register_verify(commands)
+    _register_snapshot(commands)
+    _register_restore(commands)
+    _register_export(commands)
+
+
+def add_wait(parser: argparse.ArgumentParser) -> None:
+    """Add ``--wait``."""
+    parser.add_argument(
+        "--wait", type=_seconds, default=0.0, metavar="SECONDS", help="wait so long for another writer to be done"
+    )
+
+
+def _seconds(given: str) -> float:
+    try:
+        seconds = float(given)
+    except ValueError:
+        seconds = -1.0
+    if not 0 <= seconds < float("inf"):
+        raise UsageError(f"--wait {given}: give a number of seconds, 0 or more")
+    return seconds
+
+
+def _register_compact(commands: Subparsers) -> None:
+    parser = commands.add_parser(
+        "compact",
+        help="merge segments and drop what was deleted",
+        description="Merge the segments of an index, each kind by itself, and drop the documents that were deleted.",
+    )
+    add_index(parser)
+    add_wait(parser)
+    parser.set_defaults(command=compact_index)
+
+
+def _register_verify(commands: Subparsers) -> None:
+    parser = commands.add_parser(
+        "verify-index",
+        help="check that an index is whole",
+        description="Check every file of an index against its checksum, and its parts against each other.",
+    )
+    add_index(parser)
+    parser.add_argument("--repair", action="store_true", help="make what is damaged again from the documents")
+    add_json(parser)
+    add_wait(parser)
+    parser.set_defaults(command=verify_index)
+
+
+def _register_snapshot(commands: Subparsers) -> None:
+    parser = commands.add_parser(
+        "snapshot",
+        help="copy an index while it is used",
+        description="Copy the published state of an index to a new folder, which is an index itself.",
+    )
+    parser.add_argument("target", type=Path, metavar="DIR", help="the folder to make")
+    parser.add_argument("--copy", action="store_true", help="copy every file, also where files could be shared")
+    add_index(parser)
+    parser.set_defaults(command=take_snapshot)
+
+
+def _register_restore(commands: Subparsers) -> None:
+    parser = commands.add_parser(
+        "restore",
+        help="bring back a snapshot",
+        description="Publish the state that a snapshot holds as that of an index, new or there already.",
+    )
+    parser.add_argument("source", type=Path, metavar="DIR", help="the snapshot")
+    parser.add_argument("--overwrite", action="store_true", help="replace the state of an index that is there")
+    add_index(parser)
+    add_wait(parser)
+    parser.set_defaults(command=restore_index)
+
+
+def _register_export(commands: Subparsers) -> None:
+    parser = commands.add_parser(
+        "export",
+        help="write the documents as JSON lines",
+        description="Write the documents of an index as JSON lines, which factseek index jsonl reads back.",
+    )
+    parser.add_argument("--output", type=Path, metavar="FILE", help="where to (default: standard output)")
+    parser.add_argument(
+        "--filter",
+        action="append",
+        default=[],
+        metavar="FIELD=VALUE",
+        help="only documents of this topic, source, language or kind; may be given again",
+    )
+    add_index(parser)
+    parser.set_defaults(command=export_documents)
+
+
+def compact_index(args: argparse.Namespace) -> int:
+    """Merge segments and say what became of them."""
+    from indexer.compaction import compact
+
+    began = perf_counter()
+    compacted = compact(args.index, config_of(args), wait=args.wait)
+    after = len(compacted.manifest.segments)
+    if not compacted.dropped and after == compacted.before:
+        write(f"{args.index}: nothing to merge in {_count(after, 'segment')}\n")
+        return DONE
+    dropped = f", dropped {_count(compacted.dropped, 'deleted document')}" if compacted.dropped else ""
+    merged = f"merged {_count(compacted.before, 'segment')} into {after}"
+    write(f"{args.index}: {merged}{dropped} in {perf_counter() - began:.1f} s\n")
+    return DONE
+
+
+def verify_index(args: argparse.Namespace) -> int:
+    """Check an index, mend it if that is asked, and say what is wrong.
+
+    Raises CheckFailed if something stays wrong.
+    """
+    from indexer.repair import Repaired, repair
+    from indexer.verification import verify
+
+    config = config_of(args)
+    if args.repair:
+        done = repair(args.index, config, wait=args.wait)
+    else:
+        verified = verify(args.index, config)
+        done = Repaired(verified, (), verified.all_faults)
+    found = done.verified.all_faults
+    whole = f"{_count(done.verified.documents, 'whole document')}"
+    if args.json:
+        answer = {
+            "index": str(args.index),
+            "manifest_id": done.verified.manifest.id,
+            "documents": done.verified.documents,
+            "faults": [{"path": str(fault.path), "what": fault.what, "segment": fault.segment} for fault in found],
+            "repaired": list(done.segments),
+        }
+        write(msgspec.json.format(msgspec.json.encode(answer), indent=2).decode() + "\n")
+    else:
+        write("".join(f"{fault}\n" for fault in found))
+        write(f"{args.index}: {whole}, {_count(len(found), 'fault') if found else 'no fault found'}\n")
+    for name in done.segments:
+        say(f"segment {name} was made again from its documents")
+    if done.left:
+        raise CheckFailed(f"{args.index}: {_remedy(len(done.left), repaired=args.repair)}")
+    return DONE
+
+
+def _remedy(faults: int, *, repaired: bool) -> str:
+    if repaired:
+        return f"{_count(faults, 'fault')} cannot be mended: documents are damaged; restore a snapshot"
+    return f"is damaged ({_count(faults, 'fault')}); mend it with --repair, or restore a snapshot"
+
+
+def take_snapshot(args: argparse.Namespace) -> int:
+    """Copy an index and say what was copied."""
+    from indexer.snapshot import snapshot
+
+    done = snapshot(args.index, args.target, copy=args.copy)
+    write(f"{args.target}: {_count(done.manifest.documents, 'document')}, {_shared(done.files, done.shared)}\n")
+    return DONE
+
+
+def restore_index(args: argparse.Namespace) -> int:
+    """Bring back a snapshot and say what there is now."""
+    from indexer.restoration import restore
+
+    done = restore(args.source, args.index, config_of(args), overwrite=args.overwrite, wait=args.wait)
+    write(f"{args.index}: {_count(done.manifest.documents, 'document')} restored from {args.source}\n")
+    return DONE
+
+
+def export_documents(args: argparse.Namespace) -> int:
+    """Write the documents of an index."""
+    from indexer.export import export, export_to
+
+    where = parse_filter(args.filter)
+    if args.output is None:
+        for line in export(args.index, where):
+            write(line.decode())
+        return DONE
+    write(f"{args.output}: {_count(export_to(args.index, args.output, where), 'document')}\n")
+    return DONE
+
+
+def _shared(files: int, shared: int) -> str:
+    if shared == files:
+        return f"{_count(files, 'file')} shared with the index"
+    return f"{_count(files - shared, 'file')} copied" + (f", {shared} shared with the index" if shared else "")
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number:,} {what}{'' if number == 1 else 's'}"

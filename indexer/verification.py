@@ -1,0 +1,163 @@
+"""Verification: whether an index holds what it says, to the byte and to the document."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from itertools import pairwise
+from pathlib import Path
+from typing import NamedTuple
+
+from retrieval.config import Config
+from retrieval.documents import SegmentDocuments, StoredDocument, checksum
+from retrieval.errors import FactseekError
+from retrieval.filters import token
+from retrieval.integrity import Fault, file_faults
+from retrieval.java import start
+from retrieval.lease import open_leased
+from retrieval.lucene_ids import passage_ids
+from retrieval.manifest import DOCUMENTS, LUCENE, SEGMENTS, VECTORS, Manifest, SegmentInfo
+from retrieval.progress import bar
+from retrieval.vectors import ANN, VectorIndex, not_unit, read_vectors
+
+MOST = 100
+"""Faults of a kind that are named in a segment; the rest is counted."""
+
+
+class Verified(NamedTuple):
+    """What was found: the manifest that was verified, and the faults by segment; those of the whole stand at ``""``.
+
+    ``documents`` counts those that are whole, ``sound`` names the segments whose documents all are.
+    """
+
+    manifest: Manifest
+    faults: dict[str, list[Fault]]
+    documents: int
+    sound: frozenset[str]
+
+    @property
+    def all_faults(self) -> list[Fault]:
+        """The faults of all segments."""
+        return [fault for faults in self.faults.values() for fault in faults]
+
+
+def verify(folder: Path, config: Config) -> Verified:
+    """Check every segment of an index: its files against the manifest, its parts against each other.
+
+    Raises IndexStateError if there is no index that can be read.
+    """
+    start(config.java.heap)
+    manifest, lease = open_leased(folder)
+    seen: Counter[str] = Counter()
+    faults: dict[str, list[Fault]] = {}
+    sound = set()
+    passages = sum(segment.passages for segment in manifest.segments)
+    with closing(lease), closing(bar("verifying", "passages", passages)) as progress:
+        for segment in manifest.segments:
+            checks = Checks(folder, manifest, segment, config, seen)
+            of_documents = list(checks.of_documents())
+            if not of_documents:
+                sound.add(segment.name)
+            if found := [*file_faults(folder, segment), *of_documents, *checks.of_the_rest()]:
+                faults[segment.name] = found
+            progress.update(segment.passages)
+    whole = list(_of_the_whole(folder, manifest, seen)) if len(sound) == len(manifest.segments) else []
+    return Verified(manifest, {**faults, "": whole} if whole else faults, seen.total(), frozenset(sound))
+
+
+def _of_the_whole(folder: Path, manifest: Manifest, seen: Counter[str]) -> Iterator[Fault]:
+    """Yield what is wrong although no segment is: documents that are there twice, counts that do not fit."""
+    for docid in [docid for docid, count in seen.items() if count > 1][:MOST]:
+        yield Fault(folder, f"document {docid!r} is there {seen[docid]} times", "")
+    for what in _differs("documents", seen.total(), manifest.documents):
+        yield Fault(folder, what, "")
+
+
+class Checks(NamedTuple):
+    """The checks of one segment; ``seen`` counts the documents of all."""
+
+    folder: Path
+    manifest: Manifest
+    segment: SegmentInfo
+    config: Config
+    seen: Counter[str]
+
+    @property
+    def place(self) -> Path:
+        """The folder of the segment."""
+        return self.folder / SEGMENTS / self.segment.name
+
+    def of_documents(self) -> Iterator[Fault]:
+        """Yield what is wrong with the documents, whatever their file's checksum says."""
+        yield from self._said(DOCUMENTS, self._documents)
+
+    def of_the_rest(self) -> Iterator[Fault]:
+        """Yield what is wrong with what was made from the documents."""
+        yield from self._said(LUCENE, self._lucene)
+        if self.manifest.encoder is not None:
+            yield from self._said(VECTORS, self._vectors)
+
+    def _said(self, part: str, check: Callable[[], Iterator[str]]) -> Iterator[Fault]:
+        """Yield the faults of a part; that it cannot be opened is one."""
+        path, count = self.place / part, 0
+        try:
+            for what in check():
+                count += 1
+                if count <= MOST:
+                    yield Fault(path, what, self.segment.name)
+        except FactseekError as error:
+            yield Fault(path, error.line.removeprefix(f"{path}: "), self.segment.name)
+        if count > MOST:
+            yield Fault(path, f"and {count - MOST} more", self.segment.name)
+
+    def _documents(self) -> Iterator[str]:
+        """Check each document against its checksum and its passages against its text."""
+        with closing(SegmentDocuments(self.place / DOCUMENTS, self.segment.deleted)) as documents:
+            yield from _differs("documents", documents.counts()[0], self.segment.documents)
+            yield from _differs("passages", documents.counts()[1], self.segment.passages)
+            if outside := [row for row in self.segment.deleted if not 0 <= row < self.segment.documents]:
+                yield f"has no document of row {outside[0]}, which the manifest says is deleted"
+            for stored in documents.each_stored():
+                document = stored.document
+                if checksum(document) != stored.checksum:
+                    yield f"document {document.docid!r} is not what its checksum says"
+                elif not _fits(stored):
+                    yield f"document {document.docid!r} has passages that do not fit its text"
+                else:
+                    self.seen[document.docid] += 1
+
+    def _lucene(self) -> Iterator[str]:
+        """Check that each passage in Lucene is of the document that the table of documents says."""
+        with closing(SegmentDocuments(self.place / DOCUMENTS)) as documents:
+            docids = documents.rows()[0]
+        missing = set(range(len(docids)))
+        for found, row in passage_ids(self.place / LUCENE):
+            if row < len(docids) and found == token("id", f"{self.segment.name}:{docids[row]}"):
+                missing.discard(row)
+            else:
+                yield f"passage {row} is named {found}, its document is another"
+        yield from (f"lacks passage {row}, of document {docids[row]!r}" for row in sorted(missing))
+
+    def _vectors(self) -> Iterator[str]:
+        """Check that there is a vector of unit length for each passage, and that the approximate index can be read."""
+        if self.manifest.encoder is None:
+            return
+        dimension = self.manifest.encoder.dimension
+        for row in not_unit(read_vectors(self.place / VECTORS, self.segment.passages, dimension)):
+            yield f"vector {row} is not of unit length"
+        if (self.place / ANN).exists():
+            VectorIndex([(self.place, self.segment.passages)], dimension, self.config.dense)
+
+
+def _differs(what: str, there: int, expected: int) -> Iterator[str]:
+    if there != expected:
+        yield f"holds {there} {what}, expected {expected}"
+
+
+def _fits(stored: StoredDocument) -> bool:
+    """Say whether passages lie in the text of their document, numbered in their order."""
+    spans, size = stored.spans, len(stored.document.text)
+    if any(not 0 <= span.start <= span.end <= size for span in spans):
+        return False
+    return all(one.number < after.number and one.start <= after.start for one, after in pairwise(spans))

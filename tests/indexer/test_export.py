@@ -1,0 +1,147 @@
+"""Exports: the documents back out, byte for byte what a re-import gives."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+import factseek
+from indexer.build import Request, build
+from indexer.deletion import delete
+from indexer.export import export, export_to
+from retrieval.config import Config
+from retrieval.documents import checksum
+from retrieval.domain import Document, Filter
+from retrieval.errors import IndexStateError, QueryError
+from retrieval.index import Index
+from tests.indexer.test_compaction import DOCUMENTS, grown, write
+
+
+def documents(folder: Path) -> list[Document]:
+    with Index(folder) as index:
+        return [document for segment in index.segments for document in segment.documents.each()]
+
+
+def imported(source: Path, folder: Path, **more: str) -> None:
+    build(Request(kind="jsonl", sources=(source,), folder=folder, dense=False, **more), Config())
+
+
+def test_what_is_exported_is_imported_as_it_was(tmp_path: Path) -> None:
+    grown(tmp_path, Config(), dense=False)
+    index, again = tmp_path / "index", tmp_path / "again"
+    assert export_to(index, tmp_path / "out.jsonl") == len(DOCUMENTS) - 3
+    imported(tmp_path / "out.jsonl", again)
+    assert documents(again) == documents(index)
+    assert list(export(again)) == list(export(index)) == (tmp_path / "out.jsonl").read_bytes().splitlines(keepends=True)
+    for line, document in zip(export(index), documents(index), strict=True):
+        assert json.loads(line)["checksum"] == checksum(document)
+    report = build(
+        Request(kind="jsonl", sources=(tmp_path / "out.jsonl",), folder=index, verb="append", dense=False), Config()
+    )
+    assert (report.documents, report.duplicates) == (0, len(DOCUMENTS) - 3)
+
+
+def test_every_kind_of_the_example_survives(tmp_path: Path, root: Path) -> None:
+    """Web pages, papers and snippets, whose fields a plain line of JSON would not give back."""
+    index, examples = tmp_path / "index", root / "examples"
+    for kind, source in (("snippets", "snippets-ar.tsv"), ("webpages", "pages-ar"), ("cord19", "cord19")):
+        verb = "append" if index.exists() else ""
+        build(Request(kind=kind, sources=(examples / source,), folder=index, verb=verb, dense=False), Config())
+    export_to(index, tmp_path / "out.jsonl")
+    imported(tmp_path / "out.jsonl", tmp_path / "again", language="ar")
+    assert documents(tmp_path / "again") == documents(index)
+
+
+ODD = [
+    {"docid": "spaces", "title": " T ", "text": " \n", "url": " u ", "source": " s "},
+    {"docid": "nothing", "text": "", "title": ""},
+    {"docid": "عربي/😀", "text": "2019 07", "language": ""},
+    {
+        "docid": "007",
+        "text": "x\u2028y",
+        "metadata": {"docid": 1, "_id": "a", "contents": None, "metadata": {"z": [1.5]}},
+    },
+    {"docid": "date", "text": "x", "date": "1999-13"},
+    {"docid": "host", "text": "x", "url": "https://example.org/a", "source": ""},
+]
+
+
+def test_documents_that_no_reader_would_make_survive(tmp_path: Path) -> None:
+    rows = []
+    for odd in ODD:
+        document = Document(**{"text": "", **odd})
+        rows.append({**document._asdict(), "metadata": dict(document.metadata), "checksum": checksum(document)})
+    imported(write(tmp_path, "odd.jsonl", rows), tmp_path / "index")
+    assert [document._asdict() for document in documents(tmp_path / "index")] == [
+        {key: value for key, value in row.items() if key != "checksum"} for row in rows
+    ]
+    export_to(tmp_path / "index", tmp_path / "out.jsonl")
+    imported(tmp_path / "out.jsonl", tmp_path / "again")
+    assert list(export(tmp_path / "again")) == list(export(tmp_path / "index"))
+
+
+def test_an_export_of_some(tmp_path: Path) -> None:
+    grown(tmp_path, Config(), dense=False)
+    found = [json.loads(line) for line in export(tmp_path / "index", Filter(topic=("T1",)))]
+    assert {row["topic"] for row in found} == {"T1"}
+    assert len(found) == sum(document.topic == "T1" for document in documents(tmp_path / "index"))
+
+
+def test_the_commands(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    grown(tmp_path, Config(), dense=False)
+    index, output = str(tmp_path / "index"), str(tmp_path / "out.jsonl")
+    assert factseek.main(["export", "--index", index, "--output", output]) == 0
+    assert capsys.readouterr().out == f"{output}: 25 documents\n"
+    assert factseek.main(["export", "--index", index]) == 0
+    assert capsys.readouterr().out == Path(output).read_text("utf-8")
+    assert factseek.main(["delete", "--index", index, "--filter", "topic=T1"]) == 0
+    assert capsys.readouterr().out == f"{index}: deleted 12 documents\n"
+    assert factseek.main(["delete", "--index", index, "--filter", "topic=T1"]) == 0
+    assert capsys.readouterr().out == f"{index}: deleted 0 documents\n"
+    assert {document.topic for document in documents(tmp_path / "index")} == {"T0"}
+    assert factseek.main(["delete", "--index", index, "--filter", "colour=red"]) == 2
+    assert "there is no field 'colour'" in capsys.readouterr().err
+    assert factseek.main(["compact", "--index", index]) == 0
+    assert capsys.readouterr().out.startswith(f"{index}: merged 3 segments into 1, dropped 16 deleted documents in ")
+    assert factseek.main(["compact", "--index", index]) == 0
+    assert capsys.readouterr().out == f"{index}: nothing to merge in 1 segment\n"
+
+
+def test_what_cannot_be_exported(tmp_path: Path) -> None:
+    with pytest.raises(IndexStateError, match="there is no index"):
+        list(export(tmp_path / "index"))
+    grown(tmp_path, Config(), dense=False)
+    with pytest.raises(QueryError, match=r"there is no folder .*; make it first$"):
+        export_to(tmp_path / "index", tmp_path / "no" / "file")
+    (tmp_path / "old").write_text("old", "utf-8")
+    with pytest.raises(IndexStateError):
+        export_to(tmp_path / "nothing", tmp_path / "old")
+    assert (tmp_path / "old").read_text("utf-8") == "old"
+    assert not list(tmp_path.glob(".old*"))
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        (
+            {"text": "changed"},
+            "its checksum is not that of its content; whoever changes an exported document leaves the checksum out",
+        ),
+        ({"docid": 7}, "is no exported document (Expected `str`, got `int` - at `$.docid`)"),
+        ({"docid": "a b"}, "docid 'a b' holds white space"),
+    ],
+)
+def test_an_exported_line_that_was_changed_is_bad(tmp_path: Path, change: dict[str, object], reason: str) -> None:
+    grown(tmp_path, Config(), dense=False)
+    row = json.loads(next(iter(export(tmp_path / "index"))))
+    source = write(tmp_path, "changed.jsonl", [{**row, **change}])
+    with pytest.raises(Exception) as error:
+        imported(source, tmp_path / "again")
+    assert str(error.value) == f"{source}:1: {reason}; mend it, or tolerate some with --skip-bad-lines N"
+
+
+def test_delete_by_docid_and_filter_together(tmp_path: Path) -> None:
+    grown(tmp_path, Config(), dense=False)
+    assert delete(tmp_path / "index", ["d1", "zz"], where=Filter(topic=("T0",))) == (14, ("zz",))

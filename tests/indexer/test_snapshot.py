@@ -1,0 +1,183 @@
+"""Snapshots and restorations: the same state, byte for byte, while others write, and back."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+import factseek
+from indexer.compaction import compact
+from indexer.deletion import delete
+from indexer.restoration import restore
+from indexer.snapshot import snapshot
+from indexer.verification import verify
+from retrieval import manifest as manifests
+from retrieval.config import Config, convert
+from retrieval.domain import Hit
+from retrieval.errors import IndexStateError
+from retrieval.index import Index, Search
+from tests.indexer.test_compaction import DOCUMENTS, QUERIES, answers, grown, write
+
+CONFIG = convert({"index": {"segment_passages": 10}}, "test")
+
+
+@pytest.fixture
+def index(tmp_path: Path) -> Path:
+    grown(tmp_path, CONFIG, dense=False)
+    return tmp_path / "index"
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+def docids(answered: list[list[list[Hit]]]) -> list[list[set[str]]]:
+    return [[{hit.docid for hit in hits} for hits in of_retriever] for of_retriever in answered]
+
+
+@pytest.mark.parametrize("copy", [False, True])
+def test_a_snapshot_is_an_index_of_the_same_state(index: Path, tmp_path: Path, copy: bool) -> None:
+    before, expected = manifests.read(index), answers(index, CONFIG)
+    done = snapshot(index, tmp_path / "snap", copy=copy)
+    assert done.manifest == before == manifests.read(tmp_path / "snap")
+    assert done.shared == (0 if copy else done.files)
+    assert done.files == sum(len(segment.files) for segment in before.segments)
+    assert sorted(path.name for path in tmp_path.iterdir() if path.is_dir()) == ["index", "snap"]
+    delete(index, [document["docid"] for document in DOCUMENTS])
+    compact(index, CONFIG)
+    assert answers(tmp_path / "snap", CONFIG) == expected
+    assert verify(tmp_path / "snap", CONFIG).faults == {}
+    original = before.segments[0]
+    assert (tmp_path / "snap/segments" / original.name / "documents.sqlite").stat().st_nlink == 1
+
+
+def test_a_restored_index_is_what_it_was(index: Path, tmp_path: Path) -> None:
+    before, expected = manifests.read(index), answers(index, CONFIG)
+    snapshot(index, tmp_path / "snap")
+    delete(index, ["d1", "d2"])
+    with pytest.raises(IndexStateError) as error:
+        restore(tmp_path / "snap", index, CONFIG)
+    assert str(error.value) == (
+        f"{index}: there is an index already; say --overwrite to put the snapshot's state in its place"
+    )
+    for target in (index, tmp_path / "new"):
+        done = restore(tmp_path / "snap", target, CONFIG, overwrite=True)
+        assert done.manifest == before == manifests.read(target)
+        assert answers(target, CONFIG) == expected
+        assert verify(target, CONFIG).faults == {}
+        assert not (target / "build").exists()
+    delete(tmp_path / "new", ["d4"])
+    assert answers(tmp_path / "snap", CONFIG) == expected
+
+
+def test_readers_keep_what_they_opened_when_a_snapshot_takes_its_place(index: Path, tmp_path: Path) -> None:
+    """The snapshot's segments have the names of others that are being read: they get new ones."""
+    expected = answers(index, CONFIG)
+    snapshot(index, tmp_path / "snap")
+    source = write(tmp_path, "other.jsonl", [{**document, "text": "Something else."} for document in DOCUMENTS])
+    other = tmp_path / "other"
+    assert factseek.main(["index", "jsonl", str(source), "--index", str(other), "--no-dense"]) == 0
+    with Index(other, CONFIG) as reader:
+        seen = reader.search(["something"], Search(k=50))
+        before = reader.manifest.segments
+        restore(tmp_path / "snap", other, CONFIG, overwrite=True)
+        assert docids(answers(other, CONFIG)) == docids(expected)  # what was deleted is no longer counted
+        assert before[0].name not in {segment.name for segment in manifests.read(other).segments}
+        assert reader.search(["something"], Search(k=50)) == seen
+        assert len(seen[0]) == len(DOCUMENTS)
+    assert verify(other, CONFIG).faults == {}
+
+
+def test_a_damaged_index_is_brought_back(index: Path, tmp_path: Path) -> None:
+    expected = answers(index, CONFIG)
+    snapshot(index, tmp_path / "snap", copy=True)
+    name = manifests.read(index).segments[1].name
+    path = index / "segments" / name / "documents.sqlite"
+    path.write_bytes(b"\0" * path.stat().st_size)
+    restore(tmp_path / "snap", index, CONFIG, overwrite=True)
+    assert docids(answers(index, CONFIG)) == docids(expected)
+    assert verify(index, CONFIG).faults == {}
+    (index / "manifest.json").write_text("{", "utf-8")
+    restore(tmp_path / "snap", index, CONFIG, overwrite=True)
+    assert verify(index, CONFIG).faults == {}
+
+
+def test_an_ivfpq_index_keeps_its_quantizer(tmp_path: Path) -> None:
+    config = convert({"dense": {"type": "ivfpq", "flat_below": 5, "exact_below": 1, "lists": 2, "probes": 2}}, "test")
+    grown(tmp_path, config, dense=True)
+    index = tmp_path / "index"
+    name = manifests.read(index).quantizer
+    snapshot(index, tmp_path / "snap")
+    restore(tmp_path / "snap", tmp_path / "new", config)
+    assert (tmp_path / "new" / name).read_bytes() == (index / name).read_bytes()
+    (index / name).unlink()
+    (index / name).write_bytes(b"another")
+    done = restore(tmp_path / "snap", index, config, overwrite=True)
+    assert done.manifest.quantizer != name
+    assert [path.name for path in index.glob("quantizer*")] == [done.manifest.quantizer]
+    assert answers(index, config, ("dense",)) == answers(tmp_path / "snap", config, ("dense",))
+
+
+def refused(index: Path, target: Path) -> str:
+    before = contents(index)
+    with pytest.raises(IndexStateError) as error:
+        snapshot(index, target)
+    assert contents(index) == before
+    return str(error.value)
+
+
+def test_where_a_snapshot_cannot_be(index: Path, tmp_path: Path) -> None:
+    (tmp_path / "full").mkdir()
+    (tmp_path / "full" / "file").touch()
+    said = "is there already; name a new folder for the snapshot"
+    assert refused(index, tmp_path / "full") == f"{tmp_path / 'full'}: {said}"
+    assert refused(index, tmp_path / "full/file") == f"{tmp_path / 'full/file'}: {said}"
+    assert refused(index, index / "snap") == (
+        f"{index / 'snap'}: lies in the index {index}; put the snapshot somewhere else"
+    )
+    assert (
+        refused(index, tmp_path / "no/snap")
+        == f"{tmp_path / 'no/snap'}: there is no folder {tmp_path / 'no'}; make it first"
+    )
+    with pytest.raises(IndexStateError, match="there is no index"):
+        snapshot(tmp_path / "nothing", tmp_path / "snap")
+    with pytest.raises(IndexStateError, match="there is no index"):
+        restore(tmp_path / "nothing", tmp_path / "new", CONFIG)
+    assert not (tmp_path / "new").exists()
+
+
+def test_what_is_damaged_is_not_copied(index: Path, tmp_path: Path) -> None:
+    snapshot(index, tmp_path / "good", copy=True)
+    name = manifests.read(index).segments[0].name
+    damaged = index / "segments" / name / "documents.sqlite"
+    content = damaged.read_bytes()
+    damaged.write_bytes(content[:-1] + b"\xff")
+    with pytest.raises(IndexStateError) as error:
+        snapshot(index, tmp_path / "snap", copy=True)
+    assert str(error.value) == (
+        f"segment {name}: documents.sqlite has changed: its SHA-256 is not that of the manifest; "
+        "mend it with factseek verify-index --repair, or restore a snapshot"
+    )
+    damaged.unlink()
+    with pytest.raises(IndexStateError, match=r"documents\.sqlite: is missing; mend it"):
+        snapshot(index, tmp_path / "snap")
+    assert sorted(path.name for path in tmp_path.iterdir() if path.is_dir()) == ["good", "index"]
+    shutil.copytree(index, tmp_path / "bad")
+    with pytest.raises(IndexStateError, match=r"documents\.sqlite: is missing; mend it"):
+        restore(tmp_path / "bad", tmp_path / "new", CONFIG)
+
+
+def test_the_commands(index: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    snap, new = str(tmp_path / "snap"), str(tmp_path / "new")
+    assert factseek.main(["snapshot", snap, "--index", str(index)]) == 0
+    files = sum(len(segment.files) for segment in manifests.read(index).segments)
+    assert capsys.readouterr().out == f"{snap}: 25 documents, {files} files shared with the index\n"
+    assert factseek.main(["restore", snap, "--index", new]) == 0
+    assert capsys.readouterr().out == f"{new}: 25 documents restored from {snap}\n"
+    assert factseek.main(["snapshot", snap + "2", "--copy", "--index", str(index)]) == 0
+    assert capsys.readouterr().out == f"{snap}2: 25 documents, {files} files copied\n"
+    assert factseek.main(["restore", snap, "--index", new]) == 2
+    with Index(new, Config()) as opened:
+        assert opened.search(QUERIES[:1])[0]

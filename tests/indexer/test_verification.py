@@ -1,0 +1,234 @@
+"""Verification and repair: what is damaged is named, and made again where that can be done."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sqlite3
+from pathlib import Path
+
+import msgspec
+import numpy as np
+import pytest
+
+import factseek
+from indexer.deletion import delete
+from indexer.repair import repair
+from indexer.verification import verify
+from retrieval import manifest as manifests
+from retrieval.config import Config, convert
+from retrieval.errors import IndexStateError
+from retrieval.index import Index, Search
+from tests.indexer.test_compaction import DOCUMENTS, answers, grown
+
+SETTINGS = {
+    "index": {"segment_passages": 12},
+    "dense": {"type": "hnsw", "flat_below": 5, "exact_below": 1},
+    "passages": {"words": 5, "overlap_sentences": 0, "split": {"jsonl": True}},
+}
+CONFIG = convert(SETTINGS, "test")
+RETRIEVERS = ("bm25", "dense")
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An index with vectors, in several segments, with documents deleted and replaced."""
+    folder = tmp_path_factory.mktemp("verified")
+    grown(folder, CONFIG, dense=True)
+    return folder / "index"
+
+
+@pytest.fixture
+def index(made: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(made, tmp_path / "index"))
+
+
+def flip(path: Path, at: int) -> None:
+    content = bytearray(path.read_bytes())
+    content[at] ^= 0x10
+    path.write_bytes(content)
+
+
+def test_a_whole_index_has_no_fault(index: Path) -> None:
+    verified = verify(index, CONFIG)
+    assert verified.faults == {}
+    assert verified.documents == verified.manifest.documents == len(DOCUMENTS) - 3
+    assert verified.sound == {segment.name for segment in verified.manifest.segments}
+    assert repair(index, CONFIG).segments == ()
+    assert manifests.read(index) == verified.manifest
+
+
+def test_a_flipped_byte_in_any_file_is_named(index: Path) -> None:
+    """Each file of a segment in turn: its middle byte."""
+    verifying = msgspec.structs.replace(CONFIG, index=msgspec.structs.replace(CONFIG.index, verify=True))
+    segment = manifests.read(index).segments[1]
+    assert len(segment.files) > 5
+    for file in (name for name, info in segment.files.items() if info.bytes):
+        damaged = index / "segments" / segment.name / file
+        flip(damaged, damaged.stat().st_size // 2)
+        said = f"{damaged}: has changed: its SHA-256 is not that of the manifest"
+        verified = verify(index, CONFIG)
+        assert str(verified.faults[segment.name][0]) == said
+        assert verified.faults.keys() == {segment.name}
+        with pytest.raises(IndexStateError) as error:
+            Index(index, verifying)
+        assert str(error.value) == f"{said}; mend it with factseek verify-index --repair, or restore a snapshot"
+        flip(damaged, damaged.stat().st_size // 2)
+    assert verify(index, verifying).faults == {}
+
+
+@pytest.mark.parametrize("part", ["vectors.f32", "ann.faiss", "lucene"])
+def test_what_is_made_from_the_documents_is_mended(index: Path, part: str) -> None:
+    expected = answers(index, CONFIG, RETRIEVERS)
+    name = manifests.read(index).segments[1].name
+    place = index / "segments" / name / part
+    damaged = max(place.iterdir(), key=lambda path: path.stat().st_size) if place.is_dir() else place
+    flip(damaged, damaged.stat().st_size // 2)
+    assert repair(index, CONFIG).segments == (name,)
+    assert verify(index, CONFIG).faults == {}
+    assert answers(index, CONFIG, RETRIEVERS)[1] == expected[1]
+
+
+def test_a_repair_finds_what_a_compaction_would(index: Path) -> None:
+    """The deleted documents of the segment that is made again are dropped; vectors are encoded anew."""
+    name = manifests.read(index).segments[0].name
+    (index / "segments" / name / "vectors.f32").unlink()
+    before = manifests.read(index)
+    assert repair(index, CONFIG).left == []
+    after = manifests.read(index)
+    assert (after.documents, after.passages) == (before.documents, before.passages)
+    assert [segment.name for segment in after.segments] == [after_all(before), *(s.name for s in before.segments[1:])]
+    assert after.segments[0].deleted == ()
+    assert not (index / "segments" / name).exists()
+
+
+def after_all(manifest: manifests.Manifest) -> str:
+    """Name the segment that comes next."""
+    return f"{max(int(segment.name) for segment in manifest.segments) + 1:06d}"
+
+
+def test_vectors_that_are_whole_are_kept_when_lucene_is_lost(index: Path) -> None:
+    before = manifests.read(index)
+    segment = next(segment for segment in before.segments if not segment.deleted)
+    shutil.rmtree(index / "segments" / segment.name / "lucene")
+    other = convert({**SETTINGS, "encoder": {"precision": "fp32"}}, "test")  # it is not needed
+    assert repair(index, other).segments == (segment.name,)
+    (again,) = (one for one in manifests.read(index).segments if one.name == after_all(before))
+    assert again.files["vectors.f32"] == segment.files["vectors.f32"]
+    (index / "segments" / again.name / "vectors.f32").unlink()
+    with pytest.raises(IndexStateError, match=r"its vectors were made by .*; set encoder.model and encoder.precision"):
+        repair(index, other)
+
+
+def alter(index: Path, name: str, statement: str) -> None:
+    """Change the documents of a segment behind the index's back."""
+    with sqlite3.connect(index / "segments" / name / "documents.sqlite") as database:
+        database.execute(statement)
+    database.close()
+
+
+@pytest.mark.parametrize(
+    ("statement", "fault"),
+    [
+        ("UPDATE documents SET text = text || '!' WHERE row = 1", "document 'd1' is not what its checksum says"),
+        ('UPDATE passages SET "end" = 9999 WHERE row = 2', "document 'd2' has passages that do not fit its text"),
+        ("UPDATE passages SET document = 99 WHERE row = 11", "holds 12 passages, expected 13"),
+        ("DELETE FROM documents WHERE row = 5", "holds 5 documents, expected 6"),
+        ("UPDATE documents SET title = 7 WHERE row = 1", "document 'd1' is not what its checksum says"),
+    ],
+)
+def test_documents_that_are_damaged_are_named_and_left(index: Path, statement: str, fault: str) -> None:
+    name = manifests.read(index).segments[0].name
+    before = manifests.read(index)
+    alter(index, name, statement)
+    verified = verify(index, CONFIG)
+    assert name not in verified.sound
+    found = [one.what for one in verified.faults[name]]
+    assert found[0].startswith(("has changed: its SHA-256", "holds"))
+    assert repair(index, CONFIG).left == verified.all_faults
+    assert manifests.read(index) == before
+
+
+def test_lost_documents_do_not_keep_other_segments_from_being_mended(index: Path) -> None:
+    first, second = (segment.name for segment in manifests.read(index).segments[:2])
+    (index / "segments" / first / "documents.sqlite").unlink()
+    shutil.rmtree(index / "segments" / second / "lucene")
+    done = repair(index, CONFIG)
+    assert done.segments == (second,)
+    assert {fault.segment for fault in done.left} == {first}
+    assert verify(index, CONFIG).faults.keys() == {first}
+
+
+def test_vectors_of_another_length_are_found_whatever_the_checksum(index: Path) -> None:
+    segment = manifests.read(index).segments[0]
+    path = index / "segments" / segment.name / "vectors.f32"
+    vectors = np.fromfile(path, dtype="<f4").reshape(segment.passages, -1)
+    vectors[3] *= 2
+    vectors[5, 0] = np.nan
+    vectors.tofile(path)
+    what = [fault.what for fault in verify(index, CONFIG).faults[segment.name]]
+    assert what[1:] == ["vector 3 is not of unit length", "vector 5 is not of unit length"]
+
+
+def test_a_segment_whose_parts_are_of_two_segments(index: Path) -> None:
+    first, second = (segment.name for segment in manifests.read(index).segments[:2])
+    shutil.rmtree(index / "segments" / first / "lucene")
+    shutil.copytree(index / "segments" / second / "lucene", index / "segments" / first / "lucene")
+    what = [fault.what for fault in verify(index, CONFIG).faults[first] if fault.path.name == "lucene"]
+    assert what[0].startswith("passage ")
+    assert f" is named id={second}%3Ad" in what[0]
+    assert what[-1].startswith("lacks passage ")
+
+
+def test_a_document_that_is_there_twice_is_named(index: Path) -> None:
+    before = manifests.read(index)
+    segments = tuple(msgspec.structs.replace(segment, deleted=()) for segment in before.segments)
+    manifests.publish(index, msgspec.structs.replace(before, segments=segments))
+    assert [str(fault) for fault in verify(index, CONFIG).faults[""]] == [
+        f"{index}: document 'd0' is there 2 times",
+        f"{index}: holds 29 documents, expected 25",
+    ]
+
+
+def test_the_commands(index: Path, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    config = tmp_path / "config.yaml"
+    config.write_text(json.dumps(SETTINGS), "utf-8")
+    options = ["--index", str(index), "--config", str(config)]
+    assert factseek.main(["verify-index", *options]) == 0
+    assert capsys.readouterr().out == f"{index}: 25 whole documents, no fault found\n"
+    name = manifests.read(index).segments[0].name
+    damaged = index / "segments" / name / "vectors.f32"
+    flip(damaged, 1)
+    assert factseek.main(["search", "measles", "--verify", *options]) == 2
+    said = f"{damaged}: has changed: its SHA-256 is not that of the manifest"
+    assert capsys.readouterr().err == (
+        f"factseek: {said}; mend it with factseek verify-index --repair, or restore a snapshot\n"
+    )
+    assert factseek.main(["verify-index", *options]) == 1
+    printed = capsys.readouterr()
+    assert printed.out == f"{said}\n{index}: 25 whole documents, 1 fault\n"
+    assert printed.err == f"factseek: {index}: is damaged (1 fault); mend it with --repair, or restore a snapshot\n"
+    assert factseek.main(["verify-index", "--repair", "--json", *options]) == 0
+    printed = capsys.readouterr()
+    answer = json.loads(printed.out)
+    assert answer["faults"] == [
+        {"path": str(damaged), "what": "has changed: its SHA-256 is not that of the manifest", "segment": name}
+    ]
+    assert (answer["repaired"], answer["documents"]) == ([name], 25)
+    assert printed.err == f"segment {name} was made again from its documents\n"
+    assert factseek.main(["search", "measles", "--verify", "--json", *options]) == 0
+    capsys.readouterr()
+    name = manifests.read(index).segments[0].name
+    (index / "segments" / name / "documents.sqlite").unlink()
+    assert factseek.main(["verify-index", "--repair", *options]) == 1
+    assert capsys.readouterr().err.endswith("cannot be mended: documents are damaged; restore a snapshot\n")
+
+
+def test_an_index_without_vectors_and_one_without_documents(tmp_path: Path) -> None:
+    grown(tmp_path, Config(), dense=False)
+    index = tmp_path / "index"
+    assert verify(index, Config()).faults == {}
+    delete(index, [document["docid"] for document in DOCUMENTS])
+    assert verify(index, Config()).faults == {}
+    with Index(index) as opened:
+        assert opened.search(["measles"], Search()) == [[]]
