@@ -83,7 +83,7 @@ def _quantizer(copier: Copier, source: Path, folder: Path, wanted: Manifest) -> 
         name = f"quantizer-{journals.first_segment(folder):06d}.faiss"
         (folder / name).unlink(missing_ok=True)
     if not (folder / name).exists():
-        copier.file(source / name, folder / name)
+        copier.file(source / wanted.quantizer, folder / name)
     return name
 
 
