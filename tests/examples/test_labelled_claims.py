@@ -11,8 +11,8 @@ import pytest
 
 from eval.tasks import task
 from indexer.collections import ReadOptions, fever, snippets, webpages
-from indexer.passages import sentences
 from retrieval.domain import Document
+from retrieval.sentences import sentences
 
 
 @pytest.fixture(scope="module")

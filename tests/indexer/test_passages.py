@@ -7,7 +7,8 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from indexer.passages import sentences, split, whole
+from indexer.passages import split, whole
+from retrieval.sentences import sentences
 
 WORDS = st.lists(
     st.sampled_from(["Alpha", "beta.", "Gamma!", "delta", "Dr.", "e.g.", "12.5", "\n", "سؤال؟", "句子。", "  "])
