@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -31,3 +33,19 @@ def data_dir() -> Path:
     if not path.is_dir():
         pytest.skip(f"FACTSEEK_DATA names {folder}, which is not a directory")
     return path
+
+
+@pytest.fixture(scope="session")
+def example_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder that looks like the project's, with example indexes of its own."""
+    folder = tmp_path_factory.mktemp("example")
+    for name in ("examples", "config.yaml"):
+        (folder / name).symlink_to(ROOT / name)
+    subprocess.run(
+        [sys.executable, str(ROOT / "examples" / "build.py"), str(folder / "indexes")],
+        check=True,
+        capture_output=True,
+        cwd=ROOT,
+        timeout=300,
+    )
+    return folder

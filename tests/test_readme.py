@@ -64,28 +64,12 @@ def test_only_last_digits_may_differ() -> None:
     assert not same("1 0.6904", "1 0.6904 2.5")
 
 
-@pytest.fixture(scope="module")
-def workplace(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder that looks like the project's, with example indexes of its own."""
-    folder = tmp_path_factory.mktemp("readme")
-    for name in ("examples", "config.yaml"):
-        (folder / name).symlink_to(ROOT / name)
-    subprocess.run(
-        [sys.executable, str(ROOT / "examples" / "build.py"), str(folder / "indexes")],
-        check=True,
-        capture_output=True,
-        cwd=ROOT,
-        timeout=300,
-    )
-    return folder
-
-
 @pytest.mark.slow
-def test_the_readme_shows_what_is_printed(workplace: Path) -> None:
+def test_the_readme_shows_what_is_printed(example_folder: Path) -> None:
     commands = [one for one in shown((ROOT / "README.md").read_text("utf-8")) if one.command.startswith("factseek ")]
     assert len(commands) > 8
     for one in commands:
-        now, then = plain(ran(one.command, workplace)), plain(one.output)
+        now, then = plain(ran(one.command, example_folder)), plain(one.output)
         assert same(now, then), f"{one.command}\n{now}\n--- is shown as\n{then}"
 
 

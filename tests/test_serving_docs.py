@@ -1,0 +1,128 @@
+"""What the documentation shows of the API is what a server of the example answers."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+BLOCK = re.compile(r"^```console\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+SHOWN = "http://127.0.0.1:8000"
+PATIENCE = 60.0
+VARIES = [
+    (r'("request_id": ?)"[^"]*"', r'\1"…"'),
+    (r'("(?:manifest_)?id": ?)"[0-9a-f]{16}"', r'\1"…"'),
+    (r'("(?:created|python|bytes|\w+_seconds)": ?)("[^"]*"|[\d.]+)', r"\1…"),
+    (r'("sha256": ?)"[0-9a-f]*"', r'\1"…"'),
+]
+
+
+class Shown(NamedTuple):
+    """A command, its lines as they stand, and the output below it."""
+
+    command: str
+    output: str
+
+
+def shown(text: str) -> list[Shown]:
+    """Return the curl commands of the console blocks."""
+    found = []
+    for block in BLOCK.findall(text):
+        for part in re.split(r"^\$ ", block, flags=re.MULTILINE)[1:]:
+            lines = part.splitlines(keepends=True)
+            end = next(at for at, line in enumerate(lines) if not line.endswith("\\\n")) + 1
+            found.append(Shown("".join(lines[:end]).rstrip("\n"), "".join(lines[end:])))
+    return [one for one in found if one.command.startswith("curl ")]
+
+
+def plain(output: str) -> str:
+    """Take out what differs from run to run."""
+    for pattern, instead in VARIES:
+        output = re.sub(pattern, instead, output)
+    return re.sub(r'"took_ms": ?{[^}]*}', lambda found: re.sub(r"\d+\.\d+", "…", found[0]), output).strip()
+
+
+def near(now: str, then: str) -> bool:
+    """Say whether two outputs differ in nothing but the last digits of scores."""
+    number = re.compile(r"-?\d+\.\d+(?:e-?\d+)?")
+    pairs = zip(number.findall(now), number.findall(then), strict=False)
+    return number.sub("#", now) == number.sub("#", then) and all(
+        abs(float(one) - float(other)) <= 0.01 for one, other in pairs
+    )
+
+
+def ask(command: str, address: str) -> str:
+    """Run a command of the documentation against the server at ``address``."""
+    command = command.replace(SHOWN, address).replace("python3 -", f"{sys.executable} -")
+    done = subprocess.run(
+        ["bash", "-c", command],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+        env={**os.environ, "LC_ALL": "C"},
+    )
+    return done.stdout + done.stderr
+
+
+@pytest.fixture(scope="module")
+def address(example_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """Serve the example as ``make serve`` does, on a free port."""
+    if not shutil.which("curl"):
+        pytest.skip("there is no curl on this machine")
+    log = tmp_path_factory.mktemp("serve") / "log"
+    command = [sys.executable, "-m", "factseek", "serve", "--port", "0", "--workers", "1"]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    with log.open("wb") as sink:
+        process = subprocess.Popen(command, cwd=example_folder, stderr=sink, env=environment)
+    try:
+        yield _address(process, log)
+    finally:
+        process.send_signal(signal.SIGTERM)
+        process.wait(timeout=30)
+
+
+def _address(process: subprocess.Popen[bytes], log: Path) -> str:
+    deadline = time.monotonic() + PATIENCE
+    while time.monotonic() < deadline:
+        if said := re.search(r" on (http://127\.0\.0\.1:\d+)\n", log.read_text()):
+            return said[1]
+        assert process.poll() is None, log.read_text()
+        time.sleep(0.05)
+    raise AssertionError(f"not started in {PATIENCE} s: {log.read_text()}")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["docs/serving.md", "README.md"])
+def test_the_documentation_shows_what_is_answered(address: str, name: str) -> None:
+    commands = shown((ROOT / name).read_text("utf-8"))
+    assert commands
+    for one in commands:
+        now, then = plain(ask(one.command, address)), plain(one.output)
+        assert near(now, then), f"{one.command}\n{now}\n--- is shown as\n{then}"
+
+
+def test_only_last_digits_may_differ() -> None:
+    assert near('"score": 0.69, "rank": 1', '"score": 0.691, "rank": 1')
+    assert not near('"score": 0.69, "rank": 1', '"score": 0.79, "rank": 1')
+    assert not near('"score": 0.69, "rank": 1', '"score": 0.69, "rank": 2')
+
+
+def rewrite(address: str, name: str) -> None:
+    """Put into a document what the server at ``address`` answers now."""
+    path = ROOT / name
+    text = path.read_text("utf-8")
+    for one in shown(text):
+        now = ask(one.command, address).rstrip("\n")
+        text = text.replace(f"$ {one.command}\n{one.output}", f"$ {one.command}\n{now}\n")
+    path.write_text(text, "utf-8")
