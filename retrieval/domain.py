@@ -69,6 +69,21 @@ class Statement(NamedTuple):
     place: str = ""
 
 
+class Claim(NamedTuple):
+    """A claim to verify.
+
+    ``label`` is what is right of it, and each of ``groups`` evidence that suffices for it: documents with the numbers of
+    their passages. ``place`` says where it was read (``file:line``). Unknown is ``""`` or empty.
+    """
+
+    qid: str
+    text: str
+    topic: str = ""
+    label: str = ""
+    groups: tuple[tuple[tuple[str, int], ...], ...] = ()
+    place: str = ""
+
+
 class Query(NamedTuple):
     """A claim, a tweet or a question, with the id that a submission names it by."""
 
