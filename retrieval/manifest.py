@@ -8,6 +8,7 @@ from __future__ import annotations
 import hashlib
 import platform
 from datetime import UTC, datetime
+from functools import cache
 from importlib import metadata
 from pathlib import Path
 from typing import Any, Literal
@@ -184,6 +185,7 @@ def _what_is(folder: Path) -> str:
     return f"{folder}: is not a factseek index (it has no {NAME})"
 
 
+@cache
 def versions() -> Versions:
     """Name the versions that matter to what an index holds."""
     from retrieval.java import anserini_jar
