@@ -147,6 +147,19 @@ class ClaimsSettings(Settings, frozen=True, kw_only=True):
     seed: Count = 0
 
 
+class VerdictSettings(Settings, frozen=True, kw_only=True):
+    """Verification: which sentences are evidence, when they are too thin to decide, how the classifier is trained."""
+
+    sentences: Annotated[int, msgspec.Meta(ge=1, le=5)] = 5
+    depth: Hits = 100
+    page_weight: Weight = 0.5
+    min_coverage: Unit = 0.25
+    min_confidence: Unit = 0.0
+    regularisation: Annotated[float, msgspec.Meta(gt=0, le=1e6)] = 0.03
+    folds: Annotated[int, msgspec.Meta(ge=2, le=100)] = 5
+    seed: Count = 0
+
+
 class Config(Settings, frozen=True, kw_only=True):
     """All settings."""
 
@@ -160,6 +173,7 @@ class Config(Settings, frozen=True, kw_only=True):
     java: JavaSettings = JavaSettings()
     server: ServerSettings = ServerSettings()
     claims: ClaimsSettings = ClaimsSettings()
+    verdict: VerdictSettings = VerdictSettings()
 
 
 def load(path: str | Path | None = None) -> Config:
