@@ -1,0 +1,31 @@
+# factseek, serving the bundled example: docker build -t factseek . && docker run --rm -p 127.0.0.1:8000:8000 factseek
+# Java and the embedded encoder come as Python packages: nothing else is installed.
+ARG BASE=python:3.11-slim-bookworm
+
+FROM ${BASE} AS build
+# Where pip reads packages, if not from its default; torch's own index has builds without CUDA, several gigabytes less.
+ARG PIP_INDEX_URL
+ARG PIP_EXTRA_INDEX_URL
+ENV PIP_NO_CACHE_DIR=1 PIP_DISABLE_PIP_VERSION_CHECK=1 XDG_CACHE_HOME=/var/cache
+RUN python -m venv /opt/factseek
+ENV PATH=/opt/factseek/bin:$PATH
+WORKDIR /src
+COPY . .
+RUN pip install --constraint constraints.txt .
+# The example is indexed here, which also exports the encoder: a container needs no network.
+WORKDIR /srv/factseek
+RUN cp -r /src/config.yaml /src/examples . && python examples/build.py indexes
+
+FROM ${BASE}
+RUN useradd --system --uid 10001 --home-dir /srv/factseek --shell /usr/sbin/nologin factseek
+COPY --from=build /opt/factseek /opt/factseek
+COPY --from=build --chown=10001:10001 /var/cache/factseek /var/cache/factseek
+COPY --from=build --chown=10001:10001 /srv/factseek /srv/factseek
+ENV PATH=/opt/factseek/bin:$PATH XDG_CACHE_HOME=/var/cache PYTHONDONTWRITEBYTECODE=1
+WORKDIR /srv/factseek
+USER 10001:10001
+EXPOSE 8000
+HEALTHCHECK --interval=30s --timeout=6s --start-period=30s --retries=3 \
+    CMD ["python", "-c", "from urllib.request import urlopen; urlopen('http://127.0.0.1:8000/readyz', timeout=5)"]
+ENTRYPOINT ["factseek"]
+CMD ["serve", "--host", "0.0.0.0", "--port", "8000"]

@@ -1,0 +1,141 @@
+"""The Dockerfile, the compose file and the systemd unit: what they name exists, and the parts agree with each other."""
+
+from __future__ import annotations
+
+import configparser
+import json
+import re
+import shlex
+import shutil
+import subprocess
+from fnmatch import fnmatch
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+import factseek
+from retrieval.config import Config, read
+
+KNOWN = {"ARG", "FROM", "ENV", "RUN", "WORKDIR", "COPY", "USER", "EXPOSE", "HEALTHCHECK", "ENTRYPOINT", "CMD"}
+
+
+def instructions(root: Path) -> list[tuple[str, str]]:
+    """Return the instructions of the Dockerfile with their arguments, lines joined."""
+    text = re.sub(r"^\s*#.*\n", "", (root / "Dockerfile").read_text("utf-8"), flags=re.MULTILINE)
+    lines = text.replace("\\\n", " ").splitlines()
+    parted = [line.partition(" ") for line in lines if line.strip()]
+    return [(name, rest.strip()) for name, _, rest in parted]
+
+
+@pytest.fixture
+def dockerfile(root: Path) -> list[tuple[str, str]]:
+    return instructions(root)
+
+
+def last(dockerfile: list[tuple[str, str]], name: str) -> str:
+    return next(rest for found, rest in reversed(dockerfile) if found == name)
+
+
+@pytest.fixture
+def compose(root: Path) -> dict[str, Any]:
+    service: dict[str, Any] = yaml.safe_load((root / "compose.yaml").read_text("utf-8"))["services"]["factseek"]
+    return service
+
+
+@pytest.fixture
+def unit(root: Path) -> configparser.SectionProxy:
+    parser = configparser.RawConfigParser(strict=False)
+    parser.optionxform = str  # type: ignore[assignment,method-assign]
+    parser.read(root / "packaging" / "factseek.service", "utf-8")
+    return parser["Service"]
+
+
+def test_the_dockerfile_is_careful(dockerfile: list[tuple[str, str]], root: Path) -> None:
+    assert {name for name, _ in dockerfile} == KNOWN
+    base = next(rest for name, rest in dockerfile if name == "ARG").removeprefix("BASE=")
+    version = re.fullmatch(r"python:(\d+)\.(\d+)-slim-\w+", base)
+    assert version
+    setup = configparser.ConfigParser()
+    setup.read(root / "setup.cfg", "utf-8")
+    low, high = (tuple(map(int, one)) for one in re.findall(r"(\d+)\.(\d+)", setup["options"]["python_requires"]))
+    assert low <= (int(version[1]), int(version[2])) < high
+    assert [rest for name, rest in dockerfile if name == "FROM"] == ["${BASE} AS build", "${BASE}"]
+    assert int(last(dockerfile, "USER").partition(":")[0]) > 0
+    assert not any("apt-get" in rest or "sudo" in rest for _, rest in dockerfile)
+
+
+def test_what_the_dockerfile_copies_is_there(dockerfile: list[tuple[str, str]], root: Path) -> None:
+    made = {"/opt/factseek", "/var/cache/factseek", "/srv/factseek"}
+    for rest in (rest for name, rest in dockerfile if name == "COPY"):
+        words = [word for word in shlex.split(rest) if not word.startswith("--")]
+        assert words[0] in made if "--from=build" in rest else (root / words[0]).exists()
+    commands = " ".join(rest for name, rest in dockerfile if name == "RUN")
+    for path in re.findall(r"/src/([\w./-]+)|python ([\w./-]+\.py)|--constraint ([\w./-]+)", commands):
+        assert (root / "".join(path)).exists(), path
+
+
+def test_the_image_holds_what_is_installed_and_nothing_else(root: Path) -> None:
+    lines = (root / ".dockerignore").read_text("utf-8").splitlines()
+    ignored = [line for line in lines if line and not line.startswith("#")]
+    assert ignored[0] == "*"
+    kept = {line.removeprefix("!") for line in ignored if line.startswith("!")}
+    assert all((root / name).exists() for name in kept)
+    setup = configparser.ConfigParser()
+    setup.read(root / "setup.cfg", "utf-8")
+    packages = {name.partition(".")[0] for name in setup["options"]["packages"].split()}
+    needed = packages | {"setup.cfg", "pyproject.toml", "constraints.txt", "config.yaml", "examples"}
+    needed |= {f"{name}.py" for name in setup["options"]["py_modules"].split()}
+    needed |= set(setup["metadata"]["license_files"].split()) | {"README.md"}
+    assert kept == needed
+    assert not any(fnmatch(name, ".*") or name in ("tests", "indexes", "bench") for name in kept)
+
+
+def test_the_image_serves_what_is_configured(dockerfile: list[tuple[str, str]], root: Path) -> None:
+    assert json.loads(last(dockerfile, "ENTRYPOINT")) == ["factseek"]
+    asked = factseek.parser().parse_args(json.loads(last(dockerfile, "CMD")))
+    assert asked.host == "0.0.0.0"
+    assert str(asked.port) == last(dockerfile, "EXPOSE") == str(Config().server.port)
+    # The example is built into `indexes` beside the configuration, which is where it is looked for.
+    assert last(dockerfile, "WORKDIR") == "/srv/factseek"
+    folders = {Path(folder) for folder in read(root / "config.yaml").server.indexes.values()}
+    assert {folder.parent for folder in folders} == {root / "indexes"}
+    check = last(dockerfile, "HEALTHCHECK").partition("CMD ")[2]
+    assert f"http://127.0.0.1:{asked.port}/readyz" in json.loads(check)[2]
+    compile(json.loads(check)[2], "healthcheck", "exec")
+
+
+def test_compose_runs_the_image_with_little(compose: dict[str, Any], dockerfile: list[tuple[str, str]]) -> None:
+    host, outside, inside = compose["ports"][0].split(":")
+    assert host == "127.0.0.1"
+    assert outside == inside == last(dockerfile, "EXPOSE")
+    assert compose["build"] == "."
+    assert (compose["read_only"], compose["cap_drop"], compose["init"]) == (True, ["ALL"], True)
+    assert compose["security_opt"] == ["no-new-privileges:true"]
+
+
+def test_the_volumes_that_compose_suggests_are_where_the_server_looks(root: Path) -> None:
+    suggested = re.findall(r"# +- \./(\S+?):(\S+?):ro", (root / "compose.yaml").read_text("utf-8"))
+    assert suggested == [("config.yaml", "/srv/factseek/config.yaml"), ("indexes", "/srv/factseek/indexes")]
+
+
+def test_the_unit_starts_the_server(unit: configparser.SectionProxy) -> None:
+    words = shlex.split(unit["ExecStart"])
+    assert words[0] == "/opt/factseek/bin/factseek"
+    asked = factseek.parser().parse_args(words[1:])
+    assert str(asked.config) == "${CONFIGURATION_DIRECTORY}/config.yaml"
+    # Java's compiler writes what it then executes.
+    assert unit.get("MemoryDenyWriteExecute", "no") == "no"
+    assert unit["DynamicUser"] == unit["NoNewPrivileges"] == "yes"
+
+
+def test_systemd_finds_no_fault_in_the_unit(root: Path, tmp_path: Path) -> None:
+    program = shutil.which("systemd-analyze")
+    if not program:
+        pytest.skip("there is no systemd-analyze on this machine")
+    text = (root / "packaging" / "factseek.service").read_text("utf-8")
+    unit = tmp_path / "factseek.service"
+    unit.write_text(text.replace("/opt/factseek/bin/factseek", "/bin/true"), "utf-8")
+    done = subprocess.run([program, "verify", str(unit)], capture_output=True, text=True, check=False, timeout=60)
+    assert (done.returncode, done.stderr) == (0, "")
