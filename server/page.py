@@ -9,15 +9,17 @@ from typing import NamedTuple
 
 import msgspec
 from flask import Blueprint, render_template, request
+from werkzeug.datastructures import MultiDict
 
 from retrieval.config import RetrieverName
 from retrieval.errors import QueryError
 from retrieval.evidence import Evidence
 from retrieval.highlight import highlights
+from retrieval.profile import PROFILES
 from server.cards import LONGEST_EXCERPT, Card, blocks, cards, web_link
 from server.errors import BadInput
 from server.joins import Gap, gap, numbered
-from server.requests import SearchOptions
+from server.requests import SearchOptions, from_query
 from server.search import Found, found, search_of
 from server.service import Served, index_named, service
 
@@ -71,13 +73,13 @@ def search_page() -> tuple[str, int]:
     indexes = service().indexes
     name = request.args.get("index") or next(iter(indexes), "")
     query = request.args.get("query", "").strip()
-    as_of = request.args.get("as_of", "").strip()
-    shown = {"indexes": indexes, "chosen": name, "query": query, "as_of": as_of, "kinds": KINDS, "columns": []}
+    choices = _choices()
+    shown = {"indexes": indexes, "chosen": name, "query": query, "kinds": KINDS, "columns": [], **choices}
     if not query:
         return render_template("search.html", **shown, examples=[e for e in EXAMPLES if e.index in indexes]), 200
     served = index_named(name)
     try:
-        columns = _columns(served, query, as_of)
+        columns = _columns(served, query, choices)
     except QueryError as error:
         reason = error.reason if isinstance(error, BadInput) else error.line
         return render_template("search.html", **shown, problem=reason), 400
@@ -109,12 +111,17 @@ def document_page(name: str, docid: str) -> str:
         matching=[block for block in shown if block.marked and block.number is not None],
         link=web_link(document.url),
         back=query,
-        as_of=request.args.get("as_of", ""),
+        **_choices(),
     )
 
 
-def _columns(served: Served, query: str, as_of: str) -> list[Column]:
-    options = SearchOptions(as_of=as_of)
+def _choices() -> dict[str, str]:
+    """Return what an address says of a search beside its index and its query."""
+    return {name: request.args.get(name, "").strip() for name in ("as_of", "profile")}
+
+
+def _columns(served: Served, query: str, choices: dict[str, str]) -> list[Column]:
+    options = from_query(MultiDict({name: value for name, value in choices.items() if value}), SearchOptions)
     found_by: dict[RetrieverName, Found] = {}
     for name in (name for name in KINDS if name in served.retrievers):
         asked = search_of(options, served.index)._replace(retriever=name)
@@ -130,7 +137,10 @@ def _columns(served: Served, query: str, as_of: str) -> list[Column]:
 
 
 def _marks(served: Served, query: str, text: str) -> list[tuple[int, int]]:
-    return highlights(query, text, served.index.terms) if query else []
+    if not query:
+        return []
+    read = PROFILES.get(request.args.get("profile") or served.index.config.search.profile, str)
+    return highlights(read(query), text, served.index.terms)
 
 
 def _note(columns: list[Column]) -> str:

@@ -58,7 +58,7 @@ def get(client: FlaskClient, address: str, status: int = 200) -> Page:
 
 def test_the_empty_page_asks_for_a_claim(client: FlaskClient) -> None:
     page = get(client, "/")
-    assert [option["value"] for option in page.all("option")] == ["english", "arabic"]
+    assert [option["value"] for option in page.all("option")] == ["english", "arabic", "", "tweet"]
     form = page.all("form")[0]
     assert (form["method"], form["action"], form["role"]) == ("get", "/", "search")
     assert "section" in [tag for tag, _ in page.elements]
@@ -143,6 +143,7 @@ def test_the_page_takes_a_date(client: FlaskClient) -> None:
     ("parameters", "message"),
     [
         ("query=measles&as_of=soon", "As_of &#39;soon&#39; is not a date of the form 2020-03-01, 2020-03 or 2020."),
+        ("query=measles&profile=poem", "Invalid enum value &#39;poem&#39;."),
         ("query=%3F%21", "The query &#39;?!&#39; holds no words to search for."),
     ],
 )
@@ -159,6 +160,20 @@ def test_nothing_found_is_said(client: FlaskClient) -> None:
 
 def test_a_note_is_shown(client: FlaskClient) -> None:
     assert "The encoder " in client.get(f"/?index=english&query={quote('نهر النيل')}").text
+
+
+def test_a_tweet_is_read_as_one(client: FlaskClient) -> None:
+    tweet = quote("RT @moon: #MeaslesVaccine https://t.co/moon")
+    plain = get(client, f"/?index=english&query={tweet}")
+    page = get(client, f"/?index=english&query={tweet}&profile=tweet")
+    assert "moon" in plain.text_of("mark")
+    assert {"measles", "vaccine"} <= set(page.text_of("mark"))
+    assert "moon" not in page.text_of("mark")
+    assert [option["value"] for option in page.all("option") if "selected" in option] == ["english", "tweet"]
+    link = next(str(a["href"]) for a in page.all("a") if str(a["href"]).startswith("/documents/english/measles?"))
+    document = get(client, link)
+    assert {"measles", "vaccine"} <= set(document.text_of("mark"))
+    assert any("profile=tweet" in str(a["href"]) for a in document.all("a"))
 
 
 def test_every_hit_leads_to_its_document(client: FlaskClient) -> None:
