@@ -27,7 +27,7 @@ CLAIM = "Two doses of the measles vaccine are 97 percent effective."
 SEARCH = f"/?index=example-en&query={quote(CLAIM)}"
 ARABIC = f"/?index=example-ar&query={quote('نهر النيل')}"
 DOCUMENT = f"/documents/example-en/measles?query={quote(CLAIM)}&passage=0"
-WIDE, PHONE = (1440, 1000), (390, 844)
+WIDE, PHONE, NARROW = (1440, 1000), (390, 844), (320, 640)
 
 
 @pytest.fixture(scope="module")
@@ -67,7 +67,7 @@ class Browser:
         self._address = address
 
     def size(self, size: tuple[int, int]) -> None:
-        metrics = {"width": size[0], "height": size[1], "deviceScaleFactor": 1, "mobile": size == PHONE}
+        metrics = {"width": size[0], "height": size[1], "deviceScaleFactor": 1, "mobile": size != WIDE}
         self.driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
 
     def scheme(self, scheme: str) -> None:
@@ -191,9 +191,10 @@ def test_arabic_is_read_from_the_right(browser: Browser) -> None:
 
 @pytest.mark.parametrize("path", ["/", SEARCH, ARABIC, DOCUMENT, "/docs", "/documents/example-en/none"])
 def test_a_phone_needs_no_scrolling_sideways(browser: Browser, path: str) -> None:
-    browser.size(PHONE)
-    browser.open(path)
-    assert browser.script("document.documentElement.scrollWidth") <= PHONE[0]
+    for size in (PHONE, NARROW):
+        browser.size(size)
+        browser.open(path)
+        assert browser.script("document.documentElement.scrollWidth") <= size[0]
     browser.driver.get_log("browser")  # the page that is not there is reported as such
 
 
