@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import shlex
 from typing import Any, NamedTuple
+from urllib.parse import urlencode
 
 import msgspec
-from flask import Blueprint, Response, current_app, render_template
+from flask import Blueprint, Response, current_app, render_template, request
 
 from server.openapi import document
+from server.operations import JSON
 from server.service import service
 
 blueprint = Blueprint("docs", __name__)
@@ -43,7 +46,7 @@ def docs_page() -> str:
     described = _document()
     schemas = {name: (schema, fields(schema)) for name, schema in described["components"]["schemas"].items()}
     operations = [
-        (address, method, operation, [_parameter(one) for one in operation["parameters"]])
+        (address, method, operation, [_parameter(one) for one in operation["parameters"]], _curl(address, operation))
         for address, methods in described["paths"].items()
         for method, operation in methods.items()
     ]
@@ -106,6 +109,20 @@ def _field(name: str, kind: dict[str, Any], required: bool) -> Field:
 def _parameter(parameter: dict[str, Any]) -> Field:
     described = {**parameter["schema"], "description": parameter.get("description", "")}
     return _field(parameter["name"], described, parameter["required"])
+
+
+def _curl(address: str, operation: dict[str, Any]) -> str:
+    """Return a command that asks this server, or ``""`` if there is no example or an address needs a docid."""
+    index = next(iter(service().indexes), "")
+    if "{docid}" in address or not index:
+        return ""
+    url = request.host_url.rstrip("/") + address.replace("{index}", index)
+    given = {one["name"]: one["example"] for one in operation["parameters"] if "example" in one}
+    words = ["curl", "-s", f"{url}?{urlencode(given)}" if given else url]
+    if "requestBody" in operation:
+        example = operation["requestBody"]["content"][JSON]["example"]
+        words += ["-H", f"Content-Type: {JSON}", "-d", msgspec.json.encode(example).decode()]
+    return shlex.join(words)
 
 
 def _document() -> dict[str, Any]:

@@ -87,13 +87,14 @@ def _operation(endpoint: str, view: Callable[..., Any], operation: Operation, sc
         "operationId": endpoint.partition(".")[2],
         "tags": [operation.tag],
         "summary": summary.rstrip("."),
-        "parameters": _query_parameters(operation.parameters, schemas),
+        "parameters": _query_parameters(operation, schemas),
         "responses": _responses(operation),
     }
     if more:
         described["description"] = more
     if operation.body:
-        described["requestBody"] = {"required": True, "content": {JSON: {"schema": _ref(operation.body)}}}
+        content = {"schema": _ref(operation.body), "example": dict(operation.example)}
+        described["requestBody"] = {"required": True, "content": {JSON: content}}
     return described
 
 
@@ -138,16 +139,18 @@ def _path_parameters(rule: Rule, names: list[str]) -> list[Json]:
     return found
 
 
-def _query_parameters(asked: type | None, schemas: Json) -> list[Json]:
-    if asked is None:
+def _query_parameters(operation: Operation, schemas: Json) -> list[Json]:
+    if operation.parameters is None:
         return []
-    schema = schemas[asked.__name__]
+    schema = schemas[operation.parameters.__name__]
     found = []
     for name, kind in schema["properties"].items():
         plain = _without_null(kind)
         described = {"name": name, "in": "query", "required": name in schema["required"], "schema": plain}
         if "description" in plain:
             described["description"] = plain.pop("description")
+        if name in operation.example:
+            described["example"] = operation.example[name]
         found.append(described)
     return found
 

@@ -6,7 +6,7 @@ Types say the rest: their fields, limits and descriptions are those that request
 from __future__ import annotations
 
 from types import MappingProxyType
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from server import answers, requests
 
@@ -30,16 +30,29 @@ class Operation(NamedTuple):
     """Headers of the answer, and what they say."""
     also: MappingProxyType[int, type | str] = MappingProxyType({})
     """Other statuses that are no errors: the type of the answer, or why there is none."""
+    example: MappingProxyType[str, Any] = MappingProxyType({})
+    """A body, or the parameters of a query string, to begin with."""
 
 
+_CLAIM = "Two doses of the measles vaccine are 97 percent effective."
 _BODY = (400, 404, 413, 415, 503)
 
 OPERATIONS: MappingProxyType[str, Operation] = MappingProxyType(
     {
         "api.search_simply": Operation(
-            "Search", answers.SimpleAnswer, parameters=requests.SimpleSearch, problems=(400, 404, 503)
+            "Search",
+            answers.SimpleAnswer,
+            parameters=requests.SimpleSearch,
+            problems=(400, 404, 503),
+            example=MappingProxyType({"query": _CLAIM, "hits": 3}),
         ),
-        "api.search": Operation("Search", answers.SearchAnswer, body=requests.SearchRequest, problems=_BODY),
+        "api.search": Operation(
+            "Search",
+            answers.SearchAnswer,
+            body=requests.SearchRequest,
+            problems=_BODY,
+            example=MappingProxyType({"query": _CLAIM, "k": 3, "as_of": "2025", "undated": "keep", "explain": True}),
+        ),
         "api.search_batch": Operation(
             "Search",
             answers.BatchAnswer,
@@ -52,6 +65,7 @@ OPERATIONS: MappingProxyType[str, Operation] = MappingProxyType(
                 }
             ),
             headers=MappingProxyType({"X-Failed-Queries": "of a TREC run: how many queries are not in it"}),
+            example=MappingProxyType({"queries": [{"qid": "1", "text": _CLAIM}], "k": 3}),
         ),
         "api.document": Operation(
             "Documents",

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import html
+import re
+import shlex
 import warnings
 from typing import Any
 
@@ -78,6 +81,23 @@ def test_the_page_shows_every_route_and_type(client: FlaskClient, document: dict
     for name in document["components"]["schemas"]:
         assert f'id="{name}"' in text
     assert "<script" not in text
+
+
+def test_the_examples_of_the_page_are_answered(client: FlaskClient) -> None:
+    commands = [
+        html.unescape(found) for found in re.findall(r"<pre[^>]*><code>(curl .*?)</code>", client.get("/docs").text)
+    ]
+    assert len(commands) > 5
+    for command in commands:
+        words = shlex.split(command)
+        assert words[:2] == ["curl", "-s"]
+        address = words[2].removeprefix("http://localhost")
+        if "-d" in words:
+            body = words[words.index("-d") + 1]
+            response = client.post(address, data=body, headers=[words[words.index("-H") + 1].split(": ", 1)])
+        else:
+            response = client.get(address)
+        assert response.status_code == 200, command
 
 
 BOTH = [schemathesis.GenerationMode.POSITIVE, schemathesis.GenerationMode.NEGATIVE]
