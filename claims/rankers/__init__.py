@@ -17,17 +17,11 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from claims.model_file import State as State
 from retrieval.config import Config
 from retrieval.domain import Statement
 from retrieval.errors import QueryError
 from retrieval.progress import Progress
-
-
-class State(NamedTuple):
-    """All that a trained ranker is made of: what JSON can hold, and arrays."""
-
-    settings: dict[str, Any]
-    tensors: dict[str, NDArray[Any]]
 
 
 class Ranker(Protocol):
