@@ -8,7 +8,7 @@ from time import perf_counter
 
 import msgspec
 
-from indexer import upkeep_cli
+from indexer import upkeep_cli, watch_cli
 from indexer.collections import kinds, reader
 from retrieval.config import Config
 from retrieval.errors import SourceError, UsageError
@@ -25,6 +25,7 @@ def register(commands: Subparsers) -> None:
     add_json(info)
     info.set_defaults(command=show_info)
     upkeep_cli.register(commands)
+    watch_cli.register(commands)
 
 
 def _register_index(commands: Subparsers) -> None:

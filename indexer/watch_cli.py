@@ -1,0 +1,90 @@
+"""The command ``watch``."""
+
+from __future__ import annotations
+
+import argparse
+import signal
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from indexer.collections import kinds
+from retrieval.terminal import DONE, Subparsers, add_index, config_of, say, write
+
+if TYPE_CHECKING:
+    from indexer.watching import Outcome
+
+PATIENCE = 60.0
+"""Seconds that a batch waits for another writer to be done; it is tried again after that."""
+
+
+def register(commands: Subparsers) -> None:
+    """Add ``watch`` to the command line."""
+    parser = commands.add_parser(
+        "watch",
+        help="index files as they appear in a folder",
+        description="Add the files of a folder to an index, then those that appear or change, until it is stopped.",
+    )
+    parser.add_argument("kind", metavar="KIND", help=f"one of {', '.join(kinds())}")
+    parser.add_argument("folder", type=Path, metavar="DIR", help="the folder to watch")
+    add_index(parser)
+    parser.add_argument("--pattern", default="*", metavar="GLOB", help="only files whose names match (default: all)")
+    parser.add_argument("--language", default="", metavar="CODE", help="language of the documents (default: en)")
+    parser.add_argument("--no-dense", action="store_true", help="make no vectors, if the index is made")
+    parser.set_defaults(command=watch_folder)
+
+
+def watch_folder(args: argparse.Namespace) -> int:
+    """Watch until stopped; say what becomes of each batch."""
+    from indexer.build import Request
+    from indexer.watching import Watched, watch
+
+    request = Request(
+        kind=args.kind,
+        sources=(),
+        folder=args.index,
+        language=args.language,
+        dense=not args.no_dense,
+        wait=PATIENCE,
+    )
+    watched = Watched(folder=args.folder, request=request, pattern=args.pattern)
+    with _stopped_by_signals() as stop:
+        say(f"watching {args.folder}; Ctrl-C stops")
+        for outcome in watch(watched, config_of(args), stop):
+            _tell(args.index, outcome)
+    say("stopped")
+    return DONE
+
+
+def _tell(index: Path, outcome: Outcome) -> None:
+    if outcome.report is None:
+        say(f"factseek: {outcome.error}")
+        return
+    report, files = outcome.report, len(outcome.files)
+    replaced = f", of which {report.replaced} replaced others" if report.replaced else ""
+    read = f"{files} file{'' if files == 1 else 's'}"
+    write(f"{index}: added {report.documents} documents{replaced} from {read}\n")
+
+
+@contextmanager
+def _stopped_by_signals() -> Iterator[threading.Event]:
+    """Set an event at the first Ctrl-C or termination; the second has its usual effect."""
+    stop = threading.Event()
+    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+
+    def restore() -> None:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+    def heard(*_: object) -> None:
+        stop.set()
+        restore()
+
+    for number in before:
+        signal.signal(number, heard)
+    try:
+        yield stop
+    finally:
+        restore()

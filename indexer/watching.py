@@ -1,0 +1,157 @@
+"""Watching a folder: its files are added to an index as they appear, and read again when they change."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from fnmatch import fnmatch
+from pathlib import Path
+from typing import NamedTuple
+
+from indexer.build import Report, Request, build
+from retrieval import manifest as manifests
+from retrieval.config import Config
+from retrieval.errors import SourceError, UserError
+
+WHOLE = frozenset({"beir", "cord19", "webpages"})
+"""Kinds whose documents take their names or parts from other files of the folder: it is read as one source."""
+UNFINISHED = (".tmp", ".part", ".partial", ".crdownload", ".swp", "~")
+LOOK_SECONDS = 0.5
+RETRY_SECONDS = 5.0
+
+
+class Stamp(NamedTuple):
+    """What tells that a file has changed."""
+
+    modified: int
+    size: int
+    inode: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Watched:
+    """What is watched: the files of ``folder`` whose names match ``pattern``; ``request`` says what becomes of them."""
+
+    folder: Path
+    request: Request
+    pattern: str = "*"
+
+
+class Outcome(NamedTuple):
+    """What became of some files: what was built of them, or why nothing was."""
+
+    files: tuple[Path, ...]
+    report: Report | None
+    error: str = ""
+
+
+class Watch:
+    """Knows which files were read in which state, and reads what is new."""
+
+    def __init__(self, watched: Watched, config: Config) -> None:
+        self._watched = watched
+        self._config = config
+        self._read: dict[Path, Stamp] = {}
+        self._waiting: dict[Path, tuple[Stamp, float]] = {}
+        self._not_before = 0.0
+
+    def look(self, paths: Sequence[Path] | None = None) -> None:
+        """Note which files have appeared or changed, among ``paths`` or in the whole folder."""
+        now = time.monotonic()
+        for path in self._files() if paths is None else paths:
+            stamp = self._stamp(path)
+            if stamp is None or self._read.get(path) == stamp:
+                self._waiting.pop(path, None)
+            elif path not in self._waiting or self._waiting[path][0] != stamp:
+                self._waiting[path] = stamp, now
+
+    def batches(self, stopped: Callable[[], bool] = lambda: False) -> Iterator[Outcome]:
+        """Read the files that have settled, batch by batch, until ``stopped`` says so; yield what became of each."""
+        self.look(list(self._waiting))
+        if time.monotonic() < self._not_before:
+            return
+        latest = time.monotonic() - self._config.watch.settle_seconds
+        ready = sorted(path for path, (_, since) in self._waiting.items() if since <= latest)
+        size = max(len(ready), 1) if self._watched.request.kind in WHOLE else self._config.watch.batch_files
+        for start in range(0, len(ready), size):
+            if stopped():
+                return
+            yield from self._batch(ready[start : start + size])
+
+    def _batch(self, files: list[Path]) -> Iterator[Outcome]:
+        stamps = {path: self._waiting[path][0] for path in files}
+        request = self._watched.request
+        sources = (self._watched.folder,) if request.kind in WHOLE else tuple(files)
+        there = (request.folder / manifests.NAME).is_file()
+        try:
+            report = build(replace(request, sources=sources, verb="update" if there else ""), self._config)
+        except SourceError as error:
+            if len(sources) > 1:  # whose fault is it?
+                for path in files:
+                    yield from self._batch([path])
+                return
+            outcome = Outcome(tuple(files), None, error.line)
+        except UserError as error:  # not the files' fault: they are tried again
+            self._not_before = time.monotonic() + RETRY_SECONDS
+            yield Outcome(tuple(files), None, error.line)
+            return
+        else:
+            outcome = Outcome(tuple(files), report)
+        for path, stamp in stamps.items():
+            self._read[path] = stamp
+            self._waiting.pop(path, None)
+        yield outcome
+
+    def _files(self) -> Iterator[Path]:
+        for parent, folders, names in os.walk(self._watched.folder):
+            folders[:] = sorted(name for name in folders if not name.startswith("."))
+            yield from (Path(parent, name) for name in sorted(names))
+
+    def _stamp(self, path: Path) -> Stamp | None:
+        """Return what a file is like now, or None if it is not to be read."""
+        below = path.relative_to(self._watched.folder)
+        if any(part.startswith(".") for part in below.parts) or path.name.endswith(UNFINISHED):
+            return None
+        if not fnmatch(path.name, self._watched.pattern):
+            return None
+        try:
+            found = path.stat()
+        except OSError:
+            return None
+        is_file = path.is_file() and found.st_size > 0
+        return Stamp(found.st_mtime_ns, found.st_size, found.st_ino) if is_file else None
+
+
+def watch(watched: Watched, config: Config, stop: threading.Event) -> Iterator[Outcome]:
+    """Read what is in the folder, then what appears in it, until ``stop`` is set; yield what became of each batch.
+
+    The batch at work is finished first.
+    Raises SourceError if there is no such folder, or the index lies in it.
+    """
+    from watchfiles import watch as changes
+
+    folder, index = watched.folder, watched.request.folder
+    if not folder.is_dir():
+        raise SourceError(f"{folder}: there is no such folder to watch")
+    if index.resolve().is_relative_to(folder.resolve()):
+        raise SourceError(f"{index}: lies in the folder {folder} that is watched; put the index somewhere else")
+    watch = Watch(watched, config)
+    rounds = changes(
+        folder,
+        watch_filter=None,
+        stop_event=stop,
+        rust_timeout=int(LOOK_SECONDS * 1000),
+        yield_on_timeout=True,
+        raise_interrupt=False,
+    )
+    watch.look()
+    looked = time.monotonic()
+    for found in rounds:
+        watch.look([Path(path) for _, path in found])
+        if time.monotonic() - looked >= config.watch.rescan_seconds:
+            watch.look()
+            looked = time.monotonic()
+        yield from watch.batches(stop.is_set)

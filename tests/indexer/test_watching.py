@@ -1,0 +1,191 @@
+"""Watching: files are read when they have settled, once for each state, and one bad file stops no other."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from indexer.build import Request
+from indexer.lock import locked
+from indexer.watching import Outcome, Watch, Watched, watch
+from retrieval import manifest as manifests
+from retrieval.config import convert
+from retrieval.errors import SourceError
+from retrieval.index import Index
+from tests.indexer.test_compaction import write
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    path = tmp_path / "in"
+    path.mkdir()
+    return path
+
+
+def watching(folder: Path, kind: str = "jsonl", pattern: str = "*", **settings: Any) -> Watch:
+    request = Request(kind=kind, sources=(), folder=folder.parent / "index", dense=False)
+    config = convert({"watch": {"settle_seconds": 0, **settings}}, "test")
+    return Watch(Watched(folder=folder, request=request, pattern=pattern), config)
+
+
+def looked(watch: Watch) -> list[Outcome]:
+    watch.look()
+    return list(watch.batches())
+
+
+def rows(*docids: str, text: str = "Measles.") -> list[dict[str, str]]:
+    return [{"docid": docid, "text": text} for docid in docids]
+
+
+def texts(index: Path) -> dict[str, str]:
+    with Index(index) as opened:
+        return {d.docid: d.text for part in opened.segments for d in part.documents.each()}
+
+
+def names(outcomes: list[Outcome]) -> list[list[str]]:
+    return [[path.name for path in outcome.files] for outcome in outcomes]
+
+
+def test_files_are_read_once_and_again_when_they_change(folder: Path, tmp_path: Path) -> None:
+    watch = watching(folder)
+    assert looked(watch) == []
+    write(folder, "b.jsonl", rows("b"))
+    write(folder, "a.jsonl", rows("a"))
+    assert names(looked(watch)) == [["a.jsonl", "b.jsonl"]]
+    assert looked(watch) == []
+    (folder / "below").mkdir()
+    write(folder / "below", "c.jsonl", rows("c", "a"))
+    write(folder, "b.jsonl", rows("b", text="Changed."))
+    (changed,) = looked(watch)
+    assert [path.name for path in changed.files] == ["b.jsonl", "c.jsonl"]
+    assert changed.report
+    assert (changed.report.documents, changed.report.replaced, changed.report.duplicates) == (2, 1, 1)
+    (folder / "a.jsonl").unlink()
+    assert looked(watch) == []
+    assert texts(tmp_path / "index") == {"a": "Measles.", "b": "Changed.", "c": "Measles."}
+    again = watching(folder)  # a new start reads all, and finds nothing new
+    (outcome,) = looked(again)
+    assert outcome.report
+    assert (outcome.report.documents, outcome.report.duplicates) == (0, 3)
+
+
+def test_batches_are_bounded_and_stop(folder: Path) -> None:
+    for i in range(5):
+        write(folder, f"{i}.jsonl", rows(f"d{i}"))
+    watch = watching(folder, batch_files=2)
+    watch.look()
+    stops = iter([False, False, True])
+    assert names(list(watch.batches(lambda: next(stops)))) == [["0.jsonl", "1.jsonl"], ["2.jsonl", "3.jsonl"]]
+    assert names(looked(watch)) == [["4.jsonl"]]
+
+
+def test_a_file_that_is_being_written_waits(folder: Path) -> None:
+    path = write(folder, "a.jsonl", rows("a"))
+    watch = watching(folder, settle_seconds=0.3)
+    assert looked(watch) == []
+    time.sleep(0.2)
+    write(folder, "a.jsonl", rows("a", "b"))
+    assert looked(watch) == []
+    time.sleep(0.2)
+    assert looked(watch) == []
+    time.sleep(0.2)
+    assert names(looked(watch)) == [[path.name]]
+
+
+def test_a_bad_file_stops_no_other_and_is_read_again_when_mended(folder: Path, tmp_path: Path) -> None:
+    write(folder, "a.jsonl", rows("a"))
+    (folder / "b.jsonl").write_text("not json\n", "utf-8")
+    write(folder, "c.jsonl", rows("c"))
+    watch = watching(folder)
+    outcomes = looked(watch)
+    assert names(outcomes) == [["a.jsonl"], ["b.jsonl"], ["c.jsonl"]]
+    assert outcomes[1].error == (
+        f"{folder / 'b.jsonl'}:1: is not JSON (column 1: expecting value); "
+        "mend it, or tolerate some with --skip-bad-lines N"
+    )
+    assert set(texts(tmp_path / "index")) == {"a", "c"}
+    assert looked(watch) == []
+    write(folder, "b.jsonl", rows("b"))
+    assert names(looked(watch)) == [["b.jsonl"]]
+    assert set(texts(tmp_path / "index")) == {"a", "b", "c"}
+
+
+def test_what_is_not_read(folder: Path) -> None:
+    for name in (".hidden.jsonl", "a.jsonl.part", "b.jsonl~", "notes.txt"):
+        write(folder, name, rows("x"))
+    (folder / "empty.jsonl").touch()
+    (folder / ".git").mkdir()
+    write(folder / ".git", "x.jsonl", rows("x"))
+    os.mkfifo(folder / "pipe.jsonl")
+    assert looked(watching(folder, pattern="*.jsonl")) == []
+
+
+def test_while_another_writes_files_wait(folder: Path, tmp_path: Path) -> None:
+    write(folder, "a.jsonl", rows("a"))
+    watch = watching(folder)
+    with locked(tmp_path / "index"):
+        (outcome,) = looked(watch)
+    assert "is being written by process" in outcome.error
+    assert looked(watch) == []  # not at once again
+    watch._not_before = 0.0
+    assert names(looked(watch)) == [["a.jsonl"]]
+
+
+def test_pages_are_read_with_their_folder(folder: Path, tmp_path: Path) -> None:
+    """Two pages of one name in different folders are two documents."""
+    page = "<html><head><title>{0}</title></head><body><p>{0} is a long sentence about measles.</p></body></html>"
+    for name in ("one", "two"):
+        (folder / name).mkdir()
+        (folder / name / "index.html").write_text(page.format(name), "utf-8")
+    (outcome,) = looked(watching(folder, "webpages"))
+    assert outcome.report
+    assert outcome.report.documents == 2
+    assert set(texts(tmp_path / "index")) == {"one/index", "two/index"}
+
+
+@pytest.mark.parametrize("bad", ["missing", "inside"])
+def test_what_cannot_be_watched(folder: Path, bad: str) -> None:
+    import threading
+
+    index = folder / "index" if bad == "inside" else folder.parent / "index"
+    request = Request(kind="jsonl", sources=(), folder=index)
+    place = folder if bad == "inside" else folder / "missing"
+    said = {
+        "missing": f"{place}: there is no such folder to watch",
+        "inside": f"{index}: lies in the folder {folder} that is watched; put the index somewhere else",
+    }
+    with pytest.raises(SourceError) as error:
+        next(watch(Watched(folder=place, request=request), convert({}, "test"), threading.Event()))
+    assert str(error.value) == said[bad]
+
+
+@pytest.mark.slow
+def test_the_command_reads_what_appears_and_stops_cleanly(folder: Path, tmp_path: Path) -> None:
+    write(folder, "a.jsonl", rows("a"))
+    config = tmp_path / "config.yaml"
+    config.write_text(json.dumps({"watch": {"settle_seconds": 0.1}}), "utf-8")
+    index = tmp_path / "index"
+    command = ["watch", "jsonl", str(folder), "--index", str(index), "--no-dense", "--config", str(config)]
+    running = subprocess.Popen(
+        [sys.executable, "-m", "factseek", *command], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    try:
+        assert running.stdout
+        assert running.stdout.readline() == f"{index}: added 1 documents from 1 file\n"
+        write(folder, "b.jsonl", rows("b", "c"))
+        assert running.stdout.readline() == f"{index}: added 2 documents from 1 file\n"
+        running.send_signal(signal.SIGTERM)
+        out, err = running.communicate(timeout=60)
+    finally:
+        running.kill()
+    assert (running.returncode, out) == (0, "")
+    assert err.splitlines() == [f"watching {folder}; Ctrl-C stops", "stopped"]
+    assert manifests.read(index).documents == 3
