@@ -18,7 +18,7 @@ from retrieval.index import Index, Search
 from retrieval.lines import shown
 
 CHUNK = 64
-"""Queries that are searched together: what an interruption of a run can lose."""
+"""The most queries that are searched together: what an interruption of a run can lose."""
 
 _TWITTER = "%a %b %d %H:%M:%S %z %Y"
 
@@ -103,11 +103,11 @@ def asked_of(
     return asked
 
 
-def searched(index: Index, asked: Sequence[Asked], search: Search) -> Iterator[list[Done]]:
+def searched(index: Index, asked: Sequence[Asked], search: Search, together: int = CHUNK) -> Iterator[list[Done]]:
     """Yield the hits of the queries in their order, chunk by chunk; neighbours with the same filter go together."""
     for where, group in groupby(asked, lambda query: query.where):
         same = iter(group)
-        while chunk := list(islice(same, CHUNK)):
+        while chunk := list(islice(same, together)):
             yield _chunk(index, chunk, search._replace(where=where))
 
 

@@ -11,13 +11,27 @@ from typing import BinaryIO
 
 import msgspec
 
-from eval.batch import Done
 from retrieval.errors import QueryError
-from retrieval.files import told
+from retrieval.files import replacing, told
+
+
+class Answered(msgspec.Struct, frozen=True):
+    """A query that is done: how many hits it has; ``empty`` if it held no words to search for."""
+
+    qid: str
+    hits: int
+    empty: bool = False
+
+
+class _Head(msgspec.Struct, frozen=True):
+    """What stands before the lines of a query; ``size`` is their length in bytes."""
+
+    answered: Answered
+    size: int
 
 
 class Partial:
-    """The queries that are done, one JSON line each, after a line that says what was asked.
+    """The queries that are done, each with its lines as they will stand in the output, after what was asked.
 
     What an interrupted run of the same had done is in ``done`` once the file is open. One run at a time holds it.
     """
@@ -27,7 +41,7 @@ class Partial:
         self._path = output.with_name(f".{output.name}.part")
         self._first = fingerprint.encode() + b"\n"
         self._file: BinaryIO
-        self.done: list[Done] = []
+        self.done: list[Answered] = []
 
     def __enter__(self) -> Partial:
         with told(self._path):
@@ -51,31 +65,44 @@ class Partial:
     ) -> None:
         self._file.close()
 
-    def add(self, done: Iterable[Done]) -> None:
-        """Add queries that are done, so that they outlive this process."""
+    def add(self, answers: Iterable[tuple[Answered, str]]) -> None:
+        """Add queries that are done, with their lines, so that they outlive this process."""
         with told(self._path):
-            for one in done:
-                self._file.write(msgspec.json.encode(one) + b"\n")
-                self.done.append(one)
+            for answered, text in answers:
+                content = text.encode("utf-8")
+                self._file.write(msgspec.json.encode(_Head(answered, len(content))) + b"\n")
+                self._file.write(content)
+                self.done.append(answered)
             self._file.flush()
+
+    def write(self, header: str) -> None:
+        """Write the output, in one piece: the header, then the lines of every query."""
+        with replacing(self._output) as output:
+            output.write(header.encode("utf-8"))
+            self._file.seek(len(self._first))
+            for _ in self.done:
+                head = msgspec.json.decode(self._file.readline(), type=_Head)
+                output.write(self._file.read(head.size))
 
     def remove(self) -> None:
         """Remove the file: the run is written."""
         self._path.unlink(missing_ok=True)
 
     def _read(self) -> int:
-        """Read what was done for the same question; return where the last whole line ends."""
+        """Read what was done for the same question; return where the last whole answer ends."""
+        size = os.fstat(self._file.fileno()).st_size
         if self._file.readline() != self._first:
             return 0
         end = self._file.tell()
-        decode = msgspec.json.Decoder(Done).decode
-        for line in self._file:
+        decode = msgspec.json.Decoder(_Head).decode
+        while line := self._file.readline():
             try:
-                one = decode(line)
+                head = decode(line)
             except msgspec.DecodeError:
                 break  # a line that was cut
-            if not line.endswith(b"\n"):
+            after = end + len(line) + head.size
+            if not line.endswith(b"\n") or after > size:
                 break
-            self.done.append(one)
-            end += len(line)
+            end = self._file.seek(after)
+            self.done.append(head.answered)
         return end

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections import deque
+from collections.abc import Generator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,16 +13,19 @@ from typing import Any
 
 import msgspec
 
-from eval.batch import Done, asked_of, habit, search_of, searched
-from eval.partial import Partial
-from eval.tasks import Task, TaskQuery, task
+from eval.batch import CHUNK, Asked, Done, asked_of, habit, search_of, searched
+from eval.partial import Answered, Partial
+from eval.tasks import TaskQuery, ranking_task
 from retrieval import manifest as manifests
-from retrieval.domain import Run
 from retrieval.errors import QueryError
 from retrieval.files import rereadable, sha256, storable, writable, write_atomically
 from retrieval.index import Index, Search
 from retrieval.progress import Progress, silent
-from retrieval.trec import column
+from retrieval.run_writer import column
+
+_HITS_TOGETHER = 1_000
+_WAITING = 2
+"""Chunks that may wait to be written."""
 
 _NOTED = 50
 """Queries whose language is looked at."""
@@ -61,22 +66,49 @@ def run(request: RunRequest, index: Index, progress: Progress = silent) -> RunRe
     cannot be read.
     """
     request = _completed(request, index)
-    of_task = task(request.task)
+    of_task = ranking_task(request.task)
     queries = of_task.read_queries(request.queries)
     longest = index.config.search.max_query_chars
     asked = asked_of(request.task, queries, request.search, longest, as_of_query=request.as_of_query)
     began = manifests.now()
     with Partial(request.output, _fingerprint(request, index)) as partial:
         resumed = len(partial.done)
-        with closing(progress("searching", "queries", len(asked))) as bar:
+        answered = _answered(request, index, asked[resumed:], partial)
+        with closing(progress("searching", "queries", len(asked))) as bar, closing(answered):
             bar.update(resumed)
-            for chunk in searched(index, asked[resumed:], request.search):
-                partial.add(chunk)
-                bar.update(len(chunk))
-        _write(request, of_task, partial.done)
+            for count in answered:
+                bar.update(count)
+        partial.write(of_task.HEADER)
         write_atomically(_meta_path(request.output), _meta(request, index, began, partial.done))
         partial.remove()
     return _report(index, request.search, queries, partial.done, resumed)
+
+
+def _answered(request: RunRequest, index: Index, asked: Sequence[Asked], partial: Partial) -> Generator[int]:
+    """Search, and write what was found while the search goes on; yield the number of queries that are kept."""
+    of_task = ranking_task(request.task)
+
+    def keep(chunk: Sequence[Done]) -> int:
+        texts = of_task.lines([(one.qid, one.hits) for one in chunk], request.run_id)
+        answers = (Answered(one.qid, len(one.hits), one.empty) for one in chunk)
+        partial.add(zip(answers, texts, strict=True))
+        return len(chunk)
+
+    # Lucene searches outside of Python, so that a second thread can write meanwhile.
+    with ThreadPoolExecutor(1) as writer:
+        waiting: deque[Future[int]] = deque()
+        for chunk in searched(index, asked, request.search, _together(request.search)):
+            waiting.append(writer.submit(keep, chunk))
+            if len(waiting) > _WAITING:
+                yield waiting.popleft().result()
+        while waiting:
+            yield waiting.popleft().result()
+
+
+def _together(search: Search) -> int:
+    """Return how many queries are searched together: few where nothing is encoded, to be written while in the cache."""
+    few = max(1, _HITS_TOGETHER // (search.k or 1))
+    return min(CHUNK, few) if search.retriever == "bm25" else CHUNK
 
 
 def _completed(request: RunRequest, index: Index) -> RunRequest:
@@ -102,18 +134,13 @@ def _completed(request: RunRequest, index: Index) -> RunRequest:
     )
 
 
-def _write(request: RunRequest, of_task: Task, done: Sequence[Done]) -> None:
-    found: Run = {one.qid: one.hits for one in done}
-    of_task.write(found, request.output, request.run_id)
-
-
 def _report(
-    index: Index, search: Search, queries: Sequence[TaskQuery], done: Sequence[Done], resumed: int
+    index: Index, search: Search, queries: Sequence[TaskQuery], done: Sequence[Answered], resumed: int
 ) -> RunReport:
     sample = " ".join(query.text for query in queries[:_NOTED])
     return RunReport(
         queries=len(done),
-        hits=sum(len(one.hits) for one in done),
+        hits=sum(one.hits for one in done),
         empty=tuple(one.qid for one in done if one.empty),
         unanswered=tuple(one.qid for one in done if not (one.hits or one.empty)),
         resumed=resumed,
@@ -122,10 +149,11 @@ def _report(
 
 
 def _fingerprint(request: RunRequest, index: Index) -> str:
-    """Name all that the hits of a run depend on."""
+    """Name all that the lines of a run depend on."""
+    read = (sha256(request.queries), index.manifest.id)
     settings = (index.config.search, index.config.bm25, index.config.dense, index.config.encoder)
-    what = (request.task, sha256(request.queries), index.manifest.id, request.search, request.as_of_query)
-    content = msgspec.json.encode((what, settings, manifests.versions()), order="deterministic")
+    asked = (request.task, request.run_id, request.search, request.as_of_query)
+    content = msgspec.json.encode((asked, read, settings, manifests.versions()), order="deterministic")
     return hashlib.sha256(content).hexdigest()
 
 
@@ -133,7 +161,7 @@ def _meta_path(output: Path) -> Path:
     return output.with_name(f"{output.name}.meta.json")
 
 
-def _meta(request: RunRequest, index: Index, began: str, done: Sequence[Done]) -> bytes:
+def _meta(request: RunRequest, index: Index, began: str, done: Sequence[Answered]) -> bytes:
     search: dict[str, Any] = request.search._asdict()
     if request.search.where is not None:
         search["where"] = request.search.where._asdict()

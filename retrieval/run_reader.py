@@ -24,7 +24,7 @@ _SINGLE = struct.Struct("f")
 class _Last:
     """The line of a query before this one; ``shift`` is what its rank is ahead of the number of lines."""
 
-    score: float = LARGEST
+    score: float = math.inf
     name: bytes = b""
     shift: int = 0
 

@@ -6,14 +6,13 @@ import json
 from collections.abc import Iterable
 from pathlib import Path
 
-import numpy as np
-
 from retrieval.domain import Hit, Qrels, Query, Run
 from retrieval.errors import QueryError
 from retrieval.files import writable, write_atomically
 from retrieval.lines import Faults, Strict, decoded, lines, shown
 from retrieval.order import float32, ordered
-from retrieval.run_reader import LARGEST, RunReader, ScoreTable
+from retrieval.run_reader import RunReader, ScoreTable
+from retrieval.run_writer import column, encodable, run_lines
 
 LARGEST_GRADE = 1_000
 """The largest relevance, and its negative the smallest: trec_eval allocates as many cells as the largest grade."""
@@ -106,58 +105,6 @@ def write_run(run: Run, path: Path, tag: str) -> None:
     Raises QueryError if an id or the tag cannot stand in a column.
     """
     write_text(path, (run_lines(qid, hits, tag) for qid, hits in run.items()))
-
-
-def run_lines(qid: str, hits: Iterable[Hit], tag: str) -> str:
-    """Say the hits of one query as lines of a TREC run.
-
-    A document is named once, by its best passage. Scores read back to the same float32, and the order of ranks is
-    the order of scores. Raises QueryError if an id or the tag cannot stand in a column.
-    """
-    best = best_hits(hits)
-    for value in (qid, tag, *(hit.docid for hit in best)):
-        column(value)
-    scores = map(str, np.asarray([hit.score for hit in best], dtype=np.float32))
-    rows = zip(range(1, len(best) + 1), best, scores, strict=True)
-    return "".join([f"{qid} Q0 {hit.docid} {rank} {score} {tag}\n" for rank, hit, score in rows])
-
-
-def best_hits(hits: Iterable[Hit]) -> list[Hit]:
-    """Put hits into the total order of their float32 scores, a document by its best passage.
-
-    Raises QueryError if a score is not finite.
-    """
-    hits = list(hits)
-    if not all(-LARGEST <= hit.score <= LARGEST for hit in hits):
-        raise QueryError("a score is not a finite number: it cannot be written")
-    scores = float32(hit.score for hit in hits)
-    best: dict[str, Hit] = {}
-    for hit in ordered(Hit(hit.docid, score, hit.passage) for hit, score in zip(hits, scores, strict=True)):
-        best.setdefault(hit.docid, hit)
-    return list(best.values())
-
-
-def column(value: str) -> str:
-    """Return ``value`` if it can stand in a column of a file.
-
-    Raises QueryError if it is empty, holds white space or cannot be written as UTF-8.
-    """
-    if value.isascii() and value.isalnum():
-        return value
-    if not value or len(value.split()) != 1 or value.strip() != value or "\0" in value:
-        raise QueryError(f"{shown(value)} is empty or holds white space: it cannot stand in a column of a file")
-    if not encodable(value):
-        raise QueryError(f"{shown(value)} is not text that UTF-8 can write: it cannot stand in a column of a file")
-    return value
-
-
-def encodable(text: str) -> bool:
-    """Tell whether UTF-8 can write a text: a lone half of a surrogate pair, as JSON's escapes allow, it cannot."""
-    try:
-        text.encode("utf-8")
-    except UnicodeEncodeError:
-        return False
-    return True
 
 
 def write_text(path: Path, pieces: Iterable[str]) -> None:

@@ -12,7 +12,7 @@ import msgspec
 from retrieval.domain import Hit
 from retrieval.errors import QueryError
 from retrieval.index import Index
-from retrieval.trec import run_lines
+from retrieval.run_writer import run_lines
 from server.answers import BatchFault, BatchHits, Took
 from server.errors import BadInput
 from server.requests import BatchQuery, BatchRequest

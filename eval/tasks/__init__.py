@@ -13,6 +13,8 @@ A task module has, where it applies::
 
 Ranking tasks (``RANKING``) take and give :data:`retrieval.domain.Run` and :data:`retrieval.domain.Qrels`, and have::
 
+    HEADER: str                                          what a submission begins with
+    def lines(answers, run_id) -> list[str]              the part of a submission that answers each query
     def read_scores(path) -> RunScores                   a submission as it is scored
 """
 
@@ -26,6 +28,7 @@ from typing import Any, NamedTuple, Protocol, cast
 
 from eval.report import Report
 from eval.scores import ScoreOptions, Scores
+from retrieval.domain import Hit
 from retrieval.errors import QueryError
 from retrieval.run_reader import ScoreTable
 
@@ -37,6 +40,10 @@ class TaskQuery(NamedTuple):
     text: str
     topic: str = ""
     date: str = ""
+
+
+Answer = tuple[str, Sequence[Hit]]
+"""A qid and its hits, best first."""
 
 
 class RunScores(NamedTuple):
@@ -86,6 +93,15 @@ class Task(Protocol):
 
 class RankingTask(Task, Protocol):
     """What a ranking task offers beside."""
+
+    HEADER: str
+
+    def lines(self, answers: Sequence[Answer], run_id: str) -> list[str]:
+        """Return the part of a submission that answers each query.
+
+        Raises QueryError if an id cannot stand in the file.
+        """
+        ...
 
     def read_scores(self, path: Path) -> RunScores:
         """Return the scores of a submission.

@@ -11,8 +11,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-import numpy as np
-
 from eval import ranking
 from eval.claims import as_queries, key, read_claims
 from eval.coverage import cover
@@ -20,18 +18,21 @@ from eval.lines import finite, is_header, rows, text_lines, whole
 from eval.measures import mean
 from eval.report import Report
 from eval.scores import ScoreOptions, Scores
-from eval.tasks import RunScores, TaskQuery, only
+from eval.tasks import Answer, RunScores, TaskQuery, only
 from retrieval.domain import Hit, Qrels, Run
 from retrieval.errors import QueryError
 from retrieval.lines import Faults, Strict, shown
 from retrieval.run_reader import LARGEST
-from retrieval.trec import GRADES, LARGEST_GRADE, best_hits, column, ranked, write_text
+from retrieval.run_writer import best_documents, columns, score_texts
+from retrieval.trec import GRADES, LARGEST_GRADE, ranked, write_text
 
 SUMMARY = "CheckThat! 2020 task 3: evidence snippets for a claim of a topic (Arabic)"
 OFFICIAL = "P@10"
 RANKING = True
 DEPTH = 100
 """Snippets that a run may name for a claim."""
+
+HEADER = ""
 
 MEASURES = "P@10,AP,P@1,P@3,P@5,P@20,P@30,P@50,RR,RR@1,RR@5,RR@10,Rprec,nDCG,nDCG@5,nDCG@10,R@10,R@30,R@100".split(",")
 _LAYOUT = ("topicID", "tweetID", "rank", "snippetID", "score", "runID")
@@ -90,8 +91,25 @@ def write(records: Run, path: Path, run_id: str) -> None:
 
     Raises QueryError if an id cannot stand in a column.
     """
-    column(run_id)
-    write_text(path, (_lines(qid, hits, run_id) for qid, hits in records.items()))
+    write_text(path, lines(list(records.items()), run_id))
+
+
+def lines(answers: Sequence[Answer], run_id: str) -> list[str]:
+    """Say the best 100 hits of each claim, ``topic/tweet``, as they stand in a run.
+
+    Raises QueryError if an id cannot stand in a column.
+    """
+    return [_claim_lines(qid, hits, run_id) for qid, hits in answers]
+
+
+def _claim_lines(qid: str, hits: Sequence[Hit], run_id: str) -> str:
+    topic, slash, tweet = qid.rpartition("/")
+    if not slash:
+        raise QueryError(f"{shown(qid)} does not name a claim: give topic/tweet")
+    docids, scores = best_documents(hits)
+    columns([topic, tweet, run_id, *docids[:DEPTH]])
+    rows = enumerate(zip(docids[:DEPTH], score_texts(scores[:DEPTH]), strict=True), 1)
+    return "".join([f"{topic}\t{tweet}\t{rank}\t{docid}\t{score}\t{run_id}\n" for rank, (docid, score) in rows])
 
 
 def check(path: Path, input_path: Path | None = None) -> Report:
@@ -100,8 +118,8 @@ def check(path: Path, input_path: Path | None = None) -> Report:
     claims = _read(path, report)
     if input_path is not None:
         expected = {query.qid: None for query in read_queries(input_path)}
-        lines = {qid: claim.line for qid, claim in claims.items()}
-        cover(report, lines, expected, name="claim", source=str(input_path))
+        first = {qid: claim.line for qid, claim in claims.items()}
+        cover(report, first, expected, name="claim", source=str(input_path))
     return report
 
 
@@ -196,20 +214,3 @@ def _judgement(line: int, fields: list[str], faults: Strict) -> tuple[str, str, 
     if "/" in first and second in ("0", "Q0"):
         return first, snippet, grade
     return key(first, second), snippet, grade
-
-
-def _lines(qid: str, hits: Sequence[Hit], run_id: str) -> str:
-    topic, slash, tweet = qid.rpartition("/")
-    if not slash:
-        raise QueryError(f"{shown(qid)} does not name a claim: give topic/tweet")
-    best = best_hits(hits)[:DEPTH]
-    for value in (topic, tweet, *(hit.docid for hit in best)):
-        column(value)
-    return "".join(
-        f"{topic}\t{tweet}\t{rank}\t{hit.docid}\t{_digits(hit.score)}\t{run_id}\n" for rank, hit in enumerate(best, 1)
-    )
-
-
-def _digits(value: float) -> str:
-    """Say a float32 without an exponent, in the fewest digits that read back to it."""
-    return np.format_float_positional(np.float32(value), unique=True, trim="0")

@@ -14,7 +14,8 @@ from eval.scores import ScoreOptions, Scores
 from eval.tasks import TaskQuery, only
 from retrieval.errors import QueryError
 from retrieval.lines import Faults, Strict, shown
-from retrieval.trec import column, write_text
+from retrieval.run_writer import column
+from retrieval.trec import write_text
 
 SUMMARY = "CheckThat! 2020 task 4: is a claim TRUE or FALSE (Arabic)"
 OFFICIAL = "macro_f1"

@@ -21,7 +21,8 @@ from eval.tasks import TaskQuery, only
 from eval.tweets import Tweet, read_tweets
 from retrieval.errors import QueryError, SourceError
 from retrieval.lines import Faults, Strict, shown
-from retrieval.trec import column, write_text
+from retrieval.run_writer import column
+from retrieval.trec import write_text
 
 SUMMARY = "CheckThat! 2021 task 1A: check-worthiness of tweets (ar, bg, en, es, tr)"
 OFFICIAL = "AP"

@@ -17,11 +17,12 @@ from eval.lines import text_lines
 from eval.measures import mean
 from eval.report import Report
 from eval.scores import ScoreOptions, Scores
-from eval.tasks import RunScores, TaskQuery, only
+from eval.tasks import Answer, RunScores, TaskQuery, only
 from retrieval.domain import Hit, Qrels, Run
 from retrieval.errors import QueryError, SourceError
 from retrieval.lines import MAX_LINE, Faults, Strict, shown
-from retrieval.trec import best_hits, write_text
+from retrieval.run_writer import best_documents
+from retrieval.trec import write_text
 
 SUMMARY = "CheckThat! 2025 task 4b: the paper that a tweet speaks of"
 OFFICIAL = "RR@5"
@@ -30,6 +31,8 @@ DEPTH = 5
 """Predictions that count."""
 
 CUTOFFS = (5, 1, 10)
+
+HEADER = "post_id\tpreds\n"
 
 _QUOTED = r"'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\""
 _LIST = re.compile(rf"\[\s*(?:(?:{_QUOTED})\s*(?:,\s*(?:{_QUOTED})\s*)*,?\s*)?\]")
@@ -73,7 +76,24 @@ def write(records: Run, path: Path, run_id: str) -> None:
 
     Raises QueryError if an id cannot stand in the file.
     """
-    write_text(path, ["post_id\tpreds\n", *(_line(post, hits) for post, hits in records.items())])
+    write_text(path, [HEADER, *lines(list(records.items()), run_id)])
+
+
+def lines(answers: Sequence[Answer], run_id: str) -> list[str]:
+    """Say the best five papers of each tweet as they stand in a submission.
+
+    Raises QueryError if an id cannot stand in the file.
+    """
+    return [_post_line(qid, hits) for qid, hits in answers]
+
+
+def _post_line(qid: str, hits: Sequence[Hit]) -> str:
+    docids, _ = best_documents(hits)
+    papers = docids[:DEPTH]
+    for value in (qid, *papers):
+        if not value or not value.isprintable() or set(value) & set("'\"\\\t"):
+            raise QueryError(f"{shown(value)} is empty or holds a quote: it cannot stand in a submission")
+    return f"{qid}\t[{', '.join(map(repr, papers))}]\n"
 
 
 def check(path: Path, input_path: Path | None = None) -> Report:
@@ -229,11 +249,3 @@ class _Numbered:
         if self._fresh:
             self.line, self._fresh = number, False
         return text + "\n"
-
-
-def _line(post: str, hits: Sequence[Hit]) -> str:
-    papers = [hit.docid for hit in best_hits(hits)[:DEPTH]]
-    for value in (post, *papers):
-        if not value or not value.isprintable() or set(value) & set("'\"\\\t"):
-            raise QueryError(f"{shown(value)} is empty or holds a quote: it cannot stand in a submission")
-    return f"{post}\t[{', '.join(repr(paper) for paper in papers)}]\n"

@@ -18,16 +18,18 @@ from eval.coverage import cover
 from eval.measures import RANKING as MEASURES
 from eval.report import Report
 from eval.scores import ScoreOptions, Scores
-from eval.tasks import RunScores, TaskQuery, only
+from eval.tasks import Answer, RunScores, TaskQuery, only
 from retrieval.domain import Qrels, Run
 from retrieval.errors import SourceError
 from retrieval.lines import shown
+from retrieval.run_writer import runs_lines
 from retrieval.trec import read_qrels, read_run, read_topics, write_run
 from retrieval.trec import read_scores as read_run_scores
 
 SUMMARY = "any retrieval task in TREC's files, with BEIR's judgements and queries and TSV topics"
 OFFICIAL = "AP"
 RANKING = True
+HEADER = ""
 
 
 def read_queries(path: Path) -> list[TaskQuery]:
@@ -70,14 +72,18 @@ def write(records: Run, path: Path, run_id: str) -> None:
     write_run(records, path, run_id)
 
 
+def lines(answers: Sequence[Answer], run_id: str) -> list[str]:
+    """Say the hits of each query as they stand in a run."""
+    return runs_lines(answers, run_id)
+
+
 def check(path: Path, input_path: Path | None = None) -> Report:
     """Report every fault of a run to be handed in; queries of the input that it lacks are a warning."""
     report = Report(path)
     table = read_run_scores(path, report, submitted=True)
     if input_path is not None:
         expected = {query.qid: None for query in read_queries(input_path)}
-        lines = dict.fromkeys(table, 0)
-        cover(report, lines, expected, name="query", source=str(input_path), missing="warning")
+        cover(report, dict.fromkeys(table, 0), expected, name="query", source=str(input_path), missing="warning")
     return report
 
 

@@ -18,15 +18,15 @@ from pathlib import Path
 import pytest
 
 from eval import cli, run_cli
-from eval.batch import HABITS, Done, asked_of, search_of
-from eval.partial import Partial
+from eval.batch import HABITS, asked_of, search_of
+from eval.partial import Answered, Partial
 from eval.run import RunRequest
 from eval.run import run as run_queries
 from eval.tasks import TaskQuery, names, task
 from indexer.build import Request, build
 from retrieval import terminal
 from retrieval.config import Config
-from retrieval.domain import Filter, Hit
+from retrieval.domain import Filter
 from retrieval.errors import QueryError
 from retrieval.index import Index, Search
 
@@ -144,7 +144,7 @@ def test_a_run_goes_on_only_after_the_same_question(example, root, tmp_path) -> 
         run_queries(request, index)
         whole = output.read_bytes()
         kept = _interrupted(request, index, part, 5)
-        part.write_bytes(kept + b'{"qid":"cut')
+        part.write_bytes(kept + b'{"answered":{"qid":"cut')
         assert run_queries(request, index).resumed == 5
         assert output.read_bytes() == whole
         part.write_bytes(kept)
@@ -160,8 +160,11 @@ def _interrupted(request: RunRequest, index: Index, part: Path, count: int) -> b
         pass
 
     class Stop:
+        done = 0
+
         def update(self, n: int = 1) -> None:
-            if n:
+            self.done += n
+            if self.done >= count:
                 raise Stopped
 
         def close(self) -> None:
@@ -169,7 +172,12 @@ def _interrupted(request: RunRequest, index: Index, part: Path, count: int) -> b
 
     with pytest.raises(Stopped):
         run_queries(request, index, lambda *_: Stop())
-    return b"".join(part.read_bytes().splitlines(keepends=True)[: count + 1])
+    kept = part.read_bytes()
+    end = kept.index(b"\n") + 1
+    for _ in range(count):
+        line = kept.index(b"\n", end) + 1
+        end = line + json.loads(kept[end:line])["size"]
+    return kept[:end]
 
 
 @pytest.mark.slow
@@ -187,7 +195,7 @@ def test_a_killed_run_goes_on_and_ends_with_the_same_bytes(share, example, tmp_p
 
     part = tmp_path / ".killed.txt.part"
     process = subprocess.Popen(arguments("killed.txt"), stdout=subprocess.DEVNULL)
-    while process.poll() is None and (not part.exists() or part.read_bytes().count(b"\n") < share * count):
+    while process.poll() is None and (not part.exists() or part.read_bytes().count(b'{"answered"') < share * count):
         time.sleep(0.005)
     os.kill(process.pid, signal.SIGKILL)
     process.wait()
@@ -206,11 +214,32 @@ def test_one_run_at_a_time_writes_an_output(tmp_path) -> None:
 
 
 def test_what_was_done_is_read_back_exactly(tmp_path) -> None:
-    done = [Done("q 1\u2028é", [Hit("d\t1", 0.1 + 0.2, 3), Hit("d2", -1e-30)]), Done("q2", [], empty=True)]
+    output = tmp_path / "run.txt"
+    answers = [(Answered("q 1\u2028é", 2), "a é\nb\n"), (Answered("q2", 0, empty=True), ""), (Answered("q3", 1), "c\n")]
+    with Partial(output, "same") as partial:
+        partial.add(answers[:2])
+    part = tmp_path / ".run.txt.part"
+    whole = part.read_bytes()
+    with Partial(output, "same") as partial:
+        assert partial.done == [answered for answered, _ in answers[:2]]
+        partial.add(answers[2:])
+        partial.write("first\n")
+        assert output.read_text("utf-8") == "first\na é\nb\nc\n"
+    assert part.read_bytes().startswith(whole)
+
+
+@pytest.mark.parametrize("cut", range(1, 60, 7))
+def test_an_answer_that_was_cut_is_asked_again(cut, tmp_path) -> None:
+    answers = [(Answered("q1", 2), "a\nb\n"), (Answered("q2", 1), "c" * 40 + "\n")]
     with Partial(tmp_path / "run.txt", "same") as partial:
-        partial.add(done)
+        partial.add(answers)
+    part = tmp_path / ".run.txt.part"
+    part.write_bytes(part.read_bytes()[:-cut])
     with Partial(tmp_path / "run.txt", "same") as partial:
-        assert partial.done == done
+        assert partial.done == [answers[0][0]]
+        partial.add(answers[1:])
+        partial.write("")
+    assert (tmp_path / "run.txt").read_text("utf-8") == "".join(text for _, text in answers)
 
 
 @pytest.mark.parametrize(

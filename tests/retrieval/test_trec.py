@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 from retrieval.domain import Hit, Query
 from retrieval.errors import QueryError, SourceError
 from retrieval.lines import MAX_LINE, Strict
-from retrieval.trec import read_qrels, read_run, read_scores, read_topics, run_lines, write_run
+from retrieval.run_writer import run_lines
+from retrieval.trec import read_qrels, read_run, read_scores, read_topics, write_run
 
 
 class Noted:
