@@ -20,11 +20,13 @@ Positive = Annotated[int, msgspec.Meta(ge=1)]
 Hits = Annotated[int, msgspec.Meta(ge=1, le=1_000_000)]
 Count = Annotated[int, msgspec.Meta(ge=0)]
 Weight = Annotated[float, msgspec.Meta(ge=0, le=1e6)]
+Strength = Annotated[float, msgspec.Meta(gt=0, le=1e6)]
 Unit = Annotated[float, msgspec.Meta(ge=0, le=1)]
 
 RetrieverName = Literal["auto", "bm25", "dense", "hybrid"]
 FusionKind = Literal["rrf", "minmax", "zscore"]
 ProfileName = Literal["plain", "tweet"]
+MemberName = Literal["lexical", "neighbours", "signs", "vectors", "joint_lexical", "joint_signs"]
 DenseType = Literal["flat", "hnsw", "ivfpq"]
 
 
@@ -97,6 +99,14 @@ class BuildSettings(Settings, frozen=True, kw_only=True):
     lucene_buffer_mb: Positive = 128
 
 
+class WatchSettings(Settings, frozen=True, kw_only=True):
+    """How a folder is watched for files."""
+
+    settle_seconds: Weight = 1.0
+    batch_files: Positive = 100
+    rescan_seconds: Weight = 60.0
+
+
 class FusionSettings(Settings, frozen=True, kw_only=True):
     """How the sparse and the dense ranking become one."""
 
@@ -140,11 +150,24 @@ class ServerSettings(Settings, frozen=True, kw_only=True):
     indexes: dict[str, str] = {}
 
 
+class BestSettings(Settings, frozen=True, kw_only=True):
+    """The ranker ``best``: the members that are tried, and how freely each may learn."""
+
+    members: tuple[MemberName, ...] = ("lexical", "neighbours", "signs", "vectors", "joint_lexical", "joint_signs")
+    strengths: tuple[Strength, ...] = (0.3, 1.0, 3.0)
+    sharpnesses: tuple[Strength, ...] = (1.0, 2.0)
+    trees: Positive = 100
+    leaf: Positive = 10
+    most_negatives: Count = 20
+
+
 class ClaimsSettings(Settings, frozen=True, kw_only=True):
     """Rankers of check-worthiness: which one, and how it is trained."""
 
-    model: Literal["ngram", "random"] = "ngram"
+    model: Literal["best", "ngram", "random"] = "best"
     seed: Count = 0
+    folds: Annotated[int, msgspec.Meta(ge=2, le=100)] = 5
+    best: BestSettings = BestSettings()
 
 
 class VerdictSettings(Settings, frozen=True, kw_only=True):
@@ -166,6 +189,7 @@ class Config(Settings, frozen=True, kw_only=True):
     index: IndexSettings = IndexSettings()
     passages: PassageSettings = PassageSettings()
     build: BuildSettings = BuildSettings()
+    watch: WatchSettings = WatchSettings()
     bm25: BM25Settings = BM25Settings()
     dense: DenseSettings = DenseSettings()
     encoder: EncoderSettings = EncoderSettings()
