@@ -200,7 +200,8 @@ def test_an_unknown_index_is_not_found(client: FlaskClient, method: str, address
 
 
 @pytest.mark.parametrize(
-    "docid", ["none", "measles/", "/measles", "Measles", "%FF", "../../english/manifest.json", "%00"]
+    "docid",
+    ["none", "measles/", "/measles", "Measles", "%FF", "../../english/manifest.json", "%00", "two%20words", "%20"],
 )
 @pytest.mark.parametrize("route", ["documents", "doc"])
 def test_an_unknown_document_is_not_found(client: FlaskClient, route: str, docid: str) -> None:
