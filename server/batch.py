@@ -15,6 +15,7 @@ from retrieval.index import Index
 from retrieval.run_writer import run_lines
 from server.answers import BatchFault, BatchHits, Took
 from server.errors import BadInput
+from server.explanation import with_passages
 from server.requests import BatchQuery, BatchRequest
 from server.search import milliseconds, search_of
 
@@ -71,6 +72,8 @@ class Batch:
     def _answer(self, ranked: _Ranked) -> BatchHits:
         text = ranked.query.text
         evidence = self._index.evidence(text, ranked.hits, self.search, highlight=self._request.highlight)
+        if self._request.passages:
+            evidence = with_passages(self._index, text, self.search, evidence)
         note = self._index.note(text, self.search.retriever)
         return BatchHits(qid=ranked.query.qid, note=note, hits=evidence)
 

@@ -77,15 +77,15 @@ class SearchOptions(Asked):
     profile: Profile = None
     highlight: Highlight = True
     group: Group = None
+    passages: Annotated[
+        bool, Meta(description="give each hit all passages of its document that hold a word of the query")
+    ] = False
 
 
 class SearchRequest(SearchOptions, kw_only=True):
     """The body of ``POST /v1/{index}/search``."""
 
     query: QueryText
-    passages: Annotated[
-        bool, Meta(description="give each hit all passages of its document that hold a word of the query")
-    ] = False
     explain: Annotated[bool, Meta(description="say what was searched for and how each score came about")] = False
 
 
@@ -132,6 +132,16 @@ class DocParameters(Asked):
     """The parameters of ``GET /v1/{index}/doc/{docid}``."""
 
     parse: Parse = True
+
+
+def prepare(kind: type[Asked] = Asked) -> None:
+    """Have msgspec look at every type of request, once and from one thread.
+
+    It looks at a type when it first reads one; threads that make it do so at the same moment can crash the process.
+    """
+    msgspec.json.Decoder(kind)
+    for narrower in kind.__subclasses__():
+        prepare(narrower)
 
 
 def from_body(request: Request, kind: type[_Asked]) -> _Asked:

@@ -92,6 +92,12 @@ def test_a_hit_brings_the_passages_that_hold_a_word_of_the_query(long_client: Fl
         assert {text[start:end] for start, end in one["highlights"]} == {"Moon"}
 
 
+def test_a_batch_brings_them_too(long_client: FlaskClient) -> None:
+    single = long_client.post("/v1/long/search", json={"query": "the moon", "passages": True}).json["hits"]
+    body = {"queries": [{"qid": "1", "text": "the moon"}], "passages": True}
+    assert long_client.post("/v1/long/search/batch", json=body).json["results"][0]["hits"] == single
+
+
 def test_ungrouped_passages_are_hits_of_their_own(long_client: FlaskClient) -> None:
     hits = long_client.post("/v1/long/search", json={"query": "moon", "group": False}).json["hits"]
     assert {(hit["docid"], hit["passage"]["number"]) for hit in hits} == {("moon", 0), ("moon", 3)}
