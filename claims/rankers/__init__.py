@@ -17,7 +17,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from claims.model_file import State as State
+from claims.model_file import State
 from retrieval.config import Config
 from retrieval.domain import Statement
 from retrieval.errors import QueryError

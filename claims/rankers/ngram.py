@@ -13,8 +13,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from claims.model_file import State
 from claims.rank.ngrams import Vocabulary, learn
-from claims.rankers import State, Trained
+from claims.rankers import Trained
 from retrieval.config import Config
 from retrieval.domain import Statement
 from retrieval.progress import Progress

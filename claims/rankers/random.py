@@ -8,7 +8,8 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from claims.rankers import State, Trained
+from claims.model_file import State
+from claims.rankers import Trained
 from retrieval.config import Config
 from retrieval.domain import Statement
 from retrieval.progress import Progress

@@ -1,0 +1,50 @@
+"""The members by name: made for training, or put together again from what was saved."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from claims.members import Member, Model, forest, lexical, linear, neighbours, vectors
+from claims.members.signs import Signs
+from claims.model_file import State
+from retrieval.config import Config, MemberName
+from retrieval.domain import Statement
+from retrieval.encoder import open_encoder
+
+JOINT = "joint_"
+"""What the name of a member begins with that learns from all languages at once."""
+
+
+class Reader(NamedTuple):
+    """A member with what it learned."""
+
+    member: Member
+    model: Model
+
+
+def make(name: MemberName, statements: Sequence[Statement], config: Config) -> Member:
+    """Make a member for training; it may look at the statements, but not at their labels."""
+    settings = config.claims.best
+    match name.removeprefix(JOINT):
+        case "lexical":
+            return lexical.learn(statements, settings.strengths)
+        case "neighbours":
+            return neighbours.learn(statements, settings.sharpnesses)
+        case "signs":
+            return Signs(settings.trees, settings.leaf)
+        case _:
+            return vectors.Vectors(open_encoder(config.encoder), settings.strengths)
+
+
+def restore(name: str, member: State, model: State, config: Config) -> Reader:
+    """Make the reader of its states."""
+    match name.removeprefix(JOINT):
+        case "lexical":
+            return Reader(lexical.restore(member), linear.restore(model))
+        case "neighbours":
+            return Reader(neighbours.restore(member), neighbours.restore_votes(model))
+        case "signs":
+            return Reader(Signs(), forest.restore(model))
+        case _:
+            return Reader(vectors.restore(member, config.encoder), linear.restore(model))
