@@ -249,6 +249,19 @@ def test_a_screen_reader_has_a_name_for_everything(browser: Browser, path: str) 
     assert all(after <= before + 1 for before, after in pairwise(levels))
 
 
+@pytest.mark.parametrize("path", ["/", SEARCH, ARABIC, DOCUMENT, "/docs"])
+def test_every_reference_within_a_page_has_its_one_target(browser: Browser, path: str) -> None:
+    browser.open(path)
+    ids = browser.script("[...document.querySelectorAll('[id]')].map(one => one.id)")
+    assert len(ids) == len(set(ids))
+    wanted = browser.script(
+        """[...document.querySelectorAll('[aria-labelledby], [aria-describedby], label[for], a[href^="#"]')].flatMap(
+            one => [one.getAttribute('aria-labelledby'), one.getAttribute('aria-describedby'), one.htmlFor,
+                    one.hash && decodeURIComponent(one.hash.slice(1))].filter(Boolean))"""
+    )
+    assert set(wanted) <= set(ids)
+
+
 CONTRASTS = """(() => {
     const context = new OffscreenCanvas(1, 1).getContext('2d', {willReadFrequently: true});
     const rgba = colour => {
