@@ -41,6 +41,7 @@ def compact(folder: Path, config: Config, *, wait: float = 0.0) -> Compacted:
     manifests.read(folder)
     with locked(folder, wait), told(folder):
         base = manifests.read(folder)
+        journals.sweep(folder)
         return _published(folder, base, worth_merging(base.segments, config.index.segment_passages), config)
 
 

@@ -43,6 +43,8 @@ def delete(folder: Path, docids: Sequence[str], *, where: Filter | None = None, 
         if gone:
             manifests.publish(folder, with_segments(before, segments, folder))
             journals.clean(folder)
+        else:
+            journals.sweep(folder)
     return Deleted(gone, unknown)
 
 

@@ -57,15 +57,18 @@ def begin(folder: Path, asked: str, sources: tuple[SourceInfo, ...]) -> Journal:
 
 def unfinished(folder: Path, asked: str) -> Journal | None:
     """Return the journal of an unfinished build that was asked for the same and has got somewhere, or None."""
-    path = folder / BUILD / NAME
-    try:
-        journal = msgspec.json.decode(path.read_bytes(), type=Journal)
-    except (msgspec.DecodeError, OSError):
-        return None
-    if journal.fingerprint != asked or not (journal.finished or journal.text_of):
+    journal = _read(folder)
+    if journal is None or journal.fingerprint != asked or not (journal.finished or journal.text_of):
         return None
     _settle(folder, journal)
     return journal
+
+
+def _read(folder: Path) -> Journal | None:
+    try:
+        return msgspec.json.decode((folder / BUILD / NAME).read_bytes(), type=Journal)
+    except (msgspec.DecodeError, OSError):
+        return None
 
 
 def save(folder: Path, journal: Journal) -> None:
@@ -85,14 +88,23 @@ def clean(folder: Path) -> None:
     A segment that a reader holds stays until the next writer comes.
     """
     shutil.rmtree(folder / BUILD, ignore_errors=True)
+    sweep(folder)
+
+
+def sweep(folder: Path) -> None:
+    """Remove what an interrupted writer left, but for a build that may go on."""
+    for leftover in folder.glob(f".{manifests.NAME}.*.tmp"):
+        leftover.unlink(missing_ok=True)
     live, quantizer = _named(folder)
     if live is None:
         return
+    journal = _read(folder)
+    kept = live | ({segment.name for segment in journal.finished} if journal else set())
     for leftover in folder.glob(f"{SEGMENTS}/*"):
-        if leftover.name not in live:
+        if leftover.name not in kept:
             remove_unless_held(leftover)
     for leftover in folder.glob("quantizer-*"):
-        if leftover.name != quantizer:
+        if leftover.name != quantizer and journal is None:
             leftover.unlink()
 
 

@@ -40,6 +40,7 @@ def repair(folder: Path, config: Config, *, wait: float = 0.0) -> Repaired:
     """
     manifests.read(folder)
     with locked(folder, wait), told(folder):
+        journals.sweep(folder)
         verified = verify(folder, config)
         base = verified.manifest
         damaged = [segment for segment in base.segments if segment.name in verified.faults]
