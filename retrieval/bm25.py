@@ -6,20 +6,17 @@ from collections.abc import Sequence
 from functools import partial
 
 from retrieval.domain import Filter, Hit
-from retrieval.lucene import Dead, PassageSearcher, Weights
+from retrieval.lucene import PassageSearcher, Weights
 from retrieval.order import Rows, best
 
 
 class BM25Retriever:
     """Ranks by BM25; with ``group``, a document by its best passage. Safe for threads."""
 
-    def __init__(
-        self, searcher: PassageSearcher, rows: Rows, weights: Weights, dead: Dead = None, *, group: bool = True
-    ) -> None:
+    def __init__(self, searcher: PassageSearcher, rows: Rows, weights: Weights, *, group: bool = True) -> None:
         self._searcher = searcher
         self._rows = rows
         self._weights = weights
-        self._dead = dead
         self._group = group
 
     def search(self, queries: Sequence[str], k: int, where: Filter | None = None) -> list[list[Hit]]:
@@ -31,4 +28,4 @@ class BM25Retriever:
         return best(fetch, k, self._rows, group=self._group)
 
     def _fetch(self, query: str, where: Filter | None, n: int) -> tuple[list[float], list[int]]:
-        return self._searcher.search(query, n, where, self._dead, self._weights)
+        return self._searcher.search(query, n, where, self._weights)

@@ -38,6 +38,10 @@ _SURROGATE = re.compile("[\ud800-\udfff]")
 _SEEN = "SELECT checksum, place FROM documents WHERE docid = ?"
 _NO_MORE: tuple[int | None, Iterator[Any]] = (None, iter(()))
 _COLUMNS = "docid, text, title, url, date, language, source, topic, metadata"
+_WITH_PASSAGE = (
+    f'SELECT {_COLUMNS}, d.row, p.start, p."end" FROM documents d JOIN passages p ON p.document = d.row '
+    "WHERE d.docid = ? AND p.number = ?"
+)
 
 
 def checksum(document: Document) -> str:
@@ -128,6 +132,14 @@ class SegmentDocuments:
         if row is None:
             return None
         return self._document(self._select(f"SELECT {_COLUMNS} FROM documents WHERE row = ?", (row,))[0])
+
+    def with_passage(self, docid: str, number: int) -> tuple[Document, Span] | None:
+        """Return the document of this id and where its passage of this number stands, in one reading, or None."""
+        found = self._select(_WITH_PASSAGE, (docid, number))
+        if not found or found[0][-3] in self._deleted:
+            return None
+        *document, _, start, end = found[0]
+        return self._document(document), Span(number, start, end)
 
     def row(self, docid: str) -> int | None:
         """Return the row of the document of this id, or None."""

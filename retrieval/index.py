@@ -19,13 +19,13 @@ from retrieval.domain import Document, Filter, Hit, Part, Passage, Retriever, Sp
 from retrieval.encoder import Encoder, open_encoder
 from retrieval.errors import IndexStateError, NotFoundError, QueryError
 from retrieval.evidence import Evidence, PassageAnswer, RetrieverPart
-from retrieval.highlight import highlights, query_terms
+from retrieval.highlight import Highlighter, highlighter, query_terms
 from retrieval.hybrid import HybridRetriever
 from retrieval.integrity import check_files
 from retrieval.java import start
 from retrieval.languages import unknown_language
 from retrieval.lease import open_leased
-from retrieval.lucene import Dead, PassageSearcher, TermFinder, Weights, dead_documents
+from retrieval.lucene import PassageSearcher, TermFinder, Weights
 from retrieval.manifest import EncoderInfo, SegmentInfo
 from retrieval.order import Rows
 from retrieval.profile import PROFILES
@@ -129,8 +129,8 @@ class Index:
     ) -> list[Evidence]:
         """Return what a person reads of the hits of ``query``."""
         name = self.resolved(asked.retriever)
-        text = self._profile(asked)(query)
-        return [self._evidence(text, rank, hit, name, highlight) for rank, hit in enumerate(hits, 1)]
+        marked = highlighter(self._profile(asked)(query), self.terms) if highlight and hits else _unmarked
+        return [self._evidence(marked, rank, hit, name) for rank, hit in enumerate(hits, 1)]
 
     def document(self, docid: str) -> Document:
         """Return the document of this id.
@@ -211,7 +211,8 @@ class Index:
     def _opened_searcher(self) -> PassageSearcher:
         start(self.config.java.heap)
         folders = [self._segment_folder(segment.info) / manifests.LUCENE for segment in self.segments]
-        return PassageSearcher(folders, self.manifest.analyzer, self.manifest.fields)
+        dead = [f"{part.info.name}:{docid}" for part in self.segments for docid in part.documents.deleted_docids()]
+        return PassageSearcher(folders, self.manifest.analyzer, self.manifest.fields, dead)
 
     def _opened_terms(self) -> TermFinder:
         start(self.config.java.heap)
@@ -235,7 +236,7 @@ class Index:
 
     def close(self) -> None:
         """Close what was opened."""
-        for name in ("searcher", "encoder"):
+        for name in ("searcher", "terms", "encoder"):
             if name in self._open:
                 self._open[name].close()
         for segment in self.segments:
@@ -262,16 +263,10 @@ class Index:
     def _bm25(self, group: bool) -> BM25Retriever:
         settings = self.config.bm25
         weights = Weights(settings.k1, settings.b, settings.title_weight, settings.text_weight)
-        return BM25Retriever(self.searcher, self.rows, weights, self._once("dead", self._dead), group=group)
+        return BM25Retriever(self.searcher, self.rows, weights, group=group)
 
     def _dense(self, group: bool) -> DenseRetriever:
         return DenseRetriever(self.encoder, self.vectors, self.rows, self._mask, group=group)
-
-    def _dead(self) -> Dead:
-        """Return Lucene's query for the deleted documents."""
-        return dead_documents(
-            [f"{part.info.name}:{docid}" for part in self.segments for docid in part.documents.deleted_docids()]
-        )
 
     def _mask(self, where: Filter | None) -> Mask | None:
         """Say of each row whether it may be found: it passes the filter and is not deleted; None if all may."""
@@ -312,11 +307,16 @@ class Index:
                 return segment, document
         raise NotFoundError(f"there is no document {docid!r} in this index")
 
-    def _evidence(self, query: str, rank: int, hit: Hit, retriever: str, highlight: bool) -> Evidence:
-        segment, document = self._place(hit.docid)
-        spans = segment.documents.spans(hit.docid)
-        passage = _cut(document, next(span for span in spans if span.number == hit.passage))
-        marks = highlights(query, passage.text, self.terms) if highlight else []
+    def _shown(self, hit: Hit) -> tuple[Segment, Document, Span]:
+        for segment in reversed(self.segments):
+            found = segment.documents.with_passage(hit.docid, hit.passage)
+            if found is not None:
+                return segment, *found
+        raise NotFoundError(f"there is no passage {hit.passage} of a document {hit.docid!r} in this index")
+
+    def _evidence(self, marked: Highlighter, rank: int, hit: Hit, retriever: str) -> Evidence:
+        segment, document, span = self._shown(hit)
+        passage = _cut(document, span)
         parts = hit.parts or (Part(retriever, rank, hit.score),)
         return Evidence(
             rank=rank,
@@ -325,7 +325,11 @@ class Index:
             retrievers={part.retriever: RetrieverPart(rank=part.rank, score=part.score) for part in parts},
             title=document.title,
             passage=PassageAnswer(
-                number=passage.number, start=passage.start, end=passage.end, text=passage.text, highlights=marks
+                number=passage.number,
+                start=passage.start,
+                end=passage.end,
+                text=passage.text,
+                highlights=marked(passage.text),
             ),
             url=document.url,
             date=document.date,
@@ -339,3 +343,7 @@ class Index:
 
 def _cut(document: Document, span: Span) -> Passage:
     return Passage(document.docid, span.number, span.start, span.end, document.text[span.start : span.end])
+
+
+def _unmarked(_: str) -> list[tuple[int, int]]:
+    return []

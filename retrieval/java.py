@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import cache, wraps
 from pathlib import Path
+from traceback import clear_frames
 from types import MappingProxyType
 from typing import Any, ParamSpec, TypeVar
 
@@ -25,22 +26,84 @@ OLDEST_JAVA = 21
 WARNS_OF_UNSAFE = 23  # from here on Java warns of what Lucene does, and has an option against it
 LEAST_HEAP = 32 << 20
 _starting = threading.Lock()
-_calling = threading.RLock()
 _Given = ParamSpec("_Given")
 _Returned = TypeVar("_Returned")
 
 
+class _Turns:
+    """Lets what :func:`serial` marks into Java alone, and what is done :func:`together` side by side."""
+
+    def __init__(self) -> None:
+        self._changed = threading.Condition(threading.Lock())
+        self._together = 0
+        self._alone: int | None = None
+        self._depth = 0
+
+    def enter_together(self) -> None:
+        """Wait until nobody wants Java alone."""
+        with self._changed:
+            while self._alone is not None and self._alone != threading.get_ident():
+                self._changed.wait()
+            self._together += 1
+
+    def leave_together(self) -> None:
+        """Make way for whoever wants Java alone."""
+        with self._changed:
+            self._together -= 1
+            if self._alone is not None and not self._together:
+                self._changed.notify_all()
+
+    def enter_alone(self) -> None:
+        """Wait until nobody is in Java; may be entered again by the thread that has it."""
+        me = threading.get_ident()
+        with self._changed:
+            if self._alone != me:
+                while self._alone is not None:
+                    self._changed.wait()
+                self._alone = me
+                while self._together:
+                    self._changed.wait()
+            self._depth += 1
+
+    def leave_alone(self) -> None:
+        """Let the others go on."""
+        with self._changed:
+            self._depth -= 1
+            if not self._depth:
+                self._alone = None
+                self._changed.notify_all()
+
+
+_turns = _Turns()
+
+
+class _Together:
+    def __enter__(self) -> None:
+        _turns.enter_together()
+
+    def __exit__(self, *_: object) -> None:
+        _turns.leave_together()
+
+
+together = _Together()
+"""``with together:`` calls Java beside other threads, through classes of :func:`own_class` alone."""
+
+
 def serial(call: Callable[_Given, _Returned]) -> Callable[_Given, _Returned]:
-    """Let one thread at a time into ``call``; what calls Java is marked with it, unless it uses :func:`own_class`.
+    """Let one thread into ``call`` and nobody else into Java; never from within :data:`together`.
 
     Pyjnius keeps the receiver of a method call in an object that all threads share: two at once may each run on the
-    other's receiver, which gives wrong results or ends the process.
+    other's receiver. And it tells Java that an object is let go in the name of the thread that made it, which must
+    not be at work in Java then: the receiver that a call replaces may be another thread's.
     """
 
     @wraps(call)
     def alone(*args: _Given.args, **kwargs: _Given.kwargs) -> _Returned:
-        with _calling:
+        _turns.enter_alone()
+        try:
             return call(*args, **kwargs)
+        finally:
+            _turns.leave_alone()
 
     return alone
 
@@ -61,7 +124,7 @@ _spare: dict[Any, list[Any]] = defaultdict(list)
 def kept() -> dict[Any, Any]:
     """Return what the current thread keeps of Java.
 
-    A Java object must be let go by the thread that made it: Java is told so in that thread's name.
+    Beside others (:data:`together`) a thread may let go only of Java objects that it made itself.
     """
     return _own.kept
 
@@ -70,8 +133,8 @@ def own_class(name: str, methods: Mapping[str, str] = MappingProxyType({}), cons
     """Return the current thread's own Python class for the Java class ``name``; there must be a Java to load it.
 
     ``methods`` gives the JNI signature of each. No other thread shares the objects in which pyjnius keeps a receiver,
-    so the methods may be called without :func:`serial`; whatever class such a method returns must have been loaded
-    with :func:`java_class` before. It is quicker too: there is one signature and nothing to choose.
+    so the methods may be called :data:`together`; whatever class such a method returns must have been loaded with
+    :func:`java_class` before. It is quicker too: there is one signature and nothing to choose.
     """
     key = (name, tuple(methods.items()), constructor)
     if key not in _own.classes:
@@ -80,6 +143,7 @@ def own_class(name: str, methods: Mapping[str, str] = MappingProxyType({}), cons
     return _own.classes[key]
 
 
+@serial
 def _let_go() -> None:
     """Let go of all that the current thread has of Java."""
     _own.kept.clear()
@@ -234,6 +298,8 @@ def guarded(
     try:
         return call()
     except JavaException as error:
+        # The frames that it passed through hold Java objects, which other threads must not come to let go.
+        clear_frames(error.__traceback__)
         kind, reason = _said(error)
         if "No space left" in reason or "Disk quota exceeded" in reason:
             raise MachineError(FULL.format(path=place)) from error

@@ -19,7 +19,7 @@ from retrieval.analyzers import ANALYZERS
 from retrieval.domain import Filter
 from retrieval.errors import IndexStateError, MachineError
 from retrieval.filters import token
-from retrieval.java import chars, guarded, java_cast, java_class, kept, own_class, serial
+from retrieval.java import chars, guarded, java_cast, java_class, kept, own_class, serial, together
 
 Fields = Literal["flat", "title_text"]
 FLAT, TITLE, TEXT, FILTERS = "contents", "title", "text", "filters"
@@ -58,17 +58,26 @@ class TermFinder:
 
     @serial
     def __init__(self, analyzer: str) -> None:
-        self._analyzer = open_analyzer(analyzer)
-        self._found = lru_cache(maxsize=100_000)(self._analyzed)
+        self._found = lru_cache(maxsize=100_000)(partial(_analyzed, open_analyzer(analyzer)))
 
     def __call__(self, word: str) -> tuple[str, ...]:
         """Return the terms of ``word``: none for a stop word."""
         return self._found(word)
 
     @serial
-    def _analyzed(self, word: str) -> tuple[str, ...]:
-        analyze = java_class("io.anserini.analysis.AnalyzerUtils").analyze
-        return tuple(analyze(self._analyzer, _sound(word)).toArray())
+    def close(self) -> None:
+        """Let go of the analyzer."""
+        self._found = lru_cache(_no_terms)
+
+
+@serial
+def _analyzed(analyzer: Any, word: str) -> tuple[str, ...]:
+    analyze = java_class("io.anserini.analysis.AnalyzerUtils").analyze
+    return tuple(analyze(analyzer, _sound(word)).toArray())
+
+
+def _no_terms(_: str) -> tuple[str, ...]:
+    return ()
 
 
 class PassageWriter:
@@ -155,15 +164,20 @@ class PassageSearcher:
     """
 
     @serial
-    def __init__(self, folders: Sequence[Path], analyzer: str, fields: Fields) -> None:
+    def __init__(self, folders: Sequence[Path], analyzer: str, fields: Fields, dead: Sequence[str] = ()) -> None:
+        """Open the indexes in ``folders``; ``dead`` names the documents that are deleted as ``segment:docid``.
+
+        Raises IndexStateError if one cannot be read.
+        """
         self._place = os.path.commonpath(folders) if folders else ""
         self._fields = fields
         self._readers = [guarded(partial(_reader, folder), folder, IndexStateError, _UNREADABLE) for folder in folders]
         joined = self._readers[0] if len(self._readers) == 1 else _joined(self._readers)
         self._reader = java_cast("org.apache.lucene.index.IndexReader", joined)
         self._analyzer = java_cast("org.apache.lucene.analysis.Analyzer", open_analyzer(analyzer))
+        self._dead = _any_of("id", dead) if dead else None
         self._key = _Key()
-        for name in ("IndexSearcher", "Query", "TopDocs"):
+        for name in ("BooleanQuery", "BooleanQuery$Builder", "IndexSearcher", "Query", "TopDocs"):
             java_class(f"org.apache.lucene.search.{name}")
         java_class("org.apache.lucene.search.IndexSearcher").setMaxClauseCount(_MOST_CLAUSES)
 
@@ -178,7 +192,6 @@ class PassageSearcher:
         query: str,
         n: int,
         where: Filter | None = None,
-        dead: Dead = None,
         weights: Weights = Weights(),
     ) -> tuple[list[float], list[int]]:
         """Return scores and rows of the ``n`` best passages by score descending, then row ascending.
@@ -186,17 +199,21 @@ class PassageSearcher:
         Scores are float32 values. Among equal scores at the cut, which rows come back is Lucene's choice.
         Raises IndexStateError if the index turns out to be damaged.
         """
-        found = guarded(lambda: self._search(query, n, where, dead, weights), self._place, IndexStateError, _UNREADABLE)
+        found = guarded(lambda: self._search(query, n, where, weights), self._place, IndexStateError, _UNREADABLE)
         return [hit.score for hit in found], [hit.doc for hit in found]
 
-    def _search(self, query: str, n: int, where: Filter | None, dead: Dead, weights: Weights) -> list[_ScoreDoc]:
+    def _search(self, query: str, n: int, where: Filter | None, weights: Weights) -> list[_ScoreDoc]:
         own = self._own()
-        java = own.query(_sound(query), weights)
-        if java is None:
-            return []
-        if where or dead:
-            java = own.restricted(java, where, dead)
-        return own.hits(java, n, weights)
+        tools = own.tools(where, weights)
+        with together:
+            java = own.query(tools, _sound(query))
+            if java is None:
+                return []
+            if where or self._dead:
+                java = own.restricted(tools, java, self._dead)
+            found = own.hits(tools, java, n)
+            del java
+            return found
 
     @serial
     def close(self) -> None:
@@ -206,6 +223,7 @@ class PassageSearcher:
         self._readers.clear()
         self._key.closed = True
         kept().pop(self._key, None)
+        self._reader = self._analyzer = self._dead = None
 
     def _own(self) -> _Own:
         """Return what the current thread searches with, made when it first does."""
@@ -224,9 +242,6 @@ class _Key:
     closed = False
 
 
-Dead = Any
-"""A Java query for the deleted passages (see :func:`dead_documents`), or None."""
-
 _QUERY = "Lorg/apache/lucene/search/Query;"
 _SEARCHER = {"search": f"({_QUERY}I)Lorg/apache/lucene/search/TopDocs;"}
 _BUILD = "Lorg/apache/lucene/analysis/Analyzer;Ljava/lang/String;)" + _QUERY
@@ -235,50 +250,70 @@ _GENERATOR = {
     "title_text": {"buildQuery": f"(Ljava/util/Map;{_BUILD}"},
 }
 _MAPPER = {"writeValueAsString": "(Ljava/lang/Object;)Ljava/lang/String;"}
+_BOTH = "org.apache.lucene.search.BooleanQuery$Builder"
+_BUILDER = {
+    "add": f"({_QUERY}Lorg/apache/lucene/search/BooleanClause$Occur;)Lorg/apache/lucene/search/BooleanQuery$Builder;",
+    "build": "()Lorg/apache/lucene/search/BooleanQuery;",
+}
+
+
+class _Tools(NamedTuple):
+    """What one kind of search needs, made before the search."""
+
+    fields: Any
+    searcher: Any
+    restriction: tuple[Any, ...]
 
 
 class _Own:
-    """What one thread needs to search: none of it is shared, so that threads need not take turns."""
+    """What one thread needs to search: none of it is shared, so that threads search side by side."""
 
     @serial
     def __init__(self, reader: Any, analyzer: Any, fields: Fields) -> None:
         self._reader = reader
         self._analyzer = analyzer
-        self._searchers: dict[tuple[float, float], Any] = {}
         self._fields = lru_cache(maxsize=64)(_flat if fields == "flat" else _title_text)
+        self._searcher = lru_cache(maxsize=64)(partial(_searcher, reader))
         self._restriction = lru_cache(maxsize=256)(_restriction)
         self._generator = own_class("io.anserini.search.query.BagOfWordsQueryGenerator", _GENERATOR[fields])()
         self._mapper = own_class("com.fasterxml.jackson.databind.ObjectMapper", _MAPPER)()
+        self._builder = own_class(_BOTH, _BUILDER)
+        self._occur = [getattr(java_class("org.apache.lucene.search.BooleanClause$Occur"), name) for name in _OCCUR]
         self._decode = msgspec.json.Decoder(_TopDocs).decode
 
-    def query(self, text: str, weights: Weights) -> Any:
+    def tools(self, where: Filter | None, weights: Weights) -> _Tools:
+        """Return what a search with this filter and these weights needs."""
+        return _Tools(self._fields(weights), self._searcher(weights.k1, weights.b), self._restriction(where))
+
+    def query(self, tools: _Tools, text: str) -> Any:
         """Return Lucene's query for a text, or None if it has no terms."""
-        return self._generator.buildQuery(self._fields(weights), self._analyzer, text)
+        return self._generator.buildQuery(tools.fields, self._analyzer, text)
 
-    @serial
-    def restricted(self, query: Any, where: Filter | None, dead: Dead) -> Any:
-        """Return ``query`` kept to what passes a filter and is not deleted."""
-        return _restricted(query, self._restriction(where), dead)
+    def restricted(self, tools: _Tools, query: Any, dead: Any) -> Any:
+        """Return ``query`` kept to what passes the filter and is not deleted."""
+        must, only, must_not = self._occur
+        both = self._builder()
+        both.add(query, must)
+        for clause in tools.restriction:
+            both.add(clause, only)
+        if dead is not None:
+            both.add(dead, must_not)
+        return both.build()
 
-    def hits(self, query: Any, n: int, weights: Weights) -> list[_ScoreDoc]:
+    def hits(self, tools: _Tools, query: Any, n: int) -> list[_ScoreDoc]:
         """Return the ``n`` best passages for a query."""
-        found = self._searcher(weights).search(query, n)
-        return self._decode(self._mapper.writeValueAsString(found)).scoreDocs
+        return self._decode(self._mapper.writeValueAsString(tools.searcher.search(query, n))).scoreDocs
 
-    def _searcher(self, weights: Weights) -> Any:
-        """Return the searcher for these BM25 parameters."""
-        key = (weights.k1, weights.b)
-        if key not in self._searchers:
-            if len(self._searchers) > 64:
-                self._searchers.clear()
-            self._searchers[key] = self._new_searcher(*key)
-        return self._searchers[key]
 
-    @serial
-    def _new_searcher(self, k1: float, b: float) -> Any:
-        searcher = java_class("org.apache.lucene.search.IndexSearcher")(self._reader)
-        searcher.setSimilarity(java_class("org.apache.lucene.search.similarities.BM25Similarity")(k1, b))
-        return java_cast(own_class("org.apache.lucene.search.IndexSearcher", _SEARCHER), searcher)
+_OCCUR = ("MUST", "FILTER", "MUST_NOT")
+
+
+@serial
+def _searcher(reader: Any, k1: float, b: float) -> Any:
+    """Return a searcher of the current thread's own with these BM25 parameters."""
+    searcher = java_class("org.apache.lucene.search.IndexSearcher")(reader)
+    searcher.setSimilarity(java_class("org.apache.lucene.search.similarities.BM25Similarity")(k1, b))
+    return java_cast(own_class("org.apache.lucene.search.IndexSearcher", _SEARCHER), searcher)
 
 
 def _flat(_: Weights) -> str:
@@ -293,22 +328,7 @@ def _title_text(weights: Weights) -> Any:
     return fields
 
 
-def dead_documents(ids: Sequence[str]) -> Dead:
-    """Return the query that matches the passages of deleted documents, each named ``segment:docid``."""
-    return _any_of("id", ids) if ids else None
-
-
-def _restricted(query: Any, restriction: Sequence[Any], dead: Dead) -> Any:
-    occur = java_class("org.apache.lucene.search.BooleanClause$Occur")
-    both = java_class("org.apache.lucene.search.BooleanQuery$Builder")()
-    both.add(query, occur.MUST)
-    for clause in restriction:
-        both.add(clause, occur.FILTER)
-    if dead is not None:
-        both.add(dead, occur.MUST_NOT)
-    return both.build()
-
-
+@serial
 def _restriction(where: Filter | None) -> tuple[Any, ...]:
     if where is None:
         return ()

@@ -9,7 +9,7 @@ from werkzeug.routing import BaseConverter
 
 from retrieval.config import Config
 from retrieval.index import Index
-from server import api, docs, errors, page, service, wire
+from server import api, docs, errors, page, requests, service, wire
 
 
 class DocidConverter(BaseConverter):
@@ -24,6 +24,7 @@ def create_app(config: Config, indexes: Mapping[str, Index]) -> Flask:
 
     Raises ConfigError if an index has a name that cannot be served.
     """
+    requests.prepare()
     app = Flask("server")
     service.install(app, config, indexes)
     app.config["MAX_CONTENT_LENGTH"] = config.server.max_body_bytes

@@ -1,86 +1,58 @@
-"""Requests that gunicorn refuses before the application sees them, answered in the application's one error shape."""
+"""Requests that are refused before the application sees them, answered in the application's one error shape.
+
+They cannot be read, come too slowly, or there is no room for them.
+"""
 
 from __future__ import annotations
 
 import logging
-import socket
 import uuid
 from http import HTTPStatus
-from time import monotonic
-from typing import Any
+from typing import NamedTuple
 
 import msgspec
-from gunicorn.http.errors import (
-    ExpectationFailed,
-    LimitRequestHeaders,
-    LimitRequestLine,
-    ParseException,
-    UnsupportedTransferCoding,
-)
-from gunicorn.workers.gthread import ThreadWorker
 
 from server.errors import TITLES, Problem, slug_of
+from server.wire import PROTECTION
 
 _log = logging.getLogger("factseek.server")
-_DRAINING = 0.5
-"""Seconds that a refused client may hold a thread."""
-_KINDS: tuple[tuple[type[Exception], int, str], ...] = (
-    (LimitRequestLine, 414, "the address is too long; send a long query in the body of POST /v1/{index}/search"),
-    (LimitRequestHeaders, 431, "the headers of the request are larger than this server takes"),
-    (UnsupportedTransferCoding, 501, "this server takes a body as it is or in chunks"),
-    (ExpectationFailed, 417, "this server knows no expectation but 100-continue"),
-    (ParseException, 400, "this is no HTTP request that this server can read"),
-)
 
 
-class RefusingWorker(ThreadWorker):  # type: ignore[misc]  # gunicorn has no types
-    """gunicorn's threaded worker, which answers what it cannot read as a problem and keeps it out of the log."""
+class Refusal(NamedTuple):
+    """Why a request is refused; ``retry_after`` is in seconds, 0 says nothing of it, ``error`` is the status's own."""
 
-    def handle_error(self, req: Any, client: socket.socket, addr: Any, exc: Exception) -> None:
-        """Answer a request that failed outside the application."""
-        problem = refusal(exc)
-        level, trace = (logging.ERROR, exc) if problem.status == 500 else (logging.INFO, None)
-        # What a client sent may hold a query: it is not logged.
-        _log.log(level, "%s refused: %d %s", problem.request_id, problem.status, problem.error, exc_info=trace)
-        try:
-            client.sendall(message(problem))
-            _drain(client)
-        except OSError:
-            _log.debug("%s the client has gone", problem.request_id)
+    status: int
+    detail: str
+    error: str = ""
+    retry_after: int = 0
 
 
-def _drain(client: socket.socket) -> None:
-    """Read for a moment what the client still sends: closing on it would take the answer away from the client."""
-    client.shutdown(socket.SHUT_WR)
-    end = monotonic() + _DRAINING
-    while (left := end - monotonic()) > 0:
-        client.settimeout(left)
-        if not client.recv(65_536):
-            return
+UNREADABLE = Refusal(400, "this is no HTTP request that this server can read")
+TOO_SLOW = Refusal(408, "the request did not come whole in time; send it again")
+TOO_LARGE = Refusal(413, "the body of the request is larger than this server takes")
+LONG_ADDRESS = Refusal(414, "the address is too long; send a long query in the body of POST /v1/{index}/search")
+LONG_HEADERS = Refusal(431, "the headers of the request are larger than this server takes")
+FAILED = Refusal(500, "something went wrong; the server's log has it")
+OVERLOADED = Refusal(503, "more is asked than this server answers at once; try again", "overloaded", 1)
 
 
-def refusal(error: Exception) -> Problem:
-    """Say which problem an error of gunicorn is to the client."""
-    status, detail = next(((status, detail) for kind, status, detail in _KINDS if isinstance(error, kind)), (500, ""))
-    slug = slug_of(status)
-    return Problem(
-        error=slug,
-        title=TITLES.get(slug, HTTPStatus(status).phrase),
-        status=status,
-        detail=detail or "something went wrong; the server's log has it under this request id",
-        request_id=uuid.uuid4().hex,
-    )
-
-
-def message(problem: Problem) -> bytes:
-    """Write a problem as a whole HTTP answer, after which the connection is closed."""
+def refusal(why: Refusal) -> bytes:
+    """Return the whole answer, after which the connection is closed, and note it in the log."""
+    slug = why.error or slug_of(why.status)
+    title = TITLES.get(slug, HTTPStatus(why.status).phrase)
+    request_id = uuid.uuid4().hex
+    # What a client sent may hold a query: it is not logged.
+    _log.info("%s refused: %d %s", request_id, why.status, slug)
+    problem = Problem(error=slug, title=title, status=why.status, detail=why.detail, request_id=request_id)
     body = msgspec.json.encode(problem)
-    head = (
-        f"HTTP/1.1 {problem.status} {HTTPStatus(problem.status).phrase}\r\n"
-        "Content-Type: application/problem+json\r\n"
-        f"Content-Length: {len(body)}\r\n"
-        f"X-Request-Id: {problem.request_id}\r\n"
-        "X-Content-Type-Options: nosniff\r\n"
-        "Connection: close\r\n\r\n"
-    )
-    return head.encode() + body
+    lines = [
+        f"HTTP/1.1 {why.status} {HTTPStatus(why.status).phrase}",
+        "Content-Type: application/problem+json",
+        f"Content-Length: {len(body)}",
+        "Connection: close",
+        f"X-Request-Id: {request_id}",
+        *(f"{name}: {value}" for name, value in PROTECTION.items()),
+    ]
+    if why.retry_after:
+        lines.append(f"Retry-After: {why.retry_after}")
+    return "\r\n".join([*lines, "", ""]).encode("ascii") + body

@@ -76,6 +76,8 @@ def milliseconds(began: float, ended: float) -> float:
 
 def _where(options: SearchOptions) -> Filter | None:
     pairs = options.filter.pairs() if isinstance(options.filter, FilterRequest) else options.filter
+    if not pairs and not options.as_of and not options.since:
+        return None
     field = "filter"
     try:
         parse_filter(pairs)

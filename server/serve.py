@@ -1,4 +1,4 @@
-"""Serving: gunicorn with threads, everything that the user can mend checked before the workers are forked.
+"""Serving: gunicorn and its workers, everything that the user can mend checked before the workers are forked.
 
 Indexes are opened in each worker: neither Java nor SQLite survives a fork.
 """
@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import logging
 import os
-import signal
 import socket
 import sys
 from collections.abc import Mapping
@@ -22,12 +21,11 @@ from retrieval.index import Index
 from retrieval.java import anserini_jar, java_home
 from retrieval.terminal import say
 from server.app import create_app
-from server.refusals import RefusingWorker
+from server.room import Room
 from server.service import checked_name, service
+from server.worker import EventWorker
 
 BACKLOG = 2048
-LONGEST_REQUEST_LINE = 8190
-"""Bytes of method and address, gunicorn's most: a longer query comes in a body."""
 
 
 def serve(config: Config) -> None:
@@ -78,6 +76,7 @@ class Server(BaseApplication):  # type: ignore[misc]  # gunicorn has no types
 
     def __init__(self, config: Config, listener: socket.socket) -> None:
         self._config = config
+        self.room = Room(config.server)
         self._url = url_of(listener)
         self._descriptor = listener.detach()
         super().__init__()
@@ -89,26 +88,28 @@ class Server(BaseApplication):  # type: ignore[misc]  # gunicorn has no types
 
     def load(self) -> Any:
         """Open the indexes and make the application; runs in each worker, after the fork."""
-        # Ctrl-C reaches every process of a terminal; the master passes it on; heard twice, it can lock a worker up.
-        signal.signal(signal.SIGINT, signal.SIG_IGN)
         _log_to_stderr()
-        app = create_app(self._config, open_indexes(self._config))
+        self._opened = open_indexes(self._config)
+        app = create_app(self._config, self._opened)
         with app.app_context():
             # A first search opens Lucene, the vectors and the encoder, so that no caller waits for them.
             service().readiness.states()
         return app
+
+    def close(self) -> None:
+        """Close the indexes; runs in each worker, when its last request has been answered."""
+        for index in self._opened.values():
+            index.close()
 
     def _settings(self) -> dict[str, Any]:
         settings = self._config.server
         return {
             "bind": f"fd://{self._descriptor}",
             "workers": settings.workers,
-            "worker_class": RefusingWorker,
+            "worker_class": EventWorker,
             "threads": settings.threads,
             "backlog": BACKLOG,
-            "keepalive": 5,
             "timeout": 120,
-            "limit_request_line": LONGEST_REQUEST_LINE,
             "loglevel": "warning",
             "control_socket_disable": True,
             "worker_tmp_dir": "/dev/shm" if Path("/dev/shm").is_dir() else None,  # noqa: S108  a heartbeat, not data

@@ -12,7 +12,7 @@ from flask import Flask, Response, g, request
 
 _access = logging.getLogger("factseek.access")
 _SANE = re.compile(r"[A-Za-z0-9._-]{1,64}")
-_HEADERS = {
+PROTECTION = {
     "Content-Security-Policy": (
         "default-src 'none'; style-src 'self'; img-src 'self'; form-action 'self'; base-uri 'none'; "
         "frame-ancestors 'none'"
@@ -41,8 +41,7 @@ def _begin() -> None:
 
 def _finish(response: Response) -> Response:
     response.headers["X-Request-Id"] = g.request_id
-    for name, value in _HEADERS.items():
-        response.headers.setdefault(name, value)
+    response.headers.extend(PROTECTION)
     # A route, not an address: an address may hold a query.
     route = request.url_rule.rule if request.url_rule else "-"
     response.call_on_close(partial(_log, request.method, route, response.status_code, g.began, g.request_id))

@@ -20,7 +20,7 @@ THREADS, ROUNDS = 12, 40
 WORDS = "measles vaccine outbreak moon landing crater sea level rise glacier virus mask trial cohort dose claim".split()
 TEXTS = [" ".join(islice(cycle(WORDS), start, start + 3 + start % 7)) for start in range(400)]
 SEARCHES: list[tuple[Any, ...]] = [
-    (f"{first} {second}", 11, where, None, weights)
+    (f"{first} {second}", 11, where, weights)
     for first in WORDS[:6]
     for second in WORDS[4:9]
     for where in (None, Filter(topic=("even",)))

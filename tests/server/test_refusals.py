@@ -1,37 +1,41 @@
-"""What gunicorn refuses is a problem like any other."""
+"""What is refused before the application sees it is a problem like any other."""
 
 from __future__ import annotations
 
 import json
+import logging
 
 import pytest
-from gunicorn.http import errors
 
-from server.refusals import message, refusal
+from server import refusals
+from server.refusals import Refusal, refusal
 
 REFUSED = [
-    (errors.LimitRequestLine(9_000, 8_190), 414, "request-uri-too-long"),
-    (errors.LimitRequestHeaders("Error"), 431, "request-header-fields-too-large"),
-    (errors.UnsupportedTransferCoding("x"), 501, "not-implemented"),
-    (errors.ExpectationFailed("x"), 417, "expectation-failed"),
-    (errors.InvalidRequestLine("secretword"), 400, "bad-input"),
-    (errors.InvalidHeaderName("secretword"), 400, "bad-input"),
-    (ValueError("secretword"), 500, "internal"),
+    (refusals.UNREADABLE, 400, "bad-input"),
+    (refusals.TOO_SLOW, 408, "request-timeout"),
+    (refusals.TOO_LARGE, 413, "too-large"),
+    (refusals.LONG_ADDRESS, 414, "request-uri-too-long"),
+    (refusals.LONG_HEADERS, 431, "request-header-fields-too-large"),
+    (refusals.FAILED, 500, "internal"),
+    (refusals.OVERLOADED, 503, "overloaded"),
 ]
 
 
-@pytest.mark.parametrize(("error", "status", "slug"), REFUSED)
-def test_an_error_of_gunicorn_is_a_problem(error: Exception, status: int, slug: str) -> None:
-    problem = refusal(error)
-    assert (problem.status, problem.error) == (status, slug)
-    head, _, body = message(problem).partition(b"\r\n\r\n")
+@pytest.mark.parametrize(("why", "status", "slug"), REFUSED)
+def test_a_refusal_is_a_problem(why: Refusal, status: int, slug: str, caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.INFO, "factseek"):
+        head, _, body = refusal(why).partition(b"\r\n\r\n")
     lines = head.decode().split("\r\n")
     assert lines[0].startswith(f"HTTP/1.1 {status} ")
     headers = dict(line.split(": ", 1) for line in lines[1:])
     assert headers["Content-Type"] == "application/problem+json"
+    assert headers["Connection"] == "close"
+    assert headers["X-Content-Type-Options"] == "nosniff"
     assert int(headers["Content-Length"]) == len(body)
+    assert headers.get("Retry-After") == ("1" if status == 503 else None)
     said = json.loads(body)
     assert set(said) == {"error", "title", "status", "detail", "request_id"}
+    assert (said["status"], said["error"]) == (status, slug)
     assert said["request_id"] == headers["X-Request-Id"]
     assert said["detail"]
-    assert b"secretword" not in body
+    assert caplog.messages == [f"{said['request_id']} refused: {status} {slug}"]

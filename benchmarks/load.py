@@ -1,0 +1,110 @@
+"""A load generator that costs little itself: prepared requests over kept-alive connections, one thread, no parsing."""
+
+from __future__ import annotations
+
+import itertools
+import selectors
+import socket
+import statistics
+from collections.abc import Iterable, Sequence
+from time import perf_counter
+from typing import NamedTuple
+
+
+class Load(NamedTuple):
+    """What a run of requests took: requests a second and the latency of each in milliseconds, sorted."""
+
+    rate: float
+    latencies: list[float]
+
+    @property
+    def p50(self) -> float:
+        """The median latency in milliseconds."""
+        return statistics.median(self.latencies)
+
+    @property
+    def p99(self) -> float:
+        """The latency in milliseconds that 99 of 100 requests stayed below."""
+        return self.latencies[min(len(self.latencies) - 1, len(self.latencies) * 99 // 100)]
+
+
+class _Caller:
+    """One connection with one request at a time under way."""
+
+    def __init__(self, port: int) -> None:
+        self.socket = socket.create_connection(("127.0.0.1", port), timeout=60)
+        self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self._answer = b""
+        self._length = 0
+        self._began = 0.0
+
+    def ask(self, request: bytes) -> None:
+        """Send a request."""
+        self._answer, self._length = b"", 0
+        self._began = perf_counter()
+        self.socket.sendall(request)
+
+    def heard(self) -> float | None:
+        """Read what has come; return the milliseconds since the request when the answer is complete."""
+        piece = self.socket.recv(1 << 18)
+        if not piece:
+            raise ConnectionError("the server closed the connection")
+        self._answer += piece
+        if not self._length:
+            self._length = _length(self._answer)
+        if not self._length or len(self._answer) < self._length:
+            return None
+        if not self._answer.startswith(b"HTTP/1.1 200"):
+            raise ConnectionError(f"the server answered {self._answer[:300]!r}")
+        return (perf_counter() - self._began) * 1000
+
+
+def post(address: str, body: bytes) -> bytes:
+    """Return the bytes of a request with a JSON body."""
+    head = f"POST {address} HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+    return f"{head}Content-Length: {len(body)}\r\n\r\n".encode() + body
+
+
+def load(port: int, requests: Sequence[bytes], connections: int, seconds: float) -> Load:
+    """Send requests, one after the other again and again, over ``connections`` connections for ``seconds``.
+
+    Raises ConnectionError if an answer is not 200.
+    """
+    endless = itertools.cycle(requests)
+    callers = [_Caller(port) for _ in range(connections)]
+    try:
+        return _load(callers, endless, seconds)
+    finally:
+        for caller in callers:
+            caller.socket.close()
+
+
+def _load(callers: Sequence[_Caller], requests: Iterable[bytes], seconds: float) -> Load:
+    waiting = selectors.DefaultSelector()
+    endless = iter(requests)
+    for caller in callers:
+        waiting.register(caller.socket, selectors.EVENT_READ, caller)
+    began = perf_counter()
+    for caller in callers:
+        caller.ask(next(endless))
+    taken: list[float] = []
+    while (now := perf_counter()) < began + seconds:
+        for key, _ in waiting.select(seconds):
+            latency = key.data.heard()
+            if latency is not None:
+                taken.append(latency)
+                key.data.ask(next(endless))
+    waiting.close()
+    return Load(len(taken) / (now - began), sorted(taken))
+
+
+def _length(answer: bytes) -> int:
+    """Return the bytes of an answer, head and body, or 0 if they cannot be told yet."""
+    head, separator, _ = answer.partition(b"\r\n\r\n")
+    if not separator:
+        return 0
+    for line in head.split(b"\r\n"):
+        name, _, value = line.partition(b":")
+        if name.lower() == b"content-length":
+            return len(head) + 4 + int(value)
+    raise ConnectionError("the answer says no Content-Length")

@@ -1,0 +1,221 @@
+"""The worker process: an event loop that reads and writes, and a few threads that answer.
+
+A request reaches a thread when it has been read whole. As many may wait as ``server.max_waiting`` says; what comes then
+is told at once to come back later, so that overload does not become delay.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import logging
+import os
+import signal
+import socket
+import threading
+from collections.abc import Callable
+from queue import SimpleQueue
+from time import monotonic
+from typing import Any
+
+import uvloop
+from gunicorn.workers.base import Worker
+
+from retrieval.java import java_thread
+from server.connection import Connection, Limits
+from server.gateway import WSGI, Exchange, Request
+from server.refusals import FAILED, OVERLOADED
+from server.room import Room
+
+ALWAYS = (b"/livez", b"/readyz", b"/metrics")
+"""What is answered in overload too: who looks after a server must not take it for dead."""
+_TICK = 0.25
+_YIELD = 0.002
+_log = logging.getLogger("factseek.server")
+
+
+class EventWorker(Worker):  # type: ignore[misc]  # gunicorn has no types
+    """One worker process of gunicorn, for :class:`server.serve.Server`."""
+
+    def init_process(self) -> None:
+        """Make the event loop of this process, load the application, serve."""
+        self.loop = uvloop.new_event_loop()
+        asyncio.set_event_loop(self.loop)
+        self._stopped = asyncio.Event()
+        self._connections: set[Connection] = set()
+        self._accepting: set[asyncio.Task[Any]] = set()
+        self._jobs: SimpleQueue[tuple[Connection, Request] | None] = SimpleQueue()
+        self._inside = 0
+        self._room: Room = self.app.room
+        self._room.enter(self.age)
+        self.limits: Limits = self._room.limits
+        super().init_process()
+
+    def init_signals(self) -> None:
+        """Let signals be heard by the event loop: SIGTERM stops when all is answered, SIGQUIT at once."""
+        for number in self.SIGNALS:
+            signal.signal(number, signal.SIG_DFL)
+        # Ctrl-C reaches every process of a terminal, and the master passes it on: it is heard once.
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        signal.signal(signal.SIGWINCH, signal.SIG_IGN)
+        signal.signal(signal.SIGUSR1, signal.SIG_IGN)
+        signal.signal(signal.SIGHUP, signal.SIG_IGN)
+        signal.signal(signal.SIGABRT, self.handle_abort)
+        self.loop.add_signal_handler(signal.SIGTERM, self._stop)
+        self.loop.add_signal_handler(signal.SIGQUIT, self._quit)
+
+    def run(self) -> None:
+        """Serve until told to stop, then finish what was asked."""
+        threads = [threading.Thread(target=self._answering, name=f"answer-{n}") for n in range(self.cfg.threads)]
+        for thread in threads:
+            thread.start()
+        try:
+            self.loop.run_until_complete(self._serve())
+        finally:
+            for _ in threads:
+                self._jobs.put(None)
+            for thread in threads:
+                thread.join(timeout=self.cfg.graceful_timeout)
+            self.app.close()
+            self.loop.close()
+
+    # What a connection asks.
+
+    def opened(self, connection: Connection) -> None:
+        """Count a connection; one too many is refused."""
+        self._connections.add(connection)
+        self._room.tell(len(self._connections))
+        if len(self._connections) > self._room.connections:
+            connection.refuse(OVERLOADED)
+
+    def closed(self, connection: Connection) -> None:
+        """Forget a connection."""
+        self._connections.discard(connection)
+        self._room.tell(len(self._connections))
+
+    def admit(self, connection: Connection, request: Request) -> None:
+        """Let a request wait for a thread, or refuse it."""
+        if self._inside >= self.cfg.threads + self._room.waiting and request.path not in ALWAYS:
+            connection.refuse(OVERLOADED)
+            return
+        self._inside += 1
+        self._jobs.put((connection, request))
+
+    # The event loop.
+
+    async def _serve(self) -> None:
+        for listener in self.sockets:
+            listener.sock.setblocking(False)
+            self.loop.add_reader(listener.sock.fileno(), self._readable, listener.sock)
+        while self.alive and os.getppid() == self.ppid:
+            await self._tick()
+        for listener in self.sockets:
+            self.loop.remove_reader(listener.sock.fileno())
+            listener.close()
+        await self._finish()
+
+    async def _finish(self) -> None:
+        deadline = monotonic() + self.cfg.graceful_timeout
+        self.alive = False
+        self._stopped.clear()
+        while (self._connections or self._inside) and monotonic() < deadline:
+            for connection in tuple(self._connections):
+                connection.stop(monotonic())
+            await self._tick()
+        for connection in tuple(self._connections):
+            connection.abort()
+
+    async def _tick(self) -> None:
+        self.notify()
+        now = monotonic()
+        for connection in tuple(self._connections):
+            connection.swept(now)
+        try:
+            await asyncio.wait_for(self._stopped.wait(), _TICK)
+        except TimeoutError:
+            return
+
+    def _stop(self) -> None:
+        self.alive = False
+        self._stopped.set()
+
+    def _quit(self) -> None:
+        for connection in tuple(self._connections):
+            connection.abort()
+        os._exit(0)
+
+    def _readable(self, listener: socket.socket) -> None:
+        """Accept one connection; leave it a moment to another worker that has fewer."""
+        if self._room.others_have_fewer(len(self._connections)):
+            self.loop.remove_reader(listener.fileno())
+            self.loop.call_later(_YIELD, self._accept_again, listener)
+        else:
+            self._accept(listener)
+
+    def _accept_again(self, listener: socket.socket) -> None:
+        if self.alive:
+            self.loop.add_reader(listener.fileno(), self._readable, listener)
+            self._accept(listener)
+
+    def _accept(self, listener: socket.socket) -> None:
+        try:
+            accepted, _ = listener.accept()
+        except OSError as error:
+            if error.errno in (errno.EMFILE, errno.ENFILE):
+                _log.warning("no file descriptor is left for another connection; raise the limit (ulimit -n)")
+                self.loop.remove_reader(listener.fileno())
+                self.loop.call_later(_TICK, self._accept_again, listener)
+            return
+        accepted.setblocking(False)
+        task = self.loop.create_task(self.loop.connect_accepted_socket(lambda: Connection(self), accepted))
+        self._accepting.add(task)
+        task.add_done_callback(self._accepting.discard)
+
+    def _done(self, connection: Connection, last: bytes, keep_alive: bool) -> None:
+        self._inside -= 1
+        connection.answered(last, keep_alive=keep_alive)
+
+    def _broken(self, connection: Connection, begun: bool) -> None:
+        """Say that an answer failed; one that had begun can only be broken off."""
+        self._inside -= 1
+        connection.answering = False
+        if begun:
+            connection.abort()
+        else:
+            connection.refuse(FAILED)
+
+    # The threads.
+
+    def _answering(self) -> None:
+        with java_thread():
+            while (job := self._jobs.get()) is not None:
+                self._answer(*job)
+
+    def _answer(self, connection: Connection, request: Request) -> None:
+        if connection.gone:
+            self._tell(self._done, connection, b"", False)
+            return
+        application: WSGI = self.wsgi
+        exchange = Exchange(application, request, connection.ends)
+        try:
+            self._tell(self._done, connection, *self._answered(connection, exchange))
+        except Exception:  # noqa: BLE001  whatever the application raises ends this answer, not the thread
+            _log.exception("an answer failed")
+            self._tell(self._broken, connection, exchange.begun)
+        finally:
+            exchange.close()
+
+    def _answered(self, connection: Connection, exchange: Exchange) -> tuple[bytes, bool]:
+        """Answer all but the last piece; return that, and whether the connection may stay open."""
+        last = b""
+        for piece in exchange.pieces(stopping=lambda: not self.alive):
+            if last and not connection.send(last, self.loop):
+                return b"", False
+            last = piece
+        return last, exchange.keep_alive
+
+    def _tell(self, call: Callable[..., object], *args: Any) -> None:
+        try:
+            self.loop.call_soon_threadsafe(call, *args)
+        except RuntimeError:
+            _log.debug("the event loop has ended")
