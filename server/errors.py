@@ -16,6 +16,8 @@ from retrieval.errors import FactseekError, NotFoundError, QueryError
 
 _log = logging.getLogger("factseek.server")
 
+RETRY_AFTER = "5"
+"""Seconds after which an index that could not be searched may be asked again: one that was replaced is there by then."""
 _HTTP = {
     400: ("bad-input", "the request makes no sense"),
     404: ("not-found", "there is nothing at this address"),
@@ -78,6 +80,8 @@ def answer(error: Exception) -> Response | HTTPException:
         reason = error.line if isinstance(error, FactseekError) else "unexpected error"
         _log.error("%s %s", problem.request_id, reason, exc_info=None if expected else error)
     response = _page(problem) if _from_browser() else _json(problem)
+    if problem.status == 503:
+        response.headers["Retry-After"] = RETRY_AFTER
     if isinstance(error, HTTPException) and error.code == 405:
         response.headers["Allow"] = dict(error.get_headers()).get("Allow", "")
     return response

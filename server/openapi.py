@@ -6,6 +6,7 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Callable, Iterable, Mapping
+from http import HTTPStatus
 from importlib import metadata
 from typing import Any
 
@@ -26,7 +27,8 @@ _ABOUT = (
     "against."
 )
 _REF = "#/components/schemas/{name}"
-_ALWAYS = (500,)
+_ALWAYS = (408, 414, 431, 500)
+_OVERLOAD = (503,)
 _VARIABLE = re.compile(r"<(?:\w+:)?(\w+)>")
 _PATHS: Mapping[str, tuple[str, str]] = {
     "name": ("index", "an index, by the name that it is served under"),
@@ -107,7 +109,9 @@ def _responses(operation: Operation) -> Json:
     responses: Json = {"200": {"description": "Done.", "headers": headers, "content": content}}
     for status, answer in operation.also.items():
         responses[str(status)] = {"description": answer} if isinstance(answer, str) else _answered(answer)
-    for status in sorted({*operation.problems, *_ALWAYS} - operation.also.keys()):
+    # Who looks after a server is answered in overload too.
+    always = _ALWAYS if operation.tag == "Operation" else (*_ALWAYS, *_OVERLOAD)
+    for status in sorted({*operation.problems, *always} - operation.also.keys()):
         responses[str(status)] = _problem(status)
     for response in responses.values():
         response.setdefault("headers", {})["X-Request-Id"] = {"$ref": "#/components/headers/X-Request-Id"}
@@ -120,7 +124,7 @@ def _answered(answer: type) -> Json:
 
 def _problem(status: int) -> Json:
     described: Json = {
-        "description": f"{TITLES[slug_of(status)]}.",
+        "description": f"{TITLES.get(slug_of(status), HTTPStatus(status).phrase)}.",
         "content": {"application/problem+json": {"schema": _ref(Problem)}},
     }
     if status in (429, 503):

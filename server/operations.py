@@ -35,7 +35,7 @@ class Operation(NamedTuple):
 
 
 _CLAIM = "Two doses of the measles vaccine are 97 percent effective."
-_BODY = (400, 404, 413, 415, 503)
+_BODY = (400, 404, 413, 415)
 
 OPERATIONS: MappingProxyType[str, Operation] = MappingProxyType(
     {
@@ -43,7 +43,7 @@ OPERATIONS: MappingProxyType[str, Operation] = MappingProxyType(
             "Search",
             answers.SimpleAnswer,
             parameters=requests.SimpleSearch,
-            problems=(400, 404, 503),
+            problems=(400, 404),
             example=MappingProxyType({"query": _CLAIM, "hits": 3}),
         ),
         "api.search": Operation(
@@ -70,7 +70,7 @@ OPERATIONS: MappingProxyType[str, Operation] = MappingProxyType(
         "api.document": Operation(
             "Documents",
             answers.DocumentWithPassages,
-            problems=(404, 503),
+            problems=(404,),
             headers=_HEADERS,
             also=MappingProxyType({304: "The document is still what If-None-Match names."}),
         ),
@@ -78,7 +78,7 @@ OPERATIONS: MappingProxyType[str, Operation] = MappingProxyType(
             "Documents",
             answers.SimpleDocument,
             parameters=requests.DocParameters,
-            problems=(400, 404, 503),
+            problems=(400, 404),
             headers=_HEADERS,
             also=MappingProxyType({304: "The document is still what If-None-Match names."}),
         ),

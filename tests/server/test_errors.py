@@ -248,6 +248,7 @@ def test_a_servers_error_tells_no_details_but_logs_them(
     with caplog.at_level(logging.ERROR, "factseek.server"):
         response = app.test_client().get("/v1/fail")
     problem = check(response, status, slug)
+    assert response.headers.get("Retry-After") == ("5" if status == 503 else None)
     assert "secret" not in response.text
     assert problem["request_id"] in caplog.text
     assert "/secret/path" in caplog.text
