@@ -17,7 +17,7 @@ from retrieval.errors import FactseekError, NotFoundError, QueryError
 _log = logging.getLogger("factseek.server")
 
 RETRY_AFTER = "5"
-"""Seconds after which an index that could not be searched may be asked again: one that was replaced is there by then."""
+"""Seconds after which to ask again for an index that could not be searched: one that was replaced is there by then."""
 _HTTP = {
     400: ("bad-input", "the request makes no sense"),
     404: ("not-found", "there is nothing at this address"),
