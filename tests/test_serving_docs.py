@@ -12,8 +12,12 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
+from urllib.parse import quote
+from urllib.request import urlopen
 
 import pytest
+
+from server.page import EXAMPLES, Example
 
 ROOT = Path(__file__).resolve().parent.parent
 BLOCK = re.compile(r"^```console\n(.*?)^```$", re.MULTILINE | re.DOTALL)
@@ -81,7 +85,7 @@ def address(example_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> I
     if not shutil.which("curl"):
         pytest.skip("there is no curl on this machine")
     log = tmp_path_factory.mktemp("serve") / "log"
-    command = [sys.executable, "-m", "factseek", "serve", "--port", "0", "--workers", "1"]
+    command = [sys.executable, "-m", "server", "serve", "--port", "0", "--workers", "1"]
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     with log.open("wb") as sink:
         process = subprocess.Popen(command, cwd=example_folder, stderr=sink, env=environment)
@@ -110,6 +114,21 @@ def test_the_documentation_shows_what_is_answered(address: str, name: str) -> No
     for one in commands:
         now, then = plain(ask(one.command, address)), plain(one.output)
         assert near(now, then), f"{one.command}\n{now}\n--- is shown as\n{then}"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("example", EXAMPLES, ids=lambda example: example.index)
+def test_an_example_of_the_page_finds_its_evidence_first(address: str, example: Example) -> None:
+    language = example.index.removeprefix("example-")
+    queries = [line.split("\t") for line in (ROOT / f"examples/queries-{language}.tsv").read_text("utf-8").splitlines()]
+    qid = next(qid for qid, text, *_ in queries if text == example.claim)
+    judged = [line.split() for line in (ROOT / f"examples/qrels-{language}.txt").read_text("utf-8").splitlines()]
+    relevant = {docid for query, _, docid, grade in judged if query == qid and int(grade) > 0}
+    with urlopen(f"{address}/?index={example.index}&query={quote(example.claim)}", timeout=PATIENCE) as response:
+        page = response.read().decode()
+    firsts = re.findall(r'id="(\w+)-1"[^>]*>.*?href="/documents/[\w-]+/([^?"]+)', page, re.DOTALL)
+    assert [column for column, _ in firsts] == (["bm25", "hybrid", "dense"] if language == "en" else ["bm25"])
+    assert {docid for _, docid in firsts} <= relevant
 
 
 def test_only_last_digits_may_differ() -> None:
