@@ -124,6 +124,8 @@ class SegmentDocuments:
         self._local = threading.local()
         if not path.is_file():
             raise IndexStateError(f"{path}: the documents of this segment are missing; restore or rebuild the index")
+        found = path.stat()
+        self._identity = (found.st_dev, found.st_ino)
         self._select("SELECT 1 FROM documents LIMIT 1")
 
     def document(self, docid: str) -> Document | None:
@@ -268,12 +270,23 @@ class SegmentDocuments:
         except sqlite3.DatabaseError as error:
             raise IndexStateError(f"{self._path}: the documents of this segment cannot be read: {error}") from error
 
+    def _same(self) -> None:
+        """Refuse another file that has come to stand here since this segment was opened."""
+        try:
+            found = self._path.stat()
+        except OSError:
+            found = None
+        if found is None or (found.st_dev, found.st_ino) != self._identity:
+            raise IndexStateError(f"{self._path}: another file stands here now; open the index again")
+
     def _connection(self) -> sqlite3.Connection:
         connection: sqlite3.Connection | None = getattr(self._local, "connection", None)
         if connection is None:
             # A published segment never changes: SQLite needs neither locks nor checks for other writers.
             uri = f"{self._path.resolve().as_uri()}?mode=ro&immutable=1"
-            connection = self._local.connection = sqlite3.connect(uri, uri=True, isolation_level=None)
+            connection = sqlite3.connect(uri, uri=True, isolation_level=None)
+            self._same()
+            self._local.connection = connection
         return connection
 
 

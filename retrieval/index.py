@@ -61,14 +61,17 @@ class Index:
     next one who opens.
     """
 
-    def __init__(self, folder: str | Path, config: Config | None = None) -> None:
-        """Open the index in ``folder``.
+    def __init__(
+        self, folder: str | Path, config: Config | None = None, *, encoder: Callable[[], Encoder] | None = None
+    ) -> None:
+        """Open the index in ``folder``; ``encoder`` gives an encoder that stays open when the index is closed.
 
         Raises IndexStateError if it is missing, half-built, damaged, or of another layout; with ``index.verify`` also
         if a file is not what its checksum says.
         """
         self.folder = Path(folder)
         self.config = config or Config()
+        self._shared_encoder = encoder
         self.manifest, self._lease = open_leased(self.folder)
         if self.config.index.verify:
             for info in self.manifest.segments:
@@ -236,7 +239,8 @@ class Index:
 
     def close(self) -> None:
         """Close what was opened."""
-        for name in ("searcher", "terms", "encoder"):
+        owned = ("searcher", "terms") if self._shared_encoder else ("searcher", "terms", "encoder")
+        for name in owned:
             if name in self._open:
                 self._open[name].close()
         for segment in self.segments:
@@ -280,7 +284,7 @@ class Index:
         return keep
 
     def _fitting_encoder(self) -> Encoder:
-        encoder = open_encoder(self.config.encoder)
+        encoder = self._shared_encoder() if self._shared_encoder else open_encoder(self.config.encoder)
         made_by = self.manifest.encoder
         configured = EncoderInfo.of(encoder)
         if made_by != configured:

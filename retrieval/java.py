@@ -168,6 +168,7 @@ def _private(name: str, methods: Mapping[str, str], constructor: str) -> Any:
 
 
 @cache
+@serial
 def java_class(name: str) -> Any:
     """Return the Java class ``name``; the virtual machine must be running."""
     from jnius import autoclass

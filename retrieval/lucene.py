@@ -25,6 +25,7 @@ Fields = Literal["flat", "title_text"]
 FLAT, TITLE, TEXT, FILTERS = "contents", "title", "text", "filters"
 LONGEST_TOKEN = 32_766  # bytes: Lucene's own limit for a term
 _MOST_CLAUSES = 65_536
+_AT_ONCE = 200  # ids of deleted documents that are handed to Java while others wait
 _UNREADABLE = "cannot be read ({}); restore it or rebuild the index with --overwrite"
 _Returned = TypeVar("_Returned")
 
@@ -47,6 +48,7 @@ class _TopDocs(msgspec.Struct):
     scoreDocs: list[_ScoreDoc]  # noqa: N815  Lucene's own name
 
 
+@serial
 def open_analyzer(name: str) -> Any:
     """Return the Java analyzer of a name in :data:`retrieval.analyzers.ANALYZERS`."""
     java = java_class(ANALYZERS[name])
@@ -163,11 +165,10 @@ class PassageSearcher:
     objects of its own. The thread that closes it should be the one that opened it.
     """
 
-    @serial
     def __init__(self, folders: Sequence[Path], analyzer: str, fields: Fields, dead: Sequence[str] = ()) -> None:
         """Open the indexes in ``folders``; ``dead`` names the documents that are deleted as ``segment:docid``.
 
-        Raises IndexStateError if one cannot be read.
+        Others search meanwhile: no step keeps them waiting for long. Raises IndexStateError if one cannot be read.
         """
         self._place = os.path.commonpath(folders) if folders else ""
         self._fields = fields
@@ -177,9 +178,7 @@ class PassageSearcher:
         self._analyzer = java_cast("org.apache.lucene.analysis.Analyzer", open_analyzer(analyzer))
         self._dead = _any_of("id", dead) if dead else None
         self._key = _Key()
-        for name in ("BooleanQuery", "BooleanQuery$Builder", "IndexSearcher", "Query", "TopDocs"):
-            java_class(f"org.apache.lucene.search.{name}")
-        java_class("org.apache.lucene.search.IndexSearcher").setMaxClauseCount(_MOST_CLAUSES)
+        _prepare()
 
     @property
     @serial
@@ -234,6 +233,14 @@ class PassageSearcher:
                 del mine[key]
             own = mine[self._key] = _Own(self._reader, self._analyzer, self._fields)
         return own
+
+
+@serial
+def _prepare() -> None:
+    """Load what :data:`together` may not."""
+    for name in ("BooleanQuery", "BooleanQuery$Builder", "IndexSearcher", "Query", "TopDocs"):
+        java_class(f"org.apache.lucene.search.{name}")
+    java_class("org.apache.lucene.search.IndexSearcher").setMaxClauseCount(_MOST_CLAUSES)
 
 
 class _Key:
@@ -341,9 +348,25 @@ def _restriction(where: Filter | None) -> tuple[Any, ...]:
 
 
 def _any_of(name: str, values: Sequence[str]) -> Any:
-    terms = java_class("java.util.ArrayList")()
+    terms = _list()
+    for start in range(0, len(values), _AT_ONCE):
+        _add_terms(terms, name, values[start : start + _AT_ONCE])
+    return _in_set(terms)
+
+
+@serial
+def _list() -> Any:
+    return java_class("java.util.ArrayList")()
+
+
+@serial
+def _add_terms(terms: Any, name: str, values: Sequence[str]) -> None:
     for value in values:
         terms.add(java_class("org.apache.lucene.util.BytesRef")(chars(token(name, value))))
+
+
+@serial
+def _in_set(terms: Any) -> Any:
     return java_class("org.apache.lucene.search.TermInSetQuery")(FILTERS, java_cast("java.util.Collection", terms))
 
 
@@ -395,9 +418,11 @@ def _directory(folder: Path) -> Any:
     return java_class("org.apache.lucene.store.FSDirectory").open(path)
 
 
+@serial
 def _reader(folder: Path) -> Any:
     return java_class("org.apache.lucene.index.DirectoryReader").open(_directory(folder))
 
 
+@serial
 def _joined(readers: Sequence[Any]) -> Any:
     return java_class("org.apache.lucene.index.MultiReader")(list(readers), True)

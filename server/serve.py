@@ -9,7 +9,6 @@ import logging
 import os
 import socket
 import sys
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +20,7 @@ from retrieval.index import Index
 from retrieval.java import anserini_jar, java_home
 from retrieval.terminal import say
 from server.app import create_app
+from server.keeper import Keeper
 from server.room import Room
 from server.service import checked_name, service
 from server.worker import EventWorker
@@ -89,17 +89,15 @@ class Server(BaseApplication):  # type: ignore[misc]  # gunicorn has no types
     def load(self) -> Any:
         """Open the indexes and make the application; runs in each worker, after the fork."""
         _log_to_stderr()
-        self._opened = open_indexes(self._config)
-        app = create_app(self._config, self._opened)
+        app = create_app(self._config, {})
         with app.app_context():
-            # A first search opens Lucene, the vectors and the encoder, so that no caller waits for them.
-            service().readiness.states()
+            self._keeper = Keeper(service(), self._config)
+        self._keeper.start()
         return app
 
     def close(self) -> None:
         """Close the indexes; runs in each worker, when its last request has been answered."""
-        for index in self._opened.values():
-            index.close()
+        self._keeper.stop()
 
     def _settings(self) -> dict[str, Any]:
         settings = self._config.server
@@ -120,11 +118,6 @@ class Server(BaseApplication):  # type: ignore[misc]  # gunicorn has no types
         """Say once, when the first worker answers, what is served where."""
         if worker.age == 1:
             say(f"factseek serves {', '.join(self._config.server.indexes)} on {self._url}")
-
-
-def open_indexes(config: Config) -> Mapping[str, Index]:
-    """Open the configured indexes by name."""
-    return {name: Index(folder, config) for name, folder in config.server.indexes.items()}
 
 
 def url_of(listener: socket.socket) -> str:

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+import weakref
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import NamedTuple
 
-from flask import Flask, current_app
+from flask import Flask, current_app, request
 
 from retrieval.config import Config, RetrieverName
-from retrieval.errors import ConfigError
+from retrieval.errors import ConfigError, IndexStateError
 from retrieval.index import Index
 from server.errors import UnknownIndexError
 from server.readiness import Readiness
@@ -20,11 +20,15 @@ from server.search import retrievers
 RESERVED = ("claims", "indexes", "jobs")
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 _KEY = "factseek"
+_HELD = "factseek.served"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, weakref_slot=True)
 class Served:
-    """An index under its name; ``retrievers`` holds those that it answers, its default first."""
+    """A snapshot of an index under its name; ``retrievers`` holds those that it answers, its default first.
+
+    A request holds on to it as long as it answers from the index.
+    """
 
     name: str
     index: Index
@@ -32,12 +36,30 @@ class Served:
     retrievers: tuple[RetrieverName, ...]
 
 
-class Service(NamedTuple):
+class Service:
     """What the routes answer from."""
 
-    config: Config
-    indexes: Mapping[str, Served]
-    readiness: Readiness
+    def __init__(self, config: Config, indexes: Mapping[str, Index]) -> None:
+        self.config = config
+        self._served: dict[str, Served] = {}
+        self.indexes: Mapping[str, Served] = MappingProxyType(self._served)
+        """What is served, by name; its values change when a new manifest is published."""
+        self.retire: Callable[[Index], object] = _keep
+        """Is handed an index that nobody answers from any more."""
+        self.doubted: dict[str, bool] = {}
+        """The names of indexes that could not answer a request."""
+        self.readiness = Readiness(indexes)
+        for name, index in indexes.items():
+            self.publish(checked_name(name), index)
+
+    def publish(self, name: str, index: Index) -> None:
+        """Answer from this snapshot from now on; requests that began before keep theirs."""
+        served = _served(name, index)
+        weakref.finalize(served, self._retired, index)
+        self._served[name] = served
+
+    def _retired(self, index: Index) -> None:
+        self.retire(index)
 
 
 def install(app: Flask, config: Config, indexes: Mapping[str, Index]) -> None:
@@ -45,8 +67,7 @@ def install(app: Flask, config: Config, indexes: Mapping[str, Index]) -> None:
 
     Raises ConfigError if an index has a name that cannot be served.
     """
-    served = {checked_name(name): _served(name, index) for name, index in indexes.items()}
-    app.extensions[_KEY] = Service(config, MappingProxyType(served), Readiness(indexes))
+    app.extensions[_KEY] = Service(config, indexes)
 
 
 def service() -> Service:
@@ -56,15 +77,25 @@ def service() -> Service:
 
 
 def index_named(name: str) -> Served:
-    """Return the index that is served under this name.
+    """Return the index that is served under this name, for as long as the current request lasts.
 
-    Raises UnknownIndexError if there is none.
+    Raises UnknownIndexError if there is none; IndexStateError if it cannot be opened at the moment.
     """
-    indexes = service().indexes
-    if name not in indexes:
-        names = ", ".join(indexes) or "none"
-        raise UnknownIndexError(f"there is no index {name[:80]!r}; served are: {names}")
-    return indexes[name]
+    serving = service()
+    served = serving.indexes.get(name)
+    if served is not None:
+        request.environ.setdefault(_HELD, []).append(served)
+        return served
+    if name in serving.config.server.indexes:
+        raise IndexStateError(f"{name} is not open")
+    names = ", ".join(serving.indexes) or "none"
+    raise UnknownIndexError(f"there is no index {name[:80]!r}; served are: {names}")
+
+
+def doubt() -> None:
+    """Say that what the current request answers from could not answer it."""
+    for served in request.environ.get(_HELD, ()):
+        service().doubted[served.name] = True
 
 
 def checked_name(name: str) -> str:
@@ -86,3 +117,7 @@ def _served(name: str, index: Index) -> Served:
     default = index.resolved()
     others = [other for other in retrievers(index) if other != default]
     return Served(name, index, index.manifest.id, (default, *others))
+
+
+def _keep(_: Index) -> None:
+    """Leave an index to whoever opened it."""

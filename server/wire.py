@@ -10,6 +10,8 @@ from time import perf_counter
 
 from flask import Flask, Response, g, request
 
+from server.service import doubt
+
 _access = logging.getLogger("factseek.access")
 _SANE = re.compile(r"[A-Za-z0-9._-]{1,64}")
 PROTECTION = {
@@ -42,6 +44,8 @@ def _begin() -> None:
 def _finish(response: Response) -> Response:
     response.headers["X-Request-Id"] = g.request_id
     response.headers.extend(PROTECTION)
+    if response.status_code == 503:
+        doubt()
     # A route, not an address: an address may hold a query.
     route = request.url_rule.rule if request.url_rule else "-"
     response.call_on_close(partial(_log, request.method, route, response.status_code, g.began, g.request_id))

@@ -1,0 +1,137 @@
+"""Keeps what is served the same as what is published: a thread that looks at the manifests.
+
+A new snapshot is opened and tried beside the old one, which is closed when the last request that uses it has ended.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable
+from functools import cached_property
+from pathlib import Path
+from queue import Empty, SimpleQueue
+from time import monotonic
+
+from retrieval.config import Config
+from retrieval.encoder import Encoder, open_encoder
+from retrieval.errors import FactseekError
+from retrieval.index import Index
+from retrieval.java import java_thread
+from retrieval.manifest import NAME as MANIFEST
+from server.readiness import GONE, READY, UNAVAILABLE, answers
+from server.service import Service
+
+LOOK_EVERY = 0.5
+"""Seconds between two looks at the manifests."""
+TRY_AGAIN = 30.0
+"""Seconds until an index is tried again that could not be opened or failed a request."""
+_Sign = tuple[int, int, int]
+_log = logging.getLogger("factseek.server")
+
+
+class Keeper:
+    """Opens, replaces and closes the indexes of a service, all in one thread: Java asks for that."""
+
+    def __init__(self, service: Service, config: Config) -> None:
+        self._service = service
+        self._config = config
+        self._signs: dict[str, _Sign | None] = {}
+        self._again: dict[str, float] = {}
+        self._retired: SimpleQueue[Index | None] = SimpleQueue()
+        self._looked = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="keeper")
+        service.retire = self._retired.put
+
+    def start(self) -> None:
+        """Open every index that can be opened, then go on looking."""
+        self._thread.start()
+        self._looked.wait()
+
+    def stop(self) -> None:
+        """Close everything; no request may be under way."""
+        self._retired.put(None)
+        self._thread.join()
+
+    def _run(self) -> None:
+        with java_thread():
+            while True:
+                for name, folder in self._config.server.indexes.items():
+                    self._look(name, Path(folder))
+                self._looked.set()
+                if self._closed_retired():
+                    break
+            for served in self._service.indexes.values():
+                served.index.close()
+
+    def _closed_retired(self) -> bool:
+        """Close what nobody uses any more until it is time to look again; say whether to stop."""
+        until = monotonic() + LOOK_EVERY
+        while (left := until - monotonic()) > 0:
+            try:
+                index = self._retired.get(timeout=left)
+            except Empty:
+                return False
+            if index is None:
+                return True
+            index.close()
+        return False
+
+    def _look(self, name: str, folder: Path) -> None:
+        sign = _sign(folder / MANIFEST)
+        readiness = self._service.readiness
+        if sign is None:
+            if self._signs.get(name, ()) is not None:
+                _log.error("%s is not ready: the index is gone", name)
+            self._signs[name] = None
+            readiness.say(name, GONE)
+            return
+        doubted = self._service.doubted.pop(name, None)
+        if doubted:
+            readiness.say(name, UNAVAILABLE)
+            self._again[name] = monotonic() + TRY_AGAIN
+        if sign != self._signs.get(name) or monotonic() > self._again.get(name, float("inf")):
+            self._signs[name] = sign
+            self._again.pop(name, None)
+            if not self._replaced(name, folder):
+                readiness.say(name, UNAVAILABLE)
+                self._again[name] = monotonic() + TRY_AGAIN
+
+    def _replaced(self, name: str, folder: Path) -> bool:
+        index = self._opened(name, folder)
+        if index is None:
+            return False
+        if not answers(name, index):
+            index.close()
+            return False
+        self._service.publish(name, index)
+        self._service.readiness.say(name, READY)
+        _log.info("%s serves manifest %s", name, index.manifest.id)
+        return True
+
+    def _opened(self, name: str, folder: Path) -> Index | None:
+        try:
+            return Index(folder, self._config, encoder=self._encoder)
+        except FactseekError as error:
+            _log.error("%s is not ready: %s", name, error.line)
+        except Exception:  # noqa: BLE001  a damaged index may raise anything: the others go on
+            _log.exception("%s is not ready", name)
+        return None
+
+    @cached_property
+    def _one_encoder(self) -> Encoder:
+        return open_encoder(self._config.encoder)
+
+    @property
+    def _encoder(self) -> Callable[[], Encoder]:
+        """Opens the encoder of all indexes when the first of them needs it."""
+        return lambda: self._one_encoder
+
+
+def _sign(path: Path) -> _Sign | None:
+    """Return what changes when a manifest is replaced, or None if there is none."""
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_ino, found.st_mtime_ns, found.st_size
