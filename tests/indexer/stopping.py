@@ -25,11 +25,15 @@ KILLED = -signal.SIGKILL
 
 
 class Stopped(NamedTuple):
-    """How a process ended: its exit code, what it said of an error, how many calls it made if it came to its end."""
+    """How a process ended: its exit code, what it said of an error, how many calls it made if it came to its end.
+
+    ``seconds`` is what it took from its first call on.
+    """
 
     code: int
     said: str
     calls: int
+    seconds: float
 
 
 class Bench:
@@ -58,12 +62,13 @@ class Bench:
         self._server.stdin.flush()
         ready, pid = self._server.stdout.readline().split()
         assert ready == "ready"
+        began = time.perf_counter()
         if after is not None:
             time.sleep(after)
             with suppress(ProcessLookupError):
                 os.kill(int(pid), signal.SIGKILL)
         code = int(self._server.stdout.readline())
-        return Stopped(code, self._read("said"), int(self._read("calls") or 0))
+        return Stopped(code, self._read("said"), int(self._read("calls") or 0), time.perf_counter() - began)
 
     def _read(self, name: str) -> str:
         path = self._trial / name
@@ -136,9 +141,9 @@ def kill_at_random(of: Bench, verb: str, seconds: float, chance: random.Random) 
 def duration(of: Bench, verb: str) -> float:
     """Measure how long a verb takes when nobody stops it."""
     of.begin()
-    began = time.perf_counter()
-    assert of.run(verb).code == 0
-    return time.perf_counter() - began
+    stopped = of.run(verb)
+    assert stopped.code == 0
+    return stopped.seconds
 
 
 def stop_at(of: Bench, verb: str, call: int, how: str) -> Stopped:
