@@ -21,6 +21,9 @@ class Linear:
 
     def score(self, features: Any) -> NDArray[np.float64]:
         """Return the log-odds of each row."""
+        if isinstance(features, np.ndarray):
+            # Summed row by row, a score does not depend on its neighbours, as it may in a matrix product.
+            return np.asarray((features * self.weights).sum(axis=1) + self.bias)
         return np.asarray(features @ self.weights).ravel() + self.bias
 
     def state(self) -> State:

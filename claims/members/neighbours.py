@@ -37,7 +37,7 @@ class Votes:
         for start in range(0, features.shape[0], _AT_ONCE):
             near = (features[start : start + _AT_ONCE] @ self._rows.T).toarray() ** self._sharpness
             prior = _SLIGHT * self._labels.mean()
-            shares.append((near @ self._labels + prior) / (near.sum(axis=1) + _SLIGHT))
+            shares.append(((near * self._labels).sum(axis=1) + prior) / (near.sum(axis=1) + _SLIGHT))
         return np.concatenate(shares)
 
     def state(self) -> State:

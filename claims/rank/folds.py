@@ -2,29 +2,55 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from claims.rank.duplicates import groups
 from retrieval.domain import Statement
+from retrieval.errors import SourceError
+
+_LEAST = 2
+"""Statements of either class without which nothing can be held out."""
+
+
+def enough(statements: Sequence[Statement], language: str) -> None:
+    """Refuse a language with too few statements of either class to hold any out.
+
+    Raises SourceError.
+    """
+    positives = sum(bool(one.label) for one in statements)
+    if min(positives, len(statements) - positives) < _LEAST:
+        raise SourceError(
+            f"language {language!r}: {positives} of {len(statements)} training statements are worth checking; "
+            f"at least {_LEAST} of either kind are needed"
+        )
 
 
 def folds(statements: Sequence[Statement], number: int, seed: int) -> NDArray[np.int64]:
     """Return the fold of each statement, 0 to ``number`` - 1, each with about the same share worth checking.
 
-    Sentences of a debate, which name a speaker, stay together with it; tweets with those that nearly say the same.
-    With fewer groups than folds, there are as many folds as groups.
+    Sentences of a debate, which name a speaker, stay together with it; tweets with those that nearly say the same. With
+    fewer statements of a class there are fewer folds. What is too little to be split so is split one by one.
     """
-    from sklearn.model_selection import StratifiedGroupKFold
+    from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold
 
     together = _debates(statements) if any(one.speaker for one in statements) else groups(statements)
     labels = np.array([one.label for one in statements])
-    number = max(2, min(number, len(set(together.tolist())), *np.bincount(labels, minlength=2).tolist()))
-    splitter = StratifiedGroupKFold(number, shuffle=True, random_state=seed)
-    found = np.zeros(len(statements), dtype=np.int64)
-    for fold, (_, tested) in enumerate(splitter.split(labels, labels, together)):
+    number = max(2, min(number, *np.bincount(labels, minlength=2).tolist()))
+    options = {"shuffle": True, "random_state": seed}
+    if len(set(together.tolist())) >= number:
+        found = _numbered(StratifiedGroupKFold(number, **options).split(labels, labels, together), len(labels))
+        if all(len(set(labels[found != fold].tolist())) == 2 for fold in range(number)):
+            return found
+    return _numbered(StratifiedKFold(number, **options).split(labels, labels), len(labels))
+
+
+def _numbered(splits: Iterable[tuple[Any, NDArray[np.intp]]], size: int) -> NDArray[np.int64]:
+    found = np.zeros(size, dtype=np.int64)
+    for fold, (_, tested) in enumerate(splits):
         found[tested] = fold
     return found
 

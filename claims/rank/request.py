@@ -26,12 +26,11 @@ def outputs_of(args: argparse.Namespace) -> list[Path]:
     if args.output is None:
         return []
     if len(args.input) == 1 and not args.output.is_dir():
-        outputs = [args.output]
-    else:
-        outputs = _in_folder(args.output, args.input)
-    for output in outputs:
-        if output.parent.is_dir():
-            writable(output, read)
+        writable(args.output, read)
+        return [args.output]
+    outputs = _in_folder(args.output, args.input)
+    for output in outputs if args.output.is_dir() else ():
+        writable(output, read)
     return outputs
 
 

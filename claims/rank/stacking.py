@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -28,7 +29,7 @@ class Stack(NamedTuple):
 def learn(scores: Scores, labels: NDArray[np.int64]) -> Stack:
     """Weigh members by logistic regression on scores that they gave to statements they had not learned from.
 
-    A member that would count against itself is left out.
+    A member that would count against itself is left out; if that is true of all, the first stands with weight 0.
     """
     from sklearn.linear_model import LogisticRegression
 
@@ -40,7 +41,10 @@ def learn(scores: Scores, labels: NDArray[np.int64]) -> Stack:
         machine = LogisticRegression(C=1.0, max_iter=1000).fit((columns - mean) / scale, labels)
         weights = machine.coef_[0] / scale
         kept = [name for name, weight in zip(names, weights, strict=True) if weight > 0]
-        if len(kept) in (0, len(names)):
+        if not kept:
+            share = float(labels.mean())
+            return Stack({names[0]: 0.0}, math.log(share / (1 - share)))
+        if len(kept) == len(names):
             break
         names = kept
     bias = float(machine.intercept_[0] - mean @ weights)

@@ -46,7 +46,7 @@ def train(
         model=model,
         languages=tuple(sorted({statement.language for statement in statements} - {""})),
         sources=tuple(_source(path, found) for path, found in sources),
-        settings=msgspec.to_builtins(config.claims),
+        settings=msgspec.json.decode(msgspec.json.encode(config.claims)),
         versions={name: metadata.version(name) for name in _VERSIONED},
         figures=trained.figures,
     )

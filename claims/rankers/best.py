@@ -17,23 +17,20 @@ from claims.members import catalogue
 from claims.members.catalogue import JOINT, Reader
 from claims.model_file import State
 from claims.rank import stacking
-from claims.rank.folds import folds
+from claims.rank.folds import enough, folds
 from claims.rank.sampling import sampled
 from claims.rank.stacking import Stack
 from claims.rank.trials import Population, Trial, fitted, population, trial
 from claims.rankers import Trained
 from retrieval.config import Config
 from retrieval.domain import Statement
-from retrieval.errors import QueryError, SourceError
+from retrieval.errors import QueryError
 from retrieval.progress import Progress
 
 SUMMARY = "the strongest that needs no download: words, characters, signs, neighbours and vectors, weighed"
 
 _ALL = "all"
 """Where the readers stand that learned from all languages."""
-
-_LEAST = 2
-"""Statements of either class without which nothing can be held out."""
 
 
 class BestRanker:
@@ -96,7 +93,7 @@ def train(statements: Sequence[Statement], config: Config, progress: Progress) -
         kept = stacking.chosen(scores, own.labels, own.folds)
         stack = stacking.learn({name: scores[name] for name in kept}, own.labels)
         stacks[language] = stack._replace(bias=stack.bias + shift)
-        figures[language] = stacking.ablation(scores, kept, own.labels, own.folds)
+        figures[language] = stacking.ablation(scores, list(stack.weights), own.labels, own.folds)
     readers = {}
     for key in sorted({_key(language, name) for language, stack in stacks.items() for name in stack.weights}):
         where, _, name = key.partition("/")
@@ -129,7 +126,7 @@ def _populations(statements: Sequence[Statement], config: Config) -> tuple[dict[
     shifts: dict[str, float] = {}
     for language in sorted({one.language for one in statements}):
         own = [one for one in statements if one.language == language]
-        _enough(own, language)
+        enough(own, language)
         kept, shifts[language] = sampled(own, settings.best.most_negatives, seed)
         among[language] = population(kept, folds(kept, settings.folds, seed))
     if len(among) > 1:
@@ -164,15 +161,6 @@ def _applies(name: str, where: str, config: Config) -> bool:
         known = config.encoder.languages
         return where != _ALL and (not known or where in known)
     return name.startswith(JOINT) == (where == _ALL)
-
-
-def _enough(statements: Sequence[Statement], language: str) -> None:
-    positives = sum(bool(one.label) for one in statements)
-    if min(positives, len(statements) - positives) < _LEAST:
-        raise SourceError(
-            f"language {language!r}: {positives} of {len(statements)} training statements are worth checking; "
-            f"at least {_LEAST} of either kind are needed"
-        )
 
 
 def _key(language: str, name: str) -> str:

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from claims.model_file import State
 from claims.multilingual.grams import buckets
 from claims.multilingual.network import Network, Rows
-from claims.rank.folds import average_precision, folds
+from claims.rank.folds import average_precision, enough, folds
 from claims.rankers import Trained
 from retrieval.config import Config, MultilingualSettings
 from retrieval.domain import Statement
@@ -87,7 +87,8 @@ class MultilingualRanker:
 def train(statements: Sequence[Statement], config: Config, progress: Progress) -> Trained:
     """Train a network for each fold.
 
-    Raises MachineError, naming the command that fetches it, if the configured encoder is not on this machine.
+    Raises SourceError if a language has fewer than two statements of a class, MachineError, naming the command that
+    fetches it, if the configured encoder is not on this machine.
     """
     from claims.multilingual.training import Examples, numbered
     from claims.multilingual.training import train as train_network
@@ -149,7 +150,9 @@ def _folds(statements: Sequence[Statement], known: Sequence[str], config: Config
     found = np.zeros(len(statements), dtype=np.int64)
     for language in known:
         rows = np.flatnonzero([one.language == language for one in statements])
-        found[rows] = folds([statements[int(row)] for row in rows], config.claims.folds, config.claims.seed)
+        own = [statements[int(row)] for row in rows]
+        enough(own, language)
+        found[rows] = folds(own, config.claims.folds, config.claims.seed)
     return found
 
 

@@ -48,7 +48,8 @@ class NgramRanker:
             vectors = self._vocabulary.vectors([one.text for one in statements[start : start + _AT_ONCE]])
             norms = np.asarray(vectors.multiply(vectors).sum(axis=1))
             distances = norms + self._norms - 2 * (vectors @ self._supports.T).toarray()
-            parts.append(np.exp(-_GAMMA * distances) @ self._weights + self._bias)
+            # Summed row by row, a score does not depend on its neighbours, as it may in a matrix product.
+            parts.append((np.exp(-_GAMMA * distances) * self._weights).sum(axis=1) + self._bias)
         return np.concatenate(parts)
 
     def probability(self, scores: NDArray[np.float64]) -> None:

@@ -1,0 +1,68 @@
+"""Statements to learn from: the bundled tweets, and a way to make others up."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+import eval.statements
+import factseek
+from retrieval.config import BestSettings, ClaimsSettings, Config, MultilingualSettings
+from retrieval.domain import Statement
+
+EXAMPLES = Path(__file__).resolve().parent.parent.parent / "examples"
+
+
+class Done(NamedTuple):
+    """What a command did."""
+
+    code: int
+    out: str
+    err: str
+
+
+Rank = Callable[..., Done]
+
+
+@pytest.fixture
+def rank(capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Rank:
+    """Run ``factseek rank`` in an empty folder, with ``stdin`` as standard input."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("FACTSEEK_CONFIG", raising=False)
+
+    def command(*arguments: object, stdin: bytes = b"") -> Done:
+        capsys.readouterr()
+        monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(stdin)))
+        code = factseek.main(["rank", *map(str, arguments)])
+        return Done(code, *capsys.readouterr())
+
+    return command
+
+
+def _bundled(name: str) -> list[Statement]:
+    found = eval.statements.read("ct2021-1a", EXAMPLES / name, labelled=True)
+    return [one._replace(language="en") for one in found]
+
+
+@pytest.fixture(scope="session")
+def train() -> list[Statement]:
+    """The bundled tweets to learn from."""
+    return _bundled("checkworthy-en-train.tsv")
+
+
+@pytest.fixture(scope="session")
+def dev() -> list[Statement]:
+    """The bundled tweets to rank."""
+    return _bundled("checkworthy-en-dev.tsv")
+
+
+@pytest.fixture(scope="session")
+def config() -> Config:
+    """Settings that train every ranker in seconds."""
+    best = BestSettings(members=("lexical", "neighbours", "signs"), strengths=(1.0,), sharpnesses=(1.0,), trees=10)
+    network = MultilingualSettings(encoder="characters", epochs=2, buckets=512, dimension=8, shared=4, hidden=4)
+    return Config(claims=ClaimsSettings(folds=3, best=best, multilingual=network))
