@@ -155,7 +155,10 @@ def test_what_makes_no_sense_is_said_on_the_page(client: FlaskClient, parameters
 
 
 def test_nothing_found_is_said(client: FlaskClient) -> None:
-    assert "Nothing found up to 1900; what has no date is left out." in client.get("/?index=english&query=measles&as_of=1900").text
+    assert (
+        "Nothing found up to 1900; what has no date is left out."
+        in client.get("/?index=english&query=measles&as_of=1900").text
+    )
 
 
 def test_a_note_is_shown(client: FlaskClient) -> None:
