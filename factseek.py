@@ -8,11 +8,13 @@ from collections.abc import Sequence
 from typing import Any
 
 import claims.cli
+import claims.verdict_cli
 import eval.bench_cli
 import eval.cli
 import eval.run_cli
 import eval.statements
 import eval.tune_cli
+import eval.verdicts
 import indexer.cli
 import retrieval.cli
 import server.cli
@@ -29,6 +31,7 @@ def parser() -> Parser:
     for module in _COMMANDS:
         module.register(commands)
     claims.cli.register(commands, eval.statements)
+    claims.verdict_cli.register(commands, eval.verdicts)
     return top
 
 

@@ -1,7 +1,7 @@
 """A trained model in one file: arrays as safetensors, all else as JSON in its header, no pickle.
 
-The header holds a manifest, which says what the model is and what it learned from, and a checksum of everything. The same
-model gives the same bytes.
+The header holds a manifest, which says what the model is and what it learned from, and a checksum of everything. The
+same model gives the same bytes.
 """
 
 from __future__ import annotations

@@ -12,7 +12,7 @@ from eval.lines import json_objects, text_lines
 from retrieval.errors import SourceError
 from retrieval.files import rereadable
 from retrieval.lines import MAX_LINE, Strict, shown
-from retrieval.trec import encodable
+from retrieval.run_writer import encodable
 
 _NAMES = {
     "tweet_id": ("tweet_id", "tweetid", "id_str", "id"),
@@ -20,15 +20,19 @@ _NAMES = {
     "topic": ("topic_id", "topicid", "topic"),
     "label": ("check_worthiness", "claim_worthiness"),
     "date": ("date", "created_at"),
+    "verdict": ("label", "verdict"),
 }
 
 
 LABELS = _NAMES["label"]
-"""The names of the column that holds the label."""
+"""The names of the column that says whether a tweet is worth checking."""
+
+VERDICTS = _NAMES["verdict"]
+"""The names of the column that says whether its claim is true."""
 
 
 class Tweet(NamedTuple):
-    """A tweet to judge; ``label`` is its check-worthiness as written, ``line`` its row's first line."""
+    """A tweet to judge; ``label`` (check-worthiness) and ``verdict`` are as written, ``line`` its row's first line."""
 
     line: int
     topic: str
@@ -36,6 +40,7 @@ class Tweet(NamedTuple):
     text: str
     label: str
     date: str
+    verdict: str = ""
 
 
 def read_tweets(path: Path) -> list[Tweet]:

@@ -1,0 +1,73 @@
+"""How good predicted classes and their probabilities are."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+_BINS = 10
+
+
+class ClassFigures(msgspec.Struct, frozen=True, kw_only=True):
+    """Of one label: how many claims have it, and how well it is found."""
+
+    claims: int
+    precision: float
+    recall: float
+    f1: float
+
+
+class Figures(msgspec.Struct, frozen=True, kw_only=True):
+    """Of all claims: ``calibration_error`` is the mean gap between probability and share right, over ten bins."""
+
+    macro_f1: float
+    accuracy: float
+    calibration_error: float
+    labels: dict[str, ClassFigures]
+
+
+class Bin(NamedTuple):
+    """Claims whose label got a probability in a tenth of 0 to 1: how many, their mean probability, the share right."""
+
+    claims: int
+    probability: float
+    right: float
+
+
+def figures(truth: NDArray[np.int64], probabilities: NDArray[np.float64], labels: Sequence[str]) -> Figures:
+    """Judge the most probable class of each claim, the first of equals; what is never predicted has precision 0."""
+    found = probabilities.argmax(axis=1)
+    each = {label: _label(truth == number, found == number) for number, label in enumerate(labels)}
+    return Figures(
+        macro_f1=float(np.mean([one.f1 for one in each.values()])),
+        accuracy=float(np.mean(truth == found)),
+        calibration_error=sum(one.claims * abs(one.probability - one.right) for one in bins(truth, probabilities))
+        / max(len(truth), 1),
+        labels=each,
+    )
+
+
+def bins(truth: NDArray[np.int64], probabilities: NDArray[np.float64]) -> list[Bin]:
+    """Sort claims by the probability of their label into tenths; empty ones are left out."""
+    right = truth == probabilities.argmax(axis=1)
+    highest = probabilities.max(axis=1)
+    tenth = np.minimum((highest * _BINS).astype(np.int64), _BINS - 1)
+    return [
+        Bin(int(inside.sum()), float(highest[inside].mean()), float(right[inside].mean()))
+        for inside in (tenth == number for number in range(_BINS))
+        if inside.any()
+    ]
+
+
+def _label(true: NDArray[np.bool_], found: NDArray[np.bool_]) -> ClassFigures:
+    hits, predicted, there = int((true & found).sum()), int(found.sum()), int(true.sum())
+    return ClassFigures(
+        claims=there,
+        precision=hits / predicted if predicted else 0.0,
+        recall=hits / there if there else 0.0,
+        f1=2 * hits / (predicted + there) if hits else 0.0,
+    )

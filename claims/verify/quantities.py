@@ -1,0 +1,107 @@
+"""Numbers with their units in a text, in any digits, and whether those of two texts agree."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import NamedTuple
+
+# Not the digits of a name such as IL-6 or p53; then the word that says what is counted, and the one after it.
+_QUANTITY = re.compile(
+    r"(?<![\w.,٫])(?<![^\W\d]-)(\d+(?:[.,٫٬]\d+)*)(?:\s?(%|٪|[^\W\d_]+(?!\w)))?(?:\s([^\W\d_]+(?!\w)))?"
+)
+_NO_UNIT = frozenset("and or to of in out the a an per than was were is are و أو من في إلى على عن".split())
+_THOUSANDS = re.compile(r"[,٬](?=\d{3}(?!\d))")
+_PERCENT = frozenset("% ٪ percent per pct بالمئة المئة بالمائة".split())
+_SCALES = {
+    "hundred": 1e2, "thousand": 1e3, "million": 1e6, "billion": 1e9, "trillion": 1e12, "m": 1e6, "bn": 1e9,
+    "مئة": 1e2, "ألف": 1e3, "آلاف": 1e3, "مليون": 1e6, "ملايين": 1e6, "مليار": 1e9, "مليارات": 1e9,
+}  # fmt: skip
+_BEFORE = re.compile(
+    r"(?P<least>more than|over|above|at least|exceed(?:s|ed|ing)?|أكثر من|ما لا يقل عن)\s+$"
+    r"|(?P<most>(?:less|fewer) than|under|below|at most|up to|within|أقل من|ما لا يزيد على)\s+$"
+    r"|(?P<about>about|around|nearly|almost|roughly|approximately|an? estimated|some|نحو|حوالي|قرابة|زهاء)\s+$",
+    re.IGNORECASE,
+)
+_LONGEST = 24  # characters: of what is looked for before a number
+_CLOSE = {"": 0.005, "about": 0.1}
+"""Of a number: what rounding to three digits may change, and what a rough number allows."""
+
+
+class Quantity(NamedTuple):
+    """A number and what it counts or measures; ``year`` is the unit of a number that looks like one.
+
+    ``kind`` is ``least`` or ``most`` of a bound, ``about`` of a rough number, else ``""``.
+    """
+
+    value: float
+    unit: str
+    kind: str = ""
+
+
+def quantities(text: str) -> list[Quantity]:
+    """Return the quantities of a text in their order."""
+    return [
+        _quantity(*found.groups(default=""))._replace(kind=_kind(text[: found.start()]))
+        for found in _QUANTITY.finditer(text)
+    ]
+
+
+class Agreement(NamedTuple):
+    """How many quantities a claim has, how many of them evidence repeats, and how many it gives another value."""
+
+    stated: int
+    repeated: int
+    contradicted: int
+
+
+def agreement(claim: Sequence[Quantity], evidence: Sequence[Quantity]) -> Agreement:
+    """Hold the quantities of a claim against those of evidence: another value of the same unit contradicts."""
+    repeated = contradicted = 0
+    for stated in claim:
+        same = [found for found in evidence if found.unit == stated.unit and stated.unit]
+        if any(_agrees(stated, found) for found in same) or any(_equal(stated, found) for found in evidence):
+            repeated += 1
+        elif same:
+            contradicted += 1
+    return Agreement(len(claim), repeated, contradicted)
+
+
+def _quantity(digits: str, word: str, after: str) -> Quantity:
+    value = _value(digits)
+    word, after = word.lower(), after.lower()
+    if word in _SCALES:
+        return Quantity(value * _SCALES[word], "" if after in _NO_UNIT else after)
+    if word in _PERCENT:
+        return Quantity(value, "%")
+    if word in _NO_UNIT:
+        word = ""
+    whole_year = digits.isdecimal() and len(digits) == 4 and 1800 <= value <= 2100
+    return Quantity(value, "year" if whole_year else word)
+
+
+def _value(digits: str) -> float:
+    plain = _THOUSANDS.sub("", digits).replace(",", ".").replace("٫", ".").replace("٬", ".")
+    whole, _, rest = plain.partition(".")
+    return float(f"{whole}.{rest.replace('.', '')}" if rest else whole)
+
+
+def _kind(before: str) -> str:
+    found = _BEFORE.search(before[-_LONGEST:])
+    return (found.lastgroup or "") if found else ""
+
+
+def _agrees(stated: Quantity, found: Quantity) -> bool:
+    """Say whether evidence of the same unit lies within what is stated."""
+    if stated.kind == "least":
+        return found.value >= stated.value
+    if stated.kind == "most":
+        return found.value <= stated.value
+    return _equal(stated, found)
+
+
+def _equal(stated: Quantity, found: Quantity) -> bool:
+    if "year" in (stated.unit, found.unit):
+        return stated.value == found.value
+    close = max(_CLOSE.get(stated.kind, 0.005), _CLOSE.get(found.kind, 0.005))
+    return abs(stated.value - found.value) <= close * max(abs(stated.value), abs(found.value))
