@@ -1,0 +1,204 @@
+"""How an index grows: build time, disk, opening, memory and latency at 10,000, 100,000 and 1,000,000 passages.
+
+``python -m benchmarks.growth`` rebuilds docs/growth.md and its plot. It needs the folder ``FACTSEEK_DATA``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import tempfile
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from time import perf_counter
+from typing import NamedTuple
+
+import msgspec
+
+from benchmarks.growth_plot import plot
+from benchmarks.marked import replace_marked
+from benchmarks.sampled import REAL, Sampler, noisy, real_vectors
+from eval.batch import Asked
+from eval.load import Load, measure
+from eval.machine import this_machine
+from indexer.build import Request, build
+from indexer.segment import checksums, index_vectors
+from indexer.snapshot import snapshot
+from retrieval import manifest as manifests
+from retrieval.config import Config, RetrieverName, convert
+from retrieval.index import Index, Search
+from retrieval.manifest import SEGMENTS, VECTORS
+from retrieval.terminal import say, write
+
+DOCS = Path(__file__).resolve().parent.parent / "docs"
+SIZES = (10_000, 100_000, 1_000_000)
+QUERIES = 300
+
+
+class Method(NamedTuple):
+    """A way to search: the retriever, and the type of the dense index that it searches."""
+
+    name: str
+    retriever: RetrieverName
+    type: str = "flat"
+
+
+METHODS = (
+    Method("bm25", "bm25"),
+    Method("dense, flat", "dense"),
+    Method("dense, HNSW", "dense", "hnsw"),
+    Method("dense, IVF-PQ", "dense", "ivfpq"),
+    Method("hybrid, flat", "hybrid"),
+)
+
+
+class Grown(NamedTuple):
+    """What a method needs at a size; ``recall`` is of the first ten hits, against the flat index."""
+
+    passages: int
+    method: str
+    build_seconds: float
+    bytes_a_passage: float
+    open_seconds: float
+    peak_mb: float
+    p50: float
+    p99: float
+    recall: float
+
+
+class Growth:
+    """Measures every method at every size, in the folder ``work``."""
+
+    def __init__(self, data: Path, work: Path) -> None:
+        self._work = work
+        self._sampler = Sampler(data)
+        self._vectors = real_vectors(self._sampler, Config(), REAL)
+        with (data / "scifact" / "queries.jsonl").open(encoding="utf-8") as lines:
+            self._queries = [json.loads(line)["text"] for line in lines][:QUERIES]
+
+    def at(self, passages: int) -> Iterator[Grown]:
+        """Build the indexes of a size and measure every method."""
+        folders = {"flat": self._work / f"flat-{passages}"}
+        source = self._sampler.write(self._work / "documents.jsonl", 0, passages)
+        with noisy(self._vectors):
+            request = Request(kind="jsonl", sources=(source,), folder=folders["flat"])
+            manifest = build(request, Config()).manifest
+        text = sum(segment.text_seconds for segment in manifest.segments)
+        seconds = {"bm25": text, "flat": text + sum(segment.vector_seconds for segment in manifest.segments)}
+        for kind in ("hnsw", "ivfpq"):
+            folders[kind] = self._work / f"{kind}-{passages}"
+            seconds[kind] = seconds["flat"] + _approximate(folders["flat"], folders[kind], kind)
+        exact = self._dense_hits(folders["flat"], "flat")
+        for method in METHODS:
+            folder, name = folders[method.type], method.retriever if method.retriever == "bm25" else method.type
+            recall = _recall(exact, self._dense_hits(folder, method.type)) if method.type != "flat" else 1.0
+            yield self._measured(passages, method, folder, seconds[name], recall)
+
+    def _measured(self, passages: int, method: Method, folder: Path, seconds: float, recall: float) -> Grown:
+        asked = tuple(Asked(str(number), query, None) for number, query in enumerate(self._queries))
+        timings = measure(
+            Load(
+                index=str(folder),
+                config=_config(method.type),
+                retriever=method.retriever,
+                profile=None,
+                asked=asked,
+                k=10,
+                timed=len(asked),
+                callers=(1,),
+            )
+        )
+        alone = timings.latencies[0]
+        return Grown(
+            passages=passages,
+            method=method.name,
+            build_seconds=seconds,
+            bytes_a_passage=_bytes(folder, method) / passages,
+            open_seconds=timings.first_answer,
+            peak_mb=timings.peak_megabytes,
+            p50=alone.p50,
+            p99=alone.p99,
+            recall=recall,
+        )
+
+    def _dense_hits(self, folder: Path, kind: str) -> list[set[str]]:
+        with Index(folder, _config(kind)) as index:
+            found = index.search(self._queries, Search(k=10, retriever="dense"))
+        return [{hit.docid for hit in hits} for hits in found]
+
+
+def _config(kind: str) -> Config:
+    return convert({"dense": {"type": kind}, "java": {"heap": "1g"}}, "growth")
+
+
+def _approximate(flat: Path, folder: Path, kind: str) -> float:
+    """Copy the flat index and give its segments an approximate one; return the seconds that this takes."""
+    manifest = snapshot(flat, folder).manifest
+    quantizer = "quantizer-000000.faiss" if kind == "ivfpq" else ""
+    began = perf_counter()
+    segments = []
+    for segment in manifest.segments:
+        place = folder / SEGMENTS / segment.name
+        dimension = manifest.encoder.dimension if manifest.encoder else 0
+        settings = msgspec.structs.replace(_config(kind).dense, flat_below=0)
+        index_vectors(place, segment.passages, dimension, settings, folder / (quantizer or "none"))
+        segments.append(msgspec.structs.replace(segment, files=checksums(place)))
+    seconds = perf_counter() - began
+    manifests.publish(folder, msgspec.structs.replace(manifest, segments=tuple(segments), quantizer=quantizer))
+    return seconds
+
+
+def _bytes(folder: Path, method: Method) -> int:
+    """Count the bytes that a method needs: the documents, and of the rest what it searches."""
+    unneeded = {"bm25": (VECTORS, "ann."), "dense": ("lucene",), "hybrid": ()}[method.retriever]
+    files = (item for segment in manifests.read(folder).segments for item in segment.files.items())
+    return sum(info.bytes for name, info in files if not name.startswith(tuple(unneeded)))
+
+
+def _recall(exact: Sequence[set[str]], found: Sequence[set[str]]) -> float:
+    return sum(len(one & other) / len(one) for one, other in zip(exact, found, strict=True)) / len(exact)
+
+
+def report(grown: Sequence[Grown]) -> str:
+    """Return the measured part of the document."""
+    lines = [
+        f"{this_machine()}.",
+        "",
+        "| passages | | build s | bytes a passage | first answer s | peak MB | p50 ms | p99 ms | recall@10 |",
+        "|---:|---|---:|---:|---:|---:|---:|---:|---:|",
+    ]
+    for one in grown:
+        times = f"{one.open_seconds:.2f} | {one.peak_mb:,.0f} | {one.p50:.2f} | {one.p99:.2f} | {one.recall:.3f}"
+        lines.append(
+            f"| {one.passages:,} | {one.method} | {one.build_seconds:,.0f} | {one.bytes_a_passage:,.0f} | {times} |"
+        )
+    return "\n".join([*lines, "", "![latency, build time and memory against size](growth.png)"])
+
+
+def main() -> None:
+    """Measure, and write the document and its plot."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--sizes", type=int, nargs="+", default=list(SIZES), metavar="N")
+    parser.add_argument("--work", type=Path, help="where the indexes go (default: a temporary folder)")
+    parser.add_argument("--docs", type=Path, default=DOCS, help="the folder of growth.md")
+    args = parser.parse_args()
+    data = os.environ.get("FACTSEEK_DATA")
+    if not data:
+        say("FACTSEEK_DATA is not set: nothing can be sampled, nothing is measured")
+        return
+    grown: list[Grown] = []
+    with tempfile.TemporaryDirectory(dir=args.work) as work:
+        growth = Growth(Path(data), Path(work))
+        for size in args.sizes:
+            for one in growth.at(size):
+                say(f"{one.passages:,} {one.method}: p50 {one.p50:.2f} ms, recall {one.recall:.3f}")
+                grown.append(one)
+    write(report(grown) + "\n")
+    if (args.docs / "growth.md").exists():
+        replace_marked(args.docs / "growth.md", "measured", report(grown))
+    plot(grown, args.docs / "growth.png")
+
+
+if __name__ == "__main__":
+    main()
