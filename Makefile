@@ -8,7 +8,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 .DEFAULT_GOAL := help
-.PHONY: help setup pictures serve test check format bench bench-quality bench-growth torture example clean
+.PHONY: help setup pictures serve test check format bench bench-claims bench-quality bench-growth torture example clean
 
 help:
 	@echo "make serve   install, build the example indexes, serve them on http://127.0.0.1:8000"
@@ -16,6 +16,7 @@ help:
 	@echo "make check   lint, types and format"
 	@echo "make bench-growth   rebuild docs/growth.md: an index at 10,000, 100,000 and 1,000,000 passages (hours)"
 	@echo "make torture   sequences, kills and faults by the thousand; figures into docs/operating.md (hours)"
+	@echo "make bench-claims   rebuild docs/check-worthiness.md and docs/verification.md (FACTSEEK_DATA; at most 15 minutes)"
 	@echo "make bench-quality   rebuild docs/benchmark.md: sparse, dense and hybrid, quality beside speed"
 	@echo "make pictures   take the pictures of the pages in docs/ (needs chromium and chromium-driver)"
 	@echo "make bench   measure against Pyserini and sentence-transformers (at most 15 minutes)"
@@ -57,6 +58,10 @@ bench-quality: example
 
 pictures: example
 	PYTHONPATH=. $(BIN)/python docs/pictures.py
+
+bench-claims: $(STAMP)
+	$(BIN)/python -m benchmarks.checkworthiness
+	$(BIN)/python -m benchmarks.verification
 
 bench-growth: $(STAMP)
 	$(BIN)/python -m benchmarks.growth
