@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 from time import perf_counter
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -14,6 +15,11 @@ from retrieval.config import Config
 from retrieval.errors import SourceError, UsageError
 from retrieval.filters import parse_filter
 from retrieval.terminal import DONE, Subparsers, add_index, add_json, config_of, say, write
+
+if TYPE_CHECKING:
+    from retrieval.manifest import SegmentInfo
+
+MOST_SOURCES = 10
 
 
 def register(commands: Subparsers) -> None:
@@ -147,12 +153,16 @@ def show_info(args: argparse.Namespace) -> int:
         ("vectors", vectors),
         ("created", f"{manifest.created} by factseek {manifest.versions.factseek}"),
     ]
-    lines += [
-        (f"segment {part.name}", f"{part.documents} {part.kind} from {', '.join(s.name for s in part.sources)}")
-        for part in manifest.segments
-    ]
+    lines += [(f"segment {part.name}", _described(part)) for part in manifest.segments]
     write("".join(f"{name:15} {value}\n" for name, value in lines))
     return DONE
+
+
+def _described(segment: SegmentInfo) -> str:
+    names = [source.name for source in segment.sources]
+    shown = ", ".join(names[:MOST_SOURCES]) + (f" and {len(names) - MOST_SOURCES} more" if names[MOST_SOURCES:] else "")
+    deleted = f", {len(segment.deleted)} of them deleted" if segment.deleted else ""
+    return f"{segment.documents} {segment.kind} from {shown}{deleted}"
 
 
 def _settings(args: argparse.Namespace) -> Config:

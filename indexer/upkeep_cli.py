@@ -113,12 +113,15 @@ def compact_index(args: argparse.Namespace) -> int:
     began = perf_counter()
     compacted = compact(args.index, config_of(args), wait=args.wait)
     after = len(compacted.manifest.segments)
-    if not compacted.dropped and after == compacted.before:
+    done = []
+    if after < compacted.before:
+        done.append(f"merged {_count(compacted.before, 'segment')} into {after}")
+    if compacted.dropped:
+        done.append(f"dropped {_count(compacted.dropped, 'deleted document')}")
+    if done:
+        write(f"{args.index}: {', '.join(done)} in {perf_counter() - began:.1f} s\n")
+    else:
         write(f"{args.index}: nothing to merge in {_count(after, 'segment')}\n")
-        return DONE
-    dropped = f", dropped {_count(compacted.dropped, 'deleted document')}" if compacted.dropped else ""
-    merged = f"merged {_count(compacted.before, 'segment')} into {after}"
-    write(f"{args.index}: {merged}{dropped} in {perf_counter() - began:.1f} s\n")
     return DONE
 
 
