@@ -144,6 +144,10 @@ class ServerSettings(Settings, frozen=True, kw_only=True):
     threads: Positive = 4
     max_waiting: Count = 64
     max_connections: Positive = 2_000
+    search_seconds: Annotated[float, msgspec.Meta(gt=0, le=3600)] = 10.0
+    per_minute: Count = 0
+    keys: dict[str, Annotated[str, msgspec.Meta(pattern=r"^[0-9a-f]{64}$")]] = {}
+    log_queries: bool = False
     max_body_bytes: Positive = 2_000_000
     max_batch: Positive = 1_000
     max_batch_hits: Positive = 1_000_000
@@ -159,6 +163,14 @@ class BestSettings(Settings, frozen=True, kw_only=True):
     trees: Positive = 100
     leaf: Positive = 10
     most_negatives: Count = 20
+
+
+class TuningSettings(Settings, frozen=True, kw_only=True):
+    """How ``tune-encoder`` trains a whole sentence encoder."""
+
+    epochs: Positive = 3
+    batch: Positive = 16
+    learning_rate: Strength = 2e-5
 
 
 class MultilingualSettings(Settings, frozen=True, kw_only=True):
@@ -178,6 +190,7 @@ class MultilingualSettings(Settings, frozen=True, kw_only=True):
     clip: Strength = 1.0
     buckets: Positive = 16_384
     dimension: Positive = 64
+    tuning: TuningSettings = TuningSettings()
 
 
 class ClaimsSettings(Settings, frozen=True, kw_only=True):

@@ -9,7 +9,8 @@ from werkzeug.routing import BaseConverter
 
 from retrieval.config import Config
 from retrieval.index import Index
-from server import api, docs, errors, page, requests, service, wire
+from server import access, api, docs, errors, metrics, page, requests, service, wire
+from server.rates import Rates
 
 
 class DocidConverter(BaseConverter):
@@ -19,8 +20,8 @@ class DocidConverter(BaseConverter):
     part_isolating = False
 
 
-def create_app(config: Config, indexes: Mapping[str, Index]) -> Flask:
-    """Make the WSGI application that serves ``indexes`` by name.
+def create_app(config: Config, indexes: Mapping[str, Index], rates: Rates | None = None) -> Flask:
+    """Make the WSGI application that serves ``indexes`` by name; ``rates`` counts for all workers.
 
     Raises ConfigError if an index has a name that cannot be served.
     """
@@ -34,7 +35,9 @@ def create_app(config: Config, indexes: Mapping[str, Index]) -> Flask:
     app.url_map.merge_slashes = False
     app.url_map.converters["docid"] = DocidConverter
     errors.register(app)
-    wire.register(app)
+    wire.register(app, config.server)
+    metrics.register(app)
+    access.register(app, config.server, rates)
     app.register_blueprint(api.blueprint)
     app.register_blueprint(docs.blueprint)
     app.register_blueprint(page.blueprint)

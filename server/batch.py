@@ -17,7 +17,7 @@ from server.answers import BatchFault, BatchHits, Took
 from server.errors import BadInput
 from server.explanation import with_passages
 from server.requests import BatchQuery, BatchRequest
-from server.search import milliseconds, search_of
+from server.search import milliseconds, note_search, search_of
 
 _AT_ONCE = 32
 
@@ -43,6 +43,7 @@ class Batch:
             raise BadInput(
                 "k", f"{len(request.queries)} queries of {k} hits are more than the {most_hits} of one batch; split it"
             )
+        note_search([query.text for query in request.queries], self)
 
     @property
     def took(self) -> Took:

@@ -1,19 +1,22 @@
-"""The command ``serve``."""
+"""The commands ``serve`` and ``key``."""
 
 from __future__ import annotations
 
 import argparse
+import re
 from pathlib import Path
 
 import msgspec
 
 from retrieval.config import Config
-from retrieval.errors import ConfigError
-from retrieval.terminal import DONE, Subparsers, add_config, add_verify, config_of
+from retrieval.errors import ConfigError, UsageError
+from retrieval.terminal import DONE, Subparsers, add_config, add_verify, config_of, say, write
+
+_KEY_NAME = re.compile(r"[A-Za-z0-9._-]{1,64}")
 
 
 def register(commands: Subparsers) -> None:
-    """Add ``serve`` to the command line."""
+    """Add ``serve`` and ``key`` to the command line."""
     parser = commands.add_parser(
         "serve",
         help="serve indexes over HTTP, with a search page",
@@ -32,6 +35,25 @@ def register(commands: Subparsers) -> None:
     add_config(parser)
     add_verify(parser)
     parser.set_defaults(command=serve)
+    key = commands.add_parser(
+        "key",
+        help="make up an API key for the server",
+        description="Make up an API key: prints it once, and the line of the configuration that lets it in.",
+    )
+    key.add_argument("name", metavar="NAME", help="whose key it is; stands in the log and in the configuration")
+    key.set_defaults(command=make_key)
+
+
+def make_key(args: argparse.Namespace) -> int:
+    """Print a new key and what the configuration holds of it."""
+    if not _KEY_NAME.fullmatch(args.name):
+        raise UsageError(f"{args.name[:80]!r} cannot name a key; take up to 64 letters, digits, '.', '_' and '-'")
+    from server.access import digest, new_key
+
+    key = new_key()
+    write(f"{key}\n")
+    say(f"Keep it: it is shown this once. Let it in with this line under server.keys:\n  {args.name}: {digest(key)}")
+    return DONE
 
 
 def serve(args: argparse.Namespace) -> int:

@@ -49,6 +49,9 @@ class Worker(Protocol):
     def admit(self, connection: Connection, request: Request) -> None:
         """Answer a request, by and by."""
 
+    def refused(self, why: Refusal) -> None:
+        """Count a refusal."""
+
 
 class _Refused(Exception):
     def __init__(self, why: Refusal) -> None:
@@ -168,6 +171,7 @@ class Connection(asyncio.Protocol):
             return
         self._refusing = True
         self._waiting.clear()
+        self._worker.refused(why)
         self._transport.write(refusal(why))
         # Closing at once would throw away the answer together with what is still being sent.
         if self._transport.can_write_eof():

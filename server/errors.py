@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Mapping
 from http import HTTPStatus
 
 import msgspec
@@ -33,6 +34,8 @@ TITLES = {
     "method-not-allowed": "Method not allowed",
     "not-found": "Not found",
     "too-large": "Too large",
+    "too-many-requests": "Too many requests",
+    "unauthorized": "A key is needed",
     "unavailable": "The index cannot be searched",
     "unknown-document": "No such document",
     "unknown-index": "No such index",
@@ -48,6 +51,16 @@ class BadInput(QueryError):
         super().__init__(f"{field}: {reason}")
         self.field = field
         self.reason = reason
+
+
+class RefusedError(FactseekError):
+    """A request that is not answered whatever it asks; ``headers`` go with the refusal."""
+
+    status, slug = 503, "unavailable"
+
+    def __init__(self, message: str, headers: Mapping[str, str]) -> None:
+        super().__init__(message)
+        self.headers = headers
 
 
 class UnknownIndexError(NotFoundError):
@@ -82,6 +95,8 @@ def answer(error: Exception) -> Response | HTTPException:
     response = _page(problem) if _from_browser() else _json(problem)
     if problem.status == 503:
         response.headers["Retry-After"] = RETRY_AFTER
+    if isinstance(error, RefusedError):
+        response.headers.update(error.headers)
     if isinstance(error, HTTPException) and error.code == 405:
         response.headers["Allow"] = dict(error.get_headers()).get("Allow", "")
     return response
@@ -92,15 +107,16 @@ def problem_of(error: Exception) -> Problem:
     if isinstance(error, HTTPException):
         status = error.code or 500
         return _problem(status, slug_of(status), _HTTP[status][1] if status in _HTTP else error.name.lower())
-    if isinstance(error, BadInput):
-        problem = _problem(400, "bad-input", error.line)
-        problem.field = error.field
-        return problem
     if isinstance(error, QueryError):
-        return _problem(400, "bad-input", error.line)
+        problem = _problem(400, "bad-input", error.line)
+        if isinstance(error, BadInput):
+            problem.field = error.field
+        return problem
     if isinstance(error, NotFoundError):
         slug = "unknown-index" if isinstance(error, UnknownIndexError) else "unknown-document"
         return _problem(404, slug, error.line)
+    if isinstance(error, RefusedError):
+        return _problem(error.status, error.slug, error.line)
     if isinstance(error, FactseekError):
         return _problem(503, *_HTTP[503])
     return _problem(500, *_HTTP[500])

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from time import perf_counter
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import msgspec
+from flask import g
 
 from retrieval.config import FusionKind, FusionSettings, RetrieverName
 from retrieval.domain import Filter, Hit
@@ -66,7 +67,23 @@ def found(index: Index, query: str, asked: Search, *, highlight: bool = True) ->
     ranked = perf_counter()
     evidence = index.evidence(query, hits, asked, highlight=highlight)
     took = Took(retrieve=milliseconds(began, ranked), evidence=milliseconds(ranked, perf_counter()))
-    return Found(evidence, index.resolved(asked.retriever), index.note(query, asked.retriever), took, hits)
+    result = Found(evidence, index.resolved(asked.retriever), index.note(query, asked.retriever), took, hits)
+    note_search(query, result)
+    return result
+
+
+class Timed(Protocol):
+    """A search whose stages were or will be timed."""
+
+    @property
+    def took(self) -> Took:
+        """The milliseconds of each stage so far."""
+
+
+def note_search(query: str | list[str], search: Timed) -> None:
+    """Remember for the log and the metrics what the current request searches for."""
+    g.setdefault("queries", []).append(query)
+    g.setdefault("searches", []).append(search)
 
 
 def milliseconds(began: float, ended: float) -> float:

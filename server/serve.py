@@ -5,10 +5,8 @@ Indexes are opened in each worker: neither Java nor SQLite survives a fork.
 
 from __future__ import annotations
 
-import logging
 import os
 import socket
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +19,9 @@ from retrieval.java import anserini_jar, java_home
 from retrieval.terminal import say
 from server.app import create_app
 from server.keeper import Keeper
+from server.logs import log_to_stderr
+from server.metrics import metrics_of, share, unshare
+from server.rates import Rates
 from server.room import Room
 from server.service import checked_name, service
 from server.worker import EventWorker
@@ -35,7 +36,14 @@ def serve(config: Config) -> None:
     MachineError if an index cannot be opened.
     """
     check(config)
-    Server(config, listen(config.server.host, config.server.port)).run()
+    listener = listen(config.server.host, config.server.port)
+    folder = share()
+    master = os.getpid()
+    try:
+        Server(config, listener).run()
+    finally:
+        if os.getpid() == master:
+            unshare(folder)
 
 
 def check(config: Config) -> None:
@@ -77,6 +85,7 @@ class Server(BaseApplication):  # type: ignore[misc]  # gunicorn has no types
     def __init__(self, config: Config, listener: socket.socket) -> None:
         self._config = config
         self.room = Room(config.server)
+        self._rates = Rates(len(config.server.keys))
         self._url = url_of(listener)
         self._descriptor = listener.detach()
         super().__init__()
@@ -88,12 +97,17 @@ class Server(BaseApplication):  # type: ignore[misc]  # gunicorn has no types
 
     def load(self) -> Any:
         """Open the indexes and make the application; runs in each worker, after the fork."""
-        _log_to_stderr()
-        app = create_app(self._config, {})
+        log_to_stderr()
+        app = create_app(self._config, {}, self._rates)
         with app.app_context():
             self._keeper = Keeper(service(), self._config)
         self._keeper.start()
+        self._metrics = metrics_of(app)
         return app
+
+    def refused(self, status: int) -> None:
+        """Count a request that the application never saw."""
+        self._metrics.refused.labels(status).inc()
 
     def close(self) -> None:
         """Close the indexes; runs in each worker, when its last request has been answered."""
@@ -124,12 +138,3 @@ def url_of(listener: socket.socket) -> str:
     """Return the address of a bound socket as a browser takes it."""
     host, port = listener.getsockname()[:2]
     return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
-
-
-def _log_to_stderr() -> None:
-    handler = logging.StreamHandler(sys.stderr)
-    handler.setFormatter(logging.Formatter("%(asctime)s %(message)s", "%Y-%m-%dT%H:%M:%S%z"))
-    log = logging.getLogger("factseek")
-    log.addHandler(handler)
-    log.setLevel(logging.INFO)
-    log.propagate = False

@@ -7,9 +7,11 @@ import re
 import uuid
 from functools import partial
 from time import perf_counter
+from typing import Any
 
 from flask import Flask, Response, g, request
 
+from retrieval.config import ServerSettings
 from server.service import doubt
 
 _access = logging.getLogger("factseek.access")
@@ -29,10 +31,10 @@ PROTECTION = {
 }
 
 
-def register(app: Flask) -> None:
+def register(app: Flask, settings: ServerSettings) -> None:
     """Give every request of ``app`` its id and every answer its headers and its line in the log."""
     app.before_request(_begin)
-    app.after_request(_finish)
+    app.after_request(partial(_finish, settings.log_queries))
 
 
 def _begin() -> None:
@@ -41,16 +43,27 @@ def _begin() -> None:
     g.request_id = given if _SANE.fullmatch(given) else uuid.uuid4().hex
 
 
-def _finish(response: Response) -> Response:
+def _finish(log_queries: bool, response: Response) -> Response:
     response.headers["X-Request-Id"] = g.request_id
     response.headers.extend(PROTECTION)
     if response.status_code == 503:
         doubt()
-    # A route, not an address: an address may hold a query.
-    route = request.url_rule.rule if request.url_rule else "-"
-    response.call_on_close(partial(_log, request.method, route, response.status_code, g.began, g.request_id))
+    fields = {
+        "method": request.method,
+        # A route, not an address: an address may hold a query.
+        "route": request.url_rule.rule if request.url_rule else "-",
+        "status": response.status_code,
+        "request_id": g.request_id,
+    }
+    if "caller" in g:
+        fields["caller"] = g.caller
+    if log_queries and "queries" in g:
+        fields["queries"] = g.queries
+    response.call_on_close(partial(_log, fields, g.began))
     return response
 
 
-def _log(method: str, route: str, status: int, began: float, request_id: str) -> None:
-    _access.info("%s %s %d %.1f ms %s", method, route, status, (perf_counter() - began) * 1000, request_id)
+def _log(fields: dict[str, Any], began: float) -> None:
+    taken = (perf_counter() - began) * 1000
+    said = (fields["method"], fields["route"], fields["status"], taken, fields["request_id"])
+    _access.info("%s %s %d %.1f ms %s", *said, extra={"fields": {**fields, "milliseconds": round(taken, 2)}})

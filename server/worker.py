@@ -24,7 +24,7 @@ from gunicorn.workers.base import Worker
 from retrieval.java import java_thread
 from server.connection import Connection, Limits
 from server.gateway import WSGI, Exchange, Request
-from server.refusals import FAILED, OVERLOADED
+from server.refusals import FAILED, OVERLOADED, Refusal
 from server.room import Room
 
 ALWAYS = (b"/livez", b"/readyz", b"/metrics")
@@ -100,6 +100,10 @@ class EventWorker(Worker):  # type: ignore[misc]  # gunicorn has no types
             return
         self._inside += 1
         self._jobs.put((connection, request))
+
+    def refused(self, why: Refusal) -> None:
+        """Count a refusal."""
+        self.app.refused(why.status)
 
     # The event loop.
 
