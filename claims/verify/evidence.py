@@ -6,6 +6,7 @@ seldom stands alone. Of a passage of several sentences the one that is most like
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
@@ -21,6 +22,7 @@ from retrieval.order import float32, ordered
 from retrieval.sentences import sentences
 
 _AT_ONCE = 64
+_STOP = re.compile(r"[.!?؟…。！？][\"'”’»)\]]*$")
 _WHOLE = "fever"
 """The kind whose passages are sentences already, and are named by their lines."""
 
@@ -164,9 +166,12 @@ def _cut(shown: Shown) -> Iterator[Sentence]:
 
 
 def _chosen(passages: Sequence[Sequence[Sentence]]) -> tuple[Sentence, ...]:
-    """Return the sentence of each passage that is most like the claim, the earlier of equals; no text twice."""
+    """Return the sentence of each passage that is most like the claim, the earlier of equals; no text twice.
+
+    What ends without a stop is a heading or a caption as a rule, and taken only where there is nothing else.
+    """
     chosen: dict[str, Sentence] = {}
     for passage in passages:
-        best = max(passage, key=lambda sentence: sentence.similarity)
+        best = max(passage, key=lambda sentence: (bool(_STOP.search(sentence.text)), sentence.similarity))
         chosen.setdefault(best.text, best)
     return tuple(chosen.values())

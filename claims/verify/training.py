@@ -122,13 +122,13 @@ def train(name: str, lesson: Lesson, finder: Finder, settings: VerdictSettings, 
     return Learned(model, manifest)
 
 
-def load(path: Path, task: str) -> Learned:
-    """Load a model that was saved.
+def load(path: Path, task: str = "") -> Learned:
+    """Load a model that was saved, for one task or, if none is named, for any.
 
     Raises SourceError if the file is not one, QueryError if it was trained for another task.
     """
     manifest, state = model_file.load(path, Manifest)
-    if manifest.task != task:
+    if task and manifest.task != task:
         raise QueryError(f"{path}: was trained for {manifest.task}, not for {task}; load another or train one")
     return Learned(models.kind(manifest.model).restore(state), manifest)
 

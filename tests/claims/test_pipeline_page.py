@@ -1,0 +1,47 @@
+"""The page for an editor: links and marks."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from claims.pipeline_page import address, pieces
+from claims.verify.evidence import Sentence
+
+
+def sentence(text: str) -> Sentence:
+    return Sentence("d", 0, text, 0.0, 0.0, 0, len(text), "", "", "", "")
+
+
+def stem(word: str) -> tuple[str, ...]:
+    return (word.lower().rstrip("s"),)
+
+
+@pytest.mark.parametrize(
+    ("url", "found"),
+    [
+        ("https://example.org/a?b=c", "https://example.org/a?b=c"),
+        (" http://example.org ", "http://example.org"),
+        ("javascript:alert(1)", ""),
+        ("JavaScript://example.org/%0aalert(1)", ""),
+        ("data:text/html,x", ""),
+        ("//example.org", ""),
+        ("example.org", ""),
+        ("https://", ""),
+        ("http://[", ""),
+        ("", ""),
+    ],
+)
+def test_links_lead_to_the_web_alone(url: str, found: str) -> None:
+    assert address(url) == found
+
+
+def test_words_of_the_claim_are_marked() -> None:
+    found = pieces("Cats sleep", sentence("My cat sleeps."), stem)
+    assert found == [("My ", False), ("cat", True), (" ", False), ("sleeps", True), (".", False)]
+
+
+@given(st.text(max_size=20), st.text(max_size=60))
+def test_pieces_make_the_sentence(claim: str, text: str) -> None:
+    assert "".join(piece.text for piece in pieces(claim, sentence(text), stem)) == text
