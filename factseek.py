@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import claims.cli
+import claims.pipeline_cli
 import claims.verdict_cli
 import eval.bench_cli
 import eval.cli
@@ -32,6 +33,7 @@ def parser() -> Parser:
         module.register(commands)
     claims.cli.register(commands, eval.statements)
     claims.verdict_cli.register(commands, eval.verdicts)
+    claims.pipeline_cli.register(commands, eval.statements)
     return top
 
 
