@@ -17,7 +17,7 @@ from typing import NamedTuple
 from indexer.lock import locked
 from retrieval import manifest as manifests
 from retrieval.errors import IndexStateError
-from retrieval.files import sync_folder, sync_tree, told, write_atomically
+from retrieval.files import sync_file, sync_folder, sync_tree, told, write_atomically
 from retrieval.integrity import REMEDY, faults_in
 from retrieval.lease import open_leased
 from retrieval.manifest import LOCK, SEGMENTS, Manifest, SegmentInfo
@@ -49,8 +49,8 @@ def snapshot(folder: Path, target: Path, *, copy: bool = False) -> Copied:
             copier.segment(folder, segment, place / SEGMENTS / segment.name)
         if manifest.quantizer and (folder / manifest.quantizer).exists():
             copier.file(folder / manifest.quantizer, place / manifest.quantizer)
-        write_atomically(place / manifests.NAME, manifests.encode(manifest))
         sync_tree(place)
+        write_atomically(place / manifests.NAME, manifests.encode(manifest))
         place.rename(target)
         sync_folder(target.parent)
     return Copied(manifest, copier.files, copier.shared)
@@ -80,7 +80,7 @@ class Copier:
                 raise IndexStateError(f"segment {segment.name}: {fault.path.name} {fault.what}; {REMEDY}")
 
     def file(self, source: Path, target: Path) -> None:
-        """Copy or share one file."""
+        """Copy a file, durably, or share it."""
         target.parent.mkdir(parents=True, exist_ok=True)
         self.files += 1
         if self._share:
@@ -92,6 +92,7 @@ class Copier:
                 if error.errno not in _UNSHARED:
                     raise
         shutil.copyfile(source, target)
+        sync_file(target)
 
 
 @contextmanager

@@ -72,7 +72,12 @@ def rereadable(path: Path) -> None:
 
 def sync_folder(folder: Path) -> None:
     """Make the names in a folder durable."""
-    handle = os.open(folder, os.O_RDONLY)
+    sync_file(folder)
+
+
+def sync_file(path: Path) -> None:
+    """Make what a file holds durable."""
+    handle = os.open(path, os.O_RDONLY)
     try:
         os.fsync(handle)
     finally:
@@ -83,11 +88,7 @@ def sync_tree(folder: Path) -> None:
     """Make every file and name below a folder durable."""
     for parent, _, names in os.walk(folder):
         for name in names:
-            handle = os.open(Path(parent) / name, os.O_RDONLY)
-            try:
-                os.fsync(handle)
-            finally:
-                os.close(handle)
+            sync_file(Path(parent) / name)
         sync_folder(Path(parent))
 
 

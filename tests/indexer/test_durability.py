@@ -1,0 +1,98 @@
+"""Power cuts: when a manifest takes its place, every file and name that it speaks of has been synced."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from indexer.build import Request, build
+from indexer.compaction import compact
+from indexer.deletion import delete
+from indexer.repair import repair
+from indexer.restoration import restore
+from indexer.snapshot import snapshot
+from retrieval import manifest as manifests
+from retrieval.config import convert
+from tests.indexer.test_compaction import DOCUMENTS, write
+
+CONFIG = convert(
+    {
+        "index": {"segment_passages": 10, "max_segments": 3},
+        "dense": {"type": "ivfpq", "flat_below": 5, "exact_below": 1, "lists": 2, "probes": 2},
+    },
+    "test",
+)
+
+
+class Disk:
+    """Knows what has been synced, and looks, whenever a manifest takes its place, for what has not."""
+
+    def __init__(self) -> None:
+        self.on = self.hooked = False
+        self.published = 0
+        self.missed: list[str] = []
+        self._synced: set[int] = set()
+        self._fsync: Callable[[int], None] = os.fsync
+
+    def fsync(self, handle: int) -> None:
+        """Sync, and remember it."""
+        self._fsync(handle)
+        self._synced.add(os.fstat(handle).st_ino)
+
+    def heard(self, event: str, arguments: tuple[object, ...]) -> None:
+        """Look when a file is renamed to a manifest."""
+        if self.on and event == "os.rename" and Path(str(arguments[1])).name == manifests.NAME:
+            self._look(Path(str(arguments[0])), Path(str(arguments[1])).parent)
+
+    def _look(self, manifest: Path, folder: Path) -> None:
+        self.on = False
+        published = manifests._decoded(manifest, manifest.read_bytes())
+        files = [manifest, folder / manifests.SEGMENTS]
+        if published.quantizer:
+            files.append(folder / published.quantizer)
+        for segment in published.segments:
+            place = folder / manifests.SEGMENTS / segment.name
+            files += [place, place / "lucene", *(place / name for name in segment.files)]
+        self.missed += [str(path) for path in files if path.stat().st_ino not in self._synced]
+        self.published += 1
+        self.on = True
+
+
+DISK = Disk()
+
+
+@pytest.fixture
+def disk(monkeypatch: pytest.MonkeyPatch) -> Disk:
+    if not DISK.hooked:
+        sys.addaudithook(DISK.heard)  # for good: it hears nothing while it is off
+        DISK.hooked = True
+    monkeypatch.setattr(os, "fsync", DISK.fsync)
+    DISK.published, DISK.missed = 0, []
+    return DISK
+
+
+def test_nothing_is_published_that_is_not_on_the_disk(tmp_path: Path, disk: Disk) -> None:
+    index, new = tmp_path / "index", tmp_path / "new"
+    source = write(tmp_path, "docs.jsonl", DOCUMENTS)
+    changed = write(tmp_path, "changed.jsonl", [{**DOCUMENTS[0], "text": "Changed."}])
+    disk.on = True
+    try:
+        build(Request(kind="jsonl", sources=(source,), folder=index), CONFIG)
+        build(Request(kind="jsonl", sources=(changed,), folder=index, verb="update"), CONFIG)  # and merges
+        delete(index, ["d1", "d2"])
+        snapshot(index, tmp_path / "linked")
+        compact(index, CONFIG)
+        snapshot(index, tmp_path / "copied", copy=True)
+        restore(tmp_path / "copied", new, CONFIG)
+        restore(tmp_path / "linked", index, CONFIG, overwrite=True)
+        name = manifests.read(new).segments[0].name
+        (new / "segments" / name / "vectors.f32").unlink()
+        repair(new, CONFIG)
+    finally:
+        disk.on = False
+    assert disk.missed == []
+    assert disk.published == 10

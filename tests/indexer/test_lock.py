@@ -1,0 +1,112 @@
+"""The writer's lock: one holder, who is named; others wait or are told; a dead one leaves nothing behind."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+import factseek
+from indexer.lock import locked
+from retrieval.errors import IndexStateError
+from tests.indexer.test_compaction import DOCUMENTS, write
+
+HOLD = """
+import sys, time
+from pathlib import Path
+from indexer.lock import locked
+with locked(Path(sys.argv[1])):
+    print("held", flush=True)
+    time.sleep(60)
+"""
+
+
+@contextmanager
+def holder(folder: Path) -> Iterator[subprocess.Popen[str]]:
+    """Let another process hold the lock."""
+    process = subprocess.Popen([sys.executable, "-c", HOLD, str(folder)], stdout=subprocess.PIPE, text=True)
+    try:
+        assert process.stdout
+        assert process.stdout.readline() == "held\n"
+        yield process
+    finally:
+        process.kill()
+        process.wait()
+        assert process.stdout
+        process.stdout.close()
+
+
+def test_the_holder_is_named_and_a_dead_one_is_followed(tmp_path: Path) -> None:
+    with holder(tmp_path) as process:
+        with pytest.raises(IndexStateError) as error, locked(tmp_path):
+            pass
+        host = re.escape(socket.gethostname())
+        said = rf"{tmp_path}: is being written by process {process.pid} on {host} since 20\S+Z; "
+        assert re.fullmatch(said + "try again when it is done, or --wait", str(error.value))
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+        with locked(tmp_path):
+            assert str(os.getpid()) in (tmp_path / "lock").read_text("utf-8")
+
+
+def test_a_writer_waits_as_long_as_it_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with holder(tmp_path) as process:
+        with pytest.raises(IndexStateError, match=f"is being written by process {process.pid}"), locked(tmp_path, 0.2):
+            pass
+        timer = threading.Timer(0.3, process.kill)
+        timer.start()
+        with locked(tmp_path, wait=30):
+            pass
+        timer.join()
+    said = capsys.readouterr().err.splitlines()
+    assert len(said) == 2
+    assert all(line.endswith("; waiting for it") for line in said)
+
+
+def test_the_commands_wait(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    source, index = write(tmp_path, "docs.jsonl", DOCUMENTS[:4]), tmp_path / "index"
+    assert factseek.main(["index", "jsonl", str(source), "--index", str(index), "--no-dense"]) == 0
+    with holder(index) as process:
+        for command in (["delete", "d1"], ["compact"], ["verify-index", "--repair"]):
+            capsys.readouterr()
+            assert factseek.main([*command, "--index", str(index)]) == 2
+            assert f"is being written by process {process.pid} on" in capsys.readouterr().err
+        assert factseek.main(["verify-index", "--index", str(index)]) == 0
+        assert factseek.main(["search", "measles", "--index", str(index)]) == 0
+        timer = threading.Timer(0.3, process.kill)
+        timer.start()
+        assert factseek.main(["delete", "d1", "--index", str(index), "--wait", "30"]) == 0
+        timer.join()
+
+
+@pytest.mark.parametrize("given", ["-1", "soon", "nan", "inf"])
+def test_what_cannot_be_waited(tmp_path: Path, capsys: pytest.CaptureFixture[str], given: str) -> None:
+    assert factseek.main(["compact", "--index", str(tmp_path), f"--wait={given}"]) == 2
+    assert capsys.readouterr().err == f"factseek: --wait {given}: give a number of seconds, 0 or more\n"
+
+
+def test_a_folder_made_for_nothing_is_taken_away_under_the_feet_of_one_who_waits(tmp_path: Path) -> None:
+    """Whoever gets the lock then has the one that others will find."""
+    folder = tmp_path / "index"
+    held = threading.Event()
+    done: list[bool] = []
+
+    def wait() -> None:
+        with locked(folder, wait=30):
+            done.append((folder / "lock").exists())
+
+    waiting = threading.Thread(target=wait)
+    with locked(folder):
+        waiting.start()
+        held.wait(0.3)
+    waiting.join(30)
+    assert done == [True]
