@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from functools import partial
 
 from retrieval.domain import Filter, Hit
+from retrieval.limit import Limit
 from retrieval.lucene import PassageSearcher, Weights
 from retrieval.order import Rows, best
 
@@ -13,11 +14,14 @@ from retrieval.order import Rows, best
 class BM25Retriever:
     """Ranks by BM25; with ``group``, a document by its best passage. Safe for threads."""
 
-    def __init__(self, searcher: PassageSearcher, rows: Rows, weights: Weights, *, group: bool = True) -> None:
+    def __init__(
+        self, searcher: PassageSearcher, rows: Rows, weights: Weights, *, group: bool = True, limit: Limit | None = None
+    ) -> None:
         self._searcher = searcher
         self._rows = rows
         self._weights = weights
         self._group = group
+        self._limit = limit
 
     def search(self, queries: Sequence[str], k: int, where: Filter | None = None) -> list[list[Hit]]:
         """Return at most ``k`` hits a query in the total order; a query without terms has none."""
@@ -28,4 +32,9 @@ class BM25Retriever:
         return best(fetch, k, self._rows, group=self._group)
 
     def _fetch(self, query: str, where: Filter | None, n: int) -> tuple[list[float], list[int]]:
-        return self._searcher.search(query, n, where, self._weights)
+        if self._limit is None:
+            return self._searcher.search(query, n, where, self._weights)
+        found = self._searcher.search(query, n, where, self._weights, seconds=self._limit.left("bm25"))
+        if found is None:
+            raise self._limit.cut_off("bm25")
+        return found

@@ -25,6 +25,7 @@ from retrieval.integrity import check_files
 from retrieval.java import start
 from retrieval.languages import unknown_language
 from retrieval.lease import open_leased
+from retrieval.limit import Limit, LimitedRetriever
 from retrieval.lucene import PassageSearcher, TermFinder, Weights
 from retrieval.manifest import EncoderInfo, SegmentInfo
 from retrieval.order import Rows
@@ -44,7 +45,10 @@ class Segment(NamedTuple):
 
 
 class Search(NamedTuple):
-    """What a search is asked beside its queries; ``None`` leaves a choice to the configuration."""
+    """What a search is asked beside its queries; ``None`` leaves a choice to the configuration.
+
+    ``limit`` is the time that this one search has, and notes what was cut off.
+    """
 
     k: int | None = None
     retriever: RetrieverName | None = None
@@ -52,6 +56,7 @@ class Search(NamedTuple):
     fusion: FusionSettings | None = None
     profile: str | None = None
     group: bool | None = None
+    limit: Limit | None = None
 
 
 class Index:
@@ -84,7 +89,7 @@ class Index:
         """Return the hits of each query, best first.
 
         Raises QueryError if a query has no words or is too long, ``k`` is out of range, or the index lacks what the
-        retriever needs.
+        retriever needs; CutOffError if nothing was found within the limit.
         """
         settings = self.config.search
         profile = self._profile(asked)
@@ -92,7 +97,7 @@ class Index:
         if not 1 <= k <= settings.max_k:
             raise QueryError(f"k {k} is out of range: ask for 1 to {settings.max_k} hits")
         texts = [self._sound(query, profile(query)) for query in queries]
-        retriever = self.retriever(asked.retriever, asked.fusion, group=asked.group)
+        retriever = self.retriever(asked.retriever, asked.fusion, group=asked.group, limit=asked.limit)
         return retriever.search(texts, k, asked.where)
 
     def has_words(self, query: str, asked: Search = Search()) -> bool:
@@ -100,7 +105,12 @@ class Index:
         return bool(_WORD.search(self._profile(asked)(query)))
 
     def retriever(
-        self, name: RetrieverName | None = None, fusion: FusionSettings | None = None, *, group: bool | None = None
+        self,
+        name: RetrieverName | None = None,
+        fusion: FusionSettings | None = None,
+        *,
+        group: bool | None = None,
+        limit: Limit | None = None,
     ) -> Retriever:
         """Return the retriever of this name; ``auto`` is hybrid where there are vectors, else bm25.
 
@@ -109,14 +119,17 @@ class Index:
         name = self.resolved(name)
         group = self.config.search.group if group is None else group
         if name == "bm25":
-            return self._bm25(group)
+            return self._bm25(group, limit)
         if self.manifest.encoder is None:
             raise QueryError(
                 f"{self.folder}: was built without vectors: it answers bm25, not {name}; rebuild it without --no-dense"
             )
+        dense: Retriever = self._dense(group)
+        if limit is not None:
+            dense = LimitedRetriever("dense", dense, limit)
         if name == "dense":
-            return self._dense(group)
-        return HybridRetriever(self._bm25(group), self._dense(group), fusion or self.config.search.fusion, group=group)
+            return dense
+        return HybridRetriever(self._bm25(group, limit), dense, fusion or self.config.search.fusion, group=group)
 
     def resolved(self, name: RetrieverName | None = None) -> RetrieverName:
         """Say which retriever ``name``, or the configured one, stands for in this index."""
@@ -264,10 +277,10 @@ class Index:
     def _segment_folder(self, info: SegmentInfo) -> Path:
         return self.folder / manifests.SEGMENTS / info.name
 
-    def _bm25(self, group: bool) -> BM25Retriever:
+    def _bm25(self, group: bool, limit: Limit | None) -> BM25Retriever:
         settings = self.config.bm25
         weights = Weights(settings.k1, settings.b, settings.title_weight, settings.text_weight)
-        return BM25Retriever(self.searcher, self.rows, weights, group=group)
+        return BM25Retriever(self.searcher, self.rows, weights, group=group, limit=limit)
 
     def _dense(self, group: bool) -> DenseRetriever:
         return DenseRetriever(self.encoder, self.vectors, self.rows, self._mask, group=group)

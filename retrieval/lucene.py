@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import lru_cache, partial
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, TypeVar
+from typing import Any, Literal, NamedTuple, TypeVar, overload
 
 import msgspec
 
@@ -22,6 +22,8 @@ from retrieval.filters import token
 from retrieval.java import chars, guarded, java_cast, java_class, kept, own_class, serial, together
 
 Fields = Literal["flat", "title_text"]
+Ranked = tuple[list[float], list[int]]
+"""Scores and rows, best first."""
 FLAT, TITLE, TEXT, FILTERS = "contents", "title", "text", "filters"
 LONGEST_TOKEN = 32_766  # bytes: Lucene's own limit for a term
 _MOST_CLAUSES = 65_536
@@ -186,22 +188,36 @@ class PassageSearcher:
         """The number of passages."""
         return int(self._reader.maxDoc())
 
+    @overload
+    def search(self, query: str, n: int, where: Filter | None = None, weights: Weights = Weights()) -> Ranked: ...
+
+    @overload
+    def search(
+        self, query: str, n: int, where: Filter | None = None, weights: Weights = Weights(), *, seconds: float
+    ) -> Ranked | None: ...
+
     def search(
         self,
         query: str,
         n: int,
         where: Filter | None = None,
         weights: Weights = Weights(),
-    ) -> tuple[list[float], list[int]]:
+        *,
+        seconds: float | None = None,
+    ) -> Ranked | None:
         """Return scores and rows of the ``n`` best passages by score descending, then row ascending.
 
-        Scores are float32 values. Among equal scores at the cut, which rows come back is Lucene's choice.
-        Raises IndexStateError if the index turns out to be damaged.
+        Scores are float32 values. Among equal scores at the cut, which rows come back is Lucene's choice. None means
+        that it took longer than ``seconds``. Raises IndexStateError if the index turns out to be damaged.
         """
-        found = guarded(lambda: self._search(query, n, where, weights), self._place, IndexStateError, _UNREADABLE)
-        return [hit.score for hit in found], [hit.doc for hit in found]
+        found = guarded(
+            lambda: self._search(query, n, where, weights, seconds), self._place, IndexStateError, _UNREADABLE
+        )
+        return None if found is None else ([hit.score for hit in found], [hit.doc for hit in found])
 
-    def _search(self, query: str, n: int, where: Filter | None, weights: Weights) -> list[_ScoreDoc]:
+    def _search(
+        self, query: str, n: int, where: Filter | None, weights: Weights, seconds: float | None
+    ) -> list[_ScoreDoc] | None:
         own = self._own()
         tools = own.tools(where, weights)
         with together:
@@ -210,7 +226,7 @@ class PassageSearcher:
                 return []
             if where or self._dead:
                 java = own.restricted(tools, java, self._dead)
-            found = own.hits(tools, java, n)
+            found = own.hits(tools, java, n, seconds)
             del java
             return found
 
@@ -250,7 +266,11 @@ class _Key:
 
 
 _QUERY = "Lorg/apache/lucene/search/Query;"
-_SEARCHER = {"search": f"({_QUERY}I)Lorg/apache/lucene/search/TopDocs;"}
+_SEARCHER = {
+    "search": f"({_QUERY}I)Lorg/apache/lucene/search/TopDocs;",
+    "setTimeout": "(Lorg/apache/lucene/index/QueryTimeout;)V",
+    "timedOut": "()Z",
+}
 _BUILD = "Lorg/apache/lucene/analysis/Analyzer;Ljava/lang/String;)" + _QUERY
 _GENERATOR = {
     "flat": {"buildQuery": f"(Ljava/lang/String;{_BUILD}"},
@@ -285,6 +305,7 @@ class _Own:
         self._generator = own_class("io.anserini.search.query.BagOfWordsQueryGenerator", _GENERATOR[fields])()
         self._mapper = own_class("com.fasterxml.jackson.databind.ObjectMapper", _MAPPER)()
         self._builder = own_class(_BOTH, _BUILDER)
+        self._timeout = own_class("org.apache.lucene.index.QueryTimeoutImpl", constructor="(J)V")
         self._occur = [getattr(java_class("org.apache.lucene.search.BooleanClause$Occur"), name) for name in _OCCUR]
         self._decode = msgspec.json.Decoder(_TopDocs).decode
 
@@ -307,9 +328,16 @@ class _Own:
             both.add(dead, must_not)
         return both.build()
 
-    def hits(self, tools: _Tools, query: Any, n: int) -> list[_ScoreDoc]:
-        """Return the ``n`` best passages for a query."""
-        return self._decode(self._mapper.writeValueAsString(tools.searcher.search(query, n))).scoreDocs
+    def hits(self, tools: _Tools, query: Any, n: int, seconds: float | None) -> list[_ScoreDoc] | None:
+        """Return the ``n`` best passages for a query, or None if that took too long."""
+        searcher = tools.searcher
+        if seconds is not None:
+            searcher.setTimeout(self._timeout(int(seconds * 1000)))
+        found = searcher.search(query, n)
+        if seconds is not None and searcher.timedOut():
+            self._searcher.cache_clear()  # this one says so for ever
+            return None
+        return self._decode(self._mapper.writeValueAsString(found)).scoreDocs
 
 
 _OCCUR = ("MUST", "FILTER", "MUST_NOT")

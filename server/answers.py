@@ -57,6 +57,10 @@ class Explanation(Answer):
     hits: list[ExplainedHit]
 
 
+Coverage = dict[str, Literal["complete", "cut off"]]
+"""Of each retriever whether it made it in time; said only when one did not."""
+
+
 class SearchAnswer(Answer):
     """The evidence for one query; ``note`` says what a reader of the hits should know."""
 
@@ -68,6 +72,7 @@ class SearchAnswer(Answer):
     note: str
     hits: list[Evidence]
     explanation: Explanation | msgspec.UnsetType = msgspec.UNSET
+    coverage: Coverage | msgspec.UnsetType = msgspec.UNSET
 
 
 class QueryText(Answer):
@@ -98,6 +103,7 @@ class SimpleAnswer(Answer, kw_only=True):
     took_ms: Took
     note: str
     hits: list[Evidence]
+    coverage: Coverage | msgspec.UnsetType = msgspec.UNSET
 
 
 class DocumentAnswer(Answer):
@@ -174,6 +180,7 @@ class BatchHits(Answer):
     qid: str
     note: str
     hits: list[Evidence]
+    coverage: Coverage | msgspec.UnsetType = msgspec.UNSET
 
 
 class BatchFault(Answer):

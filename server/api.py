@@ -69,6 +69,7 @@ def search_simply(name: str) -> Response:
             took_ms=result.took,
             note=result.note,
             hits=result.hits,
+            coverage=result.coverage,
         )
     )
 
@@ -89,6 +90,7 @@ def search(name: str) -> Response:
         took_ms=result.took,
         note=result.note,
         hits=result.hits,
+        coverage=result.coverage,
     )
     if asked.passages:
         answer.hits = with_passages(index, asked.query, options, result.hits)

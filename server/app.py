@@ -9,7 +9,7 @@ from werkzeug.routing import BaseConverter
 
 from retrieval.config import Config
 from retrieval.index import Index
-from server import access, api, docs, errors, metrics, page, requests, service, wire
+from server import access, api, docs, errors, metrics, page, requests, search, service, wire
 from server.rates import Rates
 
 
@@ -36,6 +36,7 @@ def create_app(config: Config, indexes: Mapping[str, Index], rates: Rates | None
     app.url_map.converters["docid"] = DocidConverter
     errors.register(app)
     wire.register(app, config.server)
+    search.register(app, config.server.threads)
     metrics.register(app)
     access.register(app, config.server, rates)
     app.register_blueprint(api.blueprint)

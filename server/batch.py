@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Sequence
+from functools import partial
 from time import perf_counter
 from typing import NamedTuple
 
@@ -12,12 +13,13 @@ import msgspec
 from retrieval.domain import Hit
 from retrieval.errors import QueryError
 from retrieval.index import Index
+from retrieval.limit import CutOffError, Limit
 from retrieval.run_writer import run_lines
-from server.answers import BatchFault, BatchHits, Took
+from server.answers import BatchFault, BatchHits, Coverage, Took
 from server.errors import BadInput
 from server.explanation import with_passages
 from server.requests import BatchQuery, BatchRequest
-from server.search import milliseconds, note_search, search_of
+from server.search import coverage_of, limit_of, milliseconds, note_search, search_of
 
 _AT_ONCE = 32
 
@@ -43,6 +45,7 @@ class Batch:
             raise BadInput(
                 "k", f"{len(request.queries)} queries of {k} hits are more than the {most_hits} of one batch; split it"
             )
+        self._limit = partial(Limit, beside=limit_of(index).beside)
         note_search([query.text for query in request.queries], self)
 
     @property
@@ -63,8 +66,8 @@ class Batch:
         lines, faults = [], 0
         for ranked in self._ranked():
             try:
-                if ranked.fault:
-                    raise QueryError(ranked.fault.detail)
+                if ranked.fault or ranked.coverage:
+                    raise QueryError("not answered, or not by all retrievers: a run has no place to say so")
                 lines.append(run_lines(ranked.query.qid, ranked.hits, self._request.run_id))
             except QueryError:
                 faults += 1
@@ -76,7 +79,7 @@ class Batch:
         if self._request.passages:
             evidence = with_passages(self._index, text, self.search, evidence)
         note = self._index.note(text, self.search.retriever)
-        return BatchHits(qid=ranked.query.qid, note=note, hits=evidence)
+        return BatchHits(qid=ranked.query.qid, note=note, hits=evidence, coverage=ranked.coverage)
 
     def _ranked(self) -> Iterator[_Ranked]:
         seen: set[str] = set()
@@ -91,18 +94,24 @@ class Batch:
                 yield _failed(one.query, "qid", "another query of this batch has it") if repeated else one
 
     def _some(self, queries: Sequence[BatchQuery]) -> list[_Ranked]:
+        limit = self._limit(self._index.config.server.search_seconds * len(queries))
         try:
-            hits = self._index.search([query.text for query in queries], self.search)
-        except QueryError:
+            hits = self._index.search([query.text for query in queries], self.search._replace(limit=limit))
+        except (QueryError, CutOffError):
             # One of them is bad: find out which.
             return [self._one(query) for query in queries]
-        return [_Ranked(*pair) for pair in zip(queries, hits, strict=True)]
+        coverage = coverage_of(self._index.resolved(self.search.retriever), limit)
+        return [_Ranked(query, found, None, coverage) for query, found in zip(queries, hits, strict=True)]
 
     def _one(self, query: BatchQuery) -> _Ranked:
+        limit = self._limit(self._index.config.server.search_seconds)
         try:
-            return _Ranked(query, self._index.search([query.text], self.search)[0])
+            hits = self._index.search([query.text], self.search._replace(limit=limit))[0]
         except QueryError as error:
             return _failed(query, "text", error.line)
+        except CutOffError as error:
+            return _Ranked(query, [], BatchFault(qid=query.qid, error="timed-out", detail=error.line, field="text"))
+        return _Ranked(query, hits, None, coverage_of(self._index.resolved(self.search.retriever), limit))
 
 
 class _Ranked(NamedTuple):
@@ -111,6 +120,7 @@ class _Ranked(NamedTuple):
     query: BatchQuery
     hits: list[Hit]
     fault: BatchFault | None = None
+    coverage: Coverage | msgspec.UnsetType = msgspec.UNSET
 
 
 def _failed(query: BatchQuery, field: str, reason: str) -> _Ranked:

@@ -33,6 +33,7 @@ TITLES = {
     "internal": "The server failed",
     "method-not-allowed": "Method not allowed",
     "not-found": "Not found",
+    "timed-out": "The search took too long",
     "too-large": "Too large",
     "too-many-requests": "Too many requests",
     "unauthorized": "A key is needed",
@@ -118,6 +119,7 @@ def problem_of(error: Exception) -> Problem:
     if isinstance(error, RefusedError):
         return _problem(error.status, error.slug, error.line)
     if isinstance(error, FactseekError):
+        g.unanswerable = True
         return _problem(503, *_HTTP[503])
     return _problem(500, *_HTTP[500])
 

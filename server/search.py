@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from time import perf_counter
+from types import MappingProxyType
 from typing import NamedTuple, Protocol
 
 import msgspec
-from flask import g
+from flask import Flask, current_app, g
 
 from retrieval.config import FusionKind, FusionSettings, RetrieverName
 from retrieval.domain import Filter, Hit
@@ -14,9 +16,19 @@ from retrieval.errors import QueryError
 from retrieval.evidence import Evidence
 from retrieval.filters import bound, parse_filter
 from retrieval.index import Index, Search
-from server.answers import Took
-from server.errors import BadInput
+from retrieval.limit import CutOffError, Limit
+from server.answers import Coverage, Took
+from server.errors import BadInput, RefusedError
 from server.requests import FilterRequest, FusionRequest, SearchOptions
+
+_BESIDE = "factseek-beside"
+_LATER = MappingProxyType({"Retry-After": "5"})
+
+
+class TimedOutError(RefusedError):
+    """A search found nothing in the time that it has."""
+
+    status, slug = 503, "timed-out"
 
 
 class Found(NamedTuple):
@@ -27,6 +39,7 @@ class Found(NamedTuple):
     note: str
     took: Took
     ranked: list[Hit]
+    coverage: Coverage | msgspec.UnsetType
 
 
 def retrievers(index: Index) -> list[RetrieverName]:
@@ -60,16 +73,38 @@ def found(index: Index, query: str, asked: Search, *, highlight: bool = True) ->
     Raises BadInput if the query cannot be searched for.
     """
     began = perf_counter()
+    limit = limit_of(index)
     try:
-        hits = index.search([query], asked)[0]
+        hits = index.search([query], asked._replace(limit=limit))[0]
     except QueryError as error:
         raise BadInput("query", error.line) from None
+    except CutOffError as error:
+        raise TimedOutError(f"{error.line} ({index.config.server.search_seconds:g} seconds)", _LATER) from None
     ranked = perf_counter()
     evidence = index.evidence(query, hits, asked, highlight=highlight)
     took = Took(retrieve=milliseconds(began, ranked), evidence=milliseconds(ranked, perf_counter()))
-    result = Found(evidence, index.resolved(asked.retriever), index.note(query, asked.retriever), took, hits)
+    name = index.resolved(asked.retriever)
+    result = Found(evidence, name, index.note(query, name), took, hits, coverage_of(name, limit))
     note_search(query, result)
     return result
+
+
+def register(app: Flask, threads: int) -> None:
+    """Give the searches of ``app`` threads for what cannot be interrupted."""
+    app.extensions[_BESIDE] = ThreadPoolExecutor(threads, "search")
+
+
+def limit_of(index: Index, queries: int = 1) -> Limit:
+    """Return the time that a search for so many queries has from now on."""
+    return Limit(index.config.server.search_seconds * queries, current_app.extensions[_BESIDE])
+
+
+def coverage_of(name: RetrieverName, limit: Limit) -> Coverage | msgspec.UnsetType:
+    """Say which retrievers made it, if one did not."""
+    if not limit.missing:
+        return msgspec.UNSET
+    parts = ("bm25", "dense") if name == "hybrid" else (name,)
+    return {part: "cut off" if part in limit.missing else "complete" for part in parts}
 
 
 class Timed(Protocol):

@@ -46,7 +46,7 @@ def _begin() -> None:
 def _finish(log_queries: bool, response: Response) -> Response:
     response.headers["X-Request-Id"] = g.request_id
     response.headers.extend(PROTECTION)
-    if response.status_code == 503:
+    if g.get("unanswerable"):
         doubt()
     fields = {
         "method": request.method,

@@ -106,3 +106,13 @@ def test_a_thread_takes_over_the_classes_of_one_that_ended(tmp_path: Path) -> No
         thread.join()
     assert counts[1:] == counts[:1] * 3
     searcher.close()
+
+
+def test_a_search_out_of_time_finds_nothing_and_harms_none(searcher: PassageSearcher) -> None:
+    asked = ("measles moon", 11)
+    usual = searcher.search(*asked)
+    assert usual[0]
+    assert searcher.search(*asked, seconds=60.0) == usual
+    assert searcher.search(*asked, seconds=0.0005) is None
+    assert searcher.search(*asked, seconds=60.0) == usual
+    assert searcher.search(*asked) == usual

@@ -1,0 +1,89 @@
+"""A search that takes too long is cut off, and its answer says what is missing."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from flask.testing import FlaskClient
+
+from retrieval.config import Config, ServerSettings
+from retrieval.encoder import Encoder, open_encoder
+from retrieval.index import Index
+from server.app import create_app
+
+LIMIT = 0.3
+CUT_OFF = {"bm25": "complete", "dense": "cut off"}
+
+
+class Stuck:
+    """An encoder that encodes when it is let to."""
+
+    def __init__(self, encoder: Encoder) -> None:
+        self._encoder = encoder
+        self.free = threading.Event()
+
+    def encode_query(self, texts: Sequence[str]) -> Any:
+        assert self.free.wait(60)
+        return self._encoder.encode_query(texts)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._encoder, name)
+
+
+@pytest.fixture
+def stuck() -> Iterator[Stuck]:
+    """An encoder that is stuck, until the test is over."""
+    made = Stuck(open_encoder(Config().encoder))
+    yield made
+    made.free.set()
+
+
+@pytest.fixture
+def client(folders: dict[str, Path], stuck: Stuck) -> Iterator[FlaskClient]:
+    """A client of a server whose encoder is stuck."""
+    config = Config(server=ServerSettings(search_seconds=LIMIT))
+    with Index(folders["english"], config, encoder=lambda: stuck) as index:
+        yield create_app(config, {"english": index}).test_client()
+        stuck.free.set()
+
+
+def search(client: FlaskClient, retriever: str) -> Any:
+    return client.post("/v1/english/search", json={"query": "measles vaccine", "retriever": retriever})
+
+
+def test_what_came_in_time_is_answered_and_what_did_not_is_named(client: FlaskClient, stuck: Stuck) -> None:
+    sparse = search(client, "bm25").json
+    assert "coverage" not in sparse
+    hybrid = search(client, "hybrid").json
+    assert hybrid["coverage"] == CUT_OFF
+    assert [hit["docid"] for hit in hybrid["hits"]] == [hit["docid"] for hit in sparse["hits"]]
+    simple = client.get("/v1/english/search?query=measles&retriever=hybrid").json
+    assert simple is not None
+    assert simple["coverage"] == CUT_OFF
+    stuck.free.set()
+    whole = search(client, "hybrid").json
+    assert "coverage" not in whole
+    assert all("dense" in hit["retrievers"] for hit in whole["hits"][:1])
+
+
+def test_nothing_in_time_is_an_error_that_says_so(client: FlaskClient) -> None:
+    answer = search(client, "dense")
+    assert (answer.status_code, answer.json["error"], answer.headers["Retry-After"]) == (503, "timed-out", "5")
+    assert answer.json["detail"] == "dense took longer than the search may (0.3 seconds)"
+
+
+def test_a_query_of_a_batch_says_it_for_itself(client: FlaskClient) -> None:
+    body = {"queries": [{"qid": "a", "text": "measles"}], "retriever": "hybrid"}
+    with client.post("/v1/english/search/batch", json=body) as answer:
+        (result,) = json.loads(answer.data)["results"]
+    assert (result["coverage"], bool(result["hits"])) == (CUT_OFF, True)
+    with client.post("/v1/english/search/batch", json={**body, "retriever": "dense"}) as answer:
+        (result,) = json.loads(answer.data)["results"]
+    assert (result["error"], result["detail"]) == ("timed-out", "dense took longer than the search may")
+    with client.post("/v1/english/search/batch", json=body, headers={"Accept": "text/plain"}) as answer:
+        assert (answer.data, answer.headers["X-Failed-Queries"]) == (b"", "1")
