@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
+from contextlib import ExitStack, closing
 from pathlib import Path
 from typing import NamedTuple
 
@@ -19,7 +20,7 @@ from retrieval.config import Config
 from retrieval.encoder import Encoder, open_encoder
 from retrieval.errors import IndexStateError
 from retrieval.files import told
-from retrieval.integrity import Fault, file_faults
+from retrieval.integrity import Fault
 from retrieval.manifest import VECTORS, EncoderInfo, Manifest, SegmentInfo
 
 
@@ -32,7 +33,7 @@ class Repaired(NamedTuple):
 
 
 def repair(folder: Path, config: Config, *, wait: float = 0.0) -> Repaired:
-    """Verify an index and make its damaged segments again from their documents; publish what came of it.
+    """Verify an index, make its damaged segments again from their documents, publish that, and verify it again.
 
     Vectors that are whole are kept, others are encoded anew. A segment whose documents are damaged is left.
     Raises IndexStateError if there is no index, another process writes it, or vectors are needed of another encoder
@@ -45,23 +46,31 @@ def repair(folder: Path, config: Config, *, wait: float = 0.0) -> Repaired:
         base = verified.manifest
         damaged = [segment for segment in base.segments if segment.name in verified.faults]
         sound = [segment for segment in damaged if segment.name in verified.sound]
-        left = [fault for fault in verified.all_faults if fault.segment not in verified.sound]
-        if sound or (verified.faults and not damaged):
-            journals.clean(folder)
-            made = write_all(list(_merges(folder, base, sound, config)), journals.first_segment(folder))
-            segments = replaced(base.segments, [[segment] for segment in sound], made)
-            manifests.publish(folder, _manifest(folder, base, segments, counted=len(sound) == len(damaged)))
-            journals.clean(folder)
-    return Repaired(verified, tuple(segment.name for segment in sound), left)
+        if not sound and (damaged or not verified.faults):
+            return Repaired(verified, (), verified.all_faults)
+        journals.clean(folder)
+        segments = _mended(folder, verified, sound, config)
+        manifests.publish(folder, _manifest(folder, base, segments, counted=len(sound) == len(damaged)))
+        journals.clean(folder)
+        return Repaired(verified, tuple(segment.name for segment in sound), verify(folder, config).all_faults)
 
 
-def _merges(folder: Path, base: Manifest, sound: Sequence[SegmentInfo], config: Config) -> Iterator[Merge]:
-    """Yield the work to do: each segment by itself, with its own vectors if they are whole."""
-    for segment in sound:
+def _mended(folder: Path, verified: Verified, sound: Sequence[SegmentInfo], config: Config) -> tuple[SegmentInfo, ...]:
+    """Return the segments of the index, those of ``sound`` made again."""
+    base, unencoded = verified.manifest, set()
+    for segment in sound if base.encoder is not None else ():
+        if any(fault.path.name == VECTORS for fault in verified.faults[segment.name]):
+            unencoded.add(segment.name)
+    with ExitStack() as closing_last:
         encoder = None
-        if base.encoder is not None and any(file_faults(folder, segment, (VECTORS,))):
-            encoder = _encoder_of(folder, base, config)
-        yield Merge(folder, folder, base, [segment], config, encoder, mend=True)
+        if unencoded:
+            encoder = closing_last.enter_context(closing(_encoder_of(folder, base, config)))
+        merges = [
+            Merge(folder, folder, base, [one], config, encoder if one.name in unencoded else None, mend=True)
+            for one in sound
+        ]
+        made = write_all(merges, journals.first_segment(folder))
+    return replaced(base.segments, [[segment] for segment in sound], made)
 
 
 def _encoder_of(folder: Path, base: Manifest, config: Config) -> Encoder:

@@ -19,7 +19,7 @@ from retrieval.lease import open_leased
 from retrieval.lucene_ids import passage_ids
 from retrieval.manifest import DOCUMENTS, LUCENE, SEGMENTS, VECTORS, Manifest, SegmentInfo
 from retrieval.progress import bar
-from retrieval.vectors import ANN, VectorIndex, not_unit, read_vectors
+from retrieval.vectors import ANN, check_ann, not_unit, read_vectors
 
 MOST = 100
 """Faults of a kind that are named in a segment; the rest is counted."""
@@ -55,7 +55,7 @@ def verify(folder: Path, config: Config) -> Verified:
     passages = sum(segment.passages for segment in manifest.segments)
     with closing(lease), closing(bar("verifying", "passages", passages)) as progress:
         for segment in manifest.segments:
-            checks = Checks(folder, manifest, segment, config, seen)
+            checks = Checks(folder, manifest, segment, seen)
             of_documents = list(checks.of_documents())
             if not of_documents:
                 sound.add(segment.name)
@@ -80,7 +80,6 @@ class Checks(NamedTuple):
     folder: Path
     manifest: Manifest
     segment: SegmentInfo
-    config: Config
     seen: Counter[str]
 
     @property
@@ -97,6 +96,7 @@ class Checks(NamedTuple):
         yield from self._said(LUCENE, self._lucene)
         if self.manifest.encoder is not None:
             yield from self._said(VECTORS, self._vectors)
+            yield from self._said(ANN, self._approximate)
 
     def _said(self, part: str, check: Callable[[], Iterator[str]]) -> Iterator[Fault]:
         """Yield the faults of a part; that it cannot be opened is one."""
@@ -140,14 +140,19 @@ class Checks(NamedTuple):
         yield from (f"lacks passage {row}, of document {docids[row]!r}" for row in sorted(missing))
 
     def _vectors(self) -> Iterator[str]:
-        """Check that there is a vector of unit length for each passage, and that the approximate index can be read."""
-        if self.manifest.encoder is None:
-            return
-        dimension = self.manifest.encoder.dimension
-        for row in not_unit(read_vectors(self.place / VECTORS, self.segment.passages, dimension)):
-            yield f"vector {row} is not of unit length"
+        """Check that there is a vector of unit length for each passage."""
+        vectors = read_vectors(self.place / VECTORS, self.segment.passages, self._dimension)
+        yield from (f"vector {row} is not of unit length" for row in not_unit(vectors))
+
+    def _approximate(self) -> Iterator[str]:
+        """Check that the approximate index, if there is one, can be read and is of as many vectors."""
         if (self.place / ANN).exists():
-            VectorIndex([(self.place, self.segment.passages)], dimension, self.config.dense)
+            check_ann(self.place, self.segment.passages, self._dimension)
+        yield from ()
+
+    @property
+    def _dimension(self) -> int:
+        return self.manifest.encoder.dimension if self.manifest.encoder else 0
 
 
 def _differs(what: str, there: int, expected: int) -> Iterator[str]:

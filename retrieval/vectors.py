@@ -128,6 +128,11 @@ def build_ann(vectors: Vectors, folder: Path, settings: DenseSettings, quantizer
     return True
 
 
+def check_ann(folder: Path, rows: int, dimension: int) -> None:
+    """Raise IndexStateError if the approximate index of a segment cannot be read or is not of so many vectors."""
+    _read_ann(folder / ANN, rows, dimension)
+
+
 class VectorIndex:
     """The vectors of an index's segments as one: row numbers go on from segment to segment.
 

@@ -190,6 +190,16 @@ def test_a_document_that_is_there_twice_is_named(index: Path) -> None:
     ]
 
 
+def test_counts_that_do_not_fit_are_mended(index: Path) -> None:
+    before = manifests.read(index)
+    manifests.publish(index, msgspec.structs.replace(before, documents=before.documents + 1))
+    done = repair(index, CONFIG)
+    assert [str(fault) for fault in done.verified.all_faults] == [f"{index}: holds 25 documents, expected 26"]
+    assert (done.segments, done.left) == ((), [])
+    assert manifests.read(index).segments == before.segments
+    assert manifests.read(index).documents == before.documents
+
+
 def test_the_commands(index: Path, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     config = tmp_path / "config.yaml"
     config.write_text(json.dumps(SETTINGS), "utf-8")
