@@ -52,6 +52,7 @@ format: $(STAMP)
 
 bench: example
 	$(BIN)/python -m benchmarks.peers
+	$(BIN)/python -m benchmarks.live
 
 bench-quality: example
 	$(BIN)/python -m benchmarks.quality
