@@ -19,7 +19,7 @@ help:
 	@echo "make bench-claims   rebuild docs/check-worthiness.md and docs/verification.md (FACTSEEK_DATA; at most 15 minutes)"
 	@echo "make bench-quality   rebuild docs/benchmark.md: sparse, dense and hybrid, quality beside speed"
 	@echo "make pictures   take the pictures of the pages in docs/ (needs chromium and chromium-driver)"
-	@echo "make bench   measure against Pyserini and sentence-transformers (at most 15 minutes)"
+	@echo "make bench   measure against Pyserini and sentence-transformers, and what a living index costs"
 
 setup: $(STAMP)
 

@@ -23,5 +23,5 @@ def plot(grown: Sequence[Grown], path: Path) -> None:
             axes.plot(*zip(*points, strict=True), marker="o", label=method)
         axes.set(xscale="log", yscale="log", xlabel="passages", title=label)
         axes.grid(visible=True, which="major", alpha=0.3)
-    figure.axes[0].legend()
+    figure.legend(*figure.axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=5)
     figure.savefig(path, dpi=110, metadata={"Software": None})
