@@ -1,0 +1,156 @@
+"""Measure verdicts: ``python -m benchmarks.verification``.
+
+Where ``FACTSEEK_DATA`` names the folder that holds them: SciFact and COVID-Fact in FEVER's form (page = document, line
+= sentence), cross-validated, with evidence given and with evidence retrieved, beside the baselines; and the Arabic
+claims of CheckThat! 2018, one debate held out at a time. Prints the tables and writes them into
+``docs/verification.md``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+from benchmarks import verification_data as data
+from benchmarks.marked import replace_marked
+from benchmarks.verification_plot import plot
+from benchmarks.verification_tables import Bed, held_out, probabilities, results, section
+from claims.verify.crossval import Split
+from claims.verify.evidence import Evidence, Finder
+from claims.verify.features import covered
+from claims.verify.figures import bins
+from claims.verify.groups import groups
+from claims.verify.verdicts import AT_ONCE, cases_of
+from indexer.build import Request, build
+from indexer.sources import describe
+from retrieval import manifest as manifests
+from retrieval.config import Config
+from retrieval.errors import FactseekError, IndexStateError
+from retrieval.files import write_atomically
+from retrieval.index import Index
+from retrieval.progress import bar
+from retrieval.terminal import say
+
+ROOT = Path(__file__).resolve().parent.parent
+CONFIG = Config()
+_PASSAGES = Path("ct2019-task2-arabic") / "passages" / "CT19-T2-Passages_Text.json"
+
+
+def main() -> int:
+    """Measure, print the tables, write the document."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--work", type=Path, default=ROOT / "bench" / "verification", help="keeps the indexes")
+    parser.add_argument("--docs", type=Path, default=ROOT / "docs", help="where verification.md and its plot are")
+    args = parser.parse_args()
+    folder = os.environ.get("FACTSEEK_DATA")
+    if not folder:
+        say("benchmarks.verification: FACTSEEK_DATA is not set: there is nothing to measure on")
+        return 2
+    args.work.mkdir(parents=True, exist_ok=True)
+    try:
+        beds = [_bed(collection, args.work) for collection in data.collections(Path(folder), args.work)]
+        text = "".join(map(section, beds)) + _arabic(Path(folder), args.work)
+    except FactseekError as error:
+        say(f"benchmarks.verification: {error.line}")
+        return 2
+    sys.stdout.write(text)
+    picture = plot([(bed.name, bins(bed.classes, probabilities("evidence", bed, 0))) for bed in beds])
+    write_atomically(args.docs / "verification.png", picture)
+    replace_marked(args.docs / "verification.md", "measured", text.strip("\n"))
+    return 0
+
+
+def _bed(collection: data.Collection, work: Path) -> Bed:
+    folder = work / f"{collection.name.lower()}-index"
+    _indexed(folder, Request(kind="fever", sources=(collection.pages,), folder=folder, verb="overwrite"))
+    texts = [claim.text for claim in collection.claims]
+    with Index(folder, CONFIG) as index:
+        finder = Finder(index, CONFIG.verdict)
+        found = _found(collection.name, texts, finder)
+        chosen = [
+            collection.choose(claim, [(one.docid, one.number) for one in evidence.sentences])
+            for claim, evidence in zip(collection.claims, found, strict=True)
+        ]
+        given = finder.given(texts, chosen, found)
+        return Bed(
+            collection.name,
+            collection.labels,
+            collection.claims,
+            np.array([collection.labels.index(claim.label) for claim in collection.claims]),
+            groups(collection.claims),
+            found,
+            cases_of(collection.claims, found, finder),
+            cases_of(collection.claims, given, finder),
+            np.array([covered(text, one, index.terms) for text, one in zip(texts, found, strict=True)]),
+            CONFIG.verdict,
+        )
+
+
+def _found(name: str, texts: Sequence[str], finder: Finder) -> list[Evidence]:
+    running = bar(f"{name}: finding evidence", "claims", len(texts))
+    found: list[Evidence] = []
+    for start in range(0, len(texts), AT_ONCE):
+        found += finder.find(texts[start : start + AT_ONCE])
+        running.update(len(texts[start : start + AT_ONCE]))
+    running.close()
+    return found
+
+
+def _indexed(folder: Path, request: Request) -> None:
+    """Build an index unless it is there and was built from what the source holds now."""
+    try:
+        built = [(segment.kind, segment.sources) for segment in manifests.read(folder).segments]
+    except IndexStateError:
+        built = []
+    if built != [(request.kind, describe(request.sources))]:
+        say(f"{folder.name}: indexing")
+        build(request, CONFIG)
+
+
+def _arabic(folder: Path, work: Path) -> str:
+    """Judge the Arabic claims of 2018, one debate held out at a time, by the evidence of another collection."""
+    say("CheckThat! 2018: judging")
+    claims, debates = data.arabic_claims(folder)
+    _indexed(
+        work / "arabic",
+        Request(
+            kind="snippets",
+            sources=(folder / _PASSAGES,),
+            folder=work / "arabic",
+            language="ar",
+            dense=False,
+            verb="overwrite",
+        ),
+    )
+    labels = ("TRUE", "FALSE")
+    classes = np.array([labels.index(claim.label) for claim in claims])
+    parted = Split(classes, [np.flatnonzero(np.array(debates) == debate) for debate in sorted(set(debates))])
+    with Index(work / "arabic", CONFIG) as index:
+        finder = Finder(index, CONFIG.verdict)
+        found = finder.find([claim.text for claim in claims])
+        cases = cases_of(claims, found, finder)
+        shares = [covered(claim.text, one, index.terms) for claim, one in zip(claims, found, strict=True)]
+    thin = sum(share < CONFIG.verdict.min_coverage for share in shares)
+    models = (
+        ("majority", "none", "majority"),
+        ("hypothesis only", "none", "hypothesis"),
+        ("evidence", "of other claims", "evidence"),
+    )
+    rows = [
+        (title, evidence, [held_out(name, parted, cases, labels, CONFIG.verdict)]) for title, evidence, name in models
+    ]
+    counts = ", ".join(f"{int((classes == n).sum())} {label}" for n, label in enumerate(labels))
+    return (
+        f"\n### CheckThat! 2018, Arabic\n\n{len(claims)} claims of three debates: {counts}; half-true ones are left "
+        f"out. Each debate is judged by what the other two teach. For {thin} claims the evidence is too thin to "
+        "decide.\n\n" + results(rows, labels)
+    )
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,120 @@
+"""The public collections that verdicts are measured on, put into FEVER's form."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from eval.verdicts import read
+from retrieval.domain import Claim
+from retrieval.files import write_atomically
+
+Place = tuple[str, int]
+NEI = "NOT ENOUGH INFO"
+_SCIFACT = {"SUPPORT": "SUPPORTS", "CONTRADICT": "REFUTES"}
+_COVID = {"SUPPORTED": "SUPPORTS", "REFUTED": "REFUTES"}
+_DEBATES = ("1st-Presidential", "2nd-Presidential", "Vice-Presidential")
+
+
+class Collection(NamedTuple):
+    """Claims with labels, the pages that hold their evidence, and which sentences are given for a claim.
+
+    ``choose`` takes a claim and what was found for it.
+    """
+
+    name: str
+    labels: tuple[str, ...]
+    pages: Path
+    claims: list[Claim]
+    choose: Callable[[Claim, Sequence[Place]], list[Place]]
+
+
+def collections(folder: Path, work: Path) -> list[Collection]:
+    """Put SciFact's training claims and COVID-Fact into FEVER's form, in files below ``work``, and read these."""
+    return [_scifact(folder / "scifact", work), _covid_fact(folder / "covid-fact", work)]
+
+
+def arabic_claims(folder: Path) -> tuple[list[Claim], list[int]]:
+    """Return the Arabic claims of CheckThat! 2018 that are TRUE or FALSE, each once, and the debate of each."""
+    claims: dict[str, Claim] = {}
+    debates: dict[str, int] = {}
+    for number, debate in enumerate(_DEBATES):
+        path = folder / "ct2018-task2-factuality" / "Arabic" / f"Task2-Arabic-{debate}.txt"
+        for line in path.read_text("utf-8-sig").splitlines():
+            fields = line.split("\t")
+            if len(fields) == 6 and fields[5].strip() in ("TRUE", "FALSE"):
+                qid = f"{debate}/{fields[3].strip()}"
+                claims.setdefault(qid, Claim(qid, fields[4].strip(), topic=debate, label=fields[5].strip()))
+                debates.setdefault(qid, number)
+    return list(claims.values()), [debates[qid] for qid in claims]
+
+
+def _scifact(folder: Path, work: Path) -> Collection:
+    pages = [(str(row["doc_id"]), row["abstract"]) for row in _objects(folder / "abstracts.jsonl")]
+    rows, cited = [], {}
+    for row in _objects(folder / "claims_train.jsonl"):
+        found = [(docid, group) for docid, groups in row["evidence"].items() for group in groups]
+        label = _SCIFACT[found[0][1]["label"]] if found else NEI
+        groups = [[(docid, line) for line in group["sentences"]] for docid, group in found]
+        rows.append((str(row["id"]), row["claim"], label, groups))
+        cited[str(row["id"])] = {str(docid) for docid in row["cited_doc_ids"]}
+
+    def choose(claim: Claim, found: Sequence[Place]) -> list[Place]:
+        # A claim without evidence is given what the search found in the abstracts that it cites.
+        if claim.groups:
+            return list(claim.groups[0])[:5]
+        return [place for place in found if place[0] in cited[claim.qid]] or list(found[:1])
+
+    claims = _written(work, "scifact", pages, rows)
+    return Collection("SciFact", ("SUPPORTS", "REFUTES", NEI), work / "scifact" / "wiki-001.jsonl", claims, choose)
+
+
+def _covid_fact(folder: Path, work: Path) -> Collection:
+    pages: dict[tuple[str, ...], str] = {}
+    rows = []
+    for number, row in enumerate(_objects(folder / "COVIDFACT_dataset.jsonl")):
+        sentences = tuple(row["evidence"])
+        docid = pages.setdefault(sentences, f"evidence-{len(pages):04d}")
+        group = [(docid, line) for line in range(len(sentences))]
+        rows.append((str(number), row["claim"], _COVID[row["label"]], [group]))
+    claims = _written(work, "covid-fact", [(docid, list(texts)) for texts, docid in pages.items()], rows)
+    return Collection(
+        "COVID-Fact",
+        ("SUPPORTS", "REFUTES"),
+        work / "covid-fact" / "wiki-001.jsonl",
+        claims,
+        lambda claim, found: list(claim.groups[0])[:5],
+    )
+
+
+def _written(
+    work: Path,
+    name: str,
+    pages: Iterable[tuple[str, list[str]]],
+    rows: Iterable[tuple[str, str, str, list[list[Place]]]],
+) -> list[Claim]:
+    """Write pages and claims as FEVER has them, and read the claims as any such file is read."""
+    folder = work / name
+    folder.mkdir(parents=True, exist_ok=True)
+    write_atomically(folder / "wiki-001.jsonl", "".join(_page(docid, texts) for docid, texts in pages).encode())
+    lines = "".join(_claim(*row) for row in rows)
+    write_atomically(folder / "claims.jsonl", lines.encode())
+    return read("fever", folder / "claims.jsonl", labelled=True)
+
+
+def _page(docid: str, sentences: Sequence[str]) -> str:
+    texts = [" ".join(sentence.split()) for sentence in sentences]
+    lines = "\n".join(f"{number}\t{text}" for number, text in enumerate(texts))
+    return json.dumps({"id": docid, "text": " ".join(texts), "lines": lines}) + "\n"
+
+
+def _claim(qid: str, text: str, label: str, groups: Sequence[Sequence[Place]]) -> str:
+    named = [[[0, 0, docid, line] for docid, line in group] for group in groups] or [[[0, None, None, None]]]
+    return json.dumps({"id": int(qid), "claim": text, "label": label, "evidence": named}) + "\n"
+
+
+def _objects(path: Path) -> list[dict[str, Any]]:
+    with path.open(encoding="utf-8") as lines:
+        return [json.loads(line) for line in lines]
