@@ -16,10 +16,10 @@ from claims.verify.evidence import Sentence
 from retrieval.highlight import highlights
 
 _SAID = {
-    "SUPPORTS": ("The evidence supports it", "for"),
-    "TRUE": ("The evidence supports it", "for"),
-    "REFUTES": ("The evidence speaks against it", "against"),
-    "FALSE": ("The evidence speaks against it", "against"),
+    "SUPPORTS": ("The evidence seems to support it", "for"),
+    "TRUE": ("The evidence seems to support it", "for"),
+    "REFUTES": ("The evidence seems to speak against it", "against"),
+    "FALSE": ("The evidence seems to speak against it", "against"),
     "NOT ENOUGH INFO": ("The evidence does not settle it", "open"),
 }
 _UNDECIDED = ("No verdict", "open")
@@ -51,7 +51,7 @@ def page(checked: Sequence[Checked], heading: Heading, terms: Terms) -> str:
     from jinja2 import Environment
 
     environment = Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True)
-    environment.globals.update(address=address, said=said)
+    environment.globals.update(address=address, said=said, share=share)
     environment.globals["pieces"] = lambda claim, sentence: pieces(claim, sentence, terms)
     template = resources.files("claims").joinpath("templates", "pipeline.html").read_text("utf-8")
     return environment.from_string(template).render(checked=checked, heading=heading)
@@ -60,6 +60,11 @@ def page(checked: Sequence[Checked], heading: Heading, terms: Terms) -> str:
 def said(one: Checked) -> tuple[str, str]:
     """Return what is said of a claim, and the class of its mark: for, against or open."""
     return _UNDECIDED if one.verdict.abstained else _SAID[one.verdict.label]
+
+
+def share(probability: float) -> str:
+    """Say a probability in whole per cent; none is called certain."""
+    return "<1%" if probability < 0.01 else ">99%" if probability > 0.99 else f"{probability:.0%}"
 
 
 def address(url: str) -> str:

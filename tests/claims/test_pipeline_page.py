@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from claims.pipeline_page import address, pieces
+from claims.pipeline_page import address, pieces, share
 from claims.verify.evidence import Sentence
 
 
@@ -45,3 +45,10 @@ def test_words_of_the_claim_are_marked() -> None:
 @given(st.text(max_size=20), st.text(max_size=60))
 def test_pieces_make_the_sentence(claim: str, text: str) -> None:
     assert "".join(piece.text for piece in pieces(claim, sentence(text), stem)) == text
+
+
+@pytest.mark.parametrize(
+    ("value", "text"), [(0.0, "<1%"), (0.009, "<1%"), (0.01, "1%"), (0.536, "54%"), (0.99, "99%"), (1.0, ">99%")]
+)
+def test_nothing_is_called_certain(value: float, text: str) -> None:
+    assert share(value) == text
