@@ -44,8 +44,16 @@ def figures(items: Sequence[Item], positives: int) -> dict[str, float]:
     return values
 
 
-def ap_of_ties(items: Sequence[Item], positives: int) -> tuple[float, float, float] | None:
-    """Return AP with equal scores in trec_eval's order, at worst and at best; ``None`` if no tie can change it."""
+class Ties(NamedTuple):
+    """What other orders of equal scores would give: AP in trec_eval's order, and each measure at worst and at best."""
+
+    trec: float
+    worst: dict[str, float]
+    best: dict[str, float]
+
+
+def ties(items: Sequence[Item], positives: int) -> Ties | None:
+    """Return what other orders of equal scores would give; ``None`` if no tie can change anything."""
     labels_of: dict[float, set[int]] = {}
     for item in items:
         labels_of.setdefault(item.score, set()).add(item.label)
@@ -53,19 +61,23 @@ def ap_of_ties(items: Sequence[Item], positives: int) -> tuple[float, float, flo
         return None
     by_name = sorted(items, key=lambda item: item.name, reverse=True)
     worst = sorted(items, key=lambda item: item.label)
-    found = tuple(figures(order, positives)["AP"] for order in (by_name, worst, worst[::-1]))
-    return found[0], found[1], found[2]
+    return Ties(figures(by_name, positives)["AP"], figures(worst, positives), figures(worst[::-1], positives))
 
 
-def tie_note(value: float, found: tuple[float, float, float] | None) -> tuple[str, ...]:
+def tie_note(value: float, found: Ties | None) -> tuple[str, ...]:
     """Say by how much equal scores change AP."""
     if found is None:
         return ()
-    trec, low, high = found
+    low, high = found.worst["AP"], found.best["AP"]
     return (
         f"ties decide: AP is {value:.4f} with equal scores in the order of the file, as officially, "
-        f"{trec:.4f} in trec_eval's order, between {low:.4f} and {high:.4f} in any order",
+        f"{found.trec:.4f} in trec_eval's order, between {low:.4f} and {high:.4f} in any order",
     )
+
+
+def changed(worst: Mapping[str, float], best: Mapping[str, float]) -> dict[str, tuple[float, float]]:
+    """Return the bounds of the measures that another order of equal scores changes."""
+    return {name: (worst[name], best[name]) for name in NAMES if worst[name] != best[name]}
 
 
 def read_score(line: int, text: str, faults: Faults) -> float | None:

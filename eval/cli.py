@@ -5,10 +5,14 @@ from __future__ import annotations
 import argparse
 import json
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from eval.tasks import names, task
 from retrieval.errors import QueryError
 from retrieval.terminal import BAD_FILE, DONE, Subparsers, add_json, say, write
+
+if TYPE_CHECKING:
+    from eval.scores import Scores
 
 _COMPARED = "AP,P@10,nDCG@10,RR"
 
@@ -112,17 +116,33 @@ def score(args: argparse.Namespace) -> int:
     if args.json:
         write(_json(scores.as_json(per_query=args.per_query)))
         return DONE
-    header = ["measure", "value", *(["over topics"] if scores.topics else [])]
-    rows = [
-        [f"{name} (official)" if name == scores.official else name, figure(value)]
-        + ([figure(scores.topics[name])] if scores.topics else [])
-        for name, value in scores.values.items()
-    ]
+    header, rows = _score_rows(scores)
     write(table(header, rows))
     if args.per_query:
         each = [[key, name, figure(value)] for key, row in scores.per_query.items() for name, value in row.items()]
         write("\n" + table([scores.unit, "measure", "value"], each, left=2))
     return DONE
+
+
+def _score_rows(scores: Scores) -> tuple[list[str], list[list[str]]]:
+    from eval.tables import figure
+
+    header = [
+        "measure",
+        "value",
+        *["over topics"] * bool(scores.topics),
+        *["if ties fell otherwise"] * bool(scores.ties),
+    ]
+    rows = []
+    for name, value in scores.values.items():
+        row = [f"{name} (official)" if name == scores.official else name, figure(value)]
+        if scores.topics:
+            row.append(figure(scores.topics[name]))
+        if scores.ties:
+            low, high = scores.ties.get(name, (value, value))
+            row.append(f"{figure(low)} to {figure(high)}" if name in scores.ties else "")
+        rows.append(row)
+    return header, rows
 
 
 def compare(args: argparse.Namespace) -> int:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from retrieval.domain import Qrels
@@ -43,12 +44,27 @@ class Figures(NamedTuple):
         """Return the mean of each measure over the queries."""
         return {name: mean(self.values[:, at].tolist()) for at, name in enumerate(self.names)}
 
-    def per_query(self) -> dict[str, dict[str, float]]:
+    def per_query(self) -> Mapping[str, Mapping[str, float]]:
         """Return the value of each measure by qid."""
-        return {
-            qid: dict(zip(self.names, row, strict=True))
-            for qid, row in zip(self.qids, self.values.tolist(), strict=True)
-        }
+        return _PerQuery(self)
+
+
+class _PerQuery(Mapping[str, Mapping[str, float]]):
+    """The figures of each query, put into words when they are looked up: few readers want them all."""
+
+    def __init__(self, figures: Figures) -> None:
+        self._figures = figures
+        self._rows: dict[str, int] = {}
+
+    def __getitem__(self, qid: str) -> dict[str, float]:
+        self._rows = self._rows or {qid: row for row, qid in enumerate(self._figures.qids)}
+        return dict(zip(self._figures.names, self._figures.values[self._rows[qid]].tolist(), strict=True))
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._figures.qids)
+
+    def __len__(self) -> int:
+        return len(self._figures.qids)
 
 
 class _Measure(NamedTuple):
@@ -90,24 +106,44 @@ def evaluate(qrels: Qrels, run: Mapping[str, Mapping[str, float]], names: Sequen
     qids = list(qrels)
     found = np.zeros((len(qids), len(computed)))
     for start, batch in _batches(qids):
-        row = {qid: start + at for at, qid in enumerate(batch)}
-        for metric in _metrics(computed, {qid: qrels[qid] for qid in batch}, run):
-            found[row[metric.query_id], column[id(metric.measure)]] = metric.value
-    values = found[:, [computed.index(measure.computed) for measure in measures]]
+        row = {qid: start + at for at, qid in enumerate(batch) if run.get(qid)}
+        answered = {qid: run[qid] for qid in row}
+        for told, read in _evaluators(computed, {qid: _sound(qrels[qid]) for qid in batch}):
+            results = read(answered)
+            rows = np.array([row[qid] for qid in results], dtype=np.intp)
+            for name, measure in told.items():
+                values = np.fromiter(map(itemgetter(name), results.values()), np.float64, len(rows))
+                found[rows, column[id(measure)]] = values
+    asked = found[:, [computed.index(measure.computed) for measure in measures]]
     for at, measure in enumerate(measures):
         if measure.cutoff:
             # 1/rank is exact enough to tell ranks apart; half a rank of slack keeps rounding out of it.
-            values[values[:, at] < 1 / (measure.cutoff + 0.5), at] = 0.0
-    return Figures(qids, [measure.name for measure in measures], values)
+            asked[asked[:, at] < 1 / (measure.cutoff + 0.5), at] = 0.0
+    return Figures(qids, [measure.name for measure in measures], asked)
 
 
-def _metrics(measures: list[Any], qrels: Qrels, run: Mapping[str, Mapping[str, float]]) -> Iterator[Any]:
+def follows_relevance(name: str) -> bool:
+    """Tell whether a more relevant document at a better rank never lowers a measure, and it looks at nothing else."""
+    measure = _parsed(name).computed
+    plain = not measure.params.get("judged_only") and "gains" not in measure.params
+    return plain and measure.NAME in ("AP", "P", "R", "RR", "Rprec", "Success", "nDCG")
+
+
+def _evaluators(measures: list[Any], qrels: Qrels) -> Iterator[tuple[dict[str, Any], Any]]:
+    """Yield trec_eval's names of measures, by which each is known, and what computes them for a run."""
     from ir_measures import pytrec_eval
 
-    answered = {qid: run[qid] for qid in qrels if run.get(qid)}
-    # The evaluator's own iter_calc also looks for what is missing, at ten times the cost; here that is 0 already.
+    # The evaluator's own iter_calc makes a record of each value and looks for what is missing, at many times the cost.
     for invoker in pytrec_eval.evaluator(measures, qrels).invokers:
-        yield from invoker.iter_calc(answered)
+        yield {name: measure for name, (measure, _) in invoker.measure_map.items()}, invoker.evaluator.evaluate
+
+
+def _sound(judged: dict[str, int]) -> dict[str, int]:
+    """Return judgements that trec_eval's nDCG can take: where all are negative it may never end.
+
+    Without a relevant document every figure is 0, whatever the others are.
+    """
+    return judged if max(judged.values(), default=0) >= 0 else dict.fromkeys(judged, 0)
 
 
 def _batches(qids: list[str]) -> Iterator[tuple[int, list[str]]]:

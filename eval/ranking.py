@@ -33,9 +33,16 @@ def score(
     official = figures.names[0]
     empty = sum(not run.get(qid) for qid in qrels)
     silent = (absent(empty, len(qrels), f"judged {unit}"),) if empty else ()
-    tied = ties.note(official, values[official], ties.bounds(qrels, run, figures), RULE, unit)
-    per_query = figures.per_query()
-    return Scores(official=official, unit=unit, values=values, per_query=per_query, notes=(*notes, *silent, *tied))
+    bounds = ties.bounds(qrels, run, figures)
+    decided = ties.note(official, values[official], bounds.get(official), RULE, unit)
+    return Scores(
+        official=official,
+        unit=unit,
+        values=values,
+        per_query=figures.per_query(),
+        ties={name: (bound.low, bound.high) for name, bound in bounds.items()},
+        notes=(*notes, *silent, *decided),
+    )
 
 
 def compared(path: Path, qrels: Qrels, run: Mapping[str, Mapping[str, float]], unit: str) -> tuple[str, ...]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import codecs
 from collections.abc import Iterator
-from functools import partial
 from io import BufferedReader
 from pathlib import Path
 from typing import BinaryIO, NoReturn, Protocol
@@ -13,6 +12,9 @@ from retrieval.errors import SourceError
 
 MAX_LINE = 1_000_000
 """Bytes of a line, beyond which it is a fault."""
+
+_BLOCK = 1 << 18
+"""Bytes that are read at once: fewer than a line may have."""
 
 _FOREIGN = {
     codecs.BOM_UTF16_LE: "is UTF-16 text; save it as UTF-8",
@@ -70,7 +72,6 @@ def lines(path: Path, faults: Faults) -> Iterator[tuple[int, bytes]]:
     Raises SourceError if the file cannot be opened.
     """
     number = windows = 0
-    ended = True
     with _opened(path) as file:
         start = file.peek(4)[:4]
         if reason := next((reason for magic, reason in _FOREIGN.items() if start.startswith(magic)), ""):
@@ -79,22 +80,49 @@ def lines(path: Path, faults: Faults) -> Iterator[tuple[int, bytes]]:
         if start.startswith(codecs.BOM_UTF8):
             faults.error(0, "starts with a byte-order mark; save the file as UTF-8 without one")
             file.read(len(codecs.BOM_UTF8))
-        for number, line in enumerate(iter(partial(file.readline, MAX_LINE + 2), b""), 1):
-            text = line.rstrip(b"\r\n")
-            if len(text) > MAX_LINE:
-                ended = _skip(file, line)
-                faults.error(number, f"is longer than {MAX_LINE:,} bytes")
-                continue
-            windows += len(line) - len(text) > 1
-            ended = line[-1:] == b"\n"
-            if b"\0" in text:
-                faults.error(number, "holds a NUL byte")
-                continue
-            yield number, text
+        ended = True
+        for block in _blocks(file):
+            whole = block.split(b"\n")
+            ended = not whole[-1]
+            if ended:
+                whole.pop()
+            # Nearly every block is plain: it is not looked at line by line.
+            if b"\r" in block or b"\0" in block or len(block) > MAX_LINE:
+                windows += block.count(b"\r\n")
+                yield from _sound(whole, number, faults)
+            else:
+                yield from enumerate(whole, number + 1)
+            number += len(whole)
     if windows:
         faults.warning(0, f"has Windows line ends on {windows:,} of {number:,} lines")
-    if number and not ended:
+    if not ended:
         faults.warning(number, "the last line has no line end: is the file whole?")
+
+
+def _blocks(file: BinaryIO) -> Iterator[bytes]:
+    """Yield a file in blocks of whole lines; of a line that is too long only the beginning."""
+    rest = b""
+    while block := file.read(_BLOCK):
+        end = block.rfind(b"\n") + 1
+        if end:
+            yield rest + block[:end]
+            rest = block[end:]
+        elif len(rest) <= MAX_LINE:
+            rest += block
+    if rest:
+        yield rest
+
+
+def _sound(whole: list[bytes], number: int, faults: Faults) -> Iterator[tuple[int, bytes]]:
+    """Yield the lines that are neither too long nor hold a NUL byte, without what is left of their ends."""
+    for at, line in enumerate(whole, number + 1):
+        text = line.rstrip(b"\r")
+        if len(text) > MAX_LINE:
+            faults.error(at, f"is longer than {MAX_LINE:,} bytes")
+        elif b"\0" in text:
+            faults.error(at, "holds a NUL byte")
+        else:
+            yield at, text
 
 
 def decoded(number: int, line: bytes, faults: Faults) -> str:
@@ -115,10 +143,3 @@ def _opened(path: Path) -> BufferedReader:
         raise SourceError(f"{path}: is a folder; name a file") from None
     except (OSError, ValueError) as error:
         raise SourceError(f"{path}: cannot be read: {getattr(error, 'strerror', None) or error}") from None
-
-
-def _skip(file: BinaryIO, line: bytes) -> bool:
-    """Read on to the end of a line that is too long; return whether it ends."""
-    while line and line[-1:] != b"\n":
-        line = file.readline(1 << 16)
-    return bool(line)

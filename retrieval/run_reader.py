@@ -17,6 +17,8 @@ ScoreTable = dict[str, dict[str, float]]
 
 _LONGEST_RANK = 9  # digits
 
+_RANKS = [b"%d" % rank for rank in range(1_001)]
+
 _SINGLE = struct.Struct("f")
 
 
@@ -73,7 +75,7 @@ class RunReader:
             return
         docs[docid] = value
         last = self._last
-        if value > last.score or rank != b"%d" % (len(docs) + last.shift) or tag != self._tag:
+        if value > last.score or rank != _number(len(docs) + last.shift) or tag != self._tag:
             self._note_odd(number, value, rank, tag)
         if self._submitted and name > last.name and _equal(value, last.score):
             self._count(number, "equal scores whose docids rise: {count:,}; they are scored in descending order")
@@ -121,7 +123,7 @@ class RunReader:
             return
         if value > self._last.score:
             self._count(number, "scores that rise within a query: {count:,}; the order is by score, not by line")
-        if rank != b"%d" % len(self._docs):
+        if rank != _number(len(self._docs)):
             self._count(number, "ranks that do not run 1, 2, 3 … within a query: {count:,}; they are not used")
         if before and tag != before:
             self._count(number, "the run id changes {count:,} times: two runs in one file?")
@@ -133,7 +135,7 @@ class RunReader:
         if value > last.score:
             self.faults.error(number, f"score {value:g} rises above {last.score:g} on the line before")
         due = len(self._docs) + last.shift
-        if rank != b"%d" % due:
+        if rank != _number(due):
             self._refuse_rank(number, rank, due)
         if tag != self._tag:
             self.faults.error(number, f"run id {shown(tag)} differs from {shown(self._tag)} above: a file is one run")
@@ -164,6 +166,10 @@ def _first_lines(path: Path) -> dict[tuple[bytes, bytes], int]:
             if len(fields) > 3:
                 found.setdefault((fields[0], fields[2]), number)
     return found
+
+
+def _number(number: int) -> bytes:
+    return _RANKS[number] if 0 <= number < len(_RANKS) else b"%d" % number
 
 
 def _equal(one: float, other: float) -> bool:

@@ -19,6 +19,9 @@ LARGEST_GRADE = 1_000
 
 GRADES = f"between -{LARGEST_GRADE:,} and {LARGEST_GRADE:,}"
 
+_GRADES = {b"%d" % grade: grade for grade in range(4)}
+"""The usual grades, as they are written: they need no closer look."""
+
 _TOPIC_HEADERS = {"", "qid", "id", "_id", "query_id", "query-id", "topic"}
 
 
@@ -58,18 +61,30 @@ def read_qrels(path: Path) -> Qrels:
     """
     faults = Strict(path)
     qrels: Qrels = {}
-    seen: dict[tuple[str, str], int] = {}
+    judged: dict[str, int] = {}
+    before = b""
     for number, line in lines(path, faults):
-        if not line.strip() or line.startswith(b"#"):
+        fields = line.split()
+        if not fields or line.startswith(b"#"):
             continue
-        qid, docid, grade = _judgement(number, line, faults, first=not seen)
-        if grade is None:
+        grade: int | None
+        if len(fields) == 4 and fields[3] in _GRADES:
+            grade = _GRADES[fields[3]]
+        else:
+            grade = _grade(number, fields, faults, first=not qrels)
+            if grade is None:
+                continue
+        try:
+            qid, docid = fields[0].decode(), fields[-2].decode()
+        except UnicodeDecodeError:
+            decoded(number, line, faults)
             continue
-        if (qid, docid) in seen:
-            reason = f"docid {shown(docid)} of query {shown(qid)} was judged on line {seen[qid, docid]} already"
-            faults.error(number, reason)
-        seen[qid, docid] = number
-        qrels.setdefault(qid, {})[docid] = grade
+        if fields[0] != before:
+            judged, before = qrels.setdefault(qid, {}), fields[0]
+        if docid in judged:
+            where = _first_judged(path, fields[0], fields[-2])
+            faults.error(number, f"docid {shown(docid)} of query {shown(qid)} was judged {where} already")
+        judged[docid] = grade
     if not qrels:
         faults.error(0, "holds no judgements")
     return qrels
@@ -117,25 +132,35 @@ def write_text(path: Path, pieces: Iterable[str]) -> None:
     write_atomically(path, b"".join(piece.encode("utf-8") for piece in pieces))
 
 
-def _judgement(number: int, line: bytes, faults: Strict, *, first: bool) -> tuple[str, str, int | None]:
-    """Return qid, docid and grade of a line; no grade for a header."""
-    decoded(number, line, faults)
-    fields = [field.decode() for field in line.split()]
+def _grade(number: int, fields: list[bytes], faults: Strict, *, first: bool) -> int | None:
+    """Return the grade of a line; none for a header."""
     if len(fields) not in (3, 4):
         hint = "; six columns are a run, not judgements" if len(fields) == 6 else ""
         faults.error(number, f"has {len(fields)} columns, judgements have four (qid 0 docid relevance) or three{hint}")
-    qid, docid, grade = fields[0], fields[-2], fields[-1]
+    grade = fields[-1]
     try:
-        if "_" in grade:
+        if b"_" in grade:
             raise ValueError
         relevance = int(grade)
     except ValueError:
         if first and len(fields) == 3 and grade.isalpha():
-            return qid, docid, None
+            return None
         faults.error(number, f"relevance {shown(grade)} is not a whole number")
     if abs(relevance) > LARGEST_GRADE:
         faults.error(number, f"relevance {shown(grade)} is not {GRADES}; scale the grades down")
-    return qid, docid, relevance
+    return relevance
+
+
+def _first_judged(path: Path, qid: bytes, docid: bytes) -> str:
+    """Name the first line that judges a docid: read only for a file that judges one again."""
+    if not path.is_file():  # a pipe is used up
+        return "above"
+    with path.open("rb") as file:
+        for number, line in enumerate(file, 1):
+            fields = line.split()
+            if len(fields) > 2 and (fields[0], fields[-2]) == (qid, docid):
+                return f"on line {number}"
+    return "above"
 
 
 def _json_topic(number: int, text: str, faults: Strict) -> Query:

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from eval.checkworthiness import Item, ap_of_ties, digits, figures, read_label, read_score, tie_note
+from eval.checkworthiness import Item, changed, digits, figures, read_label, read_score, tie_note, ties
 from eval.coverage import cover
 from eval.lines import is_header, rows
 from eval.report import Report
@@ -102,8 +102,15 @@ def score(gold: Sequence[Path], runs: Sequence[Path], options: ScoreOptions) -> 
     items = [Item(row.tweet_id, row.score, right.labels[row.tweet_id]) for row in found]
     positives = sum(right.labels.values())
     values = figures(items, positives)
-    notes = (*_repeat_note(right), *tie_note(values["AP"], ap_of_ties(items, positives)))
-    return Scores(official=OFFICIAL, unit="file", values=values, per_query={report.path.stem: values}, notes=notes)
+    tied = ties(items, positives)
+    return Scores(
+        official=OFFICIAL,
+        unit="file",
+        values=values,
+        per_query={report.path.stem: values},
+        ties=changed(tied.worst, tied.best) if tied else {},
+        notes=(*_repeat_note(right), *tie_note(values["AP"], tied)),
+    )
 
 
 def _read(path: Path, faults: Faults) -> list[Row]:

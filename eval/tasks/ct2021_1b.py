@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from eval.checkworthiness import Item, ap_of_ties, digits, figures, over_files, read_label, read_score, tie_note
+from eval.checkworthiness import Item, changed, digits, figures, over_files, read_label, read_score, tie_note, ties
 from eval.lines import is_header, rows, text_lines, whole
 from eval.report import Report, counted
 from eval.scores import ScoreOptions, Scores
@@ -86,6 +86,8 @@ def score(gold: Sequence[Path], runs: Sequence[Path], options: ScoreOptions) -> 
         message = f"--gold has {counted(len(gold), 'file')}, --run {len(runs)}: they are paired by position"
         raise QueryError(message)
     per_file: dict[str, dict[str, float]] = {}
+    worst: dict[str, dict[str, float]] = {}
+    best: dict[str, dict[str, float]] = {}
     notes: list[str] = []
     for path, run, labels in zip(gold, runs, read_gold(gold), strict=True):
         report = Report(run)
@@ -96,9 +98,18 @@ def score(gold: Sequence[Path], runs: Sequence[Path], options: ScoreOptions) -> 
         name = str(path) if path.stem in per_file else path.stem
         items = [Item(str(line), *pair) for line, pair in enumerate(zip(found, labels, strict=True), 1)]
         per_file[name] = figures(items, sum(labels))
-        notes += [f"{name}: {note}" for note in tie_note(per_file[name]["AP"], ap_of_ties(items, sum(labels)))]
+        tied = ties(items, sum(labels))
+        worst[name], best[name] = (tied.worst, tied.best) if tied else (per_file[name], per_file[name])
+        notes += [f"{name}: {note}" for note in tie_note(per_file[name]["AP"], tied)]
         notes += [f"{name}: has no sentence worth checking and counts 0"] * (not any(labels))
-    return Scores(official=OFFICIAL, unit="debate", values=over_files(per_file), per_query=per_file, notes=tuple(notes))
+    return Scores(
+        official=OFFICIAL,
+        unit="debate",
+        values=over_files(per_file),
+        per_query=per_file,
+        ties=changed(over_files(worst), over_files(best)),
+        notes=tuple(notes),
+    )
 
 
 def _read(path: Path, faults: Faults) -> list[float]:

@@ -107,6 +107,8 @@ def test_score_prints_json_of_names_and_values(files, command):
     assert code == 0
     figures = json.loads(out)
     assert figures["AP"] == figures["RR@5"] == 0.5
+    assert figures.pop("ties") == {}
+    assert figures.pop("notes") == [line.removeprefix("note: ") for line in err.splitlines()]
     assert all(isinstance(value, float) for value in figures.values())
     assert err == (
         f"note: {files}/odd:1: warning: ranks that do not run 1, 2, 3 … within a query: 1; they are not used\n"
@@ -114,6 +116,26 @@ def test_score_prints_json_of_names_and_values(files, command):
     )
     code, out, _ = command("score", "trec", "--gold", files / "qrels", "--run", files / "odd", "--json", "--per-query")
     assert json.loads(out)["per_query"]["q2"]["AP"] == 0.0
+
+
+def test_score_says_by_how_much_ties_change_each_figure(files, command):
+    (files / "tied").write_text("q1 Q0 d1 1 2 t\nq2 Q0 d2 1 2 t\nq2 Q0 d3 2 2 t\n")
+    code, out, err = command("score", "trec", "--gold", files / "qrels", "--run", files / "tied")
+    assert code == 0
+    lines = [line.split() for line in out.splitlines()]
+    assert lines[:3] == [
+        ["measure", "value", "if", "ties", "fell", "otherwise"],
+        ["AP", "(official)", "0.7500", "0.7500", "to", "1.0000"],
+        ["AP@5", "0.7500", "0.7500", "to", "1.0000"],
+    ]
+    assert ["R@5", "1.0000"] in lines
+    assert err == (
+        "note: ties decide: AP is 0.7500 with equal scores in trec_eval's order (docid descending), "
+        "between 0.7500 and 1.0000 in other orders (1 query with such ties)\n"
+    )
+    figures = json.loads(command("score", "trec", "--gold", files / "qrels", "--run", files / "tied", "--json")[1])
+    assert figures["ties"]["P@1"] == [0.5, 1.0]
+    assert figures["notes"] == [err.removeprefix("note: ").rstrip("\n")]
 
 
 @pytest.mark.parametrize(

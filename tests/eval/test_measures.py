@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -164,3 +166,18 @@ def test_many_queries_are_evaluated_as_few_are():
     for qid in ("0", "999", "1000", "1001", "2499"):
         alone = evaluate({qid: qrels[qid]}, {qid: run[qid]}, names)
         assert alone.per_query()[qid] == together.per_query()[qid]
+
+
+def test_judgements_that_are_all_negative_come_to_an_end(root):
+    """trec_eval's nDCG loops for ever on a query without a judgement from 0 up, after one with higher grades."""
+    script = (
+        "from eval.measures import evaluate\n"
+        "for grades in ([2, 2, 1], [-1], [-1, -2], [1]):\n"
+        "    judged = {str(at): grade for at, grade in enumerate(grades)}\n"
+        "    run = dict.fromkeys(judged, 1.0)\n"
+        "    print(evaluate({'q': judged}, {'q': run}, ['nDCG', 'AP']).means())\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script], cwd=root, capture_output=True, text=True, timeout=120, check=True
+    )
+    assert done.stdout.splitlines()[1:3] == ["{'nDCG': 0.0, 'AP': 0.0}"] * 2
