@@ -27,7 +27,7 @@ from server.answers import (
 )
 from server.batch import Batch, json_pieces, ndjson_pieces
 from server.explanation import explanation, with_passages
-from server.operations import JSON, NDJSON, RUN
+from server.operations import JSON, NDJSON, TEXT
 from server.readiness import READY
 from server.requests import BatchRequest, DocParameters, SearchRequest, SimpleSearch, from_body, from_query
 from server.search import found, search_of
@@ -106,10 +106,10 @@ def search_batch(name: str) -> Response:
     index = served.index
     asked = from_body(request, BatchRequest)
     batch = Batch(index, asked)
-    wanted = request.accept_mimetypes.best_match([JSON, NDJSON, RUN], JSON)
-    if wanted == RUN:
+    wanted = request.accept_mimetypes.best_match([JSON, NDJSON, TEXT], JSON)
+    if wanted == TEXT:
         run, failed = batch.run()
-        return Response(run, mimetype=RUN, headers={"X-Failed-Queries": str(failed)})
+        return Response(run, mimetype=TEXT, headers={"X-Failed-Queries": str(failed)})
     if wanted == NDJSON:
         return Response(ndjson_pieces(batch), mimetype=NDJSON)
     head = {

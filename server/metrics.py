@@ -85,6 +85,7 @@ def metrics_of(app: Flask) -> Metrics:
 
 
 def _answer() -> Response:
+    """Answer the metrics in the text format of Prometheus."""
     return Response(metrics_of(current_app).text(service()), content_type=_TEXT)
 
 

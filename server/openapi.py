@@ -28,7 +28,14 @@ _ABOUT = (
 )
 _REF = "#/components/schemas/{name}"
 _ALWAYS = (408, 414, 431, 500)
-_OVERLOAD = (503,)
+_OVERLOAD = 503
+_SAID = {
+    _OVERLOAD: "There is too much to do, the search took too long, or the index cannot be searched."
+}
+_KEYS: Json = {
+    "bearer": {"type": "http", "scheme": "bearer"},
+    "basic": {"type": "http", "scheme": "basic", "description": "the key as the password, with any name"},
+}
 _VARIABLE = re.compile(r"<(?:\w+:)?(\w+)>")
 _PATHS: Mapping[str, tuple[str, str]] = {
     "name": ("index", "an index, by the name that it is served under"),
@@ -45,7 +52,10 @@ def document(app: Flask, config: Config, names: Iterable[str]) -> Json:
     paths: Json = {}
     for endpoint, operation in OPERATIONS.items():
         rule = rules[endpoint]
-        described = _operation(endpoint, app.view_functions[endpoint], operation, schemas)
+        statuses = _statuses(operation, config)
+        described = _operation(endpoint, app.view_functions[endpoint], operation, schemas, statuses)
+        if 401 in statuses:
+            described["security"] = [{name: []} for name in _KEYS]
         described["parameters"] = [*_path_parameters(rule, list(names)), *described["parameters"]]
         paths.setdefault(_address(rule), {})[_method(rule)] = described
     described = {
@@ -61,6 +71,8 @@ def document(app: Flask, config: Config, names: Iterable[str]) -> Json:
         "paths": paths,
         "components": {"schemas": _used(schemas), "headers": _COMMON_HEADERS},
     }
+    if config.server.keys:
+        described["components"]["securitySchemes"] = _KEYS
     plain: Json = msgspec.json.decode(msgspec.json.encode(described))
     return plain
 
@@ -82,15 +94,26 @@ def _method(rule: Rule) -> str:
     return next(method for method in _METHODS if method.upper() in (rule.methods or ()))
 
 
-def _operation(endpoint: str, view: Callable[..., Any], operation: Operation, schemas: Json) -> Json:
+def _statuses(operation: Operation, config: Config) -> list[int]:
+    """Return the statuses of the errors that a route may answer."""
+    found = {*operation.problems, *_ALWAYS}
+    if operation.tag != "Operation":
+        # Who looks after a server is answered without a key, at any rate, and in overload too.
+        found |= {_OVERLOAD, *([401] if config.server.keys else []), *([429] if config.server.per_minute else [])}
+    return sorted(found - operation.also.keys())
+
+
+def _operation(
+    endpoint: str, view: Callable[..., Any], operation: Operation, schemas: Json, statuses: list[int]
+) -> Json:
     said = inspect.getdoc(view) or ""
     summary, _, more = said.partition("\n\n")
     described: Json = {
-        "operationId": endpoint.partition(".")[2],
+        "operationId": endpoint.rpartition(".")[2],
         "tags": [operation.tag],
         "summary": summary.rstrip("."),
         "parameters": _query_parameters(operation, schemas),
-        "responses": _responses(operation),
+        "responses": _responses(operation, statuses),
     }
     if more:
         described["description"] = more
@@ -100,8 +123,8 @@ def _operation(endpoint: str, view: Callable[..., Any], operation: Operation, sc
     return described
 
 
-def _responses(operation: Operation) -> Json:
-    content: Json = {JSON: {"schema": _ref(operation.answer)}}
+def _responses(operation: Operation, statuses: list[int]) -> Json:
+    content: Json = {JSON: {"schema": _ref(operation.answer)}} if operation.answer else {}
     for media, what in operation.other.items():
         schema: Json = {"type": "string", "description": what}
         content[media] = {"schema": schema}
@@ -109,9 +132,7 @@ def _responses(operation: Operation) -> Json:
     responses: Json = {"200": {"description": "Done.", "headers": headers, "content": content}}
     for status, answer in operation.also.items():
         responses[str(status)] = {"description": answer} if isinstance(answer, str) else _answered(answer)
-    # Who looks after a server is answered in overload too.
-    always = _ALWAYS if operation.tag == "Operation" else (*_ALWAYS, *_OVERLOAD)
-    for status in sorted({*operation.problems, *always} - operation.also.keys()):
+    for status in statuses:
         responses[str(status)] = _problem(status)
     for response in responses.values():
         response.setdefault("headers", {})["X-Request-Id"] = {"$ref": "#/components/headers/X-Request-Id"}
@@ -124,7 +145,7 @@ def _answered(answer: type) -> Json:
 
 def _problem(status: int) -> Json:
     described: Json = {
-        "description": f"{TITLES.get(slug_of(status), HTTPStatus(status).phrase)}.",
+        "description": _SAID.get(status) or f"{TITLES.get(slug_of(status), HTTPStatus(status).phrase)}.",
         "content": {"application/problem+json": {"schema": _ref(Problem)}},
     }
     if status in (429, 503):

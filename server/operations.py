@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from server import answers, requests
 
-JSON, NDJSON, RUN = "application/json", "application/x-ndjson", "text/plain"
+JSON, NDJSON, TEXT = "application/json", "application/x-ndjson", "text/plain"
 _HEADERS = MappingProxyType({"ETag": "names this state of the document; send it back as If-None-Match"})
 
 
@@ -18,14 +18,14 @@ class Operation(NamedTuple):
     """What a route takes and answers; its address, method and summary are the view's own."""
 
     tag: str
-    answer: type
+    answer: type | None = None
     """Of status 200, as JSON."""
     parameters: type[requests.Asked] | None = None
     body: type[requests.Asked] | None = None
     problems: tuple[int, ...] = ()
     """Statuses of errors beside those that any route may answer."""
     other: MappingProxyType[str, str] = MappingProxyType({})
-    """Other media types that ``Accept`` may ask for, and what they hold."""
+    """What is answered that is no JSON, by media type: what ``Accept`` asks for, or all that there is."""
     headers: MappingProxyType[str, str] = MappingProxyType({})
     """Headers of the answer, and what they say."""
     also: MappingProxyType[int, type | str] = MappingProxyType({})
@@ -61,7 +61,7 @@ OPERATIONS: MappingProxyType[str, Operation] = MappingProxyType(
             other=MappingProxyType(
                 {
                     NDJSON: "one query a line, in order, each sent as soon as it is answered",
-                    RUN: "a TREC run: qid Q0 docid rank score tag",
+                    TEXT: "a TREC run: qid Q0 docid rank score tag",
                 }
             ),
             headers=MappingProxyType({"X-Failed-Queries": "of a TREC run: how many queries are not in it"}),
@@ -86,6 +86,7 @@ OPERATIONS: MappingProxyType[str, Operation] = MappingProxyType(
         "api.describe_index": Operation("Indexes", answers.IndexAnswer, problems=(404,)),
         "api.live": Operation("Operation", answers.Health),
         "api.ready": Operation("Operation", answers.Health, also=MappingProxyType({503: answers.Health})),
+        "metrics": Operation("Operation", other=MappingProxyType({TEXT: "for Prometheus; totals over all workers"})),
     }
 )
 """By endpoint, in the order in which they are read."""

@@ -8,6 +8,7 @@ import shlex
 import warnings
 from typing import Any
 
+import msgspec
 import pytest
 from flask import Flask
 from flask.testing import FlaskClient
@@ -15,6 +16,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from retrieval.config import Config
+from retrieval.index import Index
+from server.access import digest, new_key
+from server.app import create_app
 from server.operations import OPERATIONS
 
 with warnings.catch_warnings():
@@ -60,6 +64,28 @@ def test_limits_are_those_of_the_configuration(document: dict[str, Any], config:
     assert parameters["hits"]["schema"] == {"type": "integer", "minimum": 1, "maximum": most}
     assert parameters["query"]["schema"] == {"type": "string", "maxLength": config.search.max_query_chars}
     assert parameters["index"]["schema"]["enum"] == ["english", "arabic"]
+
+
+def test_keys_and_rates_are_described_where_they_are_asked_for(config: Config, indexes: dict[str, Index]) -> None:
+    key = new_key()
+    asking = msgspec.structs.replace(config.server, keys={"me": digest(key)}, per_minute=60)
+    client = create_app(msgspec.structs.replace(config, server=asking), indexes).test_client()
+    document = client.get("/openapi.json", headers={"Authorization": f"Bearer {key}"}).json
+    assert [error.message for error in OpenAPIV31SpecValidator(document).iter_errors()] == []
+    assert set(document["components"]["securitySchemes"]) == {"bearer", "basic"}
+    for address, methods in document["paths"].items():
+        for operation in methods.values():
+            open_to_all = address in ("/livez", "/readyz", "/metrics")
+            assert ("security" not in operation) == open_to_all
+            assert ({"401", "429"} <= operation["responses"].keys()) == (not open_to_all)
+
+
+def test_without_keys_and_rates_none_are_described(document: dict[str, Any]) -> None:
+    assert "securitySchemes" not in document["components"]
+    for methods in document["paths"].values():
+        for operation in methods.values():
+            assert "security" not in operation
+            assert not {"401", "429"} & operation["responses"].keys()
 
 
 def test_every_parameter_and_every_answer_says_what_it_is(document: dict[str, Any]) -> None:
@@ -115,7 +141,7 @@ def held(case: schemathesis.Case) -> int:
 def test_every_answer_is_as_described(app: Flask, endpoint: str) -> None:
     """Ask what the document allows and what it forbids, at every limit and at random."""
     described = schemathesis.openapi.from_wsgi("/openapi.json", app)
-    operation = described.find_operation_by_id(endpoint.partition(".")[2])
+    operation = described.find_operation_by_id(endpoint.rpartition(".")[2])
     generation = described.config.generation_for(operation=operation)
     seen = {
         held(case)
