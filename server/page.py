@@ -15,12 +15,13 @@ from retrieval.config import RetrieverName
 from retrieval.errors import QueryError
 from retrieval.evidence import Evidence
 from retrieval.highlight import highlights
+from retrieval.index import Search
 from retrieval.profile import PROFILES
 from server.cards import LONGEST_EXCERPT, Card, blocks, cards, web_link
 from server.errors import BadInput
 from server.joins import Gap, gap, numbered
 from server.requests import SearchOptions, from_query
-from server.search import Found, found, search_of
+from server.search import Found, TimedOutError, found, search_of
 from server.service import Served, index_named, service
 
 blueprint = Blueprint("page", __name__)
@@ -36,13 +37,17 @@ class Kind(NamedTuple):
 
 
 class Column(NamedTuple):
-    """One ranking; ``gap`` holds the lines that join it to the ranking on its left, if there is one."""
+    """One ranking; ``gap`` holds the lines that join it to the ranking on its left, if there is one.
+
+    ``missing`` says what was cut off; a ranking that was cut off itself has nothing ``found``.
+    """
 
     name: RetrieverName
     kind: Kind
-    found: Found
+    found: Found | None
     cards: list[Card]
     gap: Gap | None
+    missing: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,18 +127,37 @@ def _choices() -> dict[str, str]:
 
 def _columns(served: Served, query: str, choices: dict[str, str]) -> list[Column]:
     options = from_query(MultiDict({name: value for name, value in choices.items() if value}), SearchOptions)
-    found_by: dict[RetrieverName, Found] = {}
-    for name in (name for name in KINDS if name in served.retrievers):
-        asked = search_of(options, served.index)._replace(retriever=name)
-        found_by[name] = found(served.index, query, asked)
-    rankings: dict[str, Sequence[Evidence]] = {name: one.hits for name, one in found_by.items()}
+    asked = search_of(options, served.index)
+    found_by = {
+        name: _found(served, query, asked._replace(retriever=name)) for name in KINDS if name in served.retrievers
+    }
+    if not any(found_by.values()):
+        raise TimedOutError("no ranking was ready in time; try again", {})
+    rankings: dict[str, Sequence[Evidence]] = {name: one.hits if one else [] for name, one in found_by.items()}
     joins, rows = numbered(rankings), max(map(len, rankings.values()))
     longest = LONGEST_EXCERPT if len(rankings) == 1 else SHORT_EXCERPT
     columns: list[Column] = []
     for name, one in found_by.items():
-        beside = gap(columns[-1].found.hits, one.hits, joins, rows) if columns else None
-        columns.append(Column(name, KINDS[name], one, cards(name, rankings, joins, longest), beside))
+        beside = gap(rankings[columns[-1].name], rankings[name], joins, rows) if columns else None
+        shown = cards(name, rankings, joins, longest)
+        columns.append(Column(name, KINDS[name], one, shown, beside, _missing(one)))
     return columns
+
+
+def _found(served: Served, query: str, asked: Search) -> Found | None:
+    """Search as one column does, or return nothing if that took too long: the other columns are shown all the same."""
+    try:
+        return found(served.index, query, asked)
+    except TimedOutError:
+        return None
+
+
+def _missing(ranking: Found | None) -> str:
+    if ranking is None:
+        return "This ranking took too long and was cut off."
+    labels: dict[str, str] = {name: kind.label.lower() for name, kind in KINDS.items()}
+    late = [labels[name] for name, state in (ranking.coverage or {}).items() if state != "complete"]
+    return f"Without {' and '.join(late)}, which took too long." if late else ""
 
 
 def _marks(served: Served, query: str, text: str) -> list[tuple[int, int]]:
@@ -144,4 +168,4 @@ def _marks(served: Served, query: str, text: str) -> list[tuple[int, int]]:
 
 
 def _note(columns: list[Column]) -> str:
-    return next((column.found.note for column in columns if column.found.note), "")
+    return next((column.found.note for column in columns if column.found and column.found.note), "")

@@ -87,3 +87,13 @@ def test_a_query_of_a_batch_says_it_for_itself(client: FlaskClient) -> None:
     assert (result["error"], result["detail"]) == ("timed-out", "dense took longer than the search may")
     with client.post("/v1/english/search/batch", json=body, headers={"Accept": "text/plain"}) as answer:
         assert (answer.data, answer.headers["X-Failed-Queries"]) == (b"", "1")
+
+
+def test_the_page_shows_the_rankings_that_came_in_time(client: FlaskClient) -> None:
+    page = client.get("/?index=english&query=measles+vaccine", headers={"Accept": "text/html"})
+    assert page.status_code == 200
+    assert 'id="bm25-1"' in page.text
+    assert 'id="hybrid-1"' in page.text
+    assert 'id="dense-1"' not in page.text
+    assert "Without dense, which took too long." in page.text
+    assert "This ranking took too long and was cut off." in page.text
