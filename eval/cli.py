@@ -7,7 +7,7 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from eval.tasks import names, task
+from eval.tasks import names, ranking_task, task
 from retrieval.errors import QueryError
 from retrieval.terminal import BAD_FILE, DONE, Subparsers, add_json, say, write
 
@@ -51,9 +51,7 @@ def _register_score(commands: Subparsers) -> None:
         help="the submission; for ct2021-1b one file a debate, paired with the gold by position",
     )
     parser.add_argument("--per-query", action="store_true", help="print the figures of each query too")
-    parser.add_argument(
-        "--max-evidence", type=int, default=5, metavar="N", help="fever: how many sentences count (default: 5)"
-    )
+    parser.add_argument("--max-evidence", type=int, metavar="N", help="fever: how many sentences count (default: 5)")
     add_json(parser)
     parser.set_defaults(command=score)
 
@@ -110,7 +108,14 @@ def score(args: argparse.Namespace) -> int:
     from eval.scores import ScoreOptions
     from eval.tables import figure, table
 
-    scores = score_files(args.task, args.gold, args.run, ScoreOptions(max_evidence=args.max_evidence))
+    options = ScoreOptions()
+    if args.max_evidence is not None:
+        if args.task in names() and args.task != "fever":
+            raise QueryError(
+                f"--max-evidence {args.max_evidence}: {args.task} has no sentences to count; it is fever's"
+            )
+        options = ScoreOptions(max_evidence=args.max_evidence)
+    scores = score_files(args.task, args.gold, args.run, options)
     for note in scores.notes:
         say(f"note: {note}")
     if args.json:
@@ -151,6 +156,7 @@ def compare(args: argparse.Namespace) -> int:
     from eval.compare import read_runs
     from eval.comparison_report import as_html, as_text
     from eval.measures import named
+    from eval.score import hinting
     from retrieval.files import writable
     from retrieval.trec import write_text
 
@@ -159,8 +165,10 @@ def compare(args: argparse.Namespace) -> int:
     measures = named(args.measures)
     if args.html:
         writable(args.html, [*args.runs, *args.qrels])
-    qrels = task(args.task).read_gold(args.qrels)
-    runs, notes = read_runs(args.task, args.runs, qrels)
+    chosen = ranking_task(args.task)
+    with hinting(chosen, args.qrels, [[run] for run in args.runs], "--qrels and a run"):
+        qrels = chosen.read_gold(args.qrels)
+        runs, notes = read_runs(args.task, args.runs, qrels)
     comparison = compare_runs(qrels, runs, measures, seed=args.seed, notes=notes)
     for note in comparison.notes:
         say(f"note: {note}")

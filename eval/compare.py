@@ -8,7 +8,7 @@ from itertools import combinations
 from pathlib import Path
 from typing import Any
 
-from eval import ranking
+from eval import ranking, ties
 from eval.measures import Figures, evaluate
 from eval.statistics import RESAMPLES, Interval, PairedTest, holm, intervals, paired
 from eval.tasks import ranking_task
@@ -106,6 +106,7 @@ def compare(
     A judged query that a run lacks counts 0.
     """
     figures = {name: evaluate(qrels, run, measures) for name, run in runs.items()}
+    decided = [f"{name}: {note}" for name, run in runs.items() for note in _tied(qrels, run, figures[name])]
     names = tuple(runs)
     means: dict[str, dict[str, Interval]] = {}
     for at, measure in enumerate(measures):
@@ -120,8 +121,15 @@ def compare(
         means=means,
         pairs=tuple(pairs),
         moved=tuple(moved),
-        notes=tuple(notes),
+        notes=(*notes, *decided),
     )
+
+
+def _tied(qrels: Qrels, run: ScoreTable, figures: Figures) -> tuple[str, ...]:
+    """Say by how much equal scores could change a run's figures: of the first measure that they can change."""
+    means = figures.means()
+    found = ties.bounds(qrels, run, figures)
+    return next((ties.note(name, means[name], bound, ranking.RULE, "query") for name, bound in found.items()), ())
 
 
 def _columns(figures: Mapping[str, Figures], at: int) -> Any:

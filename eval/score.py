@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 from eval.scores import ScoreOptions, Scores
@@ -13,14 +14,22 @@ from retrieval.errors import CheckFailed, FactseekError, SourceError
 def score(name: str, gold: Sequence[Path], runs: Sequence[Path], options: ScoreOptions) -> Scores:
     """Return the figures of a submission of the task ``name``.
 
-    Raises CheckFailed if the submission has errors, SourceError if the gold cannot be read.
+    Raises QueryError if an option is not the task's, CheckFailed if the submission has errors, SourceError if the gold
+    cannot be read.
     """
     chosen = task(name)
-    try:
+    with hinting(chosen, gold, [runs], "--gold and --run"):
         return chosen.score(gold, runs, options)
+
+
+@contextmanager
+def hinting(chosen: Task, gold: Sequence[Path], runs: Iterable[Sequence[Path]], options: str) -> Iterator[None]:
+    """Say, where files are refused, that ``options`` seem to be swapped if each reads as the other."""
+    try:
+        yield
     except (CheckFailed, SourceError) as error:
-        if _swapped(chosen, gold, runs):
-            raise type(error)(f"{error}; --gold and --run seem to be swapped") from None
+        if any(_swapped(chosen, gold, submission) for submission in runs):
+            raise type(error)(f"{error}; {options} seem to be swapped") from None
         raise
 
 

@@ -47,7 +47,8 @@ def read_tweets(path: Path) -> list[Tweet]:
     """Read tweets in their order.
 
     A TSV file is read without quoting; if that does not give every row the header's columns, with quoting, as for texts
-    that hold line breaks. Raises SourceError, naming the line, if neither does, or a tweet has no id or no text.
+    that hold line breaks; with quoting first if every name of the header is in quotes. Raises SourceError, naming the
+    line, if neither does, or a tweet has no id or no text.
     """
     rereadable(path)
     tweets = list(_from_json(path) if _is_json(path) else _from_table(path))
@@ -80,6 +81,8 @@ def _from_table(path: Path) -> Iterator[Tweet]:
 
 
 def _fields(path: Path, numbered: list[tuple[int, str]], width: int) -> list[tuple[int, list[str]]]:
+    if all(_in_quotes(name) for name in numbered[0][1].split("\t")) and (quoted := _quoted(numbered, width)):
+        return quoted
     plain = [(line, text.split("\t")) for line, text in numbered[1:] if text.strip()]
     odd = next(((line, fields) for line, fields in plain if len(fields) != width), None)
     if odd is None:
@@ -107,6 +110,10 @@ def _quoted(numbered: list[tuple[int, str]], width: int) -> list[tuple[int, list
     except csv.Error:
         return []
     return found
+
+
+def _in_quotes(cell: str) -> bool:
+    return len(cell) > 1 and cell[0] == cell[-1] == '"'
 
 
 def columns(header: str) -> list[str]:

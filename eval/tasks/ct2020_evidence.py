@@ -147,6 +147,7 @@ def _over_topics(scores: Scores) -> dict[str, float]:
 def _read(path: Path, faults: Faults) -> dict[str, _Claim]:
     claims: dict[str, _Claim] = {}
     run_id = ""
+    odd: list[tuple[int, str]] = []
     for line, fields in rows(path, faults, _LAYOUT):
         topic, tweet, rank, snippet, score_, tag = fields
         claim = claims.setdefault(key(topic, tweet), _Claim(line))
@@ -158,10 +159,16 @@ def _read(path: Path, faults: Faults) -> dict[str, _Claim]:
         known = _SNIPPET.fullmatch(snippet)
         if known and known["topic"] != topic:
             faults.error(line, f"snippet {shown(snippet)} is not of topic {shown(topic)}")
+        if not known:
+            odd.append((line, snippet))
         _take_score(line, score_, snippet, claim, faults)
         run_id = run_id or tag
         if tag != run_id:
             faults.error(line, f"run id {shown(tag)} differs from {shown(run_id)} above: a file is one run")
+    if odd:
+        line, snippet = odd[0]
+        form = f"ids that do not look like topic-0001-001: {len(odd):,}, the first {shown(snippet)}"
+        faults.warning(line, f"{form}; whether they are of the claim's topic is not known")
     return claims
 
 

@@ -90,11 +90,18 @@ def test_bad_line_is_said_exactly(case, put):
 
 
 def test_the_lines_of_a_good_run_have_no_fault(put):
-    assert TASK.check(put("run", OK + f"T-05\t11\t2\t{S2}\t0.77\tr\nT-06\t11\t1\tfree-id\t-1e-3\tr\n")).said == []
+    assert TASK.check(put("run", OK + f"T-05\t11\t2\t{S2}\t0.77\tr\nT-06\t11\t1\tT-06-0001-001\t-1e-3\tr\n")).said == []
+
+
+def test_ids_of_another_form_are_told_once(put):
+    path = put("run", OK + "T-06\t11\t1\tfree-id\t3\tr\nT-06\t11\t2\tT-05-3-1\t2\tr\n")
+    assert TASK.check(path).said == [
+        f"{path}:2: warning: ids that do not look like topic-0001-001: 2, the first 'free-id'; whether they are of the claim's topic is not known"
+    ]
 
 
 def test_more_than_a_hundred(put):
-    path = put("run", "".join(f"A\t1\t{n}\ts{n}\t{-n}\tr\n" for n in range(1, 103)))
+    path = put("run", "".join(f"A\t1\t{n}\tA-0001-{n:03}\t{-n}\tr\n" for n in range(1, 103)))
     assert TASK.check(path).said == [
         f"{path}:101: error: is result 101 of its claim; at most 100 are allowed",
         f"{path}:102: error: is result 102 of its claim; at most 100 are allowed",
@@ -166,11 +173,11 @@ def test_bad_gold_is_said_exactly(case, put):
 
 
 def test_writes_a_hundred_without_exponents(tmp_path):
-    hits = [Hit(f"s{n:03}", 1e-7 * n) for n in range(150)]
+    hits = [Hit(f"T-05-0001-{n:03}", 1e-7 * n) for n in range(150)]
     TASK.write({"T-05/11": hits}, tmp_path / "run", "team")
     lines = (tmp_path / "run").read_text().splitlines()
     assert len(lines) == 100
-    assert lines[0] == "T-05\t11\t1\ts149\t0.0000149\tteam"
+    assert lines[0] == "T-05\t11\t1\tT-05-0001-149\t0.0000149\tteam"
     assert TASK.check(tmp_path / "run").said == []
 
 

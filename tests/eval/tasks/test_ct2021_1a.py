@@ -236,3 +236,17 @@ def test_the_turkish_file_that_repeats_ids_is_scored(data_dir, tmp_path):
     gold = [(tweet.tweet_id, int(tweet.label)) for tweet in TASK.read_gold([path]).tweets]
     assert scores.values == pytest.approx(oracle(gold, [(name, score) for _, name, score in records]))
     assert scores.notes[0].startswith("the gold repeats ids (6 on 13 rows)")
+
+
+def test_a_file_that_is_quoted_throughout_is_read_without_its_quotes(put):
+    content = (
+        '"topic_id"\t"tweet_id"\t"tweet_text"\t"check_worthiness"\n"c"\t"12345678901234567"\t"he said ""no"""\t"1"\n'
+    )
+    gold = TASK.read_gold([put("gold", content)])
+    assert gold.labels == {"12345678901234567": 1}
+    assert [(tweet.topic, tweet.text) for tweet in gold.tweets] == [("c", 'he said "no"')]
+
+
+def test_quotes_inside_of_plain_cells_stay(put):
+    content = 'topic_id\ttweet_id\ttweet_text\tcheck_worthiness\nc\t12345678901234567\t"no" he said\t1\n'
+    assert TASK.read_gold([put("gold", content)]).tweets[0].text == '"no" he said'
