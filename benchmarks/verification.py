@@ -26,6 +26,10 @@ from claims.verify.features import covered
 from claims.verify.figures import bins
 from claims.verify.groups import groups
 from claims.verify.verdicts import AT_ONCE, cases_of
+from eval import verdicts
+from eval.page import markdown_table
+from eval.scores import ScoreOptions
+from eval.tasks import fever
 from indexer.build import Request, build
 from indexer.sources import describe
 from retrieval import manifest as manifests
@@ -54,7 +58,7 @@ def main() -> int:
     args.work.mkdir(parents=True, exist_ok=True)
     try:
         beds = [_bed(collection, args.work) for collection in data.collections(Path(folder), args.work)]
-        text = "".join(map(section, beds)) + _arabic(Path(folder), args.work)
+        text = "".join(section(bed) + _official(bed, args.work) for bed in beds) + _arabic(Path(folder), args.work)
     except FactseekError as error:
         say(f"benchmarks.verification: {error.line}")
         return 2
@@ -110,6 +114,20 @@ def _indexed(folder: Path, request: Request) -> None:
     if built != [(request.kind, describe(request.sources))]:
         say(f"{folder.name}: indexing")
         build(request, CONFIG)
+
+
+def _official(bed: Bed, work: Path) -> str:
+    """Hand in, as FEVER has it, what models that did not see a claim say of it, and score that as the organisers do."""
+    found = probabilities("evidence", bed, 0).argmax(axis=1)
+    records = [
+        (claim, bed.labels[number], [(one.docid, one.number) for one in evidence.sentences])
+        for claim, number, evidence in zip(bed.claims, found.tolist(), bed.found, strict=True)
+    ]
+    folder = work / bed.name.lower()
+    verdicts.write("fever", records, folder / "verdicts.jsonl", "")
+    scores = fever.score([folder / "claims.jsonl"], [folder / "verdicts.jsonl"], ScoreOptions())
+    table = markdown_table(list(scores.values), [[f"{value:.3f}" for value in scores.values.values()]], left=0)
+    return f"\nHanded in as FEVER's files are, and scored by `factseek score fever`:\n\n{table}"
 
 
 def _arabic(folder: Path, work: Path) -> str:

@@ -46,6 +46,7 @@ def section(bed: Bed) -> str:
         ("hypothesis only", "none", _runs("hypothesis", bed)),
         ("evidence", "retrieved", _runs("evidence", bed)),
         ("evidence", "given", _runs("evidence", bed, given=True)),
+        ("evidence", "learned on given, judged on retrieved", _carried(bed)),
     ]
     counts = ", ".join(f"{int((bed.classes == n).sum()):,} {label}" for n, label in enumerate(bed.labels))
     parts = [f"\n### {bed.name}\n\n{len(bed.claims):,} claims: {counts}.\n", results(rows, bed.labels)]
@@ -63,8 +64,7 @@ def results(rows: Sequence[tuple[str, str, Sequence[Figures]]], labels: Sequence
 
 def probabilities(name: str, bed: Bed, seed: int, *, given: bool = False) -> NDArray[np.float64]:
     """Return what a model says of each claim, trained on the other folds of the cross-validation ``seed``."""
-    parted = split(bed.classes, bed.groups, msgspec.structs.replace(bed.settings, seed=seed))
-    return out_of_fold(name, parted, bed.settings, bed.given if given else bed.retrieved)
+    return out_of_fold(name, _parted(bed, seed), bed.settings, bed.given if given else bed.retrieved)
 
 
 def held_out(name: str, parted: Split, cases: Cases, labels: Sequence[str], settings: VerdictSettings) -> Figures:
@@ -74,6 +74,18 @@ def held_out(name: str, parted: Split, cases: Cases, labels: Sequence[str], sett
 
 def _runs(name: str, bed: Bed, *, given: bool = False) -> list[Figures]:
     return [figures(bed.classes, probabilities(name, bed, seed, given=given), bed.labels) for seed in range(SEEDS)]
+
+
+def _carried(bed: Bed) -> list[Figures]:
+    """Judge on retrieved evidence what was learned on given evidence."""
+    each = [
+        out_of_fold("evidence", _parted(bed, seed), bed.settings, bed.given, bed.retrieved) for seed in range(SEEDS)
+    ]
+    return [figures(bed.classes, found, bed.labels) for found in each]
+
+
+def _parted(bed: Bed, seed: int) -> Split:
+    return split(bed.classes, bed.groups, msgspec.structs.replace(bed.settings, seed=seed))
 
 
 def _row(model: str, evidence: str, found: Sequence[Figures], labels: Sequence[str]) -> list[str]:

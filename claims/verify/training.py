@@ -18,7 +18,7 @@ from claims.verify.evidence import Finder
 from claims.verify.figures import figures
 from claims.verify.groups import groups
 from claims.verify.models import Cases, Model
-from claims.verify.verdicts import AT_ONCE, Verifier, cases_of
+from claims.verify.verdicts import AT_ONCE, Verifier, cases_of, refuse_long
 from retrieval.config import VerdictSettings
 from retrieval.domain import Claim
 from retrieval.errors import QueryError, SourceError
@@ -97,10 +97,12 @@ class Lesson(NamedTuple):
 def train(name: str, lesson: Lesson, finder: Finder, settings: VerdictSettings, progress: Progress) -> Learned:
     """Train the model ``name`` on evidence that is found for the claims, as it will be when it is used.
 
-    Raises SourceError if the files hold claims of fewer than two labels.
+    Raises SourceError if the files hold claims of fewer than two labels, QueryError if a claim is longer than a query
+    may be.
     """
     claims = [claim for _, found in lesson.sources for claim in found]
     labels = _labels(lesson, claims)
+    refuse_long(claims, finder)
     classes = np.array([labels.index(claim.label) for claim in claims], dtype=np.int64)
     cases = read_evidence(claims, finder, progress)
     model = models.kind(name).fit(cases, classes, len(labels), settings)

@@ -12,6 +12,7 @@ from claims.verify.models import Cases, Model
 from claims.verify.words import terms
 from retrieval.config import VerdictSettings
 from retrieval.domain import Claim
+from retrieval.errors import QueryError
 from retrieval.progress import Bar
 
 AT_ONCE = 64
@@ -56,6 +57,7 @@ class Verifier:
 
         Raises QueryError if a claim is longer than a query may be.
         """
+        refuse_long(claims, self._finder)
         for start in range(0, len(claims), AT_ONCE):
             chunk = claims[start : start + AT_ONCE]
             yield from self._decided(chunk, self._finder.find([claim.text for claim in chunk]))
@@ -86,6 +88,17 @@ class Verifier:
         if probability >= self._settings.min_confidence:
             return ""
         return f"no label is probable enough: {label} has {probability:.2f}, {self._settings.min_confidence:g} is asked"
+
+
+def refuse_long(claims: Sequence[Claim], finder: Finder) -> None:
+    """Raise QueryError, naming the place, if a claim is longer than a query may be: before any work is done."""
+    longest = finder.index.config.search.max_query_chars
+    for claim in claims:
+        if len(claim.text) > longest:
+            said = (
+                f"the claim has {len(claim.text)} characters, at most {longest} are searched (search.max_query_chars)"
+            )
+            raise QueryError(f"{claim.place}: {said}")
 
 
 def cases_of(claims: Sequence[Claim], found: Sequence[Evidence], finder: Finder) -> Cases:

@@ -146,6 +146,14 @@ def test_training_files_that_are_refused(
     assert not model.exists()
 
 
+def test_a_claim_that_is_too_long_is_named(command: Command, pages: Path, tmp_path: Path) -> None:
+    path = tmp_path / "long.jsonl"
+    path.write_text(GOOD + GOOD.replace("SUPPORTS", "REFUTES").replace("Aspirin", "a" * 10_000))
+    reason = "the claim has 10007 characters, at most 10000 are searched (search.max_query_chars)"
+    ran = command("verdict", "fever", "--train", path, "--save", tmp_path / "model", "--index", pages)
+    assert ran == (2, "", f"factseek: {path}:2: {reason}\n")
+
+
 def test_files_that_are_not_models(command: Command, examples: Path, pages: Path, tmp_path: Path) -> None:
     dev, output = examples / "fever-dev.jsonl", tmp_path / "out"
     for content, reason in (
@@ -231,3 +239,38 @@ def test_the_arabic_claims_of_2018(command: Command, data_dir: Path, root: Path,
     assert command("check", task, output, "--input", files["input"])[0] == 0
     code, out, _ = command("score", task, "--gold", files["gold"], "--run", output, "--json")
     assert code == 0 and 0 <= json.loads(out)["macro_f1"] <= 1
+
+
+@pytest.mark.data
+@pytest.mark.slow
+def test_a_slice_of_scifact(command: Command, data_dir: Path, tmp_path: Path) -> None:
+    """Page = document, line = sentence: from abstracts to a submission that is scored."""
+    labels = {"SUPPORT": "SUPPORTS", "CONTRADICT": "REFUTES"}
+    rows, cited = [], set()
+    for line in (data_dir / "scifact" / "claims_train.jsonl").read_text("utf-8").splitlines()[:150]:
+        row = json.loads(line)
+        groups = [(docid, group) for docid, found in row["evidence"].items() for group in found]
+        evidence = [[[0, 0, docid, number] for number in group["sentences"]] for docid, group in groups]
+        label = labels[groups[0][1]["label"]] if groups else "NOT ENOUGH INFO"
+        rows.append(
+            {"id": row["id"], "claim": row["claim"], "label": label, "evidence": evidence or [[[0, None, None, None]]]}
+        )
+        cited |= set(row["cited_doc_ids"])
+    with (tmp_path / "wiki-001.jsonl").open("w", encoding="utf-8") as file:
+        for line in (data_dir / "scifact" / "abstracts.jsonl").read_text("utf-8").splitlines():
+            page = json.loads(line)
+            texts = [" ".join(text.split()) for text in page["abstract"]]
+            if page["doc_id"] in cited:
+                numbered = "\n".join(f"{number}\t{text}" for number, text in enumerate(texts))
+                file.write(json.dumps({"id": str(page["doc_id"]), "text": " ".join(texts), "lines": numbered}) + "\n")
+    train, dev, output, index = (tmp_path / name for name in ("train.jsonl", "dev.jsonl", "out.jsonl", "index"))
+    train.write_text("".join(json.dumps(row) + "\n" for row in rows[:100]))
+    dev.write_text("".join(json.dumps(row) + "\n" for row in rows[100:]))
+    assert command("index", "fever", tmp_path / "wiki-001.jsonl", "--index", index, "--no-dense")[0] == 0
+    given = ("--train", train, "--input", dev, "--index", index, "--output", output)
+    code, _, err = command("verdict", "fever", *given)
+    assert code == 0, err
+    assert command("check", "fever", output, "--input", dev)[0] == 0
+    code, out, _ = command("score", "fever", "--gold", dev, "--run", output, "--json")
+    found = json.loads(out)
+    assert code == 0 and found["recall"] > 0.5 and found["label_accuracy"] > 0.4
