@@ -15,18 +15,15 @@ from flask import Flask
 from werkzeug.routing import Rule
 
 from retrieval.config import Config
-from server.answers import BATCH_RESULTS
 from server.errors import TITLES, Problem, slug_of
 from server.operations import JSON, OPERATIONS, Operation
-
-Json = dict[str, Any]
+from server.schemas import Json, ref, schemas_of, used
 
 _ABOUT = (
     "Find the evidence for a claim: BM25, dense and hybrid retrieval over the indexes that this server serves. "
     "Every answer carries its request id, every error is a problem (RFC 9457) whose `error` is a word to program "
     "against."
 )
-_REF = "#/components/schemas/{name}"
 _ALWAYS = (408, 414, 431, 500)
 _OVERLOAD = 503
 _SAID = {_OVERLOAD: "There is too much to do, the search took too long, or the index cannot be searched."}
@@ -46,7 +43,7 @@ _METHODS = ("get", "post", "put", "patch", "delete")
 def document(app: Flask, config: Config, names: Iterable[str]) -> Json:
     """Describe the API of ``app``, which serves indexes under ``names``."""
     rules = {rule.endpoint: rule for rule in app.url_map.iter_rules()}
-    schemas = _schemas(config)
+    schemas = schemas_of(config)
     paths: Json = {}
     for endpoint, operation in OPERATIONS.items():
         rule = rules[endpoint]
@@ -67,7 +64,7 @@ def document(app: Flask, config: Config, names: Iterable[str]) -> Json:
         "servers": [{"url": "/"}],
         "tags": [{"name": tag} for tag in dict.fromkeys(operation.tag for operation in OPERATIONS.values())],
         "paths": paths,
-        "components": {"schemas": _used(schemas), "headers": _COMMON_HEADERS},
+        "components": {"schemas": used(schemas), "headers": _COMMON_HEADERS},
     }
     if config.server.keys:
         described["components"]["securitySchemes"] = _KEYS
@@ -116,13 +113,13 @@ def _operation(
     if more:
         described["description"] = more
     if operation.body:
-        content = {"schema": _ref(operation.body), "example": dict(operation.example)}
+        content = {"schema": ref(operation.body), "example": dict(operation.example)}
         described["requestBody"] = {"required": True, "content": {JSON: content}}
     return described
 
 
 def _responses(operation: Operation, statuses: list[int]) -> Json:
-    content: Json = {JSON: {"schema": _ref(operation.answer)}} if operation.answer else {}
+    content: Json = {JSON: {"schema": ref(operation.answer)}} if operation.answer else {}
     for media, what in operation.other.items():
         schema: Json = {"type": "string", "description": what}
         content[media] = {"schema": schema}
@@ -138,13 +135,13 @@ def _responses(operation: Operation, statuses: list[int]) -> Json:
 
 
 def _answered(answer: type) -> Json:
-    return {"description": inspect.getdoc(answer), "content": {JSON: {"schema": _ref(answer)}}}
+    return {"description": inspect.getdoc(answer), "content": {JSON: {"schema": ref(answer)}}}
 
 
 def _problem(status: int) -> Json:
     described: Json = {
         "description": _SAID.get(status) or f"{TITLES.get(slug_of(status), HTTPStatus(status).phrase)}.",
-        "content": {"application/problem+json": {"schema": _ref(Problem)}},
+        "content": {"application/problem+json": {"schema": ref(Problem)}},
     }
     if status in (429, 503):
         described["headers"] = {"Retry-After": {"$ref": "#/components/headers/Retry-After"}}
@@ -183,45 +180,3 @@ def _without_null(kind: Json) -> Json:
     plain = {key: value for key, value in kind.items() if key != "anyOf" and (key, value) != ("default", None)}
     options = [option for option in kind.get("anyOf", ()) if option != {"type": "null"}]
     return {**plain, **(options[0] if len(options) == 1 else {"anyOf": options} if options else {})}
-
-
-def _schemas(config: Config) -> Json:
-    named: set[type] = {Problem}
-    for operation in OPERATIONS.values():
-        extra = [answer for answer in operation.also.values() if not isinstance(answer, str)]
-        named.update(kind for kind in (operation.answer, operation.parameters, operation.body, *extra) if kind)
-    ordered = sorted(named, key=lambda kind: kind.__name__)
-    _, schemas = msgspec.json.schema_components([*ordered, *BATCH_RESULTS], ref_template=_REF)
-    schemas["BatchAnswer"]["properties"]["results"]["items"] = {"anyOf": [_ref(kind) for kind in BATCH_RESULTS]}
-    _limit(schemas, config)
-    return schemas
-
-
-def _limit(schemas: Json, config: Config) -> None:
-    """Write the limits of the configuration into the schemas."""
-    search, server = config.search, config.server
-    limits = {
-        ("SearchRequest", "query"): {"maxLength": search.max_query_chars},
-        ("SimpleSearch", "query"): {"maxLength": search.max_query_chars},
-        # Its length is no limit of the request: a query of a batch fails alone.
-        ("BatchQuery", "text"): {"description": f"a longer one than {search.max_query_chars} characters fails alone"},
-        ("BatchRequest", "queries"): {"minItems": 1, "maxItems": server.max_batch},
-        ("SearchRequest", "k"): {"maximum": search.max_k},
-        ("SimpleSearch", "hits"): {"maximum": search.max_k},
-        ("BatchRequest", "k"): {"maximum": search.max_k},
-        ("FusionRequest", "depth"): {"maximum": search.max_k},
-    }
-    for (name, field), limit in limits.items():
-        schema = schemas[name]["properties"][field]
-        options = [option for option in schema.get("anyOf", ()) if option.get("type") == "integer"]
-        (options[0] if options else schema).update(limit)
-
-
-def _ref(kind: type) -> Json:
-    return {"$ref": _REF.format(name=kind.__name__)}
-
-
-def _used(schemas: Json) -> Json:
-    """Leave out the schemas of parameters, which stand where they are used."""
-    inline = {operation.parameters.__name__ for operation in OPERATIONS.values() if operation.parameters}
-    return {name: schema for name, schema in sorted(schemas.items()) if name not in inline}
