@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 import selectors
 import socket
 import statistics
@@ -65,21 +66,23 @@ def post(address: str, body: bytes) -> bytes:
     return f"{head}Content-Length: {len(body)}\r\n\r\n".encode() + body
 
 
-def load(port: int, requests: Sequence[bytes], connections: int, seconds: float) -> Load:
-    """Send requests, one after the other again and again, over ``connections`` connections for ``seconds``.
+def load(port: int, requests: Sequence[bytes], connections: int, seconds: float, most: float = math.inf) -> Load:
+    """Send requests, one after the other again and again, over ``connections`` connections.
+
+    It ends after ``seconds``, or when ``most`` have been answered.
 
     Raises ConnectionError if an answer is not 200.
     """
     endless = itertools.cycle(requests)
     callers = [_Caller(port) for _ in range(connections)]
     try:
-        return _load(callers, endless, seconds)
+        return _load(callers, endless, seconds, most)
     finally:
         for caller in callers:
             caller.socket.close()
 
 
-def _load(callers: Sequence[_Caller], requests: Iterable[bytes], seconds: float) -> Load:
+def _load(callers: Sequence[_Caller], requests: Iterable[bytes], seconds: float, most: float) -> Load:
     waiting = selectors.DefaultSelector()
     endless = iter(requests)
     for caller in callers:
@@ -88,8 +91,8 @@ def _load(callers: Sequence[_Caller], requests: Iterable[bytes], seconds: float)
     for caller in callers:
         caller.ask(next(endless))
     taken: list[float] = []
-    while (now := perf_counter()) < began + seconds:
-        for key, _ in waiting.select(seconds):
+    while (now := perf_counter()) < began + seconds and len(taken) < most:
+        for key, _ in waiting.select(60):
             latency = key.data.heard()
             if latency is not None:
                 taken.append(latency)

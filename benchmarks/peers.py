@@ -19,7 +19,7 @@ from pathlib import Path
 from time import perf_counter
 from typing import Any
 
-from benchmarks import encoding, sparse
+from benchmarks import encoding, serving, sparse
 from benchmarks.collection import beir, example
 from benchmarks.rows import Row, below, table
 
@@ -88,6 +88,7 @@ def _collections(data: Path, work: Path, peer: Any, *, quick: bool) -> Iterator[
     yield from encoding.single_queries(scifact, peer)
     if not quick:
         yield from encoding.documents(scifact, peer, work)
+        yield from serving.serving(scifact, work)
         yield from encoding.documents(nfcorpus, peer, work)
 
 

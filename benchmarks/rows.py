@@ -29,6 +29,17 @@ def faster(what: str, unit: str, ours: float, theirs: float, at_least: float) ->
     return Row(what, unit, ours, theirs, ratio, f"ratio >= {at_least}", ratio >= at_least)
 
 
+def slower(what: str, unit: str, ours: float, theirs: float, at_most: float) -> Row:
+    """Compare two times: ours may be ``at_most`` times theirs."""
+    ratio = ours / theirs
+    return Row(what, unit, ours, theirs, ratio, f"ratio <= {at_most}", ratio <= at_most)
+
+
+def told(what: str, unit: str, ours: float, theirs: float) -> Row:
+    """Put two rates side by side, without a target."""
+    return Row(what, unit, ours, theirs, ours / theirs, "", met=True)
+
+
 def within(what: str, unit: str, ours: float, theirs: float, at_most: float) -> Row:
     """Compare two figures: they may differ by ``at_most``."""
     gap = ours - theirs
@@ -38,6 +49,11 @@ def within(what: str, unit: str, ours: float, theirs: float, at_most: float) -> 
 def below(what: str, unit: str, ours: float, at_most: float) -> Row:
     """Hold a figure to a limit."""
     return Row(what, unit, ours, None, ours, f"<= {at_most}", ours <= at_most)
+
+
+def above(what: str, unit: str, ours: float, at_least: float) -> Row:
+    """Hold a figure to a limit from below."""
+    return Row(what, unit, ours, None, ours, f">= {at_least}", ours >= at_least)
 
 
 def rates(count: int, runs: Sequence[Callable[[], object]], rounds: int = 5) -> list[float]:
