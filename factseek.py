@@ -9,6 +9,7 @@ from typing import Any
 
 import claims.cli
 import claims.pipeline_cli
+import claims.tuning_cli
 import claims.verdict_cli
 import eval.bench_cli
 import eval.cli
@@ -32,6 +33,7 @@ def parser() -> Parser:
     for module in _COMMANDS:
         module.register(commands)
     claims.cli.register(commands, eval.statements)
+    claims.tuning_cli.register(commands, eval.statements)
     claims.verdict_cli.register(commands, eval.verdicts)
     claims.pipeline_cli.register(commands, eval.statements)
     return top

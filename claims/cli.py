@@ -42,6 +42,11 @@ def _add_model(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--load", type=Path, metavar="MODEL", help="a ranker that --save wrote, instead of --train")
     parser.add_argument("--save", type=Path, metavar="MODEL", help="write the trained ranker to this file")
     parser.add_argument("--model", metavar="NAME", help=f"one of {', '.join(names())} (default: claims.model)")
+    add_language(parser)
+
+
+def add_language(parser: argparse.ArgumentParser) -> None:
+    """Add ``--language``."""
     parser.add_argument(
         "--language", default="", metavar="CODE", help="of all files, ISO 639-1 (default: seen from each file)"
     )
@@ -98,7 +103,7 @@ def _learned(args: argparse.Namespace, formats: Formats) -> Learned:
     model = args.model or config.claims.model
     if not args.train and model != "random":
         raise QueryError("give --train with labelled files to learn from, or --load with a saved model")
-    sources = [(path, _of_language(args, formats.read(args.task, path, labelled=True))) for path in args.train]
+    sources = [(path, in_language(args, formats.read(args.task, path, labelled=True))) for path in args.train]
     learned = training.train(args.task, model, sources, config, bar)
     if args.save:
         store.save(args.save, learned.manifest, learned.ranker.state())
@@ -113,12 +118,12 @@ def _read(args: argparse.Namespace, formats: Formats, learned: Learned, name: st
         found = list(formats.stream(args.task, sys.stdin.buffer, "standard input"))
     else:
         found = formats.read(args.task, Path(name), labelled=False)
-    found = _of_language(args, found)
+    found = in_language(args, found)
     known(found, learned.manifest.languages, "standard input" if name == STANDARD_INPUT else name)
     return found
 
 
-def _of_language(args: argparse.Namespace, statements: Sequence[Statement]) -> list[Statement]:
+def in_language(args: argparse.Namespace, statements: Sequence[Statement]) -> list[Statement]:
     """Name the language of a file's statements; debates are English."""
     from claims.rank.languages import with_language
 

@@ -7,10 +7,12 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from claims.multilingual.grams import Grams
+
 Tensors = Mapping[str, NDArray[np.float32]]
 """Weights by name, as torch names them: a layer's ``weight`` has shape (out, in)."""
 
-Rows = NDArray[np.float32] | Sequence[NDArray[np.int64]]
+Rows = NDArray[np.float32] | Sequence[Grams]
 """What a network reads: the vectors of a sentence encoder, or buckets of characters."""
 
 
@@ -31,10 +33,10 @@ class Network:
         return np.asarray(np.tanh((found[:, 1] - found[:, 0]) / 2), dtype=np.float64)
 
     def _vectors(self, rows: Rows) -> NDArray[np.float64]:
-        if "grams.weight" not in self.tensors:
+        if isinstance(rows, np.ndarray):
             return np.asarray(rows, dtype=np.float64)
         table = self.tensors["grams.weight"].astype(np.float64)
-        return np.stack([table[row].mean(axis=0) for row in rows])
+        return np.stack([(table[buckets] * weights[:, None]).sum(axis=0) for buckets, weights in rows])
 
     def _layer(self, name: str, found: NDArray[np.float64]) -> NDArray[np.float64]:
         # A row times a matrix is summed alike whatever rows stand beside it, which a matrix product does not promise.

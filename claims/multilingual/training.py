@@ -13,20 +13,23 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from claims.multilingual.network import Rows
 from retrieval.config import MultilingualSettings
 
 
-class Examples(NamedTuple):
-    """Rows with their labels, 0 and 1, and the number of their languages."""
+_DRAWN = 0.1
+"""The standard deviation of the table of characters before training."""
 
-    rows: Rows
+
+class Examples(NamedTuple):
+    """Rows, or texts, with their labels, 0 and 1, and the number of their languages."""
+
+    rows: Any
     labels: NDArray[np.int64]
     languages: NDArray[np.int64]
 
     def taken(self, chosen: NDArray[np.intp]) -> Examples:
         """Return some of the examples."""
-        rows = self.rows[chosen] if isinstance(self.rows, np.ndarray) else [self.rows[row] for row in chosen]
+        rows = self.rows[chosen] if isinstance(self.rows, np.ndarray) else [self.rows[int(row)] for row in chosen]
         return Examples(rows, self.labels[chosen], self.languages[chosen])
 
 
@@ -39,14 +42,18 @@ def train(examples: Examples, settings: MultilingualSettings, languages: int, se
     # One thread sums in one order; a network this small gains little from more.
     torch.set_num_threads(1)
     try:
-        network = _network(examples, settings, languages)
-        _learn(network, examples, settings, seed)
+        if isinstance(examples.rows, np.ndarray):
+            network = heads(examples.rows.shape[1], settings, languages)
+        else:
+            network = heads(settings.dimension, settings, languages, table=True)
+        learn(network, examples, settings, seed)
     finally:
         torch.set_num_threads(threads)
     return {name: tensor.cpu().numpy() for name, tensor in network.state_dict().items()}
 
 
-def _learn(network: Any, examples: Examples, settings: MultilingualSettings, seed: int) -> None:
+def learn(network: Any, examples: Examples, settings: MultilingualSettings, seed: int) -> None:
+    """Let a network learn, on an NVIDIA GPU where there is one; rows that are texts it reads as they are."""
     import torch
 
     device = "cuda" if torch.cuda.is_available() else "cpu"
@@ -80,13 +87,16 @@ def _loss(network: Any, batch: Examples, settings: MultilingualSettings, device:
     return lost
 
 
-def _tensors(rows: Rows, device: str) -> tuple[Any, ...]:
+def _tensors(rows: Any, device: str) -> tuple[Any, ...]:
     import torch
 
+    if len(rows) and isinstance(rows[0], str):
+        return (rows,)
     if isinstance(rows, np.ndarray):
         return (torch.from_numpy(np.ascontiguousarray(rows, dtype=np.float32)).to(device),)
-    starts = np.cumsum([0, *(len(row) for row in rows[:-1])])
-    return torch.from_numpy(np.concatenate(rows)).to(device), torch.from_numpy(starts).to(device)
+    starts = np.cumsum([0, *(len(buckets) for buckets, _ in rows[:-1])])
+    parts = np.concatenate([buckets for buckets, _ in rows]), starts, np.concatenate([weights for _, weights in rows])
+    return tuple(torch.from_numpy(part).to(device) for part in parts)
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,28 +111,28 @@ class _Slope:
         return (step + 1) / (rise + 1) if step < rise else max(0.0, (self.steps - step) / max(1.0, self.steps - rise))
 
 
-def _network(examples: Examples, settings: MultilingualSettings, languages: int) -> Any:
+def heads(width: int, settings: MultilingualSettings, languages: int, *, table: bool = False) -> Any:
+    """Make the two heads for vectors of a width, with what they share; with a ``table``, for buckets of characters."""
     from torch import nn
-
-    width = examples.rows.shape[1] if isinstance(examples.rows, np.ndarray) else settings.dimension
 
     class Heads(nn.Module):
         """Vectors in, the logits of claim and language out."""
 
         def __init__(self) -> None:
             super().__init__()
-            if not isinstance(examples.rows, np.ndarray):
-                self.grams = nn.EmbeddingBag(settings.buckets, width, mode="mean")
-            shared = settings.shared or width
+            if table:
+                self.grams = nn.EmbeddingBag(settings.buckets, width, mode="sum")
+                # Near nothing: what a run of characters means is learned, not drawn.
+                nn.init.normal_(self.grams.weight, std=_DRAWN)
             if settings.shared:
-                self.shared = nn.Linear(width, shared)
+                self.shared = nn.Linear(width, settings.shared)
             self.dropout = nn.Dropout(settings.dropout)
-            self.claim = _head(shared, settings.hidden, 2)
-            self.language = _head(shared, settings.hidden, languages)
+            self.claim = _head(settings.shared or width, settings.hidden, 2)
+            self.language = _head(settings.shared or width, settings.hidden, languages)
 
-        def forward(self, rows: Any, starts: Any = None) -> tuple[Any, Any]:
+        def forward(self, rows: Any, starts: Any = None, weights: Any = None) -> tuple[Any, Any]:
             """Return the logits of claim, shape (n, 2), and of language, shape (n, languages)."""
-            vectors = rows if starts is None else self.grams(rows, starts)
+            vectors = rows if starts is None else self.grams(rows, starts, weights)
             if settings.shared:
                 vectors = self.shared(vectors).tanh()
             return self.claim(self.dropout(vectors)), self.language(vectors)

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from claims.model_file import State
-from claims.multilingual.grams import buckets
+from claims.multilingual.grams import Hashing, learn
 from claims.multilingual.network import Network, Rows
 from claims.rank.folds import average_precision, enough, folds
 from claims.rankers import Trained
@@ -30,19 +30,26 @@ SUMMARY = "a network with a claim head and a language head over a multilingual s
 CHARACTERS = "characters"
 """The name of the encoder that is trained from nothing, with the heads."""
 
+_RARITY = "rarity"
+
 
 class Reading:
-    """What the networks read: vectors of a sentence encoder, or buckets of characters."""
+    """What the networks read: vectors of a sentence encoder, or runs of characters."""
 
-    def __init__(self, encoder: OnnxEncoder | None, number: int) -> None:
-        self.encoder = encoder
-        self.number = number
+    def __init__(self, read: OnnxEncoder | Hashing) -> None:
+        self._read = read
 
     def rows(self, statements: Sequence[Statement]) -> Rows:
         """Return a row for each statement."""
-        if self.encoder is None:
-            return buckets(statements, self.number)
-        return self.encoder.encode_document([one.text for one in statements])
+        if isinstance(self._read, Hashing):
+            return self._read.rows(statements)
+        return self._read.encode_document([one.text for one in statements])
+
+    def state(self) -> State:
+        """Return the name of the encoder, or how rare each bucket is."""
+        if isinstance(self._read, Hashing):
+            return State({"encoder": CHARACTERS, "revision": ""}, {_RARITY: self._read.rarity})
+        return State({"encoder": self._read.name, "revision": self._read.revision}, {})
 
 
 class MultilingualRanker:
@@ -67,21 +74,14 @@ class MultilingualRanker:
 
     def state(self) -> State:
         """Return every network, and what they read."""
-        encoder = self._reading.encoder
+        reading = self._reading.state()
         tensors = {
             f"{number}/{name}": tensor
             for number, network in enumerate(self._networks)
             for name, tensor in network.tensors.items()
         }
-        settings = {
-            "networks": len(self._networks),
-            "slope": self._slope,
-            "bias": self._bias,
-            "buckets": self._reading.number,
-            "encoder": encoder.name if encoder else CHARACTERS,
-            "revision": encoder.revision if encoder else "",
-        }
-        return State(settings, tensors)
+        settings = {"networks": len(self._networks), "slope": self._slope, "bias": self._bias}
+        return State(settings | reading.settings, tensors | reading.tensors)
 
 
 def train(statements: Sequence[Statement], config: Config, progress: Progress) -> Trained:
@@ -94,7 +94,7 @@ def train(statements: Sequence[Statement], config: Config, progress: Progress) -
     from claims.multilingual.training import train as train_network
 
     settings = config.claims.multilingual
-    reading = _reading(settings, config)
+    reading = _reading(settings, config, statements)
     known = sorted({one.language for one in statements})
     labels = np.array([one.label for one in statements], dtype=np.int64)
     parts = _folds(statements, known, config)
@@ -122,12 +122,15 @@ def restore(state: State, config: Config) -> MultilingualRanker:
     Raises MachineError if it reads the vectors of an encoder that is not the one it was trained with.
     """
     settings = state.settings
-    wanted = msgspec.structs.replace(config.claims.multilingual, encoder=settings["encoder"])
-    reading = Reading(None, settings["buckets"]) if wanted.encoder == CHARACTERS else _reading(wanted, config)
-    if reading.encoder and reading.encoder.revision != settings["revision"]:
+    if settings["encoder"] == CHARACTERS:
+        reading = Reading(Hashing(state.tensors[_RARITY]))
+    else:
+        reading = _reading(msgspec.structs.replace(config.claims.multilingual, encoder=settings["encoder"]), config)
+    found = reading.state().settings["revision"]
+    if found != settings["revision"]:
         raise MachineError(
-            f"the model was trained with encoder {wanted.encoder} ({settings['revision']}), on this machine it is "
-            f"({reading.encoder.revision}); train again"
+            f"the model was trained with encoder {settings['encoder']} ({settings['revision']}), on this machine it is "
+            f"({found}); train again"
         )
     networks = [
         Network({name.partition("/")[2]: one for name, one in state.tensors.items() if name.startswith(f"{number}/")})
@@ -136,13 +139,13 @@ def restore(state: State, config: Config) -> MultilingualRanker:
     return MultilingualRanker(reading, networks, settings["slope"], settings["bias"])
 
 
-def _reading(settings: MultilingualSettings, config: Config) -> Reading:
+def _reading(settings: MultilingualSettings, config: Config, statements: Sequence[Statement] = ()) -> Reading:
     if settings.encoder == CHARACTERS:
-        return Reading(None, settings.buckets)
+        return Reading(learn(statements, settings.buckets))
     asked = msgspec.structs.replace(
         config.encoder, model=settings.encoder, max_tokens=settings.max_tokens, document_prompt="", languages=()
     )
-    return Reading(open_encoder(asked), 0)
+    return Reading(open_encoder(asked))
 
 
 def _folds(statements: Sequence[Statement], known: Sequence[str], config: Config) -> NDArray[np.int64]:
