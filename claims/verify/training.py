@@ -132,7 +132,14 @@ def load(path: Path, task: str = "") -> Learned:
     manifest, state = model_file.load(path, Manifest)
     if task and manifest.task != task:
         raise QueryError(f"{path}: was trained for {manifest.task}, not for {task}; load another or train one")
-    return Learned(models.kind(manifest.model).restore(state), manifest)
+    if manifest.model not in models.names():
+        raise SourceError(
+            f"{path}: is a model named {manifest.model}, which this factseek does not have; train it again"
+        )
+    try:
+        return Learned(models.kind(manifest.model).restore(state), manifest)
+    except (KeyError, ValueError):
+        raise SourceError(f"{path}: is a model of another version of factseek; train it again") from None
 
 
 def read_evidence(claims: Sequence[Claim], finder: Finder, progress: Progress) -> Cases:

@@ -37,5 +37,10 @@ def fit(cases: Cases, classes: NDArray[np.int64], number: int, settings: Verdict
 
 
 def restore(state: State) -> EvidenceModel:
-    """Put the model together again."""
+    """Put the model together again.
+
+    Raises ValueError if it was learned on other features than there are now.
+    """
+    if state.settings["features"] != list(NAMES):
+        raise ValueError("the model was learned on other features")
     return EvidenceModel(Logistic(state.tensors))

@@ -192,6 +192,25 @@ def test_a_model_for_another_task_or_of_another_kind_is_refused(learned: trainin
         training.load(path, "fever")
 
 
+def test_a_model_of_another_version_is_refused(learned: training.Learned, tmp_path: Path) -> None:
+    path = tmp_path / "model"
+    state = learned.model.state()
+    fewer = model_file.State({"features": state.settings["features"][:-1]}, state.tensors)
+    for manifest, other, reason in (
+        (learned.manifest, fewer, "is a model of another version of factseek; train it again"),
+        (learned.manifest, model_file.State({}, {}), "is a model of another version of factseek; train it again"),
+        (
+            msgspec.structs.replace(learned.manifest, model="oracle"),
+            state,
+            "is a model named oracle, which this factseek does not have; train it again",
+        ),
+    ):
+        model_file.save(path, manifest, other)
+        with pytest.raises(SourceError) as refused:
+            training.load(path, "fever")
+        assert refused.value.line == f"{path}: {reason}"
+
+
 def test_what_was_tampered_with_is_refused(learned: training.Learned, tmp_path: Path) -> None:
     path = tmp_path / "model"
     model_file.save(path, learned.manifest, learned.model.state())
