@@ -10,7 +10,7 @@ import msgspec
 
 from retrieval.errors import CheckFailed, UsageError
 from retrieval.filters import parse_filter
-from retrieval.terminal import DONE, Subparsers, add_index, add_json, config_of, say, write
+from retrieval.terminal import DONE, Subparsers, add_index, add_json, config_of, say, write, write_bytes
 
 
 def register(commands: Subparsers) -> None:
@@ -191,7 +191,7 @@ def export_documents(args: argparse.Namespace) -> int:
     where = parse_filter(args.filter)
     if args.output is None:
         for line in export(args.index, where):
-            write(line.decode())
+            write_bytes(line)
         return DONE
     write(f"{args.output}: {_count(export_to(args.index, args.output, where), 'document')}\n")
     return DONE

@@ -35,6 +35,15 @@ def write(text: str) -> None:
     sys.stdout.write(text)
 
 
+def write_bytes(content: bytes) -> None:
+    """Write a result to standard output as it is, whatever the terminal's encoding."""
+    raw = getattr(sys.stdout, "buffer", None)
+    if raw is None:
+        sys.stdout.write(content.decode())
+    else:
+        raw.write(content)
+
+
 def say(text: str) -> None:
     """Write a line of progress or explanation to standard error."""
     sys.stderr.write(text + "\n")

@@ -732,6 +732,7 @@ def test_version_and_help(capsys: pytest.CaptureFixture[str]) -> None:
     from importlib import metadata
 
     commands = ["index", "delete", "info", "search", "serve", "run", "check", "score", "compare"]
+    commands += ["compact", "verify-index", "snapshot", "restore", "export", "watch"]
     for arguments in (["--version"], ["--help"], *([command, "--help"] for command in commands)):
         with pytest.raises(SystemExit) as ended:
             factseek.main(arguments)

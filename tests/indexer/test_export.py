@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -107,6 +110,14 @@ def test_the_commands(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Non
     assert capsys.readouterr().out.startswith(f"{index}: merged 3 segments into 1, dropped 16 deleted documents in ")
     assert factseek.main(["compact", "--index", index]) == 0
     assert capsys.readouterr().out == f"{index}: nothing to merge in 1 segment\n"
+
+
+def test_an_export_is_utf_8_whatever_the_terminal_takes(tmp_path: Path) -> None:
+    grown(tmp_path, Config(), dense=False)
+    command = [sys.executable, "-m", "factseek", "export", "--index", str(tmp_path / "index")]
+    environment = {**os.environ, "PYTHONIOENCODING": "latin-1"}
+    done = subprocess.run(command, env=environment, capture_output=True, check=True)
+    assert done.stdout == b"".join(export(tmp_path / "index"))
 
 
 def test_what_cannot_be_exported(tmp_path: Path) -> None:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import shutil
+import threading
 from pathlib import Path
 
 import pytest
 
 import factseek
+from indexer.build import Request, build
 from indexer.compaction import compact
 from indexer.deletion import delete
 from indexer.restoration import restore
@@ -18,6 +20,7 @@ from retrieval.config import Config, convert
 from retrieval.domain import Hit
 from retrieval.errors import IndexStateError
 from retrieval.index import Index, Search
+from retrieval.java import java_thread
 from tests.indexer.test_compaction import DOCUMENTS, QUERIES, answers, grown, write
 
 CONFIG = convert({"index": {"segment_passages": 10}}, "test")
@@ -118,6 +121,36 @@ def test_an_ivfpq_index_keeps_its_quantizer(tmp_path: Path) -> None:
     assert done.manifest.quantizer != name
     assert [path.name for path in index.glob("quantizer*")] == [done.manifest.quantizer]
     assert answers(index, config, ("dense",)) == answers(tmp_path / "snap", config, ("dense",))
+
+
+def test_snapshots_are_consistent_while_others_write(index: Path, tmp_path: Path) -> None:
+    """Each is of one state that was published: a document that is there twice or half would be seen."""
+    done = threading.Event()
+    counts = {manifests.read(index).documents}
+
+    def change() -> None:
+        with java_thread():
+            for turn in range(12):
+                new = [{"docid": f"n{turn}-{i}", "text": f"Measles {turn}."} for i in range(3)]
+                source = write(tmp_path, "more.jsonl", new)
+                request = Request(kind="jsonl", sources=(source,), folder=index, verb="append", dense=False)
+                counts.add(build(request, CONFIG).manifest.documents)
+                delete(index, [f"n{turn}-0"])
+                counts.add(manifests.read(index).documents)
+                compact(index, Config())
+        done.set()
+
+    writing = threading.Thread(target=change)
+    writing.start()
+    taken = 0
+    while not done.is_set() or not taken:
+        snapshot(index, tmp_path / f"snap{taken}")
+        taken += 1
+    writing.join()
+    for number in range(0, taken, max(1, taken // 10)):
+        verified = verify(tmp_path / f"snap{number}", CONFIG)
+        assert verified.faults == {}
+        assert verified.documents in counts
 
 
 def refused(index: Path, target: Path) -> str:
