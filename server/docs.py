@@ -126,9 +126,11 @@ def _curl(address: str, operation: dict[str, Any]) -> str:
 
 
 def _document() -> dict[str, Any]:
-    """Return the document, made at the first request: only then are all routes there."""
-    made: dict[str, Any] | None = current_app.extensions.get(_MADE)
-    if made is None:
-        serving = service()
-        made = current_app.extensions[_MADE] = document(current_app, serving.config, serving.indexes)
+    """Return the document, made anew when what is served has changed."""
+    serving = service()
+    names = tuple(serving.indexes)
+    known, made = current_app.extensions.get(_MADE, (None, {}))
+    if known != names:
+        made = document(current_app, serving.config, names)
+        current_app.extensions[_MADE] = names, made
     return made

@@ -28,6 +28,7 @@ VARIES = [
     (r'("(?:manifest_)?id": ?)"[0-9a-f]{16}"', r'\1"…"'),
     (r'("(?:created|python|bytes|\w+_seconds)": ?)("[^"]*"|[\d.]+)', r"\1…"),
     (r'("sha256": ?)"[0-9a-f]*"', r'\1"…"'),
+    (r'(manifest=)"[0-9a-f]{16}"', r'\1"…"'),
 ]
 
 
