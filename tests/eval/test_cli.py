@@ -9,16 +9,11 @@ import argparse
 import json
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
-import yaml
 
 from eval.cli import register
 from retrieval.terminal import run
-
-HERE = Path(__file__).resolve().parent
-GOLDEN = yaml.safe_load((HERE / "golden.yaml").read_text("utf-8"))
 
 
 @pytest.fixture
@@ -48,16 +43,6 @@ def files(tmp_path):
     for name, content in contents.items():
         (tmp_path / name).write_text(content)
     return tmp_path
-
-
-@pytest.mark.data
-@pytest.mark.parametrize("golden", GOLDEN, ids=[golden["what"] for golden in GOLDEN])
-def test_golden_figures(golden, data_dir, command):
-    arguments = [part.format(data=data_dir, here=HERE) for part in golden["command"].split()]
-    code, out, _ = command(*arguments, "--json")
-    assert code == 0
-    figures = json.loads(out)
-    assert {name: round(figures[name], 4) for name in golden["figures"]} == golden["figures"]
 
 
 def test_check_says_every_fault_and_exits_1(files, command):

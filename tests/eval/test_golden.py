@@ -1,0 +1,40 @@
+"""Commands and the figures that they print: ``golden.yaml`` as it stands."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+import factseek
+
+HERE = Path(__file__).resolve().parent
+GOLDEN = yaml.safe_load((HERE / "golden.yaml").read_text("utf-8"))
+
+
+def words(command: str, places: dict[str, Path]) -> Iterator[str]:
+    for word in command.split():
+        path = Path(word.format(**places))
+        found = sorted(path.parent.glob(path.name)) if "*" in path.name else []
+        yield from map(str, found) if found else [str(path)]
+
+
+@pytest.mark.data
+@pytest.mark.parametrize(
+    "golden",
+    [pytest.param(one, id=one["what"], marks=[pytest.mark.slow] if one.get("slow") else []) for one in GOLDEN],
+)
+def test_golden_figures(
+    golden: dict[str, Any], data_dir: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    places = {"data": data_dir, "here": HERE, "work": tmp_path}
+    for command in golden.get("before", ()):
+        assert factseek.main(list(words(command, places))) == 0, command
+    capsys.readouterr()
+    assert factseek.main([*words(golden["command"], places), "--json"]) == 0
+    figures = json.loads(capsys.readouterr().out)
+    assert {name: round(figures[name], 4) for name in golden["figures"]} == golden["figures"]
