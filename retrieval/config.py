@@ -182,9 +182,9 @@ class MultilingualSettings(Settings, frozen=True, kw_only=True):
     shared: Count = 128
     hidden: Positive = 64
     dropout: Annotated[float, msgspec.Meta(ge=0, lt=1)] = 0.1
-    epochs: Positive = 10
-    batch: Positive = 16
-    learning_rate: Strength = 1e-3
+    epochs: Positive = 4
+    batch: Positive = 32
+    learning_rate: Strength = 1e-2
     weight_decay: Weight = 0.01
     warmup: Unit = 0.1
     clip: Strength = 1.0
