@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
+import re
 import shutil
+import subprocess
+import sys
 import threading
 from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import quote
 
 from selenium import webdriver
-from werkzeug.serving import make_server
-
-from retrieval.config import read
-from retrieval.index import Index
-from server.app import create_app
 
 HERE = Path(__file__).resolve().parent
 CLAIM = quote("Dexamethasone cuts deaths in patients on ventilators")
@@ -52,7 +50,7 @@ def take(address: str) -> None:
             driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
             features = [{"name": "prefers-color-scheme", "value": picture.scheme}]
             driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": features})
-            for _ in range(3):  # a warm server's times are what people see
+            for _ in range(12):  # a warm server's times are what people see
                 driver.get(address + picture.path)
             driver.save_screenshot(str(HERE / f"{picture.name}.png"))
     finally:
@@ -60,13 +58,20 @@ def take(address: str) -> None:
 
 
 def main() -> None:
-    """Serve the example and take the pictures."""
-    config = read(HERE.parent / "config.yaml")
-    indexes = {name: Index(folder, config) for name, folder in config.server.indexes.items()}
-    server = make_server("127.0.0.1", 0, create_app(config, indexes), threaded=True)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    take(f"http://127.0.0.1:{server.server_port}")
-    server.shutdown()
+    """Serve the example as ``make serve`` does, on a free port, and take the pictures."""
+    command = [sys.executable, "-m", "factseek", "serve", "--port", "0", "--workers", "1"]
+    server = subprocess.Popen(command, cwd=HERE.parent, stderr=subprocess.PIPE, text=True)
+    try:
+        for line in server.stderr or ():
+            if found := re.search(r" on (http://127\.0\.0\.1:\d+)$", line):
+                # The log is read on, so that the server never waits for its reader.
+                threading.Thread(target=lambda: [None for _ in server.stderr or ()], daemon=True).start()
+                take(found[1])
+                return
+        sys.exit("the server did not start")
+    finally:
+        server.terminate()
+        server.wait(timeout=30)
 
 
 if __name__ == "__main__":
