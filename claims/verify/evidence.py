@@ -1,7 +1,8 @@
 """Evidence for a claim: the sentences of an index that bear on it most, best first.
 
 Passages are searched for one by one. One whose page holds other good ones gains by that, for what settles a claim
-seldom stands alone. Of a passage of several sentences the one that is most like the claim is taken.
+seldom stands alone. Of a passage of several sentences the one that is most like the claim is taken; the score of such a
+passage says little of the sentence, so these are ordered by their likeness to the claim.
 """
 
 from __future__ import annotations
@@ -25,6 +26,8 @@ _AT_ONCE = 64
 _STOP = re.compile(r"[.!?؟…。！？][\"'”’»)\]]*$")
 _WHOLE = "fever"
 """The kind whose passages are sentences already, and are named by their lines."""
+_MORE = 2
+"""How many passages are read for each sentence that is wanted, where passages are longer than sentences."""
 
 
 class Sentence(NamedTuple):
@@ -101,12 +104,20 @@ class Finder:
     def _evidence(self, claim: str, hits: Sequence[Hit]) -> Evidence:
         if not hits:
             return Evidence(())
-        best = lifted(hits, self._settings.page_weight)[: self._settings.sentences]
-        shown = self.index.evidence(claim, best, self._search, highlight=False)
-        chosen = _chosen(self._compared(claim, shown))
+        chosen = self._chosen(claim, lifted(hits, self._settings.page_weight))
         top, last = hits[0].score, hits[min(len(hits), self._settings.sentences) - 1].score
         spread = (top - last) / abs(top) if top else 0.0
         return Evidence(chosen, bm25=self._best(hits, "bm25"), dense=self._best(hits, "dense"), spread=spread)
+
+    def _chosen(self, claim: str, hits: Sequence[Hit]) -> tuple[Sentence, ...]:
+        """Return the sentences of the first passages; of longer passages, those most like the claim, out of more."""
+        number = self._settings.sentences
+        shown = self.index.evidence(claim, hits[:number], self._search, highlight=False)
+        if all(one.kind == _WHOLE for one in shown):
+            return _nearest(self._compared(claim, shown))
+        shown += self.index.evidence(claim, hits[number : number * _MORE], self._search, highlight=False)
+        found = _nearest(self._compared(claim, shown))
+        return tuple(sorted(found, key=lambda sentence: -sentence.similarity)[:number])
 
     def _best(self, hits: Sequence[Hit], retriever: str) -> float:
         """Return a retriever's highest score of the hits; 0 if it took no part."""
@@ -116,7 +127,7 @@ class Finder:
 
     def _given(self, claim: str, group: Sequence[tuple[str, int]]) -> tuple[Sentence, ...]:
         hits = [Hit(docid, 0.0, number) for docid, number in group]
-        return _chosen(self._compared(claim, self.index.evidence(claim, hits, self._search, highlight=False)))
+        return _nearest(self._compared(claim, self.index.evidence(claim, hits, self._search, highlight=False)))
 
     def _compared(self, claim: str, shown: Sequence[Shown]) -> list[list[Sentence]]:
         """Return the sentences of each passage with their likeness to the claim, in the order of the text."""
@@ -165,7 +176,7 @@ def _cut(shown: Shown) -> Iterator[Sentence]:
         )
 
 
-def _chosen(passages: Sequence[Sequence[Sentence]]) -> tuple[Sentence, ...]:
+def _nearest(passages: Sequence[Sequence[Sentence]]) -> tuple[Sentence, ...]:
     """Return the sentence of each passage that is most like the claim, the earlier of equals; no text twice.
 
     What ends without a stop is a heading or a caption as a rule, and taken only where there is nothing else.
