@@ -51,16 +51,17 @@ class Outcome(NamedTuple):
 class Watch:
     """Knows which files were read in which state, and reads what is new."""
 
-    def __init__(self, watched: Watched, config: Config) -> None:
+    def __init__(self, watched: Watched, config: Config, clock: Callable[[], float] = time.monotonic) -> None:
         self._watched = watched
         self._config = config
+        self._clock = clock
         self._read: dict[Path, Stamp] = {}
         self._waiting: dict[Path, tuple[Stamp, float]] = {}
         self._not_before = 0.0
 
     def look(self, paths: Sequence[Path] | None = None) -> None:
         """Note which files have appeared or changed, among ``paths`` or in the whole folder."""
-        now = time.monotonic()
+        now = self._clock()
         for path in self._files() if paths is None else paths:
             stamp = self._stamp(path)
             if stamp is None or self._read.get(path) == stamp:
@@ -71,9 +72,9 @@ class Watch:
     def batches(self, stopped: Callable[[], bool] = lambda: False) -> Iterator[Outcome]:
         """Read the files that have settled, batch by batch, until ``stopped`` says so; yield what became of each."""
         self.look(list(self._waiting))
-        if time.monotonic() < self._not_before:
+        if self._clock() < self._not_before:
             return
-        latest = time.monotonic() - self._config.watch.settle_seconds
+        latest = self._clock() - self._config.watch.settle_seconds
         ready = sorted(path for path, (_, since) in self._waiting.items() if since <= latest)
         size = max(len(ready), 1) if self._watched.request.kind in WHOLE else self._config.watch.batch_files
         for start in range(0, len(ready), size):
@@ -95,7 +96,7 @@ class Watch:
                 return
             outcome = Outcome(tuple(files), None, error.line)
         except UserError as error:  # not the files' fault: they are tried again
-            self._not_before = time.monotonic() + RETRY_SECONDS
+            self._not_before = self._clock() + RETRY_SECONDS
             yield Outcome(tuple(files), None, error.line)
             return
         else:

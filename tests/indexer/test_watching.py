@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -30,10 +31,22 @@ def folder(tmp_path: Path) -> Path:
     return path
 
 
-def watching(folder: Path, kind: str = "jsonl", pattern: str = "*", **settings: Any) -> Watch:
+class Clock:
+    """A clock that stands still until it is set."""
+
+    def __init__(self) -> None:
+        self.now = 100.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def watching(
+    folder: Path, kind: str = "jsonl", pattern: str = "*", clock: Callable[[], float] = time.monotonic, **settings: Any
+) -> Watch:
     request = Request(kind=kind, sources=(), folder=folder.parent / "index", dense=False)
     config = convert({"watch": {"settle_seconds": 0, **settings}}, "test")
-    return Watch(Watched(folder=folder, request=request, pattern=pattern), config)
+    return Watch(Watched(folder=folder, request=request, pattern=pattern), config, clock)
 
 
 def looked(watch: Watch) -> list[Outcome]:
@@ -88,15 +101,15 @@ def test_batches_are_bounded_and_stop(folder: Path) -> None:
 
 
 def test_a_file_that_is_being_written_waits(folder: Path) -> None:
-    path = write(folder, "a.jsonl", rows("a"))
-    watch = watching(folder, settle_seconds=0.3)
+    path, clock = write(folder, "a.jsonl", rows("a")), Clock()
+    watch = watching(folder, clock=clock, settle_seconds=3)
     assert looked(watch) == []
-    time.sleep(0.2)
+    clock.now += 2
     write(folder, "a.jsonl", rows("a", "b"))
     assert looked(watch) == []
-    time.sleep(0.2)
+    clock.now += 2
     assert looked(watch) == []
-    time.sleep(0.2)
+    clock.now += 1
     assert names(looked(watch)) == [[path.name]]
 
 
@@ -130,12 +143,13 @@ def test_what_is_not_read(folder: Path) -> None:
 
 def test_while_another_writes_files_wait(folder: Path, tmp_path: Path) -> None:
     write(folder, "a.jsonl", rows("a"))
-    watch = watching(folder)
+    clock = Clock()
+    watch = watching(folder, clock=clock)
     with locked(tmp_path / "index"):
         (outcome,) = looked(watch)
     assert "is being written by process" in outcome.error
     assert looked(watch) == []  # not at once again
-    watch._not_before = 0.0
+    clock.now += 5
     assert names(looked(watch)) == [["a.jsonl"]]
 
 
