@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 
 from retrieval.config import MultilingualSettings
 
-
 _DRAWN = 0.1
 """The standard deviation of the table of characters before training."""
 

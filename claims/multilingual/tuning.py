@@ -45,9 +45,10 @@ def tune(statements: Sequence[Statement], config: Config, target: Path) -> None:
 
 
 def _loaded(name: str, max_tokens: int) -> Any:
+    found = find_model(name)
     from sentence_transformers import SentenceTransformer
 
-    model = SentenceTransformer(str(find_model(name).folder), device="cpu", local_files_only=True)
+    model = SentenceTransformer(str(found.folder), device="cpu", local_files_only=True)
     if max_tokens:
         model.max_seq_length = min(max_tokens, model.max_seq_length or max_tokens)
     return model

@@ -1,0 +1,143 @@
+"""Measure rankers of check-worthiness: ``python -m benchmarks.checkworthiness``.
+
+Needs ``FACTSEEK_DATA``, the folder that holds CheckThat! 2021 task 1. Every ranker learns from train alone and is
+judged on dev. Prints the tables and writes them into ``docs/check-worthiness.md``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from benchmarks import checkworthiness_data as data
+from benchmarks import checkworthiness_tables as tables
+from benchmarks.checkworthiness_data import Debates, Split, labels_of
+from benchmarks.checkworthiness_tables import Judged
+from benchmarks.marked import replace_marked
+from claims.rank.folds import folds
+from claims.rankers import Trained, kind
+from eval.machine import this_machine
+from eval.page import markdown_table
+from retrieval.config import Config
+from retrieval.domain import Statement
+from retrieval.errors import FactseekError
+from retrieval.progress import bar
+from retrieval.terminal import say, write
+
+ROOT = Path(__file__).resolve().parent.parent
+CONFIG = Config()
+NETWORKS: dict[str, dict[str, Any]] = {
+    "characters, claim and language": {"encoder": "characters", "shared": 0, "claim_weight": 0.6},
+    "characters, claim alone": {"encoder": "characters", "shared": 0, "claim_weight": 1.0},
+}
+"""The network with and without its language head, over the encoder that is trained with them, in every language."""
+
+
+def main() -> int:
+    """Measure, print the tables, write the document."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--docs", type=Path, default=ROOT / "docs", help="where check-worthiness.md is")
+    args = parser.parse_args()
+    folder = os.environ.get("FACTSEEK_DATA")
+    if not folder:
+        say("benchmarks.checkworthiness: FACTSEEK_DATA is not set: it names the folder that holds ct2021-task1")
+        return 2
+    began = perf_counter()
+    try:
+        measured = _measured(Path(folder))
+    except FactseekError as error:
+        say(f"benchmarks.checkworthiness: {error.line}")
+        return 2
+    minutes = (perf_counter() - began) / 60
+    content = f"{this_machine()}, {minutes:.0f} minutes.\n\n{measured}"
+    write(content + "\n")
+    replace_marked(args.docs / "check-worthiness.md", "measured", content)
+    return 0
+
+
+def _measured(folder: Path) -> str:
+    splits, spoken = data.tweets(folder), data.debates(folder)
+    judged = {language: Judged([labels_of(split.dev)], {}) for language, split in splits.items()}
+    judged["debates"] = Judged([labels_of(one) for one in spoken.dev], {})
+    for model in ("random", "ngram"):
+        for language, split in splits.items():
+            judged[language].scores[model] = [_learned(model, split.train).ranker.score(split.dev)]
+    best = _learned("best", [one for split in splits.values() for one in split.train])
+    for language, split in splits.items():
+        judged[language].scores["best"] = [best.ranker.score(split.dev)]
+    speaking = {model: _learned(model, [one for debate in spoken.train for one in debate]) for model in _ON_DEBATES}
+    for model, learned in speaking.items():
+        judged["debates"].scores[model] = _scored(learned, spoken)
+    networks = {name: _network(name, splits, judged) for name in NETWORKS}
+    sections = {
+        "AP on dev": tables.results(judged),
+        "Members of the best ranker": tables.ablation({**best.figures, "debates": speaking["best"].figures["en"]}),
+        "Calibration of the best ranker on dev": _calibration(best, speaking["best"], splits, spoken),
+        "Joint against single": tables.joint(networks),
+        "The files": tables.oddities([data.oddity(language, split) for language, split in splits.items()])
+        + _topics(splits["ar"]),
+    }
+    return "\n".join(f"## {title}\n\n{content}" for title, content in sections.items())
+
+
+_ON_DEBATES = ("random", "ngram", "best")
+
+
+def _learned(model: str, statements: Sequence[Statement], config: Config = CONFIG) -> Trained:
+    began = perf_counter()
+    trained = kind(model).train(statements, config, bar)
+    say(f"{model}: learned from {len(statements):,} statements in {perf_counter() - began:.0f} s")
+    return trained
+
+
+def _scored(learned: Trained, spoken: Debates) -> list[tables.Scores]:
+    """Score all debates in one go, and part them again."""
+    scores = learned.ranker.score([one for debate in spoken.dev for one in debate])
+    return np.split(scores, np.cumsum([len(debate) for debate in spoken.dev])[:-1])
+
+
+def _network(name: str, splits: Mapping[str, Split], judged: Mapping[str, Judged]) -> dict[str, tuple[float, float]]:
+    """Train a network on all languages; return AP on dev and cross-validated by language."""
+    settings = msgspec.structs.replace(CONFIG.claims.multilingual, **NETWORKS[name])
+    config = msgspec.structs.replace(CONFIG, claims=msgspec.structs.replace(CONFIG.claims, multilingual=settings))
+    trained = _learned("multilingual", [one for split in splits.values() for one in split.train], config)
+    found = {}
+    for language, split in splits.items():
+        judged[language].scores[name] = [trained.ranker.score(split.dev)]
+        found[language] = tables.official(judged[language], name), float(trained.figures[language]["AP"])
+    return found
+
+
+def _calibration(best: Trained, speaking: Trained, splits: Mapping[str, Split], spoken: Debates) -> str:
+    parts = {language: (best, split.dev) for language, split in splits.items()}
+    parts["debates"] = (speaking, [one for debate in spoken.dev for one in debate])
+    rows = []
+    for name, (trained, statements) in parts.items():
+        probabilities = trained.ranker.probability(trained.ranker.score(statements))
+        if probabilities is not None:
+            # Line numbers repeat from debate to debate: their labels are taken as they stand.
+            labels = (
+                labels_of(statements) if name != "debates" else np.array([int(one.label or 0) for one in statements])
+            )
+            rows.append([name, *tables.calibration(labels, probabilities)])
+    return markdown_table(["", "worth checking", "said", "Brier", "Brier of the mean", "gap"], rows)
+
+
+def _topics(arabic: Split) -> str:
+    parts, topics = data.by_topic(arabic, folds(arabic.train, CONFIG.claims.folds, CONFIG.claims.seed))
+    return (
+        f"\nArabic, words and characters alone, cross-validated AP: {parts:.4f} with topics on both sides, "
+        f"{topics:.4f} with whole topics held out.\n"
+    )
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,164 @@
+"""The tables of check-worthiness: figures with intervals, as Markdown."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from benchmarks.checkworthiness_data import Oddity
+from claims.rank.folds import average_precision
+from eval.page import markdown_table
+
+RESAMPLES = 2_000
+GOALS = {"ar": 0.05, "bg": 0.10, "en": 0.05, "es": 0.10, "tr": 0.05}
+"""What the best ranker is to gain on the n-gram baseline."""
+
+Scores = NDArray[np.float64]
+Labels = NDArray[np.int64]
+
+
+class Judged(NamedTuple):
+    """Lists that are ranked each by itself (a file of tweets, or debates), with the scores that each ranker gave."""
+
+    labels: list[Labels]
+    scores: dict[str, list[Scores]]
+
+
+class Interval(NamedTuple):
+    """A mean of average precisions, and where 95 % of the resampled ones lie."""
+
+    value: float
+    low: float
+    high: float
+
+    def __str__(self) -> str:
+        return f"{self.value:.4f} ({self.low:.3f} to {self.high:.3f})"
+
+
+def official(judged: Judged, name: str) -> float:
+    """Return the mean over lists of average precision."""
+    pairs = zip(judged.labels, judged.scores[name], strict=True)
+    return float(np.mean([average_precision(labels, scores) for labels, scores in pairs]))
+
+
+def resampled(judged: Judged) -> dict[str, Scores]:
+    """Return the official figure of each ranker on resampled lists, the same ones for every ranker.
+
+    One list is resampled by its statements; of several, whole lists are drawn, as one debate is one observation.
+    """
+    random = np.random.default_rng(0)
+    found: dict[str, list[float]] = {name: [] for name in judged.scores}
+    whole = {name: _each(judged, name) for name in judged.scores}
+    for _ in range(RESAMPLES):
+        if len(judged.labels) > 1:
+            drawn = random.integers(0, len(judged.labels), len(judged.labels))
+            for name, values in whole.items():
+                found[name].append(float(values[drawn].mean()))
+            continue
+        labels = judged.labels[0]
+        drawn = np.sort(random.integers(0, len(labels), len(labels)))
+        for name, scores in judged.scores.items():
+            found[name].append(average_precision(labels[drawn], scores[0][drawn]))
+    return {name: np.array(values) for name, values in found.items()}
+
+
+def _each(judged: Judged, name: str) -> Scores:
+    pairs = zip(judged.labels, judged.scores[name], strict=True)
+    return np.array([average_precision(labels, scores) for labels, scores in pairs])
+
+
+def interval(value: float, drawn: Scores) -> Interval:
+    """Return the percentile interval of resampled figures."""
+    low, high = np.percentile(drawn, (2.5, 97.5))
+    return Interval(value, float(low), float(high))
+
+
+def results(judged: Mapping[str, Judged]) -> str:
+    """Return the table of AP on dev: a row for each ranker, a column for each language, then debates."""
+    drawn = {where: resampled(one) for where, one in judged.items()}
+    names = list(dict.fromkeys(name for one in judged.values() for name in one.scores))
+
+    def cell(where: str, name: str) -> str:
+        if name not in judged[where].scores:
+            return ""
+        return str(interval(official(judged[where], name), drawn[where][name]))
+
+    rows = [[name, *(cell(where, name) for where in judged)] for name in names]
+    return markdown_table(["ranker", *judged], rows) + "\n" + _gains(judged, drawn)
+
+
+def _gains(judged: Mapping[str, Judged], drawn: Mapping[str, Mapping[str, Scores]]) -> str:
+    rows = []
+    for where, one in judged.items():
+        base, best = official(one, "ngram"), official(one, "best")
+        gain = interval(best - base, drawn[where]["best"] - drawn[where]["ngram"])
+        goal = GOALS.get(where, base)
+        verdict = "reached" if gain.value >= goal else "missed"
+        said = f"{gain.value:+.4f} ({gain.low:+.3f} to {gain.high:+.3f})"
+        rows.append([where, said, f"+{goal:.4f}".rstrip("0"), verdict])
+    return markdown_table(["", "best less n-gram (95 %)", "goal", ""], rows, left=1)
+
+
+def oddities(found: Sequence[Oddity]) -> str:
+    """Return the table of what is odd about the files."""
+    header = [
+        "", "train", "worth checking", "dev", "worth checking", "train like another", "dev like one of train",
+        "dev on new topics", "repeated ids in train",
+    ]  # fmt: skip
+    rows = [
+        [
+            one.language, f"{one.train:,}", f"{one.train_share:.1%}", f"{one.dev:,}", f"{one.dev_share:.1%}",
+            f"{one.alike:,}", f"{one.known:,}", f"{one.new_topics:,}", f"{one.repeated:,}",
+        ]
+        for one in found
+    ]  # fmt: skip
+    return markdown_table(header, rows)
+
+
+def ablation(figures: Mapping[str, Mapping[str, Any]]) -> str:
+    """Return the cross-validated AP of each member alone, and of the kept ones without it."""
+    members = sorted({name for one in figures.values() for name in one["alone"]})
+
+    def cell(language: str, name: str) -> str:
+        one = figures[language]
+        if name not in one["alone"]:
+            return ""
+        without = one["without"].get(name)
+        return f"{one['alone'][name]:.4f}" + (f" / {without:.4f}" if without is not None else "")
+
+    rows = [[name, *(cell(language, name) for language in figures)] for name in members]
+    rows.append(["**together**", *(f"**{one['AP']:.4f}**" for one in figures.values())])
+    return markdown_table(["AP alone / of the others", *figures], rows)
+
+
+def calibration(labels: Labels, probabilities: Scores) -> list[str]:
+    """Return Brier score, that of always saying the mean, and the mean gap between said and found, over ten bins."""
+    brier = float(np.mean((probabilities - labels) ** 2))
+    bins = np.minimum((probabilities * 10).astype(int), 9)
+    gap = sum(
+        abs(float(probabilities[bins == one].mean() - labels[bins == one].mean())) * int((bins == one).sum())
+        for one in range(10)
+        if (bins == one).any()
+    )
+    mean = float(labels.mean())
+    return [
+        f"{mean:.3f}",
+        f"{probabilities.mean():.3f}",
+        f"{brier:.4f}",
+        f"{mean * (1 - mean):.4f}",
+        f"{gap / len(labels):.3f}",
+    ]
+
+
+def joint(found: Mapping[str, Mapping[str, tuple[float, float]]]) -> str:
+    """Return AP on dev and cross-validated for each network, by language."""
+    languages = list(next(iter(found.values())))
+    show: Callable[[tuple[float, float]], str] = lambda pair: f"{pair[0]:.4f} / {pair[1]:.4f}"  # noqa: E731
+    rows = []
+    for name, values in found.items():
+        mean = tuple(float(np.mean([values[language][side] for language in languages])) for side in (0, 1))
+        rows.append([name, *(show(values[language]) for language in languages), f"{mean[0]:.4f} / {mean[1]:.4f}"])
+    return markdown_table(["network", *languages, "mean"], rows)
