@@ -1,7 +1,8 @@
 """Measure sparse, dense and hybrid retrieval, quality beside speed: ``python -m benchmarks.quality``.
 
 On the bundled example and, where ``FACTSEEK_DATA`` names the folder that holds them, on SciFact, NFCorpus and
-CheckThat! 2020 task 2. Prints the table, and writes it with its plot into ``docs/benchmark.md``.
+CheckThat! 2020 task 2. Prints the table, and writes it with its plot into ``docs/benchmark.md``, in short into the
+README.
 """
 
 from __future__ import annotations
@@ -48,6 +49,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--work", type=Path, default=ROOT / "bench" / "quality", help="keeps indexes and bench.json")
     parser.add_argument("--docs", type=Path, default=ROOT / "docs", help="where benchmark.md and its plot are")
+    parser.add_argument("--readme", type=Path, default=ROOT / "README.md", help="where the short table stands")
     parser.add_argument("--timed", type=int, default=500, help="searches timed at one caller and at eight")
     args = parser.parse_args()
     data = os.environ.get("FACTSEEK_DATA")
@@ -62,6 +64,7 @@ def main() -> int:
     content = json.dumps([one.as_json() for one in found], ensure_ascii=False, indent=2) + "\n"
     write_atomically(args.work / "bench.json", content.encode())
     _document(found, args.docs)
+    _put(args.readme, brief(found))
     return 0
 
 
@@ -89,8 +92,14 @@ def public(data: Path) -> list[Collection]:
     ]
 
 
+def brief(found: Sequence[Bench]) -> str:
+    """Return the short table of all collections, for the README."""
+    header = ("collection", "retriever", "nDCG@10 (95 % interval)", "p50 ms", "queries/s")
+    return markdown_table(header, [[*row[:3], row[6], row[8]] for one in found for row in _rows(one)], left=2)
+
+
 def summary(found: Sequence[Bench]) -> str:
-    """Return the one table of all collections, for the README."""
+    """Return the one table of all collections."""
     header = ("collection", "retriever", *MEASURES, "p50 ms", "p99 ms", "queries/s", "queries/s, 8 callers")
     rows = [row for one in found for row in _rows(one)]
     return markdown_table(header, rows, left=2)
@@ -140,16 +149,19 @@ def _current(folder: Path, collection: Collection) -> bool:
 
 
 def _document(found: Sequence[Bench], docs: Path) -> None:
-    """Put tables and plot into the document, between its marks."""
+    """Put tables and plot into the document."""
     write_atomically(docs / "benchmark.png", plot(found))
-    path = docs / "benchmark.md"
+    sections = "".join(f"\n## {one.name}\n\n{as_markdown(one)}" for one in found)
+    picture = "![quality against latency](benchmark.png)\n"
+    _put(docs / "benchmark.md", f"\n{found[0].machine}.\n\n{summary(found)}\n{picture}{sections}\n")
+
+
+def _put(path: Path, measured: str) -> None:
+    """Put what was measured between the marks of a document."""
     text = path.read_text("utf-8")
     if BEGIN not in text or END not in text:
         raise SystemExit(f"{path}: has no marks {BEGIN.strip()} and {END.strip()}")
     before, after = text.split(BEGIN)[0], text.split(END)[1]
-    sections = "".join(f"\n## {one.name}\n\n{as_markdown(one)}" for one in found)
-    picture = "![quality against latency](benchmark.png)\n"
-    measured = f"\n{found[0].machine}.\n\n{summary(found)}\n{picture}{sections}\n"
     write_atomically(path, f"{before}{BEGIN}{measured}{END}{after}".encode())
 
 

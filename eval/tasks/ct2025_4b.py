@@ -15,7 +15,7 @@ from typing import NamedTuple
 from eval.coverage import cover
 from eval.lines import text_lines
 from eval.measures import mean
-from eval.report import Report
+from eval.report import Report, counted
 from eval.scores import ScoreOptions, Scores
 from eval.tasks import Answer, RunScores, TaskQuery, only
 from retrieval.domain import Hit, Qrels, Run
@@ -122,7 +122,7 @@ def score(gold: Sequence[Path], runs: Sequence[Path], options: ScoreOptions) -> 
     notes = [f"{missing:,} of {len(right):,} tweets are missing and count 0"] * bool(missing)
     longest = max(len(row.papers) for row in found.values())
     if longest < max(CUTOFFS):
-        notes.append(f"no tweet has more than {longest} predictions: RR@10 goes no deeper")
+        notes.append(f"no tweet has more than {counted(longest, 'prediction')}: RR@10 goes no deeper")
     return Scores(official=OFFICIAL, unit="tweet", values=values, per_query=per_query, notes=tuple(notes))
 
 
