@@ -8,7 +8,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 .DEFAULT_GOAL := help
-.PHONY: help setup pictures serve test check format bench bench-claims bench-quality bench-growth torture example clean
+.PHONY: help setup pictures serve test check format bench soak bench-claims bench-quality bench-growth torture example clean
 
 help:
 	@echo "make serve   install, build the example indexes, serve them on http://127.0.0.1:8000"
@@ -19,6 +19,7 @@ help:
 	@echo "make bench-claims   rebuild docs/check-worthiness.md and docs/verification.md (FACTSEEK_DATA; at most 15 minutes)"
 	@echo "make bench-quality   rebuild docs/benchmark.md: sparse, dense and hybrid, quality beside speed"
 	@echo "make pictures   take the pictures of the pages in docs/ (needs chromium and chromium-driver)"
+	@echo "make soak    load the server for 30 minutes and compare every answer"
 	@echo "make bench   measure against Pyserini and sentence-transformers, and what a living index costs"
 
 setup: $(STAMP)
@@ -53,6 +54,9 @@ format: $(STAMP)
 bench: example
 	$(BIN)/python -m benchmarks.peers
 	$(BIN)/python -m benchmarks.live
+
+soak: example
+	$(BIN)/python -m benchmarks.soak
 
 bench-quality: example
 	$(BIN)/python -m benchmarks.quality

@@ -64,13 +64,18 @@ def serving(collection: Collection, work: Path) -> list[Row]:
     _their_index(collection, theirs)
     queries = list(collection.queries.values())[:300]
     with ExitStack() as stack:
-        mine = stack.enter_context(_serve(ours, work))
+        mine = stack.enter_context(serve(ours, work))
         peer = stack.enter_context(_serve_peer(theirs))
         rows = _bm25(collection, mine, peer, queries) + _hybrid(collection, mine, queries)
         rows += [_batch(collection, mine, queries, *what) for what in (("bm25", 2.5), ("hybrid", 1.6))]
         rows += [
             below("served: from start to ready", "s", mine.ready_after, 3.0),
-            below("served: resident a worker, after all this", "MB", _largest_worker(mine), MOST_MEGABYTES),
+            below(
+                "served: resident a worker, after all this",
+                "MB",
+                max(resident(pid) for pid in workers(mine)),
+                MOST_MEGABYTES,
+            ),
         ]
     return rows
 
@@ -147,7 +152,8 @@ def _in_turns(runs: Sequence[tuple[int, Sequence[bytes]]]) -> list[list[Load]]:
 
 
 @contextmanager
-def _serve(index: Path, work: Path) -> Iterator[Server]:
+def serve(index: Path, work: Path) -> Iterator[Server]:
+    """Serve an index as ``bench`` with two workers."""
     port, config = _free_port(), work / "serving.yaml"
     config.write_text("server: {workers: 2}\n")
     command = [sys.executable, "-m", "server", "serve", "--config", str(config), "--index", f"bench={index}"]
@@ -194,13 +200,15 @@ def _free_port() -> int:
         return port
 
 
-def _largest_worker(server: Server) -> float:
-    """Return the resident megabytes of the largest process that a server has forked."""
-    task = Path(f"/proc/{server.process.pid}/task/{server.process.pid}/children")
-    return max(_resident(int(pid)) for pid in task.read_text().split())
+def workers(server: Server) -> list[int]:
+    """Return the processes that a server has forked."""
+    return [
+        int(pid) for pid in Path(f"/proc/{server.process.pid}/task/{server.process.pid}/children").read_text().split()
+    ]
 
 
-def _resident(pid: int) -> float:
+def resident(pid: int) -> float:
+    """Return the resident megabytes of a process."""
     with Path(f"/proc/{pid}/status").open(encoding="ascii") as lines:
         return next(int(line.split()[1]) / 1024 for line in lines if line.startswith("VmRSS:"))
 

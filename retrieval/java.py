@@ -200,8 +200,10 @@ def java_thread() -> Iterator[None]:
         jnius.detach()
 
 
-def start(heap: str = "512m") -> None:
+def start(heap: str = "512m", young: str = "") -> None:
     """Start the virtual machine with Pyserini's jar on its class path, unless it is running.
+
+    ``young`` is the part of the heap for what is new: small where little is kept and memory is to stay level.
 
     Raises MachineError if there is no Java 21 or no Pyserini.
     """
@@ -216,7 +218,7 @@ def start(heap: str = "512m") -> None:
         if os.environ.get("LC_ALL") in ("C", "POSIX"):  # where Python takes file names for UTF-8, and Java would not
             os.environ["LC_ALL"] = "C.UTF-8"
         jnius_config.add_classpath(str(anserini_jar()))
-        jnius_config.add_options(*_options(heap, home))
+        jnius_config.add_options(*_options(heap, home), *([f"-Xmn{young}"] if young else []))
         try:
             java_class("java.util.logging.LogManager").getLogManager().reset()
         except ModuleNotFoundError:

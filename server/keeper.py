@@ -17,7 +17,7 @@ from retrieval.config import Config
 from retrieval.encoder import Encoder, open_encoder
 from retrieval.errors import FactseekError
 from retrieval.index import Index
-from retrieval.java import java_thread
+from retrieval.java import java_thread, start
 from retrieval.manifest import NAME as MANIFEST
 from server.readiness import GONE, READY, UNAVAILABLE, answers
 from server.service import Service
@@ -26,6 +26,8 @@ LOOK_EVERY = 0.5
 """Seconds between two looks at the manifests."""
 TRY_AGAIN = 30.0
 """Seconds until an index is tried again that could not be opened or failed a request."""
+YOUNG = "24m"
+"""Java's memory for what a search makes and drops."""
 _Sign = tuple[int, int, int]
 _log = logging.getLogger("factseek.server")
 
@@ -42,6 +44,8 @@ class Keeper:
         self._looked = threading.Event()
         self._thread = threading.Thread(target=self._run, name="keeper")
         service.retire = self._retired.put
+        for name in config.server.indexes:
+            service.readiness.say(name, UNAVAILABLE)
 
     def start(self) -> None:
         """Open every index that can be opened, then go on looking."""
@@ -54,15 +58,24 @@ class Keeper:
         self._thread.join()
 
     def _run(self) -> None:
-        with java_thread():
-            while True:
-                for name, folder in self._config.server.indexes.items():
-                    self._look(name, Path(folder))
-                self._looked.set()
-                if self._closed_retired():
-                    break
-            for served in self._service.indexes.values():
-                served.index.close()
+        try:
+            start(self._config.java.heap, YOUNG)
+            with java_thread():
+                self._keep()
+        except FactseekError as error:
+            _log.error("nothing can be served: %s", error.line)
+        finally:
+            self._looked.set()
+
+    def _keep(self) -> None:
+        stop = False
+        while not stop:
+            for name, folder in self._config.server.indexes.items():
+                self._look(name, Path(folder))
+            self._looked.set()
+            stop = self._closed_retired()
+        for served in self._service.indexes.values():
+            served.index.close()
 
     def _closed_retired(self) -> bool:
         """Close what nobody uses any more until it is time to look again; say whether to stop."""

@@ -28,7 +28,7 @@ def share() -> Path:
     The library looks for its name when it is first imported, which is after the fork.
     """
     memory = "/dev/shm" if Path("/dev/shm").is_dir() else None  # noqa: S108  counts, gone with the server
-    folder = tempfile.mkdtemp(prefix="factseek-metrics-", dir=memory)
+    folder = tempfile.mkdtemp(prefix=f"factseek-metrics-{os.getpid()}-", dir=memory)
     os.environ[_FOLDER] = folder
     return Path(folder)
 

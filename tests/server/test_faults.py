@@ -272,3 +272,29 @@ def test_a_reload_drops_nothing_and_a_stop_finishes_what_was_asked(
         assert seen["200"] > 10, seen
         # Once nobody listens, a stopped server's address refuses; what was accepted before is answered.
         assert set(seen) <= ({"200"} if how == signal.SIGHUP else {"200", "refused", "ConnectionResetError"}), seen
+
+
+def test_rates_and_metrics_are_totals_over_all_workers(folders: dict[str, Path], tmp_path: Path) -> None:
+    with serve(folders, tmp_path, "workers: 2, per_minute: 30") as served:
+        statuses = Counter(served.ask()[0] for _ in range(90))
+        assert set(statuses) == {200, 429}
+        # One more every two seconds, of which the loop may have taken some.
+        assert 30 <= statuses[200] <= 45
+        connection = http.client.HTTPConnection("127.0.0.1", served.port, timeout=PATIENCE)
+        connection.request("GET", "/metrics")
+        lines = connection.getresponse().read().decode().splitlines()
+        connection.close()
+        counted = {name: float(value) for name, value in (line.rsplit(" ", 1) for line in lines if line[0] != "#")}
+        of_route = 'factseek_requests_total{method="POST",route="/v1/<name>/search",status="%d"}'
+        assert {status: counted[of_route % status] for status in statuses} == statuses
+        folder = [path for path in _metrics_folders() if f"-{served.process.pid}-" in path.name]
+        assert folder
+        assert counted['factseek_index_documents{index="en"}'] == 5
+        served.process.send_signal(signal.SIGTERM)
+        assert served.process.wait(timeout=PATIENCE) == 0
+        assert not any(path.exists() for path in folder)
+
+
+def _metrics_folders() -> list[Path]:
+    roots = [Path("/dev/shm"), Path("/tmp")]
+    return [path for root in roots if root.is_dir() for path in root.glob("factseek-metrics-*")]
