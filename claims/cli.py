@@ -13,7 +13,7 @@ from claims.formats import Formats
 from claims.rank.request import STANDARD_INPUT, outputs_of
 from claims.rankers import names
 from retrieval.domain import Statement
-from retrieval.errors import QueryError
+from retrieval.errors import QueryError, SourceError
 from retrieval.terminal import DONE, Subparsers, add_config, config_of, say, write
 
 if TYPE_CHECKING:
@@ -116,6 +116,8 @@ def _read(args: argparse.Namespace, formats: Formats, learned: Learned, name: st
 
     if name == STANDARD_INPUT:
         found = list(formats.stream(args.task, sys.stdin.buffer, "standard input"))
+        if not found:
+            raise SourceError("standard input: holds nothing to rank")
     else:
         found = formats.read(args.task, Path(name), labelled=False)
     found = in_language(args, found)
@@ -177,11 +179,15 @@ def _stream(args: argparse.Namespace, formats: Formats, learned: Learned) -> int
 def _coming(args: argparse.Namespace, formats: Formats, learned: Learned) -> Iterator[Statement]:
     """Yield the statements of the inputs as they come, each with its language."""
     from claims.rank.languages import language_of
+    from retrieval.languages import unknown_language
 
     languages = learned.manifest.languages
 
     def named(statements: Iterable[Statement]) -> Iterator[Statement]:
         for one in statements:
+            foreign = "" if args.language else unknown_language(one.text, languages)
+            if foreign:
+                say(f"note: {one.place}: is in {foreign}, the model learned from {', '.join(languages)}")
             yield one._replace(language=args.language or language_of([one.text], languages))
 
     for name in args.input or [STANDARD_INPUT]:

@@ -112,6 +112,19 @@ def test_a_stream_is_answered_line_by_line(rank: Rank, saved: Path) -> None:
     assert {json.loads(line)["score"] for line in same.out.splitlines()} == {first["score"], second["score"]}
 
 
+def test_a_stream_goes_on_after_a_language_that_was_not_learned(rank: Rank, saved: Path) -> None:
+    lines = '{"text": "اللقاح آمن للأطفال"}\n{"text": "The vaccine is safe for children."}\n'.encode()
+    done = rank("ct2021-1a", "--load", saved, "--stream", stdin=lines)
+    assert (done.code, len(done.out.splitlines())) == (0, 2)
+    assert done.err == "note: standard input:1: is in Arabic, the model learned from en\n"
+    assert rank("ct2021-1a", "--load", saved, "--stream", "--language", "en", stdin=lines).err == ""
+
+
+def test_nothing_on_standard_input(rank: Rank, saved: Path) -> None:
+    assert refusal(rank("ct2021-1a", "--load", saved, "--input", "-")) == "standard input: holds nothing to rank"
+    assert rank("ct2021-1a", "--load", saved, "--stream") == (0, "", "")
+
+
 def test_a_stream_of_a_table_and_of_a_debate(rank: Rank, saved: Path) -> None:
     done = rank("ct2021-1a", "--load", saved, "--stream", "--input", DEV)
     assert len(done.out.splitlines()) == 18
