@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from indexer.collections import kinds
+from retrieval.errors import UsageError
 from retrieval.terminal import DONE, Subparsers, add_index, config_of, say, write
 
 if TYPE_CHECKING:
@@ -27,9 +28,14 @@ def register(commands: Subparsers) -> None:
         help="index files as they appear in a folder",
         description="Add the files of a folder to an index, then those that appear or change, until it is stopped.",
     )
-    parser.add_argument("kind", metavar="KIND", help=f"one of {', '.join(kinds())}")
     parser.add_argument("folder", type=Path, metavar="DIR", help="the folder to watch")
     add_index(parser)
+    parser.add_argument(
+        "--kind",
+        default="",
+        metavar="KIND",
+        help=f"one of {', '.join(kinds())} (default: what the index holds already)",
+    )
     parser.add_argument("--pattern", default="*", metavar="GLOB", help="only files whose names match (default: all)")
     parser.add_argument("--language", default="", metavar="CODE", help="language of the documents (default: en)")
     parser.add_argument("--no-dense", action="store_true", help="make no vectors, if the index is made")
@@ -42,7 +48,7 @@ def watch_folder(args: argparse.Namespace) -> int:
     from indexer.watching import Watched, watch
 
     request = Request(
-        kind=args.kind,
+        kind=args.kind or _kind_of(args.index),
         sources=(),
         folder=args.index,
         language=args.language,
@@ -56,6 +62,20 @@ def watch_folder(args: argparse.Namespace) -> int:
             _tell(args.index, outcome)
     say("stopped")
     return DONE
+
+
+def _kind_of(index: Path) -> str:
+    """Return the one kind that an index holds.
+
+    Raises UsageError if there is no index, or it holds several.
+    """
+    from retrieval import manifest as manifests
+
+    held = {segment.kind for segment in manifests.read(index).segments} if (index / manifests.NAME).exists() else set()
+    if len(held) != 1:
+        reason = f"the index {index} holds {', '.join(sorted(held))}" if held else f"there is nothing in {index} yet"
+        raise UsageError(f"say with --kind what the files are: {reason}; the kinds are {', '.join(kinds())}")
+    return held.pop()
 
 
 def _tell(index: Path, outcome: Outcome) -> None:

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from indexer.build import Report, Request, build
+from indexer.collections import reader
 from retrieval import manifest as manifests
 from retrieval.config import Config
 from retrieval.errors import SourceError, UserError
@@ -130,11 +131,12 @@ def watch(watched: Watched, config: Config, stop: threading.Event) -> Iterator[O
     """Read what is in the folder, then what appears in it, until ``stop`` is set; yield what became of each batch.
 
     The batch at work is finished first.
-    Raises SourceError if there is no such folder, or the index lies in it.
+    Raises SourceError if there is no such folder or kind, or the index lies in the folder.
     """
     from watchfiles import watch as changes
 
     folder, index = watched.folder, watched.request.folder
+    reader(watched.request.kind)
     if not folder.is_dir():
         raise SourceError(f"{folder}: there is no such folder to watch")
     if index.resolve().is_relative_to(folder.resolve()):

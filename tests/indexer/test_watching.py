@@ -14,8 +14,10 @@ from typing import Any
 
 import pytest
 
+import factseek
 from indexer.build import Request
 from indexer.lock import locked
+from indexer.watch_cli import _kind_of
 from indexer.watching import Outcome, Watch, Watched, watch
 from retrieval import manifest as manifests
 from retrieval.config import convert
@@ -181,13 +183,37 @@ def test_what_cannot_be_watched(folder: Path, bad: str) -> None:
     assert str(error.value) == said[bad]
 
 
+def test_the_kind_is_that_of_the_index_or_said(
+    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    index = str(tmp_path / "index")
+    assert factseek.main(["watch", str(folder), "--index", index]) == 2
+    said = (
+        f"factseek: say with --kind what the files are: there is nothing in {index} yet; the kinds are beir, claims, "
+    )
+    assert capsys.readouterr().err.startswith(said)
+    assert factseek.main(["watch", str(folder), "--index", index, "--kind", "tweets"]) == 2
+    assert "factseek: unknown kind of source 'tweets'; the kinds are " in capsys.readouterr().err
+    write(folder, "a.jsonl", rows("a"))
+    looked(watching(folder))
+    table = tmp_path / "snippets.tsv"
+    table.write_text("T1-0001-001\tA snippet.\n", "utf-8")
+    assert _kind_of(tmp_path / "index") == "jsonl"
+    assert factseek.main(["index", "snippets", str(table), "--index", index, "--append"]) == 0
+    capsys.readouterr()
+    assert factseek.main(["watch", str(folder), "--index", index]) == 2
+    said = f"factseek: say with --kind what the files are: the index {index} holds jsonl, snippets; the kinds are "
+    assert capsys.readouterr().err.startswith(said)
+
+
 @pytest.mark.slow
 def test_the_command_reads_what_appears_and_stops_cleanly(folder: Path, tmp_path: Path) -> None:
     write(folder, "a.jsonl", rows("a"))
     config = tmp_path / "config.yaml"
     config.write_text(json.dumps({"watch": {"settle_seconds": 0.1}}), "utf-8")
     index = tmp_path / "index"
-    command = ["watch", "jsonl", str(folder), "--index", str(index), "--no-dense", "--config", str(config)]
+    options = ["--index", str(index), "--no-dense", "--config", str(config)]
+    command = ["watch", str(folder), "--kind", "jsonl", *options]
     running = subprocess.Popen(
         [sys.executable, "-m", "factseek", *command], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     )
