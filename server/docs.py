@@ -129,8 +129,7 @@ def _document() -> dict[str, Any]:
     """Return the document, made anew when what is served has changed."""
     serving = service()
     names = tuple(serving.indexes)
-    known, made = current_app.extensions.get(_MADE, (None, {}))
-    if known != names:
-        made = document(current_app, serving.config, names)
-        current_app.extensions[_MADE] = names, made
-    return made
+    known: tuple[tuple[str, ...], dict[str, Any]] | None = current_app.extensions.get(_MADE)
+    if known is None or known[0] != names:
+        known = current_app.extensions[_MADE] = names, document(current_app, serving.config, names)
+    return known[1]

@@ -20,6 +20,7 @@ from retrieval.index import Index
 from server.access import digest, new_key
 from server.app import create_app
 from server.operations import OPERATIONS
+from server.service import service
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")
@@ -45,6 +46,21 @@ def test_every_route_is_described(app: Flask) -> None:
     pages = {"page", "docs"}
     routes = {rule.endpoint for rule in app.url_map.iter_rules() if rule.endpoint != "static"}
     assert {name for name in routes if name.partition(".")[0] not in pages} == set(OPERATIONS)
+
+
+def test_the_document_follows_what_is_served(config: Config, indexes: dict[str, Index]) -> None:
+    app = create_app(config, {"english": indexes["english"]})
+    client = app.test_client()
+
+    def named() -> list[str]:
+        route = client.get("/openapi.json").json["paths"]["/v1/{index}/search"]["post"]
+        found: list[str] = route["parameters"][0]["schema"]["enum"]
+        return found
+
+    assert named() == ["english"]
+    with app.app_context():
+        service().publish("arabic", indexes["arabic"])
+    assert named() == ["english", "arabic"]
 
 
 def test_limits_are_those_of_the_configuration(document: dict[str, Any], config: Config) -> None:
