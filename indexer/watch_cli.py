@@ -45,7 +45,7 @@ def register(commands: Subparsers) -> None:
 def watch_folder(args: argparse.Namespace) -> int:
     """Watch until stopped; say what becomes of each batch."""
     from indexer.build import Request
-    from indexer.watching import Watched, watch
+    from indexer.watching import Watched, check, watch
 
     request = Request(
         kind=args.kind or _kind_of(args.index),
@@ -56,6 +56,7 @@ def watch_folder(args: argparse.Namespace) -> int:
         wait=PATIENCE,
     )
     watched = Watched(folder=args.folder, request=request, pattern=args.pattern)
+    check(watched)
     with _stopped_by_signals() as stop:
         say(f"watching {args.folder}; Ctrl-C stops")
         for outcome in watch(watched, config_of(args), stop):

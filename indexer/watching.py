@@ -127,23 +127,26 @@ class Watch:
         return Stamp(found.st_mtime_ns, found.st_size, found.st_ino) if is_file else None
 
 
-def watch(watched: Watched, config: Config, stop: threading.Event) -> Iterator[Outcome]:
-    """Read what is in the folder, then what appears in it, until ``stop`` is set; yield what became of each batch.
-
-    The batch at work is finished first.
-    Raises SourceError if there is no such folder or kind, or the index lies in the folder.
-    """
-    from watchfiles import watch as changes
-
+def check(watched: Watched) -> None:
+    """Raise SourceError if there is no such folder or kind, or the index lies in the folder."""
     folder, index = watched.folder, watched.request.folder
     reader(watched.request.kind)
     if not folder.is_dir():
         raise SourceError(f"{folder}: there is no such folder to watch")
     if index.resolve().is_relative_to(folder.resolve()):
         raise SourceError(f"{index}: lies in the folder {folder} that is watched; put the index somewhere else")
+
+
+def watch(watched: Watched, config: Config, stop: threading.Event) -> Iterator[Outcome]:
+    """Read what is in the folder, then what appears in it, until ``stop`` is set; yield what became of each batch.
+
+    The batch at work is finished first.
+    """
+    from watchfiles import watch as changes
+
     watch = Watch(watched, config)
     rounds = changes(
-        folder,
+        watched.folder,
         watch_filter=None,
         stop_event=stop,
         rust_timeout=int(LOOK_SECONDS * 1000),

@@ -18,7 +18,7 @@ import factseek
 from indexer.build import Request
 from indexer.lock import locked
 from indexer.watch_cli import _kind_of
-from indexer.watching import Outcome, Watch, Watched, watch
+from indexer.watching import Outcome, Watch, Watched, check
 from retrieval import manifest as manifests
 from retrieval.config import convert
 from retrieval.errors import SourceError
@@ -169,8 +169,6 @@ def test_pages_are_read_with_their_folder(folder: Path, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("bad", ["missing", "inside"])
 def test_what_cannot_be_watched(folder: Path, bad: str) -> None:
-    import threading
-
     index = folder / "index" if bad == "inside" else folder.parent / "index"
     request = Request(kind="jsonl", sources=(), folder=index)
     place = folder if bad == "inside" else folder / "missing"
@@ -179,7 +177,7 @@ def test_what_cannot_be_watched(folder: Path, bad: str) -> None:
         "inside": f"{index}: lies in the folder {folder} that is watched; put the index somewhere else",
     }
     with pytest.raises(SourceError) as error:
-        next(watch(Watched(folder=place, request=request), convert({}, "test"), threading.Event()))
+        check(Watched(folder=place, request=request))
     assert str(error.value) == said[bad]
 
 
