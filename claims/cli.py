@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from claims.formats import Formats
+from claims.rank.languages import known, language_of, with_language
 from claims.rank.request import STANDARD_INPUT, outputs_of
 from claims.rankers import names
 from retrieval.domain import Statement
@@ -66,6 +67,9 @@ def _add_input(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="print JSON lines instead of a table")
 
 
+_PIPED = "standard input"
+
+
 class _Input(NamedTuple):
     """A file that is ranked, or standard input, with its statements."""
 
@@ -76,10 +80,13 @@ class _Input(NamedTuple):
 def run(args: argparse.Namespace, formats: Formats) -> int:
     """Train or load a ranker; rank what is given; write submissions, or print the ranking."""
     outputs = outputs_of(args)
+    # What is to be ranked is read first: a mistake in it is found before minutes of training.
+    inputs = [] if args.stream else [_read(args, formats, name) for name in args.input]
     learned = _learned(args, formats)
     if args.stream:
         return _stream(args, formats, learned)
-    inputs = [_Input(name, _read(args, formats, learned, name)) for name in args.input]
+    for given in inputs:
+        known(given.statements, learned.manifest.languages, given.name)
     if outputs:
         _submit(args, formats, learned, inputs, outputs)
     elif inputs:
@@ -111,24 +118,17 @@ def _learned(args: argparse.Namespace, formats: Formats) -> Learned:
     return learned
 
 
-def _read(args: argparse.Namespace, formats: Formats, learned: Learned, name: str) -> list[Statement]:
-    from claims.rank.languages import known
-
-    if name == STANDARD_INPUT:
-        found = list(formats.stream(args.task, sys.stdin.buffer, "standard input"))
-        if not found:
-            raise SourceError("standard input: holds nothing to rank")
-    else:
-        found = formats.read(args.task, Path(name), labelled=False)
-    found = in_language(args, found)
-    known(found, learned.manifest.languages, "standard input" if name == STANDARD_INPUT else name)
-    return found
+def _read(args: argparse.Namespace, formats: Formats, name: str) -> _Input:
+    if name != STANDARD_INPUT:
+        return _Input(name, in_language(args, formats.read(args.task, Path(name), labelled=False)))
+    found = list(formats.stream(args.task, sys.stdin.buffer, _PIPED))
+    if not found:
+        raise SourceError(f"{_PIPED}: holds nothing to rank")
+    return _Input(_PIPED, in_language(args, found))
 
 
 def in_language(args: argparse.Namespace, statements: Sequence[Statement]) -> list[Statement]:
     """Name the language of a file's statements; debates are English."""
-    from claims.rank.languages import with_language
-
     return with_language(statements, args.language or ("en" if args.task == "ct2021-1b" else ""))
 
 
@@ -178,7 +178,6 @@ def _stream(args: argparse.Namespace, formats: Formats, learned: Learned) -> int
 
 def _coming(args: argparse.Namespace, formats: Formats, learned: Learned) -> Iterator[Statement]:
     """Yield the statements of the inputs as they come, each with its language."""
-    from claims.rank.languages import language_of
     from retrieval.languages import unknown_language
 
     languages = learned.manifest.languages
@@ -192,7 +191,7 @@ def _coming(args: argparse.Namespace, formats: Formats, learned: Learned) -> Ite
 
     for name in args.input or [STANDARD_INPUT]:
         if name == STANDARD_INPUT:
-            yield from named(formats.stream(args.task, sys.stdin.buffer, "standard input"))
+            yield from named(formats.stream(args.task, sys.stdin.buffer, _PIPED))
         else:
             with Path(name).open("rb") as file:
                 yield from named(formats.stream(args.task, file, name))

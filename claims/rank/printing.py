@@ -32,4 +32,6 @@ def row(ranked: Ranked) -> str:
     text = " ".join(ranked.statement.text.split())
     cut = text if len(text) <= _TEXT else text[: _TEXT - 2] + " …"
     words = ", ".join(f"{one.word} {one.weight:+.2f}" for one in ranked.words)
-    return f"{ranked.rank:4} {sure}  {ranked.statement.qid}  {cut}\n" + (f"{'':14}{words}\n" if words else "")
+    one = ranked.statement
+    name = f"{one.topic}:{one.qid} {one.speaker}" if one.speaker else one.qid
+    return f"{ranked.rank:4} {sure}  {name}  {cut}\n" + (f"{'':14}{words}\n" if words else "")

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from retrieval.errors import QueryError
 from retrieval.files import writable
+from retrieval.run_writer import column
 
 STANDARD_INPUT = "-"
 
@@ -63,5 +64,13 @@ def _refuse_contradictions(args: argparse.Namespace) -> None:
         raise QueryError("--output: there is nothing to rank; name it with --input")
     if not (args.input or args.stream or args.save):
         raise QueryError("there is nothing to do: give --input to rank, --stream for standard input, or --save")
+    _check_run_id(args.run_id)
     if args.input.count(STANDARD_INPUT) > 1:
         raise QueryError("--input: standard input can be read once")
+
+
+def _check_run_id(run_id: str) -> None:
+    try:
+        column(run_id or "default")
+    except QueryError as error:
+        raise QueryError(f"--run-id {error}") from None

@@ -6,6 +6,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -118,6 +120,23 @@ def test_a_stream_goes_on_after_a_language_that_was_not_learned(rank: Rank, save
     assert (done.code, len(done.out.splitlines())) == (0, 2)
     assert done.err == "note: standard input:1: is in Arabic, the model learned from en\n"
     assert rank("ct2021-1a", "--load", saved, "--stream", "--language", "en", stdin=lines).err == ""
+
+
+def test_a_stream_answers_before_it_ends() -> None:
+    command = [sys.executable, "-m", "factseek", "rank", "ct2021-1a", "--model", "random", "--stream"]
+    pipes: Any = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "cwd": EXAMPLES.parent}
+    with subprocess.Popen(command, **pipes) as running:
+        for number in ("1", "2"):
+            running.stdin.write(b'{"text": "one"}\n')
+            running.stdin.flush()
+            assert json.loads(running.stdout.readline())["id"] == number
+        running.stdin.close()
+        assert running.wait(60) == 0
+
+
+def test_a_debate_names_the_speaker(rank: Rank) -> None:
+    done = rank("ct2021-1b", "--model", "random", "--input", DEBATES[0], "--top", 1)
+    assert f"  {DEBATES[0].stem}:" in done.out
 
 
 def test_nothing_on_standard_input(rank: Rank, saved: Path) -> None:
@@ -238,6 +257,11 @@ ARGUMENTS = [
     ),
     (["--train", TRAIN, "--input", DEV, "--words", "-1"], "--words and --top take a number that is not negative"),
     (["--train", "none.tsv", "--save", "m"], "none.tsv: there is no such file"),
+    (
+        ["--train", TRAIN, "--input", DEV, "--output", "o", "--run-id", "a b"],
+        "--run-id 'a b' is empty or holds white space: it cannot stand in a column of a file",
+    ),
+    (["--train", TRAIN, "--input", "none.tsv"], "none.tsv: there is no such file"),
     (
         ["--train", TRAIN, "--model", "upv", "--save", "m"],
         "unknown model 'upv'; there are best, multilingual, ngram, random",
