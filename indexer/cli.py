@@ -129,7 +129,7 @@ def make_index(args: argparse.Namespace) -> int:
     bad = f", {report.bad_lines.count} bad lines skipped" if report.bad_lines.count else ""
     on = "went on and " if report.resumed else ""
     if report.merged > 0:
-        say(f"small segments were merged: there are {len(report.manifest.segments)} now")
+        say(f"small segments were merged; segments now: {len(report.manifest.segments)}")
     if report.unmerged:
         say(f"the segments could not be merged: {report.unmerged}")
     write(f"{args.index}: {on}added {added}{more}{bad} in {perf_counter() - began:.1f} s\n")

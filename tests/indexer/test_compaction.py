@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+import factseek
 from indexer.build import Request, build
 from indexer.compaction import compact, surplus, worth_merging
 from indexer.deletion import delete
@@ -176,6 +177,29 @@ def test_too_many_segments_are_merged_by_an_append(tmp_path: Path) -> None:
         ([4, 3, 2], 1),
     ]
     assert answers(index, config) == answers(fresh(tmp_path, DOCUMENTS[:9], config, dense=False), config)
+
+
+def test_an_append_stands_when_segments_cannot_be_merged(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    index, config = tmp_path / "index", tmp_path / "config.yaml"
+    config.write_text("index: {max_segments: 1}\n", "utf-8")
+    first, second = (write(tmp_path, f"{i}.jsonl", [DOCUMENTS[i]]) for i in range(2))
+    options = ["--index", str(index), "--no-dense", "--config", str(config)]
+    assert factseek.main(["index", "jsonl", str(first), *options]) == 0
+    damaged = index / "segments" / "000000" / "documents.sqlite"
+    damaged.write_bytes(damaged.read_bytes()[:-1] + b"\xff")
+    capsys.readouterr()
+    assert factseek.main(["index", "jsonl", str(second), *options, "--append"]) == 0
+    assert capsys.readouterr().err == (
+        f"the segments could not be merged: {damaged}: has changed: its SHA-256 is not that of the manifest; "
+        "mend it with factseek verify-index --repair, or restore a snapshot\n"
+    )
+    assert manifests.read(index).documents == 2
+    assert factseek.main(["verify-index", "--repair", *options[:2]]) == 0
+    third = write(tmp_path, "2.jsonl", [DOCUMENTS[2]])
+    capsys.readouterr()
+    assert factseek.main(["index", "jsonl", str(third), *options, "--append"]) == 0
+    assert capsys.readouterr().err == "small segments were merged; segments now: 1\n"
+    assert [segment.documents for segment in manifests.read(index).segments] == [3]
 
 
 def segment(name: str, passages: int, *, deleted: int = 0, kind: str = "jsonl") -> SegmentInfo:
