@@ -52,8 +52,7 @@ format: $(STAMP)
 	$(BIN)/ruff format .
 
 bench: example
-	$(BIN)/python -m benchmarks.peers
-	$(BIN)/python -m benchmarks.live
+	$(BIN)/python -m benchmarks.peers; peers=$$?; $(BIN)/python -m benchmarks.live && exit $$peers
 
 soak: example
 	$(BIN)/python -m benchmarks.soak

@@ -21,6 +21,7 @@ from typing import Any
 
 from benchmarks import encoding, serving, sparse
 from benchmarks.collection import beir, example
+from benchmarks.marked import replace_marked
 from benchmarks.rows import Row, below, table
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -33,6 +34,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--output", type=Path, default=ROOT / "bench")
     parser.add_argument("--quick", action="store_true", help="leave out what takes minutes: encoding whole collections")
+    parser.add_argument("--write", action="store_true", help="put the table into the README")
     args = parser.parse_args()
     began = perf_counter()
     rows = list(_said(start_up()))
@@ -45,8 +47,13 @@ def main() -> int:
             rows += _said(_collections(Path(data), Path(folder), peer, quick=args.quick))
         rows += _said(_example(Path(folder), peer))
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    sys.stdout.write(f"{machine()}\n\n{table(rows)}\n\n")
-    sys.stdout.write(f"{perf_counter() - began:.0f} s in all, {peak:,.0f} MB peak resident with all peers loaded\n")
+    measured = (
+        f"{table(rows)}\n\n{machine()}; {perf_counter() - began:.0f} s in all, "
+        f"{peak:,.0f} MB peak resident with all peers loaded."
+    )
+    sys.stdout.write(measured + "\n")
+    if args.write:
+        replace_marked(ROOT / "README.md", "peers", measured)
     args.output.mkdir(parents=True, exist_ok=True)
     report = {"machine": machine(), "rows": [row._asdict() for row in rows]}
     (args.output / "peers.json").write_text(json.dumps(report, indent=2) + "\n", "utf-8")
