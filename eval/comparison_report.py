@@ -4,22 +4,14 @@ from __future__ import annotations
 
 import io
 import warnings
-from collections.abc import Sequence
 from html import escape
 from typing import Any
 
 from eval.compare import Comparison, Moved, Pair
+from eval.page import html_table, page
 from eval.statistics import RESAMPLES
 from eval.tables import figure, table
 
-_STYLE = """
-body { font: 16px/1.5 system-ui, sans-serif; max-width: 72rem; margin: 2rem auto; padding: 0 1rem; color: #1b1b1b; }
-table { border-collapse: collapse; margin: 1rem 0; }
-th, td { border-bottom: 1px solid #ccc; padding: .25rem .75rem; text-align: right; }
-th:first-child, td:first-child { text-align: left; }
-svg { max-width: 100%; height: auto; }
-.wide { overflow-x: auto; }
-"""
 _MEANS = ("measure", "run", "mean", "95 % interval")
 _PAIRS = (
     "measure", "first", "second", "difference", "95 % interval", "p randomisation", "Holm", "p t-test", "Holm",
@@ -45,18 +37,15 @@ def as_html(comparison: Comparison) -> str:
     """Say a comparison as one HTML page, its plot inside."""
     runs = ", ".join(comparison.runs)
     notes = "".join(f"<p>Note: {escape(note)}.</p>\n" for note in comparison.notes)
-    return (
-        '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        f"<title>Comparison of {escape(runs)}</title>\n<style>{_STYLE}</style>\n</head>\n<body>\n"
-        f"<h1>Comparison of {len(comparison.runs)} runs</h1>\n"
+    body = (
         f"<p>{escape(runs)}; {comparison.queries:,} queries.</p>\n{notes}"
-        f"<h2>Means</h2>\n{_plot(comparison)}\n{_html_table(_MEANS, _means(comparison))}"
-        f"<h2>Differences</h2>\n{_html_table(_PAIRS, [_pair(pair) for pair in comparison.pairs])}"
+        f"<h2>Means</h2>\n{_plot(comparison)}\n{html_table(_MEANS, _means(comparison))}"
+        f"<h2>Differences</h2>\n{html_table(_PAIRS, [_pair(pair) for pair in comparison.pairs])}"
         f"<p>{escape(_how(comparison))}</p>\n"
         f"<h2>Most moved queries, by {escape(_first_measure(comparison))}</h2>\n"
-        f"{_html_table(_MOVED, [_moved(one) for one in comparison.moved])}</body>\n</html>\n"
+        f"{html_table(_MOVED, [_moved(one) for one in comparison.moved])}"
     )
+    return page(f"Comparison of {len(comparison.runs)} runs", body)
 
 
 def _how(comparison: Comparison) -> str:
@@ -104,12 +93,6 @@ def _moved(one: Moved) -> tuple[str, ...]:
 
 def _first_measure(comparison: Comparison) -> str:
     return next(iter(comparison.means))
-
-
-def _html_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    head = "".join(f"<th>{escape(cell)}</th>" for cell in header)
-    body = "".join("<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>\n" for row in rows)
-    return f'<div class="wide"><table>\n<tr>{head}</tr>\n{body}</table></div>\n'
 
 
 def _plot(comparison: Comparison) -> str:

@@ -11,7 +11,7 @@ body { font: 16px/1.5 system-ui, sans-serif; max-width: 72rem; margin: 2rem auto
 table { border-collapse: collapse; margin: 1rem 0; }
 th, td { border-bottom: 1px solid #ccc; padding: .25rem .75rem; text-align: right; }
 th:first-child, td:first-child { text-align: left; }
-img { max-width: 100%; height: auto; }
+img, svg { max-width: 100%; height: auto; }
 .wide { overflow-x: auto; }
 """
 
