@@ -47,6 +47,8 @@ def sequences(runs: int) -> Iterator[Figure]:
         (LiveIndex, "random sequences of verbs against a model", runs - dense),
         (LiveDenseIndex, "the same with vectors", dense),
     ):
+        if not count:
+            continue
         began = time.monotonic()
         chosen = settings(max_examples=count, stateful_step_count=12, suppress_health_check=list(HealthCheck))
         run_state_machine_as_test(machine, settings=settings(chosen, deadline=None, derandomize=False))
@@ -57,7 +59,7 @@ def kills(of: Bench, count: int) -> Iterator[Figure]:
     """Kill each verb at random points of its time."""
     chance = random.Random(1)  # noqa: S311  a test's chance
     verbs = sorted(VERBS)
-    for verb in verbs:
+    for verb in verbs if count >= len(verbs) else ():
         began = time.monotonic()
         seconds = duration(of, verb)
         done = [kill_at_random(of, verb, seconds, chance) for _ in range(count // len(verbs))]
