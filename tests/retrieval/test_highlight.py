@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -10,6 +12,8 @@ from retrieval.config import JavaSettings
 from retrieval.highlight import highlights
 from retrieval.java import start
 from retrieval.lucene import TermFinder
+
+WORD = re.compile(r"[^\W_]+(?:['’.][^\W_]+)*")
 
 
 @pytest.fixture(scope="module")
@@ -49,3 +53,16 @@ def test_stretches_are_in_order_and_inside(english: TermFinder, query: str, text
     for begin, end in highlights(query, text, english):
         assert last <= begin < end <= len(text)
         last = end
+
+
+PIECES = ["a", "b", "ab", "1", "é", "’", "'", ".", "_", " ", "\n", "A", "ß"]
+WORDS = st.lists(st.sampled_from(PIECES), max_size=14).map("".join)
+
+
+@given(WORDS, WORDS)
+def test_places_are_those_of_whole_words(query: str, text: str) -> None:
+    def itself(word: str) -> tuple[str, ...]:
+        return (word.lower(),)
+
+    wanted = {word.lower() for word in WORD.findall(query)}
+    assert highlights(query, text, itself) == [word.span() for word in WORD.finditer(text) if word[0].lower() in wanted]
