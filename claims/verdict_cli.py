@@ -7,11 +7,12 @@ from collections import Counter
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from claims.verify.formats import Formats
 from claims.verify.models import kind, names
 from retrieval.config import Config
+from retrieval.domain import Claim
 from retrieval.errors import QueryError
 from retrieval.files import writable
 from retrieval.filters import parse_filter
@@ -95,7 +96,7 @@ def finder_of(args: argparse.Namespace, index: Index, config: Config) -> Finder:
     return Finder(index, config.verdict, where)
 
 
-def judged(learned: Learned, finder: Finder, config: Config, claims: Sequence[Any]) -> list[Verdict]:
+def judged(learned: Learned, finder: Finder, config: Config, claims: Sequence[Claim]) -> list[Verdict]:
     """Return the verdicts on claims, with a bar while it lasts; say what a reader of them should know."""
     from retrieval.progress import bar
 
