@@ -65,7 +65,9 @@ def main() -> int:
 
 def _measured(folder: Path) -> str:
     splits, spoken = data.tweets(folder), data.debates(folder)
-    judged = {language: Judged([labels_of(split.dev)], {}) for language, split in splits.items()}
+    judged = {
+        language: Judged([labels_of(split.dev)], {}, data.rows_an_id(split.dev)) for language, split in splits.items()
+    }
     judged["debates"] = Judged([labels_of(one) for one in spoken.dev], {})
     for model in ("random", "ngram"):
         for language, split in splits.items():

@@ -65,6 +65,12 @@ def labels_of(statements: Sequence[Statement]) -> NDArray[np.int64]:
     return np.array([last[one.qid] for one in statements], dtype=np.int64)
 
 
+def rows_an_id(statements: Sequence[Statement]) -> float:
+    """Return how many rows worth checking there are for each id that is."""
+    worth = {one.qid: label for one, label in zip(statements, labels_of(statements).tolist(), strict=True)}
+    return float(labels_of(statements).sum() / sum(worth.values()))
+
+
 class Oddity(NamedTuple):
     """What is odd about a language's files."""
 

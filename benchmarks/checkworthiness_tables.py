@@ -21,10 +21,15 @@ Labels = NDArray[np.int64]
 
 
 class Judged(NamedTuple):
-    """Lists that are ranked each by itself (a file of tweets, or debates), with the scores that each ranker gave."""
+    """Lists that are ranked each by itself (a file of tweets, or debates), with the scores that each ranker gave.
+
+    ``rows`` is how many rows worth checking there are for each id worth checking: more than 1 where ids are repeated.
+    The official scorer counts every row as found, and every id once as to be found.
+    """
 
     labels: list[Labels]
     scores: dict[str, list[Scores]]
+    rows: float = 1.0
 
 
 class Interval(NamedTuple):
@@ -40,8 +45,7 @@ class Interval(NamedTuple):
 
 def official(judged: Judged, name: str) -> float:
     """Return the mean over lists of average precision."""
-    pairs = zip(judged.labels, judged.scores[name], strict=True)
-    return float(np.mean([average_precision(labels, scores) for labels, scores in pairs]))
+    return float(_each(judged, name).mean())
 
 
 def resampled(judged: Judged) -> dict[str, Scores]:
@@ -61,13 +65,13 @@ def resampled(judged: Judged) -> dict[str, Scores]:
         labels = judged.labels[0]
         drawn = np.sort(random.integers(0, len(labels), len(labels)))
         for name, scores in judged.scores.items():
-            found[name].append(average_precision(labels[drawn], scores[0][drawn]))
+            found[name].append(judged.rows * average_precision(labels[drawn], scores[0][drawn]))
     return {name: np.array(values) for name, values in found.items()}
 
 
 def _each(judged: Judged, name: str) -> Scores:
     pairs = zip(judged.labels, judged.scores[name], strict=True)
-    return np.array([average_precision(labels, scores) for labels, scores in pairs])
+    return judged.rows * np.array([average_precision(labels, scores) for labels, scores in pairs])
 
 
 def interval(value: float, drawn: Scores) -> Interval:
