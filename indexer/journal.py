@@ -99,6 +99,8 @@ def sweep(folder: Path) -> None:
     if live is None:
         return
     journal = _read(folder)
+    if journal is None:
+        shutil.rmtree(folder / BUILD, ignore_errors=True)
     kept = live | ({segment.name for segment in journal.finished} if journal else set())
     for leftover in folder.glob(f"{SEGMENTS}/*"):
         if leftover.name not in kept:
