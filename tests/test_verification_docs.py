@@ -1,0 +1,31 @@
+"""The commands of ``docs/verification.md`` do what they are said to do."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+
+import factseek
+
+BLOCK = re.compile(r"^```\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+
+
+def commands(text: str) -> list[list[str]]:
+    joined = "\n".join(BLOCK.findall(text)).replace("\\\n", " ")
+    return [shlex.split(line)[1:] for line in joined.splitlines() if line.startswith("factseek ")]
+
+
+@pytest.mark.slow
+def test_every_command_runs(example_folder: Path, root: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    for name in ("examples", "indexes", "config.yaml"):
+        (tmp_path / name).symlink_to(example_folder / name)
+    monkeypatch.chdir(tmp_path)
+    asked = commands((root / "docs" / "verification.md").read_text("utf-8"))
+    assert {arguments[0] for arguments in asked} == {"index", "verdict", "check", "score", "rank", "pipeline"}
+    for arguments in asked:
+        assert factseek.main(arguments) == 0, arguments
+    written = {path.name for path in tmp_path.iterdir()}
+    assert {"verdicts.jsonl", "verdicts.jsonl.evidence.jsonl", "verdicts.tsv", "checks.jsonl", "checks.html"} <= written
