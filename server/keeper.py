@@ -117,9 +117,10 @@ class Keeper:
         if not answers(name, index):
             index.close()
             return False
+        if name in self._service.indexes:
+            _log.info("%s serves manifest %s", name, index.manifest.id)
         self._service.publish(name, index)
         self._service.readiness.say(name, READY)
-        _log.info("%s serves manifest %s", name, index.manifest.id)
         return True
 
     def _opened(self, name: str, folder: Path) -> Index | None:

@@ -65,8 +65,9 @@ class EventWorker(Worker):  # type: ignore[misc]  # gunicorn has no types
         signal.signal(signal.SIGUSR1, signal.SIG_IGN)
         signal.signal(signal.SIGHUP, signal.SIG_IGN)
         signal.signal(signal.SIGABRT, self.handle_abort)
-        self.loop.add_signal_handler(signal.SIGTERM, self._stop)
-        self.loop.add_signal_handler(signal.SIGQUIT, self._quit)
+        # An event loop hears signals only while it runs: until then they are heard without it.
+        signal.signal(signal.SIGTERM, lambda *_: self._stop())
+        signal.signal(signal.SIGQUIT, lambda *_: self._quit())
 
     def run(self) -> None:
         """Serve until told to stop, then finish what was asked."""
@@ -112,6 +113,8 @@ class EventWorker(Worker):  # type: ignore[misc]  # gunicorn has no types
     # The event loop.
 
     async def _serve(self) -> None:
+        self.loop.add_signal_handler(signal.SIGTERM, self._stop)
+        self.loop.add_signal_handler(signal.SIGQUIT, self._quit)
         for listener in self.sockets:
             listener.sock.setblocking(False)
             self.loop.add_reader(listener.sock.fileno(), self._readable, listener.sock)

@@ -298,3 +298,12 @@ def test_rates_and_metrics_are_totals_over_all_workers(folders: dict[str, Path],
 def _metrics_folders() -> list[Path]:
     roots = [Path("/dev/shm"), Path("/tmp")]
     return [path for root in roots if root.is_dir() for path in root.glob("factseek-metrics-*")]
+
+
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM])
+def test_a_worker_that_is_still_starting_stops_too(
+    folders: dict[str, Path], tmp_path: Path, how: signal.Signals
+) -> None:
+    with serve(folders, tmp_path, "workers: 3") as served:
+        os.killpg(served.process.pid, how)
+        assert served.process.wait(timeout=20) == 0
