@@ -6,6 +6,7 @@ The heads are not kept; ``rank --model multilingual`` trains new ones on what th
 
 from __future__ import annotations
 
+import os
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
@@ -46,6 +47,8 @@ def tune(statements: Sequence[Statement], config: Config, target: Path) -> None:
 
 def _loaded(name: str, max_tokens: int) -> Any:
     found = find_model(name)
+    # Its own bars are shown on files too; this has to be said before it is imported.
+    os.environ.setdefault("HF_HUB_DISABLE_PROGRESS_BARS", "1")
     from sentence_transformers import SentenceTransformer
 
     model = SentenceTransformer(str(found.folder), device="cpu", local_files_only=True)

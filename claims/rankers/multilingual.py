@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import closing
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -125,7 +126,7 @@ def restore(state: State, config: Config) -> MultilingualRanker:
     if settings["encoder"] == CHARACTERS:
         reading = Reading(Hashing(state.tensors[_RARITY]))
     else:
-        reading = _reading(msgspec.structs.replace(config.claims.multilingual, encoder=settings["encoder"]), config)
+        reading = _found_again(str(settings["encoder"]), config)
     found = reading.state().settings["revision"]
     if found != settings["revision"]:
         raise MachineError(
@@ -146,6 +147,19 @@ def _reading(settings: MultilingualSettings, config: Config, statements: Sequenc
         config.encoder, model=settings.encoder, max_tokens=settings.max_tokens, document_prompt="", languages=()
     )
     return Reading(open_encoder(asked))
+
+
+def _found_again(name: str, config: Config) -> Reading:
+    """Open the encoder of a name; one that lies in a folder is found where the configuration says."""
+    settings = config.claims.multilingual
+    if Path(settings.encoder).name != Path(name).name:
+        settings = msgspec.structs.replace(settings, encoder=name)
+    try:
+        return _reading(settings, config)
+    except MachineError as error:
+        raise MachineError(
+            f"{error}; if it was trained in a folder, name that in claims.multilingual.encoder"
+        ) from None
 
 
 def _folds(statements: Sequence[Statement], known: Sequence[str], config: Config) -> NDArray[np.int64]:

@@ -11,6 +11,7 @@ import factseek
 from claims.rankers import kind
 from retrieval.config import ClaimsSettings, Config, EncoderSettings, MultilingualSettings
 from retrieval.domain import Statement
+from retrieval.errors import MachineError
 from retrieval.progress import silent
 
 TRAIN = Path(__file__).resolve().parent.parent.parent / "examples" / "checkworthy-en-train.tsv"
@@ -57,3 +58,7 @@ def test_a_tuned_encoder_is_used_by_the_ranker(tmp_path: Path, train: list[State
     assert np.isfinite(scores).all()
     assert len(set(scores.tolist())) == len(dev)
     assert (kind("multilingual").restore(ranker.state(), config).score(dev) == scores).all()
+    with pytest.raises(
+        MachineError, match=r"; if it was trained in a folder, name that in claims\.multilingual\.encoder$"
+    ):
+        kind("multilingual").restore(ranker.state(), Config())
