@@ -23,7 +23,7 @@ from indexer.snapshot import snapshot
 from retrieval.config import convert
 from retrieval.errors import UserError
 
-CONFIG = convert({"index": {"segment_passages": 40}}, "test")
+CONFIG = convert({"index": {"segment_passages": 80}}, "test")
 WORDS = "measles nile pluto ozone ice river vaccine virus planet glacier".split()
 State = dict[str, str]
 
