@@ -83,7 +83,7 @@ def _measured(folder: Path) -> str:
         "AP on dev": tables.results(judged),
         "Members of the best ranker": tables.ablation({**best.figures, "debates": speaking["best"].figures["en"]}),
         "Calibration of the best ranker on dev": _calibration(best, speaking["best"], splits, spoken),
-        "Joint against single": tables.joint(networks),
+        "Joint against single": tables.joint(networks) + "\n" + tables.differences(judged, *NETWORKS),
         "The files": tables.oddities([data.oddity(language, split) for language, split in splits.items()])
         + _topics(splits["ar"]),
     }

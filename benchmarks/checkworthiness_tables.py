@@ -166,3 +166,15 @@ def joint(found: Mapping[str, Mapping[str, tuple[float, float]]]) -> str:
         mean = tuple(float(np.mean([values[language][side] for language in languages])) for side in (0, 1))
         rows.append([name, *(show(values[language]) for language in languages), f"{mean[0]:.4f} / {mean[1]:.4f}"])
     return markdown_table(["network", *languages, "mean"], rows)
+
+
+def differences(judged: Mapping[str, Judged], first: str, second: str) -> str:
+    """Return by how much the first ranker's AP on dev exceeds the second's, where both ranked, with intervals."""
+    rows = []
+    for where, one in judged.items():
+        if not {first, second} <= one.scores.keys():
+            continue
+        drawn = resampled(one)
+        gain = interval(official(one, first) - official(one, second), drawn[first] - drawn[second])
+        rows.append([where, f"{gain.value:+.4f} ({gain.low:+.3f} to {gain.high:+.3f})"])
+    return markdown_table(["", f"{first} less {second} (95 %)"], rows)
