@@ -72,8 +72,8 @@ class Statement(NamedTuple):
 class Claim(NamedTuple):
     """A claim to verify.
 
-    ``label`` is what is right of it, and each of ``groups`` evidence that suffices for it: documents with the numbers of
-    their passages. ``place`` says where it was read (``file:line``). Unknown is ``""`` or empty.
+    ``label`` is what is right of it, and each of ``groups`` evidence that suffices for it: documents with the numbers
+    of their passages. ``place`` says where it was read (``file:line``). Unknown is ``""`` or empty.
     """
 
     qid: str
