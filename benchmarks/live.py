@@ -136,7 +136,7 @@ class LiveBench:
                 profile=None,
                 asked=asked,
                 k=10,
-                timed=len(asked),
+                timed=3 * len(asked),  # enough to warm Java
                 callers=(1,),
             )
         )
