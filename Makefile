@@ -8,11 +8,11 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 .DEFAULT_GOAL := help
-.PHONY: help setup pictures serve test check format bench soak bench-claims bench-quality bench-growth torture example clean
+.PHONY: help setup pictures serve test test-slow check format bench soak bench-claims bench-quality bench-growth torture example clean
 
 help:
 	@echo "make serve   install, build the example indexes, serve them on http://127.0.0.1:8000"
-	@echo "make test    install and run the tests"
+	@echo "make test    install and run the tests; make test-slow those that take long"
 	@echo "make check   lint, types and format"
 	@echo "make bench-growth   rebuild docs/growth.md: an index at 10,000, 100,000 and 1,000,000 passages (hours)"
 	@echo "make torture   sequences, kills and faults by the thousand; figures into docs/operating.md (hours)"
@@ -40,7 +40,10 @@ serve: example
 	$(BIN)/factseek serve
 
 test: $(STAMP)
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -m "not slow"
+
+test-slow: $(STAMP)
+	$(BIN)/python -m pytest -m slow
 
 check: $(STAMP)
 	$(BIN)/ruff check .

@@ -15,6 +15,7 @@ from indexer.deletion import opened_documents
 from indexer.journal import Journal, Progress
 from indexer.passages import split, whole
 from indexer.segment import Seen, TextWriter, checksums, encode_missing, index_vectors, settle
+from indexer.unchanged import Unchanged
 from retrieval import manifest as manifests
 from retrieval.config import Config
 from retrieval.documents import SegmentDocuments, checksum
@@ -50,6 +51,7 @@ class Work:
         self._split = config.passages.split.get(task.kind, self._reader.SPLIT)
         self._live = [opened_documents(task.folder, info) for info in live]
         self._finished = [opened_documents(task.folder, info) for info in journal.finished]
+        self._unchanged = Unchanged()
         self._encoder: Encoder | None = None
         self._records: Iterator[Record] = iter(())
         self._text_seconds = 0.0
@@ -81,6 +83,8 @@ class Work:
                 record = next(self._records, None)
                 if record is None or not (self.journal.sources == self._sources or self._known(record)):
                     return False
+                if self.updates:
+                    self._live_already(record, checksum(record.document))
                 reading.update()
         self.options.bad_lines.count += self.journal.progress.clashes
         self.journal.sources = self._sources
@@ -94,6 +98,7 @@ class Work:
                 while self._write_text(self._records, reading):
                     self._finish_segment()
         finally:
+            self._unchanged.close()
             if self._encoder is not None:
                 self._encoder.close()
 
@@ -135,7 +140,7 @@ class Work:
             read += 1
             reading.update()
             digest = checksum(record.document)
-            seen = self._seen(writer, record.document.docid, digest)
+            seen = self._seen(writer, record, digest)
             if seen is None:
                 writer.add(record.document, self._spans(record), digest, record.place)
             elif seen.checksum == digest:
@@ -147,13 +152,25 @@ class Work:
                 break
         return Progress(records=read, duplicates=duplicates, clashes=clashes)
 
-    def _seen(self, writer: TextWriter, docid: str, digest: str) -> Seen | None:
+    def _seen(self, writer: TextWriter, record: Record, digest: str) -> Seen | None:
         """Return what stands in the way of a document: one of its docid, unless an update replaces that one."""
+        docid = record.document.docid
         found = writer.seen(docid) or _first_seen(self._finished, docid)
         if found is not None:
             return found
+        return self._live_already(record, digest) if self.updates else _first_seen(self._live, docid)
+
+    def _live_already(self, record: Record, digest: str) -> Seen | None:
+        """Return what of an update's own sources, live with the same content, stands in the way of a document."""
+        docid = record.document.docid
+        earlier = self._unchanged.seen(docid)
+        if earlier is not None:
+            return earlier
         found = _first_seen(self._live, docid)
-        return None if found and self.updates and found.checksum != digest else found
+        if found is None or found.checksum != digest:
+            return None
+        self._unchanged.add(docid, digest, record.place)
+        return found
 
     def _report_clash(self, record: Record, seen: Seen) -> None:
         reason = f"docid {record.document.docid!r} stands at {seen.place} already, with other content"

@@ -102,6 +102,14 @@ def test_the_same_docid_with_other_content_in_one_source(tmp_path: Path, write_j
     assert (report.documents, report.duplicates, report.bad_lines.count) == (1, 1, 1)
 
 
+def test_an_update_that_contradicts_itself(tmp_path: Path, write_jsonl, build_jsonl) -> None:
+    build_jsonl(write_jsonl("docs.jsonl", DOCUMENTS))
+    source = write_jsonl("new.jsonl", [DOCUMENTS[0], {**DOCUMENTS[0], "text": "Other."}])
+    with pytest.raises(SourceError) as error:
+        build_jsonl(source, verb="update")
+    assert f"{source}:2: docid 'd0' stands at {source}:1 already, with other content" in str(error.value)
+
+
 def test_a_source_without_documents(tmp_path: Path, build_jsonl) -> None:
     source = tmp_path / "blank.jsonl"
     source.write_text("\n\n", "utf-8")
