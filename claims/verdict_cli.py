@@ -17,7 +17,7 @@ from retrieval.errors import QueryError
 from retrieval.files import writable
 from retrieval.filters import parse_filter
 from retrieval.index import Index
-from retrieval.terminal import DONE, Subparsers, add_index, config_of, say, write
+from retrieval.terminal import DONE, Subparsers, add_filter, add_index, config_of, say, write
 
 if TYPE_CHECKING:
     from claims.verify.evidence import Finder
@@ -61,13 +61,7 @@ def register(commands: Subparsers, formats: Formats) -> None:
 
 def add_where(parser: argparse.ArgumentParser) -> None:
     """Add what limits which documents may be evidence."""
-    parser.add_argument(
-        "--filter",
-        action="append",
-        default=[],
-        metavar="FIELD=VALUE",
-        help="evidence of this topic, source, language or kind only; may be given again",
-    )
+    add_filter(parser, "only evidence")
     parser.add_argument("--as-of", default="", metavar="DATE", help="no evidence newer than this day, month or year")
     parser.add_argument(
         "--undated", choices=("drop", "keep"), default="drop", help="what becomes of undated documents under --as-of"

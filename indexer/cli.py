@@ -14,7 +14,7 @@ from indexer.collections import kinds, reader
 from retrieval.config import Config
 from retrieval.errors import SourceError, UsageError
 from retrieval.filters import parse_filter
-from retrieval.terminal import DONE, Subparsers, add_index, add_json, config_of, say, write
+from retrieval.terminal import DONE, Subparsers, add_filter, add_index, add_json, config_of, say, write
 
 if TYPE_CHECKING:
     from retrieval.manifest import SegmentInfo
@@ -67,13 +67,7 @@ def _register_delete(commands: Subparsers) -> None:
     parser = commands.add_parser("delete", help="delete documents", description="Delete documents from an index.")
     parser.add_argument("docids", nargs="*", metavar="DOCID", help="the documents to delete")
     parser.add_argument("--from-file", type=Path, metavar="FILE", help="a file with one docid a line")
-    parser.add_argument(
-        "--filter",
-        action="append",
-        default=[],
-        metavar="FIELD=VALUE",
-        help="all documents of this topic, source, language or kind; given again, it narrows or widens as in a search",
-    )
+    add_filter(parser, "all documents")
     add_index(parser)
     upkeep_cli.add_wait(parser)
     parser.set_defaults(command=delete_documents)

@@ -10,7 +10,7 @@ import msgspec
 
 from retrieval.errors import CheckFailed, UsageError
 from retrieval.filters import parse_filter
-from retrieval.terminal import DONE, Subparsers, add_index, add_json, config_of, say, write, write_bytes
+from retrieval.terminal import DONE, Subparsers, add_filter, add_index, add_json, config_of, say, write, write_bytes
 
 
 def register(commands: Subparsers) -> None:
@@ -95,13 +95,7 @@ def _register_export(commands: Subparsers) -> None:
         description="Write the documents of an index as JSON lines, which factseek index jsonl reads back.",
     )
     parser.add_argument("--output", type=Path, metavar="FILE", help="where to (default: standard output)")
-    parser.add_argument(
-        "--filter",
-        action="append",
-        default=[],
-        metavar="FIELD=VALUE",
-        help="only documents of this topic, source, language or kind; may be given again",
-    )
+    add_filter(parser)
     add_index(parser)
     parser.set_defaults(command=export_documents)
 

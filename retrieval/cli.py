@@ -16,7 +16,7 @@ from retrieval.errors import QueryError
 from retrieval.evidence import Evidence
 from retrieval.filters import parse_filter
 from retrieval.index import Index, Search
-from retrieval.terminal import DONE, Subparsers, add_index, add_json, add_verify, config_of, say, write
+from retrieval.terminal import DONE, Subparsers, add_filter, add_index, add_json, add_verify, config_of, say, write
 
 _SHOWN = 500
 _STEERING = re.compile("[\x00-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
@@ -42,13 +42,7 @@ def add_search_options(parser: argparse.ArgumentParser, hits: str = "search.k of
         "--retriever", choices=("bm25", "dense", "hybrid"), help="default: hybrid where there are vectors"
     )
     parser.add_argument("-k", type=int, metavar="N", help=f"how many hits (default: {hits})")
-    parser.add_argument(
-        "--filter",
-        action="append",
-        default=[],
-        metavar="FIELD=VALUE",
-        help="only documents of this topic, source, language or kind; may be given again",
-    )
+    add_filter(parser)
     parser.add_argument("--as-of", default="", metavar="DATE", help="only documents up to this day, month or year")
     parser.add_argument("--since", default="", metavar="DATE", help="only documents from this day, month or year on")
     parser.add_argument(

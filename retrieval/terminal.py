@@ -123,6 +123,17 @@ def add_index(parser: argparse.ArgumentParser) -> None:
     add_config(parser)
 
 
+def add_filter(parser: argparse.ArgumentParser, what: str = "only documents") -> None:
+    """Add ``--filter``; ``what`` it picks begins its help."""
+    parser.add_argument(
+        "--filter",
+        action="append",
+        default=[],
+        metavar="FIELD=VALUE",
+        help=f"{what} of this topic, source, language or kind; may be given again",
+    )
+
+
 def add_json(parser: argparse.ArgumentParser) -> None:
     """Add ``--json``."""
     parser.add_argument("--json", action="store_true", help="print JSON instead of a table")

@@ -5,10 +5,13 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from hypothesis import settings
+
+import factseek
 
 # How long an example takes says nothing about what is tested; continuous integration tries the same ones each time.
 settings.register_profile("factseek", deadline=None, derandomize=bool(os.environ.get("CI")))
@@ -21,6 +24,24 @@ ROOT = Path(__file__).resolve().parent.parent
 def root() -> Path:
     """The top of the project."""
     return ROOT
+
+
+@pytest.fixture(scope="session")
+def examples(root: Path) -> Path:
+    """The bundled example."""
+    return root / "examples"
+
+
+@pytest.fixture
+def command(capsys: pytest.CaptureFixture[str]) -> Callable[..., tuple[int, str, str]]:
+    """Run factseek; return exit code, standard output and standard error."""
+
+    def call(*arguments: object) -> tuple[int, str, str]:
+        code = factseek.main([str(argument) for argument in arguments])
+        said = capsys.readouterr()
+        return code, said.out, said.err
+
+    return call
 
 
 @pytest.fixture(scope="session")

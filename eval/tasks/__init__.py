@@ -20,14 +20,13 @@ Ranking tasks (``RANKING``) take and give :data:`retrieval.domain.Run` and :data
 
 from __future__ import annotations
 
-import importlib
-import pkgutil
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol, cast
 
 from eval.report import Report
 from eval.scores import ScoreOptions, Scores
+from retrieval import plugins
 from retrieval.domain import Hit
 from retrieval.errors import QueryError
 from retrieval.run_reader import ScoreTable
@@ -113,7 +112,7 @@ class RankingTask(Task, Protocol):
 
 def names() -> list[str]:
     """Name the tasks as the command line does, in alphabetical order."""
-    return sorted(m.name.replace("_", "-") for m in pkgutil.iter_modules(__path__) if not m.name.startswith("_"))
+    return sorted(name.replace("_", "-") for name in plugins.names(__name__))
 
 
 def task(name: str) -> Task:
@@ -123,8 +122,7 @@ def task(name: str) -> Task:
     """
     if name not in names():
         raise QueryError(f"unknown task {name!r}; the tasks are {', '.join(names())}")
-    module: Task = importlib.import_module(f"{__name__}.{name.replace('-', '_')}")
-    return module
+    return cast(Task, plugins.load(__name__, name.replace("-", "_")))
 
 
 def ranking_task(name: str) -> RankingTask:

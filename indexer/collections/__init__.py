@@ -14,14 +14,13 @@ tolerated; what it leaves out on purpose it counts with ``options.skipped``.
 
 from __future__ import annotations
 
-import importlib
-import pkgutil
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, cast
 
+from retrieval import plugins
 from retrieval.domain import Document, Span
 from retrieval.errors import SourceError
 
@@ -93,7 +92,7 @@ class Reader(Protocol):
 
 def kinds() -> list[str]:
     """Name the kinds of source that can be indexed, in alphabetical order."""
-    return sorted(m.name for m in pkgutil.iter_modules(__path__) if not m.name.startswith("_"))
+    return plugins.names(__name__)
 
 
 def reader(kind: str) -> Reader:
@@ -103,5 +102,4 @@ def reader(kind: str) -> Reader:
     """
     if kind not in kinds():
         raise SourceError(f"unknown kind of source {kind!r}; the kinds are {', '.join(kinds())}")
-    module: Reader = importlib.import_module(f"{__name__}.{kind}")
-    return module
+    return cast(Reader, plugins.load(__name__, kind))

@@ -20,23 +20,6 @@ Ran = tuple[int, str, str]
 Command = Callable[..., Ran]
 
 
-@pytest.fixture
-def command(capsys: pytest.CaptureFixture[str]) -> Command:
-    """Run factseek; return exit code, standard output and standard error."""
-
-    def call(*arguments: object) -> Ran:
-        code = factseek.main([str(argument) for argument in arguments])
-        said = capsys.readouterr()
-        return code, said.out, said.err
-
-    return call
-
-
-@pytest.fixture(scope="module")
-def examples(root: Path) -> Path:
-    return root / "examples"
-
-
 @pytest.fixture(scope="module")
 def models(examples: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     """Indexes of the example without vectors, a ranker and a model of verdicts."""

@@ -11,29 +11,11 @@ from pathlib import Path
 
 import pytest
 
-import factseek
 from indexer.build import Request, build
 from retrieval.config import Config
 
 Ran = tuple[int, str, str]
 Command = Callable[..., Ran]
-
-
-@pytest.fixture
-def command(capsys: pytest.CaptureFixture[str]) -> Command:
-    """Run factseek; return exit code, standard output and standard error."""
-
-    def call(*arguments: object) -> Ran:
-        code = factseek.main([str(argument) for argument in arguments])
-        said = capsys.readouterr()
-        return code, said.out, said.err
-
-    return call
-
-
-@pytest.fixture(scope="module")
-def examples(root: Path) -> Path:
-    return root / "examples"
 
 
 @pytest.fixture(scope="module")

@@ -15,7 +15,6 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from eval import bench_cli
 from eval.bench import BenchRequest, bench, chosen, sizes
 from eval.bench_report import as_html, as_markdown, plot
 from eval.judged import JudgedFiles, read_judged
@@ -28,7 +27,6 @@ from indexer.build import Request, build
 from retrieval.config import Config
 from retrieval.errors import MachineError, QueryError
 from retrieval.index import Index
-from retrieval.terminal import Parser, run
 
 
 @pytest.fixture(scope="module")
@@ -58,18 +56,6 @@ def found(example, files):
 def usual(example, files):
     """The options that name index, queries and judgements."""
     return ["--index", example, "--queries", files.queries, "--qrels", files.qrels]
-
-
-@pytest.fixture
-def command(capsys):
-    def call(*arguments):
-        parser = Parser(prog="factseek")
-        bench_cli.register(parser.add_subparsers(required=True))
-        code = run(parser, [str(argument) for argument in arguments])
-        said = capsys.readouterr()
-        return code, said.out, said.err
-
-    return call
 
 
 @pytest.mark.slow

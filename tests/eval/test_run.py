@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import argparse
 import hashlib
 import json
 import os
@@ -17,14 +16,12 @@ from pathlib import Path
 
 import pytest
 
-from eval import cli, run_cli
 from eval.batch import HABITS, asked_of, search_of
 from eval.partial import Answered, Partial
 from eval.run import RunRequest
 from eval.run import run as run_queries
 from eval.tasks import TaskQuery, names, task
 from indexer.build import Request, build
-from retrieval import terminal
 from retrieval.config import Config
 from retrieval.domain import Filter
 from retrieval.errors import QueryError
@@ -40,22 +37,6 @@ def example(root: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     source = root / "examples" / "snippets-en.tsv"
     build(Request(kind="snippets", sources=(source,), folder=folder, dense=False), Config())
     return folder
-
-
-@pytest.fixture
-def command(capsys: pytest.CaptureFixture[str]):
-    """Run a command in this process; return exit code, standard output and standard error."""
-
-    def call(*arguments: object) -> tuple[int, str, str]:
-        parser = argparse.ArgumentParser(prog="factseek")
-        commands = parser.add_subparsers(required=True)
-        cli.register(commands)
-        run_cli.register(commands)
-        code = terminal.run(parser, [str(argument) for argument in arguments])
-        said = capsys.readouterr()
-        return code, said.out, said.err
-
-    return call
 
 
 def test_every_ranking_task_has_its_habits() -> None:

@@ -15,7 +15,6 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from eval import tune_cli
 from eval.batch import Asked
 from eval.judged import JudgedFiles, depth_of, drawn, read_judged
 from eval.measures import evaluate
@@ -31,7 +30,6 @@ from retrieval.domain import Hit
 from retrieval.fusion import Ranking, fuse
 from retrieval.index import Index, Search
 from retrieval.order import ordered
-from retrieval.terminal import Parser, run
 
 DEFAULT = Setting("hybrid", BM25Settings(), FusionSettings())
 OTHER = Setting(
@@ -57,18 +55,6 @@ def files(root: Path) -> JudgedFiles:
 def usual(example, files):
     """The options that name index, queries and judgements."""
     return ["--index", example, "--queries", files.queries, "--qrels", files.qrels]
-
-
-@pytest.fixture
-def command(capsys):
-    def call(*arguments):
-        parser = Parser(prog="factseek")
-        tune_cli.register(parser.add_subparsers(required=True))
-        code = run(parser, [str(argument) for argument in arguments])
-        said = capsys.readouterr()
-        return code, said.out, said.err
-
-    return call
 
 
 @pytest.mark.parametrize(

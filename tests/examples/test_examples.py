@@ -22,11 +22,6 @@ VOID = {"meta", "link", "br", "img", "hr", "input"}
 BOILERPLATE = {"nav", "aside", "footer", "script", "title"}
 
 
-@pytest.fixture(scope="module")
-def examples(root: Path) -> Path:
-    return root / "examples"
-
-
 def table(path: Path) -> list[list[str]]:
     """The rows of a tab-separated file, whose quotes and apostrophes mean nothing."""
     text = path.read_text("utf-8")

@@ -16,11 +16,6 @@ from retrieval.sentences import sentences
 
 
 @pytest.fixture(scope="module")
-def examples(root: Path) -> Path:
-    return root / "examples"
-
-
-@pytest.fixture(scope="module")
 def pages(examples: Path) -> dict[str, Document]:
     found = fever.read([examples / "fever-pages.jsonl"], ReadOptions())
     return {record.document.docid: record.document for record in found}

@@ -10,15 +10,14 @@ A module has::
 
 from __future__ import annotations
 
-import importlib
-import pkgutil
 from collections.abc import Sequence
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from claims.model_file import State
+from retrieval import plugins
 from retrieval.config import VerdictSettings
 from retrieval.errors import QueryError
 
@@ -63,7 +62,7 @@ class Kind(Protocol):
 
 def names() -> list[str]:
     """Name the models as the command line does, in alphabetical order."""
-    return sorted(module.name for module in pkgutil.iter_modules(__path__) if not module.name.startswith("_"))
+    return plugins.names(__name__)
 
 
 def kind(name: str) -> Kind:
@@ -73,5 +72,4 @@ def kind(name: str) -> Kind:
     """
     if name not in names():
         raise QueryError(f"unknown model {name!r}; there are {', '.join(names())}")
-    module: Kind = importlib.import_module(f"{__name__}.{name}")
-    return module
+    return cast(Kind, plugins.load(__name__, name))

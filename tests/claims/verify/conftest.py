@@ -11,12 +11,6 @@ from retrieval.config import Config
 
 
 @pytest.fixture(scope="session")
-def examples(root: Path) -> Path:
-    """The bundled example."""
-    return root / "examples"
-
-
-@pytest.fixture(scope="session")
 def pages(examples: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The example's pages in FEVER's form, each sentence a passage, with vectors."""
     folder = tmp_path_factory.mktemp("verify") / "pages"
