@@ -18,7 +18,7 @@ from retrieval.index import Index, Search
 from retrieval.lines import shown
 
 CHUNK = 64
-"""The most queries that are searched together: what an interruption of a run can lose."""
+"""The most queries that are searched together."""
 
 _TWITTER = "%a %b %d %H:%M:%S %z %Y"
 
@@ -104,14 +104,21 @@ def asked_of(
 
 
 def searched(index: Index, asked: Sequence[Asked], search: Search, together: int = CHUNK) -> Iterator[list[Done]]:
-    """Yield the hits of the queries in their order, chunk by chunk; neighbours with the same filter go together."""
-    for where, group in groupby(asked, lambda query: query.where):
+    """Yield the hits of the queries in their order, chunk by chunk."""
+    return (answered(index, chunk, search) for chunk in chunks(asked, together))
+
+
+def chunks(asked: Sequence[Asked], together: int = CHUNK) -> Iterator[list[Asked]]:
+    """Yield the queries in their order, at most ``together`` at once; neighbours with the same filter go together."""
+    for _, group in groupby(asked, lambda query: query.where):
         same = iter(group)
         while chunk := list(islice(same, together)):
-            yield _chunk(index, chunk, search._replace(where=where))
+            yield chunk
 
 
-def _chunk(index: Index, chunk: Sequence[Asked], search: Search) -> list[Done]:
+def answered(index: Index, chunk: Sequence[Asked], search: Search) -> list[Done]:
+    """Search for queries that have the same filter."""
+    search = search._replace(where=chunk[0].where)
     texts = {query.qid: query.text for query in chunk if index.has_words(query.text, search)}
     found = dict(zip(texts, index.search(list(texts.values()), search), strict=True))
     return [Done(query.qid, found.get(query.qid, []), empty=query.qid not in texts) for query in chunk]

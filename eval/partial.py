@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import fcntl
 import os
-from collections.abc import Iterable
+from collections.abc import Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import BinaryIO
@@ -65,8 +65,8 @@ class Partial:
     ) -> None:
         self._file.close()
 
-    def add(self, answers: Iterable[tuple[Answered, str]]) -> None:
-        """Add queries that are done, with their lines, so that they outlive this process."""
+    def add(self, answers: Sequence[tuple[Answered, str]]) -> int:
+        """Add queries that are done, with their lines, so that they outlive this process; return how many."""
         with told(self._path):
             for answered, text in answers:
                 content = text.encode("utf-8")
@@ -74,6 +74,7 @@ class Partial:
                 self._file.write(content)
                 self.done.append(answered)
             self._file.flush()
+        return len(answers)
 
     def write(self, header: str) -> None:
         """Write the output, in one piece: the header, then the lines of every query."""

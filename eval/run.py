@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 from collections import deque
 from collections.abc import Generator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -13,7 +14,7 @@ from typing import Any
 
 import msgspec
 
-from eval.batch import CHUNK, Asked, Done, asked_of, habit, search_of, searched
+from eval.batch import CHUNK, Asked, answered, asked_of, chunks, habit, search_of
 from eval.partial import Answered, Partial
 from eval.tasks import TaskQuery, ranking_task
 from retrieval import manifest as manifests
@@ -24,8 +25,8 @@ from retrieval.progress import Progress, silent
 from retrieval.run_writer import column
 
 _HITS_TOGETHER = 1_000
-_WAITING = 2
-"""Chunks that may wait to be written."""
+_THREADS = 4
+"""The most that search at once; more would wait for each other in Python."""
 
 _NOTED = 50
 """Queries whose language is looked at."""
@@ -73,10 +74,10 @@ def run(request: RunRequest, index: Index, progress: Progress = silent) -> RunRe
     began = manifests.now()
     with Partial(request.output, _fingerprint(request, index)) as partial:
         resumed = len(partial.done)
-        answered = _answered(request, index, asked[resumed:], partial)
-        with closing(progress("searching", "queries", len(asked))) as bar, closing(answered):
+        counts = _answered(request, index, asked[resumed:], partial)
+        with closing(progress("searching", "queries", len(asked))) as bar, closing(counts):
             bar.update(resumed)
-            for count in answered:
+            for count in counts:
                 bar.update(count)
         partial.write(of_task.HEADER)
         write_atomically(_meta_path(request.output), _meta(request, index, began, partial.done))
@@ -85,24 +86,27 @@ def run(request: RunRequest, index: Index, progress: Progress = silent) -> RunRe
 
 
 def _answered(request: RunRequest, index: Index, asked: Sequence[Asked], partial: Partial) -> Generator[int]:
-    """Search, and write what was found while the search goes on; yield the number of queries that are kept."""
+    """Search in several threads, keep what was found in the order of the queries; yield how many are kept at once."""
     of_task = ranking_task(request.task)
 
-    def keep(chunk: Sequence[Done]) -> int:
-        texts = of_task.lines([(one.qid, one.hits) for one in chunk], request.run_id)
-        answers = (Answered(one.qid, len(one.hits), one.empty) for one in chunk)
-        partial.add(zip(answers, texts, strict=True))
-        return len(chunk)
+    def search(chunk: Sequence[Asked]) -> list[tuple[Answered, str]]:
+        done = answered(index, chunk, request.search)
+        texts = of_task.lines([(one.qid, one.hits) for one in done], request.run_id)
+        return [(Answered(one.qid, len(one.hits), one.empty), text) for one, text in zip(done, texts, strict=True)]
 
-    # Lucene searches outside of Python, so that a second thread can write meanwhile.
-    with ThreadPoolExecutor(1) as writer:
-        waiting: deque[Future[int]] = deque()
-        for chunk in searched(index, asked, request.search, _together(request.search)):
-            waiting.append(writer.submit(keep, chunk))
-            if len(waiting) > _WAITING:
-                yield waiting.popleft().result()
-        while waiting:
-            yield waiting.popleft().result()
+    # Lucene, FAISS and the encoder work outside of Python, so that one thread can write lines while another searches.
+    threads = min(_THREADS, len(os.sched_getaffinity(0)))
+    with ThreadPoolExecutor(threads) as searchers:
+        waiting: deque[Future[list[tuple[Answered, str]]]] = deque()
+        try:
+            for chunk in chunks(asked, _together(request.search)):
+                waiting.append(searchers.submit(search, chunk))
+                if len(waiting) > threads:
+                    yield partial.add(waiting.popleft().result())
+            while waiting:
+                yield partial.add(waiting.popleft().result())
+        finally:
+            searchers.shutdown(cancel_futures=True)
 
 
 def _together(search: Search) -> int:
