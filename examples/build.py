@@ -1,4 +1,5 @@
-"""Build the bundled example indexes, ``example-en`` and ``example-ar``, unless they are there and current."""
+"""Build the bundled example indexes, ``example-en`` and ``example-ar``, and train a ranker of check-worthiness on the
+bundled tweets, unless they are there and current."""
 
 from __future__ import annotations
 
@@ -6,9 +7,12 @@ import sys
 from pathlib import Path
 
 import factseek
+from claims.rank import training
 from indexer.sources import describe
+from retrieval import config as configuration
 from retrieval import manifest as manifests
-from retrieval.errors import IndexStateError
+from retrieval.errors import FactseekError, IndexStateError
+from retrieval.files import sha256
 
 HERE = Path(__file__).resolve().parent
 INDEXES = HERE.parent / "indexes"
@@ -21,6 +25,9 @@ STEPS: dict[str, list[tuple[str, str]]] = {
 
 OPTIONS = {"example-en": [], "example-ar": ["--language", "ar", "--no-dense"]}
 
+TASK, TWEETS, RANKER = "ct2021-1a", HERE / "checkworthy-en-train.tsv", "tweets.model"
+"""What the ranker learns from, and the file that it stands in, among the indexes."""
+
 
 def main(indexes: Path = INDEXES) -> int:
     """Build what is missing in the folder ``indexes``; return the first exit code that is not 0."""
@@ -32,7 +39,8 @@ def main(indexes: Path = INDEXES) -> int:
             code = factseek.main(command)
             if code:
                 return code
-    return 0
+    ranker = indexes / RANKER
+    return 0 if _trained(ranker) else factseek.main(["rank", TASK, "--train", str(TWEETS), "--save", str(ranker)])
 
 
 def _current(index: Path) -> bool:
@@ -43,6 +51,15 @@ def _current(index: Path) -> bool:
         return False
     built = [(segment.kind, segment.sources) for segment in manifest.segments]
     return built == [(kind, describe([HERE / source])) for kind, source in STEPS[index.name]]
+
+
+def _trained(ranker: Path) -> bool:
+    """Say whether the ranker can be used as factseek is configured, and learned from what its source holds now."""
+    try:
+        learned = training.load(ranker, TASK, configuration.load())
+    except FactseekError:
+        return False
+    return [source.sha256 for source in learned.manifest.sources] == [sha256(TWEETS)]
 
 
 if __name__ == "__main__":

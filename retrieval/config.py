@@ -136,7 +136,7 @@ class JavaSettings(Settings, frozen=True, kw_only=True):
 
 
 class ServerSettings(Settings, frozen=True, kw_only=True):
-    """The HTTP server; ``indexes`` maps the names it serves to index directories."""
+    """The HTTP server; ``indexes`` maps the names it serves to directories, ``rankers`` theirs to files."""
 
     host: str = "127.0.0.1"
     port: Annotated[int, msgspec.Meta(ge=0, le=65_535)] = 8000
@@ -151,7 +151,10 @@ class ServerSettings(Settings, frozen=True, kw_only=True):
     max_body_bytes: Positive = 2_000_000
     max_batch: Positive = 1_000
     max_batch_hits: Positive = 1_000_000
+    max_claims: Positive = 1_000
+    max_claim_chars: Positive = 10_000
     indexes: dict[str, str] = {}
+    rankers: dict[str, str] = {}
 
 
 class BestSettings(Settings, frozen=True, kw_only=True):
@@ -323,7 +326,10 @@ def _anchored(config: Config, folder: Path) -> Config:
     def anchored(path: str) -> str:
         return str(folder / Path(path).expanduser())
 
-    indexes = {name: anchored(path) for name, path in config.server.indexes.items()}
+    server = config.server
+    indexes, rankers = (
+        {name: anchored(path) for name, path in named.items()} for named in (server.indexes, server.rankers)
+    )
     encoder = config.encoder
     # A model is a path only if there is such a folder; else it is a name.
     is_folder = bool(encoder.model.strip()) and (folder / encoder.model).is_dir()
@@ -331,6 +337,6 @@ def _anchored(config: Config, folder: Path) -> Config:
     cache = anchored(encoder.cache) if encoder.cache else ""
     return msgspec.structs.replace(
         config,
-        server=msgspec.structs.replace(config.server, indexes=indexes),
+        server=msgspec.structs.replace(server, indexes=indexes, rankers=rankers),
         encoder=msgspec.structs.replace(encoder, model=model, cache=cache),
     )

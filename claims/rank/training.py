@@ -53,13 +53,13 @@ def train(
     return Learned(trained.ranker, manifest)
 
 
-def load(path: Path, task: str, config: Config) -> Learned:
-    """Load a ranker that was saved.
+def load(path: Path, task: str | None, config: Config) -> Learned:
+    """Load a ranker that was saved; ``None`` is any task.
 
     Raises SourceError if the file is not one, QueryError if it was trained for another task.
     """
     manifest, state = store.load(path)
-    if manifest.task != task:
+    if task is not None and manifest.task != task:
         raise QueryError(f"{path}: was trained for {manifest.task}, not for {task}; load another or train one")
     return Learned(kind(manifest.model).restore(state, config), manifest)
 

@@ -13,7 +13,7 @@ from retrieval.errors import ConfigError
 
 def test_the_documented_defaults_are_the_defaults(root: Path) -> None:
     documented = read(root / "config.yaml")
-    served = msgspec.structs.replace(documented.server, indexes={})
+    served = msgspec.structs.replace(documented.server, indexes={}, rankers={})
     assert msgspec.structs.replace(documented, server=served) == Config()
 
 
@@ -25,7 +25,7 @@ def test_every_setting_is_documented(root: Path) -> None:
             return {prefix}
         return {key for name, inner in value.items() for key in keys(inner, f"{prefix}.{name}")}
 
-    free = {".passages.split", ".server.indexes"}
+    free = {".passages.split", ".server.indexes", ".server.rankers"}
     documented = keys(yaml.safe_load((root / "config.yaml").read_text("utf-8")))
     documented = {key for key in documented if not any(key.startswith(f"{name}.") for name in free)} | free
     assert documented == keys(msgspec.to_builtins(Config()))
@@ -93,5 +93,6 @@ def test_where_the_configuration_comes_from(tmp_path: Path, monkeypatch: pytest.
 
 def test_index_folders_are_taken_from_the_file(tmp_path: Path) -> None:
     path = tmp_path / "c.yaml"
-    path.write_text("server: {indexes: {one: data/one, two: /two}}", "utf-8")
+    path.write_text("server: {indexes: {one: data/one, two: /two}, rankers: {one: a.model, two: /b.model}}", "utf-8")
     assert read(path).server.indexes == {"one": str(tmp_path / "data/one"), "two": "/two"}
+    assert read(path).server.rankers == {"one": str(tmp_path / "a.model"), "two": "/b.model"}
