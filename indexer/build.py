@@ -19,7 +19,7 @@ from indexer.work import Task, Work
 from retrieval import manifest as manifests
 from retrieval.analyzers import analyzer_name, language_code
 from retrieval.config import Config
-from retrieval.encoder import open_encoder
+from retrieval.encoder import Encoder, open_encoder
 from retrieval.errors import IndexStateError, SourceError, UserError
 from retrieval.files import told
 from retrieval.java import start
@@ -73,20 +73,30 @@ def build(request: Request, config: Config) -> Report:
     _check_apart(request)
     sources = describe(request.sources)
     with locked(request.folder, request.wait), told(request.folder):
-        base = _base(request)
-        shape = _shape(request, config, base)
-        start(config.java.heap)
-        work = _begun(request, config, shape, base.segments if base else (), sources)
-        try:
-            work.run()
-        except BaseException:
-            journals.give_up(request.folder, work.journal)
-            raise
-        if not work.journal.finished and not work.journal.progress.duplicates:
-            journals.give_up(request.folder, work.journal)
-            raise SourceError(f"{', '.join(map(str, request.sources))}: {_why_empty(request.kind, work)}")
-        report = _published(request.folder, shape, base.segments if base else (), work)
+        report = build_locked(request, config, sources)
         return _with_few_segments(request.folder, report, config)
+
+
+def build_locked(
+    request: Request, config: Config, sources: tuple[SourceInfo, ...], encoder: Encoder | None = None
+) -> Report:
+    """Do as :func:`build` does for whoever holds the index's lock, and leave small segments as they are.
+
+    ``sources`` describes what is read; ``encoder`` is one that stays open.
+    """
+    base = _base(request)
+    shape = _shape(request, config, base)
+    start(config.java.heap)
+    work = _begun(request, config, shape, base.segments if base else (), sources)
+    try:
+        work.run(encoder)
+    except BaseException:
+        journals.give_up(request.folder, work.journal)
+        raise
+    if not work.journal.finished and not work.journal.progress.duplicates:
+        journals.give_up(request.folder, work.journal)
+        raise SourceError(f"{', '.join(map(str, request.sources))}: {_why_empty(request.kind, work)}")
+    return _published(request.folder, shape, base.segments if base else (), work)
 
 
 def _with_few_segments(folder: Path, report: Report, config: Config) -> Report:

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from retrieval.errors import IndexStateError
+from retrieval.errors import IndexBusyError, IndexStateError
 from retrieval.files import told
 from retrieval.manifest import LOCK, now
 from retrieval.terminal import say
@@ -23,8 +23,8 @@ POLL_SECONDS = 0.05
 def locked(folder: Path, wait: float = 0.0) -> Iterator[None]:
     """Hold the writer's lock of an index; the system frees it when its holder dies.
 
-    Waits up to ``wait`` seconds for another holder to be done. Raises IndexStateError, naming the holder, if it is not
-    done by then, or if ``folder`` is a file.
+    Waits up to ``wait`` seconds for another holder to be done. Raises IndexBusyError, naming the holder, if it is not
+    done by then; IndexStateError if ``folder`` is a file.
     """
     if folder.exists() and not folder.is_dir():
         raise IndexStateError(f"{folder}: is a file, not an index directory")
@@ -48,7 +48,7 @@ def _taken(folder: Path, deadline: float) -> int:
         if isinstance(handle, int):
             return handle
         if time.monotonic() >= deadline:
-            raise IndexStateError(f"{folder}: is being written by {handle}; try again when it is done, or --wait")
+            raise IndexBusyError(f"{folder}: is being written by {handle}; try again when it is done, or --wait")
         if not said:
             say(f"{folder}: is being written by {handle}; waiting for it")
             said = True

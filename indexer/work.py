@@ -91,15 +91,16 @@ class Work:
         self.resumed = True
         return True
 
-    def run(self) -> None:
-        """Write segment after segment until the sources are read."""
+    def run(self, encoder: Encoder | None = None) -> None:
+        """Write segment after segment until the sources are read; an ``encoder`` that is given stays open."""
+        self._encoder = self._encoder or encoder
         try:
             with closing(bar("reading", "documents")) as reading:
                 while self._write_text(self._records, reading):
                     self._finish_segment()
         finally:
             self._unchanged.close()
-            if self._encoder is not None:
+            if self._encoder is not None and self._encoder is not encoder:
                 self._encoder.close()
 
     def _known(self, record: Record) -> bool:

@@ -6,6 +6,7 @@
     │   ├── ConfigError      a setting is unknown, of the wrong type, or out of range
     │   ├── SourceError      a source file or one of its lines cannot be read
     │   ├── IndexStateError  an index is missing, half-built, foreign, in use, or does not fit what is asked
+    │   │   └── IndexBusyError   another process writes the index
     │   ├── QueryError       a query, filter or option of a search makes no sense
     │   ├── NotFoundError    a named index or document does not exist
     │   └── MachineError     the machine lacks something: Java, an encoder, room on the disk
@@ -44,6 +45,10 @@ class SourceError(UserError):
 
 class IndexStateError(UserError):
     """An index is missing, half-built, foreign, in use, or does not fit what is asked of it."""
+
+
+class IndexBusyError(IndexStateError):
+    """Another process writes the index."""
 
 
 class QueryError(UserError):
