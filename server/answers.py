@@ -20,6 +20,13 @@ class Took(Answer):
     evidence: float
 
 
+class RankTook(Answer):
+    """Milliseconds by stage: ranking, and weighing words."""
+
+    rank: float
+    explain: float
+
+
 class FusionAnswer(Answer):
     """How hybrid fused: ``rrf_k`` counts for rrf alone, ``depth`` is how many hits of either ranking took part."""
 
@@ -205,6 +212,45 @@ class BatchAnswer(Answer):
     results: list[Any]
     """Each one of ``BATCH_RESULTS``."""
     took_ms: Took
+
+
+class WordWeight(Answer):
+    """By how much the score falls when a word is left out; negative if it rises."""
+
+    word: str
+    weight: float
+
+
+class RankedClaim(Answer):
+    """A claim with its place, and the words that weighed most, heaviest first.
+
+    ``probability`` of being worth checking is null where the ranker is not calibrated; ``note`` says what a reader of
+    the score should know.
+    """
+
+    rank: int
+    score: float
+    probability: float | None
+    id: str
+    language: str
+    speaker: str
+    text: str
+    words: list[WordWeight]
+    note: str
+
+
+class RankAnswer(Answer):
+    """Claims in the order in which they are worth checking; equal scores stay in the order in which they were sent."""
+
+    request_id: str
+    ranker: str
+    manifest_id: str
+    task: str
+    model: str
+    languages: list[str]
+    took_ms: RankTook
+    note: str
+    claims: list[RankedClaim]
 
 
 class Health(Answer):

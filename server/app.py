@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from types import MappingProxyType
 
 from flask import Flask
 from werkzeug.routing import BaseConverter
 
 from retrieval.config import Config
 from retrieval.index import Index
-from server import access, api, docs, errors, metrics, page, requests, search, service, wire
+from server import access, api, docs, errors, metrics, page, rankers, ranking, requests, search, service, wire
+from server.rankers import ServedRanker
 from server.rates import Rates
 
 
@@ -20,7 +22,13 @@ class DocidConverter(BaseConverter):
     part_isolating = False
 
 
-def create_app(config: Config, indexes: Mapping[str, Index], rates: Rates | None = None) -> Flask:
+def create_app(
+    config: Config,
+    indexes: Mapping[str, Index],
+    rates: Rates | None = None,
+    *,
+    ranked_by: Mapping[str, ServedRanker] = MappingProxyType({}),
+) -> Flask:
     """Make the WSGI application that serves ``indexes`` by name; ``rates`` counts for all workers.
 
     Raises ConfigError if an index has a name that cannot be served.
@@ -28,6 +36,7 @@ def create_app(config: Config, indexes: Mapping[str, Index], rates: Rates | None
     requests.prepare()
     app = Flask("server")
     service.install(app, config, indexes)
+    rankers.install(app, ranked_by)
     app.config["MAX_CONTENT_LENGTH"] = config.server.max_body_bytes
     app.config["SEND_FILE_MAX_AGE_DEFAULT"] = 3600
     app.jinja_env.trim_blocks = app.jinja_env.lstrip_blocks = True
@@ -40,6 +49,7 @@ def create_app(config: Config, indexes: Mapping[str, Index], rates: Rates | None
     metrics.register(app)
     access.register(app, config.server, rates)
     app.register_blueprint(api.blueprint)
+    app.register_blueprint(ranking.blueprint)
     app.register_blueprint(docs.blueprint)
     app.register_blueprint(page.blueprint)
     return app

@@ -29,6 +29,14 @@ def register(commands: Subparsers) -> None:
         metavar="NAME=DIR",
         help="serve the index in DIR as NAME; may be given again (default: server.indexes of the configuration)",
     )
+    parser.add_argument(
+        "--ranker",
+        action="append",
+        default=[],
+        metavar="NAME=FILE",
+        help="rank claims by the model in FILE as NAME; may be given again (default: server.rankers of the "
+        "configuration; none with --index)",
+    )
     parser.add_argument("--host", metavar="ADDRESS", help="default: server.host of the configuration, 127.0.0.1")
     parser.add_argument("--port", type=int, metavar="N", help="0: any free one (default: server.port, 8000)")
     parser.add_argument("--workers", type=int, metavar="N", help="processes (default: server.workers, 2)")
@@ -73,7 +81,9 @@ def configured(args: argparse.Namespace) -> Config:
     config = config_of(args)
     said = {name: getattr(args, name) for name in ("host", "port", "workers") if getattr(args, name) is not None}
     if args.index:
-        said["indexes"] = _indexes(args.index)
+        said["indexes"] = _named("--index", "DIR", args.index)
+    if args.index or args.ranker:
+        said["rankers"] = _named("--ranker", "FILE", args.ranker)
     if not 0 <= said.get("port", 0) <= 65_535:
         raise ConfigError(f"--port {said['port']}: give a port from 0 to 65535")
     if said.get("workers", 1) < 1:
@@ -81,13 +91,13 @@ def configured(args: argparse.Namespace) -> Config:
     return msgspec.structs.replace(config, server=msgspec.structs.replace(config.server, **said))
 
 
-def _indexes(pairs: list[str]) -> dict[str, str]:
-    indexes: dict[str, str] = {}
+def _named(option: str, what: str, pairs: list[str]) -> dict[str, str]:
+    paths: dict[str, str] = {}
     for pair in pairs:
-        name, separator, folder = pair.partition("=")
-        if not separator or not name or not folder:
-            raise ConfigError(f"--index {pair!r} is not of the form NAME=DIR")
-        if name in indexes:
-            raise ConfigError(f"--index {pair!r}: the name {name!r} is given twice")
-        indexes[name] = str(Path(folder).expanduser())
-    return indexes
+        name, separator, path = pair.partition("=")
+        if not separator or not name or not path:
+            raise ConfigError(f"{option} {pair!r} is not of the form NAME={what}")
+        if name in paths:
+            raise ConfigError(f"{option} {pair!r}: the name {name!r} is given twice")
+        paths[name] = str(Path(path).expanduser())
+    return paths

@@ -33,13 +33,14 @@ TITLES = {
     "internal": "The server failed",
     "method-not-allowed": "Method not allowed",
     "not-found": "Not found",
-    "timed-out": "The search took too long",
+    "timed-out": "It took too long",
     "too-large": "Too large",
     "too-many-requests": "Too many requests",
     "unauthorized": "A key is needed",
-    "unavailable": "The index cannot be searched",
+    "unavailable": "What was asked for cannot be used at the moment",
     "unknown-document": "No such document",
     "unknown-index": "No such index",
+    "unknown-ranker": "No such ranker",
     "unsupported-media-type": "Unsupported media type",
 }
 
@@ -66,6 +67,13 @@ class RefusedError(FactseekError):
 
 class UnknownIndexError(NotFoundError):
     """No index of this name is served."""
+
+
+class UnknownRankerError(NotFoundError):
+    """No ranker of this name is served."""
+
+
+_NOT_THERE: Mapping[type, str] = {UnknownIndexError: "unknown-index", UnknownRankerError: "unknown-ranker"}
 
 
 class Problem(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
@@ -114,8 +122,7 @@ def problem_of(error: Exception) -> Problem:
             problem.field = error.field
         return problem
     if isinstance(error, NotFoundError):
-        slug = "unknown-index" if isinstance(error, UnknownIndexError) else "unknown-document"
-        return _problem(404, slug, error.line)
+        return _problem(404, _NOT_THERE.get(type(error), "unknown-document"), error.line)
     if isinstance(error, RefusedError):
         return _problem(error.status, error.slug, error.line)
     if isinstance(error, FactseekError):

@@ -12,7 +12,7 @@ from typing import Any
 
 from flask import Flask, Response, current_app, g, request
 
-from server.answers import Took
+from server.answers import RankTook, Took
 from server.readiness import READY
 from server.service import Service, service
 
@@ -52,7 +52,9 @@ class Metrics:
         self.errors = Counter("factseek_errors", "Answers of status 400 and above.", ["route", "status"], **more)
         self.refused = Counter("factseek_refused", "Requests refused unread or for want of room.", ["status"], **more)
         self.seconds = Histogram("factseek_request_seconds", "From request to answer.", ["route"], **timed)
-        self.stages = Histogram("factseek_stage_seconds", "Of a search, by stage.", ["route", "stage"], **timed)
+        self.stages = Histogram(
+            "factseek_stage_seconds", "Of a search or a ranking, by stage.", ["route", "stage"], **timed
+        )
 
     def text(self, serving: Service) -> bytes:
         """Return all of it, and what is served, in Prometheus' text format."""
@@ -65,9 +67,9 @@ class Metrics:
             MultiProcessCollector(registry)  # type: ignore[no-untyped-call]
         return generate_latest(registry) + _served(serving).encode()
 
-    def took(self, route: str, took: Took) -> None:
-        """Count the stages of a search."""
-        for stage in Took.__struct_fields__:
+    def took(self, route: str, took: Took | RankTook) -> None:
+        """Count the stages of a search or a ranking."""
+        for stage in took.__struct_fields__:
             self.stages.labels(route, stage).observe(getattr(took, stage) / 1000)
 
 

@@ -26,7 +26,7 @@ _ABOUT = (
 )
 _ALWAYS = (408, 414, 431, 500)
 _OVERLOAD = 503
-_SAID = {_OVERLOAD: "There is too much to do, the search took too long, or the index cannot be searched."}
+_SAID = {_OVERLOAD: "There is too much to do, it took too long, or the index cannot be searched."}
 _KEYS: Json = {
     "bearer": {"type": "http", "scheme": "bearer"},
     "basic": {"type": "http", "scheme": "basic", "description": "the key as the password, with any name"},

@@ -82,6 +82,13 @@ OPERATIONS: MappingProxyType[str, Operation] = MappingProxyType(
             headers=_HEADERS,
             also=MappingProxyType({304: "The document is still what If-None-Match names."}),
         ),
+        "claims.rank_claims": Operation(
+            "Claims",
+            answers.RankAnswer,
+            body=requests.RankRequest,
+            problems=_BODY,
+            example=MappingProxyType({"claims": [{"id": "1", "text": _CLAIM}, {"id": "2", "text": "Good morning!"}]}),
+        ),
         "api.list_indexes": Operation("Indexes", answers.IndexList),
         "api.describe_index": Operation("Indexes", answers.IndexAnswer, problems=(404,)),
         "api.live": Operation("Operation", answers.Health),

@@ -103,6 +103,26 @@ class BatchRequest(SearchOptions, kw_only=True):
     run_id: Tag = "factseek"
 
 
+class ClaimRequest(Asked):
+    """A tweet, or a sentence of a debate, that may hold a claim worth checking."""
+
+    id: Annotated[str, Meta(min_length=1, max_length=200, description="what its line of the answer is known by")]
+    text: Annotated[str, Meta(min_length=1)]
+    language: Annotated[
+        str, Meta(pattern=r"^([a-z]{2,3})?(?!\n)$", description="ISO 639-1 code; left out: seen from the text")
+    ] = ""
+    speaker: Annotated[str, Meta(max_length=200, description="whose sentence of a debate it is")] = ""
+
+
+class RankRequest(Asked):
+    """The body of ``POST /v1/claims/rank``."""
+
+    claims: list[ClaimRequest]
+    words: Annotated[int, Meta(ge=0, le=100, description="how many words to name; 0 is fastest")] = 5
+    top: Annotated[Positive | None, Meta(description="how many claims to answer; left out: all")] = None
+    ranker: Annotated[str | None, Meta(description="by its name; left out: the server's first")] = None
+
+
 Parse = Annotated[bool, Meta(description="documents as objects; false: as strings that hold their JSON")]
 
 

@@ -52,6 +52,8 @@ def _limit(schemas: Json, config: Config) -> None:
         ("SimpleSearch", "hits"): {"maximum": search.max_k},
         ("BatchRequest", "k"): {"maximum": search.max_k},
         ("FusionRequest", "depth"): {"maximum": search.max_k},
+        ("RankRequest", "claims"): {"minItems": 1, "maxItems": server.max_claims},
+        ("ClaimRequest", "text"): {"maxLength": server.max_claim_chars},
     }
     for (name, field), limit in limits.items():
         schema = schemas[name]["properties"][field]

@@ -17,12 +17,13 @@ from retrieval.evidence import Evidence
 from retrieval.filters import bound, parse_filter
 from retrieval.index import Index, Search
 from retrieval.limit import CutOffError, Limit
-from server.answers import Coverage, Took
+from server.answers import Coverage, RankTook, Took
 from server.errors import BadInput, RefusedError
 from server.requests import FilterRequest, FusionRequest, SearchOptions
 
 _BESIDE = "factseek-beside"
-_LATER = MappingProxyType({"Retry-After": "5"})
+LATER = MappingProxyType({"Retry-After": "5"})
+"""The headers of a refusal after which to ask again."""
 
 
 class TimedOutError(RefusedError):
@@ -79,7 +80,7 @@ def found(index: Index, query: str, asked: Search, *, highlight: bool = True) ->
     except QueryError as error:
         raise BadInput("query", error.line) from None
     except CutOffError as error:
-        raise TimedOutError(f"{error.line} ({index.config.server.search_seconds:g} seconds)", _LATER) from None
+        raise TimedOutError(f"{error.line} ({index.config.server.search_seconds:g} seconds)", LATER) from None
     ranked = perf_counter()
     evidence = index.evidence(query, hits, asked, highlight=highlight)
     took = Took(retrieve=milliseconds(began, ranked), evidence=milliseconds(ranked, perf_counter()))
@@ -108,10 +109,10 @@ def coverage_of(name: RetrieverName, limit: Limit) -> Coverage | msgspec.UnsetTy
 
 
 class Timed(Protocol):
-    """A search whose stages were or will be timed."""
+    """A search, or a ranking, whose stages were or will be timed."""
 
     @property
-    def took(self) -> Took:
+    def took(self) -> Took | RankTook:
         """The milliseconds of each stage so far."""
 
 

@@ -17,6 +17,7 @@ from retrieval.errors import ConfigError
 from retrieval.index import Index
 from retrieval.java import anserini_jar, java_home
 from retrieval.terminal import say
+from server import rankers
 from server.app import create_app
 from server.keeper import Keeper
 from server.logs import log_to_stderr
@@ -47,7 +48,7 @@ def serve(config: Config) -> None:
 
 
 def check(config: Config) -> None:
-    """Open and close every index, so that what is wrong is said once, before there are workers.
+    """Open and close every index and ranker, so that what is wrong is said once, before there are workers.
 
     Raises ConfigError, IndexStateError or MachineError.
     """
@@ -61,6 +62,7 @@ def check(config: Config) -> None:
             if index.manifest.encoder is not None:
                 # It exports the model when that was not done before: once, not in each worker.
                 index.encoder.close()
+    rankers.check(config)
 
 
 def listen(host: str, port: int) -> socket.socket:
@@ -96,9 +98,9 @@ class Server(BaseApplication):  # type: ignore[misc]  # gunicorn has no types
             self.cfg.set(name, value)
 
     def load(self) -> Any:
-        """Open the indexes and make the application; runs in each worker, after the fork."""
+        """Load the rankers, open the indexes and make the application; runs in each worker, after the fork."""
         log_to_stderr()
-        app = create_app(self._config, {}, self._rates)
+        app = create_app(self._config, {}, self._rates, ranked_by=rankers.opened(self._config))
         with app.app_context():
             self._keeper = Keeper(service(), self._config)
         self._keeper.start()

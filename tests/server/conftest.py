@@ -1,4 +1,4 @@
-"""A small real index, with vectors, and one without, built once."""
+"""A small real index, with vectors, and one without, and a ranker of claims, made once."""
 
 from __future__ import annotations
 
@@ -11,10 +11,14 @@ import pytest
 from flask import Flask
 from flask.testing import FlaskClient
 
+import eval.statements
+from claims.rank import store, training
 from indexer.build import Request, build
-from retrieval.config import Config, SearchSettings, ServerSettings
+from retrieval.config import BestSettings, ClaimsSettings, Config, SearchSettings, ServerSettings
 from retrieval.index import Index
+from retrieval.progress import silent
 from server.app import create_app
+from server.rankers import ServedRanker, opened
 
 ODD = "pages/2020//a+b?c#نص&d%2F"
 NILE = "نيل/١"
@@ -75,14 +79,36 @@ def folders(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 
 
 @pytest.fixture(scope="session")
-def config(folders: dict[str, Path]) -> Config:
+def ranker_file(tmp_path_factory: pytest.TempPathFactory, examples: Path) -> Path:
+    """A ranker that learned from the bundled tweets, without an encoder."""
+    source, path = examples / "checkworthy-en-train.tsv", tmp_path_factory.mktemp("rankers") / "tweets.model"
+    tweets = [one._replace(language="en") for one in eval.statements.read("ct2021-1a", source, labelled=True)]
+    config = Config(claims=ClaimsSettings(best=BestSettings(members=("lexical", "neighbours"))))
+    learned = training.train("ct2021-1a", "best", [(source, tweets)], config, silent)
+    store.save(path, learned.manifest, learned.ranker.state())
+    return path
+
+
+@pytest.fixture(scope="session")
+def config(folders: dict[str, Path], ranker_file: Path) -> Config:
     """Settings with limits that a test can pass."""
     return Config(
         search=SearchSettings(max_k=50, max_query_chars=200),
         server=ServerSettings(
-            max_body_bytes=20_000, max_batch=5, indexes={name: str(folder) for name, folder in folders.items()}
+            max_body_bytes=20_000,
+            max_batch=5,
+            max_claims=20,
+            max_claim_chars=300,
+            indexes={name: str(folder) for name, folder in folders.items()},
+            rankers={"tweets": str(ranker_file)},
         ),
     )
+
+
+@pytest.fixture(scope="session")
+def rankers(config: Config) -> dict[str, ServedRanker]:
+    """The ranker, loaded."""
+    return opened(config)
 
 
 @pytest.fixture(scope="session")
@@ -95,9 +121,9 @@ def indexes(folders: dict[str, Path], config: Config) -> Iterator[dict[str, Inde
 
 
 @pytest.fixture(scope="session")
-def app(indexes: dict[str, Index], config: Config) -> Flask:
+def app(indexes: dict[str, Index], config: Config, rankers: dict[str, ServedRanker]) -> Flask:
     """The application."""
-    return create_app(config, indexes)
+    return create_app(config, indexes, ranked_by=rankers)
 
 
 @pytest.fixture

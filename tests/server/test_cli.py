@@ -32,6 +32,8 @@ BAD = [
     (["--index", "=dir"], "--index '=dir' is not of the form NAME=DIR"),
     (["--index", "en="], "--index 'en=' is not of the form NAME=DIR"),
     (["--index", "en=a", "--index", "en=b"], "--index 'en=b': the name 'en' is given twice"),
+    (["--ranker", "tweets.model"], "--ranker 'tweets.model' is not of the form NAME=FILE"),
+    (["--ranker", "a=b", "--ranker", "a=c"], "--ranker 'a=c': the name 'a' is given twice"),
     (["--index", "jobs=a"], "server.indexes: the name 'jobs' is reserved; choose another"),
     (
         ["--index", "../en=a"],
@@ -74,10 +76,30 @@ def test_a_port_in_use_is_one_line(
 
 def test_options_change_the_configuration(parser: argparse.ArgumentParser, tmp_path: Path) -> None:
     path = tmp_path / "config.yaml"
-    path.write_text("server: {host: 0.0.0.0, port: 1, workers: 7, indexes: {old: there}}")
-    args = parser.parse_args(["serve", "--config", str(path)])
-    assert cli.configured(args).server.indexes == {"old": str(tmp_path / "there")}
+    path.write_text("server: {host: 0.0.0.0, port: 1, workers: 7, indexes: {old: there}, rankers: {old: model}}")
+    old = cli.configured(parser.parse_args(["serve", "--config", str(path)])).server
+    assert (old.indexes, old.rankers) == ({"old": str(tmp_path / "there")}, {"old": str(tmp_path / "model")})
+    other = cli.configured(parser.parse_args(["serve", "--config", str(path), "--ranker", "new=there"])).server
+    assert (other.indexes, other.rankers) == (old.indexes, {"new": "there"})
     options = ["--index", "new=here", "--host", "::1", "--port", "0", "--workers", "1"]
     settings = cli.configured(parser.parse_args(["serve", "--config", str(path), *options])).server
     assert (settings.host, settings.port, settings.workers) == ("::1", 0, 1)
-    assert settings.indexes == {"new": "here"}
+    assert (settings.indexes, settings.rankers) == ({"new": "here"}, {})
+
+
+def test_a_ranker_that_cannot_be_used_is_one_line(
+    parser: argparse.ArgumentParser,
+    empty: str,
+    folders: dict[str, Path],
+    capsys: pytest.CaptureFixture[str],
+    tmp_path: Path,
+) -> None:
+    broken = tmp_path / "broken.model"
+    broken.write_text("no model")
+    for path, reason in (
+        (tmp_path / "none", "there is no such model file; write one with --save"),
+        (broken, "is not a model of factseek's, or not whole; train it again"),
+    ):
+        command = ["serve", "--config", empty, "--index", f"ar={folders['arabic']}", "--ranker", f"one={path}"]
+        assert run(parser, command) == USER_ERROR
+        assert capsys.readouterr().err == f"factseek: server.rankers.one: {path}: {reason}\n"
