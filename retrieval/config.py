@@ -151,6 +151,12 @@ class ServerSettings(Settings, frozen=True, kw_only=True):
     max_body_bytes: Positive = 2_000_000
     max_batch: Positive = 1_000
     max_batch_hits: Positive = 1_000_000
+    writes: bool = False
+    write_seconds: Annotated[float, msgspec.Meta(gt=0, le=3600)] = 30.0
+    max_bulk: Positive = 10_000
+    max_queued: Positive = 100
+    keep_jobs: Positive = 1_000
+    keep_job_days: Annotated[float, msgspec.Meta(gt=0, le=36_500)] = 7.0
     max_claims: Positive = 1_000
     max_claim_chars: Positive = 10_000
     indexes: dict[str, str] = {}
