@@ -50,6 +50,11 @@ def checksum(document: Document) -> str:
     return hashlib.sha256(content).hexdigest()
 
 
+def state_of(digest: str, spans: Sequence[Span]) -> str:
+    """Name the state of a document: its :func:`checksum` and where its passages stand."""
+    return hashlib.sha256(msgspec.json.encode((digest, spans))).hexdigest()[:32]
+
+
 class DocumentWriter:
     """Writes the documents and passages of one segment."""
 

@@ -47,11 +47,11 @@ def read(sources: Sequence[Path], options: ReadOptions) -> Iterator[Record]:
     """
     for path in expand(sources, (".jsonl", ".ndjson", ".json")):
         for place, line in read_lines(path, options):
-            if line.strip() and (record := _record(line, place, options)):
+            if line.strip() and (record := record_of(line, place, options)):
                 yield record
 
 
-def _record(line: str, place: str, options: ReadOptions) -> Record | None:
+def record_of(line: str, place: str, options: ReadOptions) -> Record | None:
     """Make a document of one line, or report it as bad and return ``None``."""
     row = parse_json_object(line, place, options)
     if row is not None and row.keys() == set(EXPORTED):

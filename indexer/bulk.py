@@ -1,0 +1,102 @@
+"""The documents of a bulk job: checked one by one, divided into slices that are published one after the other."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import msgspec
+
+from indexer.given import Held, exported, read_line
+from indexer.jobs import Job, payload
+from retrieval.documents import checksum
+
+SLICE = 200
+"""Documents that are published together: who changes a single document waits for no more than these."""
+
+
+class Item(NamedTuple):
+    """A document of a job: its line as it is exported, or why it is refused.
+
+    ``repeated`` says that an item before it is the same.
+    """
+
+    number: int
+    docid: str = ""
+    line: str = ""
+    checksum: str = ""
+    refused: str = ""
+    repeated: bool = False
+
+
+class Bulk:
+    """A job with its documents."""
+
+    def __init__(self, folder: Path, job: Job, language: str) -> None:
+        """Read and check the documents of a job; ``language`` is that of documents that do not say."""
+        self.job = job
+        self._items = checked(payload(folder, job.id).read_bytes().split(b"\n")[:-1], language)
+
+    @property
+    def done(self) -> bool:
+        """Whether nothing is left to be written."""
+        return self.job.handled >= len(self._items)
+
+    def next(self, live: Held) -> tuple[Job, list[str]]:
+        """Return the lines to be put next, and the job as it is when they have been published."""
+        after = msgspec.structs.replace(self.job, refusals=[*self.job.refusals])
+        lines = []
+        for item in self._items[self.job.handled : self.job.handled + SLICE]:
+            after.handled += 1
+            if _counted(after, item, live):
+                lines.append(item.line)
+        return after, lines
+
+
+def _counted(job: Job, item: Item, live: Held) -> bool:
+    """Count an item by what becomes of it; say whether it is to be written."""
+    there = None if item.refused else live.found(item.docid)
+    other = there is not None and there.checksum != item.checksum
+    if item.refused:
+        job.refuse(item.number, item.docid, item.refused)
+    elif other and job.mode == "append" and not item.repeated:
+        reason = f"docid {item.docid!r} is there already, with other content; send it with mode=update to replace it"
+        job.refuse(item.number, item.docid, reason)
+    elif item.repeated or (there and not other):
+        job.unchanged += 1
+    else:
+        job.replaced += other
+        job.added += not other
+        return True
+    return False
+
+
+def checked(lines: Sequence[bytes], language: str) -> list[Item]:
+    """Check documents, a line of JSON each, by themselves and against each other; items are numbered from 1.
+
+    Of two with the same docid and other content the first counts and the second is refused.
+    """
+    items: list[Item] = []
+    first: dict[str, Item] = {}
+    for number, line in enumerate(lines, 1):
+        item = _item(number, line, language)
+        before = None if item.refused else first.setdefault(item.docid, item)
+        if before is not None and before is not item:
+            if before.checksum == item.checksum:
+                item = item._replace(repeated=True)
+            else:
+                reason = f"docid {item.docid!r} stands at item {before.number} already, with other content"
+                item = item._replace(refused=reason)
+        items.append(item)
+    return items
+
+
+def _item(number: int, line: bytes, language: str) -> Item:
+    found = read_line(line.decode("utf-8", "replace"), language)
+    if isinstance(found, str):
+        return Item(number, refused=found)
+    try:
+        return Item(number, found.docid, exported(found), checksum(found))
+    except RecursionError:
+        return Item(number, found.docid, refused="is nested too deeply")

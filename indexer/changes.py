@@ -1,0 +1,128 @@
+"""Changes of one document, handed by files from whoever was asked for them to the process that writes the index.
+
+A change is ``NAME.change`` until the writer takes it (``NAME.taken``), then ``NAME.outcome`` until the asker reads it.
+Each step is one renaming, so that either the asker withdraws a change or the writer takes it, never both.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Literal, NamedTuple
+
+import msgspec
+
+from indexer.jobs import JOBS, made, new_id
+from retrieval.files import told
+
+Result = Literal["created", "replaced", "unchanged", "deleted", "absent", "conflict", "unsure", "failed"]
+_WAITS, _TAKEN, _OUTCOME = ".change", ".taken", ".outcome"
+
+
+class Change(msgspec.Struct, frozen=True, kw_only=True):
+    """A document to put (``line``, as it is exported, with its ``checksum``) or, without one, to delete.
+
+    ``states`` are those of which the document must have one now (``*``: any), none: whatever it has; ``absent`` says
+    that it must not be there.
+    """
+
+    docid: str
+    line: str = ""
+    checksum: str = ""
+    states: tuple[str, ...] = ()
+    absent: bool = False
+
+    @property
+    def conditional(self) -> bool:
+        """Whether making it twice may come out otherwise than making it once."""
+        return bool(self.states) or self.absent
+
+
+class Outcome(msgspec.Struct, frozen=True, kw_only=True):
+    """What became of a change.
+
+    ``conflict``: the document is not in the state that was asked for; ``unsure``: a writer was killed at it;
+    ``failed``: ``error`` says why.
+    """
+
+    result: Result
+    error: str = ""
+
+
+class Taken(NamedTuple):
+    """A change that the writer is at; ``again`` if another writer was before it."""
+
+    name: str
+    change: Change
+    again: bool = False
+
+
+def leave(folder: Path, change: Change) -> str:
+    """Leave a change for the writer of the index in ``folder``; return the name that it is answered under.
+
+    Raises IndexStateError if there is no index any more, MachineError if it cannot be written.
+    """
+    place, name = made(folder), new_id()
+    with told(place):
+        _write(place / f"{name}{_WAITS}", msgspec.json.encode(change))
+    return name
+
+
+def outcome(folder: Path, name: str) -> Outcome | None:
+    """Return what became of a change, once; None while nothing has."""
+    path = folder / JOBS / f"{name}{_OUTCOME}"
+    try:
+        content = path.read_bytes()
+    except OSError:
+        return None
+    path.unlink(missing_ok=True)
+    return msgspec.json.decode(content, type=Outcome)
+
+
+def withdraw(folder: Path, name: str) -> bool:
+    """Take a change back; say no if the writer has taken it."""
+    try:
+        (folder / JOBS / f"{name}{_WAITS}").unlink()
+    except OSError:
+        return not (folder / JOBS).is_dir()
+    return True
+
+
+def left(folder: Path) -> bool:
+    """Say whether a change waits, or was left by a writer that died."""
+    return any(_named(folder, _WAITS)) or any(_named(folder, _TAKEN))
+
+
+def taken(folder: Path, most: int) -> list[Taken]:
+    """Take the changes that wait, in the order in which they came, at most so many and one a document."""
+    found: dict[str, Taken] = {}
+    for path in sorted([*_named(folder, _WAITS), *_named(folder, _TAKEN)]):
+        again, place = path.suffix == _TAKEN, path.with_suffix(_TAKEN)
+        try:
+            change = msgspec.json.decode(path.read_bytes(), type=Change)
+            if change.docid in found or len(found) == most:
+                break  # what comes after it may be about the same document: the order is kept
+            path.rename(place)
+        except (OSError, msgspec.DecodeError):
+            continue  # it was withdrawn
+        found[change.docid] = Taken(path.stem, change, again)
+    return list(found.values())
+
+
+def answer(folder: Path, name: str, result: Outcome) -> None:
+    """Tell whoever asked what became of a change that was taken."""
+    place = folder / JOBS
+    _write(place / f"{name}{_OUTCOME}", msgspec.json.encode(result))
+    (place / f"{name}{_TAKEN}").unlink(missing_ok=True)
+
+
+def _named(folder: Path, suffix: str) -> Iterator[Path]:
+    return (folder / JOBS).glob(f"*{suffix}")
+
+
+def _write(path: Path, content: bytes) -> None:
+    """Write a file in one step. It need not outlive a power cut: who waits for it would not either."""
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    temporary.write_bytes(content)
+    temporary.replace(path)

@@ -1,0 +1,210 @@
+"""The writer of an index that is changed while it is served: one process, which makes what waits in the directory.
+
+Single documents go before bulks, which are written slice by slice, so that nobody waits for a whole bulk. What came
+while a batch was made is the next batch: the more is asked at once, the less each change costs.
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from time import monotonic
+
+from indexer import changes, jobs
+from indexer.bulk import Bulk
+from indexer.changes import Change, Outcome, Result, Taken
+from indexer.compaction import keep_few
+from indexer.given import Found, held, put, remove
+from indexer.jobs import Job
+from indexer.lock import locked
+from retrieval import manifest as manifests
+from retrieval.config import Config
+from retrieval.encoder import Encoder, open_encoder
+from retrieval.errors import IndexBusyError, UserError
+from retrieval.files import told
+
+MOST = 200
+"""Changes that are published together."""
+LOOK_EVERY = 0.02
+BUSY_EVERY = 0.2
+"""Seconds between two looks, and between two tries while another process writes."""
+IDLE = 300.0
+"""Seconds without anything to do after which the writer ends; the next change starts another."""
+ATTEMPTS = 3
+"""Processes that may die at a job before it is given up."""
+_PUT: frozenset[Result] = frozenset({"created", "replaced"})
+_log = logging.getLogger("factseek.writer")
+
+
+class Writer:
+    """Makes the changes and the jobs that wait in one index."""
+
+    def __init__(self, folder: Path, config: Config) -> None:
+        self._folder = folder
+        self._config = config
+        self._encoder: Encoder | None = None
+        self._bulk: Bulk | None = None
+
+    def run(self, stopped: Callable[[float], bool]) -> None:
+        """Make what waits until ``stopped``, which waits for so many seconds, says so, or nothing comes any more."""
+        self._tidy()
+        last = monotonic()
+        pause = 0.0
+        while not stopped(pause) and monotonic() - last < IDLE:
+            try:
+                worked = self.work()
+            except IndexBusyError:
+                last, pause = monotonic(), BUSY_EVERY
+            else:
+                last = monotonic() if worked else last
+                pause = 0.0 if worked else LOOK_EVERY
+
+    def work(self) -> bool:
+        """Make the changes that wait, or else the next slice of the oldest job; say whether there was either.
+
+        Raises IndexBusyError, and leaves everything as it is, while another process writes the index.
+        """
+        if changes.left(self._folder):
+            with locked(self._folder), told(self._folder):
+                self._make(changes.taken(self._folder, MOST))
+                self._merge()
+            return True
+        waiting = jobs.waiting(self._folder)
+        if not waiting:
+            return False
+        with locked(self._folder), told(self._folder):
+            self._advance(waiting[0])
+        return True
+
+    def close(self) -> None:
+        """Let the encoder go."""
+        if self._encoder is not None:
+            self._encoder.close()
+
+    # Single documents.
+
+    def _make(self, taken: Sequence[Taken]) -> None:
+        """Publish changes, and answer each."""
+        results: dict[str, Result] = {}
+
+        def judge() -> None:
+            with held(self._folder) as live:
+                results.update({one.name: result_of(one, live.found(one.change.docid)) for one in taken})
+
+        error = self._tried(judge)
+        puts = [one for one in taken if results.get(one.name) in _PUT]
+        gone = [one for one in taken if results.get(one.name) == "deleted"]
+        others = [one for one in taken if one not in puts and one not in gone]
+        self._answer(others, results, error)
+        if puts:
+            lines = [one.change.line for one in puts]
+            self._answer(puts, results, self._tried(lambda: self._put(lines)))
+        if gone:
+            docids = [one.change.docid for one in gone]
+            self._answer(gone, results, self._tried(lambda: remove(self._folder, docids)))
+
+    def _answer(self, taken: Sequence[Taken], results: dict[str, Result], error: str) -> None:
+        for one in taken:
+            said = Outcome(result="failed", error=error) if error else Outcome(result=results[one.name])
+            changes.answer(self._folder, one.name, said)
+
+    # Bulks.
+
+    def _advance(self, name: str) -> None:
+        """Publish the next slice of a job; end it if that was the last, or if it cannot be published."""
+        if self._bulk is None or self._bulk.job.id != name:
+            self._bulk = self._begun(name)
+        bulk = self._bulk
+        if bulk is None:
+            return
+        error = self._tried(lambda: self._publish(bulk))
+        if error or bulk.done:
+            jobs.end(self._folder, bulk.job, error)
+            self._bulk = None
+            self._tidy()
+        self._merge()
+
+    def _begun(self, name: str) -> Bulk | None:
+        """Begin a job, or go on with one that another writer left; one that cannot be begun is ended."""
+        job = jobs.read(self._folder, name)
+        if job is None or job.state in ("done", "failed"):
+            jobs.payload(self._folder, name).unlink(missing_ok=True)
+            return None
+        job.attempts += 1
+        job.state, job.started = "running", job.started or manifests.now()
+        if job.attempts > ATTEMPTS:
+            done = f"{job.handled} of {job.documents} documents were handled"
+            jobs.end(self._folder, job, f"the writer died {ATTEMPTS} times at this job: {done}; send the rest again")
+            return None
+        jobs.save(self._folder, job)
+        return self._read(job)
+
+    def _read(self, job: Job) -> Bulk | None:
+        found: list[Bulk] = []
+        language = manifests.read(self._folder).language
+        if error := self._tried(lambda: found.append(Bulk(self._folder, job, language))):
+            jobs.end(self._folder, job, error)
+            return None
+        return found[0]
+
+    def _publish(self, bulk: Bulk) -> None:
+        with held(self._folder) as live:
+            after, lines = bulk.next(live)
+        if lines:
+            self._put(lines)
+        jobs.save(self._folder, after)
+        bulk.job = after
+
+    # Both.
+
+    def _put(self, lines: Sequence[str]) -> None:
+        if self._encoder is None and manifests.read(self._folder).encoder is not None:
+            self._encoder = open_encoder(self._config.encoder)
+        put(self._folder, lines, self._config, self._encoder)
+
+    def _merge(self) -> None:
+        """Merge small segments if there are too many; what was published stands either way."""
+        self._tried(lambda: keep_few(self._folder, manifests.read(self._folder), self._config))
+
+    def _tidy(self) -> None:
+        settings = self._config.server
+        jobs.tidy(self._folder, most=settings.keep_jobs, days=settings.keep_job_days)
+
+    def _tried(self, call: Callable[[], object]) -> str:
+        """Call; return ``""``, or what went wrong in one line."""
+        try:
+            call()
+        except UserError as error:
+            _log.error("%s", error.line)
+            return plain(error.line, self._folder)
+        except Exception:  # noqa: BLE001  whoever waits is told, and the writer goes on
+            _log.exception("a change could not be made")
+            return "something went wrong; the server's log has it"
+        return ""
+
+
+def result_of(taken: Taken, there: Found | None) -> Result:
+    """Say what becomes of a change of a document that is as ``there`` says, or not there."""
+    change = taken.change
+    if taken.again and change.conditional:
+        return "unsure"
+    if not _met(change, there):
+        return "conflict"
+    if not change.line:
+        return "deleted" if there else "absent"
+    if there is None:
+        return "created"
+    return "unchanged" if there.checksum == change.checksum else "replaced"
+
+
+def _met(change: Change, there: Found | None) -> bool:
+    if there is None:
+        return not change.states
+    return not change.absent and (not change.states or "*" in change.states or there.state in change.states)
+
+
+def plain(line: str, folder: Path) -> str:
+    """Return a message without the paths of an index, which are nobody's business."""
+    return re.sub(rf"{re.escape(str(folder))}[^\s:]*", "the index", line)
