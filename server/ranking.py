@@ -64,26 +64,28 @@ def rank_claims() -> Response:
 
 
 def _statements(asked: Sequence[ClaimRequest], languages: Sequence[str], settings: ServerSettings) -> list[Statement]:
-    """Check the claims and name the language of each; ``place`` is its number.
+    """Return the claims as a ranker takes them; ``place`` is the number of each.
 
     Raises BadInput, naming the claim.
     """
     if not 1 <= len(asked) <= settings.max_claims:
         raise BadInput("claims", f"1 to {settings.max_claims} are ranked at once, these are {len(asked)}")
-    found = []
-    for number, one in enumerate(asked):
-        text = one.text.strip()
-        if not text:
-            raise BadInput(f"claims[{number}].text", "holds no text")
-        if len(one.text) > settings.max_claim_chars:
-            most = settings.max_claim_chars
-            raise BadInput(f"claims[{number}].text", f"has {len(one.text)} characters; at most {most} are read")
-        if one.language and languages and one.language not in languages:
-            known = ", ".join(languages)
-            raise BadInput(f"claims[{number}].language", f"{one.language!r} is none that the ranker knows: {known}")
-        language = one.language or (language_of([text], languages) if languages else "")
-        found.append(Statement(one.id, text, speaker=one.speaker.strip(), language=language, place=str(number)))
-    return found
+    return [_statement(number, one, languages, settings.max_claim_chars) for number, one in enumerate(asked)]
+
+
+def _statement(number: int, asked: ClaimRequest, languages: Sequence[str], most: int) -> Statement:
+    """Check a claim, and name its language as the command line does for a line that comes alone."""
+    place = f"claims[{number}]"
+    text = asked.text.strip()
+    if not text:
+        raise BadInput(f"{place}.text", "holds no text")
+    if len(asked.text) > most:
+        raise BadInput(f"{place}.text", f"has {len(asked.text)} characters; at most {most} are read")
+    if asked.language and languages and asked.language not in languages:
+        known = ", ".join(languages)
+        raise BadInput(f"{place}.language", f"{asked.language!r} is none that the ranker knows: {known}")
+    language = asked.language or (language_of([text], languages) if languages else "")
+    return Statement(asked.id, text, speaker=asked.speaker.strip(), language=language, place=str(number))
 
 
 def _ranked(asked: RankRequest, statements: list[Statement], ranker: Ranker, seconds: float) -> Ranking:
