@@ -60,9 +60,10 @@ def main() -> int:
     parser.add_argument("--minutes", type=float, default=30.0)
     parser.add_argument("--most-growth", type=float, default=0.05, help="of the largest worker, as a share")
     parser.add_argument("--work", type=Path, default=ROOT / "bench")
+    parser.add_argument("--index", type=Path, default=INDEX, help="an index of the bundled English example")
     args = parser.parse_args()
     args.work.mkdir(parents=True, exist_ok=True)
-    found = soak(args.minutes * 60, args.work)
+    found = soak(args.minutes * 60, args.work, args.index)
     sys.stdout.write(
         f"{found.seconds / 60:.0f} minutes, {found.answers:,} answers, {found.answers / found.seconds:.0f} a second; "
         f"faults: {dict(found.faults) or 'none'}; largest worker {found.first_megabytes:.0f} MB, "
@@ -71,10 +72,10 @@ def main() -> int:
     return 0 if not found.faults and found.growth <= args.most_growth else 1
 
 
-def soak(seconds: float, work: Path) -> Soaked:
-    """Load a server of the bundled example for so long."""
-    asked = requests()
-    with serve(INDEX, work) as server:
+def soak(seconds: float, work: Path, folder: Path) -> Soaked:
+    """Load a server of the bundled example's index for so long."""
+    asked = requests(folder)
+    with serve(folder, work) as server:
         seen = _Seen(threading.Event(), Counter(), Counter())
         callers = [threading.Thread(target=_call, args=(server.port, asked, seed, seen)) for seed in range(CALLERS)]
         began = time.perf_counter()
@@ -90,13 +91,13 @@ def soak(seconds: float, work: Path) -> Soaked:
     return Soaked(time.perf_counter() - began, seen.answers["answers"], seen.faults, first, last)
 
 
-def requests() -> list[Asked]:
-    """Return requests of every kind, each with what the command line finds for it."""
+def requests(folder: Path) -> list[Asked]:
+    """Return requests of every kind to an index, each with what the command line finds for it."""
     topics = [query.text for query in read_topics(ROOT / "examples" / "queries-en.tsv")]
     asked = [
         Asked("GET", address, None, None) for address in ("/readyz", "/metrics", "/v1/indexes", "/v1/indexes/bench")
     ]
-    with Index(INDEX) as index:
+    with Index(folder) as index:
         docid = index.search(topics[:1])[0][0].docid
         asked.append(Asked("GET", f"/v1/bench/documents/{docid}", None, None))
         for text in topics:

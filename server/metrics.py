@@ -3,40 +3,21 @@
 from __future__ import annotations
 
 import os
-import shutil
-import tempfile
 from functools import partial
-from pathlib import Path
 from time import perf_counter
 from typing import Any
 
 from flask import Flask, Response, current_app, g, request
 
+from indexer import jobs
 from server.answers import RankTook, Took
+from server.counting import VARIABLE
 from server.readiness import READY
 from server.service import Service, service
 
-_FOLDER = "PROMETHEUS_MULTIPROC_DIR"
 _SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
 _KEY = "factseek-metrics"
 _TEXT = "text/plain; version=0.0.4; charset=utf-8"
-
-
-def share() -> Path:
-    """Make the folder in which the workers count together; to be called before they are forked.
-
-    The library looks for its name when it is first imported, which is after the fork.
-    """
-    memory = "/dev/shm" if Path("/dev/shm").is_dir() else None  # noqa: S108  counts, gone with the server
-    folder = tempfile.mkdtemp(prefix=f"factseek-metrics-{os.getpid()}-", dir=memory)
-    os.environ[_FOLDER] = folder
-    return Path(folder)
-
-
-def unshare(folder: Path) -> None:
-    """Remove the folder of :func:`share`."""
-    os.environ.pop(_FOLDER, None)
-    shutil.rmtree(folder, ignore_errors=True)
 
 
 class Metrics:
@@ -50,6 +31,7 @@ class Metrics:
         timed: dict[str, Any] = {"buckets": _SECONDS, **more}
         self.requests = Counter("factseek_requests", "Answers.", ["method", "route", "status"], **more)
         self.errors = Counter("factseek_errors", "Answers of status 400 and above.", ["route", "status"], **more)
+        self.writes = Counter("factseek_writes", "Documents put and deleted.", ["index", "result"], **more)
         self.refused = Counter("factseek_refused", "Requests refused unread or for want of room.", ["status"], **more)
         self.seconds = Histogram("factseek_request_seconds", "From request to answer.", ["route"], **timed)
         self.stages = Histogram(
@@ -62,7 +44,7 @@ class Metrics:
         from prometheus_client.multiprocess import MultiProcessCollector
 
         registry = self._registry
-        if _FOLDER in os.environ:
+        if VARIABLE in os.environ:
             registry = CollectorRegistry()
             MultiProcessCollector(registry)  # type: ignore[no-untyped-call]
         return generate_latest(registry) + _served(serving).encode()
@@ -116,6 +98,9 @@ def _served(serving: Service) -> str:
         lines += [f"# HELP factseek_index_{what} What the index holds.", f"# TYPE factseek_index_{what} gauge"]
         for name, served in serving.indexes.items():
             lines.append(f'factseek_index_{what}{{index="{name}"}} {getattr(served.index.manifest, what)}')
+    lines += ["# HELP factseek_jobs_waiting Bulks that have not ended.", "# TYPE factseek_jobs_waiting gauge"]
+    for name, served in serving.indexes.items():
+        lines.append(f'factseek_jobs_waiting{{index="{name}"}} {len(jobs.waiting(served.index.folder))}')
     lines += ["# HELP factseek_index_manifest The manifest that is served.", "# TYPE factseek_index_manifest gauge"]
     for name, served in serving.indexes.items():
         lines.append(f'factseek_index_manifest{{index="{name}",manifest="{served.manifest_id}"}} 1')

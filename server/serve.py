@@ -19,13 +19,15 @@ from retrieval.java import anserini_jar, java_home
 from retrieval.terminal import say
 from server import rankers
 from server.app import create_app
+from server.counting import share, unshare
 from server.keeper import Keeper
 from server.logs import log_to_stderr
-from server.metrics import metrics_of, share, unshare
+from server.metrics import metrics_of
 from server.rates import Rates
 from server.room import Room
 from server.service import checked_name, service
 from server.worker import EventWorker
+from server.writers import Writers
 
 BACKLOG = 2048
 
@@ -38,13 +40,13 @@ def serve(config: Config) -> None:
     """
     check(config)
     listener = listen(config.server.host, config.server.port)
-    folder = share()
+    shared = share()
     master = os.getpid()
     try:
         Server(config, listener).run()
     finally:
         if os.getpid() == master:
-            unshare(folder)
+            unshare(shared)
 
 
 def check(config: Config) -> None:
@@ -54,6 +56,11 @@ def check(config: Config) -> None:
     """
     if not config.server.indexes:
         raise ConfigError("there is no index to serve: name one under server.indexes, or with --index NAME=DIR")
+    if config.server.writes and not config.server.keys:
+        raise ConfigError(
+            "server.writes: whoever changes an index needs a key: make one with factseek key NAME, and let it in "
+            "under server.keys"
+        )
     java_home()
     anserini_jar()
     for name, folder in config.server.indexes.items():
@@ -88,6 +95,8 @@ class Server(BaseApplication):  # type: ignore[misc]  # gunicorn has no types
         self._config = config
         self.room = Room(config.server)
         self._rates = Rates(len(config.server.keys))
+        # Its end tells the writers of the indexes that master and workers have ended.
+        self._lifeline = os.pipe() if config.server.writes else None
         self._url = url_of(listener)
         self._descriptor = listener.detach()
         super().__init__()
@@ -102,6 +111,8 @@ class Server(BaseApplication):  # type: ignore[misc]  # gunicorn has no types
         log_to_stderr()
         app = create_app(self._config, {}, self._rates, ranked_by=rankers.opened(self._config))
         with app.app_context():
+            if self._lifeline is not None:
+                service().writers = Writers(self._config, self._lifeline[0])
             self._keeper = Keeper(service(), self._config)
         self._keeper.start()
         self._metrics = metrics_of(app)

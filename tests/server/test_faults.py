@@ -22,6 +22,8 @@ from typing import Any
 
 import pytest
 
+from tests.server.ending import AT_ONCE, counted, end
+
 pytestmark = pytest.mark.slow
 PATIENCE = 60.0
 BODY = json.dumps({"query": "measles vaccine", "retriever": "bm25"}).encode()
@@ -75,9 +77,7 @@ def serve(folders: dict[str, Path], work: Path, settings: str) -> Iterator[Serve
         try:
             yield Served(process, log)
         finally:
-            with suppress(ProcessLookupError):
-                os.killpg(process.pid, signal.SIGKILL)
-            process.wait()
+            end(process)
 
 
 @pytest.fixture(scope="module")
@@ -125,10 +125,26 @@ def test_a_hundred_megabytes_are_refused_before_they_are_read(server: Served) ->
 
 
 def test_slow_clients_keep_nobody_waiting(server: Served) -> None:
-    alone = p99(server, 200)
+    """The p99 of others is within twice what it is without slow clients.
+
+    Both are measured in turns, so that whatever else the machine does falls on both alike.
+    """
+    times(server, 200)
+    alone: list[float] = []
+    beside: list[float] = []
+    for _ in range(6):
+        alone += times(server, 400)
+        with slow_clients(server, 50):
+            beside += times(server, 400)
+    assert p99(beside) <= 2 * p99(alone), f"{p99(alone)} s alone, {p99(beside)} s beside slow clients"
+
+
+@contextmanager
+def slow_clients(server: Served, number: int) -> Iterator[None]:
+    """Have so many clients send their requests at one byte a second."""
     stop = threading.Event()
     with ExitStack() as stack:
-        slow = [stack.enter_context(server.connect()) for _ in range(50)]
+        slow = [stack.enter_context(server.connect()) for _ in range(number)]
 
         def trickle() -> None:
             for byte in request_bytes():
@@ -140,15 +156,13 @@ def test_slow_clients_keep_nobody_waiting(server: Served) -> None:
 
         trickling = threading.Thread(target=trickle)
         trickling.start()
-        time.sleep(0.5)
-        beside = p99(server, 200)
+        yield
         stop.set()
         trickling.join()
-    # The ratio asked for is 2; a machine that does other things too needs some room above it.
-    assert beside <= max(2 * alone, 0.1), f"{alone} s alone, {beside} s beside slow clients"
 
 
-def p99(server: Served, count: int) -> float:
+def times(server: Served, count: int) -> list[float]:
+    """Return the seconds that each of so many searches takes, one after the other on one connection."""
     connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=PATIENCE)
     taken = []
     for _ in range(count):
@@ -157,7 +171,11 @@ def p99(server: Served, count: int) -> float:
         assert connection.getresponse().read()
         taken.append(time.perf_counter() - began)
     connection.close()
-    return statistics.quantiles(taken, n=100)[98]
+    return taken
+
+
+def p99(seconds: list[float]) -> float:
+    return statistics.quantiles(seconds, n=100)[98]
 
 
 def test_clients_that_vanish_do_no_harm(server: Served) -> None:
@@ -284,20 +302,34 @@ def test_rates_and_metrics_are_totals_over_all_workers(folders: dict[str, Path],
         connection.request("GET", "/metrics")
         lines = connection.getresponse().read().decode().splitlines()
         connection.close()
-        counted = {name: float(value) for name, value in (line.rsplit(" ", 1) for line in lines if line[0] != "#")}
+        found = {name: float(value) for name, value in (line.rsplit(" ", 1) for line in lines if line[0] != "#")}
         of_route = 'factseek_requests_total{method="POST",route="/v1/<name>/search",status="%d"}'
-        assert {status: counted[of_route % status] for status in statuses} == statuses
-        folder = [path for path in _metrics_folders() if f"-{served.process.pid}-" in path.name]
+        assert {status: found[of_route % status] for status in statuses} == statuses
+        folder = counted(served.process.pid)
         assert folder
-        assert counted['factseek_index_documents{index="en"}'] == 5
+        assert found['factseek_index_documents{index="en"}'] == 5
         served.process.send_signal(signal.SIGTERM)
         assert served.process.wait(timeout=PATIENCE) == 0
         assert not any(path.exists() for path in folder)
 
 
-def _metrics_folders() -> list[Path]:
-    roots = [Path("/dev/shm"), Path("/tmp")]
-    return [path for root in roots if root.is_dir() for path in root.glob("factseek-metrics-*")]
+def test_what_a_killed_server_leaves_in_memory_goes_with_the_next(folders: dict[str, Path], tmp_path: Path) -> None:
+    (tmp_path / "first").mkdir()
+    with serve(folders, tmp_path / "first", "workers: 2") as first:
+        workers = first.workers()
+        first.process.kill()
+        first.process.wait()
+        until(lambda: not any(map(_runs, workers)))
+        assert counted(first.process.pid)
+        with serve(folders, tmp_path, "workers: 1") as second:
+            assert not counted(first.process.pid)
+            assert second.ask()[0] == 200
+
+
+def _runs(process: int) -> bool:
+    with suppress(OSError):
+        return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    return False
 
 
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM])
@@ -306,4 +338,4 @@ def test_a_worker_that_is_still_starting_stops_too(
 ) -> None:
     with serve(folders, tmp_path, "workers: 3") as served:
         os.killpg(served.process.pid, how)
-        assert served.process.wait(timeout=20) == 0
+        assert served.process.wait(timeout=AT_ONCE) == 0

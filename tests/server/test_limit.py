@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -57,18 +57,31 @@ def search(client: FlaskClient, retriever: str) -> Any:
     return client.post("/v1/english/search", json={"query": "measles vaccine", "retriever": retriever})
 
 
+def until(fits: Callable[[Any], object], ask: Callable[[], Any]) -> Any:
+    """Ask until the answer fits: on a busy machine what is not stuck may be late too, and then says so."""
+    answers = []
+    for _ in range(30):
+        answers.append(ask())
+        if fits(answers[-1]):
+            return answers[-1]
+    raise AssertionError(answers)
+
+
+def in_time(ask: Callable[[], Any]) -> Any:
+    """Ask until BM25 makes it in time."""
+    return until(lambda answer: "hits" in answer and answer.get("coverage", CUT_OFF)["bm25"] == "complete", ask)
+
+
 def test_what_came_in_time_is_answered_and_what_did_not_is_named(client: FlaskClient, stuck: Stuck) -> None:
-    sparse = search(client, "bm25").json
+    sparse = in_time(lambda: search(client, "bm25").json)
     assert "coverage" not in sparse
-    hybrid = search(client, "hybrid").json
+    hybrid = in_time(lambda: search(client, "hybrid").json)
     assert hybrid["coverage"] == CUT_OFF
     assert [hit["docid"] for hit in hybrid["hits"]] == [hit["docid"] for hit in sparse["hits"]]
-    simple = client.get("/v1/english/search?query=measles&retriever=hybrid").json
-    assert simple is not None
+    simple = in_time(lambda: client.get("/v1/english/search?query=measles&retriever=hybrid").json)
     assert simple["coverage"] == CUT_OFF
     stuck.free.set()
-    # A busy machine may need more than one attempt.
-    whole = next(answer for answer in (search(client, "hybrid").json for _ in range(30)) if "coverage" not in answer)
+    whole = until(lambda answer: "hits" in answer and "coverage" not in answer, lambda: search(client, "hybrid").json)
     assert all("dense" in hit["retrievers"] for hit in whole["hits"][:1])
 
 
@@ -80,8 +93,12 @@ def test_nothing_in_time_is_an_error_that_says_so(client: FlaskClient) -> None:
 
 def test_a_query_of_a_batch_says_it_for_itself(client: FlaskClient) -> None:
     body = {"queries": [{"qid": "a", "text": "measles"}], "retriever": "hybrid"}
-    with client.post("/v1/english/search/batch", json=body) as answer:
-        (result,) = json.loads(answer.data)["results"]
+
+    def asked() -> Any:
+        with client.post("/v1/english/search/batch", json=body) as answer:
+            return json.loads(answer.data)["results"][0]
+
+    result = in_time(asked)
     assert (result["coverage"], bool(result["hits"])) == (CUT_OFF, True)
     with client.post("/v1/english/search/batch", json={**body, "retriever": "dense"}) as answer:
         (result,) = json.loads(answer.data)["results"]
@@ -91,10 +108,12 @@ def test_a_query_of_a_batch_says_it_for_itself(client: FlaskClient) -> None:
 
 
 def test_the_page_shows_the_rankings_that_came_in_time(client: FlaskClient) -> None:
-    page = client.get("/?index=english&query=measles+vaccine", headers={"Accept": "text/html"})
+    address = "/?index=english&query=measles+vaccine"
+    page = until(
+        lambda page: 'id="bm25-1"' in page.text and 'id="hybrid-1"' in page.text,
+        lambda: client.get(address, headers={"Accept": "text/html"}),
+    )
     assert page.status_code == 200
-    assert 'id="bm25-1"' in page.text
-    assert 'id="hybrid-1"' in page.text
     assert 'id="dense-1"' not in page.text
     assert "Without dense, which took too long." in page.text
     assert "This ranking took too long and was cut off." in page.text

@@ -12,7 +12,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +20,7 @@ import pytest
 
 from retrieval.errors import ConfigError
 from server.serve import listen, url_of
+from tests.server.ending import AT_ONCE, end
 
 PATIENCE = 60.0
 
@@ -55,9 +56,7 @@ def served(log: Path, *options: str) -> Iterator[tuple[subprocess.Popen[bytes], 
         try:
             yield process, _port(process, log)
         finally:
-            with suppress(ProcessLookupError):
-                os.killpg(process.pid, signal.SIGKILL)
-            process.wait()
+            end(process)
 
 
 def _port(process: subprocess.Popen[bytes], log: Path) -> int:
@@ -84,10 +83,12 @@ def ask(port: int, method: str, address: str, body: Any = None) -> tuple[int, An
 
 @pytest.mark.slow
 @pytest.mark.parametrize("stop", [signal.SIGTERM, signal.SIGINT])
-def test_a_server_starts_answers_and_stops(folders: dict[str, Path], tmp_path: Path, stop: signal.Signals) -> None:
+def test_a_server_starts_answers_and_stops(
+    folders: dict[str, Path], ranker_file: Path, tmp_path: Path, stop: signal.Signals
+) -> None:
     log = tmp_path / "log"
     options = [part for name, folder in folders.items() for part in ("--index", f"{name}={folder}")]
-    with served(log, "--workers", "2", *options) as (process, port):
+    with served(log, "--workers", "2", "--ranker", f"one={ranker_file}", *options) as (process, port):
         assert ask(port, "GET", "/readyz") == (200, {"status": "ok", "indexes": dict.fromkeys(folders, "ready")})
         for retriever in ("bm25", "dense", "hybrid"):
             body = {"query": "secretword measles vaccine", "retriever": retriever}
@@ -97,9 +98,12 @@ def test_a_server_starts_answers_and_stops(folders: dict[str, Path], tmp_path: P
         batch = {"queries": [{"qid": str(number), "text": "moon"} for number in range(40)]}
         assert len(ask(port, "POST", "/v1/english/search/batch", batch)[1]["results"]) == 40
         assert ask(port, "GET", "/v1/english/documents/pages/2020//a+b%3Fc%23%D9%86%D8%B5&d%252F")[0] == 200
+        claims = [{"id": "a", "text": "secretword: good morning!"}, {"id": "b", "text": "97 percent of children."}]
+        status, ranking = ask(port, "POST", "/v1/claims/rank", {"claims": claims})
+        assert (status, ranking["ranker"], [one["id"] for one in ranking["claims"]]) == (200, "one", ["b", "a"])
         # A terminal sends Ctrl-C to all processes, a supervisor its signal to the first.
         os.killpg(process.pid, stop) if stop == signal.SIGINT else process.send_signal(stop)
-        assert process.wait(timeout=15) == 0
+        assert process.wait(timeout=AT_ONCE) == 0
     said = log.read_text()
     assert said.startswith(f"factseek serves english, arabic on http://127.0.0.1:{port}\n")
     assert said.count("factseek serves") == 1
