@@ -7,6 +7,7 @@ from typing import Any, Literal
 import msgspec
 from flask import Response
 
+from indexer.jobs import Mode, State
 from retrieval.config import FusionKind, RetrieverName
 from retrieval.domain import Document, Passage
 from retrieval.evidence import Answer, Evidence
@@ -251,6 +252,50 @@ class RankAnswer(Answer):
     took_ms: RankTook
     note: str
     claims: list[RankedClaim]
+
+
+class DocumentWritten(Answer):
+    """What became of a document that was put; ``unchanged`` says that it was there, with the same content."""
+
+    request_id: str
+    index: str
+    manifest_id: str
+    docid: str
+    result: Literal["created", "replaced", "unchanged"]
+
+
+class RefusedDocument(Answer):
+    """A document of a bulk that was refused: its number in the bulk, from 1, its docid as far as known, and why."""
+
+    item: int
+    docid: str
+    reason: str
+
+
+class JobAnswer(Answer, kw_only=True):
+    """A bulk of documents: how far it is, and what became of them.
+
+    Of ``documents``, ``handled`` are done with: they were added or replaced, were there with the same content, or were
+    refused. ``refusals`` names the first hundred of these. Times are UTC, or empty; so is ``error`` unless the job
+    failed: then what was handled stays, and the same bulk may be sent again.
+    """
+
+    request_id: str
+    index: str
+    id: str
+    state: State
+    mode: Mode
+    documents: int
+    handled: int
+    added: int
+    replaced: int
+    unchanged: int
+    refused: int
+    refusals: list[RefusedDocument]
+    created: str
+    started: str
+    ended: str
+    error: str
 
 
 class Health(Answer):

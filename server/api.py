@@ -7,6 +7,8 @@ import hashlib
 import msgspec
 from flask import Blueprint, Response, g, request
 
+from retrieval.documents import checksum, state_of
+from retrieval.domain import Span
 from retrieval.evidence import Evidence
 from retrieval.index import Index
 from server.answers import (
@@ -135,7 +137,7 @@ def document(name: str, docid: str) -> Response:
         document=found,
         passages=passages,
     )
-    return _cacheable(json_answer(answer), found, passages)
+    return _cacheable(json_answer(answer), document_state(index, docid))
 
 
 @blueprint.get("/v1/<name>/doc/<docid:docid>")
@@ -144,7 +146,17 @@ def document_simply(name: str, docid: str) -> Response:
     index = index_named(name).index
     parse = from_query(request.args, DocParameters).parse
     doc = _doc(index, docid, parse)
-    return _cacheable(json_answer(SimpleDocument(index=name, docid=docid, doc=doc)), doc)
+    state = hashlib.sha256(msgspec.json.encode(doc)).hexdigest()[:32]
+    return _cacheable(json_answer(SimpleDocument(index=name, docid=docid, doc=doc)), state)
+
+
+def document_state(index: Index, docid: str) -> str:
+    """Name the state of a document, which changes with its content and its passages.
+
+    Raises NotFoundError if there is none.
+    """
+    spans = [Span(passage.number, passage.start, passage.end) for passage in index.passages(docid)]
+    return state_of(checksum(index.document(docid)), spans)
 
 
 @blueprint.get("/livez")
@@ -177,12 +189,11 @@ def _candidate(index: Index, hit: Evidence, parse: bool) -> Candidate:
     return Candidate(docid=hit.docid, score=hit.score, rank=hit.rank, doc=_doc(index, hit.docid, parse))
 
 
-def _cacheable(response: Response, *content: object) -> Response:
+def _cacheable(response: Response, state: str) -> Response:
     """Name the state of a document; answer 304 if the client has it.
 
     The name is a weak one: two answers with the same document differ in their request ids.
     """
-    state = hashlib.sha256(msgspec.json.encode(content)).hexdigest()[:32]
     response.set_etag(state, weak=True)
     response.cache_control.no_cache = True
     response.make_conditional(request)

@@ -10,7 +10,7 @@ from werkzeug.routing import BaseConverter
 
 from retrieval.config import Config
 from retrieval.index import Index
-from server import access, api, docs, errors, metrics, page, rankers, ranking, requests, search, service, wire
+from server import access, api, docs, errors, metrics, page, rankers, ranking, requests, search, service, wire, writing
 from server.rankers import ServedRanker
 from server.rates import Rates
 
@@ -50,6 +50,7 @@ def create_app(
     access.register(app, config.server, rates)
     app.register_blueprint(api.blueprint)
     app.register_blueprint(ranking.blueprint)
+    app.register_blueprint(writing.blueprint)
     app.register_blueprint(docs.blueprint)
     app.register_blueprint(page.blueprint)
     return app

@@ -40,6 +40,11 @@ def register(commands: Subparsers) -> None:
     parser.add_argument("--host", metavar="ADDRESS", help="default: server.host of the configuration, 127.0.0.1")
     parser.add_argument("--port", type=int, metavar="N", help="0: any free one (default: server.port, 8000)")
     parser.add_argument("--workers", type=int, metavar="N", help="processes (default: server.workers, 2)")
+    parser.add_argument(
+        "--allow-writes",
+        action="store_true",
+        help="let documents be put and deleted, which always needs a key (default: server.writes, false)",
+    )
     add_config(parser)
     add_verify(parser)
     parser.set_defaults(command=serve)
@@ -84,6 +89,8 @@ def configured(args: argparse.Namespace) -> Config:
         said["indexes"] = _named("--index", "DIR", args.index)
     if args.index or args.ranker:
         said["rankers"] = _named("--ranker", "FILE", args.ranker)
+    if args.allow_writes:
+        said["writes"] = True
     if not 0 <= said.get("port", 0) <= 65_535:
         raise ConfigError(f"--port {said['port']}: give a port from 0 to 65535")
     if said.get("workers", 1) < 1:

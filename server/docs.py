@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 from typing import Any, NamedTuple
 from urllib.parse import urlencode
@@ -10,7 +11,7 @@ import msgspec
 from flask import Blueprint, Response, current_app, render_template, request
 
 from server.openapi import document
-from server.operations import JSON
+from server.operations import JSON, WRITING
 from server.service import service
 
 blueprint = Blueprint("docs", __name__)
@@ -112,9 +113,9 @@ def _parameter(parameter: dict[str, Any]) -> Field:
 
 
 def _curl(address: str, operation: dict[str, Any]) -> str:
-    """Return a command that asks this server, or ``""`` if there is no example or an address needs a docid."""
+    """Return a command that asks this server, or ``""`` if an address needs more than an index, or a key is needed."""
     index = next(iter(service().indexes), "")
-    if "{docid}" in address or not index:
+    if re.search(r"{(?!index})", address) or not index or WRITING in operation["tags"]:
         return ""
     url = request.host_url.rstrip("/") + address.replace("{index}", index)
     given = {one["name"]: one["example"] for one in operation["parameters"] if "example" in one}

@@ -33,13 +33,17 @@ TITLES = {
     "internal": "The server failed",
     "method-not-allowed": "Method not allowed",
     "not-found": "Not found",
+    "not-written": "Not written",
+    "precondition-failed": "The document is in another state",
     "timed-out": "It took too long",
     "too-large": "Too large",
     "too-many-requests": "Too many requests",
     "unauthorized": "A key is needed",
+    "writes-off": "This server changes nothing",
     "unavailable": "What was asked for cannot be used at the moment",
     "unknown-document": "No such document",
     "unknown-index": "No such index",
+    "unknown-job": "No such job",
     "unknown-ranker": "No such ranker",
     "unsupported-media-type": "Unsupported media type",
 }
@@ -73,7 +77,15 @@ class UnknownRankerError(NotFoundError):
     """No ranker of this name is served."""
 
 
-_NOT_THERE: Mapping[type, str] = {UnknownIndexError: "unknown-index", UnknownRankerError: "unknown-ranker"}
+class UnknownJobError(NotFoundError):
+    """No job of this id is known."""
+
+
+_NOT_THERE: Mapping[type, str] = {
+    UnknownIndexError: "unknown-index",
+    UnknownJobError: "unknown-job",
+    UnknownRankerError: "unknown-ranker",
+}
 
 
 class Problem(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):

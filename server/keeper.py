@@ -12,6 +12,7 @@ from functools import cached_property
 from pathlib import Path
 from queue import Empty, SimpleQueue
 from time import monotonic
+from typing import NamedTuple
 
 from retrieval.config import Config
 from retrieval.encoder import Encoder, open_encoder
@@ -28,8 +29,17 @@ TRY_AGAIN = 30.0
 """Seconds until an index is tried again that could not be opened or failed a request."""
 YOUNG = "24m"
 """Java's memory for what a search makes and drops."""
+FRESH_SECONDS = 10.0
+"""Seconds that somebody waits at most for a look at what was published just now."""
 _Sign = tuple[int, int, int]
 _log = logging.getLogger("factseek.server")
+
+
+class _Look(NamedTuple):
+    """Somebody waits for a look at an index."""
+
+    name: str
+    done: threading.Event
 
 
 class Keeper:
@@ -40,10 +50,11 @@ class Keeper:
         self._config = config
         self._signs: dict[str, _Sign | None] = {}
         self._again: dict[str, float] = {}
-        self._retired: SimpleQueue[Index | None] = SimpleQueue()
+        self._asked: SimpleQueue[Index | _Look | None] = SimpleQueue()
         self._looked = threading.Event()
         self._thread = threading.Thread(target=self._run, name="keeper")
-        service.retire = self._retired.put
+        service.retire = self._asked.put
+        service.refresh = self.refresh
         for name in config.server.indexes:
             service.readiness.say(name, UNAVAILABLE)
 
@@ -52,9 +63,15 @@ class Keeper:
         self._thread.start()
         self._looked.wait()
 
+    def refresh(self, name: str) -> None:
+        """Return when what was published before is served, or cannot be."""
+        look = _Look(name, threading.Event())
+        self._asked.put(look)
+        look.done.wait(FRESH_SECONDS)
+
     def stop(self) -> None:
         """Close everything; no request may be under way."""
-        self._retired.put(None)
+        self._asked.put(None)
         self._thread.join()
 
     def _run(self) -> None:
@@ -72,22 +89,31 @@ class Keeper:
         while not stop:
             for name, folder in self._config.server.indexes.items():
                 self._look(name, Path(folder))
+                if self._service.writers is not None:
+                    self._service.writers.see_to(Path(folder))
             self._looked.set()
-            stop = self._closed_retired()
+            stop = self._did_what_was_asked()
         for served in self._service.indexes.values():
             served.index.close()
 
-    def _closed_retired(self) -> bool:
-        """Close what nobody uses any more until it is time to look again; say whether to stop."""
+    def _did_what_was_asked(self) -> bool:
+        """Close what nobody uses any more, and look at once where somebody waits; say whether to stop.
+
+        It ends when it is time to look everywhere again.
+        """
         until = monotonic() + LOOK_EVERY
         while (left := until - monotonic()) > 0:
             try:
-                index = self._retired.get(timeout=left)
+                asked = self._asked.get(timeout=left)
             except Empty:
                 return False
-            if index is None:
+            if asked is None:
                 return True
-            index.close()
+            if isinstance(asked, _Look):
+                self._look(asked.name, Path(self._config.server.indexes[asked.name]))
+                asked.done.set()
+            else:
+                asked.close()
         return False
 
     def _look(self, name: str, folder: Path) -> None:

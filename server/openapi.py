@@ -16,8 +16,8 @@ from werkzeug.routing import Rule
 
 from retrieval.config import Config
 from server.errors import TITLES, Problem, slug_of
-from server.operations import JSON, OPERATIONS, Operation
-from server.schemas import Json, ref, schemas_of, used
+from server.operations import JSON, NDJSON, OPERATIONS, Operation
+from server.schemas import MANY, Json, ref, schemas_of, used
 
 _ABOUT = (
     "Find the evidence for a claim: BM25, dense and hybrid retrieval over the indexes that this server serves. "
@@ -26,7 +26,11 @@ _ABOUT = (
 )
 _ALWAYS = (408, 414, 431, 500)
 _OVERLOAD = 503
-_SAID = {_OVERLOAD: "There is too much to do, it took too long, or the index cannot be searched."}
+_SAID = {
+    403: "This server changes nothing.",
+    412: "The document is in another state than the condition names, and was left as it is.",
+    _OVERLOAD: "There is too much to do, it took too long, or the index cannot be searched or written.",
+}
 _KEYS: Json = {
     "bearer": {"type": "http", "scheme": "bearer"},
     "basic": {"type": "http", "scheme": "basic", "description": "the key as the password, with any name"},
@@ -34,6 +38,7 @@ _KEYS: Json = {
 _VARIABLE = re.compile(r"<(?:\w+:)?(\w+)>")
 _PATHS: Mapping[str, tuple[str, str]] = {
     "name": ("index", "an index, by the name that it is served under"),
+    "job": ("job", "a job's id"),
     "docid": ("docid", "a document's id; slashes may stand as they are or as %2F"),
 }
 """What a variable of a route is called in the document, and what it is."""
@@ -112,10 +117,25 @@ def _operation(
     }
     if more:
         described["description"] = more
+    described["parameters"] += [_condition(name, what) for name, what in operation.conditions.items()]
     if operation.body:
-        content = {"schema": ref(operation.body), "example": dict(operation.example)}
-        described["requestBody"] = {"required": True, "content": {JSON: content}}
+        described["requestBody"] = {"required": True, "content": _body(operation, operation.body)}
     return described
+
+
+def _body(operation: Operation, kind: type) -> Json:
+    """Describe the body of a request by media type."""
+    if not operation.many:
+        return {JSON: {"schema": ref(kind), "example": dict(operation.example)}}
+    return {
+        JSON: {"schema": {"$ref": MANY}, "example": [dict(operation.example)]},
+        NDJSON: {"schema": {"type": "string", "description": "a document a line"}},
+    }
+
+
+def _condition(name: str, what: str) -> Json:
+    schema: Json = {"type": "string", "enum": ["*"]} if what.startswith("*") else {"type": "string", "minLength": 1}
+    return {"name": name, "in": "header", "required": False, "description": what, "schema": schema}
 
 
 def _responses(operation: Operation, statuses: list[int]) -> Json:
@@ -124,7 +144,8 @@ def _responses(operation: Operation, statuses: list[int]) -> Json:
         schema: Json = {"type": "string", "description": what}
         content[media] = {"schema": schema}
     headers = {name: {"description": what, "schema": {"type": "string"}} for name, what in operation.headers.items()}
-    responses: Json = {"200": {"description": "Done.", "headers": headers, "content": content}}
+    done: Json = {"description": "Done.", "headers": headers, **({"content": content} if content else {})}
+    responses: Json = {str(operation.status): done}
     for status, answer in operation.also.items():
         responses[str(status)] = {"description": answer} if isinstance(answer, str) else _answered(answer)
     for status in statuses:

@@ -19,9 +19,15 @@ class Operation(NamedTuple):
 
     tag: str
     answer: type | None = None
-    """Of status 200, as JSON."""
+    """Of ``status``, as JSON; none where nothing is answered or ``other`` says what."""
     parameters: type[requests.Asked] | None = None
     body: type[requests.Asked] | None = None
+    many: bool = False
+    """Whether the body is a list of ``body``, or a line of JSON each."""
+    status: int = 200
+    """Of what is answered when all goes well."""
+    conditions: MappingProxyType[str, str] = MappingProxyType({})
+    """Headers of the request that say when it is to be made at all."""
     problems: tuple[int, ...] = ()
     """Statuses of errors beside those that any route may answer."""
     other: MappingProxyType[str, str] = MappingProxyType({})
@@ -31,11 +37,15 @@ class Operation(NamedTuple):
     also: MappingProxyType[int, type | str] = MappingProxyType({})
     """Other statuses that are no errors: the type of the answer, or why there is none."""
     example: MappingProxyType[str, Any] = MappingProxyType({})
-    """A body, or the parameters of a query string, to begin with."""
+    """A body, one of a list of them, or the parameters of a query string, to begin with."""
 
 
 _CLAIM = "Two doses of the measles vaccine are 97 percent effective."
 _BODY = (400, 404, 413, 415)
+WRITING = "Writing"
+"""The tag of what is answered only where changes are allowed, and only with a key."""
+_DOCUMENT = MappingProxyType({"title": "Measles vaccine", "text": _CLAIM, "date": "2025-03", "topic": "health"})
+_IF_MATCH = {"If-Match": "an ETag of the document, or *: only if the document is in that state"}
 
 OPERATIONS: MappingProxyType[str, Operation] = MappingProxyType(
     {
@@ -82,6 +92,31 @@ OPERATIONS: MappingProxyType[str, Operation] = MappingProxyType(
             headers=_HEADERS,
             also=MappingProxyType({304: "The document is still what If-None-Match names."}),
         ),
+        "writing.put_document": Operation(
+            WRITING,
+            answers.DocumentWritten,
+            body=requests.DocumentRequest,
+            problems=(*_BODY, 403, 412),
+            conditions=MappingProxyType({**_IF_MATCH, "If-None-Match": "*: only if there is no such document"}),
+            headers=_HEADERS,
+            also=MappingProxyType({201: answers.DocumentWritten}),
+            example=_DOCUMENT,
+        ),
+        "writing.delete_document": Operation(
+            WRITING, problems=(400, 403, 404, 412), status=204, conditions=MappingProxyType(_IF_MATCH)
+        ),
+        "writing.post_documents": Operation(
+            WRITING,
+            answers.JobAnswer,
+            parameters=requests.BulkParameters,
+            body=requests.DocumentRequest,
+            many=True,
+            problems=(*_BODY, 403),
+            status=202,
+            headers=MappingProxyType({"Location": "where the job says how far it is"}),
+            example=MappingProxyType({"docid": "measles-1", **_DOCUMENT}),
+        ),
+        "writing.job_state": Operation(WRITING, answers.JobAnswer, problems=(404,)),
         "claims.rank_claims": Operation(
             "Claims",
             answers.RankAnswer,

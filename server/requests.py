@@ -11,6 +11,7 @@ from msgspec import Meta
 from werkzeug.datastructures import MultiDict
 from werkzeug.exceptions import RequestEntityTooLarge, UnsupportedMediaType
 
+from indexer.jobs import Mode
 from retrieval.config import FusionKind, Positive, ProfileName, RetrieverName
 from server.errors import BadInput
 
@@ -123,6 +124,32 @@ class RankRequest(Asked):
     ranker: Annotated[str | None, Meta(description="by its name; left out: the server's first")] = None
 
 
+class DocumentRequest(Asked, kw_only=True):
+    """A document to put: what ``GET`` answers as ``document``; unknown is ``""``, a text or a title there must be.
+
+    What is left out is taken as ``factseek index jsonl`` takes it: the language of the index, the host of the URL as
+    the source. A date that cannot be read is kept in the metadata.
+    """
+
+    text: Annotated[str, Meta(description="what is searched and shown")]
+    docid: Annotated[str, Meta(description="may be left out: the address says it")] = ""
+    title: Annotated[str, Meta(description="searched with the text")] = ""
+    url: Annotated[str, Meta(description="where it stands")] = ""
+    date: Annotated[str, Meta(description="a day, month or year, such as 2020-03")] = ""
+    language: Annotated[str, Meta(description="ISO 639-1 code")] = ""
+    source: Annotated[str, Meta(description="who published it")] = ""
+    topic: Annotated[str, Meta(description="what filters call it")] = ""
+    metadata: Annotated[dict[str, Any], Meta(description="whatever else is to be shown")] = {}
+
+
+class BulkParameters(Asked):
+    """The parameters of ``POST /v1/{index}/documents``."""
+
+    mode: Annotated[
+        Mode, Meta(description="update: replace what is there by its docid; append: refuse what would be replaced")
+    ] = "update"
+
+
 Parse = Annotated[bool, Meta(description="documents as objects; false: as strings that hold their JSON")]
 
 
@@ -172,7 +199,7 @@ def from_body(request: Request, kind: type[_Asked]) -> _Asked:
     """
     if not request.is_json:
         raise UnsupportedMediaType
-    body = _body(request)
+    body = body_of(request)
     try:
         return msgspec.json.decode(body, type=kind)
     except msgspec.ValidationError as error:
@@ -198,7 +225,11 @@ def from_query(parameters: MultiDict[str, str], kind: type[_Asked]) -> _Asked:
         raise explained(error) from None
 
 
-def _body(request: Request) -> bytes:
+def body_of(request: Request) -> bytes:
+    """Return a request's body.
+
+    Raises RequestEntityTooLarge.
+    """
     body = request.get_data(cache=False)
     most = request.max_content_length
     # Of a body that comes in chunks no more than the limit is read, and that it goes on is not reported.

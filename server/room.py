@@ -21,6 +21,7 @@ class Room:
         self.limits = Limits(body=settings.max_body_bytes)
         self.waiting = settings.max_waiting
         self.connections = settings.max_connections
+        self.writes = settings.writes
         self._shared = mmap.mmap(-1, _SLOTS * _SLOT.size)
         self._mine = 0
 

@@ -10,9 +10,12 @@ from retrieval.config import Config
 from server.answers import BATCH_RESULTS
 from server.errors import Problem
 from server.operations import OPERATIONS
+from server.requests import DocumentRequest
 
 Json = dict[str, Any]
 _REF = "#/components/schemas/{name}"
+MANY = _REF.format(name="Documents")
+"""What refers to the schema of a bulk of documents."""
 
 
 def schemas_of(config: Config) -> Json:
@@ -24,6 +27,13 @@ def schemas_of(config: Config) -> Json:
     ordered = sorted(named, key=lambda kind: kind.__name__)
     _, schemas = msgspec.json.schema_components([*ordered, *BATCH_RESULTS], ref_template=_REF)
     schemas["BatchAnswer"]["properties"]["results"]["items"] = {"anyOf": [ref(kind) for kind in BATCH_RESULTS]}
+    schemas["Documents"] = {
+        "description": "Documents, checked one by one: one that makes no sense is refused alone, and the job says why.",
+        "type": "array",
+        "items": {"anyOf": [ref(DocumentRequest), {"type": "object"}]},
+        "minItems": 1,
+        "maxItems": config.server.max_bulk,
+    }
     _limit(schemas, config)
     return schemas
 

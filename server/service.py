@@ -16,6 +16,7 @@ from retrieval.index import Index
 from server.errors import UnknownIndexError
 from server.readiness import Readiness
 from server.search import retrievers
+from server.writers import Writers
 
 RESERVED = ("claims", "indexes", "jobs")
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
@@ -46,6 +47,10 @@ class Service:
         """What is served, by name; its values change when a new manifest is published."""
         self.retire: Callable[[Index], object] = _keep
         """Is handed an index that nobody answers from any more."""
+        self.refresh: Callable[[str], object] = _keep_all
+        """Returns when the newest state of the index of this name is served."""
+        self.writers: Writers | None = None
+        """Starts what writes the indexes, where that is allowed."""
         self.doubted: dict[str, bool] = {}
         """The names of indexes that could not answer a request."""
         self.readiness = Readiness(indexes)
@@ -121,3 +126,7 @@ def _served(name: str, index: Index) -> Served:
 
 def _keep(_: Index) -> None:
     """Leave an index to whoever opened it."""
+
+
+def _keep_all(_: str) -> None:
+    """Serve what was opened."""

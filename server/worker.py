@@ -31,10 +31,24 @@ from server.room import Room
 
 ALWAYS = (b"/livez", b"/readyz", b"/metrics")
 """What is answered in overload too: who looks after a server must not take it for dead."""
+CHANGES = ("PUT", "DELETE")
+"""What waits for the writer of an index: it has threads of its own, so that no search waits behind it."""
+CHANGING = 16
+"""Those threads: changes that wait together are published together."""
 _TICK = 0.25
 _YIELD = 0.002
 _M_ARENA_MAX = -8
 _log = logging.getLogger("factseek.server")
+
+
+class Lane:
+    """Threads that answer one request after the other, and the requests that wait for them."""
+
+    def __init__(self, name: str, threads: int) -> None:
+        self.name = name
+        self.threads = threads
+        self.inside = 0
+        self.jobs: SimpleQueue[tuple[Connection, Request] | None] = SimpleQueue()
 
 
 class EventWorker(Worker):  # type: ignore[misc]  # gunicorn has no types
@@ -48,9 +62,10 @@ class EventWorker(Worker):  # type: ignore[misc]  # gunicorn has no types
         self._stopped = asyncio.Event()
         self._connections: set[Connection] = set()
         self._accepting: set[asyncio.Task[Any]] = set()
-        self._jobs: SimpleQueue[tuple[Connection, Request] | None] = SimpleQueue()
-        self._inside = 0
+        self._answers = Lane("answer", self.cfg.threads)
         self._room: Room = self.app.room
+        self._changes = Lane("change", CHANGING) if self._room.writes else self._answers
+        self._lanes = [self._answers, self._changes] if self._room.writes else [self._answers]
         self._room.enter(self.age)
         self.limits: Limits = self._room.limits
         super().init_process()
@@ -71,14 +86,19 @@ class EventWorker(Worker):  # type: ignore[misc]  # gunicorn has no types
 
     def run(self) -> None:
         """Serve until told to stop, then finish what was asked."""
-        threads = [threading.Thread(target=self._answering, name=f"answer-{n}") for n in range(self.cfg.threads)]
+        threads = [
+            threading.Thread(target=self._answering, args=[lane], name=f"{lane.name}-{n}")
+            for lane in self._lanes
+            for n in range(lane.threads)
+        ]
         for thread in threads:
             thread.start()
         try:
             self.loop.run_until_complete(self._serve())
         finally:
-            for _ in threads:
-                self._jobs.put(None)
+            for lane in self._lanes:
+                for _ in range(lane.threads):
+                    lane.jobs.put(None)
             for thread in threads:
                 thread.join(timeout=self.cfg.graceful_timeout)
             self.app.close()
@@ -100,11 +120,12 @@ class EventWorker(Worker):  # type: ignore[misc]  # gunicorn has no types
 
     def admit(self, connection: Connection, request: Request) -> None:
         """Let a request wait for a thread, or refuse it."""
-        if self._inside >= self.cfg.threads + self._room.waiting and request.path not in ALWAYS:
+        lane = self._changes if request.method in CHANGES else self._answers
+        if lane.inside >= lane.threads + self._room.waiting and request.path not in ALWAYS:
             connection.refuse(OVERLOADED)
             return
-        self._inside += 1
-        self._jobs.put((connection, request))
+        lane.inside += 1
+        lane.jobs.put((connection, request))
 
     def refused(self, why: Refusal) -> None:
         """Count a refusal."""
@@ -129,7 +150,7 @@ class EventWorker(Worker):  # type: ignore[misc]  # gunicorn has no types
         deadline = monotonic() + self.cfg.graceful_timeout
         self.alive = False
         self._stopped.clear()
-        while (self._connections or self._inside) and monotonic() < deadline:
+        while (self._connections or any(lane.inside for lane in self._lanes)) and monotonic() < deadline:
             for connection in tuple(self._connections):
                 connection.stop(monotonic())
             await self._tick()
@@ -182,13 +203,13 @@ class EventWorker(Worker):  # type: ignore[misc]  # gunicorn has no types
         self._accepting.add(task)
         task.add_done_callback(self._accepting.discard)
 
-    def _done(self, connection: Connection, last: bytes, keep_alive: bool) -> None:
-        self._inside -= 1
+    def _done(self, lane: Lane, connection: Connection, last: bytes, keep_alive: bool) -> None:
+        lane.inside -= 1
         connection.answered(last, keep_alive=keep_alive)
 
-    def _broken(self, connection: Connection, begun: bool) -> None:
+    def _broken(self, lane: Lane, connection: Connection, begun: bool) -> None:
         """Say that an answer failed; one that had begun can only be broken off."""
-        self._inside -= 1
+        lane.inside -= 1
         connection.answering = False
         if begun:
             connection.abort()
@@ -197,22 +218,22 @@ class EventWorker(Worker):  # type: ignore[misc]  # gunicorn has no types
 
     # The threads.
 
-    def _answering(self) -> None:
+    def _answering(self, lane: Lane) -> None:
         with java_thread():
-            while (job := self._jobs.get()) is not None:
-                self._answer(*job)
+            while (job := lane.jobs.get()) is not None:
+                self._answer(lane, *job)
 
-    def _answer(self, connection: Connection, request: Request) -> None:
+    def _answer(self, lane: Lane, connection: Connection, request: Request) -> None:
         if connection.gone:
-            self._tell(self._done, connection, b"", False)
+            self._tell(self._done, lane, connection, b"", False)
             return
         application: WSGI = self.wsgi
         exchange = Exchange(application, request, connection.ends)
         try:
-            self._tell(self._done, connection, *self._answered(connection, exchange))
+            self._tell(self._done, lane, connection, *self._answered(connection, exchange))
         except Exception:  # noqa: BLE001  whatever the application raises ends this answer, not the thread
             _log.exception("an answer failed")
-            self._tell(self._broken, connection, exchange.begun)
+            self._tell(self._broken, lane, connection, exchange.begun)
         finally:
             exchange.close()
 

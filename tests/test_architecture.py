@@ -16,7 +16,7 @@ MAY_IMPORT = {
     "indexer": {"indexer", "retrieval"},
     "eval": {"eval", "retrieval"},
     "claims": {"claims", "retrieval"},
-    "server": {"server", "retrieval", "claims"},
+    "server": {"server", "retrieval", "indexer", "claims"},
 }
 ONLY_IN = {
     "jnius": {"retrieval/java.py"},
