@@ -6,6 +6,7 @@ import http.client
 import json
 import os
 import re
+import shutil
 import signal
 import socket
 import subprocess
@@ -18,7 +19,10 @@ from typing import Any
 
 import pytest
 
+from claims.rank import store, training
+from retrieval.config import Config
 from retrieval.errors import ConfigError
+from retrieval.progress import silent
 from server.serve import listen, url_of
 from tests.server.ending import AT_ONCE, end
 
@@ -110,6 +114,23 @@ def test_a_server_starts_answers_and_stops(
     assert "POST /v1/<name>/search 200" in said
     assert "secretword" not in said
     assert "Traceback" not in said
+
+
+@pytest.mark.slow
+def test_a_reload_reads_the_rankers_again(folders: dict[str, Path], ranker_file: Path, tmp_path: Path) -> None:
+    model = tmp_path / "one.model"
+    shutil.copy(ranker_file, model)
+    options = ["--workers", "1", "--index", f"ar={folders['arabic']}", "--ranker", f"one={model}"]
+    with served(tmp_path / "log", *options) as (process, port):
+        body = {"claims": [{"id": "a", "text": "Good morning!"}]}
+        assert ask(port, "POST", "/v1/claims/rank", body)[1]["model"] == "best"
+        learned = training.train("ct2021-1a", "random", [], Config(), silent)
+        store.save(model, learned.manifest, learned.ranker.state())
+        process.send_signal(signal.SIGHUP)
+        deadline = time.monotonic() + PATIENCE
+        while ask(port, "POST", "/v1/claims/rank", body)[1]["model"] != "random":
+            assert time.monotonic() < deadline
+            time.sleep(0.1)
 
 
 REFUSED = [
