@@ -76,6 +76,24 @@ def test_scores_and_words_are_those_of_the_command_line(
     )
 
 
+@pytest.mark.slow
+def test_scores_with_vectors_are_those_of_a_stream(
+    example_folder: Path,
+    small: Callable[..., FlaskClient],
+    command: Command,
+    tweets: list[dict[str, Any]],
+    tmp_path: Path,
+) -> None:
+    model, source = example_folder / "indexes" / "tweets.model", tmp_path / "tweets.jsonl"
+    source.write_text("".join(json.dumps(one) + "\n" for one in tweets), "utf-8")
+    code, out, _ = command("rank", "ct2021-1a", "--load", model, "--input", source, "--stream", "--words", 2)
+    assert code == 0
+    printed = {one["id"]: (one["score"], one["words"]) for one in map(json.loads, out.splitlines())}
+    client = small(opened(Config(server=ServerSettings(rankers={"example": str(model)}))), search_seconds=60.0)
+    answer = asked(client, tweets, words=2)
+    assert {one["id"]: (one["score"], one["words"]) for one in answer["claims"]} == printed
+
+
 def test_what_is_worth_checking_comes_first_and_equals_stay_in_order(client: FlaskClient) -> None:
     claims = [{"id": "a", "text": NOT}, {"id": "b", "text": WORTH}, {"id": "c", "text": NOT}, {"id": "a", "text": NOT}]
     answer = asked(client, claims)
