@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import re
 import shutil
-import signal
 import subprocess
 import sys
 import time
@@ -18,6 +17,7 @@ from urllib.request import urlopen
 import pytest
 
 from server.page import EXAMPLES, Example
+from tests.server.ending import end
 
 ROOT = Path(__file__).resolve().parent.parent
 BLOCK = re.compile(r"^```console\n(.*?)^```$", re.MULTILINE | re.DOTALL)
@@ -89,12 +89,11 @@ def address(example_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> I
     command = [sys.executable, "-m", "server", "serve", "--port", "0", "--workers", "1"]
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     with log.open("wb") as sink:
-        process = subprocess.Popen(command, cwd=example_folder, stderr=sink, env=environment)
+        process = subprocess.Popen(command, cwd=example_folder, stderr=sink, env=environment, start_new_session=True)
     try:
         yield _address(process, log)
     finally:
-        process.send_signal(signal.SIGTERM)
-        process.wait(timeout=30)
+        end(process)
 
 
 def _address(process: subprocess.Popen[bytes], log: Path) -> str:
