@@ -26,7 +26,7 @@ Unit = Annotated[float, msgspec.Meta(ge=0, le=1)]
 RetrieverName = Literal["auto", "bm25", "dense", "hybrid"]
 FusionKind = Literal["rrf", "minmax", "zscore"]
 ProfileName = Literal["plain", "tweet"]
-MemberName = Literal["lexical", "neighbours", "signs", "vectors", "joint_lexical", "joint_signs"]
+MemberName = Literal["lexical", "neighbours", "signs", "vectors", "days", "joint_lexical", "joint_signs"]
 DenseType = Literal["flat", "hnsw", "ivfpq"]
 
 
@@ -166,9 +166,12 @@ class ServerSettings(Settings, frozen=True, kw_only=True):
 class BestSettings(Settings, frozen=True, kw_only=True):
     """The ranker ``best``: the members that are tried, and how freely each may learn."""
 
-    members: tuple[MemberName, ...] = ("lexical", "neighbours", "signs", "vectors", "joint_lexical", "joint_signs")
+    members: tuple[MemberName, ...] = (
+        "lexical", "neighbours", "signs", "vectors", "days", "joint_lexical", "joint_signs",
+    )  # fmt: skip
     strengths: tuple[Strength, ...] = (0.3, 1.0, 3.0)
     sharpnesses: tuple[Strength, ...] = (1.0, 2.0)
+    spans: tuple[Strength, ...] = (1.0, 3.0, 7.0)
     trees: Positive = 100
     leaf: Positive = 10
     most_negatives: Count = 20

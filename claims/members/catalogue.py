@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
 from claims.members import Member, Model, forest, lexical, linear, neighbours, vectors
+from claims.members.days import Days, restore_moments, written
 from claims.members.signs import Signs
 from claims.model_file import State
 from retrieval.config import Config, MemberName
@@ -23,6 +25,23 @@ class Reader(NamedTuple):
     model: Model
 
 
+def applies(name: MemberName, statements: Sequence[Statement], config: Config) -> bool:
+    """Tell whether a member can read statements: vectors their language, days their numbers; joint ones read several.
+
+    The others read one language.
+    """
+    languages = {one.language for one in statements}
+    if name.startswith(JOINT) or len(languages) > 1:
+        return name.startswith(JOINT) and len(languages) > 1
+    match name:
+        case "vectors":
+            return not config.encoder.languages or languages <= set(config.encoder.languages)
+        case "days":
+            return not all(math.isnan(written(one)) for one in statements)
+        case _:
+            return True
+
+
 def make(name: MemberName, statements: Sequence[Statement], config: Config) -> Member:
     """Make a member for training; it may look at the statements, but not at their labels."""
     settings = config.claims.best
@@ -31,6 +50,8 @@ def make(name: MemberName, statements: Sequence[Statement], config: Config) -> M
             return lexical.learn(statements, settings.strengths)
         case "neighbours":
             return neighbours.learn(statements, settings.sharpnesses)
+        case "days":
+            return Days(settings.spans)
         case "signs":
             return Signs(settings.trees, settings.leaf)
         case _:
@@ -44,6 +65,8 @@ def restore(name: str, member: State, model: State, config: Config) -> Reader:
             return Reader(lexical.restore(member), linear.restore(model))
         case "neighbours":
             return Reader(neighbours.restore(member), neighbours.restore_votes(model))
+        case "days":
+            return Reader(Days(), restore_moments(model))
         case "signs":
             return Reader(Signs(), forest.restore(model))
         case _:

@@ -27,7 +27,7 @@ def groups(statements: Sequence[Statement]) -> NDArray[np.int64]:
     from scipy.sparse.csgraph import connected_components
 
     vectors = _vectors(statements)
-    pairs = np.concatenate([np.empty((0, 2), dtype=np.int64), *_alike(vectors, vectors)])
+    pairs = np.concatenate([np.empty((0, 2), dtype=np.int64), *_alike_among(vectors)])
     size = len(statements)
     links = coo_matrix((np.ones(len(pairs)), (pairs[:, 0], pairs[:, 1])), shape=(size, size))
     return np.asarray(connected_components(links, directed=False)[1], dtype=np.int64)
@@ -37,8 +37,9 @@ def repeated(statements: Sequence[Statement], earlier: Sequence[Statement]) -> N
     """Tell of each statement whether it nearly says what one of the ``earlier`` says."""
     vectors = _vectors([*earlier, *statements])
     found = np.zeros(len(statements), dtype=bool)
-    for pairs in _alike(vectors[len(earlier) :], vectors[: len(earlier)]):
-        found[pairs[:, 0]] = True
+    later, first = vectors[len(earlier) :], vectors[: len(earlier)]
+    for start in range(0, len(statements), _AT_ONCE):
+        found[start + _pairs(later[start : start + _AT_ONCE], first)[:, 0]] = True
     return found
 
 
@@ -47,11 +48,12 @@ def _vectors(statements: Sequence[Statement]) -> Any:
     return learn(texts, characters, sublinear=True, least=2).vectors(texts)
 
 
-def _alike(rows: Any, others: Any) -> list[NDArray[np.intp]]:
-    """Return pairs of row numbers, one array for each block of rows."""
-    found = []
-    for start in range(0, rows.shape[0], _AT_ONCE):
-        cosines = (rows[start : start + _AT_ONCE] @ others.T).toarray()
-        here, there = np.nonzero(cosines > ALIKE)
-        found.append(np.stack([here + start, there], axis=1))
-    return found
+def _alike_among(rows: Any) -> list[NDArray[np.intp]]:
+    """Return pairs of row numbers, one array for each block of rows, each compared with itself and the later ones."""
+    starts = range(0, rows.shape[0], _AT_ONCE)
+    return [_pairs(rows[start : start + _AT_ONCE], rows[start:]) + start for start in starts]
+
+
+def _pairs(rows: Any, others: Any) -> NDArray[np.intp]:
+    """Return the pairs of row numbers of a block that are nearly the same."""
+    return np.argwhere((rows @ others.T).toarray() > ALIKE)

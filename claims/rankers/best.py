@@ -139,7 +139,10 @@ def _tried(among: Mapping[str, Population], config: Config, progress: Progress) 
     """Try the members on each population; the joint ones stand with each language too, with its part of the scores."""
     seed = config.claims.seed
     names = config.claims.best.members
-    asked = {where: [name for name in names if _applies(name, where, config)] for where in among}
+    asked = {
+        where: [name for name in names if catalogue.applies(name, own.statements, config)]
+        for where, own in among.items()
+    }
     tried: dict[str, dict[str, Trial]] = {where: {} for where in among}
     with closing(progress("learning", "members", sum(map(len, asked.values())))) as bar:
         for where, own in among.items():
@@ -153,14 +156,6 @@ def _tried(among: Mapping[str, Population], config: Config, progress: Progress) 
             tried[where][joint] = one._replace(scores=one.scores[start:end])
         start = end
     return tried
-
-
-def _applies(name: str, where: str, config: Config) -> bool:
-    """Tell whether a member is tried on a population: joint ones on all, vectors on languages the encoder knows."""
-    if name == "vectors":
-        known = config.encoder.languages
-        return where != _ALL and (not known or where in known)
-    return name.startswith(JOINT) == (where == _ALL)
 
 
 def _key(language: str, name: str) -> str:
