@@ -134,6 +134,8 @@ def waiting(folder: Path) -> list[str]:
 
 def tidy(folder: Path, *, most: int, days: float) -> None:
     """Forget the jobs that ended more than so many days ago, all but the newest ``most``, and what was left behind."""
+    if not (folder / JOBS).is_dir():
+        return
     records = sorted(path for path in (folder / JOBS).glob("*.json") if _ID.fullmatch(path.stem))
     ended = [path for path in records if not path.with_suffix(".jsonl").exists()]
     oldest = time.time() - days * 86_400

@@ -29,7 +29,8 @@ MOST = 200
 """Changes that are published together."""
 LOOK_EVERY = 0.02
 BUSY_EVERY = 0.2
-"""Seconds between two looks, and between two tries while another process writes."""
+TROUBLED_EVERY = 2.0
+"""Seconds between two looks, between two tries while another process writes, and after the directory failed it."""
 IDLE = 300.0
 """Seconds without anything to do after which the writer ends; the next change starts another."""
 ATTEMPTS = 3
@@ -49,17 +50,22 @@ class Writer:
 
     def run(self, stopped: Callable[[float], bool]) -> None:
         """Make what waits until ``stopped``, which waits for so many seconds, says so, or nothing comes any more."""
-        self._tidy()
+        self._tried(self._tidy)
         last = monotonic()
         pause = 0.0
         while not stopped(pause) and monotonic() - last < IDLE:
-            try:
-                worked = self.work()
-            except IndexBusyError:
-                last, pause = monotonic(), BUSY_EVERY
-            else:
-                last = monotonic() if worked else last
-                pause = 0.0 if worked else LOOK_EVERY
+            pause = self._turn()
+            last = last if pause == LOOK_EVERY else monotonic()
+
+    def _turn(self) -> float:
+        """Do what is next; return the seconds to wait until there may be more to do."""
+        try:
+            return 0.0 if self.work() else LOOK_EVERY
+        except IndexBusyError:
+            return BUSY_EVERY
+        except (UserError, OSError) as error:  # a directory that is gone, or may not be written: it may come back
+            _log.error("%s", error)
+            return TROUBLED_EVERY
 
     def work(self) -> bool:
         """Make the changes that wait, or else the next slice of the oldest job; say whether there was either.

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import json
+import shutil
+import threading
 from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 from flask import Flask
@@ -14,10 +17,14 @@ from flask.testing import FlaskClient
 import eval.statements
 from claims.rank import store, training
 from indexer.build import Request, build
+from indexer.writer import Writer
 from retrieval.config import BestSettings, ClaimsSettings, Config, SearchSettings, ServerSettings
 from retrieval.index import Index
+from retrieval.java import java_thread
 from retrieval.progress import silent
+from server.access import digest
 from server.app import create_app
+from server.keeper import Keeper
 from server.rankers import ServedRanker, opened
 
 ODD = "pages/2020//a+b?c#نص&d%2F"
@@ -130,3 +137,51 @@ def app(indexes: dict[str, Index], config: Config, rankers: dict[str, ServedRank
 def client(app: Flask) -> FlaskClient:
     """Flask's test client."""
     return app.test_client()
+
+
+KEY = "fs_a-key-of-the-tests"
+MAY = {"Authorization": f"Bearer {KEY}"}
+
+
+class Writable(NamedTuple):
+    """An application that may change its one index, ``live``, and what a writer of its own does in a thread."""
+
+    app: Flask
+    folder: Path
+    config: Config
+
+    def client(self) -> FlaskClient:
+        """Return a client that sends the key."""
+        client = self.app.test_client()
+        client.environ_base["HTTP_AUTHORIZATION"] = MAY["Authorization"]
+        return client
+
+
+@contextmanager
+def writable(folder: Path, **settings: Any) -> Iterator[Writable]:
+    """Serve the index in ``folder`` to whoever has the key; keeper and writer are at work."""
+    server = ServerSettings(writes=True, keys={"tests": digest(KEY)}, indexes={"live": str(folder)}, **settings)
+    config = Config(server=server)
+    app = create_app(config, {})
+    keeper = Keeper(app.extensions["factseek"], config)
+    keeper.start()
+    stop = threading.Event()
+
+    def write() -> None:
+        with java_thread(), closing(Writer(folder.resolve(), config)) as writer:
+            writer.run(stop.wait)
+
+    thread = threading.Thread(target=write)
+    thread.start()
+    try:
+        yield Writable(app, folder, config)
+    finally:
+        stop.set()
+        thread.join()
+        keeper.stop()
+
+
+@pytest.fixture
+def live(folders: dict[str, Path], tmp_path: Path) -> Path:
+    """A copy of the index without vectors."""
+    return Path(shutil.copytree(folders["arabic"], tmp_path / "live"))

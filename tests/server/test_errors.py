@@ -216,7 +216,7 @@ def test_an_unknown_address_is_not_found(client: FlaskClient, address: str) -> N
 @pytest.mark.parametrize(
     ("method", "address", "allowed"),
     [
-        ("DELETE", "/v1/english/documents/measles", {"GET", "HEAD", "OPTIONS"}),
+        ("DELETE", "/v1/english/doc/measles", {"GET", "HEAD", "OPTIONS"}),
         ("PUT", "/v1/english/search", {"GET", "HEAD", "OPTIONS", "POST"}),
         ("GET", "/v1/english/search/batch", {"OPTIONS", "POST"}),
         ("POST", "/", {"GET", "HEAD", "OPTIONS"}),
