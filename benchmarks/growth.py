@@ -1,6 +1,7 @@
 """How an index grows: build time, disk, opening, memory and latency at 10,000, 100,000 and 1,000,000 passages.
 
-``python -m benchmarks.growth`` rebuilds docs/growth.md and its plot. It needs the folder ``FACTSEEK_DATA``.
+``python -m benchmarks.growth`` rebuilds docs/growth.md and its plot. It needs the folder ``FACTSEEK_DATA``. A run
+that was interrupted goes on after the sizes that it had finished.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from typing import NamedTuple
 
 import msgspec
 
+from benchmarks.growth_kept import Grown, Kept
 from benchmarks.growth_plot import plot
 from benchmarks.marked import replace_marked
 from benchmarks.sampled import REAL, Sampler, noisy, real_vectors
@@ -31,7 +33,8 @@ from retrieval.index import Index, Search
 from retrieval.manifest import SEGMENTS, VECTORS
 from retrieval.terminal import say, write
 
-DOCS = Path(__file__).resolve().parent.parent / "docs"
+ROOT = Path(__file__).resolve().parent.parent
+DOCS, KEPT = ROOT / "docs", ROOT / "bench" / "growth.json"
 SIZES = (10_000, 100_000, 1_000_000)
 QUERIES = 300
 
@@ -53,20 +56,6 @@ METHODS = (
 )
 
 
-class Grown(NamedTuple):
-    """What a method needs at a size; ``recall`` is of the first ten hits, against the flat index."""
-
-    passages: int
-    method: str
-    build_seconds: float
-    bytes_a_passage: float
-    open_seconds: float
-    peak_mb: float
-    p50: float
-    p99: float
-    recall: float
-
-
 class Growth:
     """Measures every method at every size, in the folder ``work``."""
 
@@ -78,17 +67,24 @@ class Growth:
             self._queries = [json.loads(line)["text"] for line in lines][:QUERIES]
 
     def at(self, passages: int) -> Iterator[Grown]:
-        """Build the indexes of a size and measure every method."""
-        folders = {"flat": self._work / f"flat-{passages}"}
-        source = self._sampler.write(self._work / "documents.jsonl", 0, passages)
+        """Build the indexes of a size, measure every method, and remove them."""
+        with tempfile.TemporaryDirectory(dir=self._work) as folder:
+            yield from self._at(passages, Path(folder))
+
+    def _at(self, passages: int, work: Path) -> Iterator[Grown]:
+        folders = {"flat": work / "flat"}
+        source = self._sampler.write(work / "documents.jsonl", 0, passages)
         with noisy(self._vectors):
             request = Request(kind="jsonl", sources=(source,), folder=folders["flat"])
             manifest = build(request, Config()).manifest
+        source.unlink()
         text = sum(segment.text_seconds for segment in manifest.segments)
         seconds = {"bm25": text, "flat": text + sum(segment.vector_seconds for segment in manifest.segments)}
+        _told(passages, "flat", seconds["flat"])
         for kind in ("hnsw", "ivfpq"):
-            folders[kind] = self._work / f"{kind}-{passages}"
+            folders[kind] = work / kind
             seconds[kind] = seconds["flat"] + _approximate(folders["flat"], folders[kind], kind)
+            _told(passages, kind, seconds[kind])
         exact = self._dense_hits(folders["flat"], "flat")
         for method in METHODS:
             folder, name = folders[method.type], method.retriever if method.retriever == "bm25" else method.type
@@ -126,6 +122,10 @@ class Growth:
         with Index(folder, _config(kind)) as index:
             found = index.search(self._queries, Search(k=10, retriever="dense"))
         return [{hit.docid for hit in hits} for hits in found]
+
+
+def _told(passages: int, kind: str, seconds: float) -> None:
+    say(f"{passages:,} {kind}: built in {seconds:,.0f} s")
 
 
 def _config(kind: str) -> Config:
@@ -182,22 +182,33 @@ def main() -> None:
     parser.add_argument("--sizes", type=int, nargs="+", default=list(SIZES), metavar="N")
     parser.add_argument("--work", type=Path, help="where the indexes go (default: a temporary folder)")
     parser.add_argument("--docs", type=Path, default=DOCS, help="the folder of growth.md")
+    parser.add_argument("--kept", type=Path, default=KEPT, help="keeps the finished sizes until all are")
     args = parser.parse_args()
     data = os.environ.get("FACTSEEK_DATA")
     if not data:
         say("FACTSEEK_DATA is not set: nothing can be sampled, nothing is measured")
         return
-    grown: list[Grown] = []
-    with tempfile.TemporaryDirectory(dir=args.work) as work:
-        growth = Growth(Path(data), Path(work))
-        for size in args.sizes:
-            for one in growth.at(size):
-                say(f"{one.passages:,} {one.method}: p50 {one.p50:.2f} ms, recall {one.recall:.3f}")
-                grown.append(one)
+    kept = Kept(args.kept)
+    missing = [size for size in args.sizes if not kept.of(size)]
+    if len(missing) < len(args.sizes):
+        say(f"{args.kept}: holds the first {len(args.sizes) - len(missing)} of {len(args.sizes)} sizes; the run goes on")
+    if missing:
+        with tempfile.TemporaryDirectory(dir=args.work) as work:
+            growth = Growth(Path(data), Path(work))
+            for size in missing:
+                kept.add(size, list(_said(growth.at(size))))
+    grown = [one for size in args.sizes for one in kept.of(size)]
     write(report(grown) + "\n")
     if (args.docs / "growth.md").exists():
         replace_marked(args.docs / "growth.md", "measured", report(grown))
     plot(grown, args.docs / "growth.png")
+    kept.forget()
+
+
+def _said(grown: Iterator[Grown]) -> Iterator[Grown]:
+    for one in grown:
+        say(f"{one.passages:,} {one.method}: p50 {one.p50:.2f} ms, recall {one.recall:.3f}")
+        yield one
 
 
 if __name__ == "__main__":

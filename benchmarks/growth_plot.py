@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from benchmarks.growth import Grown
+    from benchmarks.growth_kept import Grown
 
 PANELS = (("p50", "p50, ms"), ("build_seconds", "build without encoding, s"), ("peak_mb", "peak memory, MB"))
 

@@ -96,7 +96,22 @@ def _collections(data: Path, work: Path, peer: Any, *, quick: bool) -> Iterator[
     if not quick:
         yield from encoding.documents(scifact, peer, work)
         yield from serving.serving(scifact, work)
-        yield from encoding.documents(nfcorpus, peer, work)
+        yield from encoding.exported_documents(nfcorpus, peer, work)
+        yield from _live(data)
+
+
+def _live(data: Path) -> Iterator[Row]:
+    """Measure a living index in a process of its own, where no peer has warmed or filled anything."""
+    done = subprocess.run(
+        [sys.executable, "-m", "benchmarks.live", "--json"],
+        stdout=subprocess.PIPE,
+        check=False,
+        cwd=ROOT,
+        env={**os.environ, "FACTSEEK_DATA": str(data.resolve())},
+    )
+    if not done.stdout:
+        raise SystemExit("measuring a living index failed")
+    yield from (Row(**row) for row in json.loads(done.stdout))
 
 
 def _example(work: Path, peer: Any) -> list[Row]:

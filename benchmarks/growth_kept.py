@@ -1,0 +1,60 @@
+"""The sizes of the growth curve that are measured, kept until all are: a run of an hour may be interrupted."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import NamedTuple
+
+import msgspec
+
+from eval.machine import this_machine
+from retrieval.files import write_atomically
+from retrieval.manifest import Versions, versions
+
+
+class Grown(NamedTuple):
+    """What a method needs at a size; ``recall`` is of the first ten hits, against the flat index."""
+
+    passages: int
+    method: str
+    build_seconds: float
+    bytes_a_passage: float
+    open_seconds: float
+    peak_mb: float
+    p50: float
+    p99: float
+    recall: float
+
+
+class _File(msgspec.Struct):
+    machine: str
+    versions: Versions
+    sizes: dict[int, list[Grown]] = {}
+
+
+class Kept:
+    """What was measured so far, in the file ``path``: only what this machine measured with these versions."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._file = _File(str(this_machine()), versions())
+        try:
+            earlier = msgspec.json.decode(path.read_bytes(), type=_File)
+        except (FileNotFoundError, msgspec.DecodeError):
+            return
+        if (earlier.machine, earlier.versions) == (self._file.machine, self._file.versions):
+            self._file = earlier
+
+    def of(self, size: int) -> list[Grown]:
+        """Return what was measured of a size, or nothing."""
+        return self._file.sizes.get(size, [])
+
+    def add(self, size: int, grown: list[Grown]) -> None:
+        """Keep what was measured of a size."""
+        self._file.sizes[size] = grown
+        self._path.parent.mkdir(parents=True, exist_ok=True)
+        write_atomically(self._path, msgspec.json.encode(self._file))
+
+    def forget(self) -> None:
+        """Remove the file: what it held is written down."""
+        self._path.unlink(missing_ok=True)
