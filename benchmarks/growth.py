@@ -191,7 +191,7 @@ def main() -> None:
     kept = Kept(args.kept)
     missing = [size for size in args.sizes if not kept.of(size)]
     if len(missing) < len(args.sizes):
-        say(f"{args.kept}: holds the first {len(args.sizes) - len(missing)} of {len(args.sizes)} sizes; the run goes on")
+        say(f"{args.kept}: holds the first {len(args.sizes) - len(missing)} of {len(args.sizes)} sizes; goes on")
     if missing:
         with tempfile.TemporaryDirectory(dir=args.work) as work:
             growth = Growth(Path(data), Path(work))
