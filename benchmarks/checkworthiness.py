@@ -11,7 +11,6 @@ import os
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from time import perf_counter
 from typing import Any
 
 import msgspec
@@ -22,6 +21,7 @@ from benchmarks import checkworthiness_tables as tables
 from benchmarks.checkworthiness_data import Debates, Split, labels_of
 from benchmarks.checkworthiness_tables import Judged
 from benchmarks.marked import replace_marked
+from benchmarks.parts import part
 from claims.rank.folds import folds
 from claims.rankers import Trained, kind
 from eval.machine import this_machine
@@ -50,14 +50,13 @@ def main() -> int:
     if not folder:
         say("benchmarks.checkworthiness: FACTSEEK_DATA is not set: it names the folder that holds ct2021-task1")
         return 2
-    began = perf_counter()
     try:
-        measured = _measured(Path(folder))
+        with part("all of check-worthiness"):
+            measured = _measured(Path(folder))
     except FactseekError as error:
         say(f"benchmarks.checkworthiness: {error.line}")
         return 2
-    minutes = (perf_counter() - began) / 60
-    content = f"{this_machine()}, {minutes:.0f} minutes.\n\n{measured}"
+    content = f"{this_machine()}.\n\n{measured}"
     write(content + "\n")
     replace_marked(args.docs / "check-worthiness.md", "measured", content)
     return 0
@@ -79,14 +78,15 @@ def _measured(folder: Path) -> str:
     for model, learned in speaking.items():
         judged["debates"].scores[model] = _scored(learned, spoken)
     networks = {name: _network(name, splits, judged) for name in NETWORKS}
-    sections = {
-        "AP on dev": tables.results(judged),
-        "Members of the best ranker": tables.ablation({**best.figures, "debates": speaking["best"].figures["en"]}),
-        "Calibration of the best ranker on dev": _calibration(best, speaking["best"], splits, spoken),
-        "Joint against single": tables.joint(networks) + "\n" + tables.differences(judged, *NETWORKS),
-        "The files": tables.oddities([data.oddity(language, split) for language, split in splits.items()])
-        + _topics(splits["ar"]),
-    }
+    with part("tables"):
+        sections = {
+            "AP on dev": tables.results(judged),
+            "Members of the best ranker": tables.ablation({**best.figures, "debates": speaking["best"].figures["en"]}),
+            "Calibration of the best ranker on dev": _calibration(best, speaking["best"], splits, spoken),
+            "Joint against single": tables.joint(networks) + "\n" + tables.differences(judged, *NETWORKS),
+            "The files": tables.oddities([data.oddity(language, split) for language, split in splits.items()])
+            + _topics(splits["ar"]),
+        }
     return "\n".join(f"## {title}\n\n{content}" for title, content in sections.items())
 
 
@@ -94,10 +94,8 @@ _ON_DEBATES = ("random", "ngram", "best")
 
 
 def _learned(model: str, statements: Sequence[Statement], config: Config = CONFIG) -> Trained:
-    began = perf_counter()
-    trained = kind(model).train(statements, config, bar)
-    say(f"{model}: learned from {len(statements):,} statements in {perf_counter() - began:.0f} s")
-    return trained
+    with part(f"{model}: learning from {len(statements):,} statements"):
+        return kind(model).train(statements, config, bar)
 
 
 def _scored(learned: Trained, spoken: Debates) -> list[tables.Scores]:

@@ -18,6 +18,8 @@ import numpy as np
 
 from benchmarks import verification_data as data
 from benchmarks.marked import replace_marked
+from benchmarks.parts import part
+from benchmarks.remembering import RememberingEncoder
 from benchmarks.verification_plot import plot
 from benchmarks.verification_tables import Bed, held_out, probabilities, results, section
 from claims.verify.crossval import Split
@@ -34,6 +36,7 @@ from indexer.build import Request, build
 from indexer.sources import describe
 from retrieval import manifest as manifests
 from retrieval.config import Config
+from retrieval.encoder import Encoder, open_encoder
 from retrieval.errors import FactseekError, IndexStateError
 from retrieval.files import write_atomically
 from retrieval.index import Index
@@ -57,8 +60,8 @@ def main() -> int:
         return 2
     args.work.mkdir(parents=True, exist_ok=True)
     try:
-        beds = [_bed(collection, args.work) for collection in data.collections(Path(folder), args.work)]
-        text = "".join(section(bed) + _official(bed, args.work) for bed in beds) + _arabic(Path(folder), args.work)
+        with part("all of verification"):
+            beds, text = _measured(Path(folder), args.work)
     except FactseekError as error:
         say(f"benchmarks.verification: {error.line}")
         return 2
@@ -69,11 +72,25 @@ def main() -> int:
     return 0
 
 
-def _bed(collection: data.Collection, work: Path) -> Bed:
+def _measured(folder: Path, work: Path) -> tuple[list[Bed], str]:
+    encoder = RememberingEncoder(open_encoder(CONFIG.encoder))
+    beds, sections = [], []
+    for collection in data.collections(folder, work):
+        beds.append(_bed(collection, work, encoder))
+        with part(f"{collection.name}: judging"):
+            sections.append(section(beds[-1]) + _official(beds[-1], work))
+    encoder.close()
+    with part("CheckThat! 2018"):
+        sections.append(_arabic(folder, work))
+    return beds, "".join(sections)
+
+
+def _bed(collection: data.Collection, work: Path, encoder: Encoder) -> Bed:
     folder = work / f"{collection.name.lower()}-index"
-    _indexed(folder, Request(kind="fever", sources=(collection.pages,), folder=folder, verb="overwrite"))
+    with part(f"{collection.name}: indexing"):
+        _indexed(folder, Request(kind="fever", sources=(collection.pages,), folder=folder, verb="overwrite"))
     texts = [claim.text for claim in collection.claims]
-    with Index(folder, CONFIG) as index:
+    with part(f"{collection.name}: finding evidence"), Index(folder, CONFIG, encoder=lambda: encoder) as index:
         finder = Finder(index, CONFIG.verdict)
         found = _found(collection.name, texts, finder)
         chosen = [
