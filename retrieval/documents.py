@@ -10,7 +10,7 @@ import re
 import sqlite3
 import threading
 from collections.abc import Iterator, Sequence
-from itertools import groupby
+from itertools import chain, groupby
 from operator import itemgetter
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -38,10 +38,13 @@ _SURROGATE = re.compile("[\ud800-\udfff]")
 _SEEN = "SELECT checksum, place FROM documents WHERE docid = ?"
 _NO_MORE: tuple[int | None, Iterator[Any]] = (None, iter(()))
 _COLUMNS = "docid, text, title, url, date, language, source, topic, metadata"
-_WITH_PASSAGE = (
-    f'SELECT {_COLUMNS}, d.row, p.start, p."end" FROM documents d JOIN passages p ON p.document = d.row '
-    "WHERE d.docid = ? AND p.number = ?"
+_WITH_PASSAGES = (
+    # In this order, so that what is wanted is looked up one by one, whatever SQLite knows of the tables' sizes.
+    f'SELECT w.number, {_COLUMNS}, d.row, p.start, p."end" FROM wanted w CROSS JOIN documents d USING (docid) '
+    "CROSS JOIN passages p ON p.document = d.row AND p.number = w.number"
 )
+_AT_ONCE = 500
+"""Passages that are looked up together."""
 
 
 def checksum(document: Document) -> str:
@@ -99,6 +102,10 @@ class DocumentWriter:
         self._db.close()
 
 
+Place = tuple[str, int]
+"""A docid and the number of a passage."""
+
+
 class StoredPassage(NamedTuple):
     """A passage with its document's title: what is encoded, shown and highlighted."""
 
@@ -140,13 +147,17 @@ class SegmentDocuments:
             return None
         return self._document(self._select(f"SELECT {_COLUMNS} FROM documents WHERE row = ?", (row,))[0])
 
-    def with_passage(self, docid: str, number: int) -> tuple[Document, Span] | None:
-        """Return the document of this id and where its passage of this number stands, in one reading, or None."""
-        found = self._select(_WITH_PASSAGE, (docid, number))
-        if not found or found[0][-3] in self._deleted:
-            return None
-        *document, _, start, end = found[0]
-        return self._document(document), Span(number, start, end)
+    def with_passages(self, wanted: Sequence[Place]) -> dict[Place, tuple[Document, Span]]:
+        """Return the documents of these docids and where their passages of these numbers stand, as far as there are."""
+        found = {}
+        for start in range(0, len(wanted), _AT_ONCE):
+            some = wanted[start : start + _AT_ONCE]
+            values = ", ".join(["(?, ?)"] * len(some))
+            query = f"WITH wanted (docid, number) AS (VALUES {values}) {_WITH_PASSAGES}"
+            for number, *columns, row, first, last in self._select(query, list(chain.from_iterable(some))):
+                if row not in self._deleted:
+                    found[columns[0], number] = self._document(columns), Span(number, first, last)
+        return found
 
     def row(self, docid: str) -> int | None:
         """Return the row of the document of this id, or None."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
@@ -14,7 +14,7 @@ from retrieval import manifest as manifests
 from retrieval.bm25 import BM25Retriever
 from retrieval.config import Config, FusionSettings, RetrieverName
 from retrieval.dense import DenseRetriever
-from retrieval.documents import SegmentDocuments
+from retrieval.documents import Place, SegmentDocuments
 from retrieval.domain import Document, Filter, Hit, Part, Passage, Retriever, Span
 from retrieval.encoder import Encoder, open_encoder
 from retrieval.errors import IndexStateError, NotFoundError, QueryError
@@ -42,6 +42,14 @@ class Segment(NamedTuple):
     info: SegmentInfo
     documents: SegmentDocuments
     base: int
+
+
+class _Shown(NamedTuple):
+    """What is read of a hit."""
+
+    segment: Segment
+    document: Document
+    span: Span
 
 
 class Search(NamedTuple):
@@ -146,7 +154,8 @@ class Index:
         """Return what a person reads of the hits of ``query``."""
         name = self.resolved(asked.retriever)
         marked = highlighter(self._profile(asked)(query), self.terms) if highlight and hits else _unmarked
-        return [self._evidence(marked, rank, hit, name) for rank, hit in enumerate(hits, 1)]
+        shown = self._shown(hits)
+        return [self._evidence(marked, rank, hit, name, shown) for rank, hit in enumerate(hits, 1)]
 
     def document(self, docid: str) -> Document:
         """Return the document of this id.
@@ -324,15 +333,27 @@ class Index:
                 return segment, document
         raise NotFoundError(f"there is no document {docid!r} in this index")
 
-    def _shown(self, hit: Hit) -> tuple[Segment, Document, Span]:
-        for segment in reversed(self.segments):
-            found = segment.documents.with_passage(hit.docid, hit.passage)
-            if found is not None:
-                return segment, *found
-        raise NotFoundError(f"there is no passage {hit.passage} of a document {hit.docid!r} in this index")
+    def _shown(self, hits: Sequence[Hit]) -> dict[Place, _Shown]:
+        """Read the documents of hits, all of a segment at once.
 
-    def _evidence(self, marked: Highlighter, rank: int, hit: Hit, retriever: str) -> Evidence:
-        segment, document, span = self._shown(hit)
+        Raises NotFoundError if one is not there.
+        """
+        shown: dict[Place, _Shown] = {}
+        missing = [(hit.docid, hit.passage) for hit in hits]
+        for segment in reversed(self.segments):
+            found = segment.documents.with_passages(missing)
+            shown.update((place, _Shown(segment, *there)) for place, there in found.items())
+            missing = [place for place in missing if place not in shown]
+            if not missing:
+                break
+        for docid, passage in missing:
+            raise NotFoundError(f"there is no passage {passage} of a document {docid!r} in this index")
+        return shown
+
+    def _evidence(
+        self, marked: Highlighter, rank: int, hit: Hit, retriever: str, shown: Mapping[Place, _Shown]
+    ) -> Evidence:
+        segment, document, span = shown[hit.docid, hit.passage]
         passage = _cut(document, span)
         parts = hit.parts or (Part(retriever, rank, hit.score),)
         return Evidence(

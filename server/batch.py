@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterator, Sequence
+from concurrent.futures import Future
 from functools import partial
 from time import perf_counter
 from typing import NamedTuple
@@ -20,7 +22,9 @@ from server.explanation import with_passages
 from server.requests import BatchQuery, BatchRequest
 from server.search import coverage_of, limit_of, milliseconds, note_search, search_of
 
-_AT_ONCE = 16
+_AT_ONCE = 10
+_AHEAD = 2
+"""Parts that are ranked while one is read."""
 
 
 class Batch:
@@ -99,12 +103,13 @@ class Batch:
         if self._index.resolved(self.search.retriever) != "bm25":
             yield from map(self._some, parts)
             return
-        begun = self._beside.submit(self._some, parts[0])
-        for part in parts[1:]:
-            ranked = begun.result()
-            begun = self._beside.submit(self._some, part)
-            yield ranked
-        yield begun.result()
+        begun: deque[Future[list[_Ranked]]] = deque()
+        for part in parts:
+            begun.append(self._beside.submit(self._some, part))
+            if len(begun) > _AHEAD:
+                yield begun.popleft().result()
+        while begun:
+            yield begun.popleft().result()
 
     def _some(self, queries: Sequence[BatchQuery]) -> list[_Ranked]:
         limit = self._limit(self._index.config.server.search_seconds * len(queries))

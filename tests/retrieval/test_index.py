@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from retrieval import manifest as manifests
 from retrieval.config import convert
-from retrieval.domain import Document, Filter
+from retrieval.domain import Document, Filter, Hit
 from retrieval.errors import IndexStateError, NotFoundError, QueryError
 from retrieval.filters import last_day, matches
 from retrieval.index import Index, Search
@@ -96,6 +96,20 @@ def test_the_last_day_of_a_partial_date_decides(small: Index) -> None:
     hits = small.search([SENTENCES[0]], Search(k=48, retriever="dense", where=Filter(as_of="2020-02-29")))[0]
     assert {BY_ID[hit.docid].date for hit in hits} == {"2019", "2020-02"}
     assert [last_day(date) for date in DATES[:2]] == ["2019-12-31", "2020-02-29"]
+
+
+def test_evidence_of_many_hits_of_all_segments_is_each_hits_own(small: Index, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("retrieval.documents._AT_ONCE", 7)
+    hits = small.search(["measles ice"], Search(k=100, retriever="bm25", group=False))[0]
+    evidence = small.evidence("measles ice", [*hits, hits[0]])
+    assert len(hits) > 40
+    for hit, shown in zip([*hits, hits[0]], evidence, strict=True):
+        document = BY_ID[hit.docid]
+        passage = next(one for one in small.passages(hit.docid) if one.number == hit.passage)
+        assert (shown.docid, shown.title, shown.metadata) == (hit.docid, document.title, document.metadata)
+        assert shown.passage.text == passage.text == document.text[shown.passage.start : shown.passage.end]
+    with pytest.raises(NotFoundError, match=r"^there is no passage 99 of a document '7-0' in this index$"):
+        small.evidence("measles", [Hit("7-0", 1.0, 99)])
 
 
 def test_evidence_shows_passage_highlights_and_each_retrievers_rank(small: Index) -> None:
