@@ -14,14 +14,14 @@ help:
 	@echo "make serve   install, build the example indexes, serve them on http://127.0.0.1:8000"
 	@echo "make test    install and run the tests; make test-slow those that take long"
 	@echo "make check   lint, types and format"
-	@echo "make bench-growth   rebuild docs/growth.md: an index at 10,000, 100,000 and 1,000,000 passages (hours)"
+	@echo "make bench-growth   rebuild docs/growth.md: an index at 10,000, 100,000 and 1,000,000 passages (an hour)"
 	@echo "make torture   sequences, kills and faults by the thousand; figures into docs/operating.md (hours)"
 	@echo "make bench-claims   rebuild docs/check-worthiness.md and docs/verification.md (FACTSEEK_DATA; at most 15 minutes)"
 	@echo "make bench-quality   rebuild docs/benchmark.md: sparse, dense and hybrid, quality beside speed"
 	@echo "make pictures   take the pictures of the pages in docs/ (needs chromium and chromium-driver)"
 	@echo "make soak    load the server for 30 minutes and compare every answer"
-	@echo "make bench   measure against Pyserini and sentence-transformers (at most 15 minutes)"
-	@echo "make bench-live   measure what a living index costs: appending, updating, compacting"
+	@echo "make bench   measure against Pyserini and sentence-transformers, and what a living index costs (at most 15 minutes)"
+	@echo "make bench-live   of these, the living index alone: appending, updating, compacting, many segments"
 
 setup: $(STAMP)
 
