@@ -180,7 +180,11 @@ def _running(command: Sequence[str], port: int, ready: str) -> Iterator[Server]:
         yield Server(process, port, time.perf_counter() - began)
     finally:
         process.send_signal(signal.SIGTERM)
-        process.wait(timeout=60)
+        try:
+            process.wait(timeout=60)
+        except subprocess.TimeoutExpired:
+            process.kill()  # Its workers end when they miss it.
+            raise
 
 
 def _answers(port: int, address: str) -> bool:
