@@ -155,6 +155,7 @@ def compare(args: argparse.Namespace) -> int:
     from eval.compare import compare as compare_runs
     from eval.compare import read_runs
     from eval.comparison_report import as_html, as_text
+    from eval.lines import unended
     from eval.measures import named
     from eval.score import hinting
     from retrieval.files import writable
@@ -169,6 +170,7 @@ def compare(args: argparse.Namespace) -> int:
     with hinting(chosen, args.qrels, [[run] for run in args.runs], "--qrels and a run"):
         qrels = chosen.read_gold(args.qrels)
         runs, notes = read_runs(args.task, args.runs, qrels)
+    notes = (*notes, *unended([*args.qrels, *args.runs], notes))
     comparison = compare_runs(qrels, runs, measures, seed=args.seed, notes=notes)
     for note in comparison.notes:
         say(f"note: {note}")

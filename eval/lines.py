@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator, Sequence
+import os
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from retrieval.lines import Faults, lines, shown
+from retrieval.lines import UNENDED, Faults, lines, shown
 
 
 def text_lines(path: Path, faults: Faults) -> Iterator[tuple[int, str]]:
@@ -40,12 +41,12 @@ def rows(path: Path, faults: Faults, layout: Sequence[str]) -> Iterator[tuple[in
 
 def json_objects(path: Path, faults: Faults) -> Iterator[tuple[int, dict[str, Any]]]:
     """Yield number and object of each JSON line; blank lines at the end are passed over, others are errors."""
-    blank = 0
-    number = 0
+    blank = filled = 0
     for number, line in text_lines(path, faults):
         if not line.strip():
             blank = blank or number
             continue
+        filled += 1
         if blank:
             faults.error(blank, "is blank")
             blank = 0
@@ -58,17 +59,27 @@ def json_objects(path: Path, faults: Faults) -> Iterator[tuple[int, dict[str, An
             yield number, value
         else:
             faults.error(number, "is not a JSON object")
-    if not number or number == blank:
+    if not filled:
         faults.error(0, "is empty")
 
 
+def unended(paths: Iterable[Path], notes: Sequence[str] = ()) -> list[str]:
+    """Name the files whose last line does not end, but for those that ``notes`` name already.
+
+    Half a line may read as a whole one, so that nothing else tells of a file that was cut.
+    """
+    cut = [path for path in paths if path.is_file() and path.stat().st_size and _last_byte(path) != b"\n"]
+    known = [note for note in notes if note.endswith(UNENDED)]
+    return [f"{path}: {UNENDED}" for path in cut if not any(note.startswith(f"{path}:") for note in known)]
+
+
 def finite(text: str) -> float | None:
-    """Return the finite number that ``text`` is, or ``None``."""
+    """Return the finite number that ASCII digits say, or ``None``."""
     try:
         value = float(text)
     except ValueError:
         return None
-    return value if "_" not in text and math.isfinite(value) else None
+    return value if text.isascii() and "_" not in text and math.isfinite(value) else None
 
 
 def whole(text: str) -> int | None:
@@ -79,6 +90,12 @@ def whole(text: str) -> int | None:
 def is_header(line: int, text: str) -> bool:
     """Tell whether a cell that should be a number is the name of a column, on the first line."""
     return line == 1 and text.isidentifier() and text.lower() not in ("nan", "inf", "infinity")
+
+
+def _last_byte(path: Path) -> bytes:
+    with path.open("rb") as file:
+        file.seek(-1, os.SEEK_END)
+        return file.read(1)
 
 
 def _misfit(line: str, fields: list[str], layout: Sequence[str]) -> str:

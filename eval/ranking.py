@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from eval import ties
@@ -57,13 +57,16 @@ def compared(path: Path, qrels: Qrels, run: Mapping[str, Mapping[str, float]], u
         raise CheckFailed(f"{path}: no {unit} in common with the judgements: {examples}{hint}")
     told = f"not judged and left out: {len(strangers):,} of the run's {len(run):,}, such as {unit} "
     left_out = (f"{told}{shown(strangers[0])}{hint}",) if strangers else ()
-    return (*left_out, *_documents(qrels, run))
+    return (*left_out, *unjudged(qrels, run))
 
 
-def _documents(qrels: Qrels, run: Mapping[str, Mapping[str, float]]) -> tuple[str, ...]:
+def unjudged(
+    qrels: Mapping[str, Iterable[str]], run: Mapping[str, Iterable[str]], name: str = "docid"
+) -> tuple[str, ...]:
+    """Say, as the notes of a score, that none of a run's documents was judged, and show an id of each."""
     judged = dict.fromkeys(docid for docids in qrels.values() for docid in docids)
-    if any(docid in judged for docs in run.values() for docid in docs):
-        return ()
     found = [docid for docs in run.values() for docid in docs]
+    if not found or any(docid in judged for docid in found):
+        return ()
     examples = f"the judgements have {shown(next(iter(judged)))}, the run {shown(found[0])}"
-    return (f"no docid of the run is in the judgements: {examples}{near_miss(found, judged)}",)
+    return (f"no {name} of the run is in the judgements: {examples}{near_miss(found, judged)}",)

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
+from eval.lines import unended
 from eval.scores import ScoreOptions, Scores
 from eval.tasks import Task, task
 from retrieval.errors import CheckFailed, FactseekError, SourceError
@@ -19,7 +21,8 @@ def score(name: str, gold: Sequence[Path], runs: Sequence[Path], options: ScoreO
     """
     chosen = task(name)
     with hinting(chosen, gold, [runs], "--gold and --run"):
-        return chosen.score(gold, runs, options)
+        scores = chosen.score(gold, runs, options)
+    return replace(scores, notes=(*scores.notes, *unended([*gold, *runs], scores.notes)))
 
 
 @contextmanager
@@ -35,6 +38,8 @@ def hinting(chosen: Task, gold: Sequence[Path], runs: Iterable[Sequence[Path]], 
 
 def _swapped(chosen: Task, gold: Sequence[Path], runs: Sequence[Path]) -> bool:
     """Tell whether the gold reads as a submission and the submission as gold."""
+    if not all(path.is_file() for path in (*gold, *runs)):  # a pipe is used up: to open it again may wait for ever
+        return False
     try:
         chosen.read_gold(runs)
         for path in gold:

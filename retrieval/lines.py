@@ -13,6 +13,8 @@ from retrieval.errors import SourceError
 MAX_LINE = 1_000_000
 """Bytes of a line, beyond which it is a fault."""
 
+UNENDED = "the last line has no line end: is the file whole?"
+
 _BLOCK = 1 << 18
 """Bytes that are read at once: fewer than a line may have."""
 
@@ -96,7 +98,7 @@ def lines(path: Path, faults: Faults) -> Iterator[tuple[int, bytes]]:
     if windows:
         faults.warning(0, f"has Windows line ends on {windows:,} of {number:,} lines")
     if not ended:
-        faults.warning(number, "the last line has no line end: is the file whole?")
+        faults.warning(number, UNENDED)
 
 
 def _blocks(file: BinaryIO) -> Iterator[bytes]:

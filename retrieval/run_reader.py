@@ -77,7 +77,7 @@ class RunReader:
         last = self._last
         if value > last.score or rank != _number(len(docs) + last.shift) or tag != self._tag:
             self._note_odd(number, value, rank, tag)
-        if self._submitted and name > last.name and _equal(value, last.score):
+        if self._submitted and name > last.name and same_score(value, last.score):
             self._count(number, "equal scores whose docids rise: {count:,}; they are scored in descending order")
         last.score, last.name = value, name
 
@@ -96,7 +96,9 @@ class RunReader:
     def _mended(self, number: int, line: bytes, fields: list[bytes]) -> list[bytes]:
         if not fields:
             self._count(number, "blank lines: {count:,}")
-        elif len(fields) > 6 and not line.startswith(b"#"):
+        elif b"\r" in line:
+            self.faults.error(number, "holds a carriage return: end the lines with a line feed (\\n)")
+        elif len(fields) > 6 and not line.startswith(b"#") and not self._submitted:
             self._count(number, "more than six columns on {count:,} lines; what follows the sixth is ignored")
             return fields[:6]
         elif not line.startswith(b"#"):
@@ -172,6 +174,6 @@ def _number(number: int) -> bytes:
     return _RANKS[number] if 0 <= number < len(_RANKS) else b"%d" % number
 
 
-def _equal(one: float, other: float) -> bool:
+def same_score(one: float, other: float) -> bool:
     """Tell whether two scores are equal as float32, which is how trec_eval compares them."""
     return one == other or _SINGLE.pack(one) == _SINGLE.pack(other)

@@ -22,7 +22,7 @@ from eval.tasks import Answer, RunScores, TaskQuery, only
 from retrieval.domain import Hit, Qrels, Run
 from retrieval.errors import QueryError
 from retrieval.lines import Faults, Strict, shown
-from retrieval.run_reader import LARGEST
+from retrieval.run_reader import LARGEST, same_score
 from retrieval.run_writer import best_documents, columns, score_texts
 from retrieval.trec import GRADES, LARGEST_GRADE, ranked, write_text
 
@@ -47,6 +47,7 @@ class _Claim:
     line: int
     rank: int = 0
     score: float = LARGEST
+    snippet: str = ""
     lines: dict[str, int] = field(default_factory=dict)
     scores: dict[str, float] = field(default_factory=dict)
 
@@ -148,6 +149,7 @@ def _read(path: Path, faults: Faults) -> dict[str, _Claim]:
     claims: dict[str, _Claim] = {}
     run_id = ""
     odd: list[tuple[int, str]] = []
+    rising: list[int] = []
     for line, fields in rows(path, faults, _LAYOUT):
         topic, tweet, rank, snippet, score_, tag = fields
         claim = claims.setdefault(key(topic, tweet), _Claim(line))
@@ -161,10 +163,14 @@ def _read(path: Path, faults: Faults) -> dict[str, _Claim]:
             faults.error(line, f"snippet {shown(snippet)} is not of topic {shown(topic)}")
         if not known:
             odd.append((line, snippet))
-        _take_score(line, score_, snippet, claim, faults)
+        if _take_score(line, score_, snippet, claim, faults):
+            rising.append(line)
         run_id = run_id or tag
         if tag != run_id:
             faults.error(line, f"run id {shown(tag)} differs from {shown(run_id)} above: a file is one run")
+    if rising:
+        reason = f"equal scores whose snippet ids rise: {len(rising):,}; they are scored in descending order"
+        faults.warning(rising[0], reason)
     if odd:
         line, snippet = odd[0]
         form = f"ids that do not look like topic-0001-001: {len(odd):,}, the first {shown(snippet)}"
@@ -185,15 +191,18 @@ def _take_rank(line: int, text: str, claim: _Claim, faults: Faults) -> None:
     claim.rank = due if rank is None else rank
 
 
-def _take_score(line: int, text: str, snippet: str, claim: _Claim, faults: Faults) -> None:
+def _take_score(line: int, text: str, snippet: str, claim: _Claim, faults: Faults) -> bool:
+    """Take a score; tell whether it equals the one before it, so that the ids decide, and they order the two anew."""
     value = finite(text)
     if value is None or abs(value) > LARGEST:
         faults.error(line, f"score {shown(text)} is not a finite number")
-        return
+        return False
     if value > claim.score:
         faults.error(line, f"score {text} rises above the score of the rank before")
-    claim.score = value
+    rises = same_score(value, claim.score) and snippet > claim.snippet > ""
+    claim.score, claim.snippet = value, snippet
     claim.scores.setdefault(snippet, value)
+    return rises
 
 
 def _gold_rows(path: Path, faults: Strict) -> list[tuple[int, list[str]]]:

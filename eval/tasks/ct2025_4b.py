@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from eval import ranking
 from eval.coverage import cover
 from eval.lines import text_lines
 from eval.measures import mean
@@ -123,6 +124,7 @@ def score(gold: Sequence[Path], runs: Sequence[Path], options: ScoreOptions) -> 
     longest = max(len(row.papers) for row in found.values())
     if longest < max(CUTOFFS):
         notes.append(f"no tweet has more than {counted(longest, 'prediction')}: RR@10 goes no deeper")
+    notes += ranking.unjudged(right, {post: row.papers for post, row in found.items() if row.papers}, "cord_uid")
     return Scores(official=OFFICIAL, unit="tweet", values=values, per_query=per_query, notes=tuple(notes))
 
 
@@ -209,7 +211,7 @@ def _table(path: Path, faults: Faults, needed: Sequence[str]) -> Iterator[tuple[
         except StopIteration:
             return
         except csv.Error as error:
-            faults.error(source.line, f"is not a row of a table ({error})")
+            faults.error(source.line, f"is not a row of a table ({_said(error)})")
             continue
         if not header:
             header = [name.strip() for name in fields]
@@ -223,6 +225,10 @@ def _table(path: Path, faults: Faults, needed: Sequence[str]) -> Iterator[tuple[
             faults.error(source.line, f"has {len(fields)} columns, the header {len(header)}" if fields else "is blank")
         else:
             yield source.line, dict(zip(header, fields, strict=True))
+
+
+def _said(error: csv.Error) -> str:
+    return "a carriage return stands outside of quotes" if "new-line" in str(error) else str(error)
 
 
 def _by_commas(header: list[str], needed: Sequence[str]) -> bool:

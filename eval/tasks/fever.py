@@ -6,6 +6,7 @@ it among the first predicted sentences. Evidence figures do not depend on the la
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -15,7 +16,7 @@ import msgspec
 from eval.coverage import cover, near_miss
 from eval.lines import json_objects
 from eval.measures import mean
-from eval.report import Report
+from eval.report import Report, counted
 from eval.scores import ScoreOptions, Scores
 from eval.tasks import TaskQuery, only
 from retrieval.errors import CheckFailed, QueryError
@@ -94,14 +95,25 @@ def check(path: Path, input_path: Path | None = None) -> Report:
     report = Report(path)
     found = _read(path, report)
     if input_path is not None:
-        lines: dict[str, int] = {}
+        asked = Counter(query.qid for query in read_queries(input_path))
+        lines: dict[str, list[int]] = {}
         for row in found:
-            if row.claim in lines:
-                report.error(row.line, f"claim {shown(row.claim)} is on line {lines[row.claim]} already")
-            lines.setdefault(row.claim, row.line)
-        expected = {query.qid: None for query in read_queries(input_path)}
-        cover(report, lines, expected, name="claim", source=str(input_path))
+            before = lines.setdefault(row.claim, [])
+            if before and len(before) >= asked[row.claim]:
+                report.error(row.line, f"claim {shown(row.claim)} is on line {before[0]} already")
+            before.append(row.line)
+        first = {claim: numbers[0] for claim, numbers in lines.items()}
+        cover(report, first, asked, name="claim", source=str(input_path))
+        _too_few(report, lines, asked, str(input_path))
     return report
+
+
+def _too_few(report: Report, lines: Mapping[str, Sequence[int]], asked: Mapping[str, int], source: str) -> None:
+    """Report claims whose id the input repeats, and that are answered less often."""
+    for claim, number in asked.items():
+        if 0 < len(lines.get(claim, ())) < number:
+            reason = f"claim {shown(claim)} is {number} times in {source}, {len(lines[claim])} times here"
+            report.error(0, f"{reason}: every claim needs a prediction")
 
 
 def score(gold: Sequence[Path], runs: Sequence[Path], options: ScoreOptions) -> Scores:
@@ -113,17 +125,17 @@ def score(gold: Sequence[Path], runs: Sequence[Path], options: ScoreOptions) -> 
     found = _read(report.path, report)
     report.refuse()
     pairs, notes = _paired(report.path, found, right)
+    figures = [_figures(prediction, truth, options.max_evidence) for prediction, truth in pairs]
     per_claim: dict[str, dict[str, float]] = {}
-    for prediction, truth in pairs:
-        name = truth.claim if truth.claim not in per_claim else f"line {prediction.line}"
-        per_claim[name] = _figures(prediction, truth, options.max_evidence)
-    return Scores(official=OFFICIAL, unit="claim", values=_means(per_claim), per_query=per_claim, notes=notes)
+    for (prediction, truth), row in zip(pairs, figures, strict=True):
+        per_claim[truth.claim if truth.claim not in per_claim else f"{NUMBERED}{prediction.line}"] = row
+    return Scores(official=OFFICIAL, unit="claim", values=_means(figures), per_query=per_claim, notes=notes)
 
 
-def _means(per_claim: Mapping[str, Mapping[str, float]]) -> dict[str, float]:
+def _means(figures: Sequence[Mapping[str, float]]) -> dict[str, float]:
     """Average over the claims; evidence figures only over those that have evidence to find."""
-    values = {name: mean([row[name] for row in per_claim.values()]) for name in (OFFICIAL, "label_accuracy")}
-    verifiable = [row for row in per_claim.values() if "precision" in row]
+    values = {name: mean([row[name] for row in figures]) for name in (OFFICIAL, "label_accuracy")}
+    verifiable = [row for row in figures if "precision" in row]
     precision = mean([row["precision"] for row in verifiable]) if verifiable else 1.0
     recall = mean([row["recall"] for row in verifiable])
     f1 = 2 * precision * recall / (precision + recall) if precision + recall else 0.0
@@ -148,19 +160,20 @@ def _paired(
     """Pair predictions and gold by id where ids are unique and the same on both sides, otherwise by position."""
     by_id = {row.claim: row for row in found}
     ids = [truth.claim for truth in right]
-    if len(by_id) == len(found) == len(right) and set(by_id) == set(ids):
+    known = set(ids)
+    if len(by_id) == len(found) == len(right) and set(by_id) == known:
         return [(by_id[truth.claim], truth) for truth in right], ()
     if len(found) != len(right):
-        raise CheckFailed(
-            f"{path}: has {len(found):,} predictions, the gold {len(right):,} claims: every claim needs one"
-        )
-    unique = len(set(ids)) == len(ids) and len(by_id) == len(found)
+        lengths = f"has {counted(len(found), 'prediction')}, the gold {counted(len(right), 'claim')}"
+        raise CheckFailed(f"{path}: {lengths}: every claim needs one")
+    unique = len(known) == len(ids) and len(by_id) == len(found)
     given = not any(claim.startswith(NUMBERED) for claim in (ids[0], found[0].claim))
-    if unique and given and not set(ids) & set(by_id):
+    if unique and given and not known & set(by_id):
         examples = f"the gold has {shown(ids[0])}, the file {shown(found[0].claim)}"
         raise CheckFailed(f"{path}: no claim in common with the gold: {examples}{near_miss(list(by_id), ids)}")
+    hint = near_miss([claim for claim in by_id if claim not in known], known) if unique and given else ""
     reason = "the ids of the two files differ" if unique else "ids repeat"
-    return list(zip(found, right, strict=True)), (f"{reason}: predictions and gold are paired by position",)
+    return list(zip(found, right, strict=True)), (f"{reason}: predictions and gold are paired by position{hint}",)
 
 
 def _read(path: Path, faults: Faults) -> list[Prediction]:

@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import subprocess
 import sys
+import threading
 
 import pytest
 
@@ -148,6 +150,43 @@ def test_an_error_is_one_line_and_an_exit_code(arguments, code, message, files, 
     found, out, err = command(*placed)
     assert (found, out) == (code, "")
     assert err == f"factseek: {message.format(f=files)}\n"
+
+
+@pytest.mark.parametrize("task", ["trec", "ct2025-4b", "ct2021-1b"])
+def test_a_score_of_files_that_end_within_a_line_says_so(task, tmp_path, command):
+    """A line that was cut may read as a whole one: 0.25 as 0.2, one id as another."""
+    run, gold = {
+        "trec": ("q1 Q0 d1 1 0.2", "q1 0 d1 1"),
+        "ct2025-4b": ("post_id\tpreds\n1\t['a']", "post_id\ttweet_text\tcord_uid\n1\tx\ta"),
+        "ct2021-1b": ("1\t0.2", "1\tA\tone\t1"),
+    }[task]
+    run += " t" if task == "trec" else ""
+    (tmp_path / "run").write_text(run)
+    (tmp_path / "gold").write_text(gold)
+    code, _, err = command("score", task, "--gold", tmp_path / "gold", "--run", tmp_path / "run")
+    assert code == 0
+    said = [line for line in err.splitlines() if line.endswith("the last line has no line end: is the file whole?")]
+    place = f"{tmp_path}/run:1: warning" if task == "trec" else f"{tmp_path}/run"
+    assert sorted(said) == sorted(
+        f"note: {at}: the last line has no line end: is the file whole?" for at in (f"{tmp_path}/gold", place)
+    )
+
+
+def test_a_comparison_of_files_that_end_within_a_line_says_so(files, command):
+    (files / "qrels").write_text("q1 0 d1 1\nq2 0 d2 1")
+    code, _, err = command("compare", "--qrels", files / "qrels", files / "run", files / "run2")
+    assert (code, err) == (0, f"note: {files}/qrels: the last line has no line end: is the file whole?\n")
+
+
+def test_a_pipe_that_is_refused_is_not_opened_again(files, command):
+    """To open a named pipe that nobody writes to waits for ever."""
+    os.mkfifo(files / "pipe")
+    writer = threading.Thread(target=(files / "pipe").write_text, args=("q1 Q0 d1 1 nan t\n",))
+    writer.start()
+    code, _, err = command("score", "trec", "--gold", files / "qrels", "--run", files / "pipe")
+    writer.join()
+    said = f"{files}/pipe:1: score 'nan' is not a finite number; and 1 more error; not scored"
+    assert (code, err) == (1, f"factseek: {said}\n")
 
 
 def test_compare_prints_tables_json_and_a_page(files, command):

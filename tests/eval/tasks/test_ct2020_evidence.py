@@ -78,6 +78,9 @@ BAD = {
     "other topic": (f"T-06\t11\t1\t{S1}\t0.7\tr\n", "{run}:1: error: snippet 'T-05-0003-001' is not of topic 'T-06'"),
     "two runs": (OK + f"T-05\t11\t2\t{S2}\t0.7\ts\n", "{run}:2: error: run id 's' differs from 'r' above: a file is one run"),
     "nan": (f"T-05\t11\t1\t{S1}\tnan\tr\n", "{run}:1: error: score 'nan' is not a finite number"),
+    "infinity": (f"T-05\t11\t1\t{S1}\t-Infinity\tr\n", "{run}:1: error: score '-Infinity' is not a finite number"),
+    "arabic digits": (f"T-05\t11\t1\t{S1}\t\u0663\tr\n", "{run}:1: error: score '\u0663' is not a finite number"),
+    "arabic rank": (f"T-05\t11\t\u0661\t{S1}\t3\tr\n", "{run}:1: error: rank '\u0661' is not a whole number"),
     "infinite as float32": (f"T-05\t11\t1\t{S1}\t1e39\tr\n", "{run}:1: error: score '1e39' is not a finite number"),
 }  # fmt: skip
 
@@ -90,7 +93,16 @@ def test_bad_line_is_said_exactly(case, put):
 
 
 def test_the_lines_of_a_good_run_have_no_fault(put):
-    assert TASK.check(put("run", OK + f"T-05\t11\t2\t{S2}\t0.77\tr\nT-06\t11\t1\tT-06-0001-001\t-1e-3\tr\n")).said == []
+    assert TASK.check(put("run", OK + f"T-05\t11\t2\t{S2}\t0.7\tr\nT-06\t11\t1\tT-06-0001-001\t-1e-3\tr\n")).said == []
+
+
+def test_equal_scores_that_are_scored_in_another_order_are_told_once(put):
+    rows = ((S3, "0.7"), (S1, "0.7"), (S2, "0.70000000001"))
+    path = put("run", "".join(f"T-05\t11\t{n}\t{one}\t{value}\tr\n" for n, (one, value) in enumerate(rows, 1)))
+    assert TASK.check(path).said == [
+        f"{path}:3: error: score 0.70000000001 rises above the score of the rank before",
+        f"{path}:3: warning: equal scores whose snippet ids rise: 1; they are scored in descending order",
+    ]
 
 
 def test_ids_of_another_form_are_told_once(put):

@@ -63,6 +63,8 @@ BAD = {
     "by score": ("2\t0.9\n1\t0.5\n", ["{run}:1: error: line number '2' where 1 is due: lines run 1, 2, 3 … in order", "{run}:2: error: line number '1' where 3 is due: lines run 1, 2, 3 … in order"]),
     "zero": ("0\t0.9\n", ["{run}:1: error: line number '0' where 1 is due: lines run 1, 2, 3 … in order"]),
     "padded": ("01\t0.9\n", ["{run}:1: error: line number '01' where 1 is due: lines run 1, 2, 3 … in order"]),
+    "nan": ("1\tnan\n", ["{run}:1: error: score 'nan' is not a finite number"]),
+    "infinity": ("1\t0.5\n2\t-inf\n", ["{run}:2: error: score '-inf' is not a finite number"]),
     "minus": ("1\t-2\n", ["{run}:1: error: score '-2' is refused by the official checker: write -2.0"]),
     "columns": ("1\tx\t0.5\n", ["{run}:1: error: has 3 of the 2 columns between tabs (line_number score)"]),
 }  # fmt: skip

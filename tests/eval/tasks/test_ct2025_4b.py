@@ -76,6 +76,8 @@ BAD = {
     "none": (f"post_id\tpreds\n1\t[]\n2\t['{A}']\n", "{run}:2: warning: has no prediction"),
     "duplicate": (f"post_id\tpreds\n1\t['{A}', '{A}']\n", "{run}:2: warning: names 'aaaaaaa1' twice; it keeps both slots"),
     "shape": ("post_id\tpreds\n1\t['AAAA']\n", "{run}:2: warning: 'AAAA' does not look like a cord_uid (eight digits and small letters)"),
+    "nan": (f"post_id\tpreds\n1\t[nan, '{A}']\n", "{run}:2: error: preds \"[nan, 'aaaaaaa1']\" is not a list like ['a', 'b']"),
+    "carriage returns": (f"post_id\tpreds\r1\t['{A}']\r", "{run}:1: error: is not a row of a table (a carriage return stands outside of quotes)"),
     "open quote": (f"post_id\tpreds\n1\t['{A}']\n2\t\"['{A}']\n", "{run}:3: error: is not a row of a table (unexpected end of data)"),
 }  # fmt: skip
 
@@ -101,6 +103,21 @@ def test_a_file_for_other_tweets_is_not_scored(put):
         TASK.score([put("gold", GOLD)], [run], ScoreOptions())
     assert caught.value.line == (
         f"{run}: no tweet in common with the gold: is it a file for other data; the gold has '1', the file '7'; not scored"
+    )
+
+
+def test_papers_that_are_all_unknown_are_noted(put):
+    gold = put("gold", GOLD)
+    run = put("run", f"post_id\tpreds\n1\t['{A.upper()}']\n02\t['{B.upper()}']\n")
+    scores = TASK.score([gold], [run], ScoreOptions())
+    assert scores.values["RR@5"] == 0.0
+    assert scores.notes[-1] == (
+        "no cord_uid of the run is in the judgements: the judgements have 'aaaaaaa1', the run 'AAAAAAA1'; "
+        "'aaaaaaa1' and 'AAAAAAA1' differ by case alone: ids are compared letter by letter"
+    )
+    nothing = put("nothing", "post_id\tpreds\n1\t[]\n02\t[]\n")
+    assert TASK.score([gold], [nothing], ScoreOptions()).notes == (
+        "no tweet has more than 0 predictions: RR@10 goes no deeper",
     )
 
 

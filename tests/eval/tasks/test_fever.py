@@ -88,6 +88,10 @@ BAD = {
     "list": ("[1]\n", "{run}:1: error: is not a JSON object"),
     "blank": (lines([row()]) + "\n" + lines([row()]), "{run}:2: error: is blank"),
     "blank end": (lines([row()]) + "\n\n", None),
+    "one blank at the end": (lines([row()]) + "\n", None),
+    "one blank after two": (lines([row(), row(id=2)]) + "\n", None),
+    "blank alone": ("\n\n", "{run}: error: is empty"),
+    "nan in evidence": ('{"id": 1, "predicted_label": "REFUTES", "predicted_evidence": [["Page", -Infinity]]}\n', "{run}:1: error: is not JSON (-Infinity is not a number of JSON)"),
 }  # fmt: skip
 
 
@@ -109,6 +113,32 @@ def test_coverage_of_the_input(put):
     ]
 
 
+def test_an_input_that_repeats_ids_is_answered_as_often(put):
+    given_ = put("input", lines([{"id": 0, "claim": "one"}, {"id": 0, "claim": "two"}, {"id": 3, "claim": "three"}]))
+    twice = put("twice", lines([row(id=0), row(id=0), row(id=3)]))
+    assert TASK.check(twice, given_).said == []
+    often = put("often", lines([row(id=0), row(id=0), row(id=0), row(id=3)]))
+    assert TASK.check(often, given_).said == [f"{often}:3: error: claim '0' is on line 1 already"]
+    once = put("once", lines([row(id=0), row(id=3)]))
+    assert TASK.check(once, given_).said == [
+        f"{once}: error: claim '0' is 2 times in {given_}, 1 times here: every claim needs a prediction"
+    ]
+
+
+def test_ids_that_nearly_agree_are_hinted_at_where_pairs_go_by_position(put):
+    gold, run = put("gold", lines([gold_row(), gold_row(id=2)])), put("run", lines([row(id="01"), row(id=2)]))
+    assert TASK.score([gold], [run], ScoreOptions()).notes == (
+        "the ids of the two files differ: predictions and gold are paired by position; "
+        "'1' and '01' differ by a leading zero alone: ids are compared letter by letter",
+    )
+
+
+def test_every_claim_counts_whatever_it_is_called(put):
+    gold = put("gold", lines([gold_row(id="line 3"), gold_row(id=0), gold_row(id=0)]))
+    run = put("run", lines([row(id=0), row(id=0, predicted_label="REFUTES"), row(id=0)]))
+    assert TASK.score([gold], [run], ScoreOptions()).values["label_accuracy"] == pytest.approx(2 / 3)
+
+
 def gold_row(**changes):
     return {"id": 1, "label": "SUPPORTS", "evidence": [[[1, 2, "Page", 3]]], **changes}
 
@@ -122,7 +152,7 @@ def test_other_claims_are_not_paired_by_position(put):
 
 def test_lengths_that_differ_are_not_scored(put):
     gold, run = put("gold", lines([gold_row(), gold_row()])), put("run", lines([row()]))
-    with pytest.raises(CheckFailed, match=r"run: has 1 predictions, the gold 2 claims: every claim needs one$"):
+    with pytest.raises(CheckFailed, match=r"run: has 1 prediction, the gold 2 claims: every claim needs one$"):
         TASK.score([gold], [run], ScoreOptions())
 
 
