@@ -22,6 +22,7 @@ from typing import Any
 from benchmarks import encoding, serving, sparse
 from benchmarks.collection import beir, example
 from benchmarks.marked import replace_marked
+from benchmarks.parts import part
 from benchmarks.rows import Row, below, table
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -33,7 +34,7 @@ def main() -> int:
     """Measure, print a table, write ``peers.json``; return 1 if a target was missed."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--output", type=Path, default=ROOT / "bench")
-    parser.add_argument("--quick", action="store_true", help="leave out what takes minutes: encoding whole collections")
+    parser.add_argument("--quick", action="store_true", help="leave out what takes minutes")
     parser.add_argument("--write", action="store_true", help="put the table into the README")
     args = parser.parse_args()
     began = perf_counter()
@@ -87,16 +88,22 @@ def _collections(data: Path, work: Path, peer: Any, *, quick: bool) -> Iterator[
     scifact = beir("SciFact", data / "scifact", "train")
     nfcorpus = beir("NFCorpus", data / "nfcorpus", "dev")
     arabic = beir("XQuAD-R ar", data / "xquad-r" / "ar", "test")
-    yield from sparse.searching(scifact, work)
-    yield from sparse.indexing(scifact, work)
-    yield from sparse.memory(scifact, work)
-    for collection, language in ((scifact, "en"), (nfcorpus, "en"), (arabic, "ar")):
-        yield from sparse.agreement(collection, work, language)
+    with part("BM25"):
+        yield from sparse.searching(scifact, work)
+        yield from sparse.indexing(scifact, work)
+        yield from sparse.memory(scifact, work)
+        for collection, language in ((scifact, "en"), (nfcorpus, "en"), (arabic, "ar")):
+            yield from sparse.agreement(collection, work, language)
     yield from encoding.single_queries(scifact, peer)
-    if not quick:
+    if quick:
+        return
+    with part("encoding SciFact"):
         yield from encoding.documents(scifact, peer, work)
+    with part("serving"):
         yield from serving.serving(scifact, work)
+    with part("encoding NFCorpus"):
         yield from encoding.exported_documents(nfcorpus, peer, work)
+    with part("a living index"):
         yield from _live(data)
 
 

@@ -41,9 +41,10 @@ def searching(collection: Collection, work: Path, depths: Sequence[int] = tuple(
 
 def agreement(collection: Collection, work: Path, language: str = "en", k: int = 100) -> list[Row]:
     """Compare scores and docids of every judged query; docids that tie to four decimals at the cut may differ."""
-    ours, theirs = work / f"{collection.name}-agree-ours", work / f"{collection.name}-agree-theirs"
-    _our_index(collection, ours, language)
-    _their_index(collection, theirs, language)
+    ours, theirs = work / f"{collection.name}-ours", work / f"{collection.name}-theirs"
+    if not ours.is_dir():  # one that was searched is in English
+        _our_index(collection, ours, language)
+        _their_index(collection, theirs, language)
     searcher = _searcher(theirs, language)
     furthest, differing = 0.0, 0
     with Index(ours) as index:
