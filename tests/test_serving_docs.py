@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import quote
@@ -16,17 +17,23 @@ from urllib.request import urlopen
 
 import pytest
 
+from server.access import digest
 from server.page import EXAMPLES, Example
 from tests.server.ending import end
 
 ROOT = Path(__file__).resolve().parent.parent
 BLOCK = re.compile(r"^```console\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 SHOWN = "http://127.0.0.1:8000"
+CHANGING = "http://127.0.0.1:8001"
+"""The server of the documentation that takes changes; its index ``mine`` is a copy of the English example."""
+KEY = "fs_a-key-of-the-tests"
+JOB = re.compile(r"(?<=/v1/jobs/)[0-9a-f]{24}")
 PATIENCE = 60.0
 VARIES = [
     (r'("request_id": ?)"[^"]*"', r'\1"…"'),
-    (r'("(?:manifest_)?id": ?)"[0-9a-f]{16}"', r'\1"…"'),
-    (r'("(?:created|python|bytes|\w+_seconds)": ?)("[^"]*"|[\d.]+)', r"\1…"),
+    (r'("(?:manifest_)?id": ?)"[0-9a-f]{16}(?:[0-9a-f]{8})?"', r'\1"…"'),
+    (JOB.pattern, "…"),
+    (r'("(?:created|started|ended|python|bytes|\w+_seconds)": ?)("[^"]*"|[\d.]+)', r"\1…"),
     (r'("sha256": ?)"[0-9a-f]*"', r'\1"…"'),
     (r'(manifest=)"[0-9a-f]{16}"', r'\1"…"'),
 ]
@@ -66,30 +73,66 @@ def near(now: str, then: str) -> bool:
     )
 
 
-def ask(command: str, address: str) -> str:
-    """Run a command of the documentation against the server at ``address``."""
-    command = command.replace(SHOWN, address).replace("python3 -", f"{sys.executable} -")
+Addresses = dict[str, str]
+"""Of each server that the documentation speaks of, where it is."""
+
+
+def answers(commands: list[Shown], addresses: Addresses) -> Iterator[tuple[Shown, str]]:
+    """Yield each command with what it answers now; a job is the one that was made last, and has ended."""
+    job = ""
+    for one in commands:
+        command = JOB.sub(job, one.command)
+        now = ask(command, addresses)
+        deadline = time.monotonic() + PATIENCE
+        while job and job in command and re.search(r'"(queued|running)"', now) and time.monotonic() < deadline:
+            time.sleep(0.1)
+            now = ask(command, addresses)
+        made = JOB.search(now)
+        job = made[0] if made else job
+        yield one, now
+
+
+def ask(command: str, addresses: Addresses) -> str:
+    """Run a command of the documentation against the servers at ``addresses``."""
+    for shown_at, address in addresses.items():
+        command = command.replace(shown_at, address)
     done = subprocess.run(
-        ["bash", "-c", command],
+        ["bash", "-c", command.replace("python3 -", f"{sys.executable} -")],
         capture_output=True,
         text=True,
         timeout=60,
         check=False,
-        env={**os.environ, "LC_ALL": "C"},
+        env={**os.environ, "LC_ALL": "C", "KEY": KEY},
     )
     return done.stdout + done.stderr
 
 
 @pytest.fixture(scope="module")
+def changing(example_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Addresses]:
+    """Serve a copy of the English example, to be changed."""
+    folder = tmp_path_factory.mktemp("changing")
+    shutil.copytree(example_folder / "indexes" / "example-en", folder / "mine")
+    (folder / "config.yaml").write_text(f"server: {{keys: {{newsroom: {digest(KEY)}}}, indexes: {{mine: mine}}}}")
+    with served(folder, folder / "log", "--allow-writes") as address:
+        yield {CHANGING: address}
+
+
+@pytest.fixture(scope="module")
 def address(example_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """Serve the example as ``make serve`` does, on a free port."""
+    with served(example_folder, tmp_path_factory.mktemp("serve") / "log") as address:
+        yield address
+
+
+@contextmanager
+def served(folder: Path, log: Path, *options: str) -> Iterator[str]:
+    """Serve as the configuration in ``folder`` says; give the address."""
     if not shutil.which("curl"):
         pytest.skip("there is no curl on this machine")
-    log = tmp_path_factory.mktemp("serve") / "log"
-    command = [sys.executable, "-m", "server", "serve", "--port", "0", "--workers", "1"]
+    command = [sys.executable, "-m", "server", "serve", "--port", "0", "--workers", "1", *options]
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     with log.open("wb") as sink:
-        process = subprocess.Popen(command, cwd=example_folder, stderr=sink, env=environment, start_new_session=True)
+        process = subprocess.Popen(command, cwd=folder, stderr=sink, env=environment, start_new_session=True)
     try:
         yield _address(process, log)
     finally:
@@ -108,11 +151,11 @@ def _address(process: subprocess.Popen[bytes], log: Path) -> str:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["docs/serving.md", "README.md"])
-def test_the_documentation_shows_what_is_answered(address: str, name: str) -> None:
+def test_the_documentation_shows_what_is_answered(address: str, changing: Addresses, name: str) -> None:
     commands = shown((ROOT / name).read_text("utf-8"))
     assert commands
-    for one in commands:
-        now, then = plain(ask(one.command, address)), plain(one.output)
+    for one, answered in answers(commands, {SHOWN: address, **changing}):
+        now, then = plain(answered), plain(one.output)
         assert near(now, then), f"{one.command}\n{now}\n--- is shown as\n{then}"
 
 
@@ -137,11 +180,13 @@ def test_only_last_digits_may_differ() -> None:
     assert not near('"score": 0.69, "rank": 1', '"score": 0.69, "rank": 2')
 
 
-def rewrite(address: str, name: str) -> None:
-    """Put into a document what the server at ``address`` answers now."""
+def rewrite(addresses: Addresses, name: str) -> None:
+    """Put into a document what the servers at ``addresses`` answer now."""
     path = ROOT / name
-    text = path.read_text("utf-8")
-    for one in shown(text):
-        now = ask(one.command, address).rstrip("\n")
-        text = text.replace(f"$ {one.command}\n{one.output}", f"$ {one.command}\n{now}\n")
+    text, job = path.read_text("utf-8"), ""
+    for one, answered in answers(shown(text), addresses):
+        command, now = JOB.sub(job, one.command), answered.rstrip("\n")
+        text = text.replace(f"$ {one.command}\n{one.output}", f"$ {command}\n" + (f"{now}\n" if now else ""))
+        made = JOB.search(now)
+        job = made[0] if made else job
     path.write_text(text, "utf-8")
