@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-import os
-from collections import deque
 from collections.abc import Generator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,8 +13,10 @@ import msgspec
 
 from eval.batch import CHUNK, Asked, answered, asked_of, chunks, habit, search_of
 from eval.partial import Answered, Partial
+from eval.searchers import in_order
 from eval.tasks import TaskQuery, ranking_task
 from retrieval import manifest as manifests
+from retrieval.encoder import available_cores
 from retrieval.errors import QueryError
 from retrieval.files import rereadable, sha256, storable, writable, write_atomically
 from retrieval.index import Index, Search
@@ -69,10 +68,11 @@ def run(request: RunRequest, index: Index, progress: Progress = silent) -> RunRe
     request = _completed(request, index)
     of_task = ranking_task(request.task)
     queries = of_task.read_queries(request.queries)
+    asked_in = sha256(request.queries)  # now: the file may be changed while the run goes on
     longest = index.config.search.max_query_chars
     asked = asked_of(request.task, queries, request.search, longest, as_of_query=request.as_of_query)
     began = manifests.now()
-    with Partial(request.output, _fingerprint(request, index)) as partial:
+    with Partial(request.output, _fingerprint(request, index, asked_in)) as partial:
         resumed = len(partial.done)
         counts = _answered(request, index, asked[resumed:], partial)
         with closing(progress("searching", "queries", len(asked))) as bar, closing(counts):
@@ -80,7 +80,7 @@ def run(request: RunRequest, index: Index, progress: Progress = silent) -> RunRe
             for count in counts:
                 bar.update(count)
         partial.write(of_task.HEADER)
-        write_atomically(_meta_path(request.output), _meta(request, index, began, partial.done))
+        write_atomically(_meta_path(request.output), _meta(request, index, asked_in, began, partial.done))
         partial.remove()
     return _report(index, request.search, queries, partial.done, resumed)
 
@@ -94,19 +94,14 @@ def _answered(request: RunRequest, index: Index, asked: Sequence[Asked], partial
         texts = of_task.lines([(one.qid, one.hits) for one in done], request.run_id)
         return [(Answered(one.qid, len(one.hits), one.empty), text) for one, text in zip(done, texts, strict=True)]
 
+    if not asked:
+        return
+    index.retriever(request.search.retriever)  # Lucene is opened by who will close it, not by a thread that ends before
     # Lucene, FAISS and the encoder work outside of Python, so that one thread can write lines while another searches.
-    threads = min(_THREADS, len(os.sched_getaffinity(0)))
-    with ThreadPoolExecutor(threads) as searchers:
-        waiting: deque[Future[list[tuple[Answered, str]]]] = deque()
-        try:
-            for chunk in chunks(asked, _together(request.search)):
-                waiting.append(searchers.submit(search, chunk))
-                if len(waiting) > threads:
-                    yield partial.add(waiting.popleft().result())
-            while waiting:
-                yield partial.add(waiting.popleft().result())
-        finally:
-            searchers.shutdown(cancel_futures=True)
+    threads = min(_THREADS, available_cores())
+    with closing(in_order(search, chunks(asked, _together(request.search)), threads)) as found:
+        for answers in found:
+            yield partial.add(answers)
 
 
 def _together(search: Search) -> int:
@@ -152,9 +147,9 @@ def _report(
     )
 
 
-def _fingerprint(request: RunRequest, index: Index) -> str:
-    """Name all that the lines of a run depend on."""
-    read = (sha256(request.queries), index.manifest.id)
+def _fingerprint(request: RunRequest, index: Index, asked_in: str) -> str:
+    """Name all that the lines of a run depend on; ``asked_in`` is the checksum of the queries."""
+    read = (asked_in, index.manifest.id)
     settings = (index.config.search, index.config.bm25, index.config.dense, index.config.encoder)
     asked = (request.task, request.run_id, request.search, request.as_of_query)
     content = msgspec.json.encode((asked, read, settings, manifests.versions()), order="deterministic")
@@ -165,7 +160,7 @@ def _meta_path(output: Path) -> Path:
     return output.with_name(f"{output.name}.meta.json")
 
 
-def _meta(request: RunRequest, index: Index, began: str, done: Sequence[Answered]) -> bytes:
+def _meta(request: RunRequest, index: Index, asked_in: str, began: str, done: Sequence[Answered]) -> bytes:
     search: dict[str, Any] = request.search._asdict()
     if request.search.where is not None:
         search["where"] = request.search.where._asdict()
@@ -173,7 +168,7 @@ def _meta(request: RunRequest, index: Index, began: str, done: Sequence[Answered
         "task": request.task,
         "run_id": request.run_id,
         "output": {"name": storable(request.output.name), "sha256": sha256(request.output)},
-        "queries": {"name": storable(request.queries.name), "sha256": sha256(request.queries), "count": len(done)},
+        "queries": {"name": storable(request.queries.name), "sha256": asked_in, "count": len(done)},
         "index": {"name": storable(index.folder.resolve().name), "manifest": index.manifest.id},
         "search": search,
         "as_of_query": request.as_of_query,

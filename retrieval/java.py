@@ -194,10 +194,13 @@ def java_thread() -> Iterator[None]:
     try:
         yield
     finally:
-        import jnius
+        import jnius_config
 
-        _let_go()
-        jnius.detach()
+        if jnius_config.vm_running:  # else to import jnius would start a virtual machine, without Pyserini's jar
+            import jnius
+
+            _let_go()
+            jnius.detach()
 
 
 def start(heap: str = "512m", young: str = "") -> None:

@@ -26,6 +26,7 @@ from retrieval.config import Config
 from retrieval.domain import Filter
 from retrieval.errors import QueryError
 from retrieval.index import Index, Search
+from retrieval.java import java_class
 
 WORDS = "measles vaccine sea level ice melts mask trial river ocean heat virus death year study risk".split()
 
@@ -115,6 +116,17 @@ def test_two_runs_write_the_same_bytes_and_the_sidecar_names_them(example, root,
         1000,
         "bm25",
     )
+
+
+def test_a_run_leaves_no_thread_in_java(example, root, tmp_path) -> None:
+    attached = []
+    for number in range(3):
+        with Index(example) as index:
+            run_queries(
+                RunRequest(task="trec", queries=root / "examples/queries-en.tsv", output=tmp_path / str(number)), index
+            )
+        attached.append(java_class("java.lang.Thread").activeCount())
+    assert len(set(attached)) == 1
 
 
 def test_a_run_goes_on_only_after_the_same_question(example, root, tmp_path) -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -76,3 +78,15 @@ def test_a_receiver_is_a_threads_own() -> None:
         assert pool.submit(other).result() == "other"
     assert of_own() == "mine"
     assert of_shared() == "other", "pyjnius binds receivers now: own_class has become needless"
+
+
+def test_a_thread_that_used_no_java_starts_none(root: Path) -> None:
+    script = (
+        "import jnius_config\n"
+        "from retrieval.java import java_thread\n"
+        "with java_thread():\n"
+        "    pass\n"
+        "print(jnius_config.vm_running)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", script], cwd=root, capture_output=True, text=True, check=True)
+    assert done.stdout == "False\n"
