@@ -59,7 +59,10 @@ def make(name: MemberName, statements: Sequence[Statement], config: Config) -> M
 
 
 def restore(name: str, member: State, model: State, config: Config) -> Reader:
-    """Make the reader of its states."""
+    """Make the reader of its states.
+
+    Raises ValueError if there is no member of that name.
+    """
     match name.removeprefix(JOINT):
         case "lexical":
             return Reader(lexical.restore(member), linear.restore(model))
@@ -69,5 +72,7 @@ def restore(name: str, member: State, model: State, config: Config) -> Reader:
             return Reader(Days(), restore_moments(model))
         case "signs":
             return Reader(Signs(), forest.restore(model))
-        case _:
+        case "vectors":
             return Reader(vectors.restore(member, config.encoder), linear.restore(model))
+        case _:
+            raise ValueError(f"there is no member {name}")

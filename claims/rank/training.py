@@ -11,7 +11,7 @@ import msgspec
 
 from claims.rank import store
 from claims.rank.store import Manifest, Source
-from claims.rankers import Ranker, kind
+from claims.rankers import Ranker, kind, names
 from retrieval.config import Config
 from retrieval.domain import Statement
 from retrieval.errors import QueryError, SourceError
@@ -56,12 +56,19 @@ def train(
 def load(path: Path, task: str | None, config: Config) -> Learned:
     """Load a ranker that was saved; ``None`` is any task.
 
-    Raises SourceError if the file is not one, QueryError if it was trained for another task.
+    Raises SourceError if the file is not one or of another version, QueryError if it was trained for another task.
     """
     manifest, state = store.load(path)
     if task is not None and manifest.task != task:
         raise QueryError(f"{path}: was trained for {manifest.task}, not for {task}; load another or train one")
-    return Learned(kind(manifest.model).restore(state, config), manifest)
+    if manifest.model not in names():
+        raise SourceError(
+            f"{path}: is a model named {manifest.model}, which this factseek does not have; train it again"
+        )
+    try:
+        return Learned(kind(manifest.model).restore(state, config), manifest)
+    except (KeyError, TypeError, ValueError):
+        raise SourceError(f"{path}: is a model of another version of factseek; train it again") from None
 
 
 def _source(path: Path, statements: Sequence[Statement]) -> Source:

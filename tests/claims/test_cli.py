@@ -12,10 +12,14 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 from safetensors.numpy import load_file, save_file
 
 import factseek
+from claims import model_file
+from claims.model_file import State
+from claims.rank import store
 
 Rank = Callable[..., Any]
 EXAMPLES = Path(__file__).resolve().parent.parent.parent / "examples"
@@ -294,6 +298,26 @@ def test_a_model_for_another_task(rank: Rank, saved: Path) -> None:
     )
     assert refusal(rank("ct2021-1a", "--load", saved, "--model", "best", "--input", DEV)) == (
         f"--model best: {saved} is a ngram model; leave --model out"
+    )
+
+
+def test_a_model_of_another_version(rank: Rank, saved: Path, tmp_path: Path) -> None:
+    manifest, state = store.load(saved)
+    another = msgspec.structs.replace(manifest, model="best")
+    unknown = {"en/dreams": {"member": {}, "model": {}}}
+    for said, held in (
+        (manifest, State({}, {})),
+        (manifest, State(state.settings, {name: one for name, one in state.tensors.items() if name != "idf"})),
+        (another, State({"stacks": {}, "readers": unknown}, {})),
+        (another, State({"stacks": {"en": {"weights": {}, "bias": 0.0, "slope": 1.0}}, "readers": {}}, {})),
+    ):
+        model_file.save(tmp_path / "m", said, held)
+        assert refusal(rank("ct2021-1a", "--load", "m", "--input", DEV)) == (
+            "m: is a model of another version of factseek; train it again"
+        )
+    model_file.save(tmp_path / "m", msgspec.structs.replace(manifest, model="upv"), state)
+    assert refusal(rank("ct2021-1a", "--load", "m", "--input", DEV)) == (
+        "m: is a model named upv, which this factseek does not have; train it again"
     )
 
 
