@@ -52,9 +52,10 @@ def documents(collection: Collection, peer: Any, work: Path) -> list[Row]:
 
 
 def exported_documents(collection: Collection, peer: Any, work: Path) -> list[Row]:
-    """Measure the same as :func:`documents` in half the time: the peer encodes a sample, our export of it the rest.
+    """Measure the same as :func:`documents` in less time: the peer encodes a sample only.
 
-    The export has the peer's weights in fp32; that it gives the peer's vectors is measured on the sample.
+    What our vectors are compared with is then made by the exported model in fp32; that these are the peer's vectors is
+    measured on the sample.
     """
     folder, rate = _indexed(collection, work)
     texts = [text for _, text in collection.documents]

@@ -98,7 +98,7 @@ def _collections(data: Path, work: Path, peer: Any, *, quick: bool) -> Iterator[
     if quick:
         return
     with part("encoding SciFact"):
-        yield from encoding.documents(scifact, peer, work)
+        yield from encoding.exported_documents(scifact, peer, work)
     with part("serving"):
         yield from serving.serving(scifact, work)
     with part("encoding NFCorpus"):
