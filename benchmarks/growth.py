@@ -136,15 +136,15 @@ def _approximate(flat: Path, folder: Path, kind: str) -> float:
     """Copy the flat index and give its segments an approximate one; return the seconds that this takes."""
     manifest = snapshot(flat, folder).manifest
     quantizer = "quantizer-000000.faiss" if kind == "ivfpq" else ""
-    began = perf_counter()
-    segments = []
+    segments, seconds = [], 0.0
     for segment in manifest.segments:
         place = folder / SEGMENTS / segment.name
         dimension = manifest.encoder.dimension if manifest.encoder else 0
         settings = msgspec.structs.replace(_config(kind).dense, flat_below=0)
+        began = perf_counter()
         index_vectors(place, segment.passages, dimension, settings, folder / (quantizer or "none"))
+        seconds += perf_counter() - began
         segments.append(msgspec.structs.replace(segment, files=checksums(place)))
-    seconds = perf_counter() - began
     manifests.publish(folder, msgspec.structs.replace(manifest, segments=tuple(segments), quantizer=quantizer))
     return seconds
 
