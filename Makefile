@@ -8,7 +8,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 .DEFAULT_GOAL := help
-.PHONY: help setup pictures serve test test-slow check format bench bench-live soak bench-claims bench-quality bench-growth torture example clean
+.PHONY: help setup pictures serve test test-slow check format bench bench-live soak bench-claims bench-finetune bench-quality bench-growth torture example clean
 
 help:
 	@echo "make serve   install, build the example indexes, serve them on http://127.0.0.1:8000"
@@ -17,6 +17,7 @@ help:
 	@echo "make bench-growth   rebuild docs/growth.md: an index at 10,000, 100,000 and 1,000,000 passages (an hour)"
 	@echo "make torture   sequences, kills and faults by the thousand; figures into docs/operating.md (hours)"
 	@echo "make bench-claims   rebuild docs/check-worthiness.md and docs/verification.md (FACTSEEK_DATA; at most 15 minutes)"
+	@echo "make bench-finetune   rebuild the table of fine-tuning in docs/check-worthiness.md (FACTSEEK_DATA; some 20 minutes)"
 	@echo "make bench-quality   rebuild docs/benchmark.md: sparse, dense and hybrid, quality beside speed"
 	@echo "make pictures   take the pictures of the pages in docs/ (needs chromium and chromium-driver)"
 	@echo "make soak    load the server for 30 minutes and compare every answer"
@@ -73,6 +74,9 @@ pictures: example
 bench-claims: $(STAMP)
 	$(BIN)/python -m benchmarks.checkworthiness
 	$(BIN)/python -m benchmarks.verification
+
+bench-finetune: $(STAMP)
+	$(BIN)/python -m benchmarks.checkworthiness_finetuning
 
 bench-growth: $(STAMP)
 	$(BIN)/python -m benchmarks.growth

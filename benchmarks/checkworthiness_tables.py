@@ -81,8 +81,13 @@ def interval(value: float, drawn: Scores) -> Interval:
 
 
 def results(judged: Mapping[str, Judged]) -> str:
-    """Return the table of AP on dev: a row for each ranker, a column for each language, then debates."""
+    """Return the table of AP on dev, and that of what the best ranker gains on the n-gram baseline."""
     drawn = {where: resampled(one) for where, one in judged.items()}
+    return precisions(judged, drawn) + "\n" + _gains(judged, drawn)
+
+
+def precisions(judged: Mapping[str, Judged], drawn: Mapping[str, Mapping[str, Scores]]) -> str:
+    """Return the table of AP on dev, with intervals: a row for each ranker, a column for each language or debates."""
     names = list(dict.fromkeys(name for one in judged.values() for name in one.scores))
 
     def cell(where: str, name: str) -> str:
@@ -90,8 +95,7 @@ def results(judged: Mapping[str, Judged]) -> str:
             return ""
         return str(interval(official(judged[where], name), drawn[where][name]))
 
-    rows = [[name, *(cell(where, name) for where in judged)] for name in names]
-    return markdown_table(["ranker", *judged], rows) + "\n" + _gains(judged, drawn)
+    return markdown_table(["ranker", *judged], [[name, *(cell(where, name) for where in judged)] for name in names])
 
 
 def _gains(judged: Mapping[str, Judged], drawn: Mapping[str, Mapping[str, Scores]]) -> str:
