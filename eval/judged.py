@@ -42,7 +42,8 @@ class Judged:
 def read_judged(files: JudgedFiles, index: Index, *, sample: int | None = None, seed: int = 0) -> Judged:
     """Read the queries that are judged, at most ``sample`` of them, drawn with ``seed``.
 
-    Raises QueryError if queries and judgements have none in common, SourceError if a file cannot be read.
+    Raises QueryError if queries and judgements have none in common, or the index holds no document that was judged,
+    SourceError if a file cannot be read.
     """
     habit(files.task)
     queries = task(files.task).read_queries(files.queries)
@@ -52,6 +53,7 @@ def read_judged(files: JudgedFiles, index: Index, *, sample: int | None = None, 
         hint = near_miss([query.qid for query in queries], qrels)
         examples = f"it has {shown(queries[0].qid)}, the judgements {shown(next(iter(qrels)))}{hint}"
         raise QueryError(f"{files.queries}: no query in common with {files.qrels}: {examples}")
+    _check_documents(files.qrels, qrels, index)
     notes = []
     if len(found) < len(qrels):
         notes.append(f"{len(qrels) - len(found):,} of {len(qrels):,} judged queries are not in {files.queries.name}")
@@ -66,6 +68,15 @@ def read_judged(files: JudgedFiles, index: Index, *, sample: int | None = None, 
         search=search,
         notes=tuple(notes),
     )
+
+
+def _check_documents(path: Path, qrels: Qrels, index: Index) -> None:
+    judged = dict.fromkeys(docid for docids in qrels.values() for docid in docids)
+    indexed = index.rows.docids
+    if judged.keys().isdisjoint(indexed):
+        examples = f"it has {shown(next(iter(judged)))}, the index {shown(indexed[0]) if indexed else 'no document'}"
+        hint = near_miss(judged, set(indexed))
+        raise QueryError(f"{path}: no docid in common with the index {index.folder}: {examples}{hint}")
 
 
 def drawn(count: int, sample: int, seed: int) -> list[int]:

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import msgspec
@@ -27,6 +28,7 @@ from eval.tune_report import as_json, as_text, as_yaml, verdict
 from indexer.build import Request, build
 from retrieval.config import BM25Settings, Config, FusionSettings, convert, read
 from retrieval.domain import Hit
+from retrieval.errors import QueryError
 from retrieval.fusion import Ranking, fuse
 from retrieval.index import Index, Search
 from retrieval.order import ordered
@@ -230,6 +232,18 @@ def test_an_index_without_vectors_is_tuned_for_bm25_alone(root, files, tmp_path)
         tuning = tune(index, read_judged(files, index), "nDCG@10", folds=3)
     assert {setting.retriever for setting, _ in tuning.tried} == {"bm25"}
     assert len({setting.bm25.title_weight for setting, _ in tuning.tried}) > 3
+
+
+def test_judgements_of_another_collection_measure_nothing(example, files, tmp_path) -> None:
+    qrels = tmp_path / "qrels"
+    qrels.write_text("1000000000000000101 0 ex-en-01-0001-001 2\n")
+    with Index(example) as index, pytest.raises(QueryError) as raised:
+        first = index.rows.docids[0]
+        read_judged(replace(files, qrels=qrels), index)
+    assert str(raised.value) == (
+        f"{qrels}: no docid in common with the index {example}: it has 'ex-en-01-0001-001', the index {first!r}; "
+        "'EX-EN-01-0001-001' and 'ex-en-01-0001-001' differ by case alone: ids are compared letter by letter"
+    )
 
 
 def test_the_depth_of_measures() -> None:
