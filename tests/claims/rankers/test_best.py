@@ -53,6 +53,20 @@ def test_the_encoder_decides_which_languages_have_vectors(train: list[Statement]
     assert BEST.train(train, config, silent).figures["en"]["alone"].keys() == {"signs"}
 
 
+def test_days_count_where_the_numbers_of_tweets_tell_them(train: list[Statement]) -> None:
+    config = _config("signs", "days")
+    numbered = [one._replace(qid=str(n)) for n, one in enumerate(train)]
+    assert BEST.train(numbered, config, silent).figures["en"]["alone"].keys() == {"signs"}
+    # Those worth checking were written in March, the others in May.
+    dated = [one._replace(qid=f"{1234 + 30 * (one.label == 0)}{n:015}") for n, one in enumerate(train)]
+    trained = BEST.train(dated, config, silent)
+    assert trained.figures["en"]["members"] == ["days"]
+    assert trained.figures["en"]["AP"] == 1.0
+    ranker = BEST.restore(trained.ranker.state(), config)
+    march, may, unknown = ranker.score([dated[0]._replace(qid=qid) for qid in (f"1235{0:015}", f"1264{0:015}", "7")])
+    assert march > unknown > may
+
+
 def test_few_worth_checking_among_many(train: list[Statement], config: Config) -> None:
     """Fewer of the others are learned from, and the probabilities are those of all."""
     worth, others = ([one for one in train if one.label == label] for label in (1, 0))
