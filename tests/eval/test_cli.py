@@ -204,6 +204,25 @@ def test_compare_prints_tables_json_and_a_page(files, command):
     assert [pair["measure"] for pair in found["pairs"]] == ["AP", "P@10", "nDCG@10", "RR"]
 
 
+@pytest.mark.slow
+def test_a_run_of_a_million_lines_is_scored_in_little_memory(root, tmp_path):
+    with (tmp_path / "run").open("w") as run, (tmp_path / "qrels").open("w") as qrels:
+        for query in range(1_000):
+            run.writelines(f"q{query} Q0 doc{rank:06d} {rank} {30 - rank / 50:.4f} t\n" for rank in range(1, 1_001))
+            qrels.writelines(f"q{query} 0 doc{rank:06d} {rank % 3}\n" for rank in range(1, 1_500, 50))
+    script = (
+        "import resource, factseek\n"
+        "assert factseek.main(['score', 'trec', '--gold', 'qrels', '--run', 'run']) == 0\n"
+        "print('peak', resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)\n"
+    )
+    environment = {**os.environ, "PYTHONPATH": str(root)}
+    done = subprocess.run(
+        [sys.executable, "-c", script], cwd=tmp_path, env=environment, capture_output=True, text=True, check=True
+    )
+    assert done.stdout.startswith("measure")
+    assert int(done.stdout.split()[-1]) < 500_000  # kilobytes
+
+
 def test_runs_as_a_module(files, root):
     arguments = [sys.executable, "-m", "eval", "check", "trec", str(files / "run")]
     done = subprocess.run(arguments, cwd=root, capture_output=True, text=True, check=False)
