@@ -30,10 +30,12 @@ from retrieval.index import Index
 from retrieval.terminal import say, write
 
 CALLERS = 4
-EVERY = 0.1
+EVERY = 0.2
 """Seconds between two searches of a caller."""
 SETTLE = 3.0
-"""Seconds after a manifest was published that belong to its reload."""
+"""Seconds after a manifest was published that belong to its reload; as many after them belong to none."""
+WARM = 10.0
+"""Seconds of searches before anything is measured."""
 ADDED = 50.0
 """Milliseconds by which a request may be later."""
 _MANIFEST = re.compile(rb'"manifest_id":"([0-9a-f]{16})"')
@@ -95,35 +97,48 @@ def measured(index: Path, work: Path, reloads: int) -> list[Row]:
     states, queries = _states(copy), _queries(copy)
     published: list[tuple[float, str]] = []
     with serve(copy, work) as server:
-        _answers(server.port, queries, 2 * SETTLE)
-        usual, _ = _answers(server.port, queries, reloads * SETTLE)
+        _answers(server.port, queries, WARM)
 
         def publish() -> None:
             for number in range(reloads):
-                time.sleep(SETTLE)
+                time.sleep(2 * SETTLE)
                 write_atomically(copy / manifests.NAME, states[number % 2])
                 published.append((time.monotonic(), manifests.read(copy).id))
 
         publishing = threading.Thread(target=publish)
         publishing.start()
-        under, failed = _answers(server.port, queries, (reloads + 1) * SETTLE)
+        answers, failed = _answers(server.port, queries, (2 * reloads + 1) * SETTLE)
         publishing.join()
-    noticed = max(_noticed(under, when, name) for when, name in published)
+    reloading = [_between(answers, when, when + SETTLE) for when, _ in published]
+    quiet = [_between(answers, when - SETTLE, when) for when, _ in published]
+    noticed = max(_noticed(answers, when, name) for when, name in published)
     what = f"{reloads} reloads of {manifests.read(copy).passages:,} passages, hybrid, {CALLERS / EVERY:.0f} searches/s"
     return [
         below(f"{what}: until no answer is from the old state", "s", noticed, 1.0),
         below(f"{what}: answers that failed", "answers", failed, 0),
-        *_delays(usual, under),
+        *_delays(quiet, reloading),
     ]
 
 
-def _delays(usual: Sequence[Answered], under: Sequence[Answered]) -> Iterator[Row]:
-    """Compare the answers of a run with reloads with those of one without."""
-    slowest, slowest_usual = (max(one.milliseconds for one in run) for run in (under, usual))
-    median, median_usual = (statistics.median(one.milliseconds for one in run) for run in (under, usual))
-    yield told("the median answer, against that without a reload", "ms", median, median_usual)
-    yield told("the slowest answer, against that without a reload", "ms", slowest, slowest_usual)
-    yield below("the slowest answer, later than the slowest without a reload", "ms", slowest - slowest_usual, ADDED)
+def _between(answers: Sequence[Answered], first: float, last: float) -> list[float]:
+    """Return the milliseconds of the answers that were due in a stretch of time."""
+    return [one.milliseconds for one in answers if first <= one.due < last]
+
+
+def _delays(quiet: Sequence[list[float]], reloading: Sequence[list[float]]) -> Iterator[Row]:
+    """Compare the seconds after each reload with those before it, which share the machine's moods."""
+    medians = [statistics.median(one for part in parts for one in part) for parts in (reloading, quiet)]
+    slowest = [max(one for part in parts for one in part) for parts in (reloading, quiet)]
+    typical = [statistics.median(map(max, parts)) for parts in (reloading, quiet)]
+    yield told("the median answer while reloading, against the quiet seconds before", "ms", *medians)
+    yield told("the slowest answer of a typical reload, against the quiet seconds before", "ms", *typical)
+    yield told("the slowest answer of all reloads, against all quiet seconds", "ms", *slowest)
+    yield below(
+        "the slowest answer of a typical reload, later than of quiet seconds", "ms", typical[0] - typical[1], ADDED
+    )
+    yield below(
+        "the slowest answer of all reloads, later than of all quiet seconds", "ms", slowest[0] - slowest[1], ADDED
+    )
 
 
 def _answers(port: int, queries: Sequence[str], seconds: float) -> tuple[list[Answered], int]:
@@ -141,11 +156,8 @@ def _answers(port: int, queries: Sequence[str], seconds: float) -> tuple[list[An
 
 
 def _noticed(answers: Sequence[Answered], when: float, name: str) -> float:
-    """Return how long after ``when`` an answer still came from another state than ``name``, in seconds.
-
-    What was due shortly before the next state was published may come from that.
-    """
-    late = [one.due - when for one in answers if when <= one.due < when + SETTLE - 1 and one.manifest_id != name]
+    """Return how long after ``when`` an answer still came from another state than ``name``, in seconds."""
+    late = [one.due - when for one in answers if when <= one.due < when + SETTLE and one.manifest_id != name]
     return max(late, default=0.0)
 
 
@@ -168,5 +180,5 @@ def _queries(copy: Path) -> list[str]:
 
 
 if __name__ == "__main__":
-    say("measuring; it takes about a minute and a half")
+    say("measuring; it takes about a minute")
     sys.exit(main())
