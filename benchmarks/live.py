@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import os
 import statistics
 import subprocess
@@ -15,6 +16,7 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import closing
+from itertools import product
 from pathlib import Path
 from time import perf_counter
 from typing import NamedTuple
@@ -96,15 +98,19 @@ class LiveBench:
         return statistics.quantiles(taken[50:], n=100)[98] * 1000
 
     def _many_segments(self, many: Path, one: Path) -> Iterator[Row]:
-        """Search ten segments against one, ten hits: each query of both in turns, in one virtual machine."""
+        """Search ten segments against one, ten hits: each query of both in turns, in one virtual machine.
+
+        Each query counts at its fastest, so that what else the machine does weighs less.
+        """
         with java_thread(), Index(many) as first, Index(one) as second:
             for retriever, (some, rounds) in ASKED.items():
-                pairs = [
-                    (_seconds(first, query, retriever), _seconds(second, query, retriever))
-                    for _ in range(rounds)
-                    for query in self._queries[:some]
-                ]
-                ours, theirs = map(statistics.median, zip(*pairs[len(pairs) // 2 :], strict=True))
+                queries = self._queries[:some]
+                fastest = dict.fromkeys(queries, (math.inf, math.inf))
+                for turn, query in product(range(rounds), queries):
+                    taken = _seconds(first, query, retriever), _seconds(second, query, retriever)
+                    if turn >= rounds // 2:
+                        fastest[query] = min(fastest[query][0], taken[0]), min(fastest[query][1], taken[1])
+                ours, theirs = map(statistics.median, zip(*fastest.values(), strict=True))
                 what = f"{retriever} over {SEGMENTS} segments against one ({theirs * 1000:.2f} ms)"
                 yield below(f"{what}, {self._passages:,} passages, k=10", "times the p50", ours / theirs, 2.0)
 
