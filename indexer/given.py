@@ -88,7 +88,8 @@ def put(folder: Path, lines: Sequence[str], config: Config, encoder: Encoder | N
         index = msgspec.structs.replace(config.index, analyzer="")
         build_locked(request, msgspec.structs.replace(config, index=index), (SOURCE,), encoder)
     finally:
-        source.unlink(missing_ok=True)
+        if source.is_file():
+            source.unlink()
 
 
 def remove(folder: Path, docids: Sequence[str]) -> None:

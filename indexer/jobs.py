@@ -43,7 +43,7 @@ class Refusal(msgspec.Struct, frozen=True, kw_only=True):
 class Job(msgspec.Struct, kw_only=True):
     """A bulk of documents. ``handled`` says how many of ``documents`` are done with; times are UTC, or empty.
 
-    ``attempts`` counts the processes that worked at it: more than one if one was killed.
+    ``attempts`` counts the processes that were at what comes next: more than one if one was killed.
     """
 
     id: str

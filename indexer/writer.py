@@ -29,12 +29,14 @@ MOST = 200
 """Changes that are published together."""
 LOOK_EVERY = 0.02
 BUSY_EVERY = 0.2
+BREATH = 0.1
 TROUBLED_EVERY = 2.0
-"""Seconds between two looks, between two tries while another process writes, and after the directory failed it."""
+"""Seconds between two looks; between two tries while another process writes; between two slices of a bulk, in which
+another process that waits for the lock gets it; and after the directory failed."""
 IDLE = 300.0
 """Seconds without anything to do after which the writer ends; the next change starts another."""
 ATTEMPTS = 3
-"""Processes that may die at a job before it is given up."""
+"""Processes that may die at one slice of a job before it is given up."""
 _PUT: frozenset[Result] = frozenset({"created", "replaced"})
 _log = logging.getLogger("factseek.writer")
 
@@ -60,7 +62,9 @@ class Writer:
     def _turn(self) -> float:
         """Do what is next; return the seconds to wait until there may be more to do."""
         try:
-            return 0.0 if self.work() else LOOK_EVERY
+            if not self.work():
+                return LOOK_EVERY
+            return 0.0 if self._bulk is None else BREATH
         except IndexBusyError:
             return BUSY_EVERY
         except (UserError, OSError) as error:  # a directory that is gone, or may not be written: it may come back
@@ -85,7 +89,11 @@ class Writer:
         return True
 
     def close(self) -> None:
-        """Let the encoder go."""
+        """Let the encoder go; a job that is under way was not died at."""
+        if self._bulk is not None:
+            job = self._bulk.job
+            job.attempts -= 1
+            self._tried(lambda: jobs.save(self._folder, job))
         if self._encoder is not None:
             self._encoder.close()
 
@@ -142,7 +150,7 @@ class Writer:
         job.state, job.started = "running", job.started or manifests.now()
         if job.attempts > ATTEMPTS:
             done = f"{job.handled} of {job.documents} documents were handled"
-            jobs.end(self._folder, job, f"the writer died {ATTEMPTS} times at this job: {done}; send the rest again")
+            jobs.end(self._folder, job, f"the writer died {ATTEMPTS} times at the same place: {done}")
             return None
         jobs.save(self._folder, job)
         return self._read(job)
@@ -160,6 +168,7 @@ class Writer:
             after, lines = bulk.next(live)
         if lines:
             self._put(lines)
+        after.attempts = 1  # it went on: whoever died before did not die at what comes now
         jobs.save(self._folder, after)
         bulk.job = after
 
@@ -181,7 +190,8 @@ class Writer:
     def _tried(self, call: Callable[[], object]) -> str:
         """Call; return ``""``, or what went wrong in one line."""
         try:
-            call()
+            with told(self._folder):
+                call()
         except UserError as error:
             _log.error("%s", error.line)
             return plain(error.line, self._folder)

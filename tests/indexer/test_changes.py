@@ -1,0 +1,87 @@
+"""Changes are handed over by files: each is either withdrawn or taken, in order, and answered once."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from indexer import changes
+from indexer.changes import Change, Outcome, Taken
+from indexer.given import Found
+from indexer.jobs import JOBS
+from indexer.writer import result_of
+from tests.indexer.conftest import Build, Write
+
+
+@pytest.fixture
+def folder(build_jsonl: Build, write_jsonl: Write, tmp_path: Path) -> Path:
+    build_jsonl(write_jsonl("a.jsonl", [{"docid": "a", "text": "A quokka."}]))
+    return tmp_path / "index"
+
+
+def test_a_change_is_taken_and_answered_once(folder: Path) -> None:
+    change = Change(docid="نيل/a b", line="{}", checksum="1", states=("x",))
+    name = changes.leave(folder, change)
+    assert changes.left(folder)
+    assert changes.outcome(folder, name) is None
+    assert changes.taken(folder, 10) == [Taken(name, change)]
+    changes.answer(folder, name, Outcome(result="created"))
+    assert not changes.left(folder)
+    assert changes.outcome(folder, name) == Outcome(result="created")
+    assert changes.outcome(folder, name) is None
+    assert list((folder / JOBS).iterdir()) == []
+
+
+def test_a_change_is_either_withdrawn_or_taken(folder: Path) -> None:
+    first, second = (changes.leave(folder, Change(docid=docid)) for docid in "ab")
+    assert changes.withdraw(folder, first)
+    assert [one.name for one in changes.taken(folder, 10)] == [second]
+    assert not changes.withdraw(folder, second)
+
+
+def test_what_a_dead_writer_took_is_taken_again_and_first(folder: Path) -> None:
+    name = changes.leave(folder, Change(docid="a"))
+    changes.taken(folder, 10)
+    later = changes.leave(folder, Change(docid="b"))
+    assert changes.left(folder)
+    assert [(one.name, one.again) for one in changes.taken(folder, 10)] == [(name, True), (later, False)]
+
+
+def test_changes_of_one_document_are_taken_one_after_the_other(folder: Path) -> None:
+    names = [changes.leave(folder, Change(docid=docid)) for docid in "abacb"]
+    taken = []
+    while changes.left(folder):
+        batch = changes.taken(folder, 10)
+        taken.append([one.change.docid for one in batch])
+        for one in batch:
+            changes.answer(folder, one.name, Outcome(result="deleted"))
+    assert taken == [["a", "b"], ["a", "c", "b"]]
+    assert all(changes.outcome(folder, name) for name in names)
+
+
+def test_no_more_are_taken_than_asked_for(folder: Path) -> None:
+    names = [changes.leave(folder, Change(docid=str(number))) for number in range(5)]
+    assert [one.name for one in changes.taken(folder, 3)] == names[:3]
+
+
+STATES = st.sampled_from([(), ("*",), ("now",), ("before",), ("before", "now")])
+THERE = st.sampled_from([None, Found("same", "now"), Found("other", "now")])
+
+
+@given(states=STATES, absent=st.booleans(), there=THERE, puts=st.booleans(), again=st.booleans())
+def test_what_becomes_of_a_change(
+    states: tuple[str, ...], absent: bool, there: Found | None, puts: bool, again: bool
+) -> None:
+    change = Change(docid="a", line="{}" if puts else "", checksum="same", states=states, absent=absent)
+    result = result_of(Taken("1", change, again), there)
+    if again and (states or absent):
+        assert result == "unsure"
+    elif (states and there is None) or (absent and there) or (states == ("before",)):
+        assert result == "conflict"
+    elif not puts:
+        assert result == ("absent" if there is None else "deleted")
+    else:
+        assert result == ("created" if there is None else "unchanged" if there.checksum == "same" else "replaced")

@@ -1,0 +1,249 @@
+"""The writer makes what waits: changes before bulks, bulks in slices, and goes on from where another one died."""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from indexer import changes, jobs
+from indexer.bulk import SLICE, checked
+from indexer.changes import Change
+from indexer.given import exported, held, read_line
+from indexer.jobs import Job
+from indexer.lock import locked
+from indexer.writer import ATTEMPTS, Writer, plain
+from retrieval import manifest as manifests
+from retrieval.config import Config
+from retrieval.documents import checksum
+from retrieval.domain import Document
+from retrieval.errors import IndexBusyError
+from retrieval.index import Index
+from retrieval.java import java_thread
+from tests.indexer.conftest import Build, Write
+
+
+@pytest.fixture
+def folder(build_jsonl: Build, write_jsonl: Write, tmp_path: Path) -> Path:
+    build_jsonl(write_jsonl("a.jsonl", [{"docid": "a", "text": "A quokka."}]))
+    return tmp_path / "index"
+
+
+@pytest.fixture
+def writer(folder: Path) -> Writer:
+    return Writer(folder, Config())
+
+
+def lines(rows: Sequence[dict[str, Any]]) -> list[bytes]:
+    return [json.dumps(row).encode() for row in rows]
+
+
+def rows(count: int, start: int = 0) -> list[dict[str, Any]]:
+    return [{"docid": f"n{number}", "text": f"Note {number}."} for number in range(start, start + count)]
+
+
+def leave(folder: Path, docid: str, text: str = "", **conditions: Any) -> str:
+    if not text:
+        return changes.leave(folder, Change(docid=docid, **conditions))
+    document = Document(docid, text, language="en")
+    return changes.leave(
+        folder, Change(docid=docid, line=exported(document), checksum=checksum(document), **conditions)
+    )
+
+
+def result(folder: Path, name: str) -> str:
+    found = changes.outcome(folder, name)
+    assert found is not None
+    return found.result
+
+
+def job_of(folder: Path, job: Job) -> Job:
+    found = jobs.read(folder, job.id)
+    assert found is not None
+    return found
+
+
+def found(folder: Path, query: str) -> list[str]:
+    with Index(folder) as index:
+        return [hit.docid for hit in index.search([query])[0]]
+
+
+def test_what_gathered_is_published_once(folder: Path, writer: Writer) -> None:
+    names = [leave(folder, "a", "A wombat."), leave(folder, "b", "A wombat too."), leave(folder, "c")]
+    before = len(manifests.read(folder).segments)
+    assert writer.work()
+    assert [result(folder, name) for name in names] == ["replaced", "created", "absent"]
+    assert len(manifests.read(folder).segments) == before + 1
+    assert sorted(found(folder, "wombat")) == ["a", "b"]
+    assert not writer.work()
+
+
+def test_what_is_there_already_is_not_written(folder: Path, writer: Writer) -> None:
+    leave(folder, "b", "A wombat.")
+    writer.work()
+    before = manifests.read(folder)
+    again = leave(folder, "b", "A wombat.")
+    assert writer.work()
+    assert result(folder, again) == "unchanged"
+    assert manifests.read(folder) == before
+
+
+def test_changes_do_not_swell_the_manifest(folder: Path, writer: Writer) -> None:
+    for number in range(14):
+        leave(folder, "b", f"A wombat, state {number}.")
+        writer.work()
+    manifest = manifests.read(folder)
+    assert len(manifest.segments) <= Config().index.max_segments
+    assert {source.name for segment in manifest.segments for source in segment.sources} <= {"a.jsonl", "http"}
+    assert max(len(segment.sources) for segment in manifest.segments) <= 2
+
+
+def test_a_conditional_change_that_a_writer_died_at_is_unsure(folder: Path, writer: Writer) -> None:
+    once, plain_one = leave(folder, "b", "A wombat.", absent=True), leave(folder, "c", "A wombat.")
+    changes.taken(folder, 10)  # and the writer dies
+    writer.work()
+    assert (result(folder, once), result(folder, plain_one)) == ("unsure", "created")
+
+
+def test_a_state_is_that_of_content_and_passages(folder: Path, writer: Writer) -> None:
+    with held(folder) as live:
+        state = live.found("a").state  # type: ignore[union-attr]
+    name = leave(folder, "a", "A wombat.", states=(state,))
+    writer.work()
+    late = leave(folder, "a", "A koala.", states=(state,))
+    writer.work()
+    assert (result(folder, name), result(folder, late)) == ("replaced", "conflict")
+
+
+def test_while_another_process_writes_all_stays_as_it_is(folder: Path, writer: Writer) -> None:
+    name, job = leave(folder, "b", "A wombat."), jobs.submit(folder, "update", lines(rows(1)))
+    with locked(folder), pytest.raises(IndexBusyError):
+        writer.work()
+    assert changes.withdraw(folder, name)
+    with locked(folder), pytest.raises(IndexBusyError):
+        writer.work()
+    assert job_of(folder, job).state == "queued"
+
+
+def test_single_changes_go_before_a_bulk_and_between_its_slices(folder: Path, writer: Writer) -> None:
+    job = jobs.submit(folder, "update", lines(rows(2 * SLICE + 1)))
+    first = leave(folder, "b", "A wombat.")
+    writer.work()
+    assert (result(folder, first), job_of(folder, job).state) == ("created", "queued")
+    writer.work()
+    assert (job_of(folder, job).state, job_of(folder, job).handled) == ("running", SLICE)
+    second = leave(folder, "c", "A wombat.")
+    writer.work()
+    assert (result(folder, second), job_of(folder, job).handled) == ("created", SLICE)
+    assert writer.work()
+    assert writer.work()
+    ended = job_of(folder, job)
+    assert (ended.state, ended.handled, ended.added) == ("done", 2 * SLICE + 1, 2 * SLICE + 1)
+
+
+def test_another_writer_goes_on_where_one_died(folder: Path, writer: Writer) -> None:
+    job = jobs.submit(folder, "append", lines(rows(SLICE + 1)))
+    writer.work()
+    # It dies after it has published the rest, before it can say so.
+    halfway = job_of(folder, job)
+    writer.work()
+    jobs.save(folder, halfway)
+    jobs.payload(folder, job.id).write_bytes(b"".join(line + b"\n" for line in lines(rows(SLICE + 1))))
+    another = Writer(folder, Config())
+    assert another.work()
+    ended = job_of(folder, job)
+    assert (ended.state, ended.added, ended.unchanged, ended.handled) == ("done", SLICE, 1, SLICE + 1)
+
+
+def test_a_job_at_which_writers_die_is_given_up(folder: Path) -> None:
+    job = jobs.submit(folder, "update", lines(rows(SLICE + 1)))
+    job.attempts, job.state = ATTEMPTS, "running"
+    jobs.save(folder, job)
+    Writer(folder, Config()).work()
+    ended = job_of(folder, job)
+    assert (ended.state, ended.error) == (
+        "failed",
+        f"the writer died {ATTEMPTS} times at the same place: 0 of {SLICE + 1} documents were handled",
+    )
+
+
+def test_a_writer_that_is_stopped_did_not_die(folder: Path) -> None:
+    job = jobs.submit(folder, "update", lines(rows(SLICE + 1)))
+    writer = Writer(folder, Config())
+    writer.work()
+    writer.close()
+    assert job_of(folder, job).attempts == 0
+
+
+def test_a_job_that_cannot_be_written_fails_and_says_why(folder: Path, writer: Writer) -> None:
+    job = jobs.submit(folder, "update", lines(rows(1)))
+    (folder / jobs.JOBS / "batch").mkdir()
+    writer.work()
+    ended = job_of(folder, job)
+    assert (ended.state, ended.error) == ("failed", "the index: Is a directory")
+    assert found(folder, "quokka") == ["a"]
+
+
+def test_a_command_gets_its_turn_between_two_slices(folder: Path, writer: Writer) -> None:
+    job = jobs.submit(folder, "update", lines(rows(5 * SLICE)))
+    stop = threading.Event()
+
+    def write() -> None:
+        with java_thread():
+            writer.run(stop.wait)
+
+    thread = threading.Thread(target=write)
+    thread.start()
+    try:
+        deadline = time.monotonic() + 20
+        while job_of(folder, job).state == "queued" and time.monotonic() < deadline:
+            time.sleep(0.01)
+        with locked(folder, wait=20):
+            assert job_of(folder, job).state == "running"
+    finally:
+        stop.set()
+        thread.join()
+
+
+BAD = [
+    (b'{"docid": "a b", "text": "x"}', "docid 'a b' holds white space"),
+    (b'{"docid": "a", "text": " "}', "has neither text nor title"),
+    (b'{"docid": "a"}', 'has no "text" or "contents"'),
+    (b'{"docid": "a", "text": 1}', '"text" is a number, not a string'),
+    (b'{"docid": "a", "text": NaN}', "is not JSON (NaN is not a number of JSON)"),
+    (b"[]", "is a JSON list, not a JSON object"),
+    (b'{"docid": "a", "text": "x", "m": ' + b"[" * 5_000 + b"]" * 5_000 + b"}", "is nested too deeply"),
+]
+
+
+@pytest.mark.parametrize(("line", "reason"), BAD)
+def test_a_document_that_makes_no_sense_is_refused(line: bytes, reason: str) -> None:
+    assert [item.refused for item in checked([line], "en")] == [reason]
+
+
+def test_documents_are_held_against_each_other() -> None:
+    given = [{"docid": "a", "text": "one"}, {"docid": "a", "text": "two"}, {"docid": "a", "text": "one"}]
+    items = checked(lines(given), "en")
+    assert [(item.refused, item.repeated) for item in items] == [
+        ("", False),
+        ("docid 'a' stands at item 1 already, with other content", False),
+        ("", True),
+    ]
+
+
+def test_a_document_comes_back_as_it_is() -> None:
+    document = Document("a", "text\n\r\u2028", " title", "http://x.org", "2020", "", "s", "t", {"metadata": {"a": [1]}})
+    assert read_line(exported(document), "en") == document
+
+
+def test_messages_hold_no_path() -> None:
+    folder = Path("/srv/index")
+    assert (
+        plain("/srv/index/jobs/batch:3: is bad; /srv/index: is full", folder)
+        == "the index:3: is bad; the index: is full"
+    )
