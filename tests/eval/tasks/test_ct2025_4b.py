@@ -36,6 +36,12 @@ def test_reads_lists_of_python_and_of_json_quoted_or_not(preds, put):
     assert TASK.check(path).said == []
 
 
+@pytest.mark.parametrize("preds", ["['a'" + " " * 400_000 + "x", "[" + "'a' ," * 100_000 + "x", "['" + "\\" * 400_001])
+def test_a_long_list_that_is_none_is_refused_at_once(preds, put):
+    path = put("run", f"post_id\tpreds\n1\t{preds}\n")
+    assert TASK.check(path).said[0].endswith(" is not a list like ['a', 'b']")
+
+
 def test_other_columns_do_not_matter(put):
     path = put("run", f"\tpost_id\tpreds\n0\t1\t['{A}']\n")
     assert list(TASK.read_submission(path)) == ["1"]
