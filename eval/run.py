@@ -20,6 +20,7 @@ from retrieval.encoder import available_cores
 from retrieval.errors import QueryError
 from retrieval.files import rereadable, sha256, storable, writable, write_atomically
 from retrieval.index import Index, Search
+from retrieval.lines import shown
 from retrieval.progress import Progress, silent
 from retrieval.run_writer import column
 
@@ -62,8 +63,8 @@ class RunReport:
 def run(request: RunRequest, index: Index, progress: Progress = silent) -> RunReport:
     """Search for every query and write the submission, with a sidecar ``.meta.json`` that says how it was made.
 
-    Raises QueryError if the task ranks nothing or what is asked makes no sense for it, SourceError if the queries
-    cannot be read.
+    Raises QueryError if the task ranks nothing, what is asked makes no sense for it, or no query has a hit; SourceError
+    if the queries cannot be read.
     """
     request = _completed(request, index)
     of_task = ranking_task(request.task)
@@ -79,6 +80,9 @@ def run(request: RunRequest, index: Index, progress: Progress = silent) -> RunRe
             bar.update(resumed)
             for count in counts:
                 bar.update(count)
+        if not any(one.hits for one in partial.done):
+            partial.remove()
+            raise QueryError(_nothing(request, index, queries[0]))
         partial.write(of_task.HEADER)
         write_atomically(_meta_path(request.output), _meta(request, index, asked_in, began, partial.done))
         partial.remove()
@@ -131,6 +135,14 @@ def _completed(request: RunRequest, index: Index) -> RunRequest:
         search=search,
         as_of_query=request.as_of_query,
     )
+
+
+def _nothing(request: RunRequest, index: Index, first: TaskQuery) -> str:
+    """Say that an index answers none of the queries, and what is often the reason."""
+    said = f"{request.queries}: no query has a hit in {index.folder}, nothing is written"
+    if habit(request.task).own_topic:
+        return f"{said}; its documents need the topics of the claims, such as {shown(first.topic)}"
+    return f"{said}; is it the right index" + (", and does anything pass the filter?" if request.search.where else "?")
 
 
 def _report(

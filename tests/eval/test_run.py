@@ -87,6 +87,26 @@ def test_queries_without_hits_are_named(example, tmp_path, command) -> None:
     assert (code, notes) == (0, "note: queries without hits: 6 (q0, q1, q2, q3, q4, …)\n")
 
 
+@pytest.mark.parametrize(
+    "case",
+    [
+        (["trec"], "a\tzzyzx\nb\t!!!\n", "is it the right index?"),
+        (["trec", "--filter", "topic=none"], "a\tmeasles\n", "is it the right index, and does anything pass the filter?"),
+        (["ct2025-4b"], "post_id\ttweet_text\n1\tzzyzx\n", "is it the right index?"),
+        (["ct2020-evidence"], "topic_id\ttweet_id\ttweet_text\nT\t1\tmeasles\n", "its documents need the topics of the claims, such as 'T'"),
+    ],
+)  # fmt: skip
+def test_no_submission_is_written_without_a_hit(case, example, tmp_path, command) -> None:
+    asked, content, reason = case
+    queries = tmp_path / "queries.tsv"
+    queries.write_text(content)
+    given = ["--queries", queries, "--index", example, "--output", tmp_path / "run.txt"]
+    code, _, err = command("run", *asked, *given)
+    assert code == 2
+    assert err == f"factseek: {queries}: no query has a hit in {example}, nothing is written; {reason}\n"
+    assert [path.name for path in tmp_path.iterdir()] == ["queries.tsv"]
+
+
 def test_each_claim_is_answered_from_its_own_topic(example, root, tmp_path) -> None:
     output = tmp_path / "run.tsv"
     request = RunRequest(task="ct2020-evidence", queries=root / "examples/claims-en.tsv", output=output)
