@@ -88,7 +88,7 @@ def score(gold: Sequence[Path], runs: Sequence[Path], options: ScoreOptions) -> 
     per_file: dict[str, dict[str, float]] = {}
     worst: dict[str, dict[str, float]] = {}
     best: dict[str, dict[str, float]] = {}
-    notes: list[str] = []
+    notes = _crossed(gold, runs)
     for path, run, labels in zip(gold, runs, read_gold(gold), strict=True):
         report = Report(run)
         found = _read(run, report)
@@ -110,6 +110,15 @@ def score(gold: Sequence[Path], runs: Sequence[Path], options: ScoreOptions) -> 
         ties=changed(over_files(worst), over_files(best)),
         notes=tuple(notes),
     )
+
+
+def _crossed(gold: Sequence[Path], runs: Sequence[Path]) -> list[str]:
+    """Say, as the notes of a score, if the names of the files would pair them otherwise than their positions do."""
+    debates, answers = [path.stem for path in gold], [path.stem for path in runs]
+    if debates == answers or sorted(debates) != sorted(answers):
+        return []
+    one, other = next(pair for pair in zip(gold, runs, strict=True) if pair[0].stem != pair[1].stem)
+    return [f"files are paired by position, {one} with {other}: their names would pair them otherwise"]
 
 
 def _read(path: Path, faults: Faults) -> list[float]:

@@ -99,6 +99,15 @@ def test_pairs_by_position(put):
         score("ct2021-1b", [run], [gold], ScoreOptions())
 
 
+def test_names_that_would_pair_otherwise_are_noted(put, tmp_path):
+    gold = [put("a.tsv", debate([0, 1])), put("b.tsv", debate([1, 0]))]
+    runs = [put("a.run", "1\t0.5\n2\t0.25\n"), put("b.run", "1\t0.5\n2\t0.25\n")]
+    assert TASK.score(gold, runs, ScoreOptions()).notes == ()
+    assert TASK.score(gold, runs[::-1], ScoreOptions()).notes == (
+        f"files are paired by position, {tmp_path}/a.tsv with {tmp_path}/b.run: their names would pair them otherwise",
+    )
+
+
 def test_writes_no_debate_with_a_gap(tmp_path):
     with pytest.raises(QueryError, match=r"run: line 2 of the debate has no score: lines run 1, 2, 3 … "):
         TASK.write([("", "1", 0.5), ("", "3", 0.5)], tmp_path / "run", "r")
