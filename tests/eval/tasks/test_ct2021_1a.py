@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from eval.checkworthiness import Item, digits, figures, ties
 from eval.scores import ScoreOptions
 from eval.tasks import task
-from retrieval.errors import CheckFailed, SourceError
+from retrieval.errors import CheckFailed, QueryError, SourceError
 
 TASK = task("ct2021-1a")
 IDS = [f"12216038373960208{n:02}" for n in range(60)]
@@ -78,6 +78,14 @@ def test_every_score_is_written_as_the_official_checker_takes_it(value):
     assert set(text) <= set("0123456789.-")
     whole, point, part = text.lstrip("-").partition(".")
     assert whole.isdigit() and point and part.isdigit()
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf"), -float("inf")])
+def test_a_score_that_is_not_finite_is_not_written(value, tmp_path):
+    with pytest.raises(QueryError) as caught:
+        TASK.write([("t", IDS[0], value)], tmp_path / "run", "r")
+    assert caught.value.line == f"score {value} is not a finite number: it cannot be written"
+    assert not (tmp_path / "run").exists()
 
 
 def test_an_input_that_repeats_an_id_is_scored_as_officially(put):
