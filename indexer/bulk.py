@@ -8,8 +8,9 @@ from typing import NamedTuple
 
 import msgspec
 
-from indexer.given import Held, exported, read_line
+from indexer.given import exported, read_line
 from indexer.jobs import Job, payload
+from indexer.publishing import Held
 from retrieval.documents import checksum
 
 SLICE = 200

@@ -16,9 +16,9 @@ from indexer import changes, jobs
 from indexer.bulk import Bulk
 from indexer.changes import Change, Outcome, Result, Taken
 from indexer.compaction import keep_few
-from indexer.given import Found, held, put, remove
 from indexer.jobs import Job
 from indexer.lock import locked
+from indexer.publishing import Found, held, put, remove
 from retrieval import manifest as manifests
 from retrieval.config import Config
 from retrieval.encoder import Encoder, open_encoder

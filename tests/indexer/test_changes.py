@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from indexer import changes
 from indexer.changes import Change, Outcome, Taken
-from indexer.given import Found
 from indexer.jobs import JOBS
+from indexer.publishing import Found
 from indexer.writer import result_of
 from tests.indexer.conftest import Build, Write
 

@@ -14,9 +14,10 @@ import pytest
 from indexer import changes, jobs
 from indexer.bulk import SLICE, checked
 from indexer.changes import Change
-from indexer.given import exported, held, read_line
+from indexer.given import exported, read_line
 from indexer.jobs import Job
 from indexer.lock import locked
+from indexer.publishing import held
 from indexer.writer import ATTEMPTS, Writer, plain
 from retrieval import manifest as manifests
 from retrieval.config import Config

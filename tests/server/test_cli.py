@@ -44,6 +44,11 @@ BAD = [
         ["--index", "en=/no/such"],
         "/no/such: there is no index; build one with: factseek index KIND SOURCE --index /no/such",
     ),
+    (
+        ["--index", "en=/no/such", "--allow-writes"],
+        "server.writes: whoever changes an index needs a key: make one with factseek key NAME, and let it in under "
+        "server.keys",
+    ),
     (["--port", "65536"], "--port 65536: give a port from 0 to 65535"),
     (["--port", "-1"], "--port -1: give a port from 0 to 65535"),
     (["--workers", "0"], "--workers 0: give a number of processes, 1 or more"),
@@ -83,7 +88,8 @@ def test_options_change_the_configuration(parser: argparse.ArgumentParser, tmp_p
     assert (other.indexes, other.rankers) == (old.indexes, {"new": "there"})
     options = ["--index", "new=here", "--host", "::1", "--port", "0", "--workers", "1"]
     settings = cli.configured(parser.parse_args(["serve", "--config", str(path), *options])).server
-    assert (settings.host, settings.port, settings.workers) == ("::1", 0, 1)
+    assert (settings.host, settings.port, settings.workers, settings.writes) == ("::1", 0, 1, False)
+    assert cli.configured(parser.parse_args(["serve", "--config", str(path), "--allow-writes"])).server.writes
     assert (settings.indexes, settings.rankers) == ({"new": "here"}, {})
 
 

@@ -182,15 +182,3 @@ def test_a_put_survives_its_writer(folder: Path, tmp_path: Path) -> None:
             os.kill(pid, signal.SIGKILL)
         assert served.ask("PUT", "/v1/live/documents/b", {"text": "Two."})[0] == 201
         assert served.ask("GET", "/v1/live/documents/b")[0] == 200
-
-
-def test_a_server_that_may_write_needs_a_key(folder: Path, tmp_path: Path) -> None:
-    config = tmp_path / "config.yaml"
-    config.write_text("")
-    command = [sys.executable, "-m", "server", "serve", "--config", str(config), "--index", f"live={folder}"]
-    done = subprocess.run([*command, "--allow-writes"], capture_output=True, text=True, timeout=PATIENCE, check=False)
-    assert (done.returncode, done.stderr) == (
-        2,
-        "factseek: server.writes: whoever changes an index needs a key: make one with factseek key NAME, and let it in "
-        "under server.keys\n",
-    )

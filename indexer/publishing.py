@@ -1,0 +1,86 @@
+"""What an index holds, and documents put and removed in one step, for whoever has its lock."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import closing
+from pathlib import Path
+from typing import NamedTuple
+
+import msgspec
+
+from indexer import journal as journals
+from indexer.build import Request, build_locked
+from indexer.deletion import opened_documents, with_segments, without
+from indexer.jobs import JOBS
+from retrieval import manifest as manifests
+from retrieval.config import Config
+from retrieval.documents import state_of
+from retrieval.encoder import Encoder
+from retrieval.manifest import SourceInfo
+
+KIND = "jsonl"
+SOURCE = SourceInfo(name="http", bytes=0, sha256="")
+"""Every document that comes this way has the same source, so that the list of sources does not grow."""
+
+
+class Found(NamedTuple):
+    """A document that is there: the checksum of its content and the name of its state."""
+
+    checksum: str
+    state: str
+
+
+class Held:
+    """What an index holds, for whoever has its lock."""
+
+    def __init__(self, folder: Path) -> None:
+        """Read what is published.
+
+        Raises IndexStateError if there is no index any more.
+        """
+        self._segments = [opened_documents(folder, info) for info in manifests.read(folder).segments]
+
+    def found(self, docid: str) -> Found | None:
+        """Return what is known of a document, or None if it is not there."""
+        for documents in self._segments:
+            seen = documents.seen(docid)
+            if seen:
+                return Found(seen[0], state_of(seen[0], documents.spans(docid)))
+        return None
+
+    def close(self) -> None:
+        """Close the documents."""
+        for documents in self._segments:
+            documents.close()
+
+
+def put(folder: Path, lines: Sequence[str], config: Config, encoder: Encoder | None = None) -> None:
+    """Publish documents in place of those that are there by their docids.
+
+    ``lines`` are those of :func:`indexer.given.exported`, each docid once. The caller holds the index's lock. Raises what a build raises; what was published before stays then.
+    """
+    source = folder / JOBS / "batch"
+    journals.clean(folder)  # two batches look alike: none may go on from the other
+    try:
+        source.write_text("".join(f"{line}\n" for line in lines), "utf-8")
+        request = Request(kind=KIND, sources=(source,), folder=folder, verb="update")
+        # The index has its analyzer, whatever is configured for new ones.
+        index = msgspec.structs.replace(config.index, analyzer="")
+        build_locked(request, msgspec.structs.replace(config, index=index), (SOURCE,), encoder)
+    finally:
+        if source.is_file():
+            source.unlink()
+
+
+def remove(folder: Path, docids: Sequence[str]) -> None:
+    """Publish that documents are no longer there; the caller holds the index's lock."""
+    before = manifests.read(folder)
+    segments = without(folder, before.segments, docids)
+    manifests.publish(folder, with_segments(before, segments, folder))
+    journals.clean(folder)
+
+
+def held(folder: Path) -> closing[Held]:
+    """Open what an index holds, to be closed after use."""
+    return closing(Held(folder))
