@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import io
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import NamedTuple
@@ -96,7 +95,7 @@ def _fields(path: Path, numbered: list[tuple[int, str]], width: int) -> list[tup
 def _quoted(numbered: list[tuple[int, str]], width: int) -> list[tuple[int, list[str]]]:
     """Read rows whose cells may stand in quotes and hold line breaks; nothing if that does not fit either."""
     csv.field_size_limit(max(csv.field_size_limit(), MAX_LINE))
-    reader = csv.reader(io.StringIO("".join(f"{text}\n" for _, text in numbered), newline=""), "excel-tab", strict=True)
+    reader = csv.reader((f"{text}\n" for _, text in numbered), "excel-tab", strict=True)
     found: list[tuple[int, list[str]]] = []
     try:
         next(reader)

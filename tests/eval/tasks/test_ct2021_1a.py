@@ -255,6 +255,14 @@ def test_a_file_that_is_quoted_throughout_is_read_without_its_quotes(put):
     assert [(tweet.topic, tweet.text) for tweet in gold.tweets] == [("c", 'he said "no"')]
 
 
+def test_a_carriage_return_ends_no_row(put):
+    begin = "topic_id\ttweet_id\ttweet_text\nc\t12345678901234567\t"
+    with pytest.raises(SourceError, match=r"input:2: has 5 columns, the header 3$"):
+        TASK.read_queries(put("input", f"{begin}one\rc\t12345678901234568\ttwo\n"))
+    quoted = put("input", f'{begin}"one\r\ntwo\rthree"\nc\t12345678901234568\tfour\n')
+    assert [query.text for query in TASK.read_queries(quoted)] == ["one\ntwo\rthree", "four"]
+
+
 def test_quotes_inside_of_plain_cells_stay(put):
     content = 'topic_id\ttweet_id\ttweet_text\tcheck_worthiness\nc\t12345678901234567\t"no" he said\t1\n'
     assert TASK.read_gold([put("gold", content)]).tweets[0].text == '"no" he said'
