@@ -58,7 +58,8 @@ class Held:
 def put(folder: Path, lines: Sequence[str], config: Config, encoder: Encoder | None = None) -> None:
     """Publish documents in place of those that are there by their docids.
 
-    ``lines`` are those of :func:`indexer.given.exported`, each docid once. The caller holds the index's lock. Raises what a build raises; what was published before stays then.
+    ``lines`` are those of :func:`indexer.given.exported`, each docid once. The caller holds the index's lock.
+    Raises what a build raises; what was published before stays then.
     """
     source = folder / JOBS / "batch"
     journals.clean(folder)  # two batches look alike: none may go on from the other

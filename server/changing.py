@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -24,6 +25,7 @@ from server.service import Served, index_named, service
 _LOOK_EVERY = 0.005
 _SEE_EVERY = 0.25
 LATER = {"Retry-After": "5"}
+_log = logging.getLogger("factseek.server")
 
 
 class WritesOffError(RefusedError):
@@ -111,7 +113,7 @@ def told() -> Iterator[None]:
     try:
         yield
     except UserError as error:
-        current_app.logger.error("%s", error.line)
+        _log.error("%s", error.line)
         raise NotWrittenError("the change cannot be kept; the server's log says why", LATER) from None
 
 

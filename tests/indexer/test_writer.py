@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 
 from indexer import changes, jobs
-from indexer.bulk import SLICE, checked
+from indexer.bulk import SLICE
 from indexer.changes import Change
-from indexer.given import exported, read_line
+from indexer.given import exported
 from indexer.jobs import Job
 from indexer.lock import locked
 from indexer.publishing import held
@@ -209,37 +209,6 @@ def test_a_command_gets_its_turn_between_two_slices(folder: Path, writer: Writer
     finally:
         stop.set()
         thread.join()
-
-
-BAD = [
-    (b'{"docid": "a b", "text": "x"}', "docid 'a b' holds white space"),
-    (b'{"docid": "a", "text": " "}', "has neither text nor title"),
-    (b'{"docid": "a"}', 'has no "text" or "contents"'),
-    (b'{"docid": "a", "text": 1}', '"text" is a number, not a string'),
-    (b'{"docid": "a", "text": NaN}', "is not JSON (NaN is not a number of JSON)"),
-    (b"[]", "is a JSON list, not a JSON object"),
-    (b'{"docid": "a", "text": "x", "m": ' + b"[" * 5_000 + b"]" * 5_000 + b"}", "is nested too deeply"),
-]
-
-
-@pytest.mark.parametrize(("line", "reason"), BAD)
-def test_a_document_that_makes_no_sense_is_refused(line: bytes, reason: str) -> None:
-    assert [item.refused for item in checked([line], "en")] == [reason]
-
-
-def test_documents_are_held_against_each_other() -> None:
-    given = [{"docid": "a", "text": "one"}, {"docid": "a", "text": "two"}, {"docid": "a", "text": "one"}]
-    items = checked(lines(given), "en")
-    assert [(item.refused, item.repeated) for item in items] == [
-        ("", False),
-        ("docid 'a' stands at item 1 already, with other content", False),
-        ("", True),
-    ]
-
-
-def test_a_document_comes_back_as_it_is() -> None:
-    document = Document("a", "text\n\r\u2028", " title", "http://x.org", "2020", "", "s", "t", {"metadata": {"a": [1]}})
-    assert read_line(exported(document), "en") == document
 
 
 def test_messages_hold_no_path() -> None:
