@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from eval.score import score
 from eval.scores import ScoreOptions
 from eval.tasks import names, task
-from retrieval.errors import CheckFailed, QueryError, SourceError
+from retrieval.errors import CheckFailed, FactseekError, QueryError, SourceError
 
 
 def test_names_are_those_of_the_command_line():
@@ -134,6 +138,33 @@ def test_nonsense_is_refused_in_words_and_never_scored(sample, put, content):
     for read in (of_task.read_queries, lambda path: of_task.read_gold([path]), of_task.read_submission):
         with pytest.raises(SourceError, match="run"):
             read(path)
+
+
+PIECES = [
+    *(b"\t", b"\n", b"\r", b" ", b'"', b"'", b",", b"[", b"]", b"{", b"}", b"\\", b"/", b"#"),
+    *(b"\x00", b"\xff", b"\x0b", b"\x1c"),
+    *(b"nan", b"-inf", b"1e999", b"-1", b"0", b"1.5", b"9" * 30, b"null", b"true", b"Q0", b"\\ud800", b""),
+    *(text.encode() for text in ("\u2028", "\u00a0", "\u0085", "\u0663", "\ufeff")),
+]  # fmt: skip
+edits = st.lists(st.tuples(st.integers(0, 500), st.integers(0, 8), st.sampled_from(PIECES)), min_size=1, max_size=3)
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=50)
+@given(st.sampled_from(["run", "gold", "input"]), edits)
+def test_a_damaged_file_is_scored_or_refused_in_words(sample, put, tmp_path, damaged, made):
+    of_task = task(sample.task)
+    of_task.write(sample.records, tmp_path / "run", "team-run1")
+    contents = {"run": (tmp_path / "run").read_bytes(), "gold": sample.gold.encode(), "input": sample.input.encode()}
+    for at, length, piece in made:
+        content = contents[damaged]
+        start = at % (len(content) + 1)
+        contents[damaged] = content[:start] + piece + content[start + length :]
+    paths = {kind: put(kind, content) for kind, content in contents.items()}
+    with suppress(FactseekError):
+        of_task.check(paths["run"], paths["input"]).as_json()
+    with suppress(FactseekError):
+        values = score(sample.task, [paths["gold"]], [paths["run"]], ScoreOptions()).values.values()
+        assert all(0 <= value <= 2 for value in values)  # an id that is repeated may count twice
 
 
 def test_half_a_file_has_no_figure(sample, put, tmp_path):
