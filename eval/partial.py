@@ -63,6 +63,8 @@ class Partial:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        if not self.done:  # nothing to go on from
+            self.remove()
         self._file.close()
 
     def add(self, answers: Sequence[tuple[Answered, str]]) -> int:

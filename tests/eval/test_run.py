@@ -276,6 +276,8 @@ BAD = [
     (["ct2020-evidence", "-k", "101"], "factseek: -k 101: ct2020-evidence takes at most 100 hits a query"),
     (["ct2025-4b", "-k", "6"], "factseek: -k 6: ct2025-4b takes at most 5 hits a query"),
     (["trec", "-k", "0"], "factseek: -k 0: ask for at least 1 hit"),
+    (["trec", "-k", "10001"], "factseek: k 10001 is out of range: ask for 1 to 10000 hits"),
+    (["trec", "--retriever", "dense"], "factseek: {index}: was built without vectors: it answers bm25, not dense; rebuild it without --no-dense"),
     (
         ["ct2020-evidence", "--filter", "topic=T"],
         "factseek: --filter topic=T: ct2020-evidence ranks each claim's own topic; leave it out",
@@ -309,8 +311,8 @@ def test_bad_input(arguments, message, example, tmp_path, command) -> None:
     given = [part.format(folder=tmp_path) for part in (arguments[0], *usual, *arguments[1:])]
     code, out, err = command("run", *given)
     assert (code, out) == (2, "")
-    assert err == message.format(folder=tmp_path) + "\n"
-    assert not (tmp_path / "run.txt").exists()
+    assert err == message.format(folder=tmp_path, index=example) + "\n"
+    assert {path.name for path in tmp_path.iterdir()} == {"queries.tsv", "long.tsv", "empty.tsv"}
 
 
 def test_a_task_takes_what_is_asked_before_its_own_habit() -> None:
