@@ -63,7 +63,7 @@ bench-live: $(STAMP)
 	$(BIN)/python -m benchmarks.live
 
 soak: example
-	$(BIN)/python -m benchmarks.soak
+	$(BIN)/python -m benchmarks.soak --write
 
 bench-quality: example
 	$(BIN)/python -m benchmarks.quality

@@ -17,10 +17,13 @@ from collections.abc import Sequence
 from http.client import HTTPConnection, HTTPException
 from pathlib import Path
 from typing import NamedTuple
+from urllib.parse import urlencode
 
 import msgspec
 
+from benchmarks.marked import replace_marked
 from benchmarks.serving import Server, resident, serve, workers
+from eval.machine import this_machine
 from retrieval.index import Index, Search
 from retrieval.trec import read_topics
 
@@ -31,12 +34,21 @@ _LOOK_EVERY = 1.0
 
 
 class Asked(NamedTuple):
-    """A request and the hits that its answer has to hold."""
+    """A request and the hits that its answer has to hold, those of each of its queries in their order."""
 
     method: str
     address: str
-    body: bytes | None
-    hits: bytes | None
+    body: bytes | None = None
+    hits: tuple[bytes, ...] = ()
+
+    def answered(self, answer: bytes) -> bool:
+        """Say whether an answer holds these hits."""
+        at = 0
+        for hits in self.hits:
+            at = answer.find(b'"hits":' + hits, at) + 1
+            if not at:
+                return False
+        return True
 
 
 class Soaked(NamedTuple):
@@ -61,14 +73,18 @@ def main() -> int:
     parser.add_argument("--most-growth", type=float, default=0.05, help="of the largest worker, as a share")
     parser.add_argument("--work", type=Path, default=ROOT / "bench")
     parser.add_argument("--index", type=Path, default=INDEX, help="an index of the bundled English example")
+    parser.add_argument("--write", action="store_true", help="put the figures into docs/serving.md")
     args = parser.parse_args()
     args.work.mkdir(parents=True, exist_ok=True)
     found = soak(args.minutes * 60, args.work, args.index)
-    sys.stdout.write(
+    told = (
         f"{found.seconds / 60:.0f} minutes, {found.answers:,} answers, {found.answers / found.seconds:.0f} a second; "
         f"faults: {dict(found.faults) or 'none'}; largest worker {found.first_megabytes:.0f} MB, "
-        f"{found.last_megabytes:.0f} MB at the end ({found.growth:+.1%})\n"
+        f"{found.last_megabytes:.0f} MB at the end ({found.growth:+.1%})"
     )
+    sys.stdout.write(f"{told}\n")
+    if args.write:
+        replace_marked(ROOT / "docs" / "serving.md", "soak", f"{told}, on {this_machine()}.")
     return 0 if not found.faults and found.growth <= args.most_growth else 1
 
 
@@ -94,19 +110,35 @@ def soak(seconds: float, work: Path, folder: Path) -> Soaked:
 def requests(folder: Path) -> list[Asked]:
     """Return requests of every kind to an index, each with what the command line finds for it."""
     topics = [query.text for query in read_topics(ROOT / "examples" / "queries-en.tsv")]
-    asked = [
-        Asked("GET", address, None, None) for address in ("/readyz", "/metrics", "/v1/indexes", "/v1/indexes/bench")
-    ]
+    asked = [Asked("GET", address) for address in ("/readyz", "/metrics", "/v1/indexes", "/v1/indexes/bench")]
     with Index(folder) as index:
         docid = index.search(topics[:1])[0][0].docid
-        asked.append(Asked("GET", f"/v1/bench/documents/{docid}", None, None))
-        for text in topics:
-            for retriever in ("bm25", "dense", "hybrid"):
-                body = json.dumps({"query": text, "retriever": retriever}).encode()
-                asked.append(Asked("POST", "/v1/bench/search", body, command_line(index, text, retriever)))
-        batch = {"queries": [{"qid": str(n), "text": text} for n, text in enumerate(topics)]}
-        asked.append(Asked("POST", "/v1/bench/search/batch", json.dumps(batch).encode(), None))
+        asked.append(Asked("GET", f"/v1/bench/documents/{docid}"))
+        for retriever in ("bm25", "dense", "hybrid"):
+            hits = [command_line(index, text, retriever) for text in topics]
+            asked += [_search(text, retriever, one) for text, one in zip(topics, hits, strict=True)]
+            asked += [_search_simply(text, retriever, one) for text, one in zip(topics, hits, strict=True)]
+            batch = {
+                "queries": [{"qid": str(n), "text": text} for n, text in enumerate(topics)],
+                "retriever": retriever,
+            }
+            asked.append(Asked("POST", "/v1/bench/search/batch", json.dumps(batch).encode(), tuple(hits)))
     return asked
+
+
+def _search(text: str, retriever: str, hits: bytes) -> Asked:
+    return Asked("POST", "/v1/bench/search", json.dumps({"query": text, "retriever": retriever}).encode(), (hits,))
+
+
+def _search_simply(text: str, retriever: str, hits: bytes) -> Asked:
+    asked = urlencode({"query": text, "retriever": retriever})
+    return Asked("GET", f"/v1/bench/search?{asked}", None, (hits,))
+
+
+def _batch(topics: Sequence[str], retriever: str, hits: Sequence[bytes]) -> Asked:
+    queries = [{"qid": str(number), "text": text} for number, text in enumerate(topics)]
+    body = json.dumps({"queries": queries, "retriever": retriever}).encode()
+    return Asked("POST", "/v1/bench/search/batch", body, tuple(hits))
 
 
 def command_line(index: Index, text: str, retriever: str) -> bytes:
@@ -138,7 +170,7 @@ def _call(port: int, asked: Sequence[Asked], seed: int, seen: _Seen) -> None:
         answers["answers"] += 1
         if response.status != 200:
             faults[f"status {response.status}"] += 1
-        elif one.hits is not None and b'"hits":' + one.hits not in answer:
+        elif not one.answered(answer):
             faults["other hits than the command line's"] += 1
     connection.close()
 
