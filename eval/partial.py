@@ -5,6 +5,7 @@ from __future__ import annotations
 import fcntl
 import os
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 from typing import BinaryIO
@@ -45,13 +46,7 @@ class Partial:
 
     def __enter__(self) -> Partial:
         with told(self._path):
-            self._file = os.fdopen(os.open(self._path, os.O_RDWR | os.O_CREAT, 0o644), "r+b")
-        try:
-            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            self._file.close()
-            reason = "is being written by another run; wait for it, or name another output"
-            raise QueryError(f"{self._output}: {reason}") from None
+            self._file = self._held()
         end = self._read()
         with told(self._path):
             self._file.seek(end)
@@ -90,6 +85,21 @@ class Partial:
     def remove(self) -> None:
         """Remove the file: the run is written."""
         self._path.unlink(missing_ok=True)
+
+    def _held(self) -> BinaryIO:
+        """Open and lock the file that stands there, not one that another run removes at this moment."""
+        while True:
+            file = os.fdopen(os.open(self._path, os.O_RDWR | os.O_CREAT, 0o644), "r+b")
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                file.close()
+                reason = "is being written by another run; wait for it, or name another output"
+                raise QueryError(f"{self._output}: {reason}") from None
+            with suppress(FileNotFoundError):
+                if os.path.samestat(self._path.stat(), os.fstat(file.fileno())):
+                    return file
+            file.close()
 
     def _read(self) -> int:
         """Read what was done for the same question; return where the last whole answer ends."""

@@ -12,6 +12,8 @@ import signal
 import subprocess
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -224,6 +226,26 @@ def test_one_run_at_a_time_writes_an_output(tmp_path) -> None:
     with Partial(output, "same") as first, pytest.raises(QueryError) as raised, Partial(output, "same"):
         first.add([])
     assert str(raised.value) == f"{output}: is being written by another run; wait for it, or name another output"
+
+
+def test_who_holds_an_output_holds_the_file_that_others_see(tmp_path) -> None:
+    """A file may be removed between its opening and its locking: two runs would then hold two of the same name."""
+    there: list[bool] = []
+
+    def hold() -> None:
+        for _ in range(300):
+            with suppress(QueryError), Partial(tmp_path / "run.txt", "same"):
+                there.append((tmp_path / ".run.txt.part").exists())
+
+    usual = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        with ThreadPoolExecutor(4) as pool:
+            for held in [pool.submit(hold) for _ in range(4)]:
+                held.result()
+    finally:
+        sys.setswitchinterval(usual)
+    assert set(there) == {True}
 
 
 def test_what_was_done_is_read_back_exactly(tmp_path) -> None:
