@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 
-from eval.report import Report, Severity, counted
+from eval.report import Report, Severity
 from retrieval.lines import shown
+from retrieval.terminal import counted
 
 
 def cover(

@@ -7,6 +7,7 @@ from typing import Any, Literal, NamedTuple
 
 from retrieval.errors import CheckFailed
 from retrieval.lines import place
+from retrieval.terminal import counted
 
 Severity = Literal["error", "warning"]
 
@@ -85,13 +86,3 @@ class Report:
         kept = self._kept[problem.severity]
         if len(kept) < KEPT:
             kept.append(problem)
-
-
-def counted(number: int, name: str) -> str:
-    """Say a number of things: ``1 line``, ``1,200 queries``."""
-    return f"{number:,} {name if number == 1 else plural(name)}"
-
-
-def plural(name: str) -> str:
-    """Return the plural of a thing's name."""
-    return f"{name.removesuffix('y')}ies" if name.endswith("y") else f"{name}s"

@@ -10,7 +10,7 @@ from time import perf_counter
 from eval.batch import HABITS
 from retrieval.cli import add_search_options, asked_of
 from retrieval.index import Index
-from retrieval.terminal import DONE, Subparsers, add_index, config_of, say, write
+from retrieval.terminal import DONE, Subparsers, add_index, config_of, counted, say, write
 
 _EPILOG = """\
 what is different from search:
@@ -66,8 +66,8 @@ def run(args: argparse.Namespace) -> int:
         say(f"note: queries without words to search for, and so without hits: {_named(report.empty)}")
     if report.unanswered:
         say(f"note: queries without hits: {_named(report.unanswered)}")
-    on = f"went on after {report.resumed:,} queries, " if report.resumed else ""
-    said = f"{report.hits:,} hits for {report.queries:,} queries in {perf_counter() - began:.1f} s"
+    on = f"went on after {counted(report.resumed, 'query')}, " if report.resumed else ""
+    said = f"{counted(report.hits, 'hit')} for {counted(report.queries, 'query')} in {perf_counter() - began:.1f} s"
     write(f"{args.output}: {on}{said}\n")
     return DONE
 

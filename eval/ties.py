@@ -12,8 +12,8 @@ from itertools import accumulate, islice, pairwise, repeat
 from typing import TYPE_CHECKING, NamedTuple
 
 from eval.measures import Figures, evaluate, follows_relevance
-from eval.report import counted
 from retrieval.domain import Qrels
+from retrieval.terminal import counted
 
 if TYPE_CHECKING:
     import numpy as np

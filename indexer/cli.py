@@ -14,7 +14,7 @@ from indexer.collections import kinds, reader
 from retrieval.config import Config
 from retrieval.errors import SourceError, UsageError
 from retrieval.filters import parse_filter
-from retrieval.terminal import DONE, Subparsers, add_filter, add_index, add_json, config_of, say, write
+from retrieval.terminal import DONE, Subparsers, add_filter, add_index, add_json, config_of, counted, say, write
 
 if TYPE_CHECKING:
     from retrieval.manifest import SegmentInfo
@@ -85,7 +85,7 @@ def delete_documents(args: argparse.Namespace) -> int:
     for docid in deleted.unknown[:20]:
         say(f"not there: {docid}")
     more = f", {len(deleted.unknown)} were not there" if deleted.unknown else ""
-    write(f"{args.index}: deleted {deleted.documents} documents{more}\n")
+    write(f"{args.index}: deleted {counted(deleted.documents, 'document')}{more}\n")
     return DONE
 
 
@@ -117,7 +117,7 @@ def make_index(args: argparse.Namespace) -> int:
         say(f"skipped: {example}")
     for reason, count in sorted(report.skipped.items()):
         say(f"left out: {count} {reason}")
-    added = f"{report.documents} documents in {report.passages} passages"
+    added = f"{counted(report.documents, 'document')} in {counted(report.passages, 'passage')}"
     more = f", of which {report.replaced} replaced others" if report.replaced else ""
     more += f", {report.duplicates} were there already" if report.duplicates else ""
     bad = f", {report.bad_lines.count} bad lines skipped" if report.bad_lines.count else ""
@@ -143,7 +143,7 @@ def show_info(args: argparse.Namespace) -> int:
     vectors = f"{encoder.name} ({encoder.dimension} dimensions, {encoder.precision})" if encoder else "none (bm25 only)"
     lines = [
         ("index", f"{args.index} ({manifest.id})"),
-        ("documents", f"{manifest.documents} in {manifest.passages} passages, {bytes_ / 1e6:.1f} MB"),
+        ("documents", f"{manifest.documents:,} in {counted(manifest.passages, 'passage')}, {bytes_ / 1e6:.1f} MB"),
         ("language", f"{manifest.language} ({manifest.analyzer} analyzer, {manifest.fields} fields)"),
         ("bm25", f"k1 {manifest.bm25.k1}, b {manifest.bm25.b} when it was built; a search uses its own settings"),
         ("vectors", vectors),

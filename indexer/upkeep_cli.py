@@ -10,7 +10,18 @@ import msgspec
 
 from retrieval.errors import CheckFailed, UsageError
 from retrieval.filters import parse_filter
-from retrieval.terminal import DONE, Subparsers, add_filter, add_index, add_json, config_of, say, write, write_bytes
+from retrieval.terminal import (
+    DONE,
+    Subparsers,
+    add_filter,
+    add_index,
+    add_json,
+    config_of,
+    counted,
+    say,
+    write,
+    write_bytes,
+)
 
 
 def register(commands: Subparsers) -> None:
@@ -109,13 +120,13 @@ def compact_index(args: argparse.Namespace) -> int:
     after = len(compacted.manifest.segments)
     done = []
     if after < compacted.before:
-        done.append(f"merged {_count(compacted.before, 'segment')} into {after}")
+        done.append(f"merged {counted(compacted.before, 'segment')} into {after}")
     if compacted.dropped:
-        done.append(f"dropped {_count(compacted.dropped, 'deleted document')}")
+        done.append(f"dropped {counted(compacted.dropped, 'deleted document')}")
     if done:
         write(f"{args.index}: {', '.join(done)} in {perf_counter() - began:.1f} s\n")
     else:
-        write(f"{args.index}: nothing to merge in {_count(after, 'segment')}\n")
+        write(f"{args.index}: nothing to merge in {counted(after, 'segment')}\n")
     return DONE
 
 
@@ -134,7 +145,7 @@ def verify_index(args: argparse.Namespace) -> int:
         verified = verify(args.index, config)
         done = Repaired(verified, (), verified.all_faults)
     found = done.verified.all_faults
-    whole = f"{_count(done.verified.documents, 'whole document')}"
+    whole = f"{counted(done.verified.documents, 'whole document')}"
     if args.json:
         answer = {
             "index": str(args.index),
@@ -146,7 +157,7 @@ def verify_index(args: argparse.Namespace) -> int:
         write(msgspec.json.format(msgspec.json.encode(answer), indent=2).decode() + "\n")
     else:
         write("".join(f"{fault}\n" for fault in found))
-        write(f"{args.index}: {whole}, {_count(len(found), 'fault') if found else 'no fault found'}\n")
+        write(f"{args.index}: {whole}, {counted(len(found), 'fault') if found else 'no fault found'}\n")
     for name in done.segments:
         say(f"segment {name} was made again from its documents")
     if done.left:
@@ -156,8 +167,8 @@ def verify_index(args: argparse.Namespace) -> int:
 
 def _remedy(faults: int, *, repaired: bool) -> str:
     if repaired:
-        return f"{_count(faults, 'fault')} cannot be mended: documents are damaged; restore a snapshot"
-    return f"is damaged ({_count(faults, 'fault')}); mend it with --repair, or restore a snapshot"
+        return f"{counted(faults, 'fault')} cannot be mended: documents are damaged; restore a snapshot"
+    return f"is damaged ({counted(faults, 'fault')}); mend it with --repair, or restore a snapshot"
 
 
 def take_snapshot(args: argparse.Namespace) -> int:
@@ -165,7 +176,7 @@ def take_snapshot(args: argparse.Namespace) -> int:
     from indexer.snapshot import snapshot
 
     done = snapshot(args.index, args.target, copy=args.copy)
-    write(f"{args.target}: {_count(done.manifest.documents, 'document')}, {_shared(done.files, done.shared)}\n")
+    write(f"{args.target}: {counted(done.manifest.documents, 'document')}, {_shared(done.files, done.shared)}\n")
     return DONE
 
 
@@ -174,7 +185,7 @@ def restore_index(args: argparse.Namespace) -> int:
     from indexer.restoration import restore
 
     done = restore(args.source, args.index, config_of(args), overwrite=args.overwrite, wait=args.wait)
-    write(f"{args.index}: {_count(done.manifest.documents, 'document')} restored from {args.source}\n")
+    write(f"{args.index}: {counted(done.manifest.documents, 'document')} restored from {args.source}\n")
     return DONE
 
 
@@ -187,15 +198,11 @@ def export_documents(args: argparse.Namespace) -> int:
         for line in export(args.index, where):
             write_bytes(line)
         return DONE
-    write(f"{args.output}: {_count(export_to(args.index, args.output, where), 'document')}\n")
+    write(f"{args.output}: {counted(export_to(args.index, args.output, where), 'document')}\n")
     return DONE
 
 
 def _shared(files: int, shared: int) -> str:
     if shared == files:
-        return f"{_count(files, 'file')} shared with the index"
-    return f"{_count(files - shared, 'file')} copied" + (f", {shared} shared with the index" if shared else "")
-
-
-def _count(number: int, what: str) -> str:
-    return f"{number:,} {what}{'' if number == 1 else 's'}"
+        return f"{counted(files, 'file')} shared with the index"
+    return f"{counted(files - shared, 'file')} copied" + (f", {shared} shared with the index" if shared else "")

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from indexer.collections import kinds
 from retrieval.errors import UsageError
-from retrieval.terminal import DONE, Subparsers, add_index, config_of, say, write
+from retrieval.terminal import DONE, Subparsers, add_index, config_of, counted, say, write
 
 if TYPE_CHECKING:
     from indexer.watching import Outcome
@@ -85,8 +85,8 @@ def _tell(index: Path, outcome: Outcome) -> None:
         return
     report, files = outcome.report, len(outcome.files)
     replaced = f", of which {report.replaced} replaced others" if report.replaced else ""
-    read = f"{files} file{'' if files == 1 else 's'}"
-    write(f"{index}: added {report.documents} documents{replaced} from {read}\n")
+    read = counted(files, "file")
+    write(f"{index}: added {counted(report.documents, 'document')}{replaced} from {read}\n")
 
 
 @contextmanager

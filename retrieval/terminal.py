@@ -49,6 +49,16 @@ def say(text: str) -> None:
     sys.stderr.write(text + "\n")
 
 
+def counted(number: int, name: str) -> str:
+    """Say a number of things: ``1 line``, ``1,200 queries``."""
+    return f"{number:,} {name if number == 1 else plural(name)}"
+
+
+def plural(name: str) -> str:
+    """Return the plural of a thing's name."""
+    return f"{name.removesuffix('y')}ies" if name.endswith("y") else f"{name}s"
+
+
 def run(parser: argparse.ArgumentParser, arguments: Sequence[str] | None = None) -> int:
     """Run the command that the arguments name; return its exit code.
 

@@ -11,11 +11,12 @@ from typing import NamedTuple
 
 from eval.checkworthiness import Item, changed, digits, figures, over_files, read_label, read_score, tie_note, ties
 from eval.lines import is_header, rows, text_lines, whole
-from eval.report import Report, counted
+from eval.report import Report
 from eval.scores import ScoreOptions, Scores
 from eval.tasks import TaskQuery
 from retrieval.errors import QueryError
 from retrieval.lines import Faults, Strict, shown
+from retrieval.terminal import counted
 from retrieval.trec import write_text
 
 SUMMARY = "CheckThat! 2021 task 1B: check-worthiness of the sentences of debates, one file a debate (en)"

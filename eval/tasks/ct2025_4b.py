@@ -16,13 +16,14 @@ from eval import ranking
 from eval.coverage import cover
 from eval.lines import text_lines
 from eval.measures import mean
-from eval.report import Report, counted
+from eval.report import Report
 from eval.scores import ScoreOptions, Scores
 from eval.tasks import Answer, RunScores, TaskQuery, only
 from retrieval.domain import Hit, Qrels, Run
 from retrieval.errors import QueryError, SourceError
 from retrieval.lines import MAX_LINE, Faults, Strict, shown
 from retrieval.run_writer import best_documents
+from retrieval.terminal import counted
 from retrieval.trec import write_text
 
 SUMMARY = "CheckThat! 2025 task 4b: the paper that a tweet speaks of"

@@ -16,11 +16,12 @@ import msgspec
 from eval.coverage import cover, near_miss
 from eval.lines import json_objects
 from eval.measures import mean
-from eval.report import Report, counted
+from eval.report import Report
 from eval.scores import ScoreOptions, Scores
 from eval.tasks import TaskQuery, only
 from retrieval.errors import CheckFailed, QueryError
 from retrieval.lines import Faults, Strict, shown
+from retrieval.terminal import counted
 from retrieval.trec import write_text
 
 SUMMARY = "FEVER: verify claims with sentences of Wikipedia"

@@ -217,7 +217,7 @@ def test_the_command_reads_what_appears_and_stops_cleanly(folder: Path, tmp_path
     )
     try:
         assert running.stdout
-        assert running.stdout.readline() == f"{index}: added 1 documents from 1 file\n"
+        assert running.stdout.readline() == f"{index}: added 1 document from 1 file\n"
         write(folder, "b.jsonl", rows("b", "c"))
         assert running.stdout.readline() == f"{index}: added 2 documents from 1 file\n"
         running.send_signal(signal.SIGTERM)
