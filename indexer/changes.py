@@ -6,7 +6,9 @@ Each step is one renaming, so that either the asker withdraws a change or the wr
 
 from __future__ import annotations
 
+import logging
 import os
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Literal, NamedTuple
@@ -18,6 +20,7 @@ from retrieval.files import told
 
 Result = Literal["created", "replaced", "unchanged", "deleted", "absent", "conflict", "unsure", "failed"]
 _WAITS, _TAKEN, _OUTCOME = ".change", ".taken", ".outcome"
+_log = logging.getLogger("factseek.writer")
 
 
 class Change(msgspec.Struct, frozen=True, kw_only=True):
@@ -94,20 +97,38 @@ def left(folder: Path) -> bool:
     return any(_named(folder, _WAITS)) or any(_named(folder, _TAKEN))
 
 
-def taken(folder: Path, most: int) -> list[Taken]:
-    """Take the changes that wait, in the order in which they came, at most so many and one a document."""
+def taken(folder: Path, most: int, patience: float) -> list[Taken]:
+    """Take the changes that wait, in the order in which they came, at most so many and one a document.
+
+    One for which nobody waits any more, after ``patience`` seconds, is dropped: its document may have changed since.
+    """
     found: dict[str, Taken] = {}
     for path in sorted([*_named(folder, _WAITS), *_named(folder, _TAKEN)]):
-        again, place = path.suffix == _TAKEN, path.with_suffix(_TAKEN)
+        change = _waited_for(path, time.time() - patience)
+        if change is None:
+            continue
+        if change.docid in found or len(found) == most:
+            break  # what comes after it may be about the same document: the order is kept
         try:
-            change = msgspec.json.decode(path.read_bytes(), type=Change)
-            if change.docid in found or len(found) == most:
-                break  # what comes after it may be about the same document: the order is kept
-            path.rename(place)
-        except (OSError, msgspec.DecodeError):
+            path.rename(path.with_suffix(_TAKEN))
+        except FileNotFoundError:
             continue  # it was withdrawn
-        found[change.docid] = Taken(path.stem, change, again)
+        found[change.docid] = Taken(path.stem, change, path.suffix == _TAKEN)
     return list(found.values())
+
+
+def _waited_for(path: Path, oldest: float) -> Change | None:
+    """Return a change; None if it was withdrawn, or is dropped because it is older, or damaged by a power cut."""
+    try:
+        if path.stat().st_mtime >= oldest:
+            return msgspec.json.decode(path.read_bytes(), type=Change)
+        _log.warning("a change was dropped: nobody waits for it any more")
+    except FileNotFoundError:
+        return None
+    except msgspec.DecodeError:
+        _log.warning("a change was dropped: it cannot be read")
+    path.unlink(missing_ok=True)
+    return None
 
 
 def answer(folder: Path, name: str, result: Outcome) -> None:
@@ -124,5 +145,8 @@ def _named(folder: Path, suffix: str) -> Iterator[Path]:
 def _write(path: Path, content: bytes) -> None:
     """Write a file in one step. It need not outlive a power cut: who waits for it would not either."""
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    temporary.write_bytes(content)
-    temporary.replace(path)
+    try:
+        temporary.write_bytes(content)
+        temporary.replace(path)
+    finally:
+        temporary.unlink(missing_ok=True)

@@ -31,8 +31,12 @@ LOOK_EVERY = 0.02
 BUSY_EVERY = 0.2
 BREATH = 0.1
 TROUBLED_EVERY = 2.0
-"""Seconds between two looks; between two tries while another process writes; between two slices of a bulk, in which
-another process that waits for the lock gets it; and after the directory failed."""
+"""Seconds between two looks; between two tries while another process writes; in which another process that waits for
+the lock gets it; and after the directory failed."""
+BREATH_EVERY = 1.0
+"""Seconds of changes that follow each other after which there is a breath; between slices of a bulk there always is."""
+PATIENCE = 5.0
+"""Seconds after ``server.write_seconds`` in which whoever asked for a change has surely withdrawn it, or died."""
 IDLE = 300.0
 """Seconds without anything to do after which the writer ends; the next change starts another."""
 ATTEMPTS = 3
@@ -49,6 +53,7 @@ class Writer:
         self._config = config
         self._encoder: Encoder | None = None
         self._bulk: Bulk | None = None
+        self._breathed = monotonic()
 
     def run(self, stopped: Callable[[float], bool]) -> None:
         """Make what waits until ``stopped``, which waits for so many seconds, says so, or nothing comes any more."""
@@ -64,7 +69,10 @@ class Writer:
         try:
             if not self.work():
                 return LOOK_EVERY
-            return 0.0 if self._bulk is None else BREATH
+            if self._bulk is None and monotonic() - self._breathed < BREATH_EVERY:
+                return 0.0
+            self._breathed = monotonic()
+            return BREATH
         except IndexBusyError:
             return BUSY_EVERY
         except (UserError, OSError) as error:  # a directory that is gone, or may not be written: it may come back
@@ -78,7 +86,7 @@ class Writer:
         """
         if changes.left(self._folder):
             with locked(self._folder), told(self._folder):
-                self._make(changes.taken(self._folder, MOST))
+                self._make(changes.taken(self._folder, MOST, self._config.server.write_seconds + PATIENCE))
                 self._merge()
             return True
         waiting = jobs.waiting(self._folder)
@@ -143,7 +151,11 @@ class Writer:
     def _begun(self, name: str) -> Bulk | None:
         """Begin a job, or go on with one that another writer left; one that cannot be begun is ended."""
         job = jobs.read(self._folder, name)
-        if job is None or job.state in ("done", "failed"):
+        if job is None:
+            lost = Job(id=name, mode="update", documents=0)
+            jobs.end(self._folder, lost, "what was known of this bulk is damaged; send its documents again")
+            return None
+        if job.state in ("done", "failed"):
             jobs.payload(self._folder, name).unlink(missing_ok=True)
             return None
         job.attempts += 1
@@ -157,8 +169,11 @@ class Writer:
 
     def _read(self, job: Job) -> Bulk | None:
         found: list[Bulk] = []
-        language = manifests.read(self._folder).language
-        if error := self._tried(lambda: found.append(Bulk(self._folder, job, language))):
+
+        def read() -> None:
+            found.append(Bulk(self._folder, job, manifests.read(self._folder).language))
+
+        if error := self._tried(read):
             jobs.end(self._folder, job, error)
             return None
         return found[0]

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import resource
+import time
 from pathlib import Path
 
 import pytest
@@ -13,6 +16,7 @@ from indexer.changes import Change, Outcome, Taken
 from indexer.jobs import JOBS
 from indexer.publishing import Found
 from indexer.writer import result_of
+from retrieval.errors import MachineError
 from tests.indexer.conftest import Build, Write
 
 
@@ -27,7 +31,7 @@ def test_a_change_is_taken_and_answered_once(folder: Path) -> None:
     name = changes.leave(folder, change)
     assert changes.left(folder)
     assert changes.outcome(folder, name) is None
-    assert changes.taken(folder, 10) == [Taken(name, change)]
+    assert changes.taken(folder, 10, 60) == [Taken(name, change)]
     changes.answer(folder, name, Outcome(result="created"))
     assert not changes.left(folder)
     assert changes.outcome(folder, name) == Outcome(result="created")
@@ -38,23 +42,23 @@ def test_a_change_is_taken_and_answered_once(folder: Path) -> None:
 def test_a_change_is_either_withdrawn_or_taken(folder: Path) -> None:
     first, second = (changes.leave(folder, Change(docid=docid)) for docid in "ab")
     assert changes.withdraw(folder, first)
-    assert [one.name for one in changes.taken(folder, 10)] == [second]
+    assert [one.name for one in changes.taken(folder, 10, 60)] == [second]
     assert not changes.withdraw(folder, second)
 
 
 def test_what_a_dead_writer_took_is_taken_again_and_first(folder: Path) -> None:
     name = changes.leave(folder, Change(docid="a"))
-    changes.taken(folder, 10)
+    changes.taken(folder, 10, 60)
     later = changes.leave(folder, Change(docid="b"))
     assert changes.left(folder)
-    assert [(one.name, one.again) for one in changes.taken(folder, 10)] == [(name, True), (later, False)]
+    assert [(one.name, one.again) for one in changes.taken(folder, 10, 60)] == [(name, True), (later, False)]
 
 
 def test_changes_of_one_document_are_taken_one_after_the_other(folder: Path) -> None:
     names = [changes.leave(folder, Change(docid=docid)) for docid in "abacb"]
     taken = []
     while changes.left(folder):
-        batch = changes.taken(folder, 10)
+        batch = changes.taken(folder, 10, 60)
         taken.append([one.change.docid for one in batch])
         for one in batch:
             changes.answer(folder, one.name, Outcome(result="deleted"))
@@ -64,7 +68,43 @@ def test_changes_of_one_document_are_taken_one_after_the_other(folder: Path) -> 
 
 def test_no_more_are_taken_than_asked_for(folder: Path) -> None:
     names = [changes.leave(folder, Change(docid=str(number))) for number in range(5)]
-    assert [one.name for one in changes.taken(folder, 3)] == names[:3]
+    assert [one.name for one in changes.taken(folder, 3, 60)] == names[:3]
+
+
+@pytest.mark.parametrize("took", [False, True])
+def test_what_nobody_waits_for_any_more_is_dropped(folder: Path, took: bool) -> None:
+    """Its document may have got another content since, by a command or another change."""
+    name = changes.leave(folder, Change(docid="a"))
+    if took:
+        changes.taken(folder, 10, 60)
+    (path,) = (folder / JOBS).glob(f"{name}.*")
+    before = time.time() - 61
+    os.utime(path, (before, before))
+    later = changes.leave(folder, Change(docid="a"))
+    assert [one.name for one in changes.taken(folder, 10, 60)] == [later]
+    assert not path.exists()
+
+
+@pytest.mark.parametrize("content", [b"", b"{", b"{}", b'{"docid": 1}', b"\0" * 40])
+@pytest.mark.parametrize("suffix", [".change", ".taken"])
+def test_what_a_power_cut_has_damaged_is_dropped(folder: Path, content: bytes, suffix: str) -> None:
+    name = changes.leave(folder, Change(docid="a"))
+    damaged = folder / JOBS / f"{'0' * 24}{suffix}"
+    damaged.write_bytes(content)
+    assert [one.name for one in changes.taken(folder, 10, 60)] == [name]
+    assert not damaged.exists()
+
+
+def test_a_change_that_cannot_be_kept_leaves_nothing(folder: Path) -> None:
+    (folder / JOBS).mkdir()
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (10, before[1]))
+    try:
+        with pytest.raises(MachineError, match="File too large"):
+            changes.leave(folder, Change(docid="a" * 50))
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    assert list((folder / JOBS).iterdir()) == []
 
 
 STATES = st.sampled_from([(), ("*",), ("now",), ("before",), ("before", "now")])

@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ from indexer.bulk import SLICE
 from indexer.changes import Change
 from indexer.given import exported
 from indexer.jobs import Job
-from indexer.lock import locked
+from indexer.lock import POLL_SECONDS, locked
 from indexer.publishing import held
 from indexer.writer import ATTEMPTS, Writer, plain
 from retrieval import manifest as manifests
@@ -106,7 +107,7 @@ def test_changes_do_not_swell_the_manifest(folder: Path, writer: Writer) -> None
 
 def test_a_conditional_change_that_a_writer_died_at_is_unsure(folder: Path, writer: Writer) -> None:
     once, plain_one = leave(folder, "b", "A wombat.", absent=True), leave(folder, "c", "A wombat.")
-    changes.taken(folder, 10)  # and the writer dies
+    changes.taken(folder, 10, 60)  # and the writer dies
     writer.work()
     assert (result(folder, once), result(folder, plain_one)) == ("unsure", "created")
 
@@ -190,8 +191,9 @@ def test_a_job_that_cannot_be_written_fails_and_says_why(folder: Path, writer: W
     assert found(folder, "quokka") == ["a"]
 
 
-def test_a_command_gets_its_turn_between_two_slices(folder: Path, writer: Writer) -> None:
-    job = jobs.submit(folder, "update", lines(rows(5 * SLICE)))
+@contextmanager
+def running(writer: Writer) -> Iterator[None]:
+    """Let a writer make what comes."""
     stop = threading.Event()
 
     def write() -> None:
@@ -201,14 +203,50 @@ def test_a_command_gets_its_turn_between_two_slices(folder: Path, writer: Writer
     thread = threading.Thread(target=write)
     thread.start()
     try:
-        deadline = time.monotonic() + 20
-        while job_of(folder, job).state == "queued" and time.monotonic() < deadline:
-            time.sleep(0.01)
-        with locked(folder, wait=20):
-            assert job_of(folder, job).state == "running"
+        yield
     finally:
         stop.set()
         thread.join()
+
+
+def until(true: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 20
+    while not true() and time.monotonic() < deadline:
+        time.sleep(0.01)
+
+
+def test_a_command_gets_its_turn_between_two_slices(folder: Path, writer: Writer) -> None:
+    job = jobs.submit(folder, "update", lines(rows(5 * SLICE)))
+    with running(writer):
+        until(lambda: job_of(folder, job).state != "queued")
+        with locked(folder, wait=20):
+            assert job_of(folder, job).state == "running"
+
+
+def test_a_command_gets_its_turn_among_changes_without_end(folder: Path, writer: Writer) -> None:
+    """Whoever waits for the lock looks often enough to get it in the longest pause."""
+    pauses: list[float] = []
+
+    def stopped(pause: float) -> bool:
+        pauses.append(pause)
+        leave(folder, "b", f"A note, state {len(pauses)}.")
+        return pause > POLL_SECONDS or len(pauses) > 50
+
+    writer.run(stopped)
+    assert 0.0 in pauses
+    assert max(pauses) > POLL_SECONDS
+
+
+def test_a_bulk_of_which_nothing_is_known_fails_and_says_so(folder: Path, writer: Writer) -> None:
+    job = jobs.submit(folder, "update", lines(rows(1)))
+    (folder / jobs.JOBS / f"{job.id}.json").write_text("{")
+    writer.work()
+    ended = job_of(folder, job)
+    assert (ended.state, ended.error) == (
+        "failed",
+        "what was known of this bulk is damaged; send its documents again",
+    )
+    assert jobs.waiting(folder) == []
 
 
 def test_messages_hold_no_path() -> None:
