@@ -77,7 +77,11 @@ def submit(folder: Path, mode: Mode, documents: Sequence[bytes]) -> Job:
     place = made(folder)
     job = Job(id=new_id(), mode=mode, documents=len(documents), created=now())
     write_atomically(payload(folder, job.id), b"".join(line + b"\n" for line in documents))
-    write_atomically(place / f"{job.id}.json", msgspec.json.encode(job))
+    try:
+        write_atomically(place / f"{job.id}.json", msgspec.json.encode(job))
+    except BaseException:
+        payload(folder, job.id).unlink(missing_ok=True)  # on a full disk nobody needs it
+        raise
     return job
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from pathlib import Path
 
 import msgspec
@@ -19,6 +20,7 @@ from retrieval.errors import IndexStateError
 from retrieval.files import sha256, sync_tree, told
 from retrieval.integrity import check_files, file_faults
 from retrieval.java import start
+from retrieval.lease import open_leased
 from retrieval.manifest import BUILD, SEGMENTS, Manifest, SegmentInfo
 
 
@@ -28,19 +30,24 @@ def restore(source: Path, folder: Path, config: Config, *, overwrite: bool = Fal
     Raises IndexStateError if the snapshot is none or damaged, or there is an index and ``overwrite`` is not given;
     MachineError if the disk is full. What was published before stays until all is there.
     """
-    wanted = manifests.read(source)
-    for segment in wanted.segments:
-        check_files(source, segment)
-    with locked(folder, wait), told(folder):
-        live = _live(folder, overwrite)
-        journals.clean(folder)
-        (folder / BUILD).mkdir()
-        copier = Copier(share=True)
-        taken = [segment for segment in wanted.segments if not _copied(copier, source, folder, segment, live)]
-        quantizer = _quantizer(copier, source, folder, wanted)
-        manifest = _renamed(source, folder, msgspec.structs.replace(wanted, quantizer=quantizer), taken, config)
-        manifests.publish(folder, manifest)
-        journals.clean(folder)
+    wanted, lease = open_leased(source)  # it may be an index that is written meanwhile
+    with closing(lease):
+        for segment in wanted.segments:
+            check_files(source, segment)
+        with locked(folder, wait), told(folder):
+            return _restored(source, folder, wanted, config, overwrite=overwrite)
+
+
+def _restored(source: Path, folder: Path, wanted: Manifest, config: Config, *, overwrite: bool) -> Copied:
+    live = _live(folder, overwrite)
+    journals.clean(folder)
+    (folder / BUILD).mkdir()
+    copier = Copier(share=True)
+    taken = [segment for segment in wanted.segments if not _copied(copier, source, folder, segment, live)]
+    quantizer = _quantizer(copier, source, folder, wanted)
+    manifest = _renamed(source, folder, msgspec.structs.replace(wanted, quantizer=quantizer), taken, config)
+    manifests.publish(folder, manifest)
+    journals.clean(folder)
     return Copied(manifest, copier.files, copier.shared)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import calendar
+import hashlib
 import re
 from collections.abc import Iterable
 from datetime import date
@@ -12,6 +13,8 @@ from retrieval.domain import Document, Filter
 from retrieval.errors import QueryError
 
 FIELDS = ("topic", "source", "language", "kind")
+MOST_CHARS = 8_000
+"""Of a filter token: Lucene takes no longer ones than 32,766 bytes."""
 _SAFE = re.compile(r"[A-Za-z0-9_.~-]*")  # what quoting leaves alone
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _DATE = re.compile(r"(\d{4})(?:-(\d\d)(?:-(\d\d))?)?", re.ASCII)
@@ -93,8 +96,12 @@ def tokens(document: Document, kind: str, segment: str) -> str:
 
 
 def token(name: str, value: str) -> str:
-    """Return one filter token: the field and its value, with nothing in it that a tokenizer would split."""
-    return f"{name}={value}" if _SAFE.fullmatch(value) else f"{name}={quote(value, safe='')}"
+    """Return one filter token: the field and its value, with nothing in it that a tokenizer would split.
+
+    A very long value is named by its SHA-256, after a sign that no other token holds.
+    """
+    quoted = value if _SAFE.fullmatch(value) else quote(value, safe="")
+    return f"{name}={quoted}" if len(quoted) <= MOST_CHARS else f"{name}=#{hashlib.sha256(quoted.encode()).hexdigest()}"
 
 
 def matches(where: Filter, document: Document, kind: str) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import resource
 import time
 from pathlib import Path
 
@@ -70,6 +71,17 @@ def test_a_folder_that_cannot_be_made_is_said(folder: Path) -> None:
     (folder / JOBS).write_text("")
     with pytest.raises(MachineError):
         jobs.submit(folder, "append", [b"{}"])
+
+
+def test_a_job_that_cannot_be_kept_leaves_nothing(folder: Path) -> None:
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (20, before[1]))
+    try:
+        with pytest.raises(MachineError, match="File too large"):
+            jobs.submit(folder, "append", [b"{}"])  # its documents fit, its record does not
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    assert list((folder / JOBS).iterdir()) == []
 
 
 def test_refusals_are_counted_and_the_first_are_named(folder: Path) -> None:

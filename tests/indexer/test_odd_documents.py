@@ -12,6 +12,7 @@ from indexer.deletion import delete
 from indexer.export import export_to
 from indexer.verification import verify
 from retrieval.config import Config, convert
+from retrieval.domain import Filter
 from retrieval.errors import SourceError
 from retrieval.index import Index, Search
 from tests.indexer.test_compaction import write
@@ -88,6 +89,16 @@ def test_odd_documents_have_vectors(tmp_path: Path) -> None:
     assert verify(folder, DEFAULTS).faults == {}
     for retriever in ("dense", "hybrid"):
         assert sorted(found(folder, "measles", retriever)) == sorted(ODD)
+
+
+def test_a_topic_may_be_as_long_as_it_likes(tmp_path: Path) -> None:
+    topics = {"a": "t" * 40_000, "b": "t" * 40_001, "c": "t"}
+    rows = [{"docid": docid, "text": "Measles.", "topic": topic} for docid, topic in topics.items()]
+    built(tmp_path / "index", [write(tmp_path, "topics.jsonl", rows)])
+    with Index(tmp_path / "index") as index:
+        for docid, topic in topics.items():
+            asked = Search(retriever="bm25", where=Filter(topic=(topic,)))
+            assert [hit.docid for hit in index.search(["measles"], asked)[0]] == [docid]
 
 
 def test_one_docid_in_two_sources_is_refused_unless_it_is_an_update(tmp_path: Path) -> None:

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import fcntl
+import os
 import shutil
 import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -12,6 +16,7 @@ import factseek
 from indexer.build import Request, build
 from indexer.compaction import compact
 from indexer.deletion import delete
+from indexer.lock import locked
 from indexer.restoration import restore
 from indexer.snapshot import snapshot
 from indexer.verification import verify
@@ -91,6 +96,35 @@ def test_readers_keep_what_they_opened_when_a_snapshot_takes_its_place(index: Pa
         assert reader.search(["something"], Search(k=50)) == seen
         assert len(seen[0]) == len(DOCUMENTS)
     assert verify(other, CONFIG).faults == {}
+
+
+def test_what_is_restored_from_stays_while_it_is_written(index: Path, tmp_path: Path) -> None:
+    """What is restored from may be an index that lives: a compaction leaves what is being copied."""
+    before, expected = manifests.read(index), answers(index, CONFIG)
+    segment = index / "segments" / before.segments[0].name
+    target = tmp_path / "target"
+    with ThreadPoolExecutor(1) as pool:
+        with locked(target):
+            done = pool.submit(restore, index, target, CONFIG, wait=30)
+            deadline = time.monotonic() + 20
+            while not _is_held(segment) and time.monotonic() < deadline:
+                time.sleep(0.01)
+            delete(index, ["d1"])
+            compact(index, CONFIG)
+        assert done.result().manifest == before
+    assert answers(target, CONFIG) == expected
+    assert manifests.read(index).documents == before.documents - 1
+
+
+def _is_held(folder: Path) -> bool:
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        return False
+    except BlockingIOError:
+        return True
+    finally:
+        os.close(handle)
 
 
 def test_a_damaged_index_is_brought_back(index: Path, tmp_path: Path) -> None:

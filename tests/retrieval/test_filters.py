@@ -100,6 +100,13 @@ def test_a_token_holds_nothing_that_splits_and_is_one_to_one(value: str) -> None
     assert made != token("topic", value + " ")
 
 
+def test_a_token_is_never_longer_than_lucene_takes() -> None:
+    long = [token("topic", value) for value in ("t" * 40_000, "t" * 40_001, "ن" * 5_000)]
+    assert len(set(long)) == 3
+    assert all(len(made) < 100 and "#" in made for made in long)
+    assert "#" not in token("topic", "#" * 100)
+
+
 def test_tokens_of_a_document() -> None:
     assert tokens(DOCUMENT, "webpages", "000001") == (
         "id=000001%3Ad kind=webpages topic=T%201 source=s language=en date=2020-03-31"
