@@ -19,6 +19,7 @@ from retrieval.errors import ConfigError
 Positive = Annotated[int, msgspec.Meta(ge=1)]
 Hits = Annotated[int, msgspec.Meta(ge=1, le=1_000_000)]
 Count = Annotated[int, msgspec.Meta(ge=0)]
+RrfK = Annotated[int, msgspec.Meta(ge=1, le=1_000_000)]
 Weight = Annotated[float, msgspec.Meta(ge=0, le=1e6)]
 Strength = Annotated[float, msgspec.Meta(gt=0, le=1e6)]
 Unit = Annotated[float, msgspec.Meta(ge=0, le=1)]
@@ -111,7 +112,7 @@ class FusionSettings(Settings, frozen=True, kw_only=True):
     """How the sparse and the dense ranking become one."""
 
     kind: FusionKind = "rrf"
-    rrf_k: Positive = 10
+    rrf_k: RrfK = 10
     bm25_weight: Weight = 0.5
     dense_weight: Weight = 0.5
     depth: Hits = 100
@@ -151,6 +152,7 @@ class ServerSettings(Settings, frozen=True, kw_only=True):
     max_body_bytes: Positive = 2_000_000
     max_batch: Positive = 1_000
     max_batch_hits: Positive = 1_000_000
+    max_filter_values: Positive = 1_000
     writes: bool = False
     write_seconds: Annotated[float, msgspec.Meta(gt=0, le=3600)] = 30.0
     max_bulk: Positive = 10_000

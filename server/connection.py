@@ -72,6 +72,7 @@ class Connection(asyncio.Protocol):
         self.answering = False
         self.gone = False
         self._refusing = False
+        self._fault: Refusal | None = None
         self._begun = False
         self._deadline = monotonic() + worker.limits.reading
         self._reset()
@@ -92,7 +93,7 @@ class Connection(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         """Read on; a request that cannot be read is refused, and the connection with it."""
-        if self._refusing:
+        if self._refusing or self._fault:
             return
         try:
             self._parser.feed_data(data)
@@ -100,9 +101,9 @@ class Connection(asyncio.Protocol):
             pass  # no other protocol is spoken here: it was answered as if nobody had asked for one
         except httptools.HttpParserCallbackError as error:
             cause = error.__context__
-            self.refuse(cause.why if isinstance(cause, _Refused) else UNREADABLE)
+            self._give_up(cause.why if isinstance(cause, _Refused) else UNREADABLE)
         except httptools.HttpParserError:
-            self.refuse(UNREADABLE)
+            self._give_up(UNREADABLE)
 
     def pause_writing(self) -> None:
         """Stop whoever is writing: the client reads slowly."""
@@ -134,14 +135,17 @@ class Connection(asyncio.Protocol):
             raise _Refused(LONG_HEADERS)
         if name == b"content-length" and int(value) > self._worker.limits.body:
             raise _Refused(TOO_LARGE)
+        if self._in_body:
+            return  # What follows a body cannot say who asked, or for what: that was taken from what came before it.
         if name == b"expect" and value.lower() == b"100-continue":
             self._expecting = True
         self._headers.append((name, value))
 
     def on_headers_complete(self) -> None:
-        """Ask for the body, if the client waits to be asked."""
-        if self._expecting:
-            self._transport.write(b"HTTP/1.1 100 Continue\r\n\r\n")
+        """Ask for the body, if the client waits to be asked: not amid the answer to what it asked before."""
+        self._in_body = True
+        if self._expecting and not self.answering:
+            self._ask_for_body()
 
     def on_body(self, piece: bytes) -> None:
         """Take a piece of the body."""
@@ -151,7 +155,7 @@ class Connection(asyncio.Protocol):
 
     def on_message_complete(self) -> None:
         """Have a complete request answered, or keep it until those before it are."""
-        self._begun = False
+        self._begun = self._expecting = False
         url = httptools.parse_url(self._url)
         method = self._parser.get_method().decode("ascii")
         version = "1.0" if self._parser.get_http_version() == "1.0" else "1.1"
@@ -192,6 +196,10 @@ class Connection(asyncio.Protocol):
         self._transport.resume_reading()
         if self._waiting:
             self._next()
+        elif self._fault:
+            self.refuse(self._fault)
+        elif self._expecting and self._in_body:
+            self._ask_for_body()
 
     def stop(self, now: float) -> None:
         """Give a client that is about to ask something a moment to do so: its answer says that it is the last."""
@@ -225,6 +233,17 @@ class Connection(asyncio.Protocol):
             loop.call_soon_threadsafe(self._write, piece)
         return not self.gone
 
+    def _give_up(self, why: Refusal) -> None:
+        """Refuse what cannot be read when what came before it has been answered."""
+        if self.answering:
+            self._fault = why
+        else:
+            self.refuse(why)
+
+    def _ask_for_body(self) -> None:
+        self._expecting = False
+        self._transport.write(b"HTTP/1.1 100 Continue\r\n\r\n")
+
     def _next(self) -> None:
         self.answering = True
         self._unsent, self._deadline = 0, 0.0
@@ -253,7 +272,7 @@ class Connection(asyncio.Protocol):
         self._headers: list[tuple[bytes, bytes]] = []
         self._header_bytes = 0
         self._body = bytearray()
-        self._expecting = False
+        self._expecting = self._in_body = False
 
 
 def _end(address: Any) -> tuple[str, int]:

@@ -129,8 +129,9 @@ class Exchange:
 
     def _written(self, chunked: bool) -> bytes:
         status, headers = self._head
-        lines = [f"HTTP/1.1 {status}", f"Date: {_now(int(time()))}"]
-        lines += [f"{name}: {value}" for name, value in headers]
+        # werkzeug dates what a client may keep: there is one date only.
+        own = [f"{name}: {value}" for name, value in headers if name != "Date"]
+        lines = [f"HTTP/1.1 {status}", f"Date: {_now(int(time()))}", *own]
         if chunked:
             lines.append("Transfer-Encoding: chunked")
         if not self.keep_alive:

@@ -12,7 +12,7 @@ from werkzeug.datastructures import MultiDict
 from werkzeug.exceptions import RequestEntityTooLarge, UnsupportedMediaType
 
 from indexer.jobs import Mode
-from retrieval.config import FusionKind, Positive, ProfileName, RetrieverName
+from retrieval.config import FusionKind, Positive, ProfileName, RetrieverName, RrfK
 from server.errors import BadInput
 
 FusionWeight = Annotated[float, Meta(ge=0, le=1_000, description="what the votes of this ranking count")]
@@ -35,17 +35,17 @@ class FilterRequest(Asked):
     language: Annotated[str | list[str], Meta(description="ISO 639-1 code")] = []
     kind: Annotated[str | list[str], Meta(description="what was indexed: snippets, webpages, cord19, ...")] = []
 
-    def pairs(self) -> list[str]:
-        """Return the filter as ``field=value`` pairs."""
+    def values(self) -> dict[str, list[str]]:
+        """Return the values of each field."""
         named = ((name, getattr(self, name)) for name in self.__struct_fields__)
-        return [f"{name}={value}" for name, found in named for value in ([found] if isinstance(found, str) else found)]
+        return {name: [found] if isinstance(found, str) else found for name, found in named}
 
 
 class FusionRequest(Asked):
     """How hybrid fuses this one time; what is not said stays as configured."""
 
     kind: Annotated[FusionKind | None, Meta(description="reciprocal ranks, or a sum of normalised scores")] = None
-    rrf_k: Annotated[Positive | None, Meta(description="reciprocal rank fusion's constant")] = None
+    rrf_k: Annotated[RrfK | None, Meta(description="reciprocal rank fusion's constant")] = None
     bm25_weight: FusionWeight | None = None
     dense_weight: FusionWeight | None = None
     depth: Annotated[Positive | None, Meta(description="hits of either ranking that are fused")] = None

@@ -10,7 +10,7 @@ from retrieval.config import Config
 from server.answers import BATCH_RESULTS
 from server.errors import Problem
 from server.operations import OPERATIONS
-from server.requests import DocumentRequest
+from server.requests import DocumentRequest, FilterRequest
 
 Json = dict[str, Any]
 _REF = "#/components/schemas/{name}"
@@ -65,7 +65,10 @@ def _limit(schemas: Json, config: Config) -> None:
         ("RankRequest", "claims"): {"minItems": 1, "maxItems": server.max_claims},
         ("ClaimRequest", "text"): {"maxLength": server.max_claim_chars},
     }
+    filters = [(kind, "filter") for kind in ("SearchRequest", "BatchRequest", "SimpleSearch")]
+    filters += [("FilterRequest", field) for field in FilterRequest.__struct_fields__]
+    limits |= {key: {"maxItems": server.max_filter_values} for key in filters}
     for (name, field), limit in limits.items():
         schema = schemas[name]["properties"][field]
-        options = [option for option in schema.get("anyOf", ()) if option.get("type") == "integer"]
+        options = [option for option in schema.get("anyOf", ()) if option.get("type") in ("integer", "array")]
         (options[0] if options else schema).update(limit)

@@ -61,7 +61,7 @@ def search_of(options: SearchOptions, index: Index, k_name: str = "k") -> Search
     return Search(
         k=options.k,
         retriever=name,
-        where=_where(options),
+        where=_where(options, index.config.server.max_filter_values),
         fusion=_fusion(options.fusion, index.config.search.fusion, most),
         profile=options.profile,
         group=options.group,
@@ -127,8 +127,8 @@ def milliseconds(began: float, ended: float) -> float:
     return round((ended - began) * 1000, 2)
 
 
-def _where(options: SearchOptions) -> Filter | None:
-    pairs = options.filter.pairs() if isinstance(options.filter, FilterRequest) else options.filter
+def _where(options: SearchOptions, most: int) -> Filter | None:
+    pairs = _pairs(options.filter, most)
     if not pairs and not options.as_of and not options.since:
         return None
     field = "filter"
@@ -136,9 +136,22 @@ def _where(options: SearchOptions) -> Filter | None:
         parse_filter(pairs)
         for field in ("as_of", "since"):
             bound(getattr(options, field) or "2000", field)
+        return parse_filter(pairs, as_of=options.as_of, since=options.since, undated=options.undated == "keep")
     except QueryError as error:
         raise BadInput(field, error.line) from None
-    return parse_filter(pairs, as_of=options.as_of, since=options.since, undated=options.undated == "keep")
+
+
+def _pairs(asked: FilterRequest | list[str], most: int) -> list[str]:
+    """Return a filter as ``field=value`` pairs.
+
+    Raises BadInput if it has more values than a search can look for in its time.
+    """
+    lists = asked.values() if isinstance(asked, FilterRequest) else {"": asked}
+    for name, values in lists.items():
+        if len(values) > most:
+            field = f"filter.{name}" if name else "filter"
+            raise BadInput(field, f"has {len(values)} values; at most {most} are taken")
+    return asked if isinstance(asked, list) else [f"{name}={one}" for name, values in lists.items() for one in values]
 
 
 def _fusion(asked: FusionRequest | FusionKind | None, configured: FusionSettings, most: int) -> FusionSettings:
@@ -148,7 +161,10 @@ def _fusion(asked: FusionRequest | FusionKind | None, configured: FusionSettings
         return msgspec.structs.replace(configured, kind=asked)
     _check_most("fusion.depth", asked.depth, most)
     said = {name: value for name, value in msgspec.structs.asdict(asked).items() if value is not None}
-    return msgspec.structs.replace(configured, **said)
+    fusion = msgspec.structs.replace(configured, **said)
+    if said and not fusion.bm25_weight and not fusion.dense_weight:
+        raise BadInput("fusion", "both weights are 0: no ranking would count")
+    return fusion
 
 
 def _check_most(field: str, value: int | None, most: int) -> None:

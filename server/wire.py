@@ -11,6 +11,7 @@ from time import perf_counter
 from typing import Any
 
 from flask import Flask, Response, g, request
+from werkzeug.exceptions import NotFound
 
 from retrieval.config import ServerSettings
 from server.gateway import WSGI
@@ -44,6 +45,11 @@ def _begin() -> None:
     g.began = perf_counter()
     given = request.headers.get("X-Request-Id", "")
     g.request_id = given if _SANE.fullmatch(given) else os.urandom(16).hex()
+    try:
+        request.environ["PATH_INFO"].encode("latin-1").decode()
+    except UnicodeDecodeError:
+        # It would be read with replaced characters: many addresses would mean one document.
+        raise NotFound from None
 
 
 def _finish(log_queries: bool, response: Response) -> Response:

@@ -19,6 +19,8 @@ from indexer.collections._streams import BadFileError, open_bytes
 
 __all__ = ["BadFileError", "json_name", "parse_json_object", "read_bytes", "read_json", "read_lines", "read_table"]
 
+DEEPEST = 100
+"""Levels of lists and objects in a line of JSON, one more in a line that was exported."""
 _UTF16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 _ESCAPED = re.compile(r"\\u(?:0000|[dD][89a-fA-F])")
 
@@ -79,8 +81,8 @@ def read_json(path: Path, options: ReadOptions) -> Any:
 def parse_json_object(line: str, place: str, options: ReadOptions) -> dict[str, Any] | None:
     """Return the JSON object that ``line`` is, or report a bad line and return ``None``.
 
-    NaN and infinities, and strings with NUL characters or half a surrogate pair, are bad: they cannot be
-    stored or answered as JSON again.
+    NaN and infinities, strings with NUL characters or half a surrogate pair, and what is nested deeper than
+    ``DEEPEST``, are bad: they cannot be stored or answered as JSON again.
     """
     try:
         value = _checked(line)
@@ -93,7 +95,20 @@ def parse_json_object(line: str, place: str, options: ReadOptions) -> dict[str, 
     if not isinstance(value, dict):
         options.bad_lines.report(place, f"is {json_name(value)}, not a JSON object")
         return None
+    # How deep Python reads depends on who asks: what is indexed here is to be read by everybody.
+    if line.count("[") + line.count("{") > DEEPEST and _depth(value) > DEEPEST + ("checksum" in value):
+        options.bad_lines.report(place, "is nested too deeply")
+        return None
     return value
+
+
+def _depth(value: object) -> int:
+    """Count the levels of lists and objects, that of ``value`` too."""
+    depth, level = 0, [value]
+    while level := [one for one in level if isinstance(one, list | dict)]:
+        depth += 1
+        level = [inner for one in level for inner in (one.values() if isinstance(one, dict) else one)]
+    return depth
 
 
 def json_name(value: object) -> str:

@@ -104,6 +104,7 @@ def config(folders: dict[str, Path], ranker_file: Path) -> Config:
         server=ServerSettings(
             max_body_bytes=20_000,
             max_batch=5,
+            max_filter_values=8,
             max_claims=20,
             max_claim_chars=300,
             indexes={name: str(folder) for name, folder in folders.items()},

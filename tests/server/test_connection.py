@@ -93,11 +93,24 @@ def echo(environ: dict[str, Any], start: Callable[..., Any]) -> Iterable[bytes]:
     if environ["PATH_INFO"] == "/stream":
         start("200 OK", [])
         return iter([b"one,", b"", b"two"])
+    if environ["PATH_INFO"] == "/slow":
+        start("200 OK", [])
+        return slowly(b"one,", b"two")
+    if environ["PATH_INFO"] == "/dated":
+        start("204 No Content", [("Date", "Sat, 01 Jan 2000 00:00:00 GMT")])
+        return []
     if environ["PATH_INFO"] == "/nothing":
         start("304 Not Modified", [])
         return []
     start("200 OK", [("Content-Length", str(len(body)))])
     return [b"" if environ["REQUEST_METHOD"] == "HEAD" else body]
+
+
+def slowly(*pieces: bytes) -> Iterator[bytes]:
+    """Yield pieces with time between them for whatever comes meanwhile."""
+    for piece in pieces:
+        yield piece
+        time.sleep(0.3)
 
 
 @pytest.fixture
@@ -186,6 +199,30 @@ def test_a_client_that_waits_to_be_asked_for_its_body_is_asked(bench: Bench) -> 
         assert client.recv(100) == b"HTTP/1.1 100 Continue\r\n\r\n"
         client.sendall(b"ab")
         assert said(b"".join(iter(lambda: client.recv(65_536), b"")))["body"] == "ab"
+
+
+def test_what_follows_a_request_does_not_disturb_its_answer(bench: Bench) -> None:
+    first = b"GET /slow HTTP/1.1\r\nHost: x\r\n\r\n"
+    whole = b"\r\n\r\n4\r\none,\r\n3\r\ntwo\r\n0\r\n\r\n"
+    for pieces in ([first + b"nonsense\r\n\r\n"], [first, b"nonsense\r\n\r\n"]):
+        answer = talk(bench, *pieces, pause=0.1)
+        assert (answer.count(whole + b"HTTP/1.1 400 "), answer.count(b"HTTP/1.1 ")) == (1, 2)
+    waits = b"POST / HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\n" + CLOSE + b"Content-Length: 2\r\n\r\n"
+    answer = talk(bench, first, waits, b"ab", pause=0.4)
+    assert answer.count(whole + b"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\n") == 1
+    assert answer.count(b"100 Continue") == 1
+
+
+def test_what_follows_a_body_is_no_header(bench: Bench) -> None:
+    head = b"POST / HTTP/1.1\r\nHost: x\r\nX-A: 1\r\n" + CLOSE + b"Transfer-Encoding: chunked\r\n\r\n"
+    answer = said(talk(bench, head + b"1\r\na\r\n0\r\nX-A: 2\r\nX-B: 3\r\n\r\n"))
+    assert (answer["HTTP_X_A"], answer["body"]) == ("1", "a")
+    assert "HTTP_X_B" not in answer
+
+
+def test_an_answer_has_one_date(bench: Bench) -> None:
+    answer = talk(bench, b"GET /dated HTTP/1.1\r\nHost: x\r\n" + CLOSE + b"\r\n")
+    assert answer.count(b"\r\nDate: ") == 1
 
 
 def test_another_protocol_is_not_spoken(bench: Bench) -> None:

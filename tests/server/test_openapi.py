@@ -81,10 +81,14 @@ def test_limits_are_those_of_the_configuration(document: dict[str, Any], config:
     assert schemas["SearchRequest"]["properties"]["query"]["maxLength"] == config.search.max_query_chars
     assert "maxLength" not in schemas["BatchQuery"]["properties"]["text"]  # such a query fails alone
     assert schemas["BatchRequest"]["properties"]["queries"]["maxItems"] == config.server.max_batch
+    most_values = config.server.max_filter_values
+    for name, field in (("SearchRequest", "filter"), ("BatchRequest", "filter"), ("FilterRequest", "topic")):
+        assert {"type": "array", "items": {"type": "string"}, "maxItems": most_values} in options(name, field)
     claims = schemas["RankRequest"]["properties"]["claims"]
     assert (claims["minItems"], claims["maxItems"]) == (1, config.server.max_claims)
     assert schemas["ClaimRequest"]["properties"]["text"]["maxLength"] == config.server.max_claim_chars
     parameters = {one["name"]: one for one in document["paths"]["/v1/{index}/search"]["get"]["parameters"]}
+    assert parameters["filter"]["schema"]["maxItems"] == most_values
     assert parameters["hits"]["schema"] == {"type": "integer", "minimum": 1, "maximum": most}
     assert parameters["query"]["schema"] == {"type": "string", "maxLength": config.search.max_query_chars}
     assert parameters["index"]["schema"]["enum"] == ["english", "arabic"]

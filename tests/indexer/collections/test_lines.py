@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from indexer.collections import BadLines, ReadOptions
 from indexer.collections._lines import (
+    DEEPEST,
     BadFileError,
     parse_json_object,
     read_bytes,
@@ -177,6 +178,25 @@ def test_json_that_is_no_object_is_named(line: str, name: str) -> None:
     tolerant = options()
     assert parse_json_object(line, "a:1", tolerant) is None
     assert tolerant.bad_lines.examples == [f"a:1: is {name}, not a JSON object"]
+
+
+@pytest.mark.parametrize(("opening", "closing"), [("[", "]"), ('{"a": ', "}")])
+def test_nesting_has_the_same_bound_for_everybody(opening: str, closing: str) -> None:
+    def line(levels: int, more: str = "") -> str:
+        return f'{{{more}"a": ' + opening * (levels - 1) + "1" + closing * (levels - 1) + "}"
+
+    tolerant = options()
+    assert parse_json_object(line(DEEPEST), "a:1", tolerant)
+    # What was read is read again when it was exported, as the metadata of a document.
+    assert parse_json_object(line(DEEPEST + 1, '"checksum": "x", '), "a:2", tolerant)
+    assert parse_json_object(line(DEEPEST + 1), "a:3", tolerant) is None
+    assert parse_json_object(line(DEEPEST + 2, '"checksum": "x", '), "a:4", tolerant) is None
+    assert tolerant.bad_lines.examples == ["a:3: is nested too deeply", "a:4: is nested too deeply"]
+
+
+def test_brackets_are_no_nesting() -> None:
+    row = {"text": "[1] {" * 1_000, "cited": [[number] for number in range(1_000)]}
+    assert parse_json_object(json.dumps(row), "a:1", options(0)) == row
 
 
 @pytest.mark.parametrize("text", ["\\u0000", "\\\\u0000", "😀", "\\ud83d", "\x01"])
