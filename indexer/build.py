@@ -136,8 +136,10 @@ def _begun(
 def _published(folder: Path, shape: Manifest, live: tuple[SegmentInfo, ...], work: Work) -> Report:
     new = work.journal.finished
     replaced = without(folder, live, work.new_docids()) if work.updates else live
-    manifest = with_segments(shape, (*replaced, *new), folder)
-    manifests.publish(folder, manifest)
+    manifest = shape
+    if new:  # else all was there already, and no reader need look again
+        manifest = with_segments(shape, (*replaced, *new), folder)
+        manifests.publish(folder, manifest)
     journals.clean(folder)
     return Report(
         manifest=manifest,

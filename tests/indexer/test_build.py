@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from indexer import journal as journals
+from indexer.build import Verb
 from indexer.lock import locked
 from retrieval import manifest as manifests
 from retrieval.domain import Hit
@@ -85,11 +86,15 @@ def test_append_adds_skips_and_refuses(tmp_path: Path, write_jsonl, build_jsonl)
     assert build_jsonl(write_jsonl("two.jsonl", DOCUMENTS), verb="overwrite").duplicates == 0
 
 
-def test_append_of_nothing_new_publishes_no_empty_segment(tmp_path: Path, write_jsonl, build_jsonl) -> None:
+@pytest.mark.parametrize("verb", ["append", "update"])
+def test_nothing_new_is_not_published(tmp_path: Path, write_jsonl, build_jsonl, verb: Verb) -> None:
     source = write_jsonl("docs.jsonl", DOCUMENTS)
     build_jsonl(source)
-    report = build_jsonl(source, verb="append")
+    before = (tmp_path / "index" / "manifest.json").stat()
+    report = build_jsonl(source, verb=verb)
     assert (report.documents, report.duplicates, len(report.manifest.segments)) == (0, 6, 1)
+    assert (tmp_path / "index" / "manifest.json").stat() == before
+    assert not (tmp_path / "index" / "build").exists()
 
 
 def test_the_same_docid_with_other_content_in_one_source(tmp_path: Path, write_jsonl, build_jsonl) -> None:
