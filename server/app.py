@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from types import MappingProxyType
+from urllib.parse import quote
 
 from flask import Flask
 from werkzeug.routing import BaseConverter
@@ -20,6 +21,11 @@ class DocidConverter(BaseConverter):
 
     regex = r"[\s\S]+"
     part_isolating = False
+
+    def to_url(self, value: str) -> str:
+        """Return a docid as an address has it: a client would resolve ``..`` between slashes that stand as they are."""
+        dots = {".", ".."} & set(value.split("/"))
+        return quote(value, safe="" if dots else "/")
 
 
 def create_app(

@@ -30,7 +30,8 @@ def lines_of(request: Request, most: int) -> list[bytes]:
     found = _array(body) if request.is_json else [line.strip() for line in body.split(b"\n")]
     items = [item for item in found if item]
     if not 1 <= len(items) <= most:
-        raise BadInput("body", f"a bulk holds 1 to {most} documents, this one {len(items)}; split it")
+        remedy = "; split it" if items else ""
+        raise BadInput("body", f"a bulk holds 1 to {most} documents, this one {len(items)}{remedy}")
     return [_line(number, item) for number, item in enumerate(items, 1)]
 
 

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 from typing import Literal, cast
-from urllib.parse import quote
 
 import msgspec
-from flask import Blueprint, Response, g, request
+from flask import Blueprint, Response, g, request, url_for
 
 from indexer import jobs
 from indexer.jobs import Job
@@ -40,7 +39,7 @@ def put_document(name: str, docid: str) -> Response:
     )
     response = json_answer(answer, 201 if result == "created" else 200)
     if result == "created":
-        response.headers["Location"] = f"/v1/{name}/documents/{quote(docid)}"
+        response.headers["Location"] = url_for("api.document", name=name, docid=docid)
     try:
         response.set_etag(document_state(now.index, docid), weak=True)
     except NotFoundError:

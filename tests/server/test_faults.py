@@ -6,6 +6,7 @@ import http.client
 import json
 import os
 import re
+import shutil
 import signal
 import socket
 import statistics
@@ -65,15 +66,15 @@ class Served:
 
 
 @contextmanager
-def serve(folders: dict[str, Path], work: Path, settings: str) -> Iterator[Served]:
-    """Start a server with these settings of ``server`` and see to its end."""
+def serve(folders: dict[str, Path], work: Path, settings: str, **more: Path) -> Iterator[Served]:
+    """Start a server with these settings of ``server``, of ``more`` indexes too, and see to its end."""
     config, log = work / "config.yaml", work / "log"
     config.write_text(f"server: {{{settings}}}")
     command = [sys.executable, "-m", "server", "serve", "--config", str(config), "--port", "0"]
+    for name, folder in {"en": folders["english"], **more}.items():
+        command += ["--index", f"{name}={folder}"]
     with log.open("wb") as sink:
-        process = subprocess.Popen(
-            [*command, "--index", f"en={folders['english']}"], stderr=sink, start_new_session=True
-        )
+        process = subprocess.Popen(command, stderr=sink, start_new_session=True)
         try:
             yield Served(process, log)
         finally:
@@ -324,6 +325,29 @@ def test_what_a_killed_server_leaves_in_memory_goes_with_the_next(folders: dict[
         with serve(folders, tmp_path, "workers: 1") as second:
             assert not counted(first.process.pid)
             assert second.ask()[0] == 200
+
+
+def test_a_segment_that_is_cut_off_takes_no_other_index_along(folders: dict[str, Path], tmp_path: Path) -> None:
+    """What a worker has mapped ends under it: that may end the worker, and with it what it was answering."""
+    cut = Path(shutil.copytree(folders["english"], tmp_path / "cut"))
+    dense = json.dumps({"query": "measles vaccine", "retriever": "dense"}).encode()
+    with serve(folders, tmp_path, "workers: 2", cut=cut) as served:
+        assert served.ask(address="/v1/cut/search", body=dense)[0] == 200
+        for path in cut.glob("segments/*/vectors.f32"):
+            os.truncate(path, 10)
+
+        def states() -> Any:
+            with suppress(OSError, http.client.HTTPException):
+                served.ask(address="/v1/cut/search", body=dense)
+                return served.ask("GET", "/readyz", None)
+            return None
+
+        until(lambda: states() == (503, {"status": "unavailable", "indexes": {"en": "ready", "cut": "unavailable"}}))
+        until(lambda: len(served.workers()) == 2)
+        assert {served.ask()[0] for _ in range(20)} == {200}
+        status, problem = served.ask(address="/v1/cut/search", body=dense)
+        assert (status, problem["error"]) == (503, "unavailable")
+        assert str(tmp_path) not in json.dumps(problem)
 
 
 def _runs(process: int) -> bool:
