@@ -86,7 +86,8 @@ def search_page() -> tuple[str, int]:
     try:
         columns = _columns(served, query, choices)
     except QueryError as error:
-        reason = error.reason if isinstance(error, BadInput) else error.line
+        # The page calls a field by its label, not by its name in the address.
+        reason = error.reason.removeprefix(f"{error.field} ") if isinstance(error, BadInput) else error.line
         return render_template("search.html", **shown, problem=reason), 400
     return render_template(
         "search.html",

@@ -142,7 +142,7 @@ def test_the_page_takes_a_date(client: FlaskClient) -> None:
 @pytest.mark.parametrize(
     ("parameters", "message"),
     [
-        ("query=measles&as_of=soon", "As_of &#39;soon&#39; is not a date of the form 2020-03-01, 2020-03 or 2020."),
+        ("query=measles&as_of=soon", "&#39;soon&#39; is not a date of the form 2020-03-01, 2020-03 or 2020."),
         ("query=measles&profile=poem", "Invalid enum value &#39;poem&#39;."),
         ("query=%3F%21", "The query &#39;?!&#39; holds no words to search for."),
     ],
