@@ -35,7 +35,8 @@ class Repaired(NamedTuple):
 def repair(folder: Path, config: Config, *, wait: float = 0.0) -> Repaired:
     """Verify an index, make its damaged segments again from their documents, publish that, and verify it again.
 
-    Vectors that are whole are kept, others are encoded anew. A segment whose documents are damaged is left.
+    Vectors that are whole are kept, others are encoded anew. A segment whose documents are damaged is left, a quantizer
+    that cannot be read is removed.
     Raises IndexStateError if there is no index, another process writes it, or vectors are needed of another encoder
     than the configured one.
     """
@@ -49,10 +50,18 @@ def repair(folder: Path, config: Config, *, wait: float = 0.0) -> Repaired:
         if not sound and (damaged or not verified.faults):
             return Repaired(verified, (), verified.all_faults)
         journals.clean(folder)
+        _drop_quantizer(folder, verified)
         segments = _mended(folder, verified, sound, config)
         manifests.publish(folder, _manifest(folder, base, segments, counted=len(sound) == len(damaged)))
         journals.clean(folder)
         return Repaired(verified, tuple(segment.name for segment in sound), verify(folder, config).all_faults)
+
+
+def _drop_quantizer(folder: Path, verified: Verified) -> None:
+    """Remove a quantizer that cannot be read: the next segment that is large enough trains one."""
+    name = verified.manifest.quantizer
+    if name and any(fault.path == folder / name for fault in verified.faults.get("", ())):
+        (folder / name).unlink()
 
 
 def _mended(folder: Path, verified: Verified, sound: Sequence[SegmentInfo], config: Config) -> tuple[SegmentInfo, ...]:

@@ -11,15 +11,15 @@ from typing import NamedTuple
 
 from retrieval.config import Config
 from retrieval.documents import SegmentDocuments, StoredDocument, checksum
-from retrieval.errors import FactseekError
+from retrieval.errors import FactseekError, IndexStateError
 from retrieval.filters import token
-from retrieval.integrity import Fault, file_faults
+from retrieval.integrity import REMEDY, Fault, file_faults
 from retrieval.java import start
 from retrieval.lease import open_leased
 from retrieval.lucene_ids import passage_ids
 from retrieval.manifest import DOCUMENTS, LUCENE, SEGMENTS, VECTORS, Manifest, SegmentInfo
 from retrieval.progress import bar
-from retrieval.vectors import ANN, check_ann, not_unit, read_vectors
+from retrieval.vectors import ANN, check_ann, check_quantizer, not_unit, read_vectors
 
 MOST = 100
 """Faults of a kind that are named in a segment; the rest is counted."""
@@ -62,7 +62,9 @@ def verify(folder: Path, config: Config) -> Verified:
             if found := [*file_faults(folder, segment), *of_documents, *checks.of_the_rest()]:
                 faults[segment.name] = found
             progress.update(segment.passages)
-    whole = list(_of_the_whole(folder, manifest, seen)) if len(sound) == len(manifest.segments) else []
+    whole = list(_of_the_quantizer(folder, manifest))
+    if len(sound) == len(manifest.segments):
+        whole += _of_the_whole(folder, manifest, seen)
     return Verified(manifest, {**faults, "": whole} if whole else faults, seen.total(), frozenset(sound))
 
 
@@ -72,6 +74,17 @@ def _of_the_whole(folder: Path, manifest: Manifest, seen: Counter[str]) -> Itera
         yield Fault(folder, f"document {docid!r} is there {seen[docid]} times", "")
     for what in _differs("documents", seen.total(), manifest.documents):
         yield Fault(folder, what, "")
+
+
+def _of_the_quantizer(folder: Path, manifest: Manifest) -> Iterator[Fault]:
+    """Yield what is wrong with what the next segments are to be quantised by; it is not there until one is large."""
+    path = folder / manifest.quantizer
+    if manifest.encoder is None or not manifest.quantizer or not path.exists():
+        return
+    try:
+        check_quantizer(path, manifest.encoder.dimension)
+    except IndexStateError as error:
+        yield Fault(path, _what(error, path), "")
 
 
 class Checks(NamedTuple):
@@ -107,7 +120,7 @@ class Checks(NamedTuple):
                 if count <= MOST:
                     yield Fault(path, what, self.segment.name)
         except FactseekError as error:
-            yield Fault(path, error.line.removeprefix(f"{path}: "), self.segment.name)
+            yield Fault(path, _what(error, path), self.segment.name)
         if count > MOST:
             yield Fault(path, f"and {count - MOST} more", self.segment.name)
 
@@ -153,6 +166,11 @@ class Checks(NamedTuple):
     @property
     def _dimension(self) -> int:
         return self.manifest.encoder.dimension if self.manifest.encoder else 0
+
+
+def _what(error: FactseekError, path: Path) -> str:
+    """Return what an error says of a path, without the remedy: whoever verifies is told it once."""
+    return error.line.removeprefix(f"{path}: ").removesuffix(f"; {REMEDY}")
 
 
 def _differs(what: str, there: int, expected: int) -> Iterator[str]:

@@ -19,6 +19,7 @@ from retrieval.analyzers import ANALYZERS
 from retrieval.domain import Filter
 from retrieval.errors import IndexStateError, MachineError
 from retrieval.filters import token
+from retrieval.integrity import REMEDY
 from retrieval.java import chars, guarded, java_cast, java_class, kept, own_class, serial, together
 
 Fields = Literal["flat", "title_text"]
@@ -28,7 +29,7 @@ FLAT, TITLE, TEXT, FILTERS = "contents", "title", "text", "filters"
 LONGEST_TOKEN = 32_766  # bytes: Lucene's own limit for a term
 _MOST_CLAUSES = 65_536
 _AT_ONCE = 200  # ids of deleted documents that are handed to Java while others wait
-_UNREADABLE = "cannot be read ({}); restore it or rebuild the index with --overwrite"
+_UNREADABLE = f"cannot be read ({{}}); {REMEDY}"
 _Returned = TypeVar("_Returned")
 
 

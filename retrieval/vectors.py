@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from retrieval.config import DenseSettings
 from retrieval.errors import IndexStateError, MachineError
 from retrieval.files import told
+from retrieval.integrity import REMEDY
 from retrieval.manifest import VECTORS
 
 ANN, QUANTIZER = "ann.faiss", "quantizer.faiss"
@@ -82,10 +83,10 @@ def read_vectors(path: Path, rows: int, dimension: int) -> Vectors:
     try:
         size = path.stat().st_size
     except OSError as error:
-        raise IndexStateError(f"{path}: cannot be read: {error.strerror}; {_REMEDY}") from None
+        raise IndexStateError(f"{path}: cannot be read: {error.strerror}; {REMEDY}") from None
     if size != expected:
         raise IndexStateError(
-            f"{path}: holds {size} bytes, {rows} vectors of {dimension} dimensions take {expected}; {_REMEDY}"
+            f"{path}: holds {size} bytes, {rows} vectors of {dimension} dimensions take {expected}; {REMEDY}"
         )
     if rows == 0:
         return np.empty((0, dimension), dtype=np.float32)
@@ -131,6 +132,11 @@ def build_ann(vectors: Vectors, folder: Path, settings: DenseSettings, quantizer
 def check_ann(folder: Path, rows: int, dimension: int) -> None:
     """Raise IndexStateError if the approximate index of a segment cannot be read or is not of so many vectors."""
     _read_ann(folder / ANN, rows, dimension)
+
+
+def check_quantizer(path: Path, dimension: int) -> None:
+    """Raise IndexStateError if what :func:`train_quantizer` wrote cannot be read or is of another dimension."""
+    _read_index(path, 0, dimension)
 
 
 class VectorIndex:
@@ -285,7 +291,6 @@ class _Ann(NamedTuple):
 
 
 _NONE = Found(np.empty(0, dtype=np.float32), np.empty(0, dtype=np.int64))
-_REMEDY = "restore it or rebuild the index with --overwrite"
 
 
 def _faiss() -> Any:
@@ -374,18 +379,18 @@ def _read_ann(path: Path, rows: int, dimension: int) -> _Ann:
         return _Ann(index, "hnsw")
     if isinstance(index, faiss.IndexIVFPQ):
         return _Ann(index, "ivfpq")
-    raise IndexStateError(f"{path}: holds neither an HNSW nor an IVF-PQ index; {_REMEDY}")
+    raise IndexStateError(f"{path}: holds neither an HNSW nor an IVF-PQ index; {REMEDY}")
 
 
 def _read_index(path: Path, rows: int, dimension: int, flags: int = 0) -> Any:
     try:
         index = _faiss().read_index(str(path), flags)
     except RuntimeError:
-        raise IndexStateError(f"{path}: cannot be read as a FAISS index; {_REMEDY}") from None
+        raise IndexStateError(f"{path}: cannot be read as a FAISS index; {REMEDY}") from None
     if (index.ntotal, index.d) != (rows, dimension):
         raise IndexStateError(
             f"{path}: holds {index.ntotal} vectors of {index.d} dimensions, "
-            f"expected {rows} of {dimension} dimensions; {_REMEDY}"
+            f"expected {rows} of {dimension} dimensions; {REMEDY}"
         )
     return index
 

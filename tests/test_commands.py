@@ -544,7 +544,7 @@ def test_another_precision_than_that_of_the_vectors(here: Path, run: Run) -> Non
 
 
 SEGMENT = "broken/segments/000000"
-RESTORE = "restore it or rebuild the index with --overwrite"
+RESTORE = "mend it with factseek verify-index --repair, or restore a snapshot"
 
 
 def changed(**values: object) -> Callable[[Path], object]:

@@ -392,7 +392,7 @@ def test_what_does_not_fit_is_refused(
     assert str(caught.value) == message
 
 
-REMEDY = "restore it or rebuild the index with --overwrite"
+REMEDY = "mend it with factseek verify-index --repair, or restore a snapshot"
 
 
 @pytest.mark.parametrize(
