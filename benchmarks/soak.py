@@ -118,11 +118,7 @@ def requests(folder: Path) -> list[Asked]:
             hits = [command_line(index, text, retriever) for text in topics]
             asked += [_search(text, retriever, one) for text, one in zip(topics, hits, strict=True)]
             asked += [_search_simply(text, retriever, one) for text, one in zip(topics, hits, strict=True)]
-            batch = {
-                "queries": [{"qid": str(n), "text": text} for n, text in enumerate(topics)],
-                "retriever": retriever,
-            }
-            asked.append(Asked("POST", "/v1/bench/search/batch", json.dumps(batch).encode(), tuple(hits)))
+            asked.append(_batch(topics, retriever, hits))
     return asked
 
 

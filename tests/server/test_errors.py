@@ -222,7 +222,14 @@ def test_an_unknown_document_is_not_found(client: FlaskClient, route: str, docid
     check(client.get(f"/v1/english/{route}/{docid}"), 404, "unknown-document")
 
 
-@pytest.mark.parametrize("address", ["/nothing", "/v1", "/v1/english", "/v1/english/documents/", "/v2/english/search"])
+@pytest.mark.parametrize(
+    "address",
+    [
+        *("/nothing", "/v1", "/v1/english", "/v1/english/documents/", "/v2/english/search"),
+        *("/v1/..%2Fenglish/search?query=a", "/v1/indexes/..%2Fenglish", "/v1/a%2Fenglish/documents/measles"),
+        *("/static/..%2Fapp.py", "/v1/jobs/..%2F..%2Fmanifest"),
+    ],
+)
 def test_an_unknown_address_is_not_found(client: FlaskClient, address: str) -> None:
     check(client.get(address), 404, "not-found")
 
