@@ -74,7 +74,8 @@ def serve(folders: dict[str, Path], work: Path, settings: str, **more: Path) -> 
     for name, folder in {"en": folders["english"], **more}.items():
         command += ["--index", f"{name}={folder}"]
     with log.open("wb") as sink:
-        process = subprocess.Popen(command, stderr=sink, start_new_session=True)
+        # A Java that crashes reports it in the folder that it runs in.
+        process = subprocess.Popen(command, cwd=work, stdout=sink, stderr=sink, start_new_session=True)
         try:
             yield Served(process, log)
         finally:
@@ -334,7 +335,7 @@ def test_a_segment_that_is_cut_off_takes_no_other_index_along(folders: dict[str,
     with serve(folders, tmp_path, "workers: 2", cut=cut) as served:
         assert served.ask(address="/v1/cut/search", body=dense)[0] == 200
         for path in cut.glob("segments/*/vectors.f32"):
-            os.truncate(path, 10)
+            os.truncate(path, 0)
 
         def states() -> Any:
             with suppress(OSError, http.client.HTTPException):
