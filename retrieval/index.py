@@ -296,13 +296,22 @@ class Index:
 
     def _mask(self, where: Filter | None) -> Mask | None:
         """Say of each row whether it may be found: it passes the filter and is not deleted; None if all may."""
-        if where is None and not any(segment.info.deleted for segment in self.segments):
-            return None
+        if where is None:
+            return self._once("live", self._live)
         keep = np.zeros(len(self.rows.docids), dtype=np.bool_)
         for segment in self.segments:
-            if where is None or not where.kind or segment.info.kind in where.kind:
-                kept = segment.documents.kept(where or Filter())
-                keep[np.asarray(kept, dtype=np.int64) + segment.base] = True
+            if not where.kind or segment.info.kind in where.kind:
+                keep[np.asarray(segment.documents.kept(where), dtype=np.int64) + segment.base] = True
+        return keep
+
+    def _live(self) -> Mask | None:
+        """Say of each row whether it is not deleted, once for all searches without a filter; None if none is."""
+        if not any(segment.info.deleted for segment in self.segments):
+            return None
+        keep = np.ones(len(self.rows.docids), dtype=np.bool_)
+        for segment in self.segments:
+            keep[np.asarray(segment.documents.deleted_rows(), dtype=np.int64) + segment.base] = False
+        keep.flags.writeable = False
         return keep
 
     def _fitting_encoder(self) -> Encoder:

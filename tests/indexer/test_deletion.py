@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -90,6 +91,18 @@ def test_the_surviving_documents_score_as_in_a_fresh_index_by_dense_retrieval(
     build_jsonl(write_jsonl("rest.jsonl", DOCUMENTS[1:]), verb="overwrite", dense=True)
     with Index(tmp_path / "index") as index:
         assert index.search(["measles"], Search(retriever="dense")) == changed
+
+
+def test_what_is_deleted_is_looked_up_once(tmp_path: Path, write_jsonl, build_jsonl) -> None:
+    """Not for each search: among many documents that would take longer than the search."""
+    segment = build_jsonl(write_jsonl("docs.jsonl", DOCUMENTS), dense=True).manifest.segments[0]
+    delete(tmp_path / "index", ["a"])
+    documents = tmp_path / "index" / "segments" / segment.name / "documents.sqlite"
+    with Index(tmp_path / "index") as index, ThreadPoolExecutor(1) as another_thread:
+        first = index.search(["measles"], Search(retriever="dense"))
+        documents.rename(tmp_path / "away")  # whoever comes anew to read it will not find it
+        assert another_thread.submit(index.search, ["measles"], Search(retriever="dense")).result() == first
+        assert {hit.docid for hit in first[0]} == {"b", "c", "d"}
 
 
 def test_an_update_that_repeats_a_docid_with_other_content_is_refused(tmp_path: Path, write_jsonl, build_jsonl) -> None:
