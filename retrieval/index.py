@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import threading
 from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
@@ -34,6 +35,8 @@ from retrieval.vectors import Mask, VectorIndex
 
 _WORD = re.compile(r"\w")
 T = TypeVar("T")
+MASKS = 8
+"""Filters whose rows are remembered, a byte each: to find them takes longer than a search."""
 
 
 class Segment(NamedTuple):
@@ -90,6 +93,7 @@ class Index:
             for info in self.manifest.segments:
                 check_files(self.folder, info)
         self.segments = self._opened()
+        self._kept = lru_cache(maxsize=MASKS)(partial(_kept, self.segments))
         self._opening = threading.RLock()
         self._open: dict[str, Any] = {}
 
@@ -298,11 +302,7 @@ class Index:
         """Say of each row whether it may be found: it passes the filter and is not deleted; None if all may."""
         if where is None:
             return self._once("live", self._live)
-        keep = np.zeros(len(self.rows.docids), dtype=np.bool_)
-        for segment in self.segments:
-            if not where.kind or segment.info.kind in where.kind:
-                keep[np.asarray(segment.documents.kept(where), dtype=np.int64) + segment.base] = True
-        return keep
+        return self._kept(where)
 
     def _live(self) -> Mask | None:
         """Say of each row whether it is not deleted, once for all searches without a filter; None if none is."""
@@ -386,6 +386,16 @@ class Index:
             kind=segment.info.kind,
             metadata=dict(document.metadata),
         )
+
+
+def _kept(segments: Sequence[Segment], where: Filter) -> Mask:
+    """Say of each row whether it passes a filter and is not deleted."""
+    keep = np.zeros(sum(segment.info.passages for segment in segments), dtype=np.bool_)
+    for segment in segments:
+        if not where.kind or segment.info.kind in where.kind:
+            keep[np.asarray(segment.documents.kept(where), dtype=np.int64) + segment.base] = True
+    keep.flags.writeable = False
+    return keep
 
 
 def _cut(document: Document, span: Span) -> Passage:

@@ -93,15 +93,17 @@ def test_the_surviving_documents_score_as_in_a_fresh_index_by_dense_retrieval(
         assert index.search(["measles"], Search(retriever="dense")) == changed
 
 
-def test_what_is_deleted_is_looked_up_once(tmp_path: Path, write_jsonl, build_jsonl) -> None:
+@pytest.mark.parametrize("where", [None, Filter(topic=("T",))])
+def test_what_may_be_found_is_looked_up_once(tmp_path: Path, write_jsonl, build_jsonl, where: Filter | None) -> None:
     """Not for each search: among many documents that would take longer than the search."""
     segment = build_jsonl(write_jsonl("docs.jsonl", DOCUMENTS), dense=True).manifest.segments[0]
     delete(tmp_path / "index", ["a"])
     documents = tmp_path / "index" / "segments" / segment.name / "documents.sqlite"
+    asked = Search(retriever="dense", where=where)
     with Index(tmp_path / "index") as index, ThreadPoolExecutor(1) as another_thread:
-        first = index.search(["measles"], Search(retriever="dense"))
+        first = index.search(["measles"], asked)
         documents.rename(tmp_path / "away")  # whoever comes anew to read it will not find it
-        assert another_thread.submit(index.search, ["measles"], Search(retriever="dense")).result() == first
+        assert another_thread.submit(index.search, ["measles"], asked).result() == first
         assert {hit.docid for hit in first[0]} == {"b", "c", "d"}
 
 
