@@ -55,17 +55,21 @@ class _Batch(NamedTuple):
 def _scifact(data: Path, work: Path, rounds: int) -> list[Row]:
     folder = work / "index"
     build(Request(kind="beir", sources=(data / "scifact",), folder=folder, dense=False), Config())
-    batch = _Batch("SciFact", read_topics(data / "scifact" / "queries.jsonl"), work, rounds)
+    batch = _Batch("SciFact", _repeated(read_topics(data / "scifact" / "queries.jsonl"), 5), work, rounds)
     with Index(folder) as index:
         return [_row(index, batch, Search(k=k, retriever="bm25")) for k in (10, 100, 1000)]
 
 
 def _example(work: Path, rounds: int) -> list[Row]:
     queries = read_topics(ROOT / "examples" / "queries-en.tsv")
-    many = [Query(f"{turn}-{query.qid}", query.text) for turn in range(50) for query in queries]
-    batch = _Batch("the example", many, work, rounds)
+    batch = _Batch("the example", _repeated(queries, 50), work, rounds)
     with Index(ROOT / "indexes" / "example-en") as index:
         return [_row(index, batch, Search(k=10, retriever=name)) for name in _RETRIEVERS]
+
+
+def _repeated(queries: Sequence[Query], times: int) -> list[Query]:
+    """Return a batch of some thousand queries: what a run does once, whatever their number, weighs little."""
+    return [Query(f"{turn}-{query.qid}", query.text) for turn in range(times) for query in queries]
 
 
 def _row(index: Index, batch: _Batch, search: Search) -> Row:

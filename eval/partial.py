@@ -43,6 +43,7 @@ class Partial:
         self._first = fingerprint.encode() + b"\n"
         self._file: BinaryIO
         self.done: list[Answered] = []
+        self._broken = False
 
     def __enter__(self) -> Partial:
         with told(self._path):
@@ -63,7 +64,13 @@ class Partial:
         self._file.close()
 
     def add(self, answers: Sequence[tuple[Answered, str]]) -> int:
-        """Add queries that are done, with their lines, so that they outlive this process; return how many."""
+        """Add queries that are done, with their lines, so that they outlive this process; return how many.
+
+        Nothing is added after what could not be: there is never a gap.
+        """
+        if self._broken:
+            return 0
+        self._broken = True
         with told(self._path):
             for answered, text in answers:
                 content = text.encode("utf-8")
@@ -71,6 +78,7 @@ class Partial:
                 self._file.write(content)
                 self.done.append(answered)
             self._file.flush()
+        self._broken = False
         return len(answers)
 
     def write(self, header: str) -> None:

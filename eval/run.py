@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Generator, Sequence
-from contextlib import closing
+import sys
+from collections import deque
+from collections.abc import Generator, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
-from eval.batch import CHUNK, Asked, answered, asked_of, chunks, habit, search_of
+from eval.batch import CHUNK, Asked, Done, answered, asked_of, chunks, habit, search_of
 from eval.partial import Answered, Partial
-from eval.searchers import in_order
 from eval.tasks import TaskQuery, ranking_task
 from retrieval import manifest as manifests
-from retrieval.encoder import available_cores
 from retrieval.errors import QueryError
 from retrieval.files import rereadable, sha256, storable, writable, write_atomically
 from retrieval.index import Index, Search
@@ -25,8 +26,9 @@ from retrieval.progress import Progress, silent
 from retrieval.run_writer import column
 
 _HITS_TOGETHER = 1_000
-_THREADS = 4
-"""The most that search at once; more would wait for each other in Python."""
+_WAITING = 2
+"""Chunks that may wait to be written."""
+_TURN = 1e-4  # seconds
 
 _NOTED = 50
 """Queries whose language is looked at."""
@@ -90,22 +92,34 @@ def run(request: RunRequest, index: Index, progress: Progress = silent) -> RunRe
 
 
 def _answered(request: RunRequest, index: Index, asked: Sequence[Asked], partial: Partial) -> Generator[int]:
-    """Search in several threads, keep what was found in the order of the queries; yield how many are kept at once."""
+    """Search, keep what was found in the order of the queries; yield how many are kept at once."""
     of_task = ranking_task(request.task)
 
-    def search(chunk: Sequence[Asked]) -> list[tuple[Answered, str]]:
-        done = answered(index, chunk, request.search)
+    def keep(done: Sequence[Done]) -> int:
         texts = of_task.lines([(one.qid, one.hits) for one in done], request.run_id)
-        return [(Answered(one.qid, len(one.hits), one.empty), text) for one, text in zip(done, texts, strict=True)]
+        answers = (Answered(one.qid, len(one.hits), one.empty) for one in done)
+        return partial.add(list(zip(answers, texts, strict=True)))
 
-    if not asked:
-        return
-    index.retriever(request.search.retriever)  # Lucene is opened by who will close it, not by a thread that ends before
-    # Lucene, FAISS and the encoder work outside of Python, so that one thread can write lines while another searches.
-    threads = min(_THREADS, available_cores())
-    with closing(in_order(search, chunks(asked, _together(request.search)), threads)) as found:
-        for answers in found:
-            yield partial.add(answers)
+    # Lucene searches outside of Python, so that a second thread can write what was found meanwhile.
+    with _quick_turns(), ThreadPoolExecutor(1) as writer:
+        waiting: deque[Future[int]] = deque()
+        for chunk in chunks(asked, _together(request.search)):
+            waiting.append(writer.submit(keep, answered(index, chunk, request.search)))
+            if len(waiting) > _WAITING:
+                yield waiting.popleft().result()
+        while waiting:
+            yield waiting.popleft().result()
+
+
+@contextmanager
+def _quick_turns() -> Iterator[None]:
+    """Let threads take turns in Python more often than each 5 ms: a search in Lucene takes less."""
+    usual = sys.getswitchinterval()
+    sys.setswitchinterval(_TURN)
+    try:
+        yield
+    finally:
+        sys.setswitchinterval(usual)
 
 
 def _together(search: Search) -> int:
