@@ -7,6 +7,7 @@ import hashlib
 import re
 from collections.abc import Iterable
 from datetime import date
+from functools import lru_cache
 from urllib.parse import quote
 
 from retrieval.domain import Document, Filter
@@ -15,7 +16,7 @@ from retrieval.errors import QueryError
 FIELDS = ("topic", "source", "language", "kind")
 MOST_CHARS = 8_000
 """Of a filter token: Lucene takes no longer ones than 32,766 bytes."""
-_SAFE = re.compile(r"[A-Za-z0-9_.~-]*")  # what quoting leaves alone
+_SAFE = re.compile(r"[A-Za-z0-9_.~:-]*")  # what quoting leaves alone, and colons
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _DATE = re.compile(r"(\d{4})(?:-(\d\d)(?:-(\d\d))?)?", re.ASCII)
 
@@ -84,14 +85,14 @@ def _first_day(value: str) -> str:
 
 def tokens(document: Document, kind: str, segment: str) -> str:
     """Return what Lucene indexes of a document so that it can be filtered and deleted, separated by blanks."""
-    fields = {
-        "id": f"{segment}:{document.docid}",
-        "kind": kind,
-        "topic": document.topic,
-        "source": document.source,
-        "language": document.language,
-        "date": last_day(document.date),
-    }
+    shared = _shared(kind, document.topic, document.source, document.language, document.date)
+    return f"{token('id', f'{segment}:{document.docid}')} {shared}"
+
+
+@lru_cache(maxsize=1_000)
+def _shared(kind: str, topic: str, source: str, language: str, dated: str) -> str:
+    """Return the tokens that many documents share."""
+    fields = {"kind": kind, "topic": topic, "source": source, "language": language, "date": last_day(dated)}
     return " ".join(token(name, value) for name, value in fields.items())
 
 
@@ -100,7 +101,7 @@ def token(name: str, value: str) -> str:
 
     A very long value is named by its SHA-256, after a sign that no other token holds.
     """
-    quoted = value if _SAFE.fullmatch(value) else quote(value, safe="")
+    quoted = value.replace(":", "%3A") if _SAFE.fullmatch(value) else quote(value, safe="")
     return f"{name}={quoted}" if len(quoted) <= MOST_CHARS else f"{name}=#{hashlib.sha256(quoted.encode()).hexdigest()}"
 
 
