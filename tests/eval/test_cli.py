@@ -211,16 +211,17 @@ def test_a_run_of_a_million_lines_is_scored_in_little_memory(root, tmp_path):
             run.writelines(f"q{query} Q0 doc{rank:06d} {rank} {30 - rank / 50:.4f} t\n" for rank in range(1, 1_001))
             qrels.writelines(f"q{query} 0 doc{rank:06d} {rank % 3}\n" for rank in range(1, 1_500, 50))
     script = (
-        "import resource, factseek\n"
+        "import factseek\n"
         "assert factseek.main(['score', 'trec', '--gold', 'qrels', '--run', 'run']) == 0\n"
-        "print('peak', resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)\n"
+        # Of this process alone: ru_maxrss begins with what the process held that started it.
+        "print(next(line for line in open('/proc/self/status') if line.startswith('VmHWM')))\n"
     )
     environment = {**os.environ, "PYTHONPATH": str(root)}
     done = subprocess.run(
         [sys.executable, "-c", script], cwd=tmp_path, env=environment, capture_output=True, text=True, check=True
     )
     assert done.stdout.startswith("measure")
-    assert int(done.stdout.split()[-1]) < 500_000  # kilobytes
+    assert int(done.stdout.split()[-2]) < 500_000  # kilobytes
 
 
 def test_runs_as_a_module(files, root):
