@@ -7,7 +7,6 @@ judged on dev. Prints the tables and writes them into ``docs/check-worthiness.md
 from __future__ import annotations
 
 import argparse
-import os
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -20,6 +19,7 @@ from benchmarks import checkworthiness_data as data
 from benchmarks import checkworthiness_tables as tables
 from benchmarks.checkworthiness_data import Debates, Split, labels_of
 from benchmarks.checkworthiness_tables import Judged
+from benchmarks.data_folder import data_folder
 from benchmarks.marked import replace_marked
 from benchmarks.parts import part
 from claims.rank.folds import folds
@@ -46,13 +46,9 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--docs", type=Path, default=ROOT / "docs", help="where check-worthiness.md is")
     args = parser.parse_args()
-    folder = os.environ.get("FACTSEEK_DATA")
-    if not folder:
-        say("benchmarks.checkworthiness: FACTSEEK_DATA is not set: it names the folder that holds ct2021-task1")
-        return 2
     try:
         with part("all of check-worthiness"):
-            measured = _measured(Path(folder))
+            measured = _measured(data_folder())
     except FactseekError as error:
         say(f"benchmarks.checkworthiness: {error.line}")
         return 2

@@ -8,7 +8,6 @@ without. Writes its table into ``docs/check-worthiness.md``.
 from __future__ import annotations
 
 import argparse
-import os
 import sys
 import tempfile
 from collections.abc import Mapping, Sequence
@@ -21,6 +20,7 @@ from benchmarks import checkworthiness_data as data
 from benchmarks import checkworthiness_tables as tables
 from benchmarks.checkworthiness_data import Split, labels_of
 from benchmarks.checkworthiness_tables import Judged
+from benchmarks.data_folder import data_folder
 from benchmarks.marked import replace_marked
 from benchmarks.parts import part
 from claims.multilingual.tuning import tune
@@ -47,12 +47,8 @@ def main() -> int:
     parser.add_argument("--docs", type=Path, default=ROOT / "docs", help="where check-worthiness.md is")
     parser.add_argument("--most", type=int, default=0, help="tweets of each language to learn from (default: all)")
     args = parser.parse_args()
-    folder = os.environ.get("FACTSEEK_DATA")
-    if not folder:
-        say("benchmarks.checkworthiness_finetuning: FACTSEEK_DATA is not set: it names the folder of ct2021-task1")
-        return 2
     try:
-        splits = {language: split for language, split in data.tweets(Path(folder)).items() if language in LANGUAGES}
+        splits = {language: split for language, split in data.tweets(data_folder()).items() if language in LANGUAGES}
         with part("all of fine-tuning"), tempfile.TemporaryDirectory() as scratch:
             content = f"{this_machine()}.\n\n{_measured(splits, args.most or None, Path(scratch))}"
     except FactseekError as error:

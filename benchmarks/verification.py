@@ -9,7 +9,6 @@ claims of CheckThat! 2018, one debate held out at a time. Prints the tables and 
 from __future__ import annotations
 
 import argparse
-import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -17,6 +16,7 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks import verification_data as data
+from benchmarks.data_folder import data_folder
 from benchmarks.marked import replace_marked
 from benchmarks.parts import part
 from benchmarks.remembering import RememberingEncoder
@@ -54,14 +54,10 @@ def main() -> int:
     parser.add_argument("--work", type=Path, default=ROOT / "bench" / "verification", help="keeps the indexes")
     parser.add_argument("--docs", type=Path, default=ROOT / "docs", help="where verification.md and its plot are")
     args = parser.parse_args()
-    folder = os.environ.get("FACTSEEK_DATA")
-    if not folder:
-        say("benchmarks.verification: FACTSEEK_DATA is not set: there is nothing to measure on")
-        return 2
     args.work.mkdir(parents=True, exist_ok=True)
     try:
         with part("all of verification"):
-            beds, text = _measured(Path(folder), args.work)
+            beds, text = _measured(data_folder(), args.work)
     except FactseekError as error:
         say(f"benchmarks.verification: {error.line}")
         return 2
