@@ -16,7 +16,18 @@ from retrieval.errors import QueryError
 from retrieval.evidence import Evidence
 from retrieval.filters import parse_filter
 from retrieval.index import Index, Search
-from retrieval.terminal import DONE, Subparsers, add_filter, add_index, add_json, add_verify, config_of, say, write
+from retrieval.terminal import (
+    DONE,
+    Subparsers,
+    add_filter,
+    add_index,
+    add_json,
+    add_verify,
+    config_of,
+    counted,
+    say,
+    write,
+)
 
 _SHOWN = 500
 _STEERING = re.compile("[\x00-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
@@ -72,7 +83,8 @@ def search(args: argparse.Namespace) -> int:
         return DONE
     for hit in evidence:
         write(_shown(hit))
-    say(f"{len(evidence)} hits in {took * 1000:.0f} ms" if evidence else "no hits")
+    sys.stdout.flush()  # what goes wrong with the hits is said, not that there are some
+    say(f"{counted(len(evidence), 'hit')} in {took * 1000:.0f} ms" if evidence else "no hits")
     return DONE
 
 
