@@ -122,7 +122,7 @@ def test_a_java_that_is_too_old_or_not_there_gives_way_to_the_one_of_the_package
 def test_every_java_of_this_machine_works_and_says_nothing(made: Path, home: str) -> None:
     done = started(made, *SEARCH, environment={"JAVA_HOME": home})
     assert done.returncode == 0
-    assert done.stderr.startswith("1 hits in ")
+    assert done.stderr.startswith("1 hit in ")
     assert done.stderr.count("\n") == 1
 
 
