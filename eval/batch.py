@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime
 from itertools import groupby, islice
-from typing import NamedTuple
-
-import msgspec
+from typing import Generic, NamedTuple, TypeVar
 
 from eval.tasks import TaskQuery
 from retrieval.config import ProfileName
-from retrieval.domain import Filter, Hit
+from retrieval.domain import Columns, Filter, Hit
 from retrieval.errors import QueryError
 from retrieval.filters import bound
 from retrieval.index import Index, Search
@@ -48,11 +46,14 @@ class Asked(NamedTuple):
     where: Filter | None
 
 
-class Done(msgspec.Struct, frozen=True):
-    """The hits of a query; ``empty`` if it held no words to search for."""
+Found = TypeVar("Found", list[Hit], Columns)
+
+
+class Done(NamedTuple, Generic[Found]):
+    """What was found for a query; ``empty`` if it held no words to search for."""
 
     qid: str
-    hits: list[Hit]
+    found: Found
     empty: bool = False
 
 
@@ -103,9 +104,9 @@ def asked_of(
     return asked
 
 
-def searched(index: Index, asked: Sequence[Asked], search: Search, together: int = CHUNK) -> Iterator[list[Done]]:
+def searched(index: Index, asked: Sequence[Asked], search: Search) -> Iterator[list[Done[list[Hit]]]]:
     """Yield the hits of the queries in their order, chunk by chunk."""
-    return (answered(index, chunk, search) for chunk in chunks(asked, together))
+    return (_answered(index, index.search, chunk, search, []) for chunk in chunks(asked))
 
 
 def chunks(asked: Sequence[Asked], together: int = CHUNK) -> Iterator[list[Asked]]:
@@ -116,12 +117,22 @@ def chunks(asked: Sequence[Asked], together: int = CHUNK) -> Iterator[list[Asked
             yield chunk
 
 
-def answered(index: Index, chunk: Sequence[Asked], search: Search) -> list[Done]:
-    """Search for queries that have the same filter."""
+def columns(index: Index, chunk: Sequence[Asked], search: Search) -> list[Done[Columns]]:
+    """Return the documents found for queries that have the same filter."""
+    return _answered(index, index.columns, chunk, search, Columns([], []))
+
+
+def _answered(
+    index: Index,
+    find: Callable[[list[str], Search], list[Found]],
+    chunk: Sequence[Asked],
+    search: Search,
+    nothing: Found,
+) -> list[Done[Found]]:
     search = search._replace(where=chunk[0].where)
     texts = {query.qid: query.text for query in chunk if index.has_words(query.text, search)}
-    found = dict(zip(texts, index.search(list(texts.values()), search), strict=True))
-    return [Done(query.qid, found.get(query.qid, []), empty=query.qid not in texts) for query in chunk]
+    found = dict(zip(texts, find(list(texts.values()), search), strict=True))
+    return [Done(query.qid, found.get(query.qid, nothing), empty=query.qid not in texts) for query in chunk]
 
 
 def _day(query: TaskQuery) -> str:

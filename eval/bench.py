@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import asdict, dataclass
 from itertools import islice
@@ -10,14 +9,13 @@ from typing import Any
 
 import msgspec
 
-from eval.batch import searched
+from eval.batch import chunks, columns
 from eval.compare import Comparison, compare
 from eval.judged import DEPTH, Judged, depth_of
 from eval.load import Load, Timings, measure
 from eval.machine import Machine, this_machine
 from retrieval import manifest as manifests
 from retrieval.config import RetrieverName
-from retrieval.domain import Hit
 from retrieval.errors import QueryError
 from retrieval.index import Index
 from retrieval.progress import Progress, silent
@@ -158,14 +156,10 @@ def _run(index: Index, judged: Judged, retriever: RetrieverName, k: int, progres
     search = judged.search._replace(retriever=retriever, k=k, group=True)
     run: ScoreTable = {}
     with closing(progress(retriever, "queries", len(judged.asked))) as bar:
-        for chunk in searched(index, judged.asked, search):
-            run.update({done.qid: _scores(done.hits) for done in chunk})
+        for chunk in chunks(judged.asked):
+            run.update({done.qid: dict(zip(*done.found, strict=True)) for done in columns(index, chunk, search)})
             bar.update(len(chunk))
     return run
-
-
-def _scores(hits: Sequence[Hit]) -> dict[str, float]:
-    return {hit.docid: hit.score for hit in hits}
 
 
 def _load(index: Index, judged: Judged, retriever: RetrieverName, timed: int) -> Load:

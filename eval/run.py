@@ -14,10 +14,11 @@ from typing import Any
 
 import msgspec
 
-from eval.batch import CHUNK, Asked, Done, answered, asked_of, chunks, habit, search_of
+from eval.batch import CHUNK, Asked, Done, asked_of, chunks, columns, habit, search_of
 from eval.partial import Answered, Partial
 from eval.tasks import TaskQuery, ranking_task
 from retrieval import manifest as manifests
+from retrieval.domain import Columns
 from retrieval.errors import QueryError
 from retrieval.files import rereadable, sha256, storable, writable, write_atomically
 from retrieval.index import Index, Search
@@ -95,16 +96,16 @@ def _answered(request: RunRequest, index: Index, asked: Sequence[Asked], partial
     """Search, keep what was found in the order of the queries; yield how many are kept at once."""
     of_task = ranking_task(request.task)
 
-    def keep(done: Sequence[Done]) -> int:
-        texts = of_task.lines([(one.qid, one.hits) for one in done], request.run_id)
-        answers = (Answered(one.qid, len(one.hits), one.empty) for one in done)
+    def keep(done: Sequence[Done[Columns]]) -> int:
+        texts = of_task.lines([(one.qid, one.found) for one in done], request.run_id)
+        answers = (Answered(one.qid, len(one.found.docids), one.empty) for one in done)
         return partial.add(list(zip(answers, texts, strict=True)))
 
     # Lucene searches outside of Python, so that a second thread can write what was found meanwhile.
     with _quick_turns(), ThreadPoolExecutor(1) as writer:
         waiting: deque[Future[int]] = deque()
         for chunk in chunks(asked, _together(request.search)):
-            waiting.append(writer.submit(keep, answered(index, chunk, request.search)))
+            waiting.append(writer.submit(keep, columns(index, chunk, request.search)))
             if len(waiting) > _WAITING:
                 yield waiting.popleft().result()
         while waiting:

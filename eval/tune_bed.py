@@ -75,7 +75,7 @@ class Bed:
 
     def _ranked(self, retriever: RetrieverName, k: int) -> Hits:
         search = self._search._replace(retriever=retriever, k=k)
-        return {done.qid: done.hits for chunk in searched(self._index, self._asked, search) for done in chunk}
+        return {done.qid: done.found for chunk in searched(self._index, self._asked, search) for done in chunk}
 
 
 def _scores(hits: Hits, k: int) -> ScoreTable:

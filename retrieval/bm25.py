@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 
-from retrieval.domain import Filter, Hit
+from retrieval.domain import Columns, Filter, Hit
 from retrieval.limit import Limit
 from retrieval.lucene import PassageSearcher, Weights
-from retrieval.order import Rows, best
+from retrieval.order import Rows, best, best_columns
 
 
 class BM25Retriever:
@@ -25,11 +25,11 @@ class BM25Retriever:
 
     def search(self, queries: Sequence[str], k: int, where: Filter | None = None) -> list[list[Hit]]:
         """Return at most ``k`` hits a query in the total order; a query without terms has none."""
-        return [self._one(query, k, where) for query in queries]
+        return [best(partial(self._fetch, query, where), k, self._rows, group=self._group) for query in queries]
 
-    def _one(self, query: str, k: int, where: Filter | None) -> list[Hit]:
-        fetch = partial(self._fetch, query, where)
-        return best(fetch, k, self._rows, group=self._group)
+    def columns(self, queries: Sequence[str], k: int, where: Filter | None = None) -> list[Columns]:
+        """Return the documents of what :meth:`search` returns."""
+        return [best_columns(partial(self._fetch, query, where), k, self._rows, group=self._group) for query in queries]
 
     def _fetch(self, query: str, where: Filter | None, n: int) -> tuple[list[float], list[int]]:
         if self._limit is None:

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from retrieval.domain import Hit
+from retrieval.domain import Columns, Hit
 
 
 class Rows(NamedTuple):
@@ -48,6 +48,22 @@ def best(fetch: Fetch, k: int, rows: Rows, *, group: bool) -> list[Hit]:
     Fetches a few more than ``k``, and doubles while the last score fetched could still tie with the k-th. With
     ``group``, a document is represented by its best passage.
     """
+    scores, found = _best(fetch, k, rows, group=group)
+    docids = map(rows.docids.__getitem__, found)
+    if rows.split:
+        return list(map(Hit, docids, scores, map(rows.numbers.__getitem__, found)))
+    return list(map(Hit, docids, scores))
+
+
+def best_columns(fetch: Fetch, k: int, rows: Rows, *, group: bool) -> Columns:
+    """Return the documents of what :func:`best` returns."""
+    scores, found = _best(fetch, k, rows, group=group)
+    if rows.split and not group:
+        scores, found = _grouped(scores, found, rows.docids)
+    return Columns(list(map(rows.docids.__getitem__, found)), scores)
+
+
+def _best(fetch: Fetch, k: int, rows: Rows, *, group: bool) -> tuple[list[float], list[int]]:
     grouped = group and rows.split
     n = first_fetch(k, rows, group=group)
     while True:
@@ -57,8 +73,8 @@ def best(fetch: Fetch, k: int, rows: Rows, *, group: bool) -> list[Hit]:
         n *= 2
     _order_ties(scores, found, rows)
     if grouped:
-        return _grouped(_hits(scores, found, rows))[:k]
-    return _hits(scores[:k], found[:k], rows)
+        scores, found = _grouped(scores, found, rows.docids)
+    return scores[:k], found[:k]
 
 
 def first_fetch(k: int, rows: Rows, *, group: bool) -> int:
@@ -96,15 +112,10 @@ def _order_ties(scores: list[float], found: list[int], rows: Rows) -> None:
         found[start:end] = tied
 
 
-def _hits(scores: list[float], found: list[int], rows: Rows) -> list[Hit]:
-    docids = map(rows.docids.__getitem__, found)
-    if rows.split:
-        return list(map(Hit, docids, scores, map(rows.numbers.__getitem__, found)))
-    return list(map(Hit, docids, scores))
-
-
-def _grouped(hits: list[Hit]) -> list[Hit]:
-    first: dict[str, Hit] = {}
-    for hit in hits:
-        first.setdefault(hit.docid, hit)
-    return list(first.values())
+def _grouped(scores: list[float], found: list[int], docids: Sequence[str]) -> tuple[list[float], list[int]]:
+    """Keep the first row of each document."""
+    first: dict[str, int] = {}
+    for at, row in enumerate(found):
+        first.setdefault(docids[row], at)
+    kept = list(first.values())
+    return [scores[at] for at in kept], [found[at] for at in kept]

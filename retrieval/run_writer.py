@@ -4,21 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
-from itertools import accumulate, pairwise
+from itertools import chain, islice
 from operator import gt
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import msgspec
 import numpy as np
 
-from retrieval.domain import Hit
+from retrieval.domain import Columns, Hit
 from retrieval.errors import QueryError
 from retrieval.lines import shown
 from retrieval.order import float32, ordered
 from retrieval.run_reader import LARGEST
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
+    from numpy.typing import ArrayLike, NDArray
 
 _POWERS = np.array([float(f"1e{exponent}") for exponent in range(23)])
 """Powers of ten that a float64 holds exactly."""
@@ -27,36 +27,22 @@ _PLAIN = (1e-4, 1e7)
 """From the first to below the second, numbers are written without an exponent, and their powers are in ``_POWERS``."""
 
 
-class Answers(NamedTuple):
-    """The hits of several queries in the total order, a document once a query.
-
-    ``docids`` and ``scores`` run over all queries; those of query ``at`` begin at ``starts[at]`` and end at
-    ``starts[at + 1]``.
-    """
-
-    starts: list[int]
-    docids: list[str]
-    scores: NDArray[np.float32]
-
-
 def run_lines(qid: str, hits: Iterable[Hit], tag: str) -> str:
     """Say the hits of one query as lines of a TREC run.
 
     A document is named once, by its best passage. Scores read back to the same float32, and the order of ranks is
     the order of scores. Raises QueryError if an id or the tag cannot stand in a column.
     """
-    return runs_lines([(qid, list(hits))], tag)[0]
+    return runs_lines([(qid, best_documents(hits))], tag)[0]
 
 
-def runs_lines(answers: Sequence[tuple[str, Sequence[Hit]]], tag: str) -> list[str]:
-    """Say the hits of several queries as :func:`run_lines` does; together they take half the time."""
-    starts, docids, scores = in_order([hits for _, hits in answers])
+def runs_lines(answers: Sequence[tuple[str, Columns]], tag: str) -> list[str]:
+    """Say the documents of several queries as :func:`run_lines` does; together they take half the time."""
+    docids = list(chain.from_iterable(found.docids for _, found in answers))
     columns([tag, *(qid for qid, _ in answers)])
     columns(docids)
-    texts = score_texts(scores)
-    return [
-        _lines(qid, docids[a:b], texts[a:b], tag) for (qid, _), a, b in zip(answers, starts, starts[1:], strict=False)
-    ]
+    texts = iter(score_texts(list(chain.from_iterable(found.scores for _, found in answers))))
+    return [_lines(qid, found.docids, list(islice(texts, len(found.docids))), tag) for qid, found in answers]
 
 
 def _lines(qid: str, docids: list[str], scores: list[str], tag: str) -> str:
@@ -67,46 +53,48 @@ def _lines(qid: str, docids: list[str], scores: list[str], tag: str) -> str:
     return f"{qid} Q0 {''.join(pieces[:-1])} {tag}\n" if pieces else ""
 
 
-def best_documents(hits: Iterable[Hit]) -> tuple[list[str], NDArray[np.float32]]:
+def best_documents(hits: Iterable[Hit]) -> Columns:
     """Return docids and scores, rounded to float32, in the total order; a document stands by its best passage.
 
     Raises QueryError if a score is not finite.
     """
-    _, docids, scores = in_order([list(hits)])
-    return docids, scores
-
-
-def in_order(rankings: Sequence[Sequence[Hit]]) -> Answers:
-    """Put the hits of each query into the total order of their float32 scores, a document by its best passage.
-
-    Raises QueryError if a score is not finite.
-    """
-    starts = list(accumulate(map(len, rankings), initial=0))
-    docids = [hit.docid for hits in rankings for hit in hits]
-    wide = np.fromiter((hit.score for hits in rankings for hit in hits), np.float64, len(docids))
-    if not (np.abs(wide) <= LARGEST).all():
-        raise QueryError("a score is not a finite number: it cannot be written")
-    answers = Answers(starts, docids, wide.astype(np.float32))
+    hits = list(hits)
+    scores = float32(_finite(hits))
+    found = Columns([hit.docid for hit in hits], scores)
     # What a retriever gives is in order already; to sort is for the rankings of others.
-    return answers if _ordered(answers) else in_order([_sorted(hits) for hits in rankings])
+    return found if _ordered(found) else _sorted(hits, scores)
 
 
-def _sorted(hits: Sequence[Hit]) -> list[Hit]:
-    scores = float32(hit.score for hit in hits)
-    best: dict[str, Hit] = {}
+def _finite(hits: Sequence[Hit]) -> list[float]:
+    scores = [hit.score for hit in hits]
+    if not all(-LARGEST <= score <= LARGEST for score in scores):
+        raise QueryError("a score is not a finite number: it cannot be written")
+    return scores
+
+
+def _ordered(found: Columns) -> bool:
+    """Tell whether documents are in the total order already, none twice."""
+    docids, scores = found
+    keys = list(zip(scores, docids, strict=True))
+    return all(map(gt, keys, keys[1:])) and len(set(docids)) == len(docids)
+
+
+def _sorted(hits: Sequence[Hit], scores: Sequence[float]) -> Columns:
+    best: dict[str, float] = {}
     for hit in ordered(Hit(hit.docid, score, hit.passage) for hit, score in zip(hits, scores, strict=True)):
-        best.setdefault(hit.docid, hit)
-    return list(best.values())
+        best.setdefault(hit.docid, hit.score)
+    return Columns(list(best), list(best.values()))
 
 
-def score_texts(scores: NDArray[np.float32]) -> list[str]:
-    """Say float32 scores without an exponent, in few digits that read back to the same float32."""
-    wide = scores.astype(np.float64)
+def score_texts(scores: ArrayLike) -> list[str]:
+    """Say scores as float32 without an exponent, in few digits that read back to the same float32."""
+    narrow = np.asarray(scores, dtype=np.float32)
+    wide = narrow.astype(np.float64)
     size = np.abs(wide)
     plain = (size >= _PLAIN[0]) & (size < _PLAIN[1])
     texts = _plain_texts(np.where(plain, wide, 1.0))
     for at in np.flatnonzero(~plain).tolist():
-        texts[at] = np.format_float_positional(scores[at], unique=True, trim="0")
+        texts[at] = np.format_float_positional(narrow[at], unique=True, trim="0")
     return texts
 
 
@@ -158,18 +146,6 @@ def encodable(text: str) -> bool:
     except UnicodeEncodeError:
         return False
     return True
-
-
-def _ordered(answers: Answers) -> bool:
-    """Tell whether hits are in the total order already, no document twice for a query."""
-    starts, docids, scores = answers
-    within = np.ones(max(len(docids) - 1, 0), dtype=np.bool_)
-    within[[start - 1 for start in starts if 0 < start < len(docids)]] = False
-    if (within & (scores[1:] > scores[:-1])).any():
-        return False
-    tied = np.flatnonzero(within & (scores[1:] == scores[:-1]))
-    before, after = (map(docids.__getitem__, rows.tolist()) for rows in (tied, tied + 1))
-    return all(map(gt, before, after)) and sum(len(set(docids[a:b])) for a, b in pairwise(starts)) == len(docids)
 
 
 @lru_cache(maxsize=4)

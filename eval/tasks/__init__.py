@@ -27,9 +27,10 @@ from typing import Any, NamedTuple, Protocol, cast
 from eval.report import Report
 from eval.scores import ScoreOptions, Scores
 from retrieval import plugins
-from retrieval.domain import Hit
+from retrieval.domain import Columns, Run
 from retrieval.errors import QueryError
 from retrieval.run_reader import ScoreTable
+from retrieval.run_writer import best_documents
 
 
 class TaskQuery(NamedTuple):
@@ -41,8 +42,16 @@ class TaskQuery(NamedTuple):
     date: str = ""
 
 
-Answer = tuple[str, Sequence[Hit]]
-"""A qid and its hits, best first."""
+Answer = tuple[str, Columns]
+"""A qid and the documents found for it."""
+
+
+def answers_of(run: Run) -> list[Answer]:
+    """Return the documents of the hits of each query.
+
+    Raises QueryError if a score is not finite.
+    """
+    return [(qid, best_documents(hits)) for qid, hits in run.items()]
 
 
 class RunScores(NamedTuple):

@@ -18,12 +18,12 @@ from eval.lines import finite, is_header, rows, text_lines, whole
 from eval.measures import mean
 from eval.report import Report
 from eval.scores import ScoreOptions, Scores
-from eval.tasks import Answer, RunScores, TaskQuery, only
-from retrieval.domain import Hit, Qrels, Run
+from eval.tasks import Answer, RunScores, TaskQuery, answers_of, only
+from retrieval.domain import Columns, Qrels, Run
 from retrieval.errors import QueryError
 from retrieval.lines import Faults, Strict, shown
 from retrieval.run_reader import LARGEST, same_score
-from retrieval.run_writer import best_documents, columns, score_texts
+from retrieval.run_writer import columns, score_texts
 from retrieval.trec import GRADES, LARGEST_GRADE, ranked, write_text
 
 SUMMARY = "CheckThat! 2020 task 3: evidence snippets for a claim of a topic (Arabic)"
@@ -92,7 +92,7 @@ def write(records: Run, path: Path, run_id: str) -> None:
 
     Raises QueryError if an id cannot stand in a column.
     """
-    write_text(path, lines(list(records.items()), run_id))
+    write_text(path, lines(answers_of(records), run_id))
 
 
 def lines(answers: Sequence[Answer], run_id: str) -> list[str]:
@@ -100,16 +100,16 @@ def lines(answers: Sequence[Answer], run_id: str) -> list[str]:
 
     Raises QueryError if an id cannot stand in a column.
     """
-    return [_claim_lines(qid, hits, run_id) for qid, hits in answers]
+    return [_claim_lines(qid, found, run_id) for qid, found in answers]
 
 
-def _claim_lines(qid: str, hits: Sequence[Hit], run_id: str) -> str:
+def _claim_lines(qid: str, found: Columns, run_id: str) -> str:
     topic, slash, tweet = qid.rpartition("/")
     if not slash:
         raise QueryError(f"{shown(qid)} does not name a claim: give topic/tweet")
-    docids, scores = best_documents(hits)
-    columns([topic, tweet, run_id, *docids[:DEPTH]])
-    rows = enumerate(zip(docids[:DEPTH], score_texts(scores[:DEPTH]), strict=True), 1)
+    docids = found.docids[:DEPTH]
+    columns([topic, tweet, run_id, *docids])
+    rows = enumerate(zip(docids, score_texts(found.scores[:DEPTH]), strict=True), 1)
     return "".join([f"{topic}\t{tweet}\t{rank}\t{docid}\t{score}\t{run_id}\n" for rank, (docid, score) in rows])
 
 

@@ -18,11 +18,10 @@ from eval.lines import text_lines
 from eval.measures import mean
 from eval.report import Report
 from eval.scores import ScoreOptions, Scores
-from eval.tasks import Answer, RunScores, TaskQuery, only
+from eval.tasks import Answer, RunScores, TaskQuery, answers_of, only
 from retrieval.domain import Hit, Qrels, Run
 from retrieval.errors import QueryError, SourceError
 from retrieval.lines import MAX_LINE, Faults, Strict, shown
-from retrieval.run_writer import best_documents
 from retrieval.terminal import counted
 from retrieval.trec import write_text
 
@@ -79,7 +78,7 @@ def write(records: Run, path: Path, run_id: str) -> None:
 
     Raises QueryError if an id cannot stand in the file.
     """
-    write_text(path, [HEADER, *lines(list(records.items()), run_id)])
+    write_text(path, [HEADER, *lines(answers_of(records), run_id)])
 
 
 def lines(answers: Sequence[Answer], run_id: str) -> list[str]:
@@ -87,12 +86,10 @@ def lines(answers: Sequence[Answer], run_id: str) -> list[str]:
 
     Raises QueryError if an id cannot stand in the file.
     """
-    return [_post_line(qid, hits) for qid, hits in answers]
+    return [_post_line(qid, found.docids[:DEPTH]) for qid, found in answers]
 
 
-def _post_line(qid: str, hits: Sequence[Hit]) -> str:
-    docids, _ = best_documents(hits)
-    papers = docids[:DEPTH]
+def _post_line(qid: str, papers: Sequence[str]) -> str:
     for value in (qid, *papers):
         if not value or not value.isprintable() or set(value) & set("'\"\\\t"):
             raise QueryError(f"{shown(value)} is empty or holds a quote: it cannot stand in a submission")

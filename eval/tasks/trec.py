@@ -73,7 +73,7 @@ def write(records: Run, path: Path, run_id: str) -> None:
 
 
 def lines(answers: Sequence[Answer], run_id: str) -> list[str]:
-    """Say the hits of each query as they stand in a run."""
+    """Say the documents of each query as they stand in a run."""
     return runs_lines(answers, run_id)
 
 

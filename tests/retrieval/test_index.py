@@ -16,11 +16,12 @@ from hypothesis import strategies as st
 
 from retrieval import manifest as manifests
 from retrieval.config import convert
-from retrieval.domain import Document, Filter, Hit
+from retrieval.domain import Columns, Document, Filter, Hit
 from retrieval.errors import IndexStateError, NotFoundError, QueryError
 from retrieval.filters import last_day, matches
 from retrieval.index import Index, Search
-from retrieval.order import ordered
+from retrieval.order import float32, ordered
+from retrieval.run_writer import best_documents
 from tests.retrieval.conftest import DATES, SENTENCES, documents
 
 RETRIEVERS = ["bm25", "dense", "hybrid"]
@@ -53,6 +54,14 @@ def test_hits_are_in_the_total_order_and_smaller_k_is_a_prefix(small: Index, ret
     if retriever != "hybrid":  # what hybrid fuses depends on its depth, which k can raise
         for k in (1, 2, 3, 7, 20):
             assert small.search(SENTENCES, Search(k=k, retriever=retriever, group=group)) == [h[:k] for h in deep]
+
+
+@pytest.mark.parametrize("retriever", RETRIEVERS)
+@pytest.mark.parametrize("group", [True, False])
+def test_columns_are_the_documents_of_the_hits(small: Index, retriever: str, group: bool) -> None:
+    asked = Search(k=20, retriever=retriever, group=group)
+    found = [Columns(docids, float32(scores)) for docids, scores in small.columns(SENTENCES, asked)]
+    assert found == [best_documents(hits) for hits in small.search(SENTENCES, asked)]
 
 
 @pytest.mark.parametrize("retriever", RETRIEVERS)

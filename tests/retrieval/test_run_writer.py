@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from retrieval.domain import Hit
+from retrieval.domain import Columns, Hit
 from retrieval.errors import QueryError
 from retrieval.order import ordered
 from retrieval.run_writer import best_documents, columns, run_lines, runs_lines, score_texts
@@ -33,14 +33,14 @@ def said(score: float) -> str:
 
 @given(st.lists(HITS, max_size=5))
 def test_lines_are_those_of_a_plain_writer(drawn: list[list[Hit]]) -> None:
-    answers = [(f"q{at}", hits) for at, hits in enumerate(drawn)]
-    assert runs_lines(answers, "t") == [slow(qid, hits, "t") for qid, hits in answers]
+    answers = [(f"q{at}", best_documents(hits)) for at, hits in enumerate(drawn)]
+    assert runs_lines(answers, "t") == [slow(f"q{at}", hits, "t") for at, hits in enumerate(drawn)]
 
 
 @given(st.lists(HITS, min_size=1, max_size=5))
 def test_a_query_is_written_alike_in_any_company(drawn: list[list[Hit]]) -> None:
-    answers = [(f"q{at}", hits) for at, hits in enumerate(drawn)]
-    assert runs_lines(answers, "t") == [run_lines(qid, hits, "t") for qid, hits in answers]
+    answers = [(f"q{at}", best_documents(hits)) for at, hits in enumerate(drawn)]
+    assert runs_lines(answers, "t") == [run_lines(f"q{at}", hits, "t") for at, hits in enumerate(drawn)]
 
 
 @given(st.lists(SINGLES))
@@ -70,8 +70,8 @@ def test_most_scores_are_said_in_as_few_digits_as_can_be() -> None:
 
 
 def test_the_best_passage_of_a_document_stands_for_it() -> None:
-    docids, scores = best_documents([Hit("a", 0.5, 1), Hit("b", 0.25), Hit("a", 0.75, 2), Hit("c", 0.25)])
-    assert (docids, scores.tolist()) == (["a", "c", "b"], [0.75, 0.25, 0.25])
+    found = best_documents([Hit("a", 0.5, 1), Hit("b", 0.25), Hit("a", 0.75, 2), Hit("c", 0.25)])
+    assert found == Columns(["a", "c", "b"], [0.75, 0.25, 0.25])
 
 
 @pytest.mark.parametrize("bad", BAD)
