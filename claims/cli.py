@@ -15,7 +15,7 @@ from claims.rank.request import STANDARD_INPUT, outputs_of
 from claims.rankers import names
 from retrieval.domain import Statement
 from retrieval.errors import QueryError, SourceError
-from retrieval.terminal import DONE, Subparsers, add_config, config_of, say, write
+from retrieval.terminal import DONE, Subparsers, add_config, config_of, say, write, write_now
 
 if TYPE_CHECKING:
     from claims.rank.ranking import Ranked
@@ -171,8 +171,7 @@ def _stream(args: argparse.Namespace, formats: Formats, learned: Learned) -> int
     from claims.rank.ranking import rank_stream
 
     for one in rank_stream(learned.ranker, _coming(args, formats, learned), args.words):
-        write(json_line(one))
-        sys.stdout.flush()
+        write_now(json_line(one))
     return DONE
 
 

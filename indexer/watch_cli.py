@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from indexer.collections import kinds
 from retrieval.errors import UsageError
-from retrieval.terminal import DONE, Subparsers, add_index, config_of, counted, say, write
+from retrieval.terminal import DONE, Subparsers, add_index, config_of, counted, say, write_now
 
 if TYPE_CHECKING:
     from indexer.watching import Outcome
@@ -86,7 +86,7 @@ def _tell(index: Path, outcome: Outcome) -> None:
     report, files = outcome.report, len(outcome.files)
     replaced = f", of which {report.replaced} replaced others" if report.replaced else ""
     read = counted(files, "file")
-    write(f"{index}: added {counted(report.documents, 'document')}{replaced} from {read}\n")
+    write_now(f"{index}: added {counted(report.documents, 'document')}{replaced} from {read}\n")
 
 
 @contextmanager

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
@@ -159,10 +159,17 @@ class Index:
         self, query: str, hits: Sequence[Hit], asked: Search = Search(), *, highlight: bool = True
     ) -> list[Evidence]:
         """Return what a person reads of the hits of ``query``."""
+        return next(self.evidences([(query, hits)], asked, highlight=highlight))
+
+    def evidences(
+        self, found: Sequence[tuple[str, Sequence[Hit]]], asked: Search = Search(), *, highlight: bool = True
+    ) -> Iterator[list[Evidence]]:
+        """Yield what a person reads of the hits of each query; what is stored of them is read at once for all."""
         name = self.resolved(asked.retriever)
-        marked = highlighter(self._profile(asked)(query), self.terms) if highlight and hits else _unmarked
-        shown = self._shown(hits)
-        return [self._evidence(marked, rank, hit, name, shown) for rank, hit in enumerate(hits, 1)]
+        shown = self._shown([hit for _, hits in found for hit in hits])
+        for query, hits in found:
+            marked = highlighter(self._profile(asked)(query), self.terms) if highlight and hits else _unmarked
+            yield [self._evidence(marked, rank, hit, name, shown) for rank, hit in enumerate(hits, 1)]
 
     def document(self, docid: str) -> Document:
         """Return the document of this id.

@@ -35,6 +35,12 @@ def write(text: str) -> None:
     sys.stdout.write(text)
 
 
+def write_now(text: str) -> None:
+    """Write results of a command that goes on: whoever reads them through a pipe has them at once."""
+    write(text)
+    sys.stdout.flush()
+
+
 def write_bytes(content: bytes) -> None:
     """Write a result to standard output as it is, whatever the terminal's encoding."""
     raw = getattr(sys.stdout, "buffer", None)

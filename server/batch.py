@@ -6,6 +6,7 @@ from collections import deque
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future
 from functools import partial
+from itertools import chain
 from time import perf_counter
 from typing import NamedTuple
 
@@ -13,6 +14,7 @@ import msgspec
 
 from retrieval.domain import Hit
 from retrieval.errors import QueryError
+from retrieval.evidence import Evidence
 from retrieval.index import Index
 from retrieval.limit import CutOffError, Limit
 from retrieval.run_writer import run_lines
@@ -25,6 +27,8 @@ from server.search import coverage_of, limit_of, milliseconds, note_search, sear
 _AT_ONCE = 10
 _PIECE = 100_000
 """Bytes of JSON that are sent at once: nobody reads half an object, and each piece wakes the event loop."""
+_READ = 500
+"""Hits whose documents are read together."""
 _AHEAD = 2
 """Parts that are ranked while one is read."""
 
@@ -41,7 +45,7 @@ class Batch:
         self._request = request
         self.search = search_of(request, index)
         self.retrieve = self.evidence = 0.0
-        k = request.k or index.config.search.k
+        self._k = k = request.k or index.config.search.k
         most = index.config.server.max_batch
         if not 1 <= len(request.queries) <= most:
             raise BadInput("queries", f"a batch holds 1 to {most} queries, this one {len(request.queries)}")
@@ -61,16 +65,17 @@ class Batch:
 
     def answers(self) -> Iterator[BatchHits | BatchFault]:
         """Yield the evidence for each query, in order."""
-        for ranked in self._ranked():
+        for some in self._ranked():
             began = perf_counter()
-            answer = ranked.fault or self._answer(ranked)
-            self.evidence += milliseconds(began, perf_counter())
-            yield answer
+            for answer in self._answered(some):
+                self.evidence += milliseconds(began, perf_counter())
+                yield answer
+                began = perf_counter()
 
     def run(self) -> tuple[str, int]:
         """Return the results as a TREC run, and the number of queries that are not in it because they failed."""
         lines, faults = [], 0
-        for ranked in self._ranked():
+        for ranked in chain.from_iterable(self._ranked()):
             try:
                 if ranked.fault or ranked.coverage:
                     raise QueryError("not answered, or not by all retrievers: a run has no place to say so")
@@ -79,23 +84,28 @@ class Batch:
                 faults += 1
         return "".join(lines), faults
 
-    def _answer(self, ranked: _Ranked) -> BatchHits:
+    def _answered(self, some: Sequence[_Ranked]) -> Iterator[BatchHits | BatchFault]:
+        found = [(ranked.query.text, ranked.hits) for ranked in some]
+        evidences = self._index.evidences(found, self.search, highlight=self._request.highlight)
+        for ranked, evidence in zip(some, evidences, strict=True):
+            yield ranked.fault or self._answer(ranked, evidence)
+
+    def _answer(self, ranked: _Ranked, evidence: list[Evidence]) -> BatchHits:
         text = ranked.query.text
-        evidence = self._index.evidence(text, ranked.hits, self.search, highlight=self._request.highlight)
         if self._request.passages:
             evidence = with_passages(self._index, text, self.search, evidence)
         note = self._index.note(text, self.search.retriever)
         return BatchHits(qid=ranked.query.qid, note=note, hits=evidence, coverage=ranked.coverage)
 
-    def _ranked(self) -> Iterator[_Ranked]:
+    def _ranked(self) -> Iterator[list[_Ranked]]:
+        """Yield the rankings of a few queries at once, of which the documents are read together."""
+        few = max(1, _READ // self._k)
         seen: set[str] = set()
         began = perf_counter()
         for some in self._chunks():
             self.retrieve += milliseconds(began, perf_counter())
-            for one in some:
-                repeated = one.query.qid in seen
-                seen.add(one.query.qid)
-                yield _failed(one.query, "qid", "another query of this batch has it") if repeated else one
+            once = [_once(ranked, seen) for ranked in some]
+            yield from (once[start : start + few] for start in range(0, len(once), few))
             began = perf_counter()
 
     def _chunks(self) -> Iterator[list[_Ranked]]:
@@ -141,6 +151,14 @@ class _Ranked(NamedTuple):
     hits: list[Hit]
     fault: BatchFault | None = None
     coverage: Coverage | msgspec.UnsetType = msgspec.UNSET
+
+
+def _once(ranked: _Ranked, seen: set[str]) -> _Ranked:
+    """Refuse a qid that was ``seen`` before."""
+    if ranked.query.qid in seen:
+        return _failed(ranked.query, "qid", "another query of this batch has it")
+    seen.add(ranked.query.qid)
+    return ranked
 
 
 def _failed(query: BatchQuery, field: str, reason: str) -> _Ranked:

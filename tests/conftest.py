@@ -18,6 +18,9 @@ import factseek
 settings.register_profile("factseek", deadline=None, derandomize=bool(os.environ.get("CI")))
 settings.load_profile("factseek")
 
+# Commands are tested as most will run them: what is written waits in a buffer unless the command sends it.
+os.environ.pop("PYTHONUNBUFFERED", None)
+
 ROOT = Path(__file__).resolve().parent.parent
 
 

@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -215,6 +216,8 @@ def test_the_command_reads_what_appears_and_stops_cleanly(folder: Path, tmp_path
     running = subprocess.Popen(
         [sys.executable, "-m", "factseek", *command], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     )
+    bound = threading.Timer(60, running.kill)
+    bound.start()
     try:
         assert running.stdout
         assert running.stdout.readline() == f"{index}: added 1 document from 1 file\n"
@@ -223,6 +226,7 @@ def test_the_command_reads_what_appears_and_stops_cleanly(folder: Path, tmp_path
         running.send_signal(signal.SIGTERM)
         out, err = running.communicate(timeout=60)
     finally:
+        bound.cancel()
         running.kill()
     assert (running.returncode, out) == (0, "")
     assert err.splitlines() == [f"watching {folder}; Ctrl-C stops", "stopped"]
