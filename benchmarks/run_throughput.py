@@ -34,7 +34,7 @@ _RETRIEVERS: tuple[RetrieverName, ...] = ("bm25", "hybrid")
 def main() -> int:
     """Measure, print a table; return 1 if the target was missed."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--rounds", type=int, default=7)
     args = parser.parse_args()
     data = os.environ.get("FACTSEEK_DATA")
     with tempfile.TemporaryDirectory() as work:

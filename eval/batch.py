@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime
-from itertools import groupby, islice
+from itertools import compress, groupby, islice
 from typing import Generic, NamedTuple, TypeVar
 
 from eval.tasks import TaskQuery
@@ -130,9 +130,16 @@ def _answered(
     nothing: Found,
 ) -> list[Done[Found]]:
     search = search._replace(where=chunk[0].where)
-    texts = {query.qid: query.text for query in chunk if index.has_words(query.text, search)}
-    found = dict(zip(texts, find(list(texts.values()), search), strict=True))
-    return [Done(query.qid, found.get(query.qid, nothing), empty=query.qid not in texts) for query in chunk]
+    try:
+        found = find([query.text for query in chunk], search)
+        return [Done(query.qid, hits) for query, hits in zip(chunk, found, strict=True)]
+    except QueryError:
+        wordy = [index.has_words(query.text, search) for query in chunk]
+        if all(wordy):
+            raise
+    some = iter(find([query.text for query in compress(chunk, wordy)], search))
+    pairs = zip(chunk, wordy, strict=True)
+    return [Done(query.qid, next(some) if has else nothing, empty=not has) for query, has in pairs]
 
 
 def _day(query: TaskQuery) -> str:

@@ -1,8 +1,9 @@
-"""The part of a run that is done, kept beside the output until the run is written: an interrupted run goes on."""
+"""The part of a run that is done, kept beside the output until the run is whole: an interrupted run goes on."""
 
 from __future__ import annotations
 
 import fcntl
+import hashlib
 import os
 from collections.abc import Sequence
 from contextlib import suppress
@@ -13,47 +14,61 @@ from typing import BinaryIO
 import msgspec
 
 from retrieval.errors import QueryError
-from retrieval.files import replacing, told
+from retrieval.files import sync_folder, told
+
+_SYNCED = 8 << 20
+"""Bytes after which what is written goes to the disk, so that the end need not wait for all of it."""
 
 
 class Answered(msgspec.Struct, frozen=True):
-    """A query that is done: how many hits it has; ``empty`` if it held no words to search for."""
+    """A query that is done: how many documents it has; ``empty`` if it held no words to search for."""
 
     qid: str
     hits: int
     empty: bool = False
 
 
-class _Head(msgspec.Struct, frozen=True):
-    """What stands before the lines of a query; ``size`` is their length in bytes."""
+class _Entry(msgspec.Struct, frozen=True):
+    """What the journal says of a query; ``size`` is the length of its lines in bytes."""
 
     answered: Answered
     size: int
 
 
 class Partial:
-    """The queries that are done, each with its lines as they will stand in the output, after what was asked.
+    """The queries that are done, and their lines in the file that becomes the output.
 
-    What an interrupted run of the same had done is in ``done`` once the file is open. One run at a time holds it.
+    A journal beside it says, after what was asked, which lines are whose: what an interrupted run of the same had done
+    is in ``done`` once both are open. One run at a time holds them.
     """
 
-    def __init__(self, output: Path, fingerprint: str) -> None:
+    def __init__(self, output: Path, fingerprint: str, header: str = "") -> None:
         self._output = output
-        self._path = output.with_name(f".{output.name}.part")
+        self._journal_path = output.with_name(f".{output.name}.part")
+        self._lines_path = output.with_name(f".{output.name}.lines")
         self._first = fingerprint.encode() + b"\n"
-        self._file: BinaryIO
-        self.done: list[Answered] = []
+        self._header = header.encode("utf-8")
+        self._journal: BinaryIO
+        self._lines: BinaryIO
+        self._hash = hashlib.sha256()
+        self._unsynced = 0
         self._broken = False
+        self.done: list[Answered] = []
 
     def __enter__(self) -> Partial:
-        with told(self._path):
-            self._file = self._held()
-        end = self._read()
-        with told(self._path):
-            self._file.seek(end)
-            self._file.truncate()
+        with told(self._journal_path):
+            self._journal = self._held()
+        with told(self._lines_path):
+            self._lines = os.fdopen(os.open(self._lines_path, os.O_RDWR | os.O_CREAT, 0o644), "r+b", buffering=0)
+        end, size = self._read()
+        with told(self._journal_path):
+            self._journal.truncate(end)
+            self._journal.seek(end)
             if not end:
-                self._file.write(self._first)
+                self._journal.write(self._first)
+                self._journal.flush()
+        with told(self._lines_path):
+            self._go_on(size)
         return self
 
     def __exit__(
@@ -61,7 +76,8 @@ class Partial:
     ) -> None:
         if not self.done:  # nothing to go on from
             self.remove()
-        self._file.close()
+        self._lines.close()
+        self._journal.close()
 
     def add(self, answers: Sequence[tuple[Answered, str]]) -> int:
         """Add queries that are done, with their lines, so that they outlive this process; return how many.
@@ -71,33 +87,38 @@ class Partial:
         if self._broken:
             return 0
         self._broken = True
-        with told(self._path):
-            for answered, text in answers:
-                content = text.encode("utf-8")
-                self._file.write(msgspec.json.encode(_Head(answered, len(content))) + b"\n")
-                self._file.write(content)
-                self.done.append(answered)
-            self._file.flush()
+        contents = [text.encode("utf-8") for _, text in answers]
+        with told(self._lines_path):
+            self._write(b"".join(contents))
+        entries = [_Entry(answered, len(content)) for (answered, _), content in zip(answers, contents, strict=True)]
+        with told(self._journal_path):
+            self._journal.write(b"".join(msgspec.json.encode(entry) + b"\n" for entry in entries))
+            self._journal.flush()
+        self.done += [entry.answered for entry in entries]
         self._broken = False
         return len(answers)
 
-    def write(self, header: str) -> None:
-        """Write the output, in one piece: the header, then the lines of every query."""
-        with replacing(self._output) as output:
-            output.write(header.encode("utf-8"))
-            self._file.seek(len(self._first))
-            for _ in self.done:
-                head = msgspec.json.decode(self._file.readline(), type=_Head)
-                output.write(self._file.read(head.size))
+    @property
+    def sha256(self) -> str:
+        """The checksum of the lines, in hexadecimal."""
+        return self._hash.hexdigest()
+
+    def finish(self) -> None:
+        """Let the lines become the output, durably."""
+        with told(self._output):
+            os.fsync(self._lines.fileno())
+            self._lines_path.replace(self._output)
+            sync_folder(self._output.parent)
 
     def remove(self) -> None:
-        """Remove the file: the run is written."""
-        self._path.unlink(missing_ok=True)
+        """Remove what is kept: the run is written, or there is nothing to write."""
+        self._lines_path.unlink(missing_ok=True)
+        self._journal_path.unlink(missing_ok=True)
 
     def _held(self) -> BinaryIO:
-        """Open and lock the file that stands there, not one that another run removes at this moment."""
+        """Open and lock the journal that stands there, not one that another run removes at this moment."""
         while True:
-            file = os.fdopen(os.open(self._path, os.O_RDWR | os.O_CREAT, 0o644), "r+b")
+            file = os.fdopen(os.open(self._journal_path, os.O_RDWR | os.O_CREAT, 0o644), "r+b")
             try:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
@@ -105,25 +126,45 @@ class Partial:
                 reason = "is being written by another run; wait for it, or name another output"
                 raise QueryError(f"{self._output}: {reason}") from None
             with suppress(FileNotFoundError):
-                if os.path.samestat(self._path.stat(), os.fstat(file.fileno())):
+                if os.path.samestat(self._journal_path.stat(), os.fstat(file.fileno())):
                     return file
             file.close()
 
-    def _read(self) -> int:
-        """Read what was done for the same question; return where the last whole answer ends."""
-        size = os.fstat(self._file.fileno()).st_size
-        if self._file.readline() != self._first:
-            return 0
-        end = self._file.tell()
-        decode = msgspec.json.Decoder(_Head).decode
-        while line := self._file.readline():
+    def _read(self) -> tuple[int, int]:
+        """Read what was done for the same question; return where it ends in the journal and among the lines."""
+        written = os.fstat(self._lines.fileno()).st_size
+        size = len(self._header)
+        if self._journal.readline() != self._first or written < size:
+            return 0, 0
+        end = self._journal.tell()
+        decode = msgspec.json.Decoder(_Entry).decode
+        while (line := self._journal.readline()).endswith(b"\n"):
             try:
-                head = decode(line)
+                entry = decode(line)
             except msgspec.DecodeError:
-                break  # a line that was cut
-            after = end + len(line) + head.size
-            if not line.endswith(b"\n") or after > size:
                 break
-            end = self._file.seek(after)
-            self.done.append(head.answered)
-        return end
+            if size + entry.size > written:
+                break  # the power went before its lines were written
+            end += len(line)
+            size += entry.size
+            self.done.append(entry.answered)
+        return end, size
+
+    def _go_on(self, size: int) -> None:
+        """Leave ``size`` bytes of lines as they are, and go on behind them."""
+        self._lines.truncate(size)
+        self._lines.seek(0)
+        while piece := self._lines.read(_SYNCED):
+            self._hash.update(piece)
+        if not size:
+            self._write(self._header)
+
+    def _write(self, content: bytes) -> None:
+        self._hash.update(content)
+        rest = memoryview(content)
+        while rest:
+            rest = rest[self._lines.write(rest) :]
+        self._unsynced += len(content)
+        if self._unsynced >= _SYNCED:
+            os.fdatasync(self._lines.fileno())
+            self._unsynced = 0

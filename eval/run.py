@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import hashlib
-import sys
 from collections import deque
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Generator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import closing, contextmanager
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -29,7 +28,6 @@ from retrieval.run_writer import column
 _HITS_TOGETHER = 1_000
 _WAITING = 2
 """Chunks that may wait to be written."""
-_TURN = 1e-4  # seconds
 
 _NOTED = 50
 """Queries whose language is looked at."""
@@ -76,7 +74,7 @@ def run(request: RunRequest, index: Index, progress: Progress = silent) -> RunRe
     longest = index.config.search.max_query_chars
     asked = asked_of(request.task, queries, request.search, longest, as_of_query=request.as_of_query)
     began = manifests.now()
-    with Partial(request.output, _fingerprint(request, index, asked_in)) as partial:
+    with Partial(request.output, _fingerprint(request, index, asked_in), of_task.HEADER) as partial:
         resumed = len(partial.done)
         counts = _answered(request, index, asked[resumed:], partial)
         with closing(progress("searching", "queries", len(asked))) as bar, closing(counts):
@@ -86,8 +84,8 @@ def run(request: RunRequest, index: Index, progress: Progress = silent) -> RunRe
         if not any(one.hits for one in partial.done):
             partial.remove()
             raise QueryError(_nothing(request, index, queries[0]))
-        partial.write(of_task.HEADER)
-        write_atomically(_meta_path(request.output), _meta(request, index, asked_in, began, partial.done))
+        partial.finish()
+        write_atomically(_meta_path(request.output), _meta(request, index, asked_in, partial, began))
         partial.remove()
     return _report(index, request.search, queries, partial.done, resumed)
 
@@ -102,7 +100,7 @@ def _answered(request: RunRequest, index: Index, asked: Sequence[Asked], partial
         return partial.add(list(zip(answers, texts, strict=True)))
 
     # Lucene searches outside of Python, so that a second thread can write what was found meanwhile.
-    with _quick_turns(), ThreadPoolExecutor(1) as writer:
+    with ThreadPoolExecutor(1) as writer:
         waiting: deque[Future[int]] = deque()
         for chunk in chunks(asked, _together(request.search)):
             waiting.append(writer.submit(keep, columns(index, chunk, request.search)))
@@ -110,17 +108,6 @@ def _answered(request: RunRequest, index: Index, asked: Sequence[Asked], partial
                 yield waiting.popleft().result()
         while waiting:
             yield waiting.popleft().result()
-
-
-@contextmanager
-def _quick_turns() -> Iterator[None]:
-    """Let threads take turns in Python more often than each 5 ms: a search in Lucene takes less."""
-    usual = sys.getswitchinterval()
-    sys.setswitchinterval(_TURN)
-    try:
-        yield
-    finally:
-        sys.setswitchinterval(usual)
 
 
 def _together(search: Search) -> int:
@@ -187,15 +174,15 @@ def _meta_path(output: Path) -> Path:
     return output.with_name(f"{output.name}.meta.json")
 
 
-def _meta(request: RunRequest, index: Index, asked_in: str, began: str, done: Sequence[Answered]) -> bytes:
+def _meta(request: RunRequest, index: Index, asked_in: str, partial: Partial, began: str) -> bytes:
     search: dict[str, Any] = request.search._asdict()
     if request.search.where is not None:
         search["where"] = request.search.where._asdict()
     meta = {
         "task": request.task,
         "run_id": request.run_id,
-        "output": {"name": storable(request.output.name), "sha256": sha256(request.output)},
-        "queries": {"name": storable(request.queries.name), "sha256": asked_in, "count": len(done)},
+        "output": {"name": storable(request.output.name), "sha256": partial.sha256},
+        "queries": {"name": storable(request.queries.name), "sha256": asked_in, "count": len(partial.done)},
         "index": {"name": storable(index.folder.resolve().name), "manifest": index.manifest.id},
         "search": search,
         "as_of_query": request.as_of_query,

@@ -8,8 +8,8 @@ from itertools import chain, islice
 from operator import gt
 from typing import TYPE_CHECKING
 
-import msgspec
 import numpy as np
+import orjson
 
 from retrieval.domain import Columns, Hit
 from retrieval.errors import QueryError
@@ -18,13 +18,10 @@ from retrieval.order import float32, ordered
 from retrieval.run_reader import LARGEST
 
 if TYPE_CHECKING:
-    from numpy.typing import ArrayLike, NDArray
+    from numpy.typing import ArrayLike
 
-_POWERS = np.array([float(f"1e{exponent}") for exponent in range(23)])
-"""Powers of ten that a float64 holds exactly."""
-
-_PLAIN = (1e-4, 1e7)
-"""From the first to below the second, numbers are written without an exponent, and their powers are in ``_POWERS``."""
+_VISIBLE = bytes(range(33, 127))
+"""ASCII without white space and signs that nobody sees."""
 
 
 def run_lines(qid: str, hits: Iterable[Hit], tag: str) -> str:
@@ -87,29 +84,16 @@ def _sorted(hits: Sequence[Hit], scores: Sequence[float]) -> Columns:
 
 
 def score_texts(scores: ArrayLike) -> list[str]:
-    """Say scores as float32 without an exponent, in few digits that read back to the same float32."""
+    """Say scores as float32 without an exponent, in the fewest digits that read back to the same float32."""
     narrow = np.asarray(scores, dtype=np.float32)
-    wide = narrow.astype(np.float64)
-    size = np.abs(wide)
-    plain = (size >= _PLAIN[0]) & (size < _PLAIN[1])
-    texts = _plain_texts(np.where(plain, wide, 1.0))
-    for at in np.flatnonzero(~plain).tolist():
-        texts[at] = np.format_float_positional(narrow[at], unique=True, trim="0")
+    if not len(narrow):
+        return []
+    text = orjson.dumps(narrow, option=orjson.OPT_SERIALIZE_NUMPY).decode()[1:-1]
+    texts = text.split(",")
+    if "e" in text:
+        for at in (at for at, one in enumerate(texts) if "e" in one):
+            texts[at] = np.format_float_positional(narrow[at], unique=True, trim="0")
     return texts
-
-
-def _plain_texts(values: NDArray[np.float64]) -> list[str]:
-    """Say the values of float32, of a size that is written without an exponent."""
-    # The decimal of seven digits that is nearest, as the float64 whose own text it is; where that is another float32,
-    # the one of eight, and last of nine digits, which tell any two float32 apart.
-    exponents = np.floor(np.log10(np.abs(values))).astype(np.int64)
-    said = values
-    for digits in (9, 8, 7):
-        power = _POWERS[np.maximum(digits - 1 - exponents, 0)]
-        nearest = np.rint(values * power) / power
-        said = np.where(nearest.astype(np.float32) == values, nearest, said)
-    text = msgspec.json.encode(said.tolist()).decode()
-    return text[1:-1].split(",") if len(values) else []
 
 
 def column(value: str) -> str:
@@ -131,12 +115,17 @@ def columns(values: Sequence[str]) -> None:
 
     Raises QueryError at the first that is empty, holds white space or cannot be written as UTF-8.
     """
-    text = " ".join(values)
-    # One look at all, as the ids of a run are many: what is printable has no white space but blanks, and no surrogates.
-    apart = text and text.count(" ") == len(values) - 1 and "  " not in text and text == text.strip()
-    if not (apart and text.isprintable()):
+    # One look at all, as the ids of a run are many.
+    if not (all(values) and _visible("".join(values))):
         for value in values:
             column(value)
+
+
+def _visible(text: str) -> bool:
+    if text.isascii():
+        return not text.encode().translate(None, _VISIBLE)
+    # What is printable has no white space but blanks, and no surrogates.
+    return " " not in text and text.isprintable()
 
 
 def encodable(text: str) -> bool:

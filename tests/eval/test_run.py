@@ -27,6 +27,7 @@ from indexer.build import Request, build
 from retrieval.config import Config
 from retrieval.domain import Filter
 from retrieval.errors import QueryError
+from retrieval.files import sha256
 from retrieval.index import Index, Search
 from retrieval.java import java_class
 
@@ -158,18 +159,19 @@ def test_a_run_goes_on_only_after_the_same_question(example, root, tmp_path) -> 
     with Index(example) as index:
         run_queries(request, index)
         whole = output.read_bytes()
-        kept = _interrupted(request, index, part, 5)
-        part.write_bytes(kept + b'{"answered":{"qid":"cut')
+        _interrupted(request, index, part, 5)
+        with part.open("ab") as file:
+            file.write(b'{"answered":{"qid":"cut')
         assert run_queries(request, index).resumed == 5
         assert output.read_bytes() == whole
-        part.write_bytes(kept)
+        _interrupted(request, index, part, 5)
         other = RunRequest(task="trec", queries=queries, output=output, search=Search(k=3))
         assert run_queries(other, index).resumed == 0
-    assert not part.exists()
+    assert {path.name for path in tmp_path.iterdir()} == {"run.txt", "run.txt.meta.json"}
 
 
-def _interrupted(request: RunRequest, index: Index, part: Path, count: int) -> bytes:
-    """Return what a run leaves that is interrupted after ``count`` queries."""
+def _interrupted(request: RunRequest, index: Index, part: Path, count: int) -> None:
+    """Leave what a run leaves that is interrupted after ``count`` queries."""
 
     class Stopped(Exception):
         pass
@@ -187,12 +189,7 @@ def _interrupted(request: RunRequest, index: Index, part: Path, count: int) -> b
 
     with pytest.raises(Stopped):
         run_queries(request, index, lambda *_: Stop())
-    kept = part.read_bytes()
-    end = kept.index(b"\n") + 1
-    for _ in range(count):
-        line = kept.index(b"\n", end) + 1
-        end = line + json.loads(kept[end:line])["size"]
-    return kept[:end]
+    part.write_bytes(b"".join(part.read_bytes().splitlines(keepends=True)[: 1 + count]))
 
 
 @pytest.mark.slow
@@ -251,30 +248,43 @@ def test_who_holds_an_output_holds_the_file_that_others_see(tmp_path) -> None:
 def test_what_was_done_is_read_back_exactly(tmp_path) -> None:
     output = tmp_path / "run.txt"
     answers = [(Answered("q 1\u2028é", 2), "a é\nb\n"), (Answered("q2", 0, empty=True), ""), (Answered("q3", 1), "c\n")]
-    with Partial(output, "same") as partial:
+    with Partial(output, "same", "first\n") as partial:
         partial.add(answers[:2])
-    part = tmp_path / ".run.txt.part"
-    whole = part.read_bytes()
-    with Partial(output, "same") as partial:
+    with Partial(output, "same", "first\n") as partial:
         assert partial.done == [answered for answered, _ in answers[:2]]
         partial.add(answers[2:])
-        partial.write("first\n")
+        partial.finish()
         assert output.read_text("utf-8") == "first\na é\nb\nc\n"
-    assert part.read_bytes().startswith(whole)
+        assert partial.sha256 == sha256(output)
 
 
-@pytest.mark.parametrize("cut", range(1, 60, 7))
-def test_an_answer_that_was_cut_is_asked_again(cut, tmp_path) -> None:
+@pytest.mark.parametrize("name", [".run.txt.part", ".run.txt.lines"])
+@pytest.mark.parametrize("cut", range(1, 42, 5))
+def test_an_answer_that_was_cut_is_asked_again(name, cut, tmp_path) -> None:
     answers = [(Answered("q1", 2), "a\nb\n"), (Answered("q2", 1), "c" * 40 + "\n")]
     with Partial(tmp_path / "run.txt", "same") as partial:
         partial.add(answers)
-    part = tmp_path / ".run.txt.part"
-    part.write_bytes(part.read_bytes()[:-cut])
+    cut_off = tmp_path / name
+    cut_off.write_bytes(cut_off.read_bytes()[:-cut])
     with Partial(tmp_path / "run.txt", "same") as partial:
         assert partial.done == [answers[0][0]]
         partial.add(answers[1:])
-        partial.write("")
+        partial.finish()
     assert (tmp_path / "run.txt").read_text("utf-8") == "".join(text for _, text in answers)
+
+
+@pytest.mark.parametrize("name", [".run.txt.part", ".run.txt.lines"])
+def test_one_file_of_two_is_nothing_to_go_on_from(name, tmp_path) -> None:
+    with Partial(tmp_path / "run.txt", "same", "first\n") as partial:
+        partial.add([(Answered("q1", 1), "a\n")])
+    (tmp_path / name).unlink()
+    with Partial(tmp_path / "run.txt", "same", "first\n") as partial:
+        assert partial.done == []
+        partial.add([(Answered("q2", 1), "b\n")])
+        partial.finish()
+        partial.remove()
+    assert (tmp_path / "run.txt").read_text("utf-8") == "first\nb\n"
+    assert [path.name for path in tmp_path.iterdir()] == ["run.txt"]
 
 
 @pytest.mark.parametrize(
