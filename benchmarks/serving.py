@@ -25,6 +25,8 @@ from retrieval.config import Config
 from retrieval.java import start
 
 CALLERS, ROUNDS, SECONDS, BATCH = 8, 3, 4.0, 100
+BATCHES = 15
+"""Times that a batch and its queries one by one are sent in turns, after two to warm up."""
 MOST_MEGABYTES = 500
 _PEER = """
 import os, sys, types
@@ -117,7 +119,7 @@ def _batch(collection: Collection, mine: Server, queries: Sequence[str], retriev
     connection = HTTPConnection("127.0.0.1", mine.port, timeout=120)
     headers = {"Content-Type": "application/json"}
     together, single = [], []
-    for _ in range(ROUNDS + 2):
+    for _ in range(BATCHES + 2):
         began = time.perf_counter()
         connection.request("POST", "/v1/bench/search/batch", body, headers)
         connection.getresponse().read()
