@@ -10,6 +10,7 @@ from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 from typing import BinaryIO
+from zlib import crc32
 
 import msgspec
 
@@ -29,10 +30,11 @@ class Answered(msgspec.Struct, frozen=True):
 
 
 class _Entry(msgspec.Struct, frozen=True):
-    """What the journal says of a query; ``size`` is the length of its lines in bytes."""
+    """What the journal says of a query: the length of its lines in bytes, and their checksum."""
 
     answered: Answered
     size: int
+    crc: int
 
 
 class Partial:
@@ -90,7 +92,8 @@ class Partial:
         contents = [text.encode("utf-8") for _, text in answers]
         with told(self._lines_path):
             self._write(b"".join(contents))
-        entries = [_Entry(answered, len(content)) for (answered, _), content in zip(answers, contents, strict=True)]
+        pairs = zip(answers, contents, strict=True)
+        entries = [_Entry(answered, len(content), crc32(content)) for (answered, _), content in pairs]
         with told(self._journal_path):
             self._journal.write(b"".join(msgspec.json.encode(entry) + b"\n" for entry in entries))
             self._journal.flush()
@@ -132,10 +135,10 @@ class Partial:
 
     def _read(self) -> tuple[int, int]:
         """Read what was done for the same question; return where it ends in the journal and among the lines."""
-        written = os.fstat(self._lines.fileno()).st_size
         size = len(self._header)
-        if self._journal.readline() != self._first or written < size:
+        if self._journal.readline() != self._first or self._lines.read(size) != self._header:
             return 0, 0
+        self._hash.update(self._header)
         end = self._journal.tell()
         decode = msgspec.json.Decoder(_Entry).decode
         while (line := self._journal.readline()).endswith(b"\n"):
@@ -143,8 +146,10 @@ class Partial:
                 entry = decode(line)
             except msgspec.DecodeError:
                 break
-            if size + entry.size > written:
-                break  # the power went before its lines were written
+            content = self._lines.read(entry.size)
+            if crc32(content) != entry.crc:
+                break  # the power went before the lines were on the disk
+            self._hash.update(content)
             end += len(line)
             size += entry.size
             self.done.append(entry.answered)
@@ -153,9 +158,7 @@ class Partial:
     def _go_on(self, size: int) -> None:
         """Leave ``size`` bytes of lines as they are, and go on behind them."""
         self._lines.truncate(size)
-        self._lines.seek(0)
-        while piece := self._lines.read(_SYNCED):
-            self._hash.update(piece)
+        self._lines.seek(size)
         if not size:
             self._write(self._header)
 

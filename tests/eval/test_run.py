@@ -273,6 +273,19 @@ def test_an_answer_that_was_cut_is_asked_again(name, cut, tmp_path) -> None:
     assert (tmp_path / "run.txt").read_text("utf-8") == "".join(text for _, text in answers)
 
 
+def test_lines_that_are_not_what_was_written_are_asked_again(tmp_path) -> None:
+    answers = [(Answered("q1", 1), "a\n"), (Answered("q2", 1), "b\n"), (Answered("q3", 1), "c\n")]
+    with Partial(tmp_path / "run.txt", "same") as partial:
+        partial.add(answers)
+    (tmp_path / ".run.txt.lines").write_bytes(b"a\n\0\0c\n")
+    with Partial(tmp_path / "run.txt", "same") as partial:
+        assert partial.done == [Answered("q1", 1)]
+        partial.add(answers[1:])
+        partial.finish()
+        assert partial.sha256 == sha256(tmp_path / "run.txt")
+    assert (tmp_path / "run.txt").read_text("utf-8") == "a\nb\nc\n"
+
+
 @pytest.mark.parametrize("name", [".run.txt.part", ".run.txt.lines"])
 def test_one_file_of_two_is_nothing_to_go_on_from(name, tmp_path) -> None:
     with Partial(tmp_path / "run.txt", "same", "first\n") as partial:
