@@ -61,7 +61,7 @@ class Partial:
         with told(self._journal_path):
             self._journal = self._held()
         with told(self._lines_path):
-            self._lines = os.fdopen(os.open(self._lines_path, os.O_RDWR | os.O_CREAT, 0o644), "r+b", buffering=0)
+            self._lines = os.fdopen(os.open(self._lines_path, os.O_RDWR | os.O_CREAT, 0o666), "r+b", buffering=0)
         end, size = self._read()
         with told(self._journal_path):
             self._journal.truncate(end)
@@ -79,7 +79,8 @@ class Partial:
         if not self.done:  # nothing to go on from
             self.remove()
         self._lines.close()
-        self._journal.close()
+        with suppress(OSError):  # what it could not take was told
+            self._journal.close()
 
     def add(self, answers: Sequence[tuple[Answered, str]]) -> int:
         """Add queries that are done, with their lines, so that they outlive this process; return how many.
@@ -144,7 +145,7 @@ class Partial:
         while (line := self._journal.readline()).endswith(b"\n"):
             try:
                 entry = decode(line)
-            except msgspec.DecodeError:
+            except (msgspec.DecodeError, UnicodeDecodeError):
                 break
             content = self._lines.read(entry.size)
             if crc32(content) != entry.crc:

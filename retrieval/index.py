@@ -108,7 +108,10 @@ class Index:
         return self._retriever(asked).search(texts, k, asked.where)
 
     def columns(self, queries: Sequence[str], asked: Search = Search()) -> list[Columns]:
-        """Return the documents of what :meth:`search` returns, without a :class:`Hit` for each where that is faster."""
+        """Return the documents of what :meth:`search` returns, without a :class:`Hit` for each where that is faster.
+
+        Raises what :meth:`search` raises.
+        """
         texts, k = self._checked(queries, asked)
         retriever = self._retriever(asked)
         if isinstance(retriever, BM25Retriever):
@@ -164,7 +167,10 @@ class Index:
     def evidences(
         self, found: Sequence[tuple[str, Sequence[Hit]]], asked: Search = Search(), *, highlight: bool = True
     ) -> Iterator[list[Evidence]]:
-        """Yield what a person reads of the hits of each query; what is stored of them is read at once for all."""
+        """Yield what a person reads of the hits of each query; what is stored of them is read at once for all.
+
+        Raises NotFoundError if a passage is not there.
+        """
         name = self.resolved(asked.retriever)
         shown = self._shown([hit for _, hits in found for hit in hits])
         for query, hits in found:

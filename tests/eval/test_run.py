@@ -8,6 +8,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import resource
 import signal
 import subprocess
 import sys
@@ -26,7 +27,7 @@ from eval.tasks import TaskQuery, names, task
 from indexer.build import Request, build
 from retrieval.config import Config
 from retrieval.domain import Filter
-from retrieval.errors import QueryError
+from retrieval.errors import MachineError, QueryError
 from retrieval.files import sha256
 from retrieval.index import Index, Search
 from retrieval.java import java_class
@@ -284,6 +285,43 @@ def test_lines_that_are_not_what_was_written_are_asked_again(tmp_path) -> None:
         partial.finish()
         assert partial.sha256 == sha256(tmp_path / "run.txt")
     assert (tmp_path / "run.txt").read_text("utf-8") == "a\nb\nc\n"
+
+
+@pytest.mark.parametrize("damaged", [b"\0\0\0\n", b"{}\n", b'{"answered":{"qid":"\xff","hits":0},"size":0,"crc":0}\n'])
+def test_what_the_journal_cannot_say_is_asked_again(damaged: bytes, tmp_path: Path) -> None:
+    with Partial(tmp_path / "run.txt", "same") as partial:
+        partial.add([(Answered("q1", 1), "a\n")])
+    with (tmp_path / ".run.txt.part").open("ab") as file:
+        file.write(damaged)
+    with Partial(tmp_path / "run.txt", "same") as partial:
+        assert partial.done == [Answered("q1", 1)]
+
+
+def test_a_journal_that_the_disk_does_not_take_is_named(tmp_path: Path) -> None:
+    answers = [(Answered(f"q{at}", 0, empty=True), "") for at in range(20)]
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (300, before[1]))
+    try:
+        with pytest.raises(MachineError) as raised, Partial(tmp_path / "run.txt", "same") as partial:
+            for answer in answers:
+                partial.add([answer])
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    assert str(raised.value) == f"{tmp_path / '.run.txt.part'}: File too large"
+    with Partial(tmp_path / "run.txt", "same") as partial:
+        assert 0 < len(partial.done) < 20
+        assert partial.done == [answered for answered, _ in answers[: len(partial.done)]]
+
+
+def test_an_output_has_the_rights_that_new_files_have(tmp_path: Path) -> None:
+    usual = os.umask(0o002)
+    try:
+        with Partial(tmp_path / "run.txt", "same") as partial:
+            partial.add([(Answered("q1", 1), "a\n")])
+            partial.finish()
+    finally:
+        os.umask(usual)
+    assert (tmp_path / "run.txt").stat().st_mode & 0o777 == 0o664
 
 
 @pytest.mark.parametrize("name", [".run.txt.part", ".run.txt.lines"])
