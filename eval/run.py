@@ -84,8 +84,9 @@ def run(request: RunRequest, index: Index, progress: Progress = silent) -> RunRe
         if not any(one.hits for one in partial.done):
             partial.remove()
             raise QueryError(_nothing(request, index, queries[0]))
-        partial.finish()
+        # The lines go last: while they are kept, the same command goes on.
         write_atomically(_meta_path(request.output), _meta(request, index, asked_in, partial, began))
+        partial.finish()
         partial.remove()
     return _report(index, request.search, queries, partial.done, resumed)
 

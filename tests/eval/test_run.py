@@ -171,6 +171,26 @@ def test_a_run_goes_on_only_after_the_same_question(example, root, tmp_path) -> 
     assert {path.name for path in tmp_path.iterdir()} == {"run.txt", "run.txt.meta.json"}
 
 
+def test_a_run_whose_sidecar_finds_no_room_goes_on(example: Path, tmp_path: Path) -> None:
+    queries, output = tmp_path / "queries.tsv", tmp_path / "run.txt"
+    queries.write_text("a\tmeasles\nb\tsea level\n")
+    request = RunRequest(task="trec", queries=queries, output=output, search=Search(k=1))
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    with Index(example) as index:
+        index.search(["measles"])  # Java has begun
+        resource.setrlimit(resource.RLIMIT_FSIZE, (400, before[1]))
+        try:
+            with pytest.raises(MachineError) as raised:
+                run_queries(request, index)
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, before)
+        assert str(raised.value) == f"{output}.meta.json: File too large"
+        assert not output.exists()
+        assert run_queries(request, index).resumed == 2
+    assert output.read_text("utf-8").count("\n") == 2
+    assert {path.name for path in tmp_path.iterdir()} == {"queries.tsv", "run.txt", "run.txt.meta.json"}
+
+
 def _interrupted(request: RunRequest, index: Index, part: Path, count: int) -> None:
     """Leave what a run leaves that is interrupted after ``count`` queries."""
 
