@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -33,11 +34,9 @@ from eval.page import markdown_table
 from eval.scores import ScoreOptions
 from eval.tasks import fever
 from indexer.build import Request, build
-from indexer.sources import describe
-from retrieval import manifest as manifests
 from retrieval.config import Config
 from retrieval.encoder import Encoder, open_encoder
-from retrieval.errors import FactseekError, IndexStateError
+from retrieval.errors import FactseekError
 from retrieval.files import write_atomically
 from retrieval.index import Index
 from retrieval.progress import bar
@@ -51,13 +50,12 @@ _PASSAGES = Path("ct2019-task2-arabic") / "passages" / "CT19-T2-Passages_Text.js
 def main() -> int:
     """Measure, print the tables, write the document."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--work", type=Path, default=ROOT / "bench" / "verification", help="keeps the indexes")
     parser.add_argument("--docs", type=Path, default=ROOT / "docs", help="where verification.md and its plot are")
     args = parser.parse_args()
-    args.work.mkdir(parents=True, exist_ok=True)
     try:
-        with part("all of verification"):
-            beds, text = _measured(data_folder(), args.work)
+        # Indexes are built anew: kept ones would be measured with what once made them.
+        with part("all of verification"), tempfile.TemporaryDirectory() as work:
+            beds, text = _measured(data_folder(), Path(work))
     except FactseekError as error:
         say(f"benchmarks.verification: {error.line}")
         return 2
@@ -84,7 +82,7 @@ def _measured(folder: Path, work: Path) -> tuple[list[Bed], str]:
 def _bed(collection: data.Collection, work: Path, encoder: Encoder) -> Bed:
     folder = work / f"{collection.name.lower()}-index"
     with part(f"{collection.name}: indexing"):
-        _indexed(folder, Request(kind="fever", sources=(collection.pages,), folder=folder, verb="overwrite"))
+        build(Request(kind="fever", sources=(collection.pages,), folder=folder), CONFIG)
     texts = [claim.text for claim in collection.claims]
     with part(f"{collection.name}: finding evidence"), Index(folder, CONFIG, encoder=lambda: encoder) as index:
         finder = Finder(index, CONFIG.verdict)
@@ -118,17 +116,6 @@ def _found(name: str, texts: Sequence[str], finder: Finder) -> list[Evidence]:
     return found
 
 
-def _indexed(folder: Path, request: Request) -> None:
-    """Build an index unless it is there and was built from what the source holds now."""
-    try:
-        built = [(segment.kind, segment.sources) for segment in manifests.read(folder).segments]
-    except IndexStateError:
-        built = []
-    if built != [(request.kind, describe(request.sources))]:
-        say(f"{folder.name}: indexing")
-        build(request, CONFIG)
-
-
 def _official(bed: Bed, work: Path) -> str:
     """Hand in, as FEVER has it, what models that did not see a claim say of it, and score that as the organisers do."""
     found = probabilities("evidence", bed, 0).argmax(axis=1)
@@ -147,21 +134,12 @@ def _arabic(folder: Path, work: Path) -> str:
     """Judge the Arabic claims of 2018, one debate held out at a time, by the evidence of another collection."""
     say("CheckThat! 2018: judging")
     claims, debates = data.arabic_claims(folder)
-    _indexed(
-        work / "arabic",
-        Request(
-            kind="snippets",
-            sources=(folder / _PASSAGES,),
-            folder=work / "arabic",
-            language="ar",
-            dense=False,
-            verb="overwrite",
-        ),
-    )
+    held = work / "arabic"
+    build(Request(kind="snippets", sources=(folder / _PASSAGES,), folder=held, language="ar", dense=False), CONFIG)
     labels = ("TRUE", "FALSE")
     classes = np.array([labels.index(claim.label) for claim in claims])
     parted = Split(classes, [np.flatnonzero(np.array(debates) == debate) for debate in sorted(set(debates))])
-    with Index(work / "arabic", CONFIG) as index:
+    with Index(held, CONFIG) as index:
         finder = Finder(index, CONFIG.verdict)
         found = finder.find([claim.text for claim in claims])
         cases = cases_of(claims, found, finder)
