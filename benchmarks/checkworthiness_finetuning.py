@@ -55,7 +55,7 @@ def main() -> int:
         say(f"benchmarks.checkworthiness_finetuning: {error.line}")
         return 2
     write(content)
-    replace_marked(args.docs / "check-worthiness.md", "fine-tuned", content.rstrip("\n"))
+    replace_marked(args.docs / "check-worthiness.md", "fine-tuned", content)
     return 0
 
 

@@ -16,4 +16,5 @@ def replace_marked(path: Path, name: str, content: str) -> None:
     _, closed, after = rest.partition(end)
     if not found or not closed:
         raise ValueError(f"{path}: has no part {name}")
-    path.write_text(f"{before}{begin}\n\n{content}\n\n{end}{after}", "utf-8")
+    measured = content.strip("\n")
+    path.write_text(f"{before}{begin}\n\n{measured}\n\n{end}{after}", "utf-8")

@@ -62,7 +62,7 @@ def main() -> int:
     sys.stdout.write(text)
     picture = plot([(bed.name, bins(bed.classes, probabilities("evidence", bed, 0))) for bed in beds])
     write_atomically(args.docs / "verification.png", picture)
-    replace_marked(args.docs / "verification.md", "measured", text.strip("\n"))
+    replace_marked(args.docs / "verification.md", "measured", text)
     return 0
 
 
