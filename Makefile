@@ -17,7 +17,7 @@ help:
 	@echo "make bench-growth   rebuild docs/growth.md: an index at 10,000, 100,000 and 1,000,000 passages (half an hour)"
 	@echo "make torture   sequences, kills and faults by the thousand; figures into docs/operating.md (hours)"
 	@echo "make bench-claims   rebuild docs/check-worthiness.md and docs/verification.md (FACTSEEK_DATA; at most 15 minutes)"
-	@echo "make bench-finetune   rebuild the table of fine-tuning in docs/check-worthiness.md (FACTSEEK_DATA)"
+	@echo "make bench-finetune   rebuild the table of fine-tuning in docs/check-worthiness.md (FACTSEEK_DATA; half an hour or more)"
 	@echo "make bench-quality   rebuild docs/benchmark.md: sparse, dense and hybrid, quality beside speed"
 	@echo "make pictures   take the pictures of the pages in docs/ (needs chromium and chromium-driver)"
 	@echo "make soak    load the server for 30 minutes and compare every answer"
