@@ -22,15 +22,15 @@ from benchmarks.checkworthiness_tables import Judged
 from benchmarks.data_folder import data_folder
 from benchmarks.marked import replace_marked
 from benchmarks.parts import part
-from claims.rank.folds import folds
-from claims.rankers import Trained, kind
-from eval.machine import this_machine
-from eval.page import markdown_table
-from retrieval.config import Config
-from retrieval.domain import Statement
-from retrieval.errors import FactseekError
-from retrieval.progress import bar
-from retrieval.terminal import say, write
+from factseek.claims.checkworthiness.rankers import Trained, kind
+from factseek.claims.learning.folds import folds
+from factseek.eval.reports.machine import this_machine
+from factseek.eval.reports.page import markdown_table
+from factseek.retrieval.config import Config
+from factseek.retrieval.domain import Statement
+from factseek.retrieval.errors import FactseekError
+from factseek.retrieval.progress import bar
+from factseek.retrieval.terminal import say, write
 
 ROOT = Path(__file__).resolve().parent.parent
 CONFIG = Config()

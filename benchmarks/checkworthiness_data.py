@@ -9,12 +9,12 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from claims.members import lexical
-from claims.rank.duplicates import groups, repeated
-from claims.rank.folds import average_precision
-from claims.rank.trials import population, trial
-from eval.statements import read
-from retrieval.domain import Statement
+from factseek.claims.checkworthiness.members import lexical
+from factseek.claims.checkworthiness.members.trials import population, trial
+from factseek.claims.learning.folds import average_precision
+from factseek.claims.text.duplicates import groups, repeated
+from factseek.eval.statements import read
+from factseek.retrieval.domain import Statement
 
 TWEETS = {
     "ar": ("1a-arabic/CT21-AR-Train-T1-Labels.tsv", "1a-arabic/CT21-AR-Dev-T1-Labels.tsv"),

@@ -23,14 +23,14 @@ from benchmarks.checkworthiness_tables import Judged
 from benchmarks.data_folder import data_folder
 from benchmarks.marked import replace_marked
 from benchmarks.parts import part
-from claims.multilingual.tuning import tune
-from claims.rankers import kind
-from eval.machine import this_machine
-from retrieval.config import Config, MultilingualSettings
-from retrieval.domain import Statement
-from retrieval.errors import FactseekError
-from retrieval.progress import bar
-from retrieval.terminal import say, write
+from factseek.claims.checkworthiness.multilingual.tuning import tune
+from factseek.claims.checkworthiness.rankers import kind
+from factseek.eval.reports.machine import this_machine
+from factseek.retrieval.config import Config, MultilingualSettings
+from factseek.retrieval.domain import Statement
+from factseek.retrieval.errors import FactseekError
+from factseek.retrieval.progress import bar
+from factseek.retrieval.terminal import say, write
 
 ROOT = Path(__file__).resolve().parent.parent
 LANGUAGES = ("en", "tr")

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.checkworthiness_data import Oddity
-from claims.rank.folds import average_precision
-from eval.page import markdown_table
+from factseek.claims.learning.folds import average_precision
+from factseek.eval.reports.page import markdown_table
 
 RESAMPLES = 2_000
 GOALS = {"ar": 0.05, "bg": 0.10, "en": 0.05, "es": 0.10, "tr": 0.05}

@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from retrieval.index import Index
-from retrieval.lucene import flat_text
-from retrieval.trec import read_qrels, read_topics
+from factseek.retrieval.index.local import Index
+from factseek.retrieval.lucene import flat_text
+from factseek.retrieval.trec import read_qrels, read_topics
 
 
 class Collection(NamedTuple):

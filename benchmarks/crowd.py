@@ -14,13 +14,13 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import NamedTuple
 
-from indexer.build import Request, build
-from indexer.compaction import compact
-from indexer.export import export
-from indexer.verification import verify
-from retrieval.config import Config, convert
-from retrieval.index import Index, Search
-from retrieval.java import java_thread
+from factseek.indexer.build import Request, build
+from factseek.indexer.compaction import compact
+from factseek.indexer.export import export
+from factseek.indexer.verification import verify
+from factseek.retrieval.config import Config, convert
+from factseek.retrieval.index.local import Index, Search
+from factseek.retrieval.java import java_thread
 
 WORDS = "measles nile pluto ozone ice river vaccine virus planet glacier".split()
 SETTINGS = {"index": {"segment_passages": 200, "max_segments": 6}}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from retrieval.errors import UsageError
+from factseek.retrieval.errors import UsageError
 
 
 def data_folder() -> Path:

@@ -14,11 +14,11 @@ from numpy.typing import NDArray
 
 from benchmarks.collection import Collection, ndcg10
 from benchmarks.rows import Row, below, faster, within
-from indexer.build import Request, build
-from retrieval.config import Config, EncoderSettings, convert
-from retrieval.encoder import open_encoder
-from retrieval.encoder_cache import find_model
-from retrieval.index import Index, Search
+from factseek.indexer.build import Request, build
+from factseek.retrieval.config import Config, EncoderSettings, convert
+from factseek.retrieval.encoders.cache import find_model
+from factseek.retrieval.encoders.runtime import open_encoder
+from factseek.retrieval.index.local import Index, Search
 
 FP32 = convert({"encoder": {"precision": "fp32"}}, "encoding").encoder
 SAMPLED = 12

@@ -21,17 +21,17 @@ from benchmarks.growth_kept import Grown, Kept
 from benchmarks.growth_plot import plot
 from benchmarks.marked import replace_marked
 from benchmarks.sampled import REAL, Sampler, noisy, real_vectors
-from eval.batch import Asked
-from eval.load import Load, measure
-from eval.machine import this_machine
-from indexer.build import Request, build
-from indexer.segment import checksums, index_vectors
-from indexer.snapshot import snapshot
-from retrieval import manifest as manifests
-from retrieval.config import Config, RetrieverName, convert
-from retrieval.index import Index, Search
-from retrieval.manifest import SEGMENTS, VECTORS
-from retrieval.terminal import say, write
+from factseek.eval.bench.load import Load, measure
+from factseek.eval.reports.machine import this_machine
+from factseek.eval.running.batch import Asked
+from factseek.indexer.build import Request, build
+from factseek.indexer.segment import checksums, index_vectors
+from factseek.indexer.snapshot import snapshot
+from factseek.retrieval import manifest as manifests
+from factseek.retrieval.config import Config, RetrieverName, convert
+from factseek.retrieval.index.local import Index, Search
+from factseek.retrieval.manifest import SEGMENTS, VECTORS
+from factseek.retrieval.terminal import say, write
 
 ROOT = Path(__file__).resolve().parent.parent
 DOCS, KEPT = ROOT / "docs", ROOT / "bench" / "growth.json"

@@ -7,9 +7,9 @@ from typing import NamedTuple
 
 import msgspec
 
-from eval.machine import this_machine
-from retrieval.files import write_atomically
-from retrieval.manifest import Versions, versions
+from factseek.eval.reports.machine import this_machine
+from factseek.retrieval.files import write_atomically
+from factseek.retrieval.manifest import Versions, versions
 
 
 class Grown(NamedTuple):

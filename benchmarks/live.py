@@ -24,14 +24,14 @@ from typing import NamedTuple
 from benchmarks.peak import Peak
 from benchmarks.rows import Row, below, table
 from benchmarks.sampled import Sampler, Vectors, noisy
-from eval.machine import this_machine
-from indexer.build import Report, Request, Verb, build
-from indexer.snapshot import snapshot
-from retrieval.config import Config, RetrieverName, convert
-from retrieval.encoder import open_encoder
-from retrieval.index import Index, Search
-from retrieval.java import java_thread
-from retrieval.terminal import say, write
+from factseek.eval.reports.machine import this_machine
+from factseek.indexer.build import Report, Request, Verb, build
+from factseek.indexer.snapshot import snapshot
+from factseek.retrieval.config import Config, RetrieverName, convert
+from factseek.retrieval.encoders.runtime import open_encoder
+from factseek.retrieval.index.local import Index, Search
+from factseek.retrieval.java import java_thread
+from factseek.retrieval.terminal import say, write
 
 ASKED: dict[RetrieverName, tuple[int, int]] = {"bm25": (300, 16), "dense": (150, 2), "hybrid": (150, 2)}
 """How many queries are asked of each index, how often; the first half of it is to warm up."""

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from time import perf_counter
 
-from retrieval.terminal import say
+from factseek.retrieval.terminal import say
 
 
 @contextmanager

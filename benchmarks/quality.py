@@ -15,18 +15,18 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from eval.bench import RETRIEVERS, Bench, BenchRequest, bench
-from eval.bench_report import as_markdown, plot
-from eval.judged import JudgedFiles, read_judged
-from eval.page import markdown_table
-from indexer.build import Request, Verb, build
-from indexer.sources import describe
-from retrieval import manifest as manifests
-from retrieval.config import Config, ProfileName
-from retrieval.errors import FactseekError, IndexStateError
-from retrieval.files import write_atomically
-from retrieval.index import Index
-from retrieval.terminal import say
+from factseek.eval.bench.bench import RETRIEVERS, Bench, BenchRequest, bench
+from factseek.eval.bench.report import as_markdown, plot
+from factseek.eval.reports.page import markdown_table
+from factseek.eval.running.judged import JudgedFiles, read_judged
+from factseek.indexer.build import Request, Verb, build
+from factseek.indexer.sources import describe
+from factseek.retrieval import manifest as manifests
+from factseek.retrieval.config import Config, ProfileName
+from factseek.retrieval.errors import FactseekError, IndexStateError
+from factseek.retrieval.files import write_atomically
+from factseek.retrieval.index.local import Index
+from factseek.retrieval.terminal import say
 
 ROOT = Path(__file__).resolve().parent.parent
 MEASURES = ("nDCG@10", "R@100", "AP", "RR@10")

@@ -22,12 +22,12 @@ from typing import NamedTuple
 
 from benchmarks.rows import Row, below, table, told
 from benchmarks.serving import serve
-from indexer.deletion import delete
-from retrieval import manifest as manifests
-from retrieval.config import Config
-from retrieval.files import write_atomically
-from retrieval.index import Index
-from retrieval.terminal import say, write
+from factseek.indexer.deletion import delete
+from factseek.retrieval import manifest as manifests
+from factseek.retrieval.config import Config
+from factseek.retrieval.files import write_atomically
+from factseek.retrieval.index.local import Index
+from factseek.retrieval.terminal import say, write
 
 CALLERS = 4
 EVERY = 0.2

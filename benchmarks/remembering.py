@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from retrieval.encoder import Encoder
+from factseek.retrieval.encoder import Encoder
 
 Vectors = NDArray[np.float32]
 

@@ -15,9 +15,10 @@ from unittest.mock import patch
 import numpy as np
 from numpy.typing import NDArray
 
-from indexer.passages import sentences
-from retrieval.config import Config
-from retrieval.encoder import Encoder, open_encoder
+from factseek.indexer.passages import sentences
+from factseek.retrieval.config import Config
+from factseek.retrieval.encoder import Encoder
+from factseek.retrieval.encoders.runtime import open_encoder
 
 NOISE = 0.5
 """The length of what is added to a vector of unit length: the cosine to the real one is about 0.89."""
@@ -98,5 +99,5 @@ def noisy(vectors: Vectors) -> Iterator[None]:
     def opened(settings: Any) -> NoisyEncoder:
         return NoisyEncoder(open_encoder(settings), vectors)
 
-    with patch("indexer.work.open_encoder", opened):
+    with patch("factseek.indexer.work.open_encoder", opened):
         yield

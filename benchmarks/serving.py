@@ -20,9 +20,9 @@ from typing import NamedTuple
 from benchmarks.collection import Collection
 from benchmarks.load import Load, load, post
 from benchmarks.rows import Row, above, below, faster, slower, told
-from indexer.build import Request, build
-from retrieval.config import Config
-from retrieval.java import start
+from factseek.indexer.build import Request, build
+from factseek.retrieval.config import Config
+from factseek.retrieval.java import start
 
 CALLERS, ROUNDS, SECONDS, BATCH = 8, 3, 4.0, 100
 BATCHES = 15
@@ -158,7 +158,7 @@ def serve(index: Path, work: Path) -> Iterator[Server]:
     """Serve an index as ``bench`` with two workers."""
     port, config = _free_port(), work / "serving.yaml"
     config.write_text("server: {workers: 2}\n")
-    command = [sys.executable, "-m", "server", "serve", "--config", str(config), "--index", f"bench={index}"]
+    command = [sys.executable, "-m", "factseek.server", "serve", "--config", str(config), "--index", f"bench={index}"]
     with _running([*command, "--port", str(port)], port, "/readyz") as server:
         yield server
 

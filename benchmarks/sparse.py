@@ -14,10 +14,10 @@ from typing import Any
 
 from benchmarks.collection import Collection
 from benchmarks.rows import Row, below, faster, rates
-from indexer.build import Request, build
-from retrieval.config import Config
-from retrieval.index import Index, Search
-from retrieval.java import start
+from factseek.indexer.build import Request, build
+from factseek.retrieval.config import Config
+from factseek.retrieval.index.local import Index, Search
+from factseek.retrieval.java import start
 
 TARGETS = {10: 1.3, 100: 3.0, 1000: 8.0}
 

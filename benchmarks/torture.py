@@ -20,8 +20,8 @@ from hypothesis.stateful import run_state_machine_as_test
 
 from benchmarks.crowd import crowd
 from benchmarks.marked import replace_marked
-from eval.machine import this_machine
-from retrieval.terminal import say, write
+from factseek.eval.reports.machine import this_machine
+from factseek.retrieval.terminal import say, write
 from tests.indexer.live import LiveDenseIndex, LiveIndex
 from tests.indexer.stopping import Bench, bench, duration, kill_at_random, stop_at
 from tests.indexer.verbs import BEFORE, VERBS

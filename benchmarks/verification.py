@@ -23,24 +23,25 @@ from benchmarks.parts import part
 from benchmarks.remembering import RememberingEncoder
 from benchmarks.verification_plot import plot
 from benchmarks.verification_tables import Bed, held_out, probabilities, results, section
-from claims.verify.crossval import Split
-from claims.verify.evidence import Evidence, Finder
-from claims.verify.features import covered
-from claims.verify.figures import bins
-from claims.verify.groups import groups
-from claims.verify.verdicts import AT_ONCE, cases_of
-from eval import verdicts
-from eval.page import markdown_table
-from eval.scores import ScoreOptions
-from eval.tasks import fever
-from indexer.build import Request, build
-from retrieval.config import Config
-from retrieval.encoder import Encoder, open_encoder
-from retrieval.errors import FactseekError
-from retrieval.files import write_atomically
-from retrieval.index import Index
-from retrieval.progress import bar
-from retrieval.terminal import say
+from factseek.claims.evidence.features import covered
+from factseek.claims.evidence.sentences import Evidence, Finder
+from factseek.claims.learning.figures import bins
+from factseek.claims.learning.groups import groups
+from factseek.claims.verdicts.crossval import Split
+from factseek.claims.verdicts.verdict import AT_ONCE, cases_of
+from factseek.eval import verdicts
+from factseek.eval.formats.scores import ScoreOptions
+from factseek.eval.reports.page import markdown_table
+from factseek.eval.tasks import fever
+from factseek.indexer.build import Request, build
+from factseek.retrieval.config import Config
+from factseek.retrieval.encoder import Encoder
+from factseek.retrieval.encoders.runtime import open_encoder
+from factseek.retrieval.errors import FactseekError
+from factseek.retrieval.files import write_atomically
+from factseek.retrieval.index.local import Index
+from factseek.retrieval.progress import bar
+from factseek.retrieval.terminal import say
 
 ROOT = Path(__file__).resolve().parent.parent
 CONFIG = Config()

@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from eval.verdicts import read
-from retrieval.domain import Claim
-from retrieval.files import write_atomically
+from factseek.eval.verdicts import read
+from factseek.retrieval.domain import Claim
+from factseek.retrieval.files import write_atomically
 
 Place = tuple[str, int]
 NEI = "NOT ENOUGH INFO"

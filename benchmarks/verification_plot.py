@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 from collections.abc import Sequence
 
-from claims.verify.figures import Bin
+from factseek.claims.learning.figures import Bin
 
 
 def plot(curves: Sequence[tuple[str, Sequence[Bin]]]) -> bytes:

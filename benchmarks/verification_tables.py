@@ -9,13 +9,13 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from claims.verify.crossval import Split, out_of_fold, split
-from claims.verify.evidence import Evidence
-from claims.verify.figures import Figures, figures
-from claims.verify.models import Cases
-from eval.page import markdown_table
-from retrieval.config import VerdictSettings
-from retrieval.domain import Claim
+from factseek.claims.evidence.sentences import Evidence
+from factseek.claims.learning.figures import Figures, figures
+from factseek.claims.verdicts.crossval import Split, out_of_fold, split
+from factseek.claims.verdicts.models import Cases
+from factseek.eval.reports.page import markdown_table
+from factseek.retrieval.config import VerdictSettings
+from factseek.retrieval.domain import Claim
 
 SEEDS = 5
 """Cross-validations, each with other folds; a table says their mean and the largest distance from it."""

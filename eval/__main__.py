@@ -1,11 +1,14 @@
-"""``python -m eval``: run, check, score, compare, tune and bench."""
+"""``python -m factseek.eval``: run, check, score, compare, tune and bench."""
 
 import sys
 
-from eval import bench_cli, cli, run_cli, tune_cli
-from retrieval.terminal import Parser, run
+from ..retrieval.terminal import Parser, run
+from .bench import cli as bench_cli
+from .judging import cli
+from .running import cli as run_cli
+from .tuning import cli as tune_cli
 
-parser = Parser(prog="python -m eval", description=__doc__)
+parser = Parser(prog="python -m factseek.eval", description=__doc__)
 commands = parser.add_subparsers(required=True, metavar="COMMAND")
 for module in (run_cli, cli, tune_cli, bench_cli):
     module.register(commands)

@@ -6,14 +6,14 @@ import json
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
-from eval.checkworthiness import read_label
-from eval.lines import text_lines, whole
-from eval.tasks import task
-from eval.tasks.ct2021_1b import read_sentences
-from eval.tweets import LABELS, columns, fields_of, read_tweets, tweet_of
-from retrieval.domain import Statement
-from retrieval.errors import SourceError
-from retrieval.lines import Strict, shown
+from ..retrieval.domain import Statement
+from ..retrieval.errors import SourceError
+from ..retrieval.lines import Strict, shown
+from .formats.lines import text_lines, whole
+from .formats.tweets import LABELS, columns, fields_of, read_tweets, tweet_of
+from .scoring.checkworthiness import read_label
+from .tasks import task
+from .tasks.ct2021_1b import read_sentences
 
 TASKS: tuple[str, ...] = ("ct2021-1a", "ct2021-1b")
 """The tasks that rank by check-worthiness."""

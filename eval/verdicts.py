@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from eval.claims import key, read_claims
-from eval.lines import json_objects, text_lines
-from eval.tasks import ct2020_verification, fever
-from eval.tweets import VERDICTS
-from retrieval.domain import Claim
-from retrieval.errors import SourceError
-from retrieval.lines import Strict, shown
+from ..retrieval.domain import Claim
+from ..retrieval.errors import SourceError
+from ..retrieval.lines import Strict, shown
+from .formats.claims import key, read_claims
+from .formats.lines import json_objects, text_lines
+from .formats.tweets import VERDICTS
+from .tasks import ct2020_verification, fever
 
 TASKS: tuple[str, ...] = ("ct2020-verification", "fever")
 """The tasks that ask for verdicts."""

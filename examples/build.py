@@ -7,12 +7,12 @@ import sys
 from pathlib import Path
 
 import factseek
-from claims.rank import training
-from indexer.sources import describe
-from retrieval import config as configuration
-from retrieval import manifest as manifests
-from retrieval.errors import FactseekError, IndexStateError
-from retrieval.files import sha256
+from factseek.claims.checkworthiness import training
+from factseek.indexer.sources import describe
+from factseek.retrieval import config as configuration
+from factseek.retrieval import manifest as manifests
+from factseek.retrieval.errors import FactseekError, IndexStateError
+from factseek.retrieval.files import sha256
 
 HERE = Path(__file__).resolve().parent
 INDEXES = HERE.parent / "indexes"

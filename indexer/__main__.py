@@ -1,10 +1,10 @@
-"""``python -m indexer``: make and describe indexes."""
+"""``python -m factseek.indexer``: make and describe indexes."""
 
 import sys
 
-from indexer.cli import register
-from retrieval.terminal import Parser, run
+from ..retrieval.terminal import Parser, run
+from .cli import register
 
-parser = Parser(prog="python -m indexer", description=__doc__)
+parser = Parser(prog="python -m factseek.indexer", description=__doc__)
 register(parser.add_subparsers(required=True, metavar="COMMAND"))
 sys.exit(run(parser))

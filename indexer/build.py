@@ -8,22 +8,23 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
-from indexer import journal as journals
-from indexer.collections import BadLines, reader
-from indexer.compaction import keep_few
-from indexer.deletion import live_documents, with_segments, without
-from indexer.journal import Journal
-from indexer.lock import locked
-from indexer.sources import describe
-from indexer.work import Task, Work
-from retrieval import manifest as manifests
-from retrieval.analyzers import analyzer_name, language_code
-from retrieval.config import Config
-from retrieval.encoder import Encoder, open_encoder
-from retrieval.errors import IndexStateError, SourceError, UserError
-from retrieval.files import told
-from retrieval.java import start
-from retrieval.manifest import LAYOUT, BM25Info, EncoderInfo, Manifest, SegmentInfo, SourceInfo
+from ..retrieval import manifest as manifests
+from ..retrieval.analyzers import analyzer_name, language_code
+from ..retrieval.config import Config
+from ..retrieval.encoder import Encoder
+from ..retrieval.encoders.runtime import open_encoder
+from ..retrieval.errors import IndexStateError, SourceError, UserError
+from ..retrieval.files import told
+from ..retrieval.java import start
+from ..retrieval.manifest import LAYOUT, BM25Info, EncoderInfo, Manifest, SegmentInfo, SourceInfo
+from . import journal as journals
+from .collections import BadLines, reader
+from .compaction import keep_few
+from .deletion import live_documents, with_segments, without
+from .journal import Journal
+from .lock import locked
+from .sources import describe
+from .work import Task, Work
 
 Verb = Literal["", "append", "update", "overwrite"]
 

@@ -8,10 +8,10 @@ from typing import NamedTuple
 
 import msgspec
 
-from indexer.given import exported, read_line
-from indexer.jobs import Job, payload
-from indexer.publishing import Held
-from retrieval.documents import checksum
+from ..retrieval.documents import checksum
+from .given import exported, read_line
+from .jobs import Job, payload
+from .publishing import Held
 
 SLICE = 200
 """Documents that are published together: who changes a single document waits for no more than these."""

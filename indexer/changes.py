@@ -15,8 +15,8 @@ from typing import Literal, NamedTuple
 
 import msgspec
 
-from indexer.jobs import JOBS, made, new_id
-from retrieval.files import told
+from ..retrieval.files import told
+from .jobs import JOBS, made, new_id
 
 Result = Literal["created", "replaced", "unchanged", "deleted", "absent", "conflict", "unsure", "failed"]
 _WAITS, _TAKEN, _OUTCOME = ".change", ".taken", ".outcome"

@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from indexer import upkeep_cli, watch_cli
-from indexer.collections import kinds, reader
-from retrieval.config import Config
-from retrieval.errors import SourceError, UsageError
-from retrieval.filters import parse_filter
-from retrieval.terminal import DONE, Subparsers, add_filter, add_index, add_json, config_of, counted, say, write
+from ..retrieval.config import Config
+from ..retrieval.errors import SourceError, UsageError
+from ..retrieval.filters import parse_filter
+from ..retrieval.terminal import DONE, Subparsers, add_filter, add_index, add_json, config_of, counted, say, write
+from . import upkeep_cli, watch_cli
+from .collections import kinds, reader
 
 if TYPE_CHECKING:
-    from retrieval.manifest import SegmentInfo
+    from ..retrieval.manifest import SegmentInfo
 
 MOST_SOURCES = 10
 
@@ -75,7 +75,7 @@ def _register_delete(commands: Subparsers) -> None:
 
 def delete_documents(args: argparse.Namespace) -> int:
     """Delete documents and say how many there were."""
-    from indexer.deletion import delete
+    from .deletion import delete
 
     docids = [*args.docids, *(_docids_in(args.from_file) if args.from_file else ())]
     where = parse_filter(args.filter)
@@ -100,7 +100,7 @@ def _docids_in(path: Path) -> list[str]:
 
 def make_index(args: argparse.Namespace) -> int:
     """Build an index and say what it holds."""
-    from indexer.build import Request, build
+    from .build import Request, build
 
     request = Request(
         kind=args.kind,
@@ -132,7 +132,7 @@ def make_index(args: argparse.Namespace) -> int:
 
 def show_info(args: argparse.Namespace) -> int:
     """Print the manifest of an index."""
-    from retrieval import manifest as manifests
+    from ..retrieval import manifest as manifests
 
     manifest = manifests.read(args.index)
     if args.json:

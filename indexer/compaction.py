@@ -10,15 +10,15 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from indexer import journal as journals
-from indexer.deletion import with_segments
-from indexer.lock import locked
-from indexer.merge import Merge, write_all
-from retrieval import manifest as manifests
-from retrieval.config import Config, IndexSettings
-from retrieval.files import told
-from retrieval.java import start
-from retrieval.manifest import Manifest, SegmentInfo
+from ..retrieval import manifest as manifests
+from ..retrieval.config import Config, IndexSettings
+from ..retrieval.files import told
+from ..retrieval.java import start
+from ..retrieval.manifest import Manifest, SegmentInfo
+from . import journal as journals
+from .deletion import with_segments
+from .lock import locked
+from .merge import Merge, write_all
 
 Group = list[SegmentInfo]
 

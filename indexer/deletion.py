@@ -9,14 +9,14 @@ from typing import NamedTuple
 
 import msgspec
 
-from indexer import journal as journals
-from indexer.lock import locked
-from retrieval import manifest as manifests
-from retrieval.documents import SegmentDocuments
-from retrieval.domain import Filter
-from retrieval.files import told
-from retrieval.filters import matches
-from retrieval.manifest import Manifest, SegmentInfo
+from ..retrieval import manifest as manifests
+from ..retrieval.documents import SegmentDocuments
+from ..retrieval.domain import Filter
+from ..retrieval.files import told
+from ..retrieval.filters import matches
+from ..retrieval.manifest import Manifest, SegmentInfo
+from . import journal as journals
+from .lock import locked
 
 
 class Deleted(NamedTuple):

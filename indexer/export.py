@@ -8,13 +8,13 @@ from pathlib import Path
 
 import msgspec
 
-from indexer.collections.jsonl import EXPORTED
-from retrieval.documents import SegmentDocuments, StoredDocument
-from retrieval.domain import Filter
-from retrieval.files import replacing, writable
-from retrieval.filters import matches
-from retrieval.lease import open_leased
-from retrieval.manifest import DOCUMENTS, SEGMENTS
+from ..retrieval.documents import SegmentDocuments, StoredDocument
+from ..retrieval.domain import Filter
+from ..retrieval.files import replacing, writable
+from ..retrieval.filters import matches
+from ..retrieval.lease import open_leased
+from ..retrieval.manifest import DOCUMENTS, SEGMENTS
+from .collections.jsonl import EXPORTED
 
 
 def export(folder: Path, where: Filter | None = None) -> Iterator[bytes]:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import msgspec
 
-from indexer.collections import BadLines, ReadOptions
-from indexer.collections.jsonl import record_of
-from retrieval.documents import checksum
-from retrieval.domain import Document
+from ..retrieval.documents import checksum
+from ..retrieval.domain import Document
+from .collections import BadLines, ReadOptions
+from .collections.jsonl import record_of
 
 
 def read_line(line: str, language: str) -> Document | str:

@@ -15,10 +15,10 @@ from typing import Literal
 
 import msgspec
 
-from retrieval.errors import IndexStateError
-from retrieval.files import told, write_atomically
-from retrieval.manifest import NAME as MANIFEST
-from retrieval.manifest import now
+from ..retrieval.errors import IndexStateError
+from ..retrieval.files import told, write_atomically
+from ..retrieval.manifest import NAME as MANIFEST
+from ..retrieval.manifest import now
 
 JOBS = "jobs"
 """The folder in an index directory. No manifest names it: a snapshot leaves it out, a build leaves it alone."""

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import msgspec
 
-from retrieval import manifest as manifests
-from retrieval.errors import IndexStateError
-from retrieval.files import write_atomically
-from retrieval.lease import remove_unless_held
-from retrieval.manifest import BUILD, SEGMENTS, SegmentInfo, SourceInfo
+from ..retrieval import manifest as manifests
+from ..retrieval.errors import IndexStateError
+from ..retrieval.files import write_atomically
+from ..retrieval.lease import remove_unless_held
+from ..retrieval.manifest import BUILD, SEGMENTS, SegmentInfo, SourceInfo
 
 NAME = "journal.json"
 

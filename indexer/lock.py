@@ -11,10 +11,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from retrieval.errors import IndexBusyError, IndexStateError
-from retrieval.files import told
-from retrieval.manifest import LOCK, now
-from retrieval.terminal import say
+from ..retrieval.errors import IndexBusyError, IndexStateError
+from ..retrieval.files import told
+from ..retrieval.manifest import LOCK, now
+from ..retrieval.terminal import say
 
 POLL_SECONDS = 0.05
 

@@ -11,15 +11,15 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from indexer.deletion import opened_documents
-from indexer.segment import TextWriter, checksums, encode_missing, index_vectors, settle
-from retrieval.config import Config
-from retrieval.documents import StoredDocument
-from retrieval.encoder import Encoder
-from retrieval.integrity import check_files
-from retrieval.manifest import BUILD, DOCUMENTS, SEGMENTS, VECTORS, Manifest, SegmentInfo
-from retrieval.progress import Bar, bar
-from retrieval.vectors import QUANTIZER, Vectors, read_vectors, write_vectors
+from ..retrieval.config import Config
+from ..retrieval.documents import StoredDocument
+from ..retrieval.encoder import Encoder
+from ..retrieval.integrity import check_files
+from ..retrieval.manifest import BUILD, DOCUMENTS, SEGMENTS, VECTORS, Manifest, SegmentInfo
+from ..retrieval.progress import Bar, bar
+from ..retrieval.vectors import QUANTIZER, Vectors, read_vectors, write_vectors
+from .deletion import opened_documents
+from .segment import TextWriter, checksums, encode_missing, index_vectors, settle
 
 CHUNK = 4_096
 """Vectors that are copied at once."""

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import accumulate
 
-from retrieval.domain import Span
-from retrieval.sentences import Sentence, sentences
+from ..retrieval.domain import Span
+from ..retrieval.sentences import Sentence, sentences
 
 _SHORTEST_TAIL = 0.2  # of a passage: a shorter rest joins the passage before it
 

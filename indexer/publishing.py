@@ -9,15 +9,15 @@ from typing import NamedTuple
 
 import msgspec
 
-from indexer import journal as journals
-from indexer.build import Request, build_locked
-from indexer.deletion import opened_documents, with_segments, without
-from indexer.jobs import JOBS
-from retrieval import manifest as manifests
-from retrieval.config import Config
-from retrieval.documents import state_of
-from retrieval.encoder import Encoder
-from retrieval.manifest import SourceInfo
+from ..retrieval import manifest as manifests
+from ..retrieval.config import Config
+from ..retrieval.documents import state_of
+from ..retrieval.encoder import Encoder
+from ..retrieval.manifest import SourceInfo
+from . import journal as journals
+from .build import Request, build_locked
+from .deletion import opened_documents, with_segments, without
+from .jobs import JOBS
 
 KIND = "jsonl"
 SOURCE = SourceInfo(name="http", bytes=0, sha256="")
@@ -58,7 +58,7 @@ class Held:
 def put(folder: Path, lines: Sequence[str], config: Config, encoder: Encoder | None = None) -> None:
     """Publish documents in place of those that are there by their docids.
 
-    ``lines`` are those of :func:`indexer.given.exported`, each docid once. The caller holds the index's lock.
+    ``lines`` are those of :func:`factseek.indexer.given.exported`, each docid once. The caller holds the index's lock.
     Raises what a build raises; what was published before stays then.
     """
     source = folder / JOBS / "batch"

@@ -9,19 +9,20 @@ from typing import NamedTuple
 
 import msgspec
 
-from indexer import journal as journals
-from indexer.compaction import replaced
-from indexer.deletion import with_segments
-from indexer.lock import locked
-from indexer.merge import Merge, write_all
-from indexer.verification import Verified, verify
-from retrieval import manifest as manifests
-from retrieval.config import Config
-from retrieval.encoder import Encoder, open_encoder
-from retrieval.errors import IndexStateError
-from retrieval.files import told
-from retrieval.integrity import Fault
-from retrieval.manifest import VECTORS, EncoderInfo, Manifest, SegmentInfo
+from ..retrieval import manifest as manifests
+from ..retrieval.config import Config
+from ..retrieval.encoder import Encoder
+from ..retrieval.encoders.runtime import open_encoder
+from ..retrieval.errors import IndexStateError
+from ..retrieval.files import told
+from ..retrieval.integrity import Fault
+from ..retrieval.manifest import VECTORS, EncoderInfo, Manifest, SegmentInfo
+from . import journal as journals
+from .compaction import replaced
+from .deletion import with_segments
+from .lock import locked
+from .merge import Merge, write_all
+from .verification import Verified, verify
 
 
 class Repaired(NamedTuple):

@@ -7,21 +7,21 @@ from pathlib import Path
 
 import msgspec
 
-from indexer import journal as journals
-from indexer.compaction import replaced
-from indexer.deletion import with_segments
-from indexer.lock import locked
-from indexer.merge import Merge, write_all
-from indexer.segment import settle
-from indexer.snapshot import Copied, Copier
-from retrieval import manifest as manifests
-from retrieval.config import Config
-from retrieval.errors import IndexStateError
-from retrieval.files import sha256, sync_tree, told
-from retrieval.integrity import check_files, file_faults
-from retrieval.java import start
-from retrieval.lease import open_leased
-from retrieval.manifest import BUILD, SEGMENTS, Manifest, SegmentInfo
+from ..retrieval import manifest as manifests
+from ..retrieval.config import Config
+from ..retrieval.errors import IndexStateError
+from ..retrieval.files import sha256, sync_tree, told
+from ..retrieval.integrity import check_files, file_faults
+from ..retrieval.java import start
+from ..retrieval.lease import open_leased
+from ..retrieval.manifest import BUILD, SEGMENTS, Manifest, SegmentInfo
+from . import journal as journals
+from .compaction import replaced
+from .deletion import with_segments
+from .lock import locked
+from .merge import Merge, write_all
+from .segment import settle
+from .snapshot import Copied, Copier
 
 
 def restore(source: Path, folder: Path, config: Config, *, overwrite: bool = False, wait: float = 0.0) -> Copied:

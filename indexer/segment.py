@@ -9,22 +9,15 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from retrieval.config import DenseSettings
-from retrieval.documents import DocumentWriter, SegmentDocuments
-from retrieval.domain import Document, Span
-from retrieval.encoder import Encoder
-from retrieval.files import sha256, sync_folder, sync_tree
-from retrieval.filters import tokens
-from retrieval.lucene import Fields, PassageWriter, flat_text
-from retrieval.manifest import DOCUMENTS, LUCENE, VECTORS, FileInfo
-from retrieval.vectors import (
-    build_ann,
-    read_vectors,
-    sample_vectors,
-    train_quantizer,
-    whole_rows,
-    write_vectors,
-)
+from ..retrieval.config import DenseSettings
+from ..retrieval.documents import DocumentWriter, SegmentDocuments
+from ..retrieval.domain import Document, Span
+from ..retrieval.encoder import Encoder
+from ..retrieval.files import sha256, sync_folder, sync_tree
+from ..retrieval.filters import tokens
+from ..retrieval.lucene import Fields, PassageWriter, flat_text
+from ..retrieval.manifest import DOCUMENTS, LUCENE, VECTORS, FileInfo
+from ..retrieval.vectors import build_ann, read_vectors, sample_vectors, train_quantizer, whole_rows, write_vectors
 
 CHUNK = 256
 """Passages that are encoded and written together: what an interruption can lose of the encoding."""

@@ -14,13 +14,13 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
-from indexer.lock import locked
-from retrieval import manifest as manifests
-from retrieval.errors import IndexStateError
-from retrieval.files import sync_file, sync_folder, sync_tree, told, write_atomically
-from retrieval.integrity import REMEDY, faults_in
-from retrieval.lease import open_leased
-from retrieval.manifest import LOCK, SEGMENTS, Manifest, SegmentInfo
+from ..retrieval import manifest as manifests
+from ..retrieval.errors import IndexStateError
+from ..retrieval.files import sync_file, sync_folder, sync_tree, told, write_atomically
+from ..retrieval.integrity import REMEDY, faults_in
+from ..retrieval.lease import open_leased
+from ..retrieval.manifest import LOCK, SEGMENTS, Manifest, SegmentInfo
+from .lock import locked
 
 _UNSHARED = {errno.EXDEV, errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.EMLINK, errno.ENOSYS}
 

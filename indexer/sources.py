@@ -6,9 +6,9 @@ import hashlib
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from retrieval.errors import SourceError
-from retrieval.files import sha256, storable
-from retrieval.manifest import SourceInfo
+from ..retrieval.errors import SourceError
+from ..retrieval.files import sha256, storable
+from ..retrieval.manifest import SourceInfo
 
 
 def describe(sources: Sequence[Path]) -> tuple[SourceInfo, ...]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 
-from indexer.segment import Seen
+from .segment import Seen
 
 
 class Unchanged:

@@ -8,9 +8,9 @@ from time import perf_counter
 
 import msgspec
 
-from retrieval.errors import CheckFailed, UsageError
-from retrieval.filters import parse_filter
-from retrieval.terminal import (
+from ..retrieval.errors import CheckFailed, UsageError
+from ..retrieval.filters import parse_filter
+from ..retrieval.terminal import (
     DONE,
     Subparsers,
     add_filter,
@@ -113,7 +113,7 @@ def _register_export(commands: Subparsers) -> None:
 
 def compact_index(args: argparse.Namespace) -> int:
     """Merge segments and say what became of them."""
-    from indexer.compaction import compact
+    from .compaction import compact
 
     began = perf_counter()
     compacted = compact(args.index, config_of(args), wait=args.wait)
@@ -135,8 +135,8 @@ def verify_index(args: argparse.Namespace) -> int:
 
     Raises CheckFailed if something stays wrong.
     """
-    from indexer.repair import Repaired, repair
-    from indexer.verification import verify
+    from .repair import Repaired, repair
+    from .verification import verify
 
     config = config_of(args)
     if args.repair:
@@ -173,7 +173,7 @@ def _remedy(faults: int, *, repaired: bool) -> str:
 
 def take_snapshot(args: argparse.Namespace) -> int:
     """Copy an index and say what was copied."""
-    from indexer.snapshot import snapshot
+    from .snapshot import snapshot
 
     done = snapshot(args.index, args.target, copy=args.copy)
     write(f"{args.target}: {counted(done.manifest.documents, 'document')}, {_shared(done.files, done.shared)}\n")
@@ -182,7 +182,7 @@ def take_snapshot(args: argparse.Namespace) -> int:
 
 def restore_index(args: argparse.Namespace) -> int:
     """Bring back a snapshot and say what there is now."""
-    from indexer.restoration import restore
+    from .restoration import restore
 
     done = restore(args.source, args.index, config_of(args), overwrite=args.overwrite, wait=args.wait)
     write(f"{args.index}: {counted(done.manifest.documents, 'document')} restored from {args.source}\n")
@@ -191,7 +191,7 @@ def restore_index(args: argparse.Namespace) -> int:
 
 def export_documents(args: argparse.Namespace) -> int:
     """Write the documents of an index."""
-    from indexer.export import export, export_to
+    from .export import export, export_to
 
     where = parse_filter(args.filter)
     if args.output is None:

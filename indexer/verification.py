@@ -9,17 +9,17 @@ from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
 
-from retrieval.config import Config
-from retrieval.documents import SegmentDocuments, StoredDocument, checksum
-from retrieval.errors import FactseekError, IndexStateError
-from retrieval.filters import token
-from retrieval.integrity import REMEDY, Fault, file_faults
-from retrieval.java import start
-from retrieval.lease import open_leased
-from retrieval.lucene_ids import passage_ids
-from retrieval.manifest import DOCUMENTS, LUCENE, SEGMENTS, VECTORS, Manifest, SegmentInfo
-from retrieval.progress import bar
-from retrieval.vectors import ANN, check_ann, check_quantizer, not_unit, read_vectors
+from ..retrieval.config import Config
+from ..retrieval.documents import SegmentDocuments, StoredDocument, checksum
+from ..retrieval.errors import FactseekError, IndexStateError
+from ..retrieval.filters import token
+from ..retrieval.integrity import REMEDY, Fault, file_faults
+from ..retrieval.java import start
+from ..retrieval.lease import open_leased
+from ..retrieval.lucene_ids import passage_ids
+from ..retrieval.manifest import DOCUMENTS, LUCENE, SEGMENTS, VECTORS, Manifest, SegmentInfo
+from ..retrieval.progress import bar
+from ..retrieval.vectors import ANN, check_ann, check_quantizer, not_unit, read_vectors
 
 MOST = 100
 """Faults of a kind that are named in a segment; the rest is counted."""

@@ -10,12 +10,12 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from indexer.collections import kinds
-from retrieval.errors import UsageError
-from retrieval.terminal import DONE, Subparsers, add_index, config_of, counted, say, write_now
+from ..retrieval.errors import UsageError
+from ..retrieval.terminal import DONE, Subparsers, add_index, config_of, counted, say, write_now
+from .collections import kinds
 
 if TYPE_CHECKING:
-    from indexer.watching import Outcome
+    from .watching import Outcome
 
 PATIENCE = 60.0
 """Seconds that a batch waits for another writer to be done; it is tried again after that."""
@@ -44,8 +44,8 @@ def register(commands: Subparsers) -> None:
 
 def watch_folder(args: argparse.Namespace) -> int:
     """Watch until stopped; say what becomes of each batch."""
-    from indexer.build import Request
-    from indexer.watching import Watched, check, watch
+    from .build import Request
+    from .watching import Watched, check, watch
 
     request = Request(
         kind=args.kind or _kind_of(args.index),
@@ -70,7 +70,7 @@ def _kind_of(index: Path) -> str:
 
     Raises UsageError if there is no index, or it holds several.
     """
-    from retrieval import manifest as manifests
+    from ..retrieval import manifest as manifests
 
     held = {segment.kind for segment in manifests.read(index).segments} if (index / manifests.NAME).exists() else set()
     if len(held) != 1:

@@ -11,11 +11,11 @@ from fnmatch import fnmatch
 from pathlib import Path
 from typing import NamedTuple
 
-from indexer.build import Report, Request, build
-from indexer.collections import reader
-from retrieval import manifest as manifests
-from retrieval.config import Config
-from retrieval.errors import SourceError, UserError
+from ..retrieval import manifest as manifests
+from ..retrieval.config import Config
+from ..retrieval.errors import SourceError, UserError
+from .build import Report, Request, build
+from .collections import reader
 
 WHOLE = frozenset({"beir", "cord19", "webpages"})
 """Kinds whose documents take their names or parts from other files of the folder: it is read as one source."""

@@ -9,21 +9,22 @@ from pathlib import Path
 from time import perf_counter
 from typing import NamedTuple
 
-from indexer import journal as journals
-from indexer.collections import BadLines, ReadOptions, Record, reader
-from indexer.deletion import opened_documents
-from indexer.journal import Journal, Progress
-from indexer.passages import split, whole
-from indexer.segment import Seen, TextWriter, checksums, encode_missing, index_vectors, settle
-from indexer.unchanged import Unchanged
-from retrieval import manifest as manifests
-from retrieval.config import Config
-from retrieval.documents import SegmentDocuments, checksum
-from retrieval.domain import Span
-from retrieval.encoder import Encoder, open_encoder
-from retrieval.manifest import BUILD, SEGMENTS, Manifest, SegmentInfo, SourceInfo
-from retrieval.progress import Bar, bar
-from retrieval.vectors import QUANTIZER
+from ..retrieval import manifest as manifests
+from ..retrieval.config import Config
+from ..retrieval.documents import SegmentDocuments, checksum
+from ..retrieval.domain import Span
+from ..retrieval.encoder import Encoder
+from ..retrieval.encoders.runtime import open_encoder
+from ..retrieval.manifest import BUILD, SEGMENTS, Manifest, SegmentInfo, SourceInfo
+from ..retrieval.progress import Bar, bar
+from ..retrieval.vectors import QUANTIZER
+from . import journal as journals
+from .collections import BadLines, ReadOptions, Record, reader
+from .deletion import opened_documents
+from .journal import Journal, Progress
+from .passages import split, whole
+from .segment import Seen, TextWriter, checksums, encode_missing, index_vectors, settle
+from .unchanged import Unchanged
 
 
 class Task(NamedTuple):

@@ -12,18 +12,19 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from time import monotonic
 
-from indexer import changes, jobs
-from indexer.bulk import Bulk
-from indexer.changes import Change, Outcome, Result, Taken
-from indexer.compaction import keep_few
-from indexer.jobs import Job
-from indexer.lock import locked
-from indexer.publishing import Found, held, put, remove
-from retrieval import manifest as manifests
-from retrieval.config import Config
-from retrieval.encoder import Encoder, open_encoder
-from retrieval.errors import IndexBusyError, UserError
-from retrieval.files import told
+from ..retrieval import manifest as manifests
+from ..retrieval.config import Config
+from ..retrieval.encoder import Encoder
+from ..retrieval.encoders.runtime import open_encoder
+from ..retrieval.errors import IndexBusyError, UserError
+from ..retrieval.files import told
+from . import changes, jobs
+from .bulk import Bulk
+from .changes import Change, Outcome, Result, Taken
+from .compaction import keep_few
+from .jobs import Job
+from .lock import locked
+from .publishing import Found, held, put, remove
 
 MOST = 200
 """Changes that are published together."""

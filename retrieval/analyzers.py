@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from retrieval.errors import ConfigError
+from .errors import ConfigError
 
 _LUCENE = "org.apache.lucene.analysis"
 

@@ -14,7 +14,7 @@ from typing import Annotated, Any, Literal, get_args, get_type_hints
 import msgspec
 import yaml
 
-from retrieval.errors import ConfigError
+from .errors import ConfigError
 
 Positive = Annotated[int, msgspec.Meta(ge=1)]
 Hits = Annotated[int, msgspec.Meta(ge=1, le=1_000_000)]

@@ -17,10 +17,10 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from retrieval.domain import Document, Filter, Passage, Span
-from retrieval.errors import IndexStateError
-from retrieval.files import storable
-from retrieval.filters import FIELDS, last_day
+from .domain import Document, Filter, Passage, Span
+from .errors import IndexStateError
+from .files import storable
+from .filters import FIELDS, last_day
 
 _SCHEMA = """
 CREATE TABLE documents (

@@ -133,7 +133,7 @@ class Retriever(Protocol):
     """Rank the passages of an index for a batch of queries."""
 
     def search(self, queries: Sequence[str], k: int, where: Filter | None = None) -> list[list[Hit]]:
-        """Return at most ``k`` hits a query, in the total order of :mod:`retrieval.order`."""
+        """Return at most ``k`` hits a query, in the total order of :mod:`factseek.retrieval.order`."""
         ...
 
 

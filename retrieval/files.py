@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
 
-from retrieval.errors import MachineError, QueryError, SourceError
+from .errors import MachineError, QueryError, SourceError
 
 FULL = "{path}: the disk is full; make room and run the same command again"
 _SQLITE_REFUSED = {sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN}

@@ -10,8 +10,8 @@ from datetime import date
 from functools import lru_cache
 from urllib.parse import quote
 
-from retrieval.domain import Document, Filter
-from retrieval.errors import QueryError
+from .domain import Document, Filter
+from .errors import QueryError
 
 FIELDS = ("topic", "source", "language", "kind")
 MOST_CHARS = 8_000

@@ -10,8 +10,8 @@ import math
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from retrieval.domain import Hit, Part
-from retrieval.order import float32, ordered
+from .domain import Hit, Part
+from .order import float32, ordered
 
 
 class Ranking(NamedTuple):

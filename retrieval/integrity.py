@@ -6,9 +6,9 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from retrieval.errors import IndexStateError
-from retrieval.files import sha256
-from retrieval.manifest import SEGMENTS, FileInfo, SegmentInfo
+from .errors import IndexStateError
+from .files import sha256
+from .manifest import SEGMENTS, FileInfo, SegmentInfo
 
 REMEDY = "mend it with factseek verify-index --repair, or restore a snapshot"
 

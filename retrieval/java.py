@@ -1,7 +1,7 @@
 """The Java virtual machine: found, started once a process, and kept quiet.
 
-Together with :mod:`retrieval.lucene` this is all that knows of Java. A virtual machine does not survive ``fork``:
-a server starts it after its workers have forked.
+Together with :mod:`factseek.retrieval.lucene` this is all that knows of Java. A virtual machine does not survive
+``fork``: a server starts it after its workers have forked.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from traceback import clear_frames
 from types import MappingProxyType
 from typing import Any, ParamSpec, TypeVar
 
-from retrieval.errors import ConfigError, FactseekError, MachineError
-from retrieval.files import FULL
+from .errors import ConfigError, FactseekError, MachineError
+from .files import FULL
 
 OLDEST_JAVA = 21
 WARNS_OF_UNSAFE = 23  # from here on Java warns of what Lucene does, and has an option against it

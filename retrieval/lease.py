@@ -12,8 +12,8 @@ import shutil
 from contextlib import suppress
 from pathlib import Path
 
-from retrieval import manifest as manifests
-from retrieval.manifest import SEGMENTS, Manifest
+from . import manifest as manifests
+from .manifest import SEGMENTS, Manifest
 
 
 class Lease:
@@ -48,7 +48,7 @@ def open_leased(folder: Path) -> tuple[Manifest, Lease]:
     """Read the manifest of the index in ``folder`` and hold the segments that it names.
 
     A segment that is missing, although no newer manifest was published meanwhile, is left for its reader to refuse.
-    Raises IndexStateError as :func:`retrieval.manifest.read` does.
+    Raises IndexStateError as :func:`factseek.retrieval.manifest.read` does.
     """
     manifest = manifests.read(folder)
     while True:

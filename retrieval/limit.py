@@ -7,8 +7,8 @@ from concurrent.futures import Executor, Future
 from concurrent.futures import TimeoutError as FutureTimeoutError
 from time import monotonic
 
-from retrieval.domain import Filter, Hit, Retriever
-from retrieval.errors import FactseekError
+from .domain import Filter, Hit, Retriever
+from .errors import FactseekError
 
 
 class CutOffError(FactseekError):

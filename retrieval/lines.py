@@ -8,7 +8,7 @@ from io import BufferedReader
 from pathlib import Path
 from typing import BinaryIO, NoReturn, Protocol
 
-from retrieval.errors import SourceError
+from .errors import SourceError
 
 MAX_LINE = 1_000_000
 """Bytes of a line, beyond which it is a fault."""

@@ -15,12 +15,12 @@ from typing import Any, Literal, NamedTuple, TypeVar, overload
 
 import msgspec
 
-from retrieval.analyzers import ANALYZERS
-from retrieval.domain import Filter
-from retrieval.errors import IndexStateError, MachineError
-from retrieval.filters import token
-from retrieval.integrity import REMEDY
-from retrieval.java import chars, guarded, java_cast, java_class, kept, own_class, serial, together
+from .analyzers import ANALYZERS
+from .domain import Filter
+from .errors import IndexStateError, MachineError
+from .filters import token
+from .integrity import REMEDY
+from .java import chars, guarded, java_cast, java_class, kept, own_class, serial, together
 
 Fields = Literal["flat", "title_text"]
 Ranked = tuple[list[float], list[int]]
@@ -42,6 +42,9 @@ class Weights(NamedTuple):
     text: float = 1.0
 
 
+EQUAL_WEIGHTS = Weights()
+
+
 class _ScoreDoc(msgspec.Struct, gc=False):
     score: float
     doc: int
@@ -53,7 +56,7 @@ class _TopDocs(msgspec.Struct):
 
 @serial
 def open_analyzer(name: str) -> Any:
-    """Return the Java analyzer of a name in :data:`retrieval.analyzers.ANALYZERS`."""
+    """Return the Java analyzer of a name in :data:`factseek.retrieval.analyzers.ANALYZERS`."""
     java = java_class(ANALYZERS[name])
     return java.newDefaultInstance() if name == "english" else java()
 
@@ -113,7 +116,7 @@ class PassageWriter:
 
     @serial
     def add(self, title: str, text: str, filters: str) -> None:
-        """Add the next passage; ``filters`` is :func:`retrieval.filters.tokens`'s string.
+        """Add the next passage; ``filters`` is :func:`factseek.retrieval.filters.tokens`'s string.
 
         Raises MachineError if the disk is full.
         """
@@ -190,11 +193,11 @@ class PassageSearcher:
         return int(self._reader.maxDoc())
 
     @overload
-    def search(self, query: str, n: int, where: Filter | None = None, weights: Weights = Weights()) -> Ranked: ...
+    def search(self, query: str, n: int, where: Filter | None = None, weights: Weights = EQUAL_WEIGHTS) -> Ranked: ...
 
     @overload
     def search(
-        self, query: str, n: int, where: Filter | None = None, weights: Weights = Weights(), *, seconds: float
+        self, query: str, n: int, where: Filter | None = None, weights: Weights = EQUAL_WEIGHTS, *, seconds: float
     ) -> Ranked | None: ...
 
     def search(
@@ -202,7 +205,7 @@ class PassageSearcher:
         query: str,
         n: int,
         where: Filter | None = None,
-        weights: Weights = Weights(),
+        weights: Weights = EQUAL_WEIGHTS,
         *,
         seconds: float | None = None,
     ) -> Ranked | None:

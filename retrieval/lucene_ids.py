@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from retrieval.errors import IndexStateError
-from retrieval.filters import token
-from retrieval.java import chars, guarded, java_class, serial
-from retrieval.lucene import FILTERS
+from .errors import IndexStateError
+from .filters import token
+from .java import chars, guarded, java_class, serial
+from .lucene import FILTERS
 
 _NO_MORE_ROWS = 2**31 - 1  # Lucene's own sign for the end
 _PREFIX = token("id", "")

@@ -15,10 +15,10 @@ from typing import Any, Literal
 
 import msgspec
 
-from retrieval.analyzers import ANALYZERS
-from retrieval.encoder import Encoder
-from retrieval.errors import IndexStateError
-from retrieval.files import write_atomically
+from .analyzers import ANALYZERS
+from .encoder import Encoder
+from .errors import IndexStateError
+from .files import write_atomically
 
 LAYOUT = 1
 NAME = "manifest.json"
@@ -188,7 +188,7 @@ def _what_is(folder: Path) -> str:
 @cache
 def versions() -> Versions:
     """Name the versions that matter to what an index holds."""
-    from retrieval.java import anserini_jar
+    from .java import anserini_jar
 
     return Versions(
         factseek=metadata.version("factseek"),

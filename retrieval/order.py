@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from retrieval.domain import Columns, Hit
+from .domain import Columns, Hit
 
 
 class Rows(NamedTuple):

@@ -7,7 +7,7 @@ import struct
 from dataclasses import dataclass
 from pathlib import Path
 
-from retrieval.lines import Faults, decoded, shown
+from .lines import Faults, decoded, shown
 
 LARGEST = math.nextafter(2.0**128 - 2.0**103, 0.0)
 """The largest score: what still rounds to a float32, which trec_eval keeps scores as."""

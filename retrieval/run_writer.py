@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 import orjson
 
-from retrieval.domain import Columns, Hit
-from retrieval.errors import QueryError
-from retrieval.lines import shown
-from retrieval.order import float32, ordered
-from retrieval.run_reader import LARGEST
+from .domain import Columns, Hit
+from .errors import QueryError
+from .lines import shown
+from .order import float32, ordered
+from .run_reader import LARGEST
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike

@@ -13,8 +13,8 @@ from typing import NoReturn, TypeAlias
 
 import msgspec
 
-from retrieval.config import Config, load
-from retrieval.errors import CheckFailed, FactseekError, UsageError
+from .config import Config, load
+from .errors import CheckFailed, FactseekError, UsageError
 
 DONE, BAD_FILE, USER_ERROR, INTERRUPTED = 0, 1, 2, 130
 

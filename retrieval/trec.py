@@ -6,13 +6,13 @@ import json
 from collections.abc import Iterable
 from pathlib import Path
 
-from retrieval.domain import Hit, Qrels, Query, Run
-from retrieval.errors import QueryError
-from retrieval.files import writable, write_atomically
-from retrieval.lines import Faults, Strict, decoded, lines, shown
-from retrieval.order import float32, ordered
-from retrieval.run_reader import RunReader, ScoreTable
-from retrieval.run_writer import column, encodable, run_lines
+from .domain import Hit, Qrels, Query, Run
+from .errors import QueryError
+from .files import writable, write_atomically
+from .lines import Faults, Strict, decoded, lines, shown
+from .order import float32, ordered
+from .run_reader import RunReader, ScoreTable
+from .run_writer import column, encodable, run_lines
 
 LARGEST_GRADE = 1_000
 """The largest relevance, and its negative the smallest: trec_eval allocates as many cells as the largest grade."""

@@ -16,11 +16,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from retrieval.config import DenseSettings
-from retrieval.errors import IndexStateError, MachineError
-from retrieval.files import told
-from retrieval.integrity import REMEDY
-from retrieval.manifest import VECTORS
+from .config import DenseSettings
+from .errors import IndexStateError, MachineError
+from .files import told
+from .integrity import REMEDY
+from .manifest import VECTORS
 
 ANN, QUANTIZER = "ann.faiss", "quantizer.faiss"
 

@@ -1,10 +1,10 @@
-"""``python -m server``: serve indexes over HTTP."""
+"""``python -m factseek.server``: serve indexes over HTTP."""
 
 import sys
 
-from retrieval.terminal import Parser, run
-from server.cli import register
+from ..retrieval.terminal import Parser, run
+from .cli import register
 
-parser = Parser(prog="python -m server", description=__doc__)
+parser = Parser(prog="python -m factseek.server", description=__doc__)
 register(parser.add_subparsers(required=True, metavar="COMMAND"))
 sys.exit(run(parser))

@@ -9,11 +9,17 @@ from urllib.parse import quote
 from flask import Flask
 from werkzeug.routing import BaseConverter
 
-from retrieval.config import Config
-from retrieval.index import Index
-from server import access, api, docs, errors, metrics, page, rankers, ranking, requests, search, service, wire, writing
-from server.rankers import ServedRanker
-from server.rates import Rates
+from ..retrieval.config import Config
+from ..retrieval.index.local import Index
+from .api import docs, rankers, ranking
+from .api import routes as api
+from .api.rankers import ServedRanker
+from .contract import errors, requests, search
+from .page import routes as page
+from .upkeep import access, metrics, service
+from .upkeep import request_hooks as wire
+from .upkeep.rates import Rates
+from .writing import routes as writing
 
 
 class DocidConverter(BaseConverter):
@@ -40,7 +46,7 @@ def create_app(
     Raises ConfigError if an index has a name that cannot be served.
     """
     requests.prepare()
-    app = Flask("server")
+    app = Flask(page.__package__)
     service.install(app, config, indexes)
     rankers.install(app, ranked_by)
     app.config["MAX_CONTENT_LENGTH"] = config.server.max_body_bytes

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import msgspec
 
-from retrieval.config import Config
-from retrieval.errors import ConfigError, UsageError
-from retrieval.terminal import DONE, Subparsers, add_config, add_verify, config_of, say, write
+from ..retrieval.config import Config
+from ..retrieval.errors import ConfigError, UsageError
+from ..retrieval.terminal import DONE, Subparsers, add_config, add_verify, config_of, say, write
 
 _KEY_NAME = re.compile(r"[A-Za-z0-9._-]{1,64}")
 
@@ -61,7 +61,7 @@ def make_key(args: argparse.Namespace) -> int:
     """Print a new key and what the configuration holds of it."""
     if not _KEY_NAME.fullmatch(args.name):
         raise UsageError(f"{args.name[:80]!r} cannot name a key; take up to 64 letters, digits, '.', '_' and '-'")
-    from server.access import digest, new_key
+    from .upkeep.access import digest, new_key
 
     key = new_key()
     write(f"{key}\n")
@@ -72,7 +72,7 @@ def make_key(args: argparse.Namespace) -> int:
 def serve(args: argparse.Namespace) -> int:
     """Serve until stopped."""
     config = configured(args)
-    from server.serve import serve as run
+    from .serve import serve as run
 
     run(config)
     return DONE

@@ -12,22 +12,22 @@ from typing import Any
 
 from gunicorn.app.base import BaseApplication
 
-from retrieval.config import Config
-from retrieval.errors import ConfigError
-from retrieval.index import Index
-from retrieval.java import anserini_jar, java_home
-from retrieval.terminal import say
-from server import rankers
-from server.app import create_app
-from server.counting import share, unshare
-from server.keeper import Keeper
-from server.logs import log_to_stderr
-from server.metrics import metrics_of
-from server.rates import Rates
-from server.room import Room
-from server.service import checked_name, service
-from server.worker import EventWorker
-from server.writers import Writers
+from ..retrieval.config import Config
+from ..retrieval.errors import ConfigError
+from ..retrieval.index.local import Index
+from ..retrieval.java import anserini_jar, java_home
+from ..retrieval.terminal import say
+from .api import rankers
+from .app import create_app
+from .engine.capacity import Room
+from .engine.worker import EventWorker
+from .upkeep.keeper import Keeper
+from .upkeep.logs import log_to_stderr
+from .upkeep.metrics import metrics_of
+from .upkeep.metrics_folder import share, unshare
+from .upkeep.rates import Rates
+from .upkeep.service import checked_name, service
+from .upkeep.writers import Writers
 
 BACKLOG = 2048
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
-import factseek
+from factseek import commands
 
 # How long an example takes says nothing about what is tested; continuous integration tries the same ones each time.
 settings.register_profile("factseek", deadline=None, derandomize=bool(os.environ.get("CI")))
@@ -46,7 +46,7 @@ def command(capsys: pytest.CaptureFixture[str]) -> Callable[..., tuple[int, str,
     """Run factseek; return exit code, standard output and standard error."""
 
     def call(*arguments: object) -> tuple[int, str, str]:
-        code = factseek.main([str(argument) for argument in arguments])
+        code = commands.main([str(argument) for argument in arguments])
         said = capsys.readouterr()
         return code, said.out, said.err
 

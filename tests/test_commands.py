@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-import factseek
+from factseek import commands
 
 TEXTS = ["Vaccines prevent measles.", "The Nile is a long river.", "Masks reduce the spread of viruses."]
 DOCUMENTS = [
@@ -40,7 +40,7 @@ def run(capsys: pytest.CaptureFixture[str]) -> Run:
 
     def command(*arguments: object) -> Done:
         capsys.readouterr()
-        code = factseek.main([str(argument) for argument in arguments])
+        code = commands.main([str(argument) for argument in arguments])
         return Done(code, *capsys.readouterr())
 
     return command
@@ -52,7 +52,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("made")
     (folder / "good.jsonl").write_bytes(GOOD)
     for name, more in (("ix", []), ("nd", ["--no-dense"])):
-        assert factseek.main(["index", "jsonl", str(folder / "good.jsonl"), "--index", str(folder / name), *more]) == 0
+        assert commands.main(["index", "jsonl", str(folder / "good.jsonl"), "--index", str(folder / name), *more]) == 0
     return folder
 
 
@@ -735,7 +735,7 @@ def test_version_and_help(capsys: pytest.CaptureFixture[str]) -> None:
     commands += ["compact", "verify-index", "snapshot", "restore", "export", "watch"]
     for arguments in (["--version"], ["--help"], *([command, "--help"] for command in commands)):
         with pytest.raises(SystemExit) as ended:
-            factseek.main(arguments)
+            commands.main(arguments)
         assert ended.value.code == 0
         out, err = capsys.readouterr()
         assert err == ""

@@ -33,8 +33,8 @@ class Blind:
         return getattr(self._finder, name)
 
 sys.meta_path = [Blind(finder) for finder in sys.meta_path]
-import factseek
-sys.exit(factseek.main(sys.argv[1:]))
+from factseek import commands
+sys.exit(commands.main(sys.argv[1:]))
 """
 
 
@@ -52,7 +52,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def started(folder: Path, *arguments: str, hidden: tuple[str, ...] = (), **how: object) -> subprocess.CompletedProcess:
     """Run a command in ``folder``; ``hidden`` packages are not there."""
     code = (
-        HIDING.format(hidden=set(hidden)) if hidden else "import sys, factseek; sys.exit(factseek.main(sys.argv[1:]))"
+        HIDING.format(hidden=set(hidden)) if hidden else "import sys, factseek; sys.exit(commands.main(sys.argv[1:]))"
     )
     environment = {name: value for name, value in os.environ.items() if name not in ("JAVA_HOME", "FACTSEEK_CONFIG")}
     environment |= {"PYTHONPATH": str(ROOT)} | how.pop("environment", {})
@@ -267,7 +267,7 @@ def test_ctrl_c_leaves_a_build_that_goes_on(tmp_path: Path) -> None:
     # A shell may have told what runs in the background to ignore Ctrl-C.
     code = (
         "import signal, sys; signal.signal(signal.SIGINT, signal.default_int_handler);"
-        "import factseek; sys.exit(factseek.main(sys.argv[1:]))"
+        "from factseek import commands; sys.exit(commands.main(sys.argv[1:]))"
     )
     building = subprocess.Popen(
         [sys.executable, "-c", code, *command],
@@ -294,10 +294,12 @@ def test_ctrl_c_leaves_a_build_that_goes_on(tmp_path: Path) -> None:
 @pytest.mark.parametrize("package", ["indexer", "server", "eval"])
 def test_the_packages_run_as_modules(package: str) -> None:
     def module(*arguments: str) -> subprocess.CompletedProcess:
-        command = [sys.executable, "-m", package, *arguments]
+        command = [sys.executable, "-m", f"factseek.{package}", *arguments]
         return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
 
     helped = module("--help")
     assert (helped.returncode, helped.stderr) == (0, "")
-    assert helped.stdout.startswith(f"usage: python -m {package} ")
-    assert refusal(module()) == f"the following arguments are required: COMMAND; see python -m {package} --help"
+    assert helped.stdout.startswith(f"usage: python -m factseek.{package} ")
+    assert (
+        refusal(module()) == f"the following arguments are required: COMMAND; see python -m factseek.{package} --help"
+    )

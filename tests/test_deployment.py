@@ -15,8 +15,8 @@ from typing import Any
 import pytest
 import yaml
 
-import factseek
-from retrieval.config import Config, read
+from factseek import commands
+from factseek.retrieval.config import Config, read
 
 KNOWN = {"ARG", "FROM", "ENV", "RUN", "WORKDIR", "COPY", "USER", "EXPOSE", "HEALTHCHECK", "ENTRYPOINT", "CMD"}
 
@@ -94,7 +94,7 @@ def test_the_image_holds_what_is_installed_and_nothing_else(root: Path) -> None:
 
 def test_the_image_serves_what_is_configured(dockerfile: list[tuple[str, str]], root: Path) -> None:
     assert json.loads(last(dockerfile, "ENTRYPOINT")) == ["factseek"]
-    asked = factseek.parser().parse_args(json.loads(last(dockerfile, "CMD")))
+    asked = commands.parser().parse_args(json.loads(last(dockerfile, "CMD")))
     assert asked.host == "0.0.0.0"
     assert str(asked.port) == last(dockerfile, "EXPOSE") == str(Config().server.port)
     # The example is built into `indexes` beside the configuration, which is where it is looked for.
@@ -123,7 +123,7 @@ def test_the_volumes_that_compose_suggests_are_where_the_server_looks(root: Path
 def test_the_unit_starts_the_server(unit: configparser.SectionProxy) -> None:
     words = shlex.split(unit["ExecStart"])
     assert words[0] == "/opt/factseek/bin/factseek"
-    asked = factseek.parser().parse_args(words[1:])
+    asked = commands.parser().parse_args(words[1:])
     assert str(asked.config) == "${CONFIGURATION_DIRECTORY}/config.yaml"
     # Java's compiler writes what it then executes.
     assert unit.get("MemoryDenyWriteExecute", "no") == "no"

@@ -17,8 +17,8 @@ from urllib.request import urlopen
 
 import pytest
 
-from server.access import digest
-from server.page import EXAMPLES, Example
+from factseek.server.page.routes import EXAMPLES, Example
+from factseek.server.upkeep.access import digest
 from tests.server.ending import end
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -129,7 +129,7 @@ def served(folder: Path, log: Path, *options: str) -> Iterator[str]:
     """Serve as the configuration in ``folder`` says; give the address."""
     if not shutil.which("curl"):
         pytest.skip("there is no curl on this machine")
-    command = [sys.executable, "-m", "server", "serve", "--port", "0", "--workers", "1", *options]
+    command = [sys.executable, "-m", "factseek.server", "serve", "--port", "0", "--workers", "1", *options]
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     with log.open("wb") as sink:
         process = subprocess.Popen(command, cwd=folder, stderr=sink, env=environment, start_new_session=True)

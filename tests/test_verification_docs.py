@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-import factseek
+from factseek import commands as front_door
 
 BLOCK = re.compile(r"^```\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
-def commands(text: str) -> list[list[str]]:
+def commands_in(text: str) -> list[list[str]]:
     joined = "\n".join(BLOCK.findall(text)).replace("\\\n", " ")
     return [shlex.split(line)[1:] for line in joined.splitlines() if line.startswith("factseek ")]
 
@@ -23,9 +23,9 @@ def test_every_command_runs(example_folder: Path, root: Path, monkeypatch: pytes
     for name in ("examples", "indexes", "config.yaml"):
         (tmp_path / name).symlink_to(example_folder / name)
     monkeypatch.chdir(tmp_path)
-    asked = commands((root / "docs" / "verification.md").read_text("utf-8"))
+    asked = commands_in((root / "docs" / "verification.md").read_text("utf-8"))
     assert {arguments[0] for arguments in asked} == {"index", "verdict", "check", "score", "rank", "pipeline"}
     for arguments in asked:
-        assert factseek.main(arguments) == 0, arguments
+        assert front_door.main(arguments) == 0, arguments
     written = {path.name for path in tmp_path.iterdir()}
     assert {"verdicts.jsonl", "verdicts.jsonl.evidence.jsonl", "verdicts.tsv", "checks.jsonl", "checks.html"} <= written

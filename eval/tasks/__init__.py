@@ -11,7 +11,8 @@ A task module has, where it applies::
     def check(path, input_path=None) -> Report           every fault of a submission
     def score(gold, runs, options) -> Scores             the official figures; checks first
 
-Ranking tasks (``RANKING``) take and give :data:`retrieval.domain.Run` and :data:`retrieval.domain.Qrels`, and have::
+Ranking tasks (``RANKING``) take and give :data:`factseek.retrieval.domain.Run` and
+:data:`factseek.retrieval.domain.Qrels`, and have::
 
     HEADER: str                                          what a submission begins with
     def lines(answers, run_id) -> list[str]              the part of a submission that answers each query
@@ -24,23 +25,14 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol, cast
 
-from eval.report import Report
-from eval.scores import ScoreOptions, Scores
-from retrieval import plugins
-from retrieval.domain import Columns, Run
-from retrieval.errors import QueryError
-from retrieval.run_reader import ScoreTable
-from retrieval.run_writer import best_documents
-
-
-class TaskQuery(NamedTuple):
-    """One input of a task: ``qid`` is what a :data:`retrieval.domain.Run` names it by; unknown is ``""``."""
-
-    qid: str
-    text: str
-    topic: str = ""
-    date: str = ""
-
+from ...retrieval import plugins
+from ...retrieval.domain import Columns, Run
+from ...retrieval.errors import QueryError
+from ...retrieval.run_reader import ScoreTable
+from ...retrieval.run_writer import best_documents
+from ..formats.queries import TaskQuery
+from ..formats.report import Report
+from ..formats.scores import ScoreOptions, Scores
 
 Answer = tuple[str, Columns]
 """A qid and the documents found for it."""

@@ -11,20 +11,21 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from eval import ranking
-from eval.claims import as_queries, key, read_claims
-from eval.coverage import cover
-from eval.lines import finite, is_header, rows, text_lines, whole
-from eval.measures import mean
-from eval.report import Report
-from eval.scores import ScoreOptions, Scores
-from eval.tasks import Answer, RunScores, TaskQuery, answers_of, only
-from retrieval.domain import Columns, Qrels, Run
-from retrieval.errors import QueryError
-from retrieval.lines import Faults, Strict, shown
-from retrieval.run_reader import LARGEST, same_score
-from retrieval.run_writer import columns, score_texts
-from retrieval.trec import GRADES, LARGEST_GRADE, ranked, write_text
+from ...retrieval.domain import Columns, Qrels, Run
+from ...retrieval.errors import QueryError
+from ...retrieval.lines import Faults, Strict, shown
+from ...retrieval.run_reader import LARGEST, same_score
+from ...retrieval.run_writer import columns, score_texts
+from ...retrieval.trec import GRADES, LARGEST_GRADE, ranked, write_text
+from ..formats.claims import as_queries, key, read_claims
+from ..formats.coverage import cover
+from ..formats.lines import finite, is_header, rows, text_lines, whole
+from ..formats.queries import TaskQuery
+from ..formats.report import Report
+from ..formats.scores import ScoreOptions, Scores
+from ..scoring import ranking
+from ..scoring.measures import mean
+from . import Answer, RunScores, answers_of, only
 
 SUMMARY = "CheckThat! 2020 task 3: evidence snippets for a claim of a topic (Arabic)"
 OFFICIAL = "P@10"

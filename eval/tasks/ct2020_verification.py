@@ -6,16 +6,17 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from eval.claims import as_queries, key, read_claims
-from eval.coverage import cover
-from eval.lines import rows
-from eval.report import Report
-from eval.scores import ScoreOptions, Scores
-from eval.tasks import TaskQuery, only
-from retrieval.errors import QueryError
-from retrieval.lines import Faults, Strict, shown
-from retrieval.run_writer import column
-from retrieval.trec import write_text
+from ...retrieval.errors import QueryError
+from ...retrieval.lines import Faults, Strict, shown
+from ...retrieval.run_writer import column
+from ...retrieval.trec import write_text
+from ..formats.claims import as_queries, key, read_claims
+from ..formats.coverage import cover
+from ..formats.lines import rows
+from ..formats.queries import TaskQuery
+from ..formats.report import Report
+from ..formats.scores import ScoreOptions, Scores
+from . import only
 
 SUMMARY = "CheckThat! 2020 task 4: is a claim TRUE or FALSE (Arabic)"
 OFFICIAL = "macro_f1"

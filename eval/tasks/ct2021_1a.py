@@ -12,17 +12,18 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from eval.checkworthiness import Item, changed, digits, figures, read_label, read_score, tie_note, ties
-from eval.coverage import cover
-from eval.lines import is_header, rows
-from eval.report import Report
-from eval.scores import ScoreOptions, Scores
-from eval.tasks import TaskQuery, only
-from eval.tweets import Tweet, read_tweets
-from retrieval.errors import QueryError, SourceError
-from retrieval.lines import Faults, Strict, shown
-from retrieval.run_writer import column
-from retrieval.trec import write_text
+from ...retrieval.errors import QueryError, SourceError
+from ...retrieval.lines import Faults, Strict, shown
+from ...retrieval.run_writer import column
+from ...retrieval.trec import write_text
+from ..formats.coverage import cover
+from ..formats.lines import is_header, rows
+from ..formats.queries import TaskQuery
+from ..formats.report import Report
+from ..formats.scores import ScoreOptions, Scores
+from ..formats.tweets import Tweet, read_tweets
+from ..scoring.checkworthiness import Item, changed, digits, figures, read_label, read_score, tie_note, ties
+from . import only
 
 SUMMARY = "CheckThat! 2021 task 1A: check-worthiness of tweets (ar, bg, en, es, tr)"
 OFFICIAL = "AP"

@@ -9,15 +9,15 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from eval.checkworthiness import Item, changed, digits, figures, over_files, read_label, read_score, tie_note, ties
-from eval.lines import is_header, rows, text_lines, whole
-from eval.report import Report
-from eval.scores import ScoreOptions, Scores
-from eval.tasks import TaskQuery
-from retrieval.errors import QueryError
-from retrieval.lines import Faults, Strict, shown
-from retrieval.terminal import counted
-from retrieval.trec import write_text
+from ...retrieval.errors import QueryError
+from ...retrieval.lines import Faults, Strict, shown
+from ...retrieval.terminal import counted
+from ...retrieval.trec import write_text
+from ..formats.lines import is_header, rows, text_lines, whole
+from ..formats.queries import TaskQuery
+from ..formats.report import Report
+from ..formats.scores import ScoreOptions, Scores
+from ..scoring.checkworthiness import Item, changed, digits, figures, over_files, read_label, read_score, tie_note, ties
 
 SUMMARY = "CheckThat! 2021 task 1B: check-worthiness of the sentences of debates, one file a debate (en)"
 OFFICIAL = "AP"

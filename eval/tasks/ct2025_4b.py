@@ -12,18 +12,19 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from eval import ranking
-from eval.coverage import cover
-from eval.lines import text_lines
-from eval.measures import mean
-from eval.report import Report
-from eval.scores import ScoreOptions, Scores
-from eval.tasks import Answer, RunScores, TaskQuery, answers_of, only
-from retrieval.domain import Hit, Qrels, Run
-from retrieval.errors import QueryError, SourceError
-from retrieval.lines import MAX_LINE, Faults, Strict, shown
-from retrieval.terminal import counted
-from retrieval.trec import write_text
+from ...retrieval.domain import Hit, Qrels, Run
+from ...retrieval.errors import QueryError, SourceError
+from ...retrieval.lines import MAX_LINE, Faults, Strict, shown
+from ...retrieval.terminal import counted
+from ...retrieval.trec import write_text
+from ..formats.coverage import cover
+from ..formats.lines import text_lines
+from ..formats.queries import TaskQuery
+from ..formats.report import Report
+from ..formats.scores import ScoreOptions, Scores
+from ..scoring import ranking
+from ..scoring.measures import mean
+from . import Answer, RunScores, answers_of, only
 
 SUMMARY = "CheckThat! 2025 task 4b: the paper that a tweet speaks of"
 OFFICIAL = "RR@5"

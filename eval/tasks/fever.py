@@ -13,16 +13,17 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from eval.coverage import cover, near_miss
-from eval.lines import json_objects
-from eval.measures import mean
-from eval.report import Report
-from eval.scores import ScoreOptions, Scores
-from eval.tasks import TaskQuery, only
-from retrieval.errors import CheckFailed, QueryError
-from retrieval.lines import Faults, Strict, shown
-from retrieval.terminal import counted
-from retrieval.trec import write_text
+from ...retrieval.errors import CheckFailed, QueryError
+from ...retrieval.lines import Faults, Strict, shown
+from ...retrieval.terminal import counted
+from ...retrieval.trec import write_text
+from ..formats.coverage import cover, near_miss
+from ..formats.lines import json_objects
+from ..formats.queries import TaskQuery
+from ..formats.report import Report
+from ..formats.scores import ScoreOptions, Scores
+from ..scoring.measures import mean
+from . import only
 
 SUMMARY = "FEVER: verify claims with sentences of Wikipedia"
 OFFICIAL = "strict_score"

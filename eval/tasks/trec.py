@@ -13,18 +13,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from eval import ranking
-from eval.coverage import cover
-from eval.measures import RANKING as MEASURES
-from eval.report import Report
-from eval.scores import ScoreOptions, Scores
-from eval.tasks import Answer, RunScores, TaskQuery, only
-from retrieval.domain import Qrels, Run
-from retrieval.errors import SourceError
-from retrieval.lines import shown
-from retrieval.run_writer import runs_lines
-from retrieval.trec import read_qrels, read_run, read_topics, write_run
-from retrieval.trec import read_scores as read_run_scores
+from ...retrieval.domain import Qrels, Run
+from ...retrieval.errors import SourceError
+from ...retrieval.lines import shown
+from ...retrieval.run_writer import runs_lines
+from ...retrieval.trec import read_qrels, read_run, read_topics, write_run
+from ...retrieval.trec import read_scores as read_run_scores
+from ..formats.coverage import cover
+from ..formats.queries import TaskQuery
+from ..formats.report import Report
+from ..formats.scores import ScoreOptions, Scores
+from ..scoring import ranking
+from ..scoring.measures import RANKING as MEASURES
+from . import Answer, RunScores, only
 
 SUMMARY = "any retrieval task in TREC's files, with BEIR's judgements and queries and TSV topics"
 OFFICIAL = "AP"

@@ -20,9 +20,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple, Protocol, cast
 
-from retrieval import plugins
-from retrieval.domain import Document, Span
-from retrieval.errors import SourceError
+from ...retrieval import plugins
+from ...retrieval.domain import Document, Span
+from ...retrieval.errors import SourceError
 
 
 class Record(NamedTuple):

@@ -11,8 +11,8 @@ from io import BufferedIOBase
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple, cast
 
-from indexer.collections import ReadOptions
-from indexer.collections._streams import BadFileError, open_bytes
+from . import ReadOptions
+from ._streams import BadFileError, open_bytes
 
 SUFFIXES = (".warc", ".arc")
 _PAGE_SUFFIXES = (".html", ".htm", ".xhtml", ".txt")

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from indexer.collections import ReadOptions
-from indexer.collections._lines import BadFileError, parse_json_object, read_lines
+from . import ReadOptions
+from ._lines import BadFileError, parse_json_object, read_lines
 
 
 class Result(NamedTuple):

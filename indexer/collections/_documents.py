@@ -7,10 +7,10 @@ from collections.abc import Mapping
 from typing import Any
 from urllib.parse import urlsplit
 
-from indexer.collections import ReadOptions, Record
-from indexer.collections._dates import clean_date
-from indexer.collections._lines import json_name
-from retrieval.domain import NO_METADATA, Document
+from ...retrieval.domain import NO_METADATA, Document
+from . import ReadOptions, Record
+from ._dates import clean_date
+from ._lines import json_name
 
 MAX_DOCID_BYTES = 512
 _MAY_BE_NUMBERS = ("docid", "topic", "page", "date")

@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
-from retrieval.errors import SourceError
+from ...retrieval.errors import SourceError
 
 
 def expand(sources: Iterable[Path], suffixes: tuple[str, ...]) -> list[Path]:

@@ -1,7 +1,7 @@
 """Read the columns of a pickled pandas DataFrame without pandas.
 
-What :mod:`indexer.collections._pickle` leaves of a table are the arguments that pandas, numpy and pyarrow would
-have been called with; here they are laid out as columns. The layout is that of pandas 1.0 to 3: a block manager
+What :mod:`factseek.indexer.collections._pickle` leaves of a table are the arguments that pandas, numpy and pyarrow
+would have been called with; here they are laid out as columns. The layout is that of pandas 1.0 to 3: a block manager
 whose blocks each hold the rows of some columns. Whatever in it does not add up is refused.
 """
 
@@ -14,7 +14,7 @@ from typing import Any, Literal, cast
 
 import numpy as np
 
-from indexer.collections._pickle import Made, PickleRefused, load
+from ._pickle import Made, PickleRefused, load
 
 _ARRAYS = ("_reconstruct", "_frombuffer")
 _OFFSETS = {"string": "<i4", "large_string": "<i8"}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 from typing import Any
 
-from indexer.collections._documents import clean_language
+from ._documents import clean_language
 
 _LETTERS_TO_TELL = 20
 _CHARS_TO_READ = 4000

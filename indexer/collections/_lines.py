@@ -14,8 +14,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from indexer.collections import ReadOptions
-from indexer.collections._streams import BadFileError, open_bytes
+from . import ReadOptions
+from ._streams import BadFileError, open_bytes
 
 __all__ = ["BadFileError", "json_name", "parse_json_object", "read_bytes", "read_json", "read_lines", "read_table"]
 

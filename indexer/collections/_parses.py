@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path, PurePosixPath
 from typing import Any, NamedTuple
 
-from indexer.collections import ReadOptions
-from indexer.collections._lines import BadFileError, read_json
+from . import ReadOptions
+from ._lines import BadFileError, read_json
 
 
 class Parse(NamedTuple):

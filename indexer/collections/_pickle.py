@@ -12,7 +12,7 @@ import pickle
 import struct
 from typing import Any, ClassVar
 
-from retrieval.errors import SourceError
+from ...retrieval.errors import SourceError
 
 _BOTH_NUMPYS = (
     ("multiarray", "_reconstruct"),

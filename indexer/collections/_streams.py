@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO, cast
 
-from retrieval.errors import SourceError
+from ...retrieval.errors import SourceError
 
 GZIP_MAGIC = b"\x1f\x8b"
 

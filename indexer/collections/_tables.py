@@ -13,9 +13,9 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from indexer.collections import ReadOptions
-from indexer.collections._lines import BadFileError, parse_json_object, read_bytes, read_lines, read_table
-from retrieval.errors import SourceError
+from ...retrieval.errors import SourceError
+from . import ReadOptions
+from ._lines import BadFileError, parse_json_object, read_bytes, read_lines, read_table
 
 SUFFIXES = (".csv", ".tsv", ".jsonl", ".ndjson", ".parquet", ".pkl", ".pickle")
 _UNSTORABLE = re.compile(r"[\x00\ud800-\udfff]")
@@ -122,8 +122,8 @@ def _parquet(
 def _pickle(
     path: Path, options: ReadOptions, wanted: Collection[str], required: Sequence[Sequence[str]]
 ) -> Iterator[tuple[str, Row]]:
-    from indexer.collections._frames import read_columns
-    from indexer.collections._pickle import PickleRefused
+    from ._frames import read_columns
+    from ._pickle import PickleRefused
 
     try:
         columns = read_columns(read_bytes(path, options), wanted)

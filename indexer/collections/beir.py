@@ -6,13 +6,13 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from indexer.collections import ReadOptions, Record
-from indexer.collections._dates import clean_date
-from indexer.collections._documents import check_docid
-from indexer.collections._files import one_file
-from indexer.collections._lines import parse_json_object, read_lines
-from retrieval.domain import Document
-from retrieval.errors import SourceError
+from ...retrieval.domain import Document
+from ...retrieval.errors import SourceError
+from . import ReadOptions, Record
+from ._dates import clean_date
+from ._documents import check_docid
+from ._files import one_file
+from ._lines import parse_json_object, read_lines
 
 SUMMARY = "a collection in BEIR's form: its folder, or its corpus.jsonl"
 SPLIT = False

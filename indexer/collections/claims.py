@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-from indexer.collections import ReadOptions, Record
-from indexer.collections._dates import clean_date
-from indexer.collections._documents import check_docid
-from indexer.collections._files import expand
-from indexer.collections._lines import BadFileError, read_json
-from indexer.collections._tables import Row, as_text, read_rows
-from retrieval.domain import Document
+from ...retrieval.domain import Document
+from . import ReadOptions, Record
+from ._dates import clean_date
+from ._documents import check_docid
+from ._files import expand
+from ._lines import BadFileError, read_json
+from ._tables import Row, as_text, read_rows
 
 SUMMARY = "verified claims: TSV, CSV, JSON or JSON lines with an id, vclaim and title"
 SPLIT = False

@@ -17,15 +17,15 @@ from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
-from indexer.collections import BadLines, ReadOptions, Record
-from indexer.collections._dates import clean_date
-from indexer.collections._documents import check_docid
-from indexer.collections._files import one_file
-from indexer.collections._parses import ParseFolder, parts
-from indexer.collections._repeats import count_repeats, grouped
-from indexer.collections._tables import Row, read_rows
-from retrieval.domain import Document, Span
-from retrieval.errors import SourceError
+from ...retrieval.domain import Document, Span
+from ...retrieval.errors import SourceError
+from . import BadLines, ReadOptions, Record
+from ._dates import clean_date
+from ._documents import check_docid
+from ._files import one_file
+from ._parses import ParseFolder, parts
+from ._repeats import count_repeats, grouped
+from ._tables import Row, read_rows
 
 SUMMARY = "papers of CORD-19: a release's folder, or its metadata as CSV, JSON lines, Parquet or pandas pickle"
 SPLIT = True

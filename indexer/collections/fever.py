@@ -13,11 +13,11 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from indexer.collections import ReadOptions, Record
-from indexer.collections._documents import check_docid
-from indexer.collections._files import expand
-from indexer.collections._lines import parse_json_object, read_lines
-from retrieval.domain import Document, Span
+from ...retrieval.domain import Document, Span
+from . import ReadOptions, Record
+from ._documents import check_docid
+from ._files import expand
+from ._lines import parse_json_object, read_lines
 
 SUMMARY = "Wikipedia pages in FEVER's form: wiki-*.jsonl shards or their folder; each sentence a passage"
 SPLIT = True

@@ -11,12 +11,12 @@ from typing import Any
 
 import msgspec
 
-from indexer.collections import ReadOptions, Record
-from indexer.collections._documents import check_docid, make_record, named_fields
-from indexer.collections._files import expand
-from indexer.collections._lines import parse_json_object, read_lines
-from retrieval.documents import checksum
-from retrieval.domain import Document
+from ...retrieval.documents import checksum
+from ...retrieval.domain import Document
+from . import ReadOptions, Record
+from ._documents import check_docid, make_record, named_fields
+from ._files import expand
+from ._lines import parse_json_object, read_lines
 
 SUMMARY = "documents as JSON lines: docid, text, and optionally title, url, date, language, source, topic"
 SPLIT = False

@@ -13,12 +13,12 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from indexer.collections import ReadOptions, Record
-from indexer.collections._checkthat import page_of, topic_of
-from indexer.collections._documents import make_record, named_fields
-from indexer.collections._files import expand
-from indexer.collections._lines import json_name, parse_json_object, read_lines
-from retrieval.errors import SourceError
+from ...retrieval.errors import SourceError
+from . import ReadOptions, Record
+from ._checkthat import page_of, topic_of
+from ._documents import make_record, named_fields
+from ._files import expand
+from ._lines import json_name, parse_json_object, read_lines
 
 SUMMARY = "text snippets: TSV or JSON lines with id and text, and optionally topic, page, url, title, date"
 SPLIT = False

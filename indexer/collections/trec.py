@@ -13,12 +13,12 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from indexer.collections import ReadOptions, Record
-from indexer.collections._dates import clean_date
-from indexer.collections._documents import make_record
-from indexer.collections._files import expand
-from indexer.collections._lines import read_lines
-from retrieval.errors import SourceError
+from ...retrieval.errors import SourceError
+from . import ReadOptions, Record
+from ._dates import clean_date
+from ._documents import make_record
+from ._files import expand
+from ._lines import read_lines
 
 SUMMARY = "TREC documents: SGML newswire and web collections"
 SPLIT = False

@@ -16,16 +16,16 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from indexer.collections import ReadOptions, Record
-from indexer.collections._archives import SUFFIXES as ARCHIVES
-from indexer.collections._archives import Capture, captures, is_archive
-from indexer.collections._checkthat import topic_of
-from indexer.collections._claim_results import Result, beside, is_claims_file, read_results
-from indexer.collections._documents import make_record
-from indexer.collections._files import expand
-from indexer.collections._languages import language_of
-from indexer.collections._lines import BadFileError, read_bytes
-from indexer.collections._pages import Page, binary_kind, decode, extract
+from . import ReadOptions, Record
+from ._archives import SUFFIXES as ARCHIVES
+from ._archives import Capture, captures, is_archive
+from ._checkthat import topic_of
+from ._claim_results import Result, beside, is_claims_file, read_results
+from ._documents import make_record
+from ._files import expand
+from ._languages import language_of
+from ._lines import BadFileError, read_bytes
+from ._pages import Page, binary_kind, decode, extract
 
 SUMMARY = "web pages: HTML and text files or folders of them, WARC and ARC archives"
 SPLIT = True

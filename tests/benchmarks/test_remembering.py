@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from benchmarks.remembering import RememberingEncoder
-from retrieval.config import EncoderSettings
-from retrieval.encoder import open_encoder
+from factseek.retrieval.config import EncoderSettings
+from factseek.retrieval.encoders.runtime import open_encoder
 
 
 def test_vectors_are_those_of_the_encoder_however_often_they_are_asked_for() -> None:

@@ -9,10 +9,10 @@ from typing import NamedTuple
 
 import pytest
 
-import eval.statements
-import factseek
-from retrieval.config import BestSettings, ClaimsSettings, Config, MultilingualSettings
-from retrieval.domain import Statement
+from factseek import commands
+from factseek.indexer.build import Request, build
+from factseek.retrieval.config import BestSettings, ClaimsSettings, Config, MultilingualSettings
+from factseek.retrieval.domain import Statement
 
 EXAMPLES = Path(__file__).resolve().parent.parent.parent / "examples"
 
@@ -37,7 +37,7 @@ def rank(capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest
     def command(*arguments: object, stdin: bytes = b"") -> Done:
         capsys.readouterr()
         monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(stdin)))
-        code = factseek.main(["rank", *map(str, arguments)])
+        code = commands.main(["rank", *map(str, arguments)])
         return Done(code, *capsys.readouterr())
 
     return command
@@ -66,3 +66,22 @@ def config() -> Config:
     best = BestSettings(members=("lexical", "neighbours", "signs"), strengths=(1.0,), sharpnesses=(1.0,), trees=10)
     network = MultilingualSettings(encoder="characters", epochs=2, buckets=512, dimension=8, shared=4, hidden=4)
     return Config(claims=ClaimsSettings(folds=3, best=best, multilingual=network))
+
+
+@pytest.fixture(scope="session")
+def pages(examples: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The example's pages in FEVER's form, each sentence a passage, with vectors."""
+    folder = tmp_path_factory.mktemp("verify") / "pages"
+    build(Request(kind="fever", sources=(examples / "fever-pages.jsonl",), folder=folder), Config())
+    return folder
+
+
+@pytest.fixture(scope="session")
+def arabic(examples: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The example's Arabic snippets, without vectors."""
+    folder = tmp_path_factory.mktemp("verify") / "arabic"
+    request = Request(
+        kind="snippets", sources=(examples / "snippets-ar.tsv",), folder=folder, language="ar", dense=False
+    )
+    build(request, Config())
+    return folder

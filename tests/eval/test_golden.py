@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import yaml
 
-import factseek
+from factseek import commands
 
 HERE = Path(__file__).resolve().parent
 GOLDEN = yaml.safe_load((HERE / "golden.yaml").read_text("utf-8"))
@@ -33,8 +33,8 @@ def test_golden_figures(
 ) -> None:
     places = {"data": data_dir, "here": HERE, "work": tmp_path}
     for command in golden.get("before", ()):
-        assert factseek.main(list(words(command, places))) == 0, command
+        assert commands.main(list(words(command, places))) == 0, command
     capsys.readouterr()
-    assert factseek.main([*words(golden["command"], places), "--json"]) == 0
+    assert commands.main([*words(golden["command"], places), "--json"]) == 0
     figures = json.loads(capsys.readouterr().out)
     assert {name: round(figures[name], 4) for name in golden["figures"]} == golden["figures"]

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from eval.statements import read, stream
-from retrieval.domain import Statement
-from retrieval.errors import SourceError
+from factseek.eval.statements import read, stream
+from factseek.retrieval.domain import Statement
+from factseek.retrieval.errors import SourceError
 
 HEADER = "topic_id\ttweet_id\ttweet_url\ttweet_text\tclaim\tclaim-worthiness\n"
 

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from eval import verdicts
-from eval.tasks import task
-from retrieval.domain import Claim
-from retrieval.errors import QueryError, SourceError
+from factseek.eval import verdicts
+from factseek.eval.tasks import task
+from factseek.retrieval.domain import Claim
+from factseek.retrieval.errors import QueryError, SourceError
 
 
 def test_fever_claims_come_with_label_and_groups(root: Path) -> None:

@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from eval.tasks import task
-from indexer.collections import ReadOptions, fever, snippets, webpages
-from retrieval.domain import Document
-from retrieval.sentences import sentences
+from factseek.eval.tasks import task
+from factseek.indexer.collections import ReadOptions, fever, snippets, webpages
+from factseek.retrieval.domain import Document
+from factseek.retrieval.sentences import sentences
 
 
 @pytest.fixture(scope="module")

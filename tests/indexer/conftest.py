@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from indexer.build import Report, Request, Verb, build
-from retrieval.config import Config, convert
+from factseek.indexer.build import Report, Request, Verb, build
+from factseek.retrieval.config import Config, convert
 
 Build = Callable[..., Report]
 Write = Callable[[str, Sequence[dict[str, object]]], Path]

@@ -11,17 +11,17 @@ from pathlib import Path
 import hypothesis.strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule
 
-from indexer.build import Report, Request, Verb, build
-from indexer.compaction import compact
-from indexer.deletion import delete
-from indexer.restoration import restore
-from indexer.snapshot import snapshot
-from indexer.verification import verify
-from retrieval import manifest as manifests
-from retrieval.config import convert
-from retrieval.domain import Filter, Hit
-from retrieval.errors import SourceError
-from retrieval.index import Index, Search
+from factseek.indexer.build import Report, Request, Verb, build
+from factseek.indexer.compaction import compact
+from factseek.indexer.deletion import delete
+from factseek.indexer.restoration import restore
+from factseek.indexer.snapshot import snapshot
+from factseek.indexer.verification import verify
+from factseek.retrieval import manifest as manifests
+from factseek.retrieval.config import convert
+from factseek.retrieval.domain import Filter, Hit
+from factseek.retrieval.errors import SourceError
+from factseek.retrieval.index.local import Index, Search
 
 DOCIDS = ["a", "b", "007", "7", "c/d", "عربي", "e%20f", "😀"]
 WORDS = ["measles", "nile", "pluto", "ozone", "1998"]

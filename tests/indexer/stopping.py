@@ -15,9 +15,9 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import NamedTuple
 
-from indexer.verification import verify
-from retrieval import manifest as manifests
-from retrieval.index import Index, Search
+from factseek.indexer.verification import verify
+from factseek.retrieval import manifest as manifests
+from factseek.retrieval.index.local import Index, Search
 from tests.indexer.verbs import BEFORE, CONFIG, VERBS, State
 
 ROOT = Path(__file__).resolve().parents[2]

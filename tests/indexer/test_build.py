@@ -11,13 +11,13 @@ from pathlib import Path
 
 import pytest
 
-from indexer import journal as journals
-from indexer.build import Verb
-from indexer.lock import locked
-from retrieval import manifest as manifests
-from retrieval.domain import Hit
-from retrieval.errors import ConfigError, IndexStateError, SourceError
-from retrieval.index import Index, Search
+from factseek.indexer import journal as journals
+from factseek.indexer.build import Verb
+from factseek.indexer.lock import locked
+from factseek.retrieval import manifest as manifests
+from factseek.retrieval.domain import Hit
+from factseek.retrieval.errors import ConfigError, IndexStateError, SourceError
+from factseek.retrieval.index.local import Index, Search
 
 TEXTS = [
     "Vaccines prevent measles in most children.",

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from indexer.bulk import checked
+from factseek.indexer.bulk import checked
 
 BAD = [
     (b'{"docid": "a b", "text": "x"}', "docid 'a b' holds white space"),

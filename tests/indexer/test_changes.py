@@ -11,12 +11,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from indexer import changes
-from indexer.changes import Change, Outcome, Taken
-from indexer.jobs import JOBS
-from indexer.publishing import Found
-from indexer.writer import result_of
-from retrieval.errors import MachineError
+from factseek.indexer import changes
+from factseek.indexer.changes import Change, Outcome, Taken
+from factseek.indexer.jobs import JOBS
+from factseek.indexer.publishing import Found
+from factseek.indexer.writer import result_of
+from factseek.retrieval.errors import MachineError
 from tests.indexer.conftest import Build, Write
 
 

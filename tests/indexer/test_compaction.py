@@ -7,17 +7,17 @@ from pathlib import Path
 
 import pytest
 
-import factseek
-from indexer.build import Request, build
-from indexer.compaction import compact, surplus, worth_merging
-from indexer.deletion import delete
-from indexer.lock import locked
-from retrieval import manifest as manifests
-from retrieval.config import Config, IndexSettings, convert
-from retrieval.domain import Hit
-from retrieval.errors import IndexStateError
-from retrieval.index import Index, Search
-from retrieval.manifest import SegmentInfo
+from factseek import commands
+from factseek.indexer.build import Request, build
+from factseek.indexer.compaction import compact, surplus, worth_merging
+from factseek.indexer.deletion import delete
+from factseek.indexer.lock import locked
+from factseek.retrieval import manifest as manifests
+from factseek.retrieval.config import Config, IndexSettings, convert
+from factseek.retrieval.domain import Hit
+from factseek.retrieval.errors import IndexStateError
+from factseek.retrieval.index.local import Index, Search
+from factseek.retrieval.manifest import SegmentInfo
 
 SUBJECTS = ["Measles", "The Nile", "Pluto", "Ice", "A vaccine", "The ozone layer", "النيل"]
 VERBS = ["spreads quickly", "was measured in 1998", "changes slowly", "is not what people think"]
@@ -184,20 +184,20 @@ def test_an_append_stands_when_segments_cannot_be_merged(tmp_path: Path, capsys:
     config.write_text("index: {max_segments: 1}\n", "utf-8")
     first, second = (write(tmp_path, f"{i}.jsonl", [DOCUMENTS[i]]) for i in range(2))
     options = ["--index", str(index), "--no-dense", "--config", str(config)]
-    assert factseek.main(["index", "jsonl", str(first), *options]) == 0
+    assert commands.main(["index", "jsonl", str(first), *options]) == 0
     damaged = index / "segments" / "000000" / "documents.sqlite"
     damaged.write_bytes(damaged.read_bytes()[:-1] + b"\xff")
     capsys.readouterr()
-    assert factseek.main(["index", "jsonl", str(second), *options, "--append"]) == 0
+    assert commands.main(["index", "jsonl", str(second), *options, "--append"]) == 0
     assert capsys.readouterr().err == (
         f"the segments could not be merged: {damaged}: has changed: its SHA-256 is not that of the manifest; "
         "mend it with factseek verify-index --repair, or restore a snapshot\n"
     )
     assert manifests.read(index).documents == 2
-    assert factseek.main(["verify-index", "--repair", *options[:2]]) == 0
+    assert commands.main(["verify-index", "--repair", *options[:2]]) == 0
     third = write(tmp_path, "2.jsonl", [DOCUMENTS[2]])
     capsys.readouterr()
-    assert factseek.main(["index", "jsonl", str(third), *options, "--append"]) == 0
+    assert commands.main(["index", "jsonl", str(third), *options, "--append"]) == 0
     assert capsys.readouterr().err == "small segments were merged; segments now: 1\n"
     assert [segment.documents for segment in manifests.read(index).segments] == [3]
 

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-import factseek
-from indexer.deletion import delete
-from retrieval import manifest as manifests
-from retrieval.domain import Filter
-from retrieval.errors import IndexStateError, NotFoundError, SourceError
-from retrieval.index import Index, Search
+from factseek import commands
+from factseek.indexer.deletion import delete
+from factseek.retrieval import manifest as manifests
+from factseek.retrieval.domain import Filter
+from factseek.retrieval.errors import IndexStateError, NotFoundError, SourceError
+from factseek.retrieval.index.local import Index, Search
 
 TEXTS = {
     "a": "Measles vaccines protect children.",
@@ -127,14 +127,14 @@ def test_a_reader_keeps_the_snapshot_that_it_opened(tmp_path: Path, write_jsonl,
 def test_the_commands(tmp_path: Path, write_jsonl, capsys: pytest.CaptureFixture[str]) -> None:
     source, folder = str(write_jsonl("docs.jsonl", DOCUMENTS)), str(tmp_path / "index")
     (tmp_path / "gone.txt").write_text("a\nb\n", "utf-8")
-    assert factseek.main(["index", "jsonl", source, "--index", folder, "--no-dense"]) == 0
-    assert factseek.main(["delete", "--index", folder, "zz", "--from-file", str(tmp_path / "gone.txt")]) == 0
+    assert commands.main(["index", "jsonl", source, "--index", folder, "--no-dense"]) == 0
+    assert commands.main(["delete", "--index", folder, "zz", "--from-file", str(tmp_path / "gone.txt")]) == 0
     printed = capsys.readouterr()
     assert printed.out.splitlines()[-1] == f"{folder}: deleted 2 documents, 1 were not there"
     assert printed.err.splitlines()[-1] == "not there: zz"
-    assert factseek.main(["index", "jsonl", source, "--index", folder, "--update"]) == 0
+    assert commands.main(["index", "jsonl", source, "--index", folder, "--update"]) == 0
     assert "added 2 documents in 2 passages, 2 were there already" in capsys.readouterr().out
-    assert factseek.main(["delete", "--index", folder]) == 2
+    assert commands.main(["delete", "--index", folder]) == 2
     assert capsys.readouterr().err == (
         "factseek: name the documents to delete, a file of docids with --from-file, or a --filter\n"
     )

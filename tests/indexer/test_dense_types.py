@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from indexer.build import Request, build
-from retrieval.config import Config, read
-from retrieval.index import Index, Search
+from factseek.indexer.build import Request, build
+from factseek.retrieval.config import Config, read
+from factseek.retrieval.index.local import Index, Search
 
 SUBJECTS = ["Measles", "The Nile", "Pluto", "Ice", "A vaccine", "The ozone layer"]
 VERBS = ["spreads quickly", "was measured in 1998", "changes slowly", "is not what people think"]

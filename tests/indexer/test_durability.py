@@ -9,14 +9,14 @@ from pathlib import Path
 
 import pytest
 
-from indexer.build import Request, build
-from indexer.compaction import compact
-from indexer.deletion import delete
-from indexer.repair import repair
-from indexer.restoration import restore
-from indexer.snapshot import snapshot
-from retrieval import manifest as manifests
-from retrieval.config import convert
+from factseek.indexer.build import Request, build
+from factseek.indexer.compaction import compact
+from factseek.indexer.deletion import delete
+from factseek.indexer.repair import repair
+from factseek.indexer.restoration import restore
+from factseek.indexer.snapshot import snapshot
+from factseek.retrieval import manifest as manifests
+from factseek.retrieval.config import convert
 from tests.indexer.test_compaction import DOCUMENTS, write
 
 CONFIG = convert(

@@ -10,15 +10,15 @@ from pathlib import Path
 
 import pytest
 
-import factseek
-from indexer.build import Request, build
-from indexer.deletion import delete
-from indexer.export import export, export_to
-from retrieval.config import Config
-from retrieval.documents import checksum
-from retrieval.domain import Document, Filter
-from retrieval.errors import IndexStateError, QueryError
-from retrieval.index import Index
+from factseek import commands
+from factseek.indexer.build import Request, build
+from factseek.indexer.deletion import delete
+from factseek.indexer.export import export, export_to
+from factseek.retrieval.config import Config
+from factseek.retrieval.documents import checksum
+from factseek.retrieval.domain import Document, Filter
+from factseek.retrieval.errors import IndexStateError, QueryError
+from factseek.retrieval.index.local import Index
 from tests.indexer.test_compaction import DOCUMENTS, grown, write
 
 
@@ -95,20 +95,20 @@ def test_an_export_of_some(tmp_path: Path) -> None:
 def test_the_commands(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     grown(tmp_path, Config(), dense=False)
     index, output = str(tmp_path / "index"), str(tmp_path / "out.jsonl")
-    assert factseek.main(["export", "--index", index, "--output", output]) == 0
+    assert commands.main(["export", "--index", index, "--output", output]) == 0
     assert capsys.readouterr().out == f"{output}: 25 documents\n"
-    assert factseek.main(["export", "--index", index]) == 0
+    assert commands.main(["export", "--index", index]) == 0
     assert capsys.readouterr().out == Path(output).read_text("utf-8")
-    assert factseek.main(["delete", "--index", index, "--filter", "topic=T1"]) == 0
+    assert commands.main(["delete", "--index", index, "--filter", "topic=T1"]) == 0
     assert capsys.readouterr().out == f"{index}: deleted 12 documents\n"
-    assert factseek.main(["delete", "--index", index, "--filter", "topic=T1"]) == 0
+    assert commands.main(["delete", "--index", index, "--filter", "topic=T1"]) == 0
     assert capsys.readouterr().out == f"{index}: deleted 0 documents\n"
     assert {document.topic for document in documents(tmp_path / "index")} == {"T0"}
-    assert factseek.main(["delete", "--index", index, "--filter", "colour=red"]) == 2
+    assert commands.main(["delete", "--index", index, "--filter", "colour=red"]) == 2
     assert "there is no field 'colour'" in capsys.readouterr().err
-    assert factseek.main(["compact", "--index", index]) == 0
+    assert commands.main(["compact", "--index", index]) == 0
     assert capsys.readouterr().out.startswith(f"{index}: merged 3 segments into 1, dropped 16 deleted documents in ")
-    assert factseek.main(["compact", "--index", index]) == 0
+    assert commands.main(["compact", "--index", index]) == 0
     assert capsys.readouterr().out == f"{index}: nothing to merge in 1 segment\n"
 
 

@@ -8,8 +8,8 @@ import msgspec
 from hypothesis import given
 from hypothesis import strategies as st
 
-from indexer.given import exported, read_line
-from retrieval.domain import Document
+from factseek.indexer.given import exported, read_line
+from factseek.retrieval.domain import Document
 
 TEXT = st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]), max_size=20)
 DOCIDS = st.text(st.sampled_from("aB/ن-é.🌊%?#"), min_size=1, max_size=20)

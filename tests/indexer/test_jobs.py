@@ -9,14 +9,14 @@ from pathlib import Path
 
 import pytest
 
-from indexer import jobs
-from indexer.jobs import JOBS, MOST_REFUSALS
-from indexer.repair import repair
-from indexer.restoration import restore
-from indexer.snapshot import snapshot
-from indexer.verification import verify
-from retrieval.config import Config
-from retrieval.errors import IndexStateError, MachineError
+from factseek.indexer import jobs
+from factseek.indexer.jobs import JOBS, MOST_REFUSALS
+from factseek.indexer.repair import repair
+from factseek.indexer.restoration import restore
+from factseek.indexer.snapshot import snapshot
+from factseek.indexer.verification import verify
+from factseek.retrieval.config import Config
+from factseek.retrieval.errors import IndexStateError, MachineError
 from tests.indexer.conftest import Build, Write
 
 

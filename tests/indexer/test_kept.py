@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from indexer.build import Request, build
-from indexer.deletion import delete
-from retrieval.config import convert
-from retrieval.domain import Filter
-from retrieval.filters import matches
-from retrieval.index import Index, Search
+from factseek.indexer.build import Request, build
+from factseek.indexer.deletion import delete
+from factseek.retrieval.config import convert
+from factseek.retrieval.domain import Filter
+from factseek.retrieval.filters import matches
+from factseek.retrieval.index.local import Index, Search
 from tests.indexer.test_compaction import write
 
 SUBJECTS = ["Measles", "The Nile", "Pluto", "Ice", "A vaccine", "The ozone layer", "A tax", "The moon"]

@@ -15,9 +15,9 @@ from pathlib import Path
 
 import pytest
 
-import factseek
-from indexer.lock import locked
-from retrieval.errors import IndexStateError
+from factseek import commands
+from factseek.indexer.lock import locked
+from factseek.retrieval.errors import IndexStateError
 from tests.indexer.test_compaction import DOCUMENTS, write
 
 HOLD = """
@@ -74,23 +74,23 @@ def test_a_writer_waits_as_long_as_it_is_told(tmp_path: Path, capsys: pytest.Cap
 
 def test_the_commands_wait(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     source, index = write(tmp_path, "docs.jsonl", DOCUMENTS[:4]), tmp_path / "index"
-    assert factseek.main(["index", "jsonl", str(source), "--index", str(index), "--no-dense"]) == 0
+    assert commands.main(["index", "jsonl", str(source), "--index", str(index), "--no-dense"]) == 0
     with holder(index) as process:
         for command in (["delete", "d1"], ["compact"], ["verify-index", "--repair"]):
             capsys.readouterr()
-            assert factseek.main([*command, "--index", str(index)]) == 2
+            assert commands.main([*command, "--index", str(index)]) == 2
             assert f"is being written by process {process.pid} on" in capsys.readouterr().err
-        assert factseek.main(["verify-index", "--index", str(index)]) == 0
-        assert factseek.main(["search", "measles", "--index", str(index)]) == 0
+        assert commands.main(["verify-index", "--index", str(index)]) == 0
+        assert commands.main(["search", "measles", "--index", str(index)]) == 0
         timer = threading.Timer(0.3, process.kill)
         timer.start()
-        assert factseek.main(["delete", "d1", "--index", str(index), "--wait", "30"]) == 0
+        assert commands.main(["delete", "d1", "--index", str(index), "--wait", "30"]) == 0
         timer.join()
 
 
 @pytest.mark.parametrize("given", ["-1", "soon", "nan", "inf"])
 def test_what_cannot_be_waited(tmp_path: Path, capsys: pytest.CaptureFixture[str], given: str) -> None:
-    assert factseek.main(["compact", "--index", str(tmp_path), f"--wait={given}"]) == 2
+    assert commands.main(["compact", "--index", str(tmp_path), f"--wait={given}"]) == 2
     assert capsys.readouterr().err == f"factseek: --wait {given}: give a number of seconds, 0 or more\n"
 
 

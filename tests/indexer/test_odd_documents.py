@@ -6,15 +6,15 @@ from pathlib import Path
 
 import pytest
 
-from indexer.build import Report, Request, Verb, build
-from indexer.compaction import compact
-from indexer.deletion import delete
-from indexer.export import export_to
-from indexer.verification import verify
-from retrieval.config import Config, convert
-from retrieval.domain import Filter
-from retrieval.errors import SourceError
-from retrieval.index import Index, Search
+from factseek.indexer.build import Report, Request, Verb, build
+from factseek.indexer.compaction import compact
+from factseek.indexer.deletion import delete
+from factseek.indexer.export import export_to
+from factseek.indexer.verification import verify
+from factseek.retrieval.config import Config, convert
+from factseek.retrieval.domain import Filter
+from factseek.retrieval.errors import SourceError
+from factseek.retrieval.index.local import Index, Search
 from tests.indexer.test_compaction import write
 
 LONG = "Measles " + "vaccines protect children from measles, and rivers flow to the sea. " * 14_800

@@ -7,8 +7,8 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from indexer.passages import split, whole
-from retrieval.sentences import sentences
+from factseek.indexer.passages import split, whole
+from factseek.retrieval.sentences import sentences
 
 WORDS = st.lists(
     st.sampled_from(["Alpha", "beta.", "Gamma!", "delta", "Dr.", "e.g.", "12.5", "\n", "سؤال؟", "句子。", "  "])

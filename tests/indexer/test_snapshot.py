@@ -12,20 +12,20 @@ from pathlib import Path
 
 import pytest
 
-import factseek
-from indexer.build import Request, build
-from indexer.compaction import compact
-from indexer.deletion import delete
-from indexer.lock import locked
-from indexer.restoration import restore
-from indexer.snapshot import snapshot
-from indexer.verification import verify
-from retrieval import manifest as manifests
-from retrieval.config import Config, convert
-from retrieval.domain import Hit
-from retrieval.errors import IndexStateError
-from retrieval.index import Index, Search
-from retrieval.java import java_thread
+from factseek import commands
+from factseek.indexer.build import Request, build
+from factseek.indexer.compaction import compact
+from factseek.indexer.deletion import delete
+from factseek.indexer.lock import locked
+from factseek.indexer.restoration import restore
+from factseek.indexer.snapshot import snapshot
+from factseek.indexer.verification import verify
+from factseek.retrieval import manifest as manifests
+from factseek.retrieval.config import Config, convert
+from factseek.retrieval.domain import Hit
+from factseek.retrieval.errors import IndexStateError
+from factseek.retrieval.index.local import Index, Search
+from factseek.retrieval.java import java_thread
 from tests.indexer.test_compaction import DOCUMENTS, QUERIES, answers, grown, write
 
 CONFIG = convert({"index": {"segment_passages": 10}}, "test")
@@ -86,7 +86,7 @@ def test_readers_keep_what_they_opened_when_a_snapshot_takes_its_place(index: Pa
     snapshot(index, tmp_path / "snap")
     source = write(tmp_path, "other.jsonl", [{**document, "text": "Something else."} for document in DOCUMENTS])
     other = tmp_path / "other"
-    assert factseek.main(["index", "jsonl", str(source), "--index", str(other), "--no-dense"]) == 0
+    assert commands.main(["index", "jsonl", str(source), "--index", str(other), "--no-dense"]) == 0
     with Index(other, CONFIG) as reader:
         seen = reader.search(["something"], Search(k=50))
         before = reader.manifest.segments
@@ -238,13 +238,13 @@ def test_what_is_damaged_is_not_copied(index: Path, tmp_path: Path) -> None:
 
 def test_the_commands(index: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     snap, new = str(tmp_path / "snap"), str(tmp_path / "new")
-    assert factseek.main(["snapshot", snap, "--index", str(index)]) == 0
+    assert commands.main(["snapshot", snap, "--index", str(index)]) == 0
     files = sum(len(segment.files) for segment in manifests.read(index).segments)
     assert capsys.readouterr().out == f"{snap}: 25 documents, {files} files shared with the index\n"
-    assert factseek.main(["restore", snap, "--index", new]) == 0
+    assert commands.main(["restore", snap, "--index", new]) == 0
     assert capsys.readouterr().out == f"{new}: 25 documents restored from {snap}\n"
-    assert factseek.main(["snapshot", snap + "2", "--copy", "--index", str(index)]) == 0
+    assert commands.main(["snapshot", snap + "2", "--copy", "--index", str(index)]) == 0
     assert capsys.readouterr().out == f"{snap}2: 25 documents, {files} files copied\n"
-    assert factseek.main(["restore", snap, "--index", new]) == 2
+    assert commands.main(["restore", snap, "--index", new]) == 2
     with Index(new, Config()) as opened:
         assert opened.search(QUERIES[:1])[0]

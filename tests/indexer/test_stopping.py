@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-import factseek
-from indexer.export import export
-from indexer.snapshot import snapshot
+from factseek import commands
+from factseek.indexer.export import export
+from factseek.indexer.snapshot import snapshot
 from tests.indexer.stopping import Bench, bench, duration, kill_at_random, stop_at, whole
 from tests.indexer.verbs import BEFORE, prepare, state
 
@@ -82,7 +82,7 @@ def disk(tmp_path: Path) -> Iterator[Path]:
 def commanded(arguments: list[str], disk: Path, monkeypatch: pytest.MonkeyPatch) -> int:
     monkeypatch.chdir(disk)
     try:
-        return factseek.main(arguments)
+        return commands.main(arguments)
     finally:
         monkeypatch.chdir("/")
 

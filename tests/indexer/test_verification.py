@@ -11,15 +11,15 @@ import msgspec
 import numpy as np
 import pytest
 
-import factseek
-from indexer.build import Request, Verb, build
-from indexer.deletion import delete
-from indexer.repair import repair
-from indexer.verification import verify
-from retrieval import manifest as manifests
-from retrieval.config import Config, convert
-from retrieval.errors import IndexStateError
-from retrieval.index import Index, Search
+from factseek import commands
+from factseek.indexer.build import Request, Verb, build
+from factseek.indexer.deletion import delete
+from factseek.indexer.repair import repair
+from factseek.indexer.verification import verify
+from factseek.retrieval import manifest as manifests
+from factseek.retrieval.config import Config, convert
+from factseek.retrieval.errors import IndexStateError
+from factseek.retrieval.index.local import Index, Search
 from tests.indexer.test_compaction import DOCUMENTS, answers, grown, write
 
 SETTINGS = {
@@ -231,21 +231,21 @@ def test_the_commands(index: Path, capsys: pytest.CaptureFixture[str], tmp_path:
     config = tmp_path / "config.yaml"
     config.write_text(json.dumps(SETTINGS), "utf-8")
     options = ["--index", str(index), "--config", str(config)]
-    assert factseek.main(["verify-index", *options]) == 0
+    assert commands.main(["verify-index", *options]) == 0
     assert capsys.readouterr().out == f"{index}: 25 whole documents, no fault found\n"
     name = manifests.read(index).segments[0].name
     damaged = index / "segments" / name / "vectors.f32"
     flip(damaged, 1)
-    assert factseek.main(["search", "measles", "--verify", *options]) == 2
+    assert commands.main(["search", "measles", "--verify", *options]) == 2
     said = f"{damaged}: has changed: its SHA-256 is not that of the manifest"
     assert capsys.readouterr().err == (
         f"factseek: {said}; mend it with factseek verify-index --repair, or restore a snapshot\n"
     )
-    assert factseek.main(["verify-index", *options]) == 1
+    assert commands.main(["verify-index", *options]) == 1
     printed = capsys.readouterr()
     assert printed.out == f"{said}\n{index}: 25 whole documents, 1 fault\n"
     assert printed.err == f"factseek: {index}: is damaged (1 fault); mend it with --repair, or restore a snapshot\n"
-    assert factseek.main(["verify-index", "--repair", "--json", *options]) == 0
+    assert commands.main(["verify-index", "--repair", "--json", *options]) == 0
     printed = capsys.readouterr()
     answer = json.loads(printed.out)
     assert answer["faults"] == [
@@ -253,11 +253,11 @@ def test_the_commands(index: Path, capsys: pytest.CaptureFixture[str], tmp_path:
     ]
     assert (answer["repaired"], answer["documents"]) == ([name], 25)
     assert printed.err == f"segment {name} was made again from its documents\n"
-    assert factseek.main(["search", "measles", "--verify", "--json", *options]) == 0
+    assert commands.main(["search", "measles", "--verify", "--json", *options]) == 0
     capsys.readouterr()
     name = manifests.read(index).segments[0].name
     (index / "segments" / name / "documents.sqlite").unlink()
-    assert factseek.main(["verify-index", "--repair", *options]) == 1
+    assert commands.main(["verify-index", "--repair", *options]) == 1
     assert capsys.readouterr().err.endswith("cannot be mended: documents are damaged; restore a snapshot\n")
 
 

@@ -15,15 +15,15 @@ from typing import Any
 
 import pytest
 
-import factseek
-from indexer.build import Request
-from indexer.lock import locked
-from indexer.watch_cli import _kind_of
-from indexer.watching import Outcome, Watch, Watched, check
-from retrieval import manifest as manifests
-from retrieval.config import convert
-from retrieval.errors import SourceError
-from retrieval.index import Index
+from factseek import commands
+from factseek.indexer.build import Request
+from factseek.indexer.lock import locked
+from factseek.indexer.watch_cli import _kind_of
+from factseek.indexer.watching import Outcome, Watch, Watched, check
+from factseek.retrieval import manifest as manifests
+from factseek.retrieval.config import convert
+from factseek.retrieval.errors import SourceError
+from factseek.retrieval.index.local import Index
 from tests.indexer.test_compaction import write
 
 
@@ -186,21 +186,21 @@ def test_the_kind_is_that_of_the_index_or_said(
     folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     index = str(tmp_path / "index")
-    assert factseek.main(["watch", str(folder), "--index", index]) == 2
+    assert commands.main(["watch", str(folder), "--index", index]) == 2
     said = (
         f"factseek: say with --kind what the files are: there is nothing in {index} yet; the kinds are beir, claims, "
     )
     assert capsys.readouterr().err.startswith(said)
-    assert factseek.main(["watch", str(folder), "--index", index, "--kind", "tweets"]) == 2
+    assert commands.main(["watch", str(folder), "--index", index, "--kind", "tweets"]) == 2
     assert "factseek: unknown kind of source 'tweets'; the kinds are " in capsys.readouterr().err
     write(folder, "a.jsonl", rows("a"))
     looked(watching(folder))
     table = tmp_path / "snippets.tsv"
     table.write_text("T1-0001-001\tA snippet.\n", "utf-8")
     assert _kind_of(tmp_path / "index") == "jsonl"
-    assert factseek.main(["index", "snippets", str(table), "--index", index, "--append"]) == 0
+    assert commands.main(["index", "snippets", str(table), "--index", index, "--append"]) == 0
     capsys.readouterr()
-    assert factseek.main(["watch", str(folder), "--index", index]) == 2
+    assert commands.main(["watch", str(folder), "--index", index]) == 2
     said = f"factseek: say with --kind what the files are: the index {index} holds jsonl, snippets; the kinds are "
     assert capsys.readouterr().err.startswith(said)
 

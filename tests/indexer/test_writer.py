@@ -12,21 +12,21 @@ from typing import Any
 
 import pytest
 
-from indexer import changes, jobs
-from indexer.bulk import SLICE
-from indexer.changes import Change
-from indexer.given import exported
-from indexer.jobs import Job
-from indexer.lock import POLL_SECONDS, locked
-from indexer.publishing import held
-from indexer.writer import ATTEMPTS, Writer, plain
-from retrieval import manifest as manifests
-from retrieval.config import Config
-from retrieval.documents import checksum
-from retrieval.domain import Document
-from retrieval.errors import IndexBusyError
-from retrieval.index import Index
-from retrieval.java import java_thread
+from factseek.indexer import changes, jobs
+from factseek.indexer.bulk import SLICE
+from factseek.indexer.changes import Change
+from factseek.indexer.given import exported
+from factseek.indexer.jobs import Job
+from factseek.indexer.lock import POLL_SECONDS, locked
+from factseek.indexer.publishing import held
+from factseek.indexer.writer import ATTEMPTS, Writer, plain
+from factseek.retrieval import manifest as manifests
+from factseek.retrieval.config import Config
+from factseek.retrieval.documents import checksum
+from factseek.retrieval.domain import Document
+from factseek.retrieval.errors import IndexBusyError
+from factseek.retrieval.index.local import Index
+from factseek.retrieval.java import java_thread
 from tests.indexer.conftest import Build, Write
 
 

@@ -15,13 +15,13 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from indexer.build import Request, build
-from indexer.compaction import compact
-from indexer.deletion import delete
-from indexer.restoration import restore
-from indexer.snapshot import snapshot
-from retrieval.config import convert
-from retrieval.errors import UserError
+from factseek.indexer.build import Request, build
+from factseek.indexer.compaction import compact
+from factseek.indexer.deletion import delete
+from factseek.indexer.restoration import restore
+from factseek.indexer.snapshot import snapshot
+from factseek.retrieval.config import convert
+from factseek.retrieval.errors import UserError
 
 CONFIG = convert({"index": {"segment_passages": 80}}, "test")
 WORDS = "measles nile pluto ozone ice river vaccine virus planet glacier".split()
@@ -95,7 +95,7 @@ def serve() -> None:
 
 def _child(verb: str, folder: Path, at: int, how: str) -> int:
     if verb not in WITHOUT_JAVA:
-        from retrieval.java import start
+        from factseek.retrieval.java import start
 
         start()
     calls = Calls(folder, at, how)

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from indexer.build import Request, build
-from retrieval.config import convert
-from retrieval.domain import Document
-from retrieval.index import Index
+from factseek.indexer.build import Request, build
+from factseek.retrieval.config import convert
+from factseek.retrieval.domain import Document
+from factseek.retrieval.index.local import Index
 
 SENTENCES = [
     "Measles vaccination prevents millions of deaths every year.",

@@ -6,8 +6,8 @@ import re
 
 import pytest
 
-from retrieval.analyzers import ANALYZERS, LANGUAGES, analyzer_name, language_code
-from retrieval.errors import ConfigError
+from factseek.retrieval.analyzers import ANALYZERS, LANGUAGES, analyzer_name, language_code
+from factseek.retrieval.errors import ConfigError
 
 
 @pytest.mark.parametrize(

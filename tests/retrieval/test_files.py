@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from retrieval.errors import MachineError, QueryError
-from retrieval.files import storable, told, writable, write_atomically
+from factseek.retrieval.errors import MachineError, QueryError
+from factseek.retrieval.files import storable, told, writable, write_atomically
 
 REFUSED = [
     (errno.ENOSPC, "the disk is full; make room and run the same command again"),

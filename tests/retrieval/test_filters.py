@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from retrieval.domain import Document, Filter
-from retrieval.errors import QueryError
-from retrieval.filters import last_day, matches, parse_filter, token, tokens
+from factseek.retrieval.domain import Document, Filter
+from factseek.retrieval.errors import QueryError
+from factseek.retrieval.filters import last_day, matches, parse_filter, token, tokens
 
 
 @pytest.mark.parametrize(

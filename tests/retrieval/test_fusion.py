@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from retrieval.domain import Hit, Part
-from retrieval.fusion import Ranking, fuse
-from retrieval.order import ordered
+from factseek.retrieval.domain import Hit, Part
+from factseek.retrieval.fusion import Ranking, fuse
+from factseek.retrieval.order import ordered
 
 KINDS = ["rrf", "minmax", "zscore"]
 RANKING = st.dictionaries(st.sampled_from("abcdefgh"), st.floats(0, 30, width=32), max_size=8).map(

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from retrieval.config import JavaSettings
-from retrieval.highlight import highlights
-from retrieval.java import start
-from retrieval.lucene import TermFinder
+from factseek.retrieval.config import JavaSettings
+from factseek.retrieval.highlight import highlights
+from factseek.retrieval.java import start
+from factseek.retrieval.lucene import TermFinder
 
 WORD = re.compile(r"[^\W_]+(?:['’.][^\W_]+)*")
 

@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from retrieval.errors import ConfigError, IndexStateError
-from retrieval.java import (
+from factseek.retrieval.errors import ConfigError, IndexStateError
+from factseek.retrieval.java import (
     check_heap,
     guarded,
     java_cast,

@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 
-from retrieval.domain import Filter
-from retrieval.java import java_thread, kept, start
-from retrieval.lucene import Fields, PassageSearcher, PassageWriter, Weights
+from factseek.retrieval.domain import Filter
+from factseek.retrieval.java import java_thread, kept, start
+from factseek.retrieval.lucene import Fields, PassageSearcher, PassageWriter, Weights
 
 THREADS, ROUNDS = 12, 40
 WORDS = "measles vaccine outbreak moon landing crater sea level rise glacier virus mask trial cohort dose claim".split()

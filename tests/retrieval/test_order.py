@@ -8,9 +8,9 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from retrieval.domain import Hit
-from retrieval.order import Rows, best, best_columns, float32, ordered
-from retrieval.run_writer import best_documents
+from factseek.retrieval.domain import Hit
+from factseek.retrieval.order import Rows, best, best_columns, float32, ordered
+from factseek.retrieval.run_writer import best_documents
 
 DOCIDS = ["a", "B", "c", "10", "9", "é", "ا", "😀"]
 PASSAGES = st.lists(st.tuples(st.sampled_from([0.5, 1.0, 1.5, 2.0]), st.sampled_from(DOCIDS)), min_size=0, max_size=40)

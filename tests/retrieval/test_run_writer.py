@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from retrieval.domain import Columns, Hit
-from retrieval.errors import QueryError
-from retrieval.order import ordered
-from retrieval.run_writer import best_documents, columns, run_lines, runs_lines, score_texts
+from factseek.retrieval.domain import Columns, Hit
+from factseek.retrieval.errors import QueryError
+from factseek.retrieval.order import ordered
+from factseek.retrieval.run_writer import best_documents, columns, run_lines, runs_lines, score_texts
 
 SINGLES = st.floats(width=32, allow_nan=False, allow_infinity=False)
 HITS = st.lists(

@@ -6,8 +6,8 @@ import argparse
 
 import pytest
 
-from retrieval.errors import CheckFailed, IndexStateError
-from retrieval.terminal import Parser, run
+from factseek.retrieval.errors import CheckFailed, IndexStateError
+from factseek.retrieval.terminal import Parser, run
 
 ENDS = [
     (CheckFailed("run.tsv:3: bad"), 1, "run.tsv:3: bad"),

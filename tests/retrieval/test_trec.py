@@ -12,11 +12,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from retrieval.domain import Hit, Query
-from retrieval.errors import QueryError, SourceError
-from retrieval.lines import MAX_LINE, Strict
-from retrieval.run_writer import run_lines
-from retrieval.trec import read_qrels, read_run, read_scores, read_topics, write_run
+from factseek.retrieval.domain import Hit, Query
+from factseek.retrieval.errors import QueryError, SourceError
+from factseek.retrieval.lines import MAX_LINE, Strict
+from factseek.retrieval.run_writer import run_lines
+from factseek.retrieval.trec import read_qrels, read_run, read_scores, read_topics, write_run
 
 
 class Noted:

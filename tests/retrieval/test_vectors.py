@@ -13,9 +13,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from retrieval.config import DenseSettings
-from retrieval.errors import IndexStateError, MachineError
-from retrieval.vectors import (
+from factseek.retrieval.config import DenseSettings
+from factseek.retrieval.errors import IndexStateError, MachineError
+from factseek.retrieval.vectors import (
     ANN,
     Found,
     VectorIndex,

@@ -14,18 +14,17 @@ import pytest
 from flask import Flask
 from flask.testing import FlaskClient
 
-import eval.statements
-from claims.rank import store, training
-from indexer.build import Request, build
-from indexer.writer import Writer
-from retrieval.config import BestSettings, ClaimsSettings, Config, SearchSettings, ServerSettings
-from retrieval.index import Index
-from retrieval.java import java_thread
-from retrieval.progress import silent
-from server.access import digest
-from server.app import create_app
-from server.keeper import Keeper
-from server.rankers import ServedRanker, opened
+from factseek.claims.checkworthiness import store, training
+from factseek.indexer.build import Request, build
+from factseek.indexer.writer import Writer
+from factseek.retrieval.config import BestSettings, ClaimsSettings, Config, SearchSettings, ServerSettings
+from factseek.retrieval.index.local import Index
+from factseek.retrieval.java import java_thread
+from factseek.retrieval.progress import silent
+from factseek.server.api.rankers import ServedRanker, opened
+from factseek.server.app import create_app
+from factseek.server.upkeep.access import digest
+from factseek.server.upkeep.keeper import Keeper
 
 ODD = "pages/2020//a+b?c#نص&d%2F"
 NILE = "نيل/١"

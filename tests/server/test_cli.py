@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from retrieval.terminal import USER_ERROR, run
-from server import cli
+from factseek.retrieval.terminal import USER_ERROR, run
+from factseek.server import cli
 
 
 @pytest.fixture

@@ -11,10 +11,11 @@ from typing import Any
 import pytest
 from flask.testing import FlaskClient
 
-from retrieval.config import Config, ServerSettings
-from retrieval.encoder import Encoder, open_encoder
-from retrieval.index import Index, Search
-from server.app import create_app
+from factseek.retrieval.config import Config, ServerSettings
+from factseek.retrieval.encoder import Encoder
+from factseek.retrieval.encoders.runtime import open_encoder
+from factseek.retrieval.index.local import Index, Search
+from factseek.server.app import create_app
 
 LIMIT = 1.0
 CUT_OFF = {"bm25": "complete", "dense": "cut off"}

@@ -19,11 +19,11 @@ from typing import Any
 
 import pytest
 
-from claims.rank import store, training
-from retrieval.config import Config
-from retrieval.errors import ConfigError
-from retrieval.progress import silent
-from server.serve import listen, url_of
+from factseek.claims.checkworthiness import store, training
+from factseek.retrieval.config import Config
+from factseek.retrieval.errors import ConfigError
+from factseek.retrieval.progress import silent
+from factseek.server.serve import listen, url_of
 from tests.server.ending import AT_ONCE, end
 
 PATIENCE = 60.0
@@ -54,7 +54,7 @@ def test_ipv6_is_written_in_brackets() -> None:
 @contextmanager
 def served(log: Path, *options: str) -> Iterator[tuple[subprocess.Popen[bytes], int]]:
     """Start ``serve`` in a process of its own, wait until it says where it listens, and see to its end."""
-    command = [sys.executable, "-m", "server", "serve", "--port", "0", *options]
+    command = [sys.executable, "-m", "factseek.server", "serve", "--port", "0", *options]
     with log.open("wb") as sink:
         process = subprocess.Popen(command, stderr=sink, start_new_session=True)
         try:

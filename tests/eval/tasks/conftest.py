@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from eval.tasks import names
-from retrieval.domain import Hit
+from factseek.eval.tasks import names
+from factseek.retrieval.domain import Hit
 
 
 class Sample(NamedTuple):

@@ -9,10 +9,10 @@ import os
 
 import pytest
 
-from eval.scores import ScoreOptions
-from eval.tasks import task
-from retrieval.domain import Hit
-from retrieval.errors import CheckFailed, QueryError, SourceError
+from factseek.eval.formats.scores import ScoreOptions
+from factseek.eval.tasks import task
+from factseek.retrieval.domain import Hit
+from factseek.retrieval.errors import CheckFailed, QueryError, SourceError
 
 TASK = task("ct2020-evidence")
 S1, S2, S3 = (f"T-05-0003-00{n}" for n in (1, 2, 3))

@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from eval.checkworthiness import Item, digits, figures, ties
-from eval.scores import ScoreOptions
-from eval.tasks import task
-from retrieval.errors import CheckFailed, QueryError, SourceError
+from factseek.eval.formats.scores import ScoreOptions
+from factseek.eval.scoring.checkworthiness import Item, digits, figures, ties
+from factseek.eval.tasks import task
+from factseek.retrieval.errors import CheckFailed, QueryError, SourceError
 
 TASK = task("ct2021-1a")
 IDS = [f"12216038373960208{n:02}" for n in range(60)]

@@ -11,10 +11,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from eval.score import score
-from eval.scores import ScoreOptions
-from eval.tasks import task
-from retrieval.errors import CheckFailed, QueryError, SourceError
+from factseek.eval.formats.scores import ScoreOptions
+from factseek.eval.judging.score import score
+from factseek.eval.tasks import task
+from factseek.retrieval.errors import CheckFailed, QueryError, SourceError
 
 TASK = task("ct2021-1b")
 

@@ -9,11 +9,11 @@ import csv
 
 import pytest
 
-from eval.measures import evaluate
-from eval.scores import ScoreOptions
-from eval.tasks import task
-from retrieval.domain import Hit
-from retrieval.errors import CheckFailed, QueryError, SourceError
+from factseek.eval.formats.scores import ScoreOptions
+from factseek.eval.scoring.measures import evaluate
+from factseek.eval.tasks import task
+from factseek.retrieval.domain import Hit
+from factseek.retrieval.errors import CheckFailed, QueryError, SourceError
 
 TASK = task("ct2025-4b")
 A, B, C = "aaaaaaa1", "bbbbbbb2", "ccccccc3"

@@ -12,9 +12,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from eval.scores import ScoreOptions
-from eval.tasks import task
-from retrieval.errors import CheckFailed, QueryError, SourceError
+from factseek.eval.formats.scores import ScoreOptions
+from factseek.eval.tasks import task
+from factseek.retrieval.errors import CheckFailed, QueryError, SourceError
 
 TASK = task("fever")
 FIVE = ("strict_score", "label_accuracy", "precision", "recall", "f1")

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from eval.score import score
-from eval.scores import ScoreOptions
-from eval.tasks import names, task
-from retrieval.errors import CheckFailed, FactseekError, QueryError, SourceError
+from factseek.eval.formats.scores import ScoreOptions
+from factseek.eval.judging.score import score
+from factseek.eval.tasks import names, task
+from factseek.retrieval.errors import CheckFailed, FactseekError, QueryError, SourceError
 
 
 def test_names_are_those_of_the_command_line():

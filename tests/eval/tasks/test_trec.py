@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import pytest
 
-from eval.coverage import near_miss
-from eval.scores import ScoreOptions
-from eval.tasks import task
-from retrieval.errors import CheckFailed, QueryError, SourceError
+from factseek.eval.formats.coverage import near_miss
+from factseek.eval.formats.scores import ScoreOptions
+from factseek.eval.tasks import task
+from factseek.retrieval.errors import CheckFailed, QueryError, SourceError
 
 TASK = task("trec")
 GOLD = "q1 0 d1 1\nq1 0 d2 0\n02 0 D3 1\n"
@@ -98,7 +98,7 @@ def test_one_run_is_scored_at_a_time(put):
 
 @pytest.mark.data
 def test_a_perfect_run_on_real_judgements_scores_1(data_dir, tmp_path):
-    from retrieval.domain import Hit
+    from factseek.retrieval.domain import Hit
 
     gold = data_dir / "scifact/qrels/train.tsv"
     qrels = TASK.read_gold([gold])

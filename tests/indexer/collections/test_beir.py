@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from indexer.collections import BadLines, ReadOptions, Record
-from indexer.collections.beir import read
-from retrieval.domain import Document
-from retrieval.errors import SourceError
+from factseek.indexer.collections import BadLines, ReadOptions, Record
+from factseek.indexer.collections.beir import read
+from factseek.retrieval.domain import Document
+from factseek.retrieval.errors import SourceError
 
 
 def write(folder: Path, *entries: Any, name: str = "corpus.jsonl") -> Path:

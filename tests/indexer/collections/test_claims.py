@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from indexer.collections import BadLines, ReadOptions, Record
-from indexer.collections.claims import read
-from retrieval.domain import Document
-from retrieval.errors import SourceError
+from factseek.indexer.collections import BadLines, ReadOptions, Record
+from factseek.indexer.collections.claims import read
+from factseek.retrieval.domain import Document
+from factseek.retrieval.errors import SourceError
 
 
 def records(path: Path, options: ReadOptions | None = None) -> list[Record]:

@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from indexer.collections import BadLines, ReadOptions, Record
-from indexer.collections.cord19 import read
-from retrieval.domain import Document, Span
-from retrieval.errors import SourceError
+from factseek.indexer.collections import BadLines, ReadOptions, Record
+from factseek.indexer.collections.cord19 import read
+from factseek.retrieval.domain import Document, Span
+from factseek.retrieval.errors import SourceError
 
 FIXTURES = Path(__file__).parent / "fixtures"
 

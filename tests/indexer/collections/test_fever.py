@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from indexer.collections import BadLines, ReadOptions, Record
-from indexer.collections.fever import read, readable, sentences
-from retrieval.domain import Span
-from retrieval.errors import SourceError
+from factseek.indexer.collections import BadLines, ReadOptions, Record
+from factseek.indexer.collections.fever import read, readable, sentences
+from factseek.retrieval.domain import Span
+from factseek.retrieval.errors import SourceError
 
 PAGE = {
     "id": "Styx_-LRB-river-RRB-",

@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from indexer.collections._dates import clean_date
-from indexer.collections._documents import check_docid
-from indexer.collections._files import expand, one_file
-from retrieval.errors import SourceError
+from factseek.indexer.collections._dates import clean_date
+from factseek.indexer.collections._documents import check_docid
+from factseek.indexer.collections._files import expand, one_file
+from factseek.retrieval.errors import SourceError
 
 HTML = (".html", ".htm", ".txt")
 

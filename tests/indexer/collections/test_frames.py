@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from indexer.collections._frames import read_columns
-from indexer.collections._pickle import PickleRefused
+from factseek.indexer.collections._frames import read_columns
+from factseek.indexer.collections._pickle import PickleRefused
 
 FIXTURES = Path(__file__).parent / "fixtures"
 PLAIN = sorted(path for path in FIXTURES.glob("*.pkl") if not path.stem.endswith("typed"))

@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from indexer.collections import BadLines, ReadOptions
-from indexer.collections._lines import (
+from factseek.indexer.collections import BadLines, ReadOptions
+from factseek.indexer.collections._lines import (
     DEEPEST,
     BadFileError,
     parse_json_object,
@@ -22,7 +22,7 @@ from indexer.collections._lines import (
     read_lines,
     read_table,
 )
-from retrieval.errors import SourceError
+from factseek.retrieval.errors import SourceError
 
 
 def options(tolerated: int = 1000, **limits: int) -> ReadOptions:

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from indexer.collections._pickle import ADMITTED, Made, PickleRefused, load
+from factseek.indexer.collections._pickle import ADMITTED, Made, PickleRefused, load
 
 FIXTURES = Path(__file__).parent / "fixtures"
 

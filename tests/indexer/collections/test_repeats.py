@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from indexer.collections import _repeats
-from indexer.collections._repeats import count_repeats, grouped
+from factseek.indexer.collections import _repeats
+from factseek.indexer.collections._repeats import count_repeats, grouped
 
 IDS = st.lists(st.sampled_from("abcdefgh") | st.text(max_size=3), max_size=60)
 

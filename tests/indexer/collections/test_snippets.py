@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from indexer.collections import BadLines, ReadOptions, Record, snippets
-from retrieval.domain import Document
-from retrieval.errors import SourceError
+from factseek.indexer.collections import BadLines, ReadOptions, Record, snippets
+from factseek.retrieval.domain import Document
+from factseek.retrieval.errors import SourceError
 
 
 def read(path: Path, tolerated: int = 0) -> tuple[list[Record], ReadOptions]:

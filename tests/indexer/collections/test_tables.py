@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from indexer.collections import BadLines, ReadOptions
-from indexer.collections._tables import as_text, read_rows
-from retrieval.errors import SourceError
+from factseek.indexer.collections import BadLines, ReadOptions
+from factseek.indexer.collections._tables import as_text, read_rows
+from factseek.retrieval.errors import SourceError
 
 WANTED = frozenset({"id", "title", "year", "who"})
 REQUIRED = (("id", "key"),)

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from indexer.collections import BadLines, ReadOptions, Record, trec
-from retrieval.domain import Document
-from retrieval.errors import SourceError
+from factseek.indexer.collections import BadLines, ReadOptions, Record, trec
+from factseek.retrieval.domain import Document
+from factseek.retrieval.errors import SourceError
 
 
 def read(path: Path, tolerated: int = 0, **limits: int) -> tuple[list[Record], ReadOptions]:

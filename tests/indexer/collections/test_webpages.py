@@ -14,11 +14,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from indexer.collections import BadLines, ReadOptions, Record, webpages
-from indexer.collections._languages import language_of
-from indexer.collections._pages import decode, extract
-from retrieval.domain import Document
-from retrieval.errors import SourceError
+from factseek.indexer.collections import BadLines, ReadOptions, Record, webpages
+from factseek.indexer.collections._languages import language_of
+from factseek.indexer.collections._pages import decode, extract
+from factseek.retrieval.domain import Document
+from factseek.retrieval.errors import SourceError
 
 SENTENCE = "The ministry said that the new bridge over the river will be opened to all traffic in the spring."
 ARABIC = "قالت وزارة الصحة إن اللقاح الجديد سيكون متاحا في جميع المستشفيات خلال الأسابيع المقبلة."

@@ -1,0 +1,1 @@
+"""Rank tweets and sentences by check-worthiness."""

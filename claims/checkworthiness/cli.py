@@ -1,0 +1,202 @@
+"""The command ``rank``: which tweets or sentences are worth checking."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from ...retrieval.domain import Statement
+from ...retrieval.errors import QueryError, SourceError
+from ...retrieval.terminal import DONE, Subparsers, add_config, config_of, say, write, write_now
+from ..text.languages import known, language_of, with_language
+from .formats import Formats
+from .rankers import names
+from .request import STANDARD_INPUT, outputs_of
+
+if TYPE_CHECKING:
+    from .ranking import Ranked
+    from .training import Learned
+
+
+def register(commands: Subparsers, formats: Formats) -> None:
+    """Add ``rank``; ``formats`` reads and writes the tasks' files."""
+    parser = commands.add_parser(
+        "rank",
+        help="rank tweets or the sentences of debates by how far they are worth checking",
+        description="Train a ranker of check-worthiness, or load one, and rank tweets or sentences with it.",
+    )
+    parser.add_argument("task", choices=formats.TASKS, metavar="TASK", help=f"one of {', '.join(formats.TASKS)}")
+    _add_model(parser)
+    _add_input(parser)
+    add_config(parser)
+    parser.set_defaults(command=partial(run, formats=formats))
+
+
+def _add_model(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--train", nargs="+", type=Path, default=[], metavar="FILE", help="labelled files to learn from"
+    )
+    parser.add_argument("--load", type=Path, metavar="MODEL", help="a ranker that --save wrote, instead of --train")
+    parser.add_argument("--save", type=Path, metavar="MODEL", help="write the trained ranker to this file")
+    parser.add_argument("--model", metavar="NAME", help=f"one of {', '.join(names())} (default: claims.model)")
+    add_language(parser)
+
+
+def add_language(parser: argparse.ArgumentParser) -> None:
+    """Add ``--language``."""
+    parser.add_argument(
+        "--language", default="", metavar="CODE", help="of all files, ISO 639-1 (default: seen from each file)"
+    )
+
+
+def _add_input(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--input", nargs="+", default=[], metavar="FILE", help="what is ranked; - is standard input (TSV or JSON lines)"
+    )
+    parser.add_argument(
+        "--output", type=Path, metavar="FILE|DIR", help="the submission; a folder for several inputs, one file each"
+    )
+    parser.add_argument("--run-id", default="", metavar="ID", help="default: factseek- and the model")
+    parser.add_argument("--stream", action="store_true", help="answer each line as it comes, as a JSON line")
+    parser.add_argument("--words", type=int, default=0, metavar="N", help="name the N words that weighed most")
+    parser.add_argument("--top", type=int, default=20, metavar="N", help="how many to print (default: 20; 0: all)")
+    parser.add_argument("--json", action="store_true", help="print JSON lines instead of a table")
+
+
+_PIPED = "standard input"
+
+
+class _Input(NamedTuple):
+    """A file that is ranked, or standard input, with its statements."""
+
+    name: str
+    statements: list[Statement]
+
+
+def run(args: argparse.Namespace, formats: Formats) -> int:
+    """Train or load a ranker; rank what is given; write submissions, or print the ranking."""
+    outputs = outputs_of(args)
+    # What is to be ranked is read first: a mistake in it is found before minutes of training.
+    inputs = [] if args.stream else [_read(args, formats, name) for name in args.input]
+    learned = _learned(args, formats)
+    if args.stream:
+        return _stream(args, formats, learned)
+    for given in inputs:
+        known(given.statements, learned.manifest.languages, given.name)
+    if outputs:
+        _submit(args, formats, learned, inputs, outputs)
+    elif inputs:
+        _print(args, learned, inputs)
+    return DONE
+
+
+def _learned(args: argparse.Namespace, formats: Formats) -> Learned:
+    """Load the ranker, or train it and save it if asked to."""
+    from ...retrieval.progress import bar
+    from . import store, training
+
+    config = config_of(args)
+    if args.load:
+        learned = training.load(args.load, args.task, config)
+        if args.model and args.model != learned.manifest.model:
+            raise QueryError(
+                f"--model {args.model}: {args.load} is a {learned.manifest.model} model; leave --model out"
+            )
+        return learned
+    model = args.model or config.claims.model
+    if not args.train and model != "random":
+        raise QueryError("give --train with labelled files to learn from, or --load with a saved model")
+    sources = [(path, in_language(args, formats.read(args.task, path, labelled=True))) for path in args.train]
+    learned = training.train(args.task, model, sources, config, bar)
+    if args.save:
+        store.save(args.save, learned.manifest, learned.ranker.state())
+        say(f"{args.save}: {model}, learned from {_counted(learned)}")
+    return learned
+
+
+def _read(args: argparse.Namespace, formats: Formats, name: str) -> _Input:
+    if name != STANDARD_INPUT:
+        return _Input(name, in_language(args, formats.read(args.task, Path(name), labelled=False)))
+    found = list(formats.stream(args.task, sys.stdin.buffer, _PIPED))
+    if not found:
+        raise SourceError(f"{_PIPED}: holds nothing to rank")
+    return _Input(_PIPED, in_language(args, found))
+
+
+def in_language(args: argparse.Namespace, statements: Sequence[Statement]) -> list[Statement]:
+    """Name the language of a file's statements; debates are English."""
+    return with_language(statements, args.language or ("en" if args.task == "ct2021-1b" else ""))
+
+
+def _submit(
+    args: argparse.Namespace, formats: Formats, learned: Learned, inputs: Sequence[_Input], outputs: Sequence[Path]
+) -> None:
+    """Score all inputs in one go and write one submission each."""
+    scores = learned.ranker.score([one for given in inputs for one in given.statements]).tolist()
+    run_id = args.run_id or f"factseek-{learned.manifest.model}"
+    start = 0
+    for given, output in zip(inputs, outputs, strict=True):
+        end = start + len(given.statements)
+        rows = zip(given.statements, scores[start:end], strict=True)
+        output.parent.mkdir(exist_ok=True)
+        formats.write(args.task, [(one.topic, one.qid, score) for one, score in rows], output, run_id)
+        write(f"{output}: {len(given.statements):,} ranked by {learned.manifest.model}\n")
+        start = end
+
+
+def _print(args: argparse.Namespace, learned: Learned, inputs: Sequence[_Input]) -> None:
+    from .printing import json_line, row
+    from .ranking import rank
+
+    ranked = rank(learned.ranker, [one for given in inputs for one in given.statements])
+    shown = ranked[: args.top or None]
+    if args.words:
+        shown = [one._replace(words=_words(learned, one, args.words)) for one in shown]
+    for one in shown:
+        write(json_line(one) if args.json else row(one))
+
+
+def _words(learned: Learned, ranked: Ranked, most: int) -> list[Any]:
+    from .explain import explain
+
+    return list(explain(learned.ranker, ranked.statement, most))
+
+
+def _stream(args: argparse.Namespace, formats: Formats, learned: Learned) -> int:
+    from .printing import json_line
+    from .ranking import rank_stream
+
+    for one in rank_stream(learned.ranker, _coming(args, formats, learned), args.words):
+        write_now(json_line(one))
+    return DONE
+
+
+def _coming(args: argparse.Namespace, formats: Formats, learned: Learned) -> Iterator[Statement]:
+    """Yield the statements of the inputs as they come, each with its language."""
+    from ...retrieval.languages import unknown_language
+
+    languages = learned.manifest.languages
+
+    def named(statements: Iterable[Statement]) -> Iterator[Statement]:
+        for one in statements:
+            foreign = "" if args.language else unknown_language(one.text, languages)
+            if foreign:
+                say(f"note: {one.place}: is in {foreign}, the model learned from {', '.join(languages)}")
+            yield one._replace(language=args.language or language_of([one.text], languages))
+
+    for name in args.input or [STANDARD_INPUT]:
+        if name == STANDARD_INPUT:
+            yield from named(formats.stream(args.task, sys.stdin.buffer, _PIPED))
+        else:
+            with Path(name).open("rb") as file:
+                yield from named(formats.stream(args.task, file, name))
+
+
+def _counted(learned: Learned) -> str:
+    sources = learned.manifest.sources
+    positives = sum(source.positives for source in sources)
+    return f"{sum(source.statements for source in sources):,} statements, {positives:,} of them worth checking"

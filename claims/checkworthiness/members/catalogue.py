@@ -1,0 +1,79 @@
+"""The members by name: made for training, or put together again from what was saved."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from ....retrieval.config import Config, MemberName
+from ....retrieval.domain import Statement
+from ....retrieval.encoders.runtime import open_encoder
+from ...learning import forest, linear
+from ...learning.model_file import State
+from . import Member, Model, lexical, neighbours, vectors
+from .days import Days, restore_moments, written
+from .signs import Signs
+
+JOINT = "joint_"
+"""What the name of a member begins with that learns from all languages at once."""
+
+
+class Reader(NamedTuple):
+    """A member with what it learned."""
+
+    member: Member
+    model: Model
+
+
+def applies(name: MemberName, statements: Sequence[Statement], config: Config) -> bool:
+    """Tell whether a member can read statements: vectors their language, days their numbers; joint ones read several.
+
+    The others read one language.
+    """
+    languages = {one.language for one in statements}
+    if name.startswith(JOINT) or len(languages) > 1:
+        return name.startswith(JOINT) and len(languages) > 1
+    match name:
+        case "vectors":
+            return not config.encoder.languages or languages <= set(config.encoder.languages)
+        case "days":
+            return not all(math.isnan(written(one)) for one in statements)
+        case _:
+            return True
+
+
+def make(name: MemberName, statements: Sequence[Statement], config: Config) -> Member:
+    """Make a member for training; it may look at the statements, but not at their labels."""
+    settings = config.claims.best
+    match name.removeprefix(JOINT):
+        case "lexical":
+            return lexical.learn(statements, settings.strengths)
+        case "neighbours":
+            return neighbours.learn(statements, settings.sharpnesses)
+        case "days":
+            return Days(settings.spans)
+        case "signs":
+            return Signs(settings.trees, settings.leaf)
+        case _:
+            return vectors.Vectors(open_encoder(config.encoder), settings.strengths)
+
+
+def restore(name: str, member: State, model: State, config: Config) -> Reader:
+    """Make the reader of its states.
+
+    Raises ValueError if there is no member of that name.
+    """
+    match name.removeprefix(JOINT):
+        case "lexical":
+            return Reader(lexical.restore(member), linear.restore(model))
+        case "neighbours":
+            return Reader(neighbours.restore(member), neighbours.restore_votes(model))
+        case "days":
+            return Reader(Days(), restore_moments(model))
+        case "signs":
+            return Reader(Signs(), forest.restore(model))
+        case "vectors":
+            return Reader(vectors.restore(member, config.encoder), linear.restore(model))
+        case _:
+            raise ValueError(f"there is no member {name}")

@@ -1,0 +1,90 @@
+"""What was said of tweets of the same days: what is worth checking comes in waves."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ....retrieval.domain import Statement
+from ...learning.model_file import State
+
+_NUMBER = re.compile(r"[1-9][0-9]{16,18}")
+"""A number that X, then Twitter, gave a tweet since the end of 2010: its first 42 bits are a time."""
+_BEFORE = 22
+"""Bits of a number below the time, which counts milliseconds from :data:`_START`, in milliseconds since 1970."""
+_START = 1_288_834_974_657
+_DAY = 86_400_000
+_DOUBT = 0.5
+"""How many tweets the mean of all counts for: those of the same moment outvote it, one a while away does not."""
+_AT_ONCE = 512
+
+
+def written(statement: Statement) -> float:
+    """Return when a tweet was written, as its number tells, in days since 1970 (UTC); NaN if it is no such number."""
+    if not _NUMBER.fullmatch(statement.qid):
+        return float("nan")
+    return ((int(statement.qid) >> _BEFORE) + _START) / _DAY
+
+
+class Moments:
+    """The share of tweets of about the same time that are worth checking, as log-odds.
+
+    One that is ``span`` days away counts half of one of the same moment.
+    """
+
+    def __init__(self, moments: NDArray[np.float64], labels: NDArray[np.int64], span: float) -> None:
+        self._moments = moments
+        self._labels = labels
+        self._span = span
+
+    def score(self, features: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the log-odds for each row; those of all tweets where it is not known when one was written."""
+        mean = self._labels.mean()
+        found = np.full(len(features), np.log(mean / (1 - mean)))
+        known, dated = np.flatnonzero(~np.isnan(features)), ~np.isnan(self._moments)
+        moments, labels = self._moments[dated], self._labels[dated]
+        for start in range(0, len(known), _AT_ONCE):
+            rows = known[start : start + _AT_ONCE]
+            near = 1 / (1 + ((features[rows, None] - moments) / self._span) ** 2)
+            # Summed row by row, a score does not depend on its neighbours, as it may in a matrix product.
+            worth, all_near = (near * labels).sum(axis=1) + _DOUBT * mean, near.sum(axis=1) + _DOUBT
+            found[rows] = np.log(worth / (all_near - worth))
+        return found
+
+    def state(self) -> State:
+        """Return when the labelled tweets were written, and their labels."""
+        return State({"span": self._span}, {"moments": self._moments, "labels": self._labels.astype(np.int8)})
+
+
+def restore_moments(state: State) -> Moments:
+    """Make the model of its state."""
+    return Moments(state.tensors["moments"], state.tensors["labels"].astype(np.int64), float(state.settings["span"]))
+
+
+class Days:
+    """When a tweet was written; decide by what was said of others of about that time."""
+
+    def __init__(self, strengths: tuple[float, ...] = ()) -> None:
+        self.strengths = strengths
+
+    def features(self, statements: Sequence[Statement]) -> NDArray[np.float64]:
+        """Return the moment of each tweet in days, shape (len(statements),); NaN where it is not known."""
+        return np.array([written(one) for one in statements])
+
+    def fit(
+        self,
+        features: NDArray[np.float64],
+        labels: NDArray[np.int64],
+        weights: NDArray[np.float64],
+        strength: float,
+        seed: int,
+    ) -> Moments:
+        """Keep the moments and their labels; ``strength`` is the span in days."""
+        return Moments(features, labels, strength)
+
+    def state(self) -> State:
+        """Return nothing: moments are not learned."""
+        return State({}, {})

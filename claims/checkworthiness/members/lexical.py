@@ -1,0 +1,72 @@
+"""Which words and runs of characters a statement holds."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ....retrieval.domain import Statement
+from ...learning import linear
+from ...learning.model_file import State
+from ...text.ngrams import Vocabulary
+from ...text.ngrams import learn as learned
+from ...text.tokens import characters, words
+
+_ANALYZERS = {"words": words, "characters": characters}
+_LEAST = {"words": 1, "characters": 2}
+"""A term counts if so many statements hold it."""
+
+
+class Lexical:
+    """TF-IDF of words and pairs, and of runs of characters, side by side; each half has unit length."""
+
+    def __init__(self, vocabularies: dict[str, Vocabulary], strengths: tuple[float, ...] = ()) -> None:
+        self.strengths = strengths
+        self._vocabularies = vocabularies
+
+    def features(self, statements: Sequence[Statement]) -> Any:
+        """Return a scipy CSR matrix, a column for each term."""
+        from scipy.sparse import hstack
+
+        texts = [read(one) for one in statements]
+        return hstack([self._vocabularies[name].vectors(texts) for name in _ANALYZERS], format="csr")
+
+    def fit(
+        self, features: Any, labels: NDArray[np.int64], weights: NDArray[np.float64], strength: float, seed: int
+    ) -> linear.Linear:
+        """Fit a weight for each term."""
+        return linear.fit(features, labels, weights, strength, seed)
+
+    def state(self) -> State:
+        """Return the terms and their weights."""
+        terms = {name: list(vocabulary.terms) for name, vocabulary in self._vocabularies.items()}
+        return State({"terms": terms}, {name: one.weights for name, one in self._vocabularies.items()})
+
+
+def learn(statements: Sequence[Statement], strengths: tuple[float, ...]) -> Lexical:
+    """Take the terms of the statements; their labels are not looked at."""
+    texts = [read(one) for one in statements]
+    vocabularies = {
+        name: learned(texts, analyze, sublinear=True, least=_LEAST[name]) for name, analyze in _ANALYZERS.items()
+    }
+    return Lexical(vocabularies, strengths)
+
+
+def restore(state: State) -> Lexical:
+    """Make the member of its state."""
+    vocabularies = {
+        name: Vocabulary(state.settings["terms"][name], state.tensors[name], analyze, sublinear=True)
+        for name, analyze in _ANALYZERS.items()
+    }
+    return Lexical(vocabularies)
+
+
+def read(statement: Statement) -> str:
+    """Return the text, after a word that names the speaker where there is one."""
+    if not statement.speaker:
+        return statement.text
+    speaker = "".join(char if char.isalnum() else "_" for char in statement.speaker.lower())
+    return f"speaker_{speaker} {statement.text}"

@@ -1,0 +1,98 @@
+"""What was said of similar statements."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ....retrieval.domain import Statement
+from ...learning.model_file import State
+from ...text.ngrams import Vocabulary
+from ...text.ngrams import learn as learned
+from ...text.tokens import words
+from .lexical import read
+
+_AT_ONCE = 512
+_SLIGHT = 1e-6
+"""The weight of what is true of all statements, for one that resembles none."""
+
+
+class Votes:
+    """The share of the similarity to labelled statements that falls on those worth checking.
+
+    Similarity is the cosine to the power of ``sharpness``.
+    """
+
+    def __init__(self, rows: Any, labels: NDArray[np.int64], sharpness: float) -> None:
+        self._rows = rows
+        self._labels = labels
+        self._sharpness = sharpness
+
+    def score(self, features: Any) -> NDArray[np.float64]:
+        """Return the share for each row, between 0 and 1."""
+        shares = [np.empty(0)]
+        for start in range(0, features.shape[0], _AT_ONCE):
+            near = (features[start : start + _AT_ONCE] @ self._rows.T).toarray() ** self._sharpness
+            prior = _SLIGHT * self._labels.mean()
+            shares.append(((near * self._labels).sum(axis=1) + prior) / (near.sum(axis=1) + _SLIGHT))
+        return np.concatenate(shares)
+
+    def state(self) -> State:
+        """Return the labelled rows."""
+        rows = self._rows
+        return State(
+            {"sharpness": self._sharpness, "width": rows.shape[1]},
+            {
+                "values": rows.data,
+                "columns": rows.indices.astype(np.int32),
+                "starts": rows.indptr.astype(np.int64),
+                "labels": self._labels.astype(np.int8),
+            },
+        )
+
+
+def restore_votes(state: State) -> Votes:
+    """Make the votes of their state."""
+    from scipy.sparse import csr_matrix
+
+    tensors = state.tensors
+    labels = tensors["labels"].astype(np.int64)
+    parts = tensors["values"], tensors["columns"], tensors["starts"]
+    rows = csr_matrix(parts, shape=(len(labels), int(state.settings["width"])))
+    return Votes(rows, labels, float(state.settings["sharpness"]))
+
+
+class Neighbours:
+    """TF-IDF of words and pairs of them; decide by votes."""
+
+    def __init__(self, vocabulary: Vocabulary, strengths: tuple[float, ...] = ()) -> None:
+        self.strengths = strengths
+        self._vocabulary = vocabulary
+
+    def features(self, statements: Sequence[Statement]) -> Any:
+        """Return a scipy CSR matrix with rows of unit length."""
+        return self._vocabulary.vectors([read(one) for one in statements])
+
+    def fit(
+        self, features: Any, labels: NDArray[np.int64], weights: NDArray[np.float64], strength: float, seed: int
+    ) -> Votes:
+        """Keep the rows and their labels; ``strength`` is the sharpness."""
+        return Votes(features, labels, strength)
+
+    def state(self) -> State:
+        """Return the terms and their weights."""
+        return State({"terms": list(self._vocabulary.terms)}, {"idf": self._vocabulary.weights})
+
+
+def learn(statements: Sequence[Statement], strengths: tuple[float, ...]) -> Neighbours:
+    """Take the terms of the statements."""
+    return Neighbours(learned([read(one) for one in statements], words, sublinear=True), strengths)
+
+
+def restore(state: State) -> Neighbours:
+    """Make the member of its state."""
+    vocabulary = Vocabulary(state.settings["terms"], state.tensors["idf"], words, sublinear=True)
+    return Neighbours(vocabulary)

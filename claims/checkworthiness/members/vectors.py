@@ -1,0 +1,57 @@
+"""What a statement means, as far as a sentence encoder knows its language."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ....retrieval.config import EncoderSettings
+from ....retrieval.domain import Statement
+from ....retrieval.encoders.runtime import OnnxEncoder, open_encoder
+from ....retrieval.errors import MachineError
+from ...learning import linear
+from ...learning.model_file import State
+
+
+class Vectors:
+    """The vectors of an encoder; decide by a weight for each dimension."""
+
+    def __init__(self, encoder: OnnxEncoder, strengths: tuple[float, ...] = ()) -> None:
+        self.strengths = strengths
+        self._encoder = encoder
+
+    def features(self, statements: Sequence[Statement]) -> NDArray[np.float64]:
+        """Return the vector of each text: unit length, shape (len(statements), dimension)."""
+        return self._encoder.encode_document([one.text for one in statements]).astype(np.float64)
+
+    def fit(
+        self,
+        features: NDArray[np.float64],
+        labels: NDArray[np.int64],
+        weights: NDArray[np.float64],
+        strength: float,
+        seed: int,
+    ) -> linear.Linear:
+        """Fit a weight for each dimension."""
+        return linear.fit(features, labels, weights, strength, seed)
+
+    def state(self) -> State:
+        """Name the encoder."""
+        return State({"encoder": self._encoder.name, "revision": self._encoder.revision}, {})
+
+
+def restore(state: State, settings: EncoderSettings) -> Vectors:
+    """Open the encoder that was trained with.
+
+    Raises MachineError if the configured one is another.
+    """
+    encoder = open_encoder(settings)
+    trained = state.settings["encoder"], state.settings["revision"]
+    if trained != (encoder.name, encoder.revision):
+        raise MachineError(
+            f"the model was trained with encoder {trained[0]} ({trained[1]}), configured is {encoder.name} "
+            f"({encoder.revision}); set encoder.model, or train again"
+        )
+    return Vectors(encoder)

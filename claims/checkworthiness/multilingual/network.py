@@ -1,0 +1,44 @@
+"""A trained network, run by numpy: what both heads share, and the claim head."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...text.grams import Grams
+
+Tensors = Mapping[str, NDArray[np.float32]]
+"""Weights by name, as torch names them: a layer's ``weight`` has shape (out, in)."""
+
+Rows = NDArray[np.float32] | Sequence[Grams]
+"""What a network reads: the vectors of a sentence encoder, or buckets of characters."""
+
+
+class Network:
+    """Score rows by the claim head: the probability of a claim worth checking less that of the contrary."""
+
+    def __init__(self, tensors: Tensors) -> None:
+        self.tensors = tensors
+
+    def score(self, rows: Rows) -> NDArray[np.float64]:
+        """Return a score between -1 and 1 for each row."""
+        if not len(rows):
+            return np.empty(0)
+        found = self._vectors(rows)
+        if "shared.weight" in self.tensors:
+            found = np.tanh(self._layer("shared", found))
+        found = self._layer("claim.2", np.tanh(self._layer("claim.0", found)))
+        return np.asarray(np.tanh((found[:, 1] - found[:, 0]) / 2), dtype=np.float64)
+
+    def _vectors(self, rows: Rows) -> NDArray[np.float64]:
+        if isinstance(rows, np.ndarray):
+            return np.asarray(rows, dtype=np.float64)
+        table = self.tensors["grams.weight"].astype(np.float64)
+        return np.stack([(table[buckets] * weights[:, None]).sum(axis=0) for buckets, weights in rows])
+
+    def _layer(self, name: str, found: NDArray[np.float64]) -> NDArray[np.float64]:
+        # A row times a matrix is summed alike whatever rows stand beside it, which a matrix product does not promise.
+        weight = self.tensors[f"{name}.weight"].astype(np.float64)
+        return np.asarray(np.einsum("ni,oi->no", found, weight) + self.tensors[f"{name}.bias"])

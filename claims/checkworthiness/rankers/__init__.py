@@ -1,0 +1,78 @@
+"""One file a ranker, found by its name: ``--model ngram`` is ``ngram.py``.
+
+A ranker module has::
+
+    SUMMARY: str        one line for ``--help``
+    def train(statements, config, progress) -> Trained   learn from labelled statements
+    def restore(state, config) -> Ranker                 what was saved, ready to score
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple, Protocol, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ....retrieval import plugins
+from ....retrieval.config import Config
+from ....retrieval.domain import Statement
+from ....retrieval.errors import QueryError
+from ....retrieval.progress import Progress
+from ...learning.model_file import State
+
+
+class Ranker(Protocol):
+    """Score statements: the more worth checking, the higher."""
+
+    explains: bool
+    """Whether the score follows from the words, so that leaving one out says what it weighs."""
+
+    def score(self, statements: Sequence[Statement]) -> NDArray[np.float64]:
+        """Return a finite score for each statement, in their order."""
+        ...
+
+    def probability(self, scores: NDArray[np.float64]) -> NDArray[np.float64] | None:
+        """Return the probability of being worth checking that goes with each score; ``None`` if it is not known."""
+        ...
+
+    def state(self) -> State:
+        """Return what :func:`restore` makes the same ranker of."""
+        ...
+
+
+class Trained(NamedTuple):
+    """A ranker, and what training it showed: cross-validated figures by name, for the manifest."""
+
+    ranker: Ranker
+    figures: dict[str, Any]
+
+
+class Kind(Protocol):
+    """What a module of this package offers."""
+
+    SUMMARY: str
+
+    def train(self, statements: Sequence[Statement], config: Config, progress: Progress) -> Trained:
+        """Learn from labelled statements."""
+        ...
+
+    def restore(self, state: State, config: Config) -> Ranker:
+        """Make a ranker of what was saved."""
+        ...
+
+
+def names() -> list[str]:
+    """Name the rankers as the command line does, in alphabetical order."""
+    return plugins.names(__name__)
+
+
+def kind(name: str) -> Kind:
+    """Return the ranker module of a name.
+
+    Raises QueryError if there is none of that name.
+    """
+    if name not in names():
+        raise QueryError(f"unknown model {name!r}; there are {', '.join(names())}")
+    return cast(Kind, plugins.load(__name__, name))

@@ -1,0 +1,162 @@
+"""The strongest ranker that needs no download: several readings of a statement, weighed by cross-validation.
+
+For each language, members learn from its statements alone, and some from those of all languages together. Which of them
+count, and how much, is decided on scores that each gave to statements it had not learned from.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import closing
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ....retrieval.config import Config
+from ....retrieval.domain import Statement
+from ....retrieval.errors import QueryError
+from ....retrieval.progress import Progress
+from ...learning import stacking
+from ...learning.folds import enough, folds
+from ...learning.model_file import State
+from ...learning.sampling import sampled
+from ...learning.stacking import Stack
+from ..members import catalogue
+from ..members.catalogue import JOINT, Reader
+from ..members.trials import Population, Trial, fitted, population, trial
+from . import Trained
+
+SUMMARY = "the strongest that needs no download: words, characters, signs, neighbours and vectors, weighed"
+
+_ALL = "all"
+"""Where the readers stand that learned from all languages."""
+
+
+class BestRanker:
+    """Each language's stack of readers."""
+
+    explains = True
+
+    def __init__(self, readers: Mapping[str, Reader], stacks: Mapping[str, Stack]) -> None:
+        self._readers = readers
+        self._stacks = stacks
+
+    def score(self, statements: Sequence[Statement]) -> NDArray[np.float64]:
+        """Return the log-odds of being worth checking.
+
+        Raises QueryError if a statement is in a language without a stack.
+        """
+        found = np.zeros(len(statements))
+        languages = np.array([one.language for one in statements])
+        for language in sorted(set(languages.tolist())):
+            if language not in self._stacks:
+                known = ", ".join(sorted(self._stacks))
+                raise QueryError(f"language {language!r}: the model learned from {known}")
+            rows = np.flatnonzero(languages == language)
+            found[rows] = self._score_in(language, [statements[int(row)] for row in rows])
+        return found
+
+    def probability(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the probability that the log-odds say."""
+        return np.asarray(1 / (1 + np.exp(-scores)))
+
+    def state(self) -> State:
+        """Return the stacks and the readers."""
+        tensors: dict[str, NDArray[Any]] = {}
+        readers: dict[str, Any] = {}
+        for name, reader in self._readers.items():
+            parts = {"member": reader.member.state(), "model": reader.model.state()}
+            readers[name] = {part: state.settings for part, state in parts.items()}
+            for part, state in parts.items():
+                tensors.update({f"{name}/{part}/{tensor}": array for tensor, array in state.tensors.items()})
+        stacks = {language: stack._asdict() for language, stack in self._stacks.items()}
+        return State({"stacks": stacks, "readers": readers}, tensors)
+
+    def _score_in(self, language: str, statements: Sequence[Statement]) -> NDArray[np.float64]:
+        stack = self._stacks[language]
+        readers = {name: self._readers[_key(language, name)] for name in stack.weights}
+        return stack.score({name: one.model.score(one.member.features(statements)) for name, one in readers.items()})
+
+
+def train(statements: Sequence[Statement], config: Config, progress: Progress) -> Trained:
+    """Try every member on each language, keep those that help, and let them learn again from everything.
+
+    Raises SourceError if a language has fewer than two statements of a class.
+    """
+    among, shifts = _populations(statements, config)
+    tried = _tried(among, config, progress)
+    stacks, figures = {}, {}
+    for language, shift in shifts.items():
+        scores = {name: one.scores for name, one in tried[language].items()}
+        own = among[language]
+        kept = stacking.chosen(scores, own.labels, own.folds)
+        stack = stacking.learn({name: scores[name] for name in kept}, own.labels)
+        stacks[language] = stack._replace(bias=stack.bias + shift)
+        figures[language] = stacking.ablation(scores, list(stack.weights), own.labels, own.folds)
+    readers = {}
+    for key in sorted({_key(language, name) for language, stack in stacks.items() for name in stack.weights}):
+        where, _, name = key.partition("/")
+        one = tried[where][name]
+        readers[key] = Reader(one.member, fitted(one, among[where], config.claims.seed))
+    return Trained(BestRanker(readers, stacks), figures)
+
+
+def restore(state: State, config: Config) -> BestRanker:
+    """Put readers and stacks together again."""
+    readers = {}
+    for key, parts in state.settings["readers"].items():
+        member, model = (_part(state, key, part, parts[part]) for part in ("member", "model"))
+        readers[key] = catalogue.restore(key.partition("/")[2], member, model, config)
+    stacks = {language: Stack(**stack) for language, stack in state.settings["stacks"].items()}
+    return BestRanker(readers, stacks)
+
+
+def _part(state: State, key: str, part: str, settings: dict[str, Any]) -> State:
+    """Return the state of a reader's member or model."""
+    prefix = f"{key}/{part}/"
+    named = {name.removeprefix(prefix): one for name, one in state.tensors.items() if name.startswith(prefix)}
+    return State(settings, named)
+
+
+def _populations(statements: Sequence[Statement], config: Config) -> tuple[dict[str, Population], dict[str, float]]:
+    """Return the statements of each language, and of all if there are several, with what sampling did to the odds."""
+    settings, seed = config.claims, config.claims.seed
+    among: dict[str, Population] = {}
+    shifts: dict[str, float] = {}
+    for language in sorted({one.language for one in statements}):
+        own = [one for one in statements if one.language == language]
+        enough(own, language)
+        kept, shifts[language] = sampled(own, settings.best.most_negatives, seed)
+        among[language] = population(kept, folds(kept, settings.folds, seed))
+    if len(among) > 1:
+        every = [one for own in among.values() for one in own.statements]
+        among[_ALL] = population(every, np.concatenate([own.folds for own in among.values()]))
+    return among, shifts
+
+
+def _tried(among: Mapping[str, Population], config: Config, progress: Progress) -> dict[str, dict[str, Trial]]:
+    """Try the members on each population; the joint ones stand with each language too, with its part of the scores."""
+    seed = config.claims.seed
+    names = config.claims.best.members
+    asked = {
+        where: [name for name in names if catalogue.applies(name, own.statements, config)]
+        for where, own in among.items()
+    }
+    tried: dict[str, dict[str, Trial]] = {where: {} for where in among}
+    with closing(progress("learning", "members", sum(map(len, asked.values())))) as bar:
+        for where, own in among.items():
+            for name in asked[where]:
+                tried[where][name] = trial(catalogue.make(name, own.statements, config), own, seed)
+                bar.update(1)
+    start = 0
+    for where, own in among.items():
+        end = start + len(own.labels)
+        for joint, one in tried.get(_ALL, {}).items() if where != _ALL else ():
+            tried[where][joint] = one._replace(scores=one.scores[start:end])
+        start = end
+    return tried
+
+
+def _key(language: str, name: str) -> str:
+    return f"{_ALL if name.startswith(JOINT) else language}/{name}"

@@ -1,0 +1,181 @@
+"""A network for many languages: a sentence encoder, or one of characters, with a claim head and a language head.
+
+One network is trained for each fold of the training statements, on the others, and their scores are averaged: an
+ensemble that is cross-validated as it is made.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from ....retrieval.config import Config, MultilingualSettings
+from ....retrieval.domain import Statement
+from ....retrieval.encoders.runtime import OnnxEncoder, open_encoder
+from ....retrieval.errors import MachineError
+from ....retrieval.progress import Progress
+from ...learning.folds import average_precision, enough, folds
+from ...learning.model_file import State
+from ...text.grams import Hashing, learn
+from ..multilingual.network import Network, Rows
+from . import Trained
+
+SUMMARY = "a network with a claim head and a language head over a multilingual sentence encoder, or over characters"
+
+CHARACTERS = "characters"
+"""The name of the encoder that is trained from nothing, with the heads."""
+
+_RARITY = "rarity"
+
+
+class Reading:
+    """What the networks read: vectors of a sentence encoder, or runs of characters."""
+
+    def __init__(self, read: OnnxEncoder | Hashing) -> None:
+        self._read = read
+
+    def rows(self, statements: Sequence[Statement]) -> Rows:
+        """Return a row for each statement."""
+        if isinstance(self._read, Hashing):
+            return self._read.rows(statements)
+        return self._read.encode_document([one.text for one in statements])
+
+    def state(self) -> State:
+        """Return the name of the encoder, or how rare each bucket is."""
+        if isinstance(self._read, Hashing):
+            return State({"encoder": CHARACTERS, "revision": ""}, {_RARITY: self._read.rarity})
+        return State({"encoder": self._read.name, "revision": self._read.revision}, {})
+
+
+class MultilingualRanker:
+    """The mean score of an ensemble."""
+
+    explains = True
+
+    def __init__(self, reading: Reading, networks: Sequence[Network], slope: float, bias: float) -> None:
+        self._reading = reading
+        self._networks = networks
+        self._slope = slope
+        self._bias = bias
+
+    def score(self, statements: Sequence[Statement]) -> NDArray[np.float64]:
+        """Return the mean of the networks' scores, each between -1 and 1."""
+        rows = self._reading.rows(statements)
+        return np.asarray(np.mean([network.score(rows) for network in self._networks], axis=0))
+
+    def probability(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the probabilities that held-out scores were found to mean."""
+        return np.asarray(1 / (1 + np.exp(-(self._slope * scores + self._bias))))
+
+    def state(self) -> State:
+        """Return every network, and what they read."""
+        reading = self._reading.state()
+        tensors = {
+            f"{number}/{name}": tensor
+            for number, network in enumerate(self._networks)
+            for name, tensor in network.tensors.items()
+        }
+        settings = {"networks": len(self._networks), "slope": self._slope, "bias": self._bias}
+        return State(settings | reading.settings, tensors | reading.tensors)
+
+
+def train(statements: Sequence[Statement], config: Config, progress: Progress) -> Trained:
+    """Train a network for each fold.
+
+    Raises SourceError if a language has fewer than two statements of a class, MachineError, naming the command that
+    fetches it, if the configured encoder is not on this machine.
+    """
+    from ..multilingual.training import Examples, numbered
+    from ..multilingual.training import train as train_network
+
+    settings = config.claims.multilingual
+    reading = _reading(settings, config, statements)
+    known = sorted({one.language for one in statements})
+    labels = np.array([one.label for one in statements], dtype=np.int64)
+    parts = _folds(statements, known, config)
+    examples = Examples(reading.rows(statements), labels, numbered([one.language for one in statements], known))
+    networks, scores = [], np.zeros(len(statements))
+    with closing(progress("training", "networks", int(parts.max()) + 1)) as bar:
+        for fold in range(int(parts.max()) + 1):
+            held = np.flatnonzero(parts == fold)
+            rest = examples.taken(np.flatnonzero(parts != fold))
+            networks.append(Network(train_network(rest, settings, len(known), config.claims.seed + fold)))
+            scores[held] = networks[-1].score(examples.taken(held).rows)
+            bar.update(1)
+    slope, bias = _calibrated(scores, labels)
+    figures = {
+        language: {"AP": average_precision(labels[rows], scores[rows])}
+        for language in known
+        if len(rows := np.flatnonzero([one.language == language for one in statements]))
+    }
+    return Trained(MultilingualRanker(reading, networks, slope, bias), figures)
+
+
+def restore(state: State, config: Config) -> MultilingualRanker:
+    """Put the ensemble together again.
+
+    Raises MachineError if it reads the vectors of an encoder that is not the one it was trained with.
+    """
+    settings = state.settings
+    if settings["encoder"] == CHARACTERS:
+        reading = Reading(Hashing(state.tensors[_RARITY]))
+    else:
+        reading = _found_again(str(settings["encoder"]), config)
+    found = reading.state().settings["revision"]
+    if found != settings["revision"]:
+        raise MachineError(
+            f"the model was trained with encoder {settings['encoder']} ({settings['revision']}), on this machine it is "
+            f"({found}); train again"
+        )
+    networks = [
+        Network({name.partition("/")[2]: one for name, one in state.tensors.items() if name.startswith(f"{number}/")})
+        for number in range(settings["networks"])
+    ]
+    return MultilingualRanker(reading, networks, settings["slope"], settings["bias"])
+
+
+def _reading(settings: MultilingualSettings, config: Config, statements: Sequence[Statement] = ()) -> Reading:
+    if settings.encoder == CHARACTERS:
+        return Reading(learn(statements, settings.buckets))
+    asked = msgspec.structs.replace(
+        config.encoder, model=settings.encoder, max_tokens=settings.max_tokens, document_prompt="", languages=()
+    )
+    return Reading(open_encoder(asked))
+
+
+def _found_again(name: str, config: Config) -> Reading:
+    """Open the encoder of a name; one that lies in a folder is found where the configuration says."""
+    settings = config.claims.multilingual
+    if Path(settings.encoder).name != Path(name).name:
+        settings = msgspec.structs.replace(settings, encoder=name)
+    try:
+        return _reading(settings, config)
+    except MachineError as error:
+        raise MachineError(
+            f"{error}; if it was trained in a folder, name that in claims.multilingual.encoder"
+        ) from None
+
+
+def _folds(statements: Sequence[Statement], known: Sequence[str], config: Config) -> NDArray[np.int64]:
+    """Split each language by itself, so that every fold holds its share of each."""
+    found = np.zeros(len(statements), dtype=np.int64)
+    for language in known:
+        rows = np.flatnonzero([one.language == language for one in statements])
+        own = [statements[int(row)] for row in rows]
+        enough(own, language)
+        found[rows] = folds(own, config.claims.folds, config.claims.seed)
+    return found
+
+
+def _calibrated(scores: NDArray[np.float64], labels: NDArray[np.int64]) -> tuple[float, float]:
+    """Return slope and bias that turn held-out scores into log-odds."""
+    from sklearn.linear_model import LogisticRegression
+
+    machine: Any = LogisticRegression(C=1e3, max_iter=1000).fit(scores[:, None], labels)
+    return float(machine.coef_[0, 0]), float(machine.intercept_[0])

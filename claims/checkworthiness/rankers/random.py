@@ -1,0 +1,48 @@
+"""The organisers' random baseline: what a ranking is worth that knows nothing."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ....retrieval.config import Config
+from ....retrieval.domain import Statement
+from ....retrieval.progress import Progress
+from ...learning.model_file import State
+from . import Trained
+
+SUMMARY = "the organisers' random baseline"
+
+
+class RandomRanker:
+    """Numbers between 0 and 1 from one seeded sequence, in the order of the statements."""
+
+    explains = False
+
+    def __init__(self, seed: int) -> None:
+        self._seed = seed
+        self._source = random.Random(seed)  # noqa: S311 (a baseline, no secret)
+
+    def score(self, statements: Sequence[Statement]) -> NDArray[np.float64]:
+        """Return the next numbers of the sequence."""
+        return np.array([self._source.random() for _ in statements])
+
+    def probability(self, scores: NDArray[np.float64]) -> None:
+        """Return nothing: chance knows no probability."""
+
+    def state(self) -> State:
+        """Return the seed."""
+        return State({"seed": self._seed}, {})
+
+
+def train(statements: Sequence[Statement], config: Config, progress: Progress) -> Trained:
+    """Start the sequence; there is nothing to learn."""
+    return Trained(RandomRanker(config.claims.seed), {})
+
+
+def restore(state: State, config: Config) -> RandomRanker:
+    """Start the saved sequence again."""
+    return RandomRanker(int(state.settings["seed"]))

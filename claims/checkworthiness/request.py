@@ -1,0 +1,76 @@
+"""What ``rank`` was asked, checked before any work: contradictions, and places that cannot be written."""
+
+from __future__ import annotations
+
+import argparse
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+
+from ...retrieval.errors import QueryError
+from ...retrieval.files import writable
+from ...retrieval.run_writer import column
+
+STANDARD_INPUT = "-"
+
+
+def outputs_of(args: argparse.Namespace) -> list[Path]:
+    """Return where each input's submission goes, refusing early what cannot be done.
+
+    Raises QueryError.
+    """
+    _refuse_contradictions(args)
+    named = [Path(name) for name in args.input if name != STANDARD_INPUT]
+    read = [*args.train, *named, *([args.load] if args.load else [])]
+    if args.save:
+        writable(args.save, read)
+    if args.output is None:
+        return []
+    if len(args.input) == 1 and not args.output.is_dir():
+        writable(args.output, read)
+        return [args.output]
+    outputs = _in_folder(args.output, args.input)
+    for output in outputs if args.output.is_dir() else ():
+        writable(output, read)
+    return outputs
+
+
+def _in_folder(folder: Path, inputs: Sequence[str]) -> list[Path]:
+    """Name a file in the folder after each input.
+
+    Raises QueryError if two would have the same name, or the folder is a file.
+    """
+    if folder.exists() and not folder.is_dir():
+        raise QueryError(f"{folder}: is a file; several inputs need a folder, one submission each")
+    if not folder.parent.is_dir():
+        raise QueryError(f"{folder}: there is no folder {folder.parent}; make it first")
+    stems = Counter("standard-input" if name == STANDARD_INPUT else Path(name).stem for name in inputs)
+    twice = next((stem for stem, number in stems.items() if number > 1), "")
+    if twice:
+        raise QueryError(f"--input: {twice} is the name of two files; their submissions would be one file")
+    return [folder / f"{stem}.tsv" for stem in stems]
+
+
+def _refuse_contradictions(args: argparse.Namespace) -> None:
+    if args.train and args.load:
+        raise QueryError("--train and --load exclude each other: learn a ranker or load one")
+    if args.load and args.save:
+        raise QueryError("--load and --save exclude each other: copy the file instead")
+    if args.stream and (args.output or args.json):
+        raise QueryError("--stream writes JSON lines to standard output; leave out --output and --json")
+    if args.words < 0 or args.top < 0:
+        raise QueryError("--words and --top take a number that is not negative")
+    if args.output and not args.input:
+        raise QueryError("--output: there is nothing to rank; name it with --input")
+    if not (args.input or args.stream or args.save):
+        raise QueryError("there is nothing to do: give --input to rank, --stream for standard input, or --save")
+    _check_run_id(args.run_id)
+    if args.input.count(STANDARD_INPUT) > 1:
+        raise QueryError("--input: standard input can be read once")
+
+
+def _check_run_id(run_id: str) -> None:
+    try:
+        column(run_id or "default")
+    except QueryError as error:
+        raise QueryError(f"--run-id {error}") from None

@@ -1,0 +1,51 @@
+"""What a trained ranker is, as its file says."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from ..learning import model_file
+from ..learning.model_file import State
+
+
+class Source(msgspec.Struct, frozen=True, kw_only=True):
+    """A training file: its name, its checksum and what was in it."""
+
+    name: str
+    sha256: str
+    statements: int
+    positives: int
+
+
+class Manifest(msgspec.Struct, frozen=True, kw_only=True):
+    """What a ranker is and where it comes from.
+
+    ``languages`` are those it learned from; empty is any. ``figures`` are cross-validated on the training files.
+    """
+
+    task: str
+    model: str
+    languages: tuple[str, ...]
+    sources: tuple[Source, ...]
+    settings: dict[str, Any]
+    versions: dict[str, str]
+    figures: dict[str, Any] = {}
+
+
+def save(path: Path, manifest: Manifest, state: State) -> None:
+    """Write a ranker.
+
+    Raises MachineError if there is no room or no right to write.
+    """
+    model_file.save(path, manifest, state)
+
+
+def load(path: Path) -> tuple[Manifest, State]:
+    """Read a ranker.
+
+    Raises SourceError if the file is no ranker, of another layout, or not what was written.
+    """
+    return model_file.load(path, Manifest)

@@ -1,0 +1,80 @@
+"""Labelled files become a trained ranker with its manifest."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from importlib import metadata
+from pathlib import Path
+from typing import NamedTuple
+
+import msgspec
+
+from ...retrieval.config import Config
+from ...retrieval.domain import Statement
+from ...retrieval.errors import QueryError, SourceError
+from ...retrieval.files import sha256, storable
+from ...retrieval.progress import Progress
+from . import store
+from .rankers import Ranker, kind, names
+from .store import Manifest, Source
+
+_VERSIONED = ("factseek", "numpy", "scipy", "scikit-learn")
+
+
+class Learned(NamedTuple):
+    """A ranker with what it is and where it comes from."""
+
+    ranker: Ranker
+    manifest: Manifest
+
+
+def train(
+    task: str, model: str, sources: Sequence[tuple[Path, list[Statement]]], config: Config, progress: Progress
+) -> Learned:
+    """Train a ranker on labelled files.
+
+    Raises SourceError if they do not hold both classes.
+    """
+    statements = [statement for _, found in sources for statement in found]
+    positives = sum(bool(statement.label) for statement in statements)
+    if statements and positives in (0, len(statements)):
+        named = ", ".join(str(path) for path, _ in sources)
+        raise SourceError(f"{named}: every label is {int(positives > 0)}; a ranker learns from both classes, 0 and 1")
+    trained = kind(model).train(statements, config, progress)
+    manifest = Manifest(
+        task=task,
+        model=model,
+        languages=tuple(sorted({statement.language for statement in statements} - {""})),
+        sources=tuple(_source(path, found) for path, found in sources),
+        settings=msgspec.json.decode(msgspec.json.encode(config.claims)),
+        versions={name: metadata.version(name) for name in _VERSIONED},
+        figures=trained.figures,
+    )
+    return Learned(trained.ranker, manifest)
+
+
+def load(path: Path, task: str | None, config: Config) -> Learned:
+    """Load a ranker that was saved; ``None`` is any task.
+
+    Raises SourceError if the file is not one or of another version, QueryError if it was trained for another task.
+    """
+    manifest, state = store.load(path)
+    if task is not None and manifest.task != task:
+        raise QueryError(f"{path}: was trained for {manifest.task}, not for {task}; load another or train one")
+    if manifest.model not in names():
+        raise SourceError(
+            f"{path}: is a model named {manifest.model}, which this factseek does not have; train it again"
+        )
+    try:
+        return Learned(kind(manifest.model).restore(state, config), manifest)
+    except (KeyError, TypeError, ValueError):
+        raise SourceError(f"{path}: is a model of another version of factseek; train it again") from None
+
+
+def _source(path: Path, statements: Sequence[Statement]) -> Source:
+    return Source(
+        name=storable(path.name),
+        sha256=sha256(path),
+        statements=len(statements),
+        positives=sum(bool(statement.label) for statement in statements),
+    )

@@ -1,0 +1,38 @@
+"""The command ``tune-encoder``: a sentence encoder learns what is worth checking."""
+
+from __future__ import annotations
+
+import argparse
+from functools import partial
+from pathlib import Path
+
+from ...retrieval.terminal import DONE, Subparsers, add_config, config_of, write
+from .cli import add_language, in_language
+from .formats import Formats
+
+
+def register(commands: Subparsers, formats: Formats) -> None:
+    """Add ``tune-encoder``; ``formats`` reads the tasks' files."""
+    parser = commands.add_parser(
+        "tune-encoder",
+        help="train a sentence encoder on what is worth checking",
+        description="Train the encoder that claims.multilingual.encoder names, with a claim head and a language head "
+        "on it, and write the encoder to a folder; rank --model multilingual may then use it.",
+    )
+    parser.add_argument("task", choices=formats.TASKS, metavar="TASK", help=f"one of {', '.join(formats.TASKS)}")
+    parser.add_argument("--train", nargs="+", type=Path, required=True, metavar="FILE", help="labelled files")
+    parser.add_argument("--output", type=Path, required=True, metavar="DIR", help="the new folder of the encoder")
+    add_language(parser)
+    add_config(parser)
+    parser.set_defaults(command=partial(run, formats=formats))
+
+
+def run(args: argparse.Namespace, formats: Formats) -> int:
+    """Train the encoder on the labelled files."""
+    from .multilingual.tuning import tune
+
+    found = [in_language(args, formats.read(args.task, path, labelled=True)) for path in args.train]
+    statements = [one for part in found for one in part]
+    tune(statements, config_of(args), args.output)
+    write(f"{args.output}: trained on {len(statements):,} statements\n")
+    return DONE

@@ -1,0 +1,121 @@
+"""What a classifier sees of a claim and its evidence: numbers with names, the same for every language.
+
+Of each sentence: how like it is to the claim, which of the claim's words it holds, whether quantities, negation and
+direction agree. Of these the first sentence's, the highest and the mean count. Then the claim's own features, and what
+the search says.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..text.lexicon import Lexicon, Polarity, polarity
+from ..text.quantities import Quantity, agreement, quantities
+from ..text.words import Analyzer, coverage, terms
+from .sentences import Evidence, Sentence
+
+PAIR = (
+    "similarity", "coverage", "precision", "word pairs", "missing words", "length", "numbers repeated",
+    "numbers contradicted", "negated", "negation differs", "both negated", "direction agrees", "direction differs",
+    "direction agrees, likely", "direction differs, likely",
+)  # fmt: skip
+"""Features of a claim and one sentence; the last two are weighed by the similarity."""
+
+CLAIM = ("claim negated", "claim length", "claim numbers", "claim says more", "claim says less")
+SEARCH = ("bm25", "dense", "spread", "covered by all", "pages", "sentences")
+_OF = ("first", "highest", "mean")
+
+NAMES = (*(f"{name}, {which}" for which in _OF for name in PAIR), *CLAIM, *SEARCH)
+"""Every column of a matrix of features."""
+
+
+class Reading(NamedTuple):
+    """A text, read once: its terms, quantities and polarity."""
+
+    terms: list[str]
+    quantities: list[Quantity]
+    polarity: Polarity
+
+
+def reading(text: str, analyzer: Analyzer, lists: Lexicon) -> Reading:
+    """Read a text."""
+    return Reading(terms(text, analyzer), quantities(text), polarity(text, lists))
+
+
+def matrix(claims: Sequence[str], found: Sequence[Evidence], analyzer: Analyzer, lists: Lexicon) -> NDArray[np.float64]:
+    """Return the features, shape (len(claims), len(NAMES))."""
+    rows = [
+        _row(reading(claim, analyzer, lists), one, analyzer, lists) for claim, one in zip(claims, found, strict=True)
+    ]
+    return np.array(rows, dtype=np.float64).reshape(-1, len(NAMES))
+
+
+def covered(claim: str, evidence: Evidence, analyzer: Analyzer) -> float:
+    """Return the share of a claim's distinct terms that its evidence holds in all."""
+    there = [term for sentence in evidence.sentences for term in terms(sentence.text, analyzer)]
+    return coverage(terms(claim, analyzer), there)
+
+
+def _row(claim: Reading, evidence: Evidence, analyzer: Analyzer, lists: Lexicon) -> list[float]:
+    read = [reading(sentence.text, analyzer, lists) for sentence in evidence.sentences]
+    pairs = np.array([_pair(claim, one, text) for one, text in zip(evidence.sentences, read, strict=True)])
+    together = _together(pairs) if len(pairs) else [0.0] * (len(_OF) * len(PAIR))
+    return [*together, *_claim(claim), *_search(claim, evidence, read)]
+
+
+def _together(pairs: NDArray[np.float64]) -> list[float]:
+    return [float(value) for part in (pairs[0], pairs.max(axis=0), pairs.mean(axis=0)) for value in part]
+
+
+def _pair(claim: Reading, sentence: Sentence, text: Reading) -> list[float]:
+    likely = max(sentence.similarity, 0.0)
+    numbers = agreement(claim.quantities, text.quantities)
+    negated, claimed = text.polarity.negations > 0, claim.polarity.negations > 0
+    same_way = claim.polarity.direction * text.polarity.direction
+    wanted = frozenset(claim.terms)
+    return [
+        sentence.similarity,
+        coverage(wanted, text.terms),
+        coverage(text.terms, wanted),
+        coverage(pairwise(claim.terms), pairwise(text.terms)),
+        math.log1p(len(wanted.difference(text.terms))),
+        math.log1p(len(text.terms)),
+        numbers.repeated / numbers.stated if numbers.stated else 0.0,
+        float(numbers.contradicted > 0),
+        float(negated),
+        float(negated != claimed),
+        float(negated and claimed),
+        float(same_way > 0),
+        float(same_way < 0),
+        likely * (same_way > 0),
+        likely * (same_way < 0),
+    ]
+
+
+def _claim(claim: Reading) -> list[float]:
+    direction = claim.polarity.direction
+    return [
+        float(claim.polarity.negations > 0),
+        math.log1p(len(claim.terms)),
+        float(bool(claim.quantities)),
+        float(direction > 0),
+        float(direction < 0),
+    ]
+
+
+def _search(claim: Reading, evidence: Evidence, read: Sequence[Reading]) -> list[float]:
+    distinct = frozenset(claim.terms)
+    return [
+        evidence.bm25 / max(len(distinct), 1),
+        evidence.dense,
+        evidence.spread,
+        coverage(distinct, [term for text in read for term in text.terms]),
+        float(len({sentence.docid for sentence in evidence.sentences})),
+        float(len(evidence.sentences)),
+    ]

@@ -1,0 +1,188 @@
+"""Evidence for a claim: the sentences of an index that bear on it most, best first.
+
+Passages are searched for one by one. One whose page holds other good ones gains by that, for what settles a claim
+seldom stands alone. Of a passage of several sentences the one that is most like the claim is taken; the score of such a
+passage says little of the sentence, so these are ordered by their likeness to the claim.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+import msgspec
+
+from ...retrieval.config import VerdictSettings
+from ...retrieval.domain import Filter, Hit
+from ...retrieval.evidence import Evidence as Shown
+from ...retrieval.index.local import Index, Search
+from ...retrieval.order import float32, ordered
+from ...retrieval.sentences import sentences
+from ..text.words import coverage, terms
+
+_AT_ONCE = 64
+_STOP = re.compile(r"[.!?؟…。！？][\"'”’»)\]]*$")
+_WHOLE = "fever"
+"""The kind whose passages are sentences already, and are named by their lines."""
+_MORE = 2
+"""How many passages are read for each sentence that is wanted, where passages are longer than sentences."""
+
+
+class Sentence(NamedTuple):
+    """A sentence of evidence with what a reader needs to find it: document, passage and characters of its text.
+
+    ``score`` is that of its passage; ``similarity`` is the cosine to the claim or, where the index has no vectors, the
+    share of the claim's words that it holds.
+    """
+
+    docid: str
+    number: int
+    text: str
+    score: float
+    similarity: float
+    start: int
+    end: int
+    title: str
+    url: str
+    date: str
+    source: str
+
+
+class Evidence(NamedTuple):
+    """What was found for a claim: sentences best first, and how well the best passage answers each retriever."""
+
+    sentences: tuple[Sentence, ...]
+    bm25: float = 0.0
+    dense: float = 0.0
+    spread: float = 0.0
+
+
+class Finder:
+    """Finds evidence in one open index. ``where`` says which documents may be evidence at all."""
+
+    def __init__(self, index: Index, settings: VerdictSettings, where: Filter | None = None) -> None:
+        self.index = index
+        self._settings = settings
+        self._search = Search(k=settings.depth, where=where, group=False)
+
+    @property
+    def encoder(self) -> str:
+        """Name the encoder that compares sentences; ``""`` in an index without vectors."""
+        made_by = self.index.manifest.encoder
+        return str(made_by) if made_by else ""
+
+    def find(self, claims: Sequence[str]) -> list[Evidence]:
+        """Return the evidence for each claim, in their order; none for one that holds no words.
+
+        Raises QueryError if a claim is longer than a query may be.
+        """
+        found: list[Evidence] = []
+        for start in range(0, len(claims), _AT_ONCE):
+            found += self._found(claims[start : start + _AT_ONCE])
+        return found
+
+    def given(
+        self, claims: Sequence[str], groups: Sequence[Sequence[tuple[str, int]]], found: Sequence[Evidence]
+    ) -> list[Evidence]:
+        """Put evidence that is given, by document and number of the passage, in the place of what was found.
+
+        What the search says of the claim stays, and so does what was found where nothing is given.
+        Raises NotFoundError if a document is not in the index.
+        """
+        return [
+            one._replace(sentences=self._given(claim, group)) if group else one
+            for claim, group, one in zip(claims, groups, found, strict=True)
+        ]
+
+    def _found(self, claims: Sequence[str]) -> list[Evidence]:
+        worded = [claim for claim in claims if self.index.has_words(claim, self._search)]
+        hits = dict(zip(worded, self.index.search(worded, self._search), strict=True)) if worded else {}
+        return [self._evidence(claim, hits.get(claim, [])) for claim in claims]
+
+    def _evidence(self, claim: str, hits: Sequence[Hit]) -> Evidence:
+        if not hits:
+            return Evidence(())
+        chosen = self._chosen(claim, lifted(hits, self._settings.page_weight))
+        top, last = hits[0].score, hits[min(len(hits), self._settings.sentences) - 1].score
+        spread = (top - last) / abs(top) if top else 0.0
+        return Evidence(chosen, bm25=self._best(hits, "bm25"), dense=self._best(hits, "dense"), spread=spread)
+
+    def _chosen(self, claim: str, hits: Sequence[Hit]) -> tuple[Sentence, ...]:
+        """Return the sentences of the first passages; of longer passages, those most like the claim, out of more."""
+        number = self._settings.sentences
+        shown = self.index.evidence(claim, hits[:number], self._search, highlight=False)
+        if all(one.kind == _WHOLE for one in shown):
+            return _nearest(self._compared(claim, shown))
+        shown += self.index.evidence(claim, hits[number : number * _MORE], self._search, highlight=False)
+        found = _nearest(self._compared(claim, shown))
+        return tuple(sorted(found, key=lambda sentence: -sentence.similarity)[:number])
+
+    def _best(self, hits: Sequence[Hit], retriever: str) -> float:
+        """Return a retriever's highest score of the hits; 0 if it took no part."""
+        if self.index.resolved(self._search.retriever) == retriever:
+            return max(hit.score for hit in hits)
+        return max((part.score for hit in hits for part in hit.parts if part.retriever == retriever), default=0.0)
+
+    def _given(self, claim: str, group: Sequence[tuple[str, int]]) -> tuple[Sentence, ...]:
+        hits = [Hit(docid, 0.0, number) for docid, number in group]
+        return _nearest(self._compared(claim, self.index.evidence(claim, hits, self._search, highlight=False)))
+
+    def _compared(self, claim: str, shown: Sequence[Shown]) -> list[list[Sentence]]:
+        """Return the sentences of each passage with their likeness to the claim, in the order of the text."""
+        cut = [list(_cut(one)) for one in shown]
+        flat = [sentence for passage in cut for sentence in passage]
+        similarities = iter(self._similarities(claim, [sentence.text for sentence in flat]))
+        return [[sentence._replace(similarity=next(similarities)) for sentence in passage] for passage in cut]
+
+    def _similarities(self, claim: str, texts: Sequence[str]) -> list[float]:
+        if not self.encoder:
+            wanted = terms(claim, self.index.terms)
+            return [coverage(wanted, terms(text, self.index.terms)) for text in texts]
+        encoder = self.index.encoder
+        products = encoder.encode_document(texts) @ encoder.encode_query([claim])[0]
+        return [float(value) for value in products]
+
+
+def lifted(hits: Sequence[Hit], weight: float) -> list[Hit]:
+    """Order passages anew: each gains ``weight`` times what the two best of its page scored."""
+    pages: dict[str, list[float]] = defaultdict(list)
+    for hit in hits:
+        pages[hit.docid].append(hit.score)
+    support = {docid: sum(sorted(scores, reverse=True)[:2]) for docid, scores in pages.items()}
+    scores = float32(hit.score + weight * support[hit.docid] for hit in hits)
+    again = [msgspec.structs.replace(hit, score=score) for hit, score in zip(hits, scores, strict=True)]
+    return ordered(again)
+
+
+def _cut(shown: Shown) -> Iterator[Sentence]:
+    """Yield the sentences of a passage, or the passage whole if it is one."""
+    text = shown.passage.text
+    stretches = [] if shown.kind == _WHOLE else [(one.start, one.end) for one in sentences(text)]
+    for start, end in stretches or [(0, len(text))]:
+        yield Sentence(
+            docid=shown.docid,
+            number=shown.passage.number,
+            text=text[start:end],
+            score=shown.score,
+            similarity=0.0,
+            start=shown.passage.start + start,
+            end=shown.passage.start + end,
+            title=shown.title,
+            url=shown.url,
+            date=shown.date,
+            source=shown.source,
+        )
+
+
+def _nearest(passages: Sequence[Sequence[Sentence]]) -> tuple[Sentence, ...]:
+    """Return the sentence of each passage that is most like the claim, the earlier of equals; no text twice.
+
+    What ends without a stop is a heading or a caption as a rule, and taken only where there is nothing else.
+    """
+    chosen: dict[str, Sentence] = {}
+    for passage in passages:
+        best = max(passage, key=lambda sentence: (bool(_STOP.search(sentence.text)), sentence.similarity))
+        chosen.setdefault(best.text, best)
+    return tuple(chosen.values())

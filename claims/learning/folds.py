@@ -1,0 +1,67 @@
+"""Cross-validation that does not flatter: what nearly says the same, or stands in one debate, stays together."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...retrieval.domain import Statement
+from ...retrieval.errors import SourceError
+from ..text.duplicates import groups
+
+_LEAST = 2
+"""Statements of either class without which nothing can be held out."""
+
+
+def enough(statements: Sequence[Statement], language: str) -> None:
+    """Refuse a language with too few statements of either class to hold any out.
+
+    Raises SourceError.
+    """
+    positives = sum(bool(one.label) for one in statements)
+    if min(positives, len(statements) - positives) < _LEAST:
+        raise SourceError(
+            f"language {language!r}: {positives} of {len(statements)} training statements are worth checking; "
+            f"at least {_LEAST} of either kind are needed"
+        )
+
+
+def folds(statements: Sequence[Statement], number: int, seed: int) -> NDArray[np.int64]:
+    """Return the fold of each statement, 0 to ``number`` - 1, each with about the same share worth checking.
+
+    Sentences of a debate, which name a speaker, stay together with it; tweets with those that nearly say the same. With
+    fewer statements of a class there are fewer folds. What is too little to be split so is split one by one.
+    """
+    from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold
+
+    together = _debates(statements) if any(one.speaker for one in statements) else groups(statements)
+    labels = np.array([one.label for one in statements])
+    number = max(2, min(number, *np.bincount(labels, minlength=2).tolist()))
+    options = {"shuffle": True, "random_state": seed}
+    if len(set(together.tolist())) >= number:
+        found = _numbered(StratifiedGroupKFold(number, **options).split(labels, labels, together), len(labels))
+        if all(len(set(labels[found != fold].tolist())) == 2 for fold in range(number)):
+            return found
+    return _numbered(StratifiedKFold(number, **options).split(labels, labels), len(labels))
+
+
+def _numbered(splits: Iterable[tuple[Any, NDArray[np.intp]]], size: int) -> NDArray[np.int64]:
+    found = np.zeros(size, dtype=np.int64)
+    for fold, (_, tested) in enumerate(splits):
+        found[tested] = fold
+    return found
+
+
+def _debates(statements: Sequence[Statement]) -> NDArray[np.int64]:
+    numbers = {name: number for number, name in enumerate(dict.fromkeys(one.topic for one in statements))}
+    return np.array([numbers[one.topic] for one in statements])
+
+
+def average_precision(labels: NDArray[np.int64], scores: NDArray[np.float64]) -> float:
+    """Return the average precision of a ranking; equal scores stay in their order, nothing to find is 0."""
+    found = labels[np.argsort(-scores, kind="stable")].astype(bool)
+    ranks = np.flatnonzero(found) + 1
+    return float(np.mean(np.arange(1, len(ranks) + 1) / ranks)) if len(ranks) else 0.0

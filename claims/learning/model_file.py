@@ -1,0 +1,114 @@
+"""A trained model in one file: arrays as safetensors, all else as JSON in its header, no pickle.
+
+The header holds a manifest, which says what the model is and what it learned from, and a checksum of everything. The
+same model gives the same bytes.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, NamedTuple, TypeVar
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from ...retrieval.errors import SourceError
+from ...retrieval.files import write_atomically
+
+LAYOUT = 1
+"""The version of what is in the file; a reader of another one refuses it."""
+
+_KEY = "factseek"
+_AGAIN = "train it again"
+_CHANGED = "was changed after it was written"
+
+M = TypeVar("M", bound=msgspec.Struct)
+
+
+class State(NamedTuple):
+    """All that a trained model is made of: what JSON can hold, and arrays."""
+
+    settings: dict[str, Any]
+    tensors: dict[str, NDArray[Any]]
+
+
+class _Header(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    layout: int
+    manifest: dict[str, Any]
+    state: dict[str, Any]
+    checksum: str
+
+
+class _Layout(msgspec.Struct, frozen=True):
+    layout: int
+
+
+def save(path: Path, manifest: msgspec.Struct, state: State) -> None:
+    """Write a model with its manifest.
+
+    Raises MachineError if there is no room or no right to write.
+    """
+    from safetensors.numpy import save as packed
+
+    tensors = {name: np.ascontiguousarray(array) for name, array in state.tensors.items()}
+    said = msgspec.to_builtins(manifest)
+    header = _Header(
+        layout=LAYOUT, manifest=said, state=state.settings, checksum=_checksum(said, state.settings, tensors)
+    )
+    encoded = msgspec.json.encode(header, order="deterministic").decode()
+    write_atomically(path, packed(tensors, metadata={_KEY: encoded}))
+
+
+def load(path: Path, kind: type[M]) -> tuple[M, State]:
+    """Read a model whose manifest is of this kind.
+
+    Raises SourceError if the file is no such model, of another layout, or not what was written.
+    """
+    raw, tensors = _read(path)
+    header = _decoded(path, raw)
+    if header.checksum != _checksum(header.manifest, header.state, tensors):
+        raise SourceError(f"{path}: {_CHANGED}: its checksum does not agree; {_AGAIN}")
+    try:
+        manifest = msgspec.convert(header.manifest, kind)
+    except msgspec.ValidationError:
+        task = header.manifest.get("task", "something else")
+        raise SourceError(f"{path}: is a model for {task}, not of the kind that is needed here") from None
+    return manifest, State(header.state, tensors)
+
+
+def _decoded(path: Path, raw: str) -> _Header:
+    try:
+        layout = msgspec.json.decode(raw, type=_Layout).layout
+        if layout == LAYOUT:
+            return msgspec.json.decode(raw, type=_Header)
+    except msgspec.DecodeError:
+        raise SourceError(f"{path}: {_CHANGED}: its header is damaged; {_AGAIN}") from None
+    raise SourceError(f"{path}: is a model of layout {layout}, this factseek reads layout {LAYOUT}; {_AGAIN}")
+
+
+def _read(path: Path) -> tuple[str, dict[str, NDArray[Any]]]:
+    from safetensors import SafetensorError, safe_open
+
+    if not path.is_file():
+        raise SourceError(f"{path}: there is no such model file; write one with --save")
+    try:
+        with safe_open(path, framework="numpy") as file:
+            metadata = file.metadata() or {}
+            tensors = {name: file.get_tensor(name) for name in sorted(file.keys())}
+    except SafetensorError:
+        raise SourceError(f"{path}: is not a model of factseek's, or not whole; {_AGAIN}") from None
+    if _KEY not in metadata:
+        raise SourceError(f"{path}: is not a model of factseek's; write one with --save")
+    return metadata[_KEY], tensors
+
+
+def _checksum(manifest: Mapping[str, Any], settings: Mapping[str, Any], tensors: Mapping[str, NDArray[Any]]) -> str:
+    found = hashlib.sha256(msgspec.json.encode((manifest, settings), order="deterministic"))
+    for name in sorted(tensors):
+        array = tensors[name]
+        found.update(f"\n{name} {array.dtype.str} {array.shape}\n".encode())
+        found.update(np.ascontiguousarray(array).tobytes())
+    return found.hexdigest()

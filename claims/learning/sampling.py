@@ -1,0 +1,25 @@
+"""Where few statements are worth checking, most of the others teach nothing new."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from ...retrieval.domain import Statement
+
+
+def sampled(statements: Sequence[Statement], most: int, seed: int) -> tuple[list[Statement], float]:
+    """Keep at most ``most`` statements not worth checking for each that is, in their order; 0 keeps all.
+
+    The second value is to be added to log-odds that were learned from the sample, so that they hold for all.
+    """
+    labels = np.array([one.label for one in statements])
+    others = np.flatnonzero(labels == 0)
+    room = most * int((labels == 1).sum())
+    if not most or len(others) <= room:
+        return list(statements), 0.0
+    drawn = np.random.default_rng(seed).choice(others, room, replace=False)
+    kept = np.sort(np.concatenate([np.flatnonzero(labels == 1), drawn]))
+    return [statements[row] for row in kept], math.log(room / len(others))

@@ -1,0 +1,99 @@
+"""How the scores of several members become one: weights learned from cross-validated scores, which also calibrate."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .folds import average_precision
+
+Scores = Mapping[str, NDArray[np.float64]]
+"""The scores of each member, one for each statement."""
+
+
+class Stack(NamedTuple):
+    """A weight for each member's score and a bias: together the log-odds of being worth checking."""
+
+    weights: dict[str, float]
+    bias: float
+
+    def score(self, scores: Scores) -> NDArray[np.float64]:
+        """Return the log-odds of each statement."""
+        return np.asarray(sum(weight * scores[name] for name, weight in self.weights.items()) + self.bias)
+
+
+def learn(scores: Scores, labels: NDArray[np.int64]) -> Stack:
+    """Weigh members by logistic regression on scores that they gave to statements they had not learned from.
+
+    A member that would count against itself is left out; if that is true of all, the first stands with weight 0.
+    """
+    from sklearn.linear_model import LogisticRegression
+
+    names = list(scores)
+    while True:
+        columns = np.stack([scores[name] for name in names], axis=1)
+        mean, scale = columns.mean(axis=0), columns.std(axis=0)
+        scale[scale == 0] = 1
+        machine = LogisticRegression(C=1.0, max_iter=1000).fit((columns - mean) / scale, labels)
+        weights = machine.coef_[0] / scale
+        kept = [name for name, weight in zip(names, weights, strict=True) if weight > 0]
+        if not kept:
+            share = float(labels.mean())
+            return Stack({names[0]: 0.0}, math.log(share / (1 - share)))
+        if len(kept) == len(names):
+            break
+        names = kept
+    bias = float(machine.intercept_[0] - mean @ weights)
+    return Stack({name: float(weight) for name, weight in zip(names, weights, strict=True)}, bias)
+
+
+def held_out(scores: Scores, labels: NDArray[np.int64], folds: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Return the stack's scores, each fold's by weights learned from the others."""
+    found = np.zeros(len(labels))
+    for fold in sorted(set(folds.tolist())):
+        tested = folds == fold
+        stack = learn({name: values[~tested] for name, values in scores.items()}, labels[~tested])
+        found[tested] = stack.score({name: values[tested] for name, values in scores.items()})
+    return found
+
+
+def value(scores: Scores, labels: NDArray[np.int64], folds: NDArray[np.int64]) -> float:
+    """Return the average precision of a stack, cross-validated."""
+    return average_precision(labels, held_out(scores, labels, folds))
+
+
+def chosen(scores: Scores, labels: NDArray[np.int64], folds: NDArray[np.int64]) -> list[str]:
+    """Return the members that help: leave one out for as long as the cross-validated value rises."""
+    names = list(scores)
+    best = value(scores, labels, folds)
+    while len(names) > 1:
+        without = {
+            name: value({other: scores[other] for other in names if other != name}, labels, folds) for name in names
+        }
+        worst = max(without, key=lambda name: without[name])
+        if without[worst] < best:
+            break
+        best = without[worst]
+        names.remove(worst)
+    return names
+
+
+def ablation(
+    scores: Scores, kept: Sequence[str], labels: NDArray[np.int64], folds: NDArray[np.int64]
+) -> dict[str, Any]:
+    """Return the cross-validated average precision of each member alone, of the kept ones, and without each of them."""
+    together = {name: scores[name] for name in kept}
+    return {
+        "AP": value(together, labels, folds),
+        "members": list(kept),
+        "alone": {name: average_precision(labels, one) for name, one in scores.items()},
+        "without": {
+            left: value({name: one for name, one in together.items() if name != left}, labels, folds)
+            for left in kept
+            if len(kept) > 1
+        },
+    }

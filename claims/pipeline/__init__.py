@@ -1,0 +1,1 @@
+"""From tweets to verdicts with their sources, on one page."""

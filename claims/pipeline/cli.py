@@ -1,0 +1,132 @@
+"""The command ``pipeline``: from tweets to a page for an editor."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ...retrieval.config import Config
+from ...retrieval.errors import QueryError
+from ...retrieval.files import writable, write_atomically
+from ...retrieval.index.local import Index
+from ...retrieval.terminal import DONE, Subparsers, add_index, config_of, say, write
+from ..checkworthiness.formats import Formats
+from ..verdicts.cli import add_where, finder_of
+
+if TYPE_CHECKING:
+    from ...retrieval.domain import Statement
+    from ..evidence.sentences import Finder
+    from ..verdicts.training import Learned
+    from .page import Heading
+    from .steps import Checked
+
+
+def register(commands: Subparsers, formats: Formats) -> None:
+    """Add ``pipeline``; ``formats`` reads the tasks' files."""
+    parser = commands.add_parser(
+        "pipeline",
+        help="from tweets to a page for an editor: what is worth checking, its evidence, a verdict with sources",
+        description=(
+            "Rank tweets or sentences by how far they are worth checking, find evidence for the first of them, and "
+            "write what it says of each: JSON lines for programs, a page for the person who decides."
+        ),
+    )
+    parser.add_argument("--input", type=Path, required=True, metavar="FILE", help="tweets, or a debate")
+    parser.add_argument("--task", choices=formats.TASKS, default=formats.TASKS[0], help="the form of FILE")
+    parser.add_argument("--language", default="", metavar="CODE", help="of FILE, ISO 639-1 (default: seen from it)")
+    parser.add_argument(
+        "--ranker", type=Path, required=True, metavar="MODEL", help="a ranker that factseek rank --save wrote"
+    )
+    parser.add_argument(
+        "--verdicts", type=Path, required=True, metavar="MODEL", help="a model that factseek verdict --save wrote"
+    )
+    parser.add_argument("--top", type=int, default=10, metavar="N", help="how many are checked (default: 10)")
+    parser.add_argument("--output", type=Path, required=True, metavar="FILE", help="the JSON lines")
+    parser.add_argument("--html", type=Path, metavar="FILE", help="the page (default: FILE.html beside the output)")
+    parser.add_argument("--title", default="Claims to check", help="of the page (default: Claims to check)")
+    add_index(parser)
+    add_where(parser)
+    parser.set_defaults(command=partial(run, formats=formats))
+
+
+def run(args: argparse.Namespace, formats: Formats) -> int:
+    """Rank, find evidence, judge; write the JSON lines and the page."""
+    html = args.html or args.output.with_name(f"{args.output.name}.html")
+    _refuse(args, html)
+    config = config_of(args)
+    statements = formats.read(args.task, args.input, labelled=False)
+    with Index(args.index, config) as index:
+        finder = finder_of(args, index, config)
+        checked, heading = _checked(args, config, finder, statements)
+        content = _page(checked, heading, finder)
+    from .steps import json_line
+
+    write_atomically(args.output, "".join(map(json_line, checked)).encode())
+    write_atomically(html, content.encode())
+    write(f"{args.output}: the {len(checked):,} of {len(statements):,} most worth checking, with their evidence\n")
+    write(f"{html}: the page\n")
+    abstained = sum(bool(one.verdict.abstained) for one in checked)
+    if abstained:
+        say(f"note: the evidence allows no verdict on {abstained:,} of {len(checked):,}; the page says why")
+    return DONE
+
+
+def _checked(
+    args: argparse.Namespace, config: Config, finder: Finder, statements: Sequence[Statement]
+) -> tuple[list[Checked], Heading]:
+    from ...retrieval.progress import bar
+    from ..checkworthiness import training as ranking
+    from ..text.languages import known, with_language
+    from ..verdicts import training as verifying
+    from .steps import check
+
+    ranker = ranking.load(args.ranker, args.task, config)
+    named = with_language(statements, args.language or ("en" if args.task == "ct2021-1b" else ""))
+    known(named, ranker.manifest.languages, str(args.input))
+    learned = verifying.load(args.verdicts)
+    verifier = learned.verifier(finder, config.verdict)
+    checked = check(ranker.ranker, verifier, named, args.top, bar)
+    return checked, _heading(args, ranker.manifest.model, learned, finder, len(statements))
+
+
+def _heading(args: argparse.Namespace, ranker: str, learned: Learned, finder: Finder, statements: int) -> Heading:
+    from importlib import metadata
+
+    from .page import Heading
+
+    figures = learned.manifest.figures
+    worth = "What they are worth was not measured."
+    if figures:
+        own, alone = figures[learned.manifest.model], figures["hypothesis"]
+        worth = (
+            f"On the {figures['claims']:,} claims that the model learned from, held out in turn, it was right "
+            f"{own['accuracy']:.0%} of the time (macro-F1 {own['macro_f1']:.2f}; {alone['macro_f1']:.2f} without any "
+            "evidence)."
+        )
+    return Heading(
+        title=args.title,
+        statements=statements,
+        ranker=ranker,
+        model=learned.manifest.model,
+        worth=worth,
+        collection=f"{finder.index.folder.name} ({finder.index.manifest.id})",
+        version=metadata.version("factseek"),
+    )
+
+
+def _page(checked: Sequence[Checked], heading: Heading, finder: Finder) -> str:
+    from .page import page
+
+    return page(checked, heading, finder.index.terms)
+
+
+def _refuse(args: argparse.Namespace, html: Path) -> None:
+    if args.top < 1:
+        raise QueryError(f"--top {args.top}: ask for at least 1")
+    for path in (args.output, html):
+        writable(path, [args.input, args.ranker, args.verdicts])
+    if html.absolute() == args.output.absolute():
+        raise QueryError(f"--html {html}: is where the JSON lines go; name another file")

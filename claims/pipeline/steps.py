@@ -1,0 +1,74 @@
+"""The whole road: statements by how far they are worth checking, evidence for the first, a verdict with its sources."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import msgspec
+
+from ...retrieval.domain import Claim, Statement
+from ...retrieval.profile import tweet
+from ...retrieval.progress import Progress
+from ..checkworthiness.explain import Weight, explain
+from ..checkworthiness.rankers import Ranker
+from ..checkworthiness.ranking import Ranked, rank
+from ..verdicts.records import record
+from ..verdicts.verdict import Verdict, Verifier
+
+_WORDS = 5
+"""Words that are named for having weighed most in the ranking."""
+
+
+class Checked(NamedTuple):
+    """A statement with its place among all and the verdict on it; ``words`` are those that weighed most."""
+
+    ranked: Ranked
+    words: list[Weight]
+    verdict: Verdict
+
+
+def check(
+    ranker: Ranker, verifier: Verifier, statements: Sequence[Statement], top: int, progress: Progress
+) -> list[Checked]:
+    """Return the ``top`` statements that are most worth checking, in that order, each with the verdict on it.
+
+    Evidence is looked for with a statement's words, without addresses, accounts and the like.
+    """
+    first = rank(ranker, statements)[:top]
+    claims = [_claim(one.statement) for one in first]
+    bar = progress("finding evidence", "claims", len(claims))
+    try:
+        verdicts = list(verifier.verify(claims, bar))
+    finally:
+        bar.close()
+    return [
+        Checked(one, explain(ranker, one.statement, _WORDS) if ranker.explains else [], verdict)
+        for one, verdict in zip(first, verdicts, strict=True)
+    ]
+
+
+def json_line(checked: Checked) -> str:
+    """Return a checked statement as a JSON line."""
+    return msgspec.json.encode(_record(checked)).decode() + "\n"
+
+
+def _record(checked: Checked) -> dict[str, Any]:
+    one = checked.ranked
+    return {
+        "rank": one.rank,
+        "id": one.statement.qid,
+        "topic": one.statement.topic,
+        "speaker": one.statement.speaker,
+        "text": one.statement.text,
+        "check_worthiness": {
+            "score": one.score,
+            "probability": one.probability,
+            "words": [{"word": word, "weight": round(weight, 4)} for word, weight in checked.words],
+        },
+        "verdict": record(checked.verdict),
+    }
+
+
+def _claim(statement: Statement) -> Claim:
+    return Claim(statement.qid, tweet(statement.text), topic=statement.topic, place=statement.place)

@@ -1,1 +1,0 @@
-"""Rank tweets and sentences by how far they are worth checking."""

@@ -1,0 +1,62 @@
+"""Which language tweets are in: a ranker that learned from English and Spanish knows no Turkish."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from functools import cache
+from typing import Any
+
+from ...retrieval.domain import Statement
+from ...retrieval.errors import SourceError
+
+_READ = 20_000
+"""Characters of a file that decide its language."""
+
+_NO_WORDS = re.compile(r"(?:https?://|www\.)\S+|[@#]\w+|\d+")
+
+
+def with_language(statements: Sequence[Statement], language: str = "") -> list[Statement]:
+    """Name the language of a file's statements: ``language``, else the one that the file as a whole is in."""
+    code = language or language_of([one.text for one in statements])
+    return [one._replace(language=code) for one in statements]
+
+
+def language_of(texts: Sequence[str], among: Sequence[str] = ()) -> str:
+    """Return the ISO 639-1 code of the language that texts, taken together, are in; ``among`` the only ones possible.
+
+    Addresses, mentions, hashtags and numbers do not count.
+    """
+    if len(among) == 1:
+        return among[0]
+    read, length = [], 0
+    for text in texts:
+        read.append(_NO_WORDS.sub(" ", text))
+        length += len(text)
+        if length > _READ:
+            break
+    return str(_identifier(tuple(among)).classify(" ".join(read))[0])
+
+
+def known(statements: Sequence[Statement], languages: Sequence[str], source: str) -> None:
+    """Refuse statements in a language that a ranker did not learn from; no ``languages`` is every language.
+
+    Raises SourceError.
+    """
+    foreign = next((one.language for one in statements if languages and one.language not in languages), "")
+    if foreign:
+        learned = ", ".join(languages)
+        raise SourceError(
+            f"{source}: is in language {foreign!r}, the model learned from {learned}; "
+            f"add a --train file in it, or name the language with --language"
+        )
+
+
+@cache
+def _identifier(among: tuple[str, ...]) -> Any:
+    from py3langid.langid import MODEL_FILE, LanguageIdentifier
+
+    identifier = LanguageIdentifier.from_model_file(MODEL_FILE)
+    if among:
+        identifier.set_languages(list(among))
+    return identifier

@@ -1,0 +1,66 @@
+"""Signs of a claim that need no language: numbers, names, addresses, punctuation, length, who speaks."""
+
+from __future__ import annotations
+
+import html
+import math
+import re
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...retrieval.domain import Statement
+from .tokens import MENTION, URL
+
+_NUMBER = re.compile(r"(?<![\w@#])[-+]?\d+(?:[.,:]\d+)*")
+_YEAR = re.compile(r"(?<!\d)(?:19|20)\d\d(?!\d)")
+_PERCENT = re.compile(r"\d\s?[%٪]|per ?cent|por ciento|процент|yüzde|في المئة|بالمئة")
+_MONEY = re.compile(r"[$€£₺]|\b(?:dollars?|euros?|лева|lira|TL)\b")
+_HASHTAG = re.compile(r"[#＃]\w+")
+_QUOTE = re.compile(r"[\"“”«»„‟]")
+_NAME = re.compile(r"(?<=[\w,;] )[^\W\d_a-zа-я][\w’'-]+")
+_WORD = re.compile(r"\w+")
+_UPPER = re.compile(r"\b[^\W\d_]{2,}\b")
+
+NAMES = (
+    "numbers", "digits", "years", "percentages", "money", "addresses", "mentions", "hashtags", "quotes", "names",
+    "capitals", "exclamations", "questions", "colons", "ellipses", "emoji", "reply", "retweet", "words", "characters",
+    "word length", "lines", "truncated",
+)  # fmt: skip
+"""What each column counts."""
+
+
+def signs(statements: Sequence[Statement]) -> NDArray[np.float64]:
+    """Return the signs, shape (len(statements), len(NAMES)); counts are ln(1 + n)."""
+    return np.array([_signs(html.unescape(html.unescape(one.text))) for one in statements]).reshape(-1, len(NAMES))
+
+
+def _signs(text: str) -> list[float]:
+    bare = MENTION.sub(" ", URL.sub(" ", text))
+    found = _WORD.findall(bare)
+    counts = [
+        len(_NUMBER.findall(bare)),
+        sum(char.isdigit() for char in bare),
+        len(_YEAR.findall(bare)),
+        len(_PERCENT.findall(bare)),
+        len(_MONEY.findall(bare)),
+        len(URL.findall(text)),
+        len(MENTION.findall(text)),
+        len(_HASHTAG.findall(text)),
+        len(_QUOTE.findall(text)),
+        len(_NAME.findall(bare)),
+        sum(word.isupper() for word in _UPPER.findall(bare)),
+        text.count("!"),
+        text.count("?") + text.count("؟"),
+        bare.count(":"),
+        text.count("…") + text.count("..."),
+        sum(ord(char) > 0x2190 and not char.isalnum() for char in text),
+    ]
+    reply = text.lstrip().startswith("@")
+    retweet = text.lstrip().startswith("RT ")
+    lengths = [len(found), len(bare), sum(map(len, found)) / max(1, len(found)), text.count("  ")]
+    return [
+        *map(math.log1p, counts), float(reply), float(retweet), *map(math.log1p, lengths),
+        float(text.rstrip().endswith("…")),
+    ]  # fmt: skip

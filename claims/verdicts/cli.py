@@ -1,0 +1,183 @@
+"""The command ``verdict``: what the evidence says of claims."""
+
+from __future__ import annotations
+
+import argparse
+from collections import Counter
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ...retrieval.config import Config
+from ...retrieval.domain import Claim
+from ...retrieval.errors import QueryError
+from ...retrieval.files import writable
+from ...retrieval.filters import parse_filter
+from ...retrieval.index.local import Index
+from ...retrieval.terminal import DONE, Subparsers, add_filter, add_index, config_of, say, write
+from .formats import Formats
+from .models import kind, names
+
+if TYPE_CHECKING:
+    from ..evidence.sentences import Finder
+    from .training import Learned
+    from .verdict import Verdict
+
+BESIDE = ".evidence.jsonl"
+"""What is added to the name of a submission to name the file that shows the evidence."""
+
+_EPILOG = f"""\
+FILE{BESIDE} is written beside FILE: the sentences that each verdict rests on, the probability of each label, and
+why there is no verdict where there is none. A verdict is a hint for the person who decides.
+
+models:
+"""
+
+
+def register(commands: Subparsers, formats: Formats) -> None:
+    """Add ``verdict``; ``formats`` reads and writes the tasks' files."""
+    parser = commands.add_parser(
+        "verdict",
+        help="say what the evidence says of claims: a label, the sentences, or that they do not allow one",
+        description="Train a model of verdicts, or load one; find evidence for claims and decide by it.",
+        epilog=_EPILOG + "\n".join(f"  {name:10}  {kind(name).SUMMARY}" for name in names()),
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("task", choices=formats.TASKS, metavar="TASK", help=f"one of {', '.join(formats.TASKS)}")
+    parser.add_argument(
+        "--train", nargs="+", type=Path, default=[], metavar="FILE", help="labelled claims to learn from"
+    )
+    parser.add_argument("--load", type=Path, metavar="MODEL", help="a model that --save wrote, instead of --train")
+    parser.add_argument("--save", type=Path, metavar="MODEL", help="write the trained model to this file")
+    parser.add_argument("--model", metavar="NAME", help=f"one of {', '.join(names())} (default: evidence)")
+    parser.add_argument("--input", type=Path, metavar="FILE", help="the claims to judge")
+    parser.add_argument("--output", type=Path, metavar="FILE", help="the submission")
+    parser.add_argument("--run-id", default="", metavar="ID", help="default: factseek- and the model")
+    add_index(parser)
+    add_where(parser)
+    parser.set_defaults(command=partial(run, formats=formats))
+
+
+def add_where(parser: argparse.ArgumentParser) -> None:
+    """Add what limits which documents may be evidence."""
+    add_filter(parser, "only evidence")
+    parser.add_argument("--as-of", default="", metavar="DATE", help="no evidence newer than this day, month or year")
+    parser.add_argument(
+        "--undated", choices=("drop", "keep"), default="drop", help="what becomes of undated documents under --as-of"
+    )
+
+
+def run(args: argparse.Namespace, formats: Formats) -> int:
+    """Train or load a model; judge the claims; write the submission and the evidence beside it."""
+    _refuse(args)
+    config = config_of(args)
+    claims = formats.read(args.task, args.input, labelled=False) if args.input else []
+    with Index(args.index, config) as index:
+        finder = finder_of(args, index, config)
+        learned = _learned(args, formats, finder, config)
+        if claims:
+            found = judged(learned, finder, config, claims)
+            _submit(args, formats, learned, found)
+    return DONE
+
+
+def finder_of(args: argparse.Namespace, index: Index, config: Config) -> Finder:
+    """Return what finds evidence in an index, among the documents that the options admit."""
+    from ..evidence.sentences import Finder
+
+    where = parse_filter(args.filter, as_of=args.as_of, undated=args.undated == "keep")
+    return Finder(index, config.verdict, where)
+
+
+def judged(learned: Learned, finder: Finder, config: Config, claims: Sequence[Claim]) -> list[Verdict]:
+    """Return the verdicts on claims, with a bar while it lasts; say what a reader of them should know."""
+    from ...retrieval.progress import bar
+
+    verifier = learned.verifier(finder, config.verdict)
+    running = bar("judging", "claims", len(claims))
+    try:
+        found = list(verifier.verify(claims, running))
+    finally:
+        running.close()
+    note = next(filter(None, (finder.index.note(claim.text) for claim in claims[:20])), "")
+    if note:
+        say(f"note: {note}")
+    return found
+
+
+def _learned(args: argparse.Namespace, formats: Formats, finder: Finder, config: Config) -> Learned:
+    from ...retrieval.progress import bar
+    from ..learning import model_file
+    from . import training
+
+    if args.load:
+        learned = training.load(args.load, args.task)
+        if args.model and args.model != learned.manifest.model:
+            raise QueryError(
+                f"--model {args.model}: {args.load} is a {learned.manifest.model} model; leave --model out"
+            )
+        return learned
+    sources = [(path, formats.read(args.task, path, labelled=True)) for path in args.train]
+    lesson = training.Lesson(args.task, formats.LABELS[args.task], sources)
+    learned = training.train(args.model or "evidence", lesson, finder, config.verdict, bar)
+    _say_figures(learned)
+    if args.save:
+        model_file.save(args.save, learned.manifest, learned.model.state())
+        say(f"{args.save}: {learned.manifest.model}, learned from {sum(len(found) for _, found in sources):,} claims")
+    return learned
+
+
+def _say_figures(learned: Learned) -> None:
+    figures = learned.manifest.figures
+    if not figures:
+        say("note: too few claims of some label for a cross-validation: what the model is worth is not known")
+        return
+    each = ", ".join(f"{name} {figures[name]['macro_f1']:.3f}" for name in names())
+    say(f"macro-F1 on {figures['claims']:,} training claims, cross-validated over {figures['folds']} folds: {each}")
+
+
+def _submit(args: argparse.Namespace, formats: Formats, learned: Learned, found: Sequence[Verdict]) -> None:
+    from ...retrieval.files import write_atomically
+    from .records import json_line
+
+    run_id = args.run_id or f"factseek-{learned.manifest.model}"
+    records = [
+        (one.claim, one.label, [(sentence.docid, sentence.number) for sentence in one.evidence.sentences])
+        for one in found
+    ]
+    formats.write(args.task, records, args.output, run_id)
+    shown = _beside(args.output)
+    write_atomically(shown, "".join(map(json_line, found)).encode())
+    counts = Counter(one.label for one in found)
+    each = ", ".join(f"{counts[label]:,} {label}" for label in formats.LABELS[args.task] if counts[label])
+    write(f"{args.output}: {len(found):,} claims: {each}\n")
+    write(f"{shown}: the evidence\n")
+    abstained = sum(bool(one.abstained) for one in found)
+    if abstained:
+        said = f"the evidence allows no decision on {abstained:,} of {len(found):,} claims"
+        say(f"note: {said}; they are {learned.manifest.undecided}, and {shown} says why")
+
+
+def _beside(output: Path) -> Path:
+    return output.with_name(output.name + BESIDE)
+
+
+def _refuse(args: argparse.Namespace) -> None:
+    """Refuse early what makes no sense, and places that cannot be written."""
+    if bool(args.train) == bool(args.load):
+        raise QueryError("give --train with labelled files to learn from, or --load with a saved model, one of them")
+    if args.load and args.save:
+        raise QueryError("--load and --save exclude each other: copy the file instead")
+    if bool(args.input) != bool(args.output):
+        raise QueryError("--input and --output go together: the claims to judge, and the submission")
+    if not (args.input or args.save):
+        raise QueryError("there is nothing to do: give --input and --output to judge claims, or --save")
+    if args.model:
+        kind(args.model)
+    read = [*args.train, *([args.input] if args.input else []), *([args.load] if args.load else [])]
+    for path in (args.save, args.output, _beside(args.output) if args.output else None):
+        if path:
+            writable(path, read)
+    if args.save and args.output and args.save.absolute() in (args.output.absolute(), _beside(args.output).absolute()):
+        raise QueryError(f"--save {args.save}: is where the verdicts go; name another file")

@@ -1,0 +1,75 @@
+"""One file a model of verdicts, found by its name: ``--model evidence`` is ``evidence.py``.
+
+A module has::
+
+    SUMMARY: str         one line for ``--help``
+    READS_EVIDENCE: bool whether it decides by evidence, and so abstains where that is thin
+    def fit(cases, classes, number, settings) -> Model
+    def restore(state) -> Model
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple, Protocol, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ....retrieval import plugins
+from ....retrieval.config import VerdictSettings
+from ....retrieval.errors import QueryError
+from ...learning.model_file import State
+
+
+class Cases(NamedTuple):
+    """Claims with the features of their evidence, shape (len(texts), number of features)."""
+
+    texts: Sequence[str]
+    features: NDArray[np.float64]
+
+    def some(self, rows: NDArray[np.int64]) -> Cases:
+        """Return the cases of these rows."""
+        return Cases([self.texts[row] for row in rows], self.features[rows])
+
+
+class Model(Protocol):
+    """Say how probable each class is."""
+
+    def probabilities(self, cases: Cases) -> NDArray[np.float64]:
+        """Return probabilities, shape (len(cases.texts), number of classes), rows that add up to 1."""
+        ...
+
+    def state(self) -> State:
+        """Return what ``restore`` makes the same model of."""
+        ...
+
+
+class Kind(Protocol):
+    """What a module of this package offers."""
+
+    SUMMARY: str
+    READS_EVIDENCE: bool
+
+    def fit(self, cases: Cases, classes: NDArray[np.int64], number: int, settings: VerdictSettings) -> Model:
+        """Learn from cases with their classes, from 0; each of the ``number`` of classes occurs."""
+        ...
+
+    def restore(self, state: State) -> Model:
+        """Make a model of what was saved."""
+        ...
+
+
+def names() -> list[str]:
+    """Name the models as the command line does, in alphabetical order."""
+    return plugins.names(__name__)
+
+
+def kind(name: str) -> Kind:
+    """Return the module of a model.
+
+    Raises QueryError if there is none of that name.
+    """
+    if name not in names():
+        raise QueryError(f"unknown model {name!r}; there are {', '.join(names())}")
+    return cast(Kind, plugins.load(__name__, name))

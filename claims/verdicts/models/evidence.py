@@ -1,0 +1,46 @@
+"""The model that reads claim and evidence: logistic regression on the features of both."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ....retrieval.config import VerdictSettings
+from ...evidence.features import NAMES
+from ...learning.logistic import Logistic
+from ...learning.logistic import fit as fit_logistic
+from ...learning.model_file import State
+from . import Cases
+
+SUMMARY = "claim and evidence: likeness, words covered, quantities, negation, direction"
+READS_EVIDENCE = True
+
+
+class EvidenceModel:
+    """Logistic regression on standardised features."""
+
+    def __init__(self, logistic: Logistic) -> None:
+        self._logistic = logistic
+
+    def probabilities(self, cases: Cases) -> NDArray[np.float64]:
+        """Return the probability of each class."""
+        return self._logistic.probabilities(cases.features)
+
+    def state(self) -> State:
+        """Return the weights, and the names of the features that they belong to."""
+        return State({"features": list(NAMES)}, dict(self._logistic.tensors))
+
+
+def fit(cases: Cases, classes: NDArray[np.int64], number: int, settings: VerdictSettings) -> EvidenceModel:
+    """Learn the weights."""
+    return EvidenceModel(fit_logistic(cases.features, classes, settings.regularisation, standardised=True))
+
+
+def restore(state: State) -> EvidenceModel:
+    """Put the model together again.
+
+    Raises ValueError if it was learned on other features than there are now.
+    """
+    if state.settings["features"] != list(NAMES):
+        raise ValueError("the model was learned on other features")
+    return EvidenceModel(Logistic(state.tensors))

@@ -1,0 +1,63 @@
+"""The hypothesis-only baseline: it reads the claim and no evidence.
+
+What it gets right, the wording of the claims gives away; only what a model adds to that, it has from the evidence.
+"""
+
+from __future__ import annotations
+
+import re
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ....retrieval.config import VerdictSettings
+from ...learning.logistic import Logistic
+from ...learning.logistic import fit as fit_logistic
+from ...learning.model_file import State
+from ...text.ngrams import Vocabulary, learn
+from . import Cases
+
+SUMMARY = "baseline: the words of the claim alone, no evidence"
+READS_EVIDENCE = False
+
+_WORD = re.compile(r"\w+")
+_STRENGTH = 1.0
+
+
+class HypothesisModel:
+    """Logistic regression on TF-IDF of single words and pairs."""
+
+    def __init__(self, vocabulary: Vocabulary, logistic: Logistic) -> None:
+        self._vocabulary = vocabulary
+        self._logistic = logistic
+
+    def probabilities(self, cases: Cases) -> NDArray[np.float64]:
+        """Return the probability of each class."""
+        return self._logistic.probabilities(self._vocabulary.vectors(cases.texts))
+
+    def state(self) -> State:
+        """Return vocabulary and weights."""
+        return State(
+            {"terms": list(self._vocabulary.terms)}, {"idf": self._vocabulary.weights, **self._logistic.tensors}
+        )
+
+
+def fit(cases: Cases, classes: NDArray[np.int64], number: int, settings: VerdictSettings) -> HypothesisModel:
+    """Learn vocabulary and weights."""
+    vocabulary = learn(cases.texts, _words, sublinear=True)
+    return HypothesisModel(
+        vocabulary, fit_logistic(vocabulary.vectors(cases.texts), classes, _STRENGTH, standardised=False)
+    )
+
+
+def restore(state: State) -> HypothesisModel:
+    """Put the model together again."""
+    tensors = dict(state.tensors)
+    vocabulary = Vocabulary(state.settings["terms"], tensors.pop("idf"), _words, sublinear=True)
+    return HypothesisModel(vocabulary, Logistic(tensors))
+
+
+def _words(text: str) -> list[str]:
+    words = _WORD.findall(text.lower())
+    return words + [f"{first} {second}" for first, second in pairwise(words)]

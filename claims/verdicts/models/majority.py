@@ -1,0 +1,38 @@
+"""The majority baseline: every claim gets the label that most claims of the training files have."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ....retrieval.config import VerdictSettings
+from ...learning.model_file import State
+from . import Cases
+
+SUMMARY = "baseline: the commonest label, for every claim"
+READS_EVIDENCE = False
+
+
+class MajorityModel:
+    """The shares of the classes."""
+
+    def __init__(self, shares: NDArray[np.float64]) -> None:
+        self._shares = shares
+
+    def probabilities(self, cases: Cases) -> NDArray[np.float64]:
+        """Return the shares, for every case."""
+        return np.tile(self._shares, (len(cases.texts), 1))
+
+    def state(self) -> State:
+        """Return the shares."""
+        return State({}, {"shares": self._shares})
+
+
+def fit(cases: Cases, classes: NDArray[np.int64], number: int, settings: VerdictSettings) -> MajorityModel:
+    """Count the classes."""
+    return MajorityModel(np.bincount(classes, minlength=number) / len(classes))
+
+
+def restore(state: State) -> MajorityModel:
+    """Put the model together again."""
+    return MajorityModel(state.tensors["shares"])

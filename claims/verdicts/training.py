@@ -1,0 +1,192 @@
+"""Labelled claims become a trained model of verdicts with its manifest."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from importlib import metadata
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import msgspec
+import numpy as np
+
+from ...retrieval.config import VerdictSettings
+from ...retrieval.domain import Claim
+from ...retrieval.errors import QueryError, SourceError
+from ...retrieval.files import sha256, storable
+from ...retrieval.progress import Progress
+from ..evidence.sentences import Finder
+from ..learning import model_file
+from ..learning.figures import figures
+from ..learning.groups import groups
+from . import models
+from .crossval import out_of_fold, split
+from .models import Cases, Model
+from .verdict import AT_ONCE, Verifier, cases_of, refuse_long
+
+UNDECIDED = "NOT ENOUGH INFO"
+_VERSIONED = ("factseek", "numpy", "scikit-learn")
+
+
+class Source(msgspec.Struct, frozen=True, kw_only=True):
+    """A training file: its name, its checksum and how many claims of each label were in it."""
+
+    name: str
+    sha256: str
+    labels: dict[str, int]
+
+
+class Manifest(msgspec.Struct, frozen=True, kw_only=True):
+    """What a model of verdicts is and where it comes from.
+
+    ``labels`` are its classes in order, ``undecided`` what it says where it abstains. ``retriever`` and ``encoder`` are
+    those of the index ``index`` (its manifest's id) that it learned with; an index that is used with it needs the same.
+    ``figures`` are cross-validated on the training files, of the model and of the baselines.
+    """
+
+    task: str
+    model: str
+    labels: tuple[str, ...]
+    undecided: str
+    language: str
+    retriever: str
+    encoder: str
+    index: str
+    sources: tuple[Source, ...]
+    settings: dict[str, Any]
+    versions: dict[str, str]
+    figures: dict[str, Any] = {}
+
+
+class Learned(NamedTuple):
+    """A model with what it is and where it comes from."""
+
+    model: Model
+    manifest: Manifest
+
+    def verifier(self, finder: Finder, settings: VerdictSettings) -> Verifier:
+        """Return what gives verdicts by this model and the evidence of an index.
+
+        Raises QueryError if the index is not of the kind that the model learned with.
+        """
+        needed, there = _setting(self.manifest), _setting_of(finder)
+        for name, value in needed.items():
+            if there[name] != value:
+                here = f"{finder.index.folder} has {there[name] or 'none'}"
+                remedy = "use an index like the one it learned with, or train another model"
+                raise QueryError(f"the model learned with {name} {value or 'none'}, {here}; {remedy}")
+        return Verifier(
+            self.model,
+            self.manifest.labels,
+            finder,
+            settings,
+            undecided=self.manifest.undecided,
+            reads_evidence=models.kind(self.manifest.model).READS_EVIDENCE,
+        )
+
+
+class Lesson(NamedTuple):
+    """What is to be learned: a task with its possible labels, and files of labelled claims."""
+
+    task: str
+    labels: tuple[str, ...]
+    sources: Sequence[tuple[Path, list[Claim]]]
+
+
+def train(name: str, lesson: Lesson, finder: Finder, settings: VerdictSettings, progress: Progress) -> Learned:
+    """Train the model ``name`` on evidence that is found for the claims, as it will be when it is used.
+
+    Raises SourceError if the files hold claims of fewer than two labels, QueryError if a claim is longer than a query
+    may be.
+    """
+    claims = [claim for _, found in lesson.sources for claim in found]
+    labels = _labels(lesson, claims)
+    refuse_long(claims, finder)
+    classes = np.array([labels.index(claim.label) for claim in claims], dtype=np.int64)
+    cases = read_evidence(claims, finder, progress)
+    model = models.kind(name).fit(cases, classes, len(labels), settings)
+    setting = _setting_of(finder)
+    manifest = Manifest(
+        task=lesson.task,
+        model=name,
+        labels=labels,
+        undecided=UNDECIDED if UNDECIDED in lesson.labels else _commonest(claims, labels),
+        language=setting["language"],
+        retriever=setting["retriever"],
+        encoder=setting["encoder"],
+        index=finder.index.manifest.id,
+        sources=tuple(_source(path, found) for path, found in lesson.sources),
+        settings=msgspec.to_builtins(settings),
+        versions={package: metadata.version(package) for package in _VERSIONED},
+        figures=_figures(claims, cases, labels, settings),
+    )
+    return Learned(model, manifest)
+
+
+def load(path: Path, task: str = "") -> Learned:
+    """Load a model that was saved, for one task or, if none is named, for any.
+
+    Raises SourceError if the file is not one, QueryError if it was trained for another task.
+    """
+    manifest, state = model_file.load(path, Manifest)
+    if task and manifest.task != task:
+        raise QueryError(f"{path}: was trained for {manifest.task}, not for {task}; load another or train one")
+    if manifest.model not in models.names():
+        raise SourceError(
+            f"{path}: is a model named {manifest.model}, which this factseek does not have; train it again"
+        )
+    try:
+        return Learned(models.kind(manifest.model).restore(state), manifest)
+    except (KeyError, ValueError):
+        raise SourceError(f"{path}: is a model of another version of factseek; train it again") from None
+
+
+def read_evidence(claims: Sequence[Claim], finder: Finder, progress: Progress) -> Cases:
+    """Find the evidence for claims and return what a model sees of them."""
+    bar = progress("finding evidence", "claims", len(claims))
+    parts = []
+    for start in range(0, len(claims), AT_ONCE):
+        chunk = claims[start : start + AT_ONCE]
+        parts.append(cases_of(chunk, finder.find([claim.text for claim in chunk]), finder))
+        bar.update(len(chunk))
+    bar.close()
+    return Cases([text for part in parts for text in part.texts], np.vstack([part.features for part in parts]))
+
+
+def _labels(lesson: Lesson, claims: Sequence[Claim]) -> tuple[str, ...]:
+    found = {claim.label for claim in claims}
+    if len(found) < 2:
+        named = ", ".join(str(path) for path, _ in lesson.sources)
+        only = f"every label is {found.pop()}" if found else "there are no claims"
+        raise SourceError(f"{named}: {only}; a model learns from at least two of {', '.join(lesson.labels)}")
+    return tuple(label for label in lesson.labels if label in found)
+
+
+def _commonest(claims: Sequence[Claim], labels: Sequence[str]) -> str:
+    counts = Counter(claim.label for claim in claims)
+    return max(labels, key=lambda label: counts[label])
+
+
+def _figures(claims: Sequence[Claim], cases: Cases, labels: Sequence[str], settings: VerdictSettings) -> dict[str, Any]:
+    """Cross-validate every model, so that none stands without its baselines; nothing if there are too few claims."""
+    classes = np.array([labels.index(claim.label) for claim in claims], dtype=np.int64)
+    parted = split(classes, groups(claims), settings)
+    if not parted.parts:
+        return {}
+    found = {name: figures(classes, out_of_fold(name, parted, settings, cases), labels) for name in models.names()}
+    return {"folds": len(parted.parts), "claims": len(claims), **msgspec.to_builtins(found)}
+
+
+def _setting(manifest: Manifest) -> dict[str, str]:
+    return {"language": manifest.language, "retriever": manifest.retriever, "encoder": manifest.encoder}
+
+
+def _setting_of(finder: Finder) -> dict[str, str]:
+    index = finder.index
+    return {"language": index.manifest.language, "retriever": index.resolved(None), "encoder": finder.encoder}
+
+
+def _source(path: Path, claims: Sequence[Claim]) -> Source:
+    counts = Counter(claim.label for claim in claims)
+    return Source(name=storable(path.name), sha256=sha256(path), labels=dict(sorted(counts.items())))

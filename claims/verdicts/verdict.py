@@ -1,0 +1,108 @@
+"""Verdicts: a label with its reasons, or why there is none."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from ...retrieval.config import VerdictSettings
+from ...retrieval.domain import Claim
+from ...retrieval.errors import QueryError
+from ...retrieval.progress import Bar
+from ..evidence.features import covered, matrix
+from ..evidence.sentences import Evidence, Finder
+from ..text.lexicon import lexicon
+from ..text.words import terms
+from .models import Cases, Model
+
+AT_ONCE = 64
+
+
+class Verdict(NamedTuple):
+    """What is said of a claim and why.
+
+    ``abstained`` gives the reason if the evidence does not allow a decision, else ``""``; ``label`` is then the one
+    that stands for that, or the commonest where a task has none. ``evidence`` is what was read.
+    """
+
+    claim: Claim
+    label: str
+    probabilities: dict[str, float]
+    abstained: str
+    evidence: Evidence
+
+
+class Verifier:
+    """Finds evidence for claims and decides by it; ``undecided`` is the label of a claim that it abstains from."""
+
+    def __init__(
+        self,
+        model: Model,
+        labels: Sequence[str],
+        finder: Finder,
+        settings: VerdictSettings,
+        *,
+        undecided: str,
+        reads_evidence: bool = True,
+    ) -> None:
+        self.labels = tuple(labels)
+        self._model = model
+        self._finder = finder
+        self._settings = settings
+        self._undecided = undecided
+        self._reads_evidence = reads_evidence
+
+    def verify(self, claims: Sequence[Claim], progress: Bar | None = None) -> Iterator[Verdict]:
+        """Yield the verdict on each claim, in their order.
+
+        Raises QueryError if a claim is longer than a query may be.
+        """
+        refuse_long(claims, self._finder)
+        for start in range(0, len(claims), AT_ONCE):
+            chunk = claims[start : start + AT_ONCE]
+            yield from self._decided(chunk, self._finder.find([claim.text for claim in chunk]))
+            if progress:
+                progress.update(len(chunk))
+
+    def _decided(self, claims: Sequence[Claim], found: Sequence[Evidence]) -> Iterator[Verdict]:
+        probabilities = self._model.probabilities(cases_of(claims, found, self._finder))
+        for claim, evidence, row in zip(claims, found, probabilities.tolist(), strict=True):
+            each = dict(zip(self.labels, row, strict=True))
+            label = max(each, key=lambda name: each[name])
+            reason = self._thin(claim, evidence) if self._reads_evidence else ""
+            reason = reason or self._unsure(label, each[label])
+            yield Verdict(claim, self._undecided if reason else label, each, reason, evidence)
+
+    def _thin(self, claim: Claim, evidence: Evidence) -> str:
+        """Say why there is too little evidence to decide, else return ``""``."""
+        if not evidence.sentences:
+            return "no evidence was found"
+        analyzer = self._finder.index.terms
+        share = covered(claim.text, evidence, analyzer)
+        if share >= self._settings.min_coverage:
+            return ""
+        words = len(set(terms(claim.text, analyzer)))
+        return f"the evidence holds {round(share * words)} of the {words} words of the claim that matter"
+
+    def _unsure(self, label: str, probability: float) -> str:
+        if probability >= self._settings.min_confidence:
+            return ""
+        return f"no label is probable enough: {label} has {probability:.2f}, {self._settings.min_confidence:g} is asked"
+
+
+def refuse_long(claims: Sequence[Claim], finder: Finder) -> None:
+    """Raise QueryError, naming the place, if a claim is longer than a query may be: before any work is done."""
+    longest = finder.index.config.search.max_query_chars
+    for claim in claims:
+        if len(claim.text) > longest:
+            said = (
+                f"the claim has {len(claim.text)} characters, at most {longest} are searched (search.max_query_chars)"
+            )
+            raise QueryError(f"{claim.place}: {said}")
+
+
+def cases_of(claims: Sequence[Claim], found: Sequence[Evidence], finder: Finder) -> Cases:
+    """Return what a model sees of claims and their evidence."""
+    texts = [claim.text for claim in claims]
+    lists = lexicon(finder.index.manifest.language)
+    return Cases(texts, matrix(texts, found, finder.index.terms, lists))

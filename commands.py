@@ -1,0 +1,55 @@
+"""The front door: the command line, which alone sees all packages."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from typing import Any
+
+from .claims.checkworthiness import cli as rank_cli
+from .claims.checkworthiness import tuning_cli as encoder_tuning_cli
+from .claims.pipeline import cli as pipeline_cli
+from .claims.verdicts import cli as verdict_cli
+from .eval import statements, verdicts
+from .eval.bench import cli as bench_cli
+from .eval.judging import cli as judging_cli
+from .eval.running import cli as run_cli
+from .eval.tuning import cli as tune_cli
+from .indexer import cli as indexer_cli
+from .retrieval.index import cli as retrieval_cli
+from .retrieval.terminal import Parser, run, write
+from .server import cli as server_cli
+
+_COMMANDS = (indexer_cli, retrieval_cli, server_cli, run_cli, judging_cli, tune_cli, bench_cli)
+
+
+def parser() -> Parser:
+    """Return the parser of the command line; what a command needs is imported when it runs."""
+    top = Parser(prog="factseek", description="Find the evidence for a claim.")
+    top.add_argument("--version", action=_Version, help="print the version and exit")
+    commands = top.add_subparsers(required=True, metavar="COMMAND")
+    for module in _COMMANDS:
+        module.register(commands)
+    rank_cli.register(commands, statements)
+    encoder_tuning_cli.register(commands, statements)
+    verdict_cli.register(commands, verdicts)
+    pipeline_cli.register(commands, statements)
+    return top
+
+
+class _Version(argparse.Action):
+    """Print the version; looking it up takes longer than most parsing, so only when it is asked for."""
+
+    def __init__(self, option_strings: Sequence[str], dest: str, **rest: Any) -> None:
+        super().__init__(option_strings, dest, nargs=0, default=argparse.SUPPRESS, **rest)
+
+    def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
+        from . import __version__
+
+        write(f"factseek {__version__}\n")
+        parser.exit()
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run a command; return its exit code: 0 done, 1 the checked file is bad, 2 a user's error."""
+    return run(parser(), arguments)

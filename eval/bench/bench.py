@@ -1,0 +1,180 @@
+"""Bench: sparse against dense against hybrid on one collection, quality beside speed, memory and size."""
+
+from __future__ import annotations
+
+from contextlib import closing
+from dataclasses import asdict, dataclass
+from itertools import islice
+from typing import Any
+
+import msgspec
+
+from ..running.batch import chunks, columns
+from ..judging.compare import Comparison, compare
+from ..running.judged import DEPTH, Judged, depth_of
+from .load import Load, Timings, measure
+from ..reports.machine import Machine, this_machine
+from ...retrieval import manifest as manifests
+from ...retrieval.config import RetrieverName
+from ...retrieval.errors import QueryError
+from ...retrieval.index.local import Index
+from ...retrieval.progress import Progress, silent
+from ...retrieval.run_reader import ScoreTable
+
+CALLERS = (1, 8)
+RETRIEVERS: tuple[RetrieverName, ...] = ("bm25", "dense", "hybrid")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sizes:
+    """What a retriever needs of an index: megabytes on disk, and seconds to build them, 0 where it is not known."""
+
+    megabytes: float
+    build_seconds: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Measured:
+    """One retriever: how it is to use, and what it needs of the index."""
+
+    retriever: RetrieverName
+    timings: Timings
+    sizes: Sizes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bench:
+    """What a benchmark found; ``quality`` compares the retrievers' runs of ``depth`` hits, ``k`` hits were timed."""
+
+    name: str
+    manifest: str
+    documents: int
+    passages: int
+    encoder: str
+    depth: int
+    k: int
+    timed: int
+    machine: Machine
+    quality: Comparison
+    measured: tuple[Measured, ...]
+    notes: tuple[str, ...] = ()
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the benchmark as ``bench.json`` holds it."""
+        return {
+            "name": self.name,
+            "index": {"manifest": self.manifest, "documents": self.documents, "passages": self.passages},
+            "encoder": self.encoder,
+            "machine": self.machine.as_json(),
+            "versions": msgspec.to_builtins(manifests.versions()),
+            "measured_at": manifests.now(),
+            "hits": {"quality": self.depth, "latency": self.k},
+            "timed_queries": self.timed,
+            "quality": self.quality.as_json(),
+            "retrievers": {
+                one.retriever: {**msgspec.to_builtins(one.timings), **asdict(one.sizes)} for one in self.measured
+            },
+            "notes": list(self.notes),
+        }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BenchRequest:
+    """What a benchmark is asked: its name, the retrievers, the measures, how many searches are timed."""
+
+    name: str
+    retrievers: tuple[RetrieverName, ...]
+    measures: tuple[str, ...]
+    timed: int = 500
+    seed: int = 0
+
+
+def bench(index: Index, judged: Judged, request: BenchRequest, progress: Progress = silent) -> Bench:
+    """Measure each retriever of the request.
+
+    Quality is of all judged queries; latency of ``timed`` searches for them, at one caller and at eight, each
+    retriever in a process of its own. Raises QueryError if the index lacks what a retriever needs.
+    """
+    for retriever in request.retrievers:
+        index.retriever(retriever)
+    depth = max(depth_of(request.measures), min(DEPTH, judged.search.k or DEPTH))
+    runs: dict[str, ScoreTable] = {name: _run(index, judged, name, depth, progress) for name in request.retrievers}
+    quality = compare(judged.qrels, runs, request.measures, seed=request.seed)
+    measured = []
+    with closing(progress("timing", "retrievers", len(request.retrievers))) as bar:
+        for name in request.retrievers:
+            timings = measure(_load(index, judged, name, request.timed))
+            measured.append(Measured(retriever=name, timings=timings, sizes=sizes(index, name)))
+            bar.update()
+    encoder = index.manifest.encoder
+    return Bench(
+        name=request.name,
+        manifest=index.manifest.id,
+        documents=index.manifest.documents,
+        passages=index.manifest.passages,
+        encoder=f"{encoder.name}, {encoder.precision}" if encoder else "",
+        depth=depth,
+        k=index.config.search.k,
+        timed=request.timed,
+        machine=this_machine(),
+        quality=quality,
+        measured=tuple(measured),
+        notes=judged.notes,
+    )
+
+
+def sizes(index: Index, retriever: RetrieverName) -> Sizes:
+    """Return what a retriever needs of an index; the documents are counted for every one."""
+    files = [(name, file.bytes) for segment in index.manifest.segments for name, file in segment.files.items()]
+    segments = index.manifest.segments
+    seconds = sum(segment.text_seconds for segment in segments)
+    if retriever != "bm25":
+        seconds += sum(segment.vector_seconds for segment in segments)
+    needed = sum(size for name, size in files if _needed(name, retriever))
+    return Sizes(megabytes=needed / 1e6, build_seconds=seconds)
+
+
+def chosen(text: str) -> tuple[RetrieverName, ...]:
+    """Split a list of retrievers, ``bm25,hybrid``.
+
+    Raises QueryError if one is unknown.
+    """
+    names = list(dict.fromkeys(part.strip() for part in text.split(",") if part.strip()))
+    unknown = next((name for name in names if name not in RETRIEVERS), None)
+    if unknown is not None or not names:
+        raise QueryError(f"--retrievers: there is no retriever {unknown or text!r}; there are {', '.join(RETRIEVERS)}")
+    return tuple(name for name in RETRIEVERS if name in names)
+
+
+def _needed(file: str, retriever: RetrieverName) -> bool:
+    if file.startswith(f"{manifests.LUCENE}/"):
+        return retriever != "dense"
+    return file == manifests.DOCUMENTS or retriever != "bm25"
+
+
+def _run(index: Index, judged: Judged, retriever: RetrieverName, k: int, progress: Progress) -> ScoreTable:
+    search = judged.search._replace(retriever=retriever, k=k, group=True)
+    run: ScoreTable = {}
+    with closing(progress(retriever, "queries", len(judged.asked))) as bar:
+        for chunk in chunks(judged.asked):
+            run.update({done.qid: dict(zip(*done.found, strict=True)) for done in columns(index, chunk, search)})
+            bar.update(len(chunk))
+    return run
+
+
+def _load(index: Index, judged: Judged, retriever: RetrieverName, timed: int) -> Load:
+    search = judged.search
+    wordy = (one for one in judged.asked if index.has_words(one.text, search))
+    asked = tuple(islice(wordy, timed))
+    if not asked:
+        raise QueryError("no judged query holds words to search for")
+    return Load(
+        index=str(index.folder),
+        config=index.config,
+        retriever=retriever,
+        profile=search.profile,  # type: ignore[arg-type]
+        asked=asked,
+        k=index.config.search.k,
+        timed=timed,
+        callers=CALLERS,
+    )

@@ -1,0 +1,89 @@
+"""The command ``bench``: sparse against dense against hybrid on one collection."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from pathlib import Path
+
+from ..tuning.cli import add_judged
+from ...retrieval.errors import QueryError
+from ...retrieval.files import told
+from ...retrieval.index.local import Index
+from ...retrieval.terminal import DONE, Subparsers, add_index, add_json, config_of, say, write
+
+_MEASURES = "nDCG@10,R@100,AP,RR@10"
+
+
+def register(commands: Subparsers) -> None:
+    """Add ``bench`` to the command line."""
+    parser = commands.add_parser(
+        "bench",
+        help="measure quality against speed: sparse, dense, hybrid",
+        description="Measure quality, latency, memory and size of the retrievers on one index; the first measure is "
+        "plotted. DIR gets bench.json, bench.md, bench.png and bench.html.",
+    )
+    add_index(parser)
+    add_judged(parser)
+    parser.add_argument("--output", type=Path, required=True, metavar="DIR", help="the folder of the reports")
+    parser.add_argument("--retrievers", metavar="LIST", help="default: bm25,dense,hybrid, or bm25 without vectors")
+    parser.add_argument(
+        "--measures", default=_MEASURES, metavar="LIST", help=f"names of ir-measures (default: {_MEASURES})"
+    )
+    parser.add_argument(
+        "--timed", type=int, default=500, metavar="N", help="searches timed at one caller and at eight (default: 500)"
+    )
+    parser.add_argument("--name", metavar="NAME", help="what the collection is called (default: the index's folder)")
+    parser.add_argument("--seed", type=int, default=0, metavar="N", help="of the resampling (default: 0)")
+    add_json(parser)
+    parser.set_defaults(command=bench)
+
+
+def bench(args: argparse.Namespace) -> int:
+    """Measure, print the tables, write the reports."""
+    from .bench import BenchRequest, chosen
+    from .bench import bench as bench_on
+    from .report import as_html, as_markdown, plot
+    from ..running.judged import JudgedFiles, read_judged
+    from ..scoring.measures import named
+    from ...retrieval.files import write_atomically
+    from ...retrieval.progress import bar
+
+    _check(args)
+    config = config_of(args)
+    files = JudgedFiles(task=args.task, queries=args.queries, qrels=args.qrels, profile=args.profile)
+    with Index(args.index, config) as index:
+        request = BenchRequest(
+            name=args.name or index.folder.resolve().name,
+            retrievers=chosen(args.retrievers or ("bm25,dense,hybrid" if index.manifest.encoder else "bm25")),
+            measures=tuple(named(args.measures)),
+            timed=args.timed,
+            seed=args.seed,
+        )
+        found = bench_on(index, read_judged(files, index), request, bar)
+    for note in found.notes:
+        say(f"note: {note}")
+    drawn, tables = plot([found]), as_markdown(found)
+    as_json = json.dumps(found.as_json(), ensure_ascii=False, indent=2) + "\n"
+    reports = {
+        "bench.json": as_json.encode(),
+        "bench.md": tables.encode(),
+        "bench.png": drawn,
+        "bench.html": as_html(found, drawn).encode(),
+    }
+    for name, content in reports.items():
+        write_atomically(args.output / name, content)
+    write(as_json if args.json else tables)
+    say(f"{args.output}: {', '.join(reports)}")
+    return DONE
+
+
+def _check(args: argparse.Namespace) -> None:
+    if args.timed < 1:
+        raise QueryError(f"--timed {args.timed}: give a number of searches, 1 or more")
+    if args.seed < 0:
+        raise QueryError(f"--seed {args.seed}: give a number from 0")
+    if args.output.is_file():
+        raise QueryError(f"{args.output}: is a file; name a folder")
+    with told(args.output):
+        args.output.mkdir(parents=True, exist_ok=True)

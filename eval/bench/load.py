@@ -1,0 +1,151 @@
+"""Put a load on a retriever: latency at one and at several callers, in a process of its own.
+
+``python -m eval.load`` reads a :class:`Load` as JSON and answers with :class:`Timings`, so that what is resident is
+the retriever's alone.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from itertools import count, cycle, islice
+from pathlib import Path
+from time import perf_counter
+
+import msgspec
+
+from ..running.batch import Asked
+from ..reports.machine import peak_megabytes
+from ...retrieval.children import command as child_command
+from ...retrieval.config import Config, ProfileName, RetrieverName
+from ...retrieval.errors import FactseekError, MachineError
+from ...retrieval.index.local import Index, Search
+from ...retrieval.java import java_thread
+from ...retrieval.profile import PROFILES
+
+
+class Load(msgspec.Struct, frozen=True, kw_only=True):
+    """What is searched for, with what; ``timed`` searches are made at each number of callers."""
+
+    index: str
+    config: Config
+    retriever: RetrieverName
+    profile: ProfileName | None
+    asked: tuple[Asked, ...]
+    k: int
+    timed: int
+    callers: tuple[int, ...]
+
+
+class Latency(msgspec.Struct, frozen=True, kw_only=True):
+    """How long searches took, in milliseconds, and how many were answered a second."""
+
+    callers: int
+    p50: float
+    p95: float
+    p99: float
+    per_second: float
+
+
+class Timings(msgspec.Struct, frozen=True, kw_only=True):
+    """What a load showed.
+
+    ``first_answer`` is the seconds from opening the index to the first answer; ``encoding`` is the share of encoding
+    the query in the latency at one caller, 0 where nothing is encoded.
+    """
+
+    latencies: tuple[Latency, ...]
+    first_answer: float
+    encoding: float
+    peak_megabytes: float
+
+
+def measure(load: Load) -> Timings:
+    """Put the load on the retriever in a new process.
+
+    Raises MachineError if that process fails.
+    """
+    done = subprocess.run(child_command("eval.bench.load"), input=msgspec.json.encode(load), capture_output=True, check=False)  # noqa: S603
+    if done.returncode:
+        said = done.stderr.decode("utf-8", "replace").strip().splitlines()
+        raise MachineError(f"measuring {load.retriever} failed: {said[-1] if said else f'exit code {done.returncode}'}")
+    return msgspec.json.decode(done.stdout, type=Timings)
+
+
+def put(load: Load) -> Timings:
+    """Put the load on the retriever in this process."""
+    search = Search(k=load.k, retriever=load.retriever, profile=load.profile)
+    began = perf_counter()
+    with Index(Path(load.index), load.config) as index:
+        _search(index, load.asked[0], search)
+        first_answer = perf_counter() - began
+        some = list(islice(cycle(load.asked), load.timed))
+        for asked in some:  # to warm up
+            _search(index, asked, search)
+        latencies = [_under(index, some, search, callers) for callers in load.callers]
+        encoding = 0.0 if load.retriever == "bm25" else _encoding(index, some, search)
+    alone = latencies[0]
+    return Timings(
+        latencies=tuple(latencies),
+        first_answer=first_answer,
+        encoding=min(1.0, encoding * alone.per_second),
+        peak_megabytes=peak_megabytes(),
+    )
+
+
+def _under(index: Index, asked: Sequence[Asked], search: Search, callers: int) -> Latency:
+    """Search once for each query, ``callers`` at a time."""
+    taken = [0.0] * len(asked)
+    numbers = count()
+
+    def call() -> None:
+        with java_thread():
+            while (number := next(numbers)) < len(asked):
+                began = perf_counter()
+                _search(index, asked[number], search)
+                taken[number] = perf_counter() - began
+
+    began = perf_counter()
+    with ThreadPoolExecutor(callers) as pool:
+        for caller in [pool.submit(call) for _ in range(callers)]:
+            caller.result()
+    return _latency(taken, callers, perf_counter() - began)
+
+
+def _latency(seconds: Sequence[float], callers: int, wall: float) -> Latency:
+    import numpy as np
+
+    p50, p95, p99 = (float(value) * 1000 for value in np.percentile(seconds, (50, 95, 99)))
+    return Latency(callers=callers, p50=p50, p95=p95, p99=p99, per_second=len(seconds) / wall)
+
+
+def _encoding(index: Index, asked: Sequence[Asked], search: Search) -> float:
+    """Return the seconds that encoding a query takes, on average."""
+    profile = PROFILES[search.profile or index.config.search.profile]
+    texts = [profile(one.text) for one in asked]
+    began = perf_counter()
+    for text in texts:
+        index.encoder.encode_query([text])
+    return (perf_counter() - began) / len(texts)
+
+
+def _search(index: Index, asked: Asked, search: Search) -> None:
+    index.search([asked.text], search._replace(where=asked.where))
+
+
+def main() -> int:
+    """Read a load, put it on, write what it showed."""
+    load = msgspec.json.decode(sys.stdin.buffer.read(), type=Load)
+    try:
+        timings = put(load)
+    except FactseekError as error:
+        sys.stderr.write(f"{error.line}\n")
+        return 2
+    sys.stdout.buffer.write(msgspec.json.encode(timings))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,88 @@
+"""What a check finds in a submission: every fault with its line, the first twenty in words, then a count."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, Literal, NamedTuple
+
+from ...retrieval.errors import CheckFailed
+from ...retrieval.lines import place
+from ...retrieval.terminal import counted
+
+Severity = Literal["error", "warning"]
+
+KEPT = 20
+"""How many errors, and how many warnings, are kept in words."""
+
+
+class Problem(NamedTuple):
+    """One fault: line 0 is the file as a whole."""
+
+    line: int
+    severity: Severity
+    reason: str
+
+
+class Report:
+    """The faults of one file; errors and warnings are kept apart, so that neither hides the other."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.errors = 0
+        self.warnings = 0
+        self._kept: dict[Severity, list[Problem]] = {"error": [], "warning": []}
+
+    def error(self, line: int, reason: str) -> None:
+        """Take note of what makes the figure undefined or wrong."""
+        self.errors += 1
+        self._keep(Problem(line, "error", reason))
+
+    def warning(self, line: int, reason: str) -> None:
+        """Take note of what the organisers tolerate."""
+        self.warnings += 1
+        self._keep(Problem(line, "warning", reason))
+
+    @property
+    def problems(self) -> list[Problem]:
+        """The faults that were kept, by line; those of the file as a whole come last."""
+        return sorted(self._kept["error"] + self._kept["warning"], key=lambda problem: problem.line or float("inf"))
+
+    @property
+    def said(self) -> list[str]:
+        """The faults in words, and how many more there are."""
+        told = [f"{place(self.path, p.line)}: {p.severity}: {p.reason}" for p in self.problems]
+        for count, name, kept in (
+            (self.errors, "error", self._kept["error"]),
+            (self.warnings, "warning", self._kept["warning"]),
+        ):
+            if count > len(kept):
+                told.append(f"{self.path}: and {counted(count - len(kept), f'more {name}')}")
+        return told
+
+    @property
+    def verdict(self) -> str:
+        """One line: how many errors and warnings."""
+        found = [counted(n, name) for n, name in ((self.errors, "error"), (self.warnings, "warning")) if n]
+        return f"{self.path}: {', '.join(found) or 'no fault found'}"
+
+    def refuse(self) -> None:
+        """Raise CheckFailed, with the first error and the count of the others, if there is any error."""
+        if not self.errors:
+            return
+        first = min(self._kept["error"], key=lambda problem: problem.line or float("inf"))
+        more = f"; and {counted(self.errors - 1, 'more error')}" if self.errors > 1 else ""
+        raise CheckFailed(f"{place(self.path, first.line)}: {first.reason}{more}; not scored")
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the report as ``check --json`` prints it."""
+        return {
+            "file": str(self.path),
+            "errors": self.errors,
+            "warnings": self.warnings,
+            "problems": [problem._asdict() for problem in self.problems],
+        }
+
+    def _keep(self, problem: Problem) -> None:
+        kept = self._kept[problem.severity]
+        if len(kept) < KEPT:
+            kept.append(problem)

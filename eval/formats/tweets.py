@@ -1,0 +1,145 @@
+"""The inputs of the tweet tasks: TSV with a header in all its variants, or JSON lines of tweet objects."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import NamedTuple
+
+from ...retrieval.errors import SourceError
+from ...retrieval.files import rereadable
+from ...retrieval.lines import MAX_LINE, Strict, shown
+from ...retrieval.run_writer import encodable
+from .lines import json_objects, text_lines
+
+_NAMES = {
+    "tweet_id": ("tweet_id", "tweetid", "id_str", "id"),
+    "text": ("tweet_text", "full_text", "text"),
+    "topic": ("topic_id", "topicid", "topic"),
+    "label": ("check_worthiness", "claim_worthiness"),
+    "date": ("date", "created_at"),
+    "verdict": ("label", "verdict"),
+}
+
+
+LABELS = _NAMES["label"]
+"""The names of the column that says whether a tweet is worth checking."""
+
+VERDICTS = _NAMES["verdict"]
+"""The names of the column that says whether its claim is true."""
+
+
+class Tweet(NamedTuple):
+    """A tweet to judge; ``label`` (check-worthiness) and ``verdict`` are as written, ``line`` its row's first line."""
+
+    line: int
+    topic: str
+    tweet_id: str
+    text: str
+    label: str
+    date: str
+    verdict: str = ""
+
+
+def read_tweets(path: Path) -> list[Tweet]:
+    """Read tweets in their order.
+
+    A TSV file is read without quoting; if that does not give every row the header's columns, with quoting, as for texts
+    that hold line breaks; with quoting first if every name of the header is in quotes. Raises SourceError, naming the
+    line, if neither does, or a tweet has no id or no text.
+    """
+    rereadable(path)
+    tweets = list(_from_json(path) if _is_json(path) else _from_table(path))
+    if not tweets:
+        raise SourceError(f"{path}: holds no tweets")
+    return tweets
+
+
+def _is_json(path: Path) -> bool:
+    for _, line in text_lines(path, Strict(path)):
+        if line.strip():
+            return line.lstrip().startswith("{")
+    return False
+
+
+def _from_json(path: Path) -> Iterator[Tweet]:
+    for line, row in json_objects(path, Strict(path)):
+        yield tweet_of(path, line, fields_of(row))
+
+
+def _from_table(path: Path) -> Iterator[Tweet]:
+    numbered = list(text_lines(path, Strict(path)))
+    if not numbered:
+        return
+    header = columns(numbered[0][1])
+    if not {"tweet_id", "tweetid", "id"} & set(header):
+        raise SourceError(f"{path}:1: the header has no tweet_id: it begins {shown(numbered[0][1])}")
+    for line, fields in _fields(path, numbered, len(header)):
+        yield tweet_of(path, line, dict(zip(header, fields, strict=True)))
+
+
+def _fields(path: Path, numbered: list[tuple[int, str]], width: int) -> list[tuple[int, list[str]]]:
+    if all(_in_quotes(name) for name in numbered[0][1].split("\t")) and (quoted := _quoted(numbered, width)):
+        return quoted
+    plain = [(line, text.split("\t")) for line, text in numbered[1:] if text.strip()]
+    odd = next(((line, fields) for line, fields in plain if len(fields) != width), None)
+    if odd is None:
+        return plain
+    quoted = _quoted(numbered, width)
+    if not quoted:
+        raise SourceError(f"{path}:{odd[0]}: has {len(odd[1])} columns, the header {width}")
+    return quoted
+
+
+def _quoted(numbered: list[tuple[int, str]], width: int) -> list[tuple[int, list[str]]]:
+    """Read rows whose cells may stand in quotes and hold line breaks; nothing if that does not fit either."""
+    csv.field_size_limit(max(csv.field_size_limit(), MAX_LINE))
+    reader = csv.reader((f"{text}\n" for _, text in numbered), "excel-tab", strict=True)
+    found: list[tuple[int, list[str]]] = []
+    try:
+        next(reader)
+        start = reader.line_num
+        for fields in reader:
+            if fields and len(fields) != width:
+                return []
+            if fields:
+                found.append((numbered[start][0], fields))
+            start = reader.line_num
+    except csv.Error:
+        return []
+    return found
+
+
+def _in_quotes(cell: str) -> bool:
+    return len(cell) > 1 and cell[0] == cell[-1] == '"'
+
+
+def columns(header: str) -> list[str]:
+    """Return the names of a TSV header's columns in the one way that they are looked for."""
+    return [name.strip().strip('"').lower().replace("-", "_") for name in header.split("\t")]
+
+
+def fields_of(row: Mapping[str, object]) -> dict[str, str]:
+    """Return the fields of a JSON object that are text or whole numbers, by name."""
+    return {key.lower(): _said(value) for key, value in row.items()}
+
+
+def tweet_of(path: Path, line: int, row: Mapping[str, str]) -> Tweet:
+    """Make a tweet of a row's cells by name.
+
+    Raises SourceError if it has no id or no text.
+    """
+    values = {key: next((row[name] for name in names if name in row), "").strip() for key, names in _NAMES.items()}
+    if len(values["tweet_id"].split()) != 1:
+        raise SourceError(f"{path}:{line}: tweet_id {shown(values['tweet_id'])} is empty or holds white space")
+    odd = next((name for name, value in values.items() if not encodable(value)), None)
+    if odd:
+        raise SourceError(f"{path}:{line}: {odd} {shown(values[odd])} is not text that UTF-8 can write")
+    if not values["text"]:
+        raise SourceError(f"{path}:{line}: tweet {shown(values['tweet_id'])} has no text")
+    return Tweet(line=line, **values)
+
+
+def _said(value: object) -> str:
+    return value if isinstance(value, str) else str(value) if isinstance(value, int) else ""

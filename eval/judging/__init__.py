@@ -1,0 +1,1 @@
+"""Check, score and compare submissions."""

@@ -1,0 +1,49 @@
+"""Score a submission: check it first, and say when judgements and run were given for one another."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+
+from ...retrieval.errors import CheckFailed, FactseekError, SourceError
+from ..formats.lines import unended
+from ..formats.scores import ScoreOptions, Scores
+from ..tasks import Task, task
+
+
+def score(name: str, gold: Sequence[Path], runs: Sequence[Path], options: ScoreOptions) -> Scores:
+    """Return the figures of a submission of the task ``name``.
+
+    Raises QueryError if an option is not the task's, CheckFailed if the submission has errors, SourceError if the gold
+    cannot be read.
+    """
+    chosen = task(name)
+    with hinting(chosen, gold, [runs], "--gold and --run"):
+        scores = chosen.score(gold, runs, options)
+    return replace(scores, notes=(*scores.notes, *unended([*gold, *runs], scores.notes)))
+
+
+@contextmanager
+def hinting(chosen: Task, gold: Sequence[Path], runs: Iterable[Sequence[Path]], options: str) -> Iterator[None]:
+    """Say, where files are refused, that ``options`` seem to be swapped if each reads as the other."""
+    try:
+        yield
+    except (CheckFailed, SourceError) as error:
+        if any(_swapped(chosen, gold, submission) for submission in runs):
+            raise type(error)(f"{error}; {options} seem to be swapped") from None
+        raise
+
+
+def _swapped(chosen: Task, gold: Sequence[Path], runs: Sequence[Path]) -> bool:
+    """Tell whether the gold reads as a submission and the submission as gold."""
+    if not all(path.is_file() for path in (*gold, *runs)):  # a pipe is used up: to open it again may wait for ever
+        return False
+    try:
+        chosen.read_gold(runs)
+        for path in gold:
+            chosen.read_submission(path)
+    except FactseekError:
+        return False
+    return True

@@ -1,0 +1,1 @@
+"""From a file of queries to a run."""

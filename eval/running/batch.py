@@ -1,0 +1,165 @@
+"""A task's queries, searched in batches as the task wants them: what run, tune and bench share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from datetime import UTC, datetime
+from itertools import compress, groupby, islice
+from typing import Generic, NamedTuple, TypeVar
+
+from ...retrieval.config import ProfileName
+from ...retrieval.domain import Columns, Filter, Hit
+from ...retrieval.errors import QueryError
+from ...retrieval.filters import bound
+from ...retrieval.index.local import Index, Search
+from ...retrieval.lines import shown
+from ..formats.queries import TaskQuery
+
+CHUNK = 64
+"""The most queries that are searched together."""
+
+_TWITTER = "%a %b %d %H:%M:%S %z %Y"
+
+
+class Habit(NamedTuple):
+    """How a task is searched unless asked otherwise: hits a query, the most it takes, profile, own topic only."""
+
+    k: int
+    most: int | None = None
+    profile: ProfileName | None = None
+    own_topic: bool = False
+
+
+HABITS = {
+    "ct2020-evidence": Habit(100, most=100, profile="tweet", own_topic=True),
+    "ct2025-4b": Habit(5, most=5, profile="tweet"),
+    "trec": Habit(1000),
+}
+"""The ranking tasks."""
+
+
+class Asked(NamedTuple):
+    """A query with what may be ranked for it."""
+
+    qid: str
+    text: str
+    where: Filter | None
+
+
+Found = TypeVar("Found", list[Hit], Columns)
+
+
+class Done(NamedTuple, Generic[Found]):
+    """What was found for a query; ``empty`` if it held no words to search for."""
+
+    qid: str
+    found: Found
+    empty: bool = False
+
+
+def habit(task: str) -> Habit:
+    """Return how a ranking task is searched.
+
+    Raises QueryError if it is no ranking task.
+    """
+    if task not in HABITS:
+        remedy = f"is not a ranking task; the ranking tasks are {', '.join(HABITS)}"
+        raise QueryError(f"{task}: {remedy}")
+    return HABITS[task]
+
+
+def search_of(task: str, asked: Search) -> Search:
+    """Return ``asked`` with the task's own choices where nothing was chosen.
+
+    Raises QueryError if more hits are asked than the task takes, or a topic where it ranks each query's own.
+    """
+    usual = habit(task)
+    k = usual.k if asked.k is None else asked.k
+    if usual.most is not None and k > usual.most:
+        raise QueryError(f"-k {k}: {task} takes at most {usual.most} hits a query")
+    if usual.own_topic and asked.where and asked.where.topic:
+        raise QueryError(f"--filter topic={asked.where.topic[0]}: {task} ranks each claim's own topic; leave it out")
+    return asked._replace(k=k, profile=asked.profile or usual.profile)
+
+
+def asked_of(
+    task: str, queries: Sequence[TaskQuery], search: Search, longest: int, *, as_of_query: bool = False
+) -> list[Asked]:
+    """Say of each query what may be ranked for it; ``as_of_query`` admits nothing newer than the query itself.
+
+    Raises QueryError, naming the query, if one is longer than ``longest`` characters, or has no date that is needed.
+    """
+    own_topic = habit(task).own_topic
+    asked = []
+    for query in queries:
+        if len(query.text) > longest:
+            reason = f"has {len(query.text)} characters, at most {longest} are searched (search.max_query_chars)"
+            raise QueryError(f"query {shown(query.qid)} {reason}")
+        where = search.where or Filter()
+        if own_topic:
+            where = where._replace(topic=(query.topic,))
+        if as_of_query:
+            where = where._replace(as_of=_day(query))
+        asked.append(Asked(query.qid, query.text, where if where != Filter() else None))
+    return asked
+
+
+def searched(index: Index, asked: Sequence[Asked], search: Search) -> Iterator[list[Done[list[Hit]]]]:
+    """Yield the hits of the queries in their order, chunk by chunk."""
+    return (_answered(index, index.search, chunk, search, []) for chunk in chunks(asked))
+
+
+def chunks(asked: Sequence[Asked], together: int = CHUNK) -> Iterator[list[Asked]]:
+    """Yield the queries in their order, at most ``together`` at once; neighbours with the same filter go together."""
+    for _, group in groupby(asked, lambda query: query.where):
+        same = iter(group)
+        while chunk := list(islice(same, together)):
+            yield chunk
+
+
+def columns(index: Index, chunk: Sequence[Asked], search: Search) -> list[Done[Columns]]:
+    """Return the documents found for queries that have the same filter."""
+    return _answered(index, index.columns, chunk, search, Columns([], []))
+
+
+def _answered(
+    index: Index,
+    find: Callable[[list[str], Search], list[Found]],
+    chunk: Sequence[Asked],
+    search: Search,
+    nothing: Found,
+) -> list[Done[Found]]:
+    search = search._replace(where=chunk[0].where)
+    try:
+        found = find([query.text for query in chunk], search)
+        return [Done(query.qid, hits) for query, hits in zip(chunk, found, strict=True)]
+    except QueryError:
+        wordy = [index.has_words(query.text, search) for query in chunk]
+        if all(wordy):
+            raise
+    some = iter(find([query.text for query in compress(chunk, wordy)], search))
+    pairs = zip(chunk, wordy, strict=True)
+    return [Done(query.qid, next(some) if has else nothing, empty=not has) for query, has in pairs]
+
+
+def _day(query: TaskQuery) -> str:
+    """Return the day of a query in UTC: of an ISO date, a time, or a tweet's ``created_at``."""
+    if not query.date:
+        raise QueryError(f"query {shown(query.qid)} has no date; --as-of-query needs one for each")
+    return bound(_moment(query.date), f"the date of query {shown(query.qid)}")
+
+
+def _moment(text: str) -> str:
+    if len(text) <= 10:
+        return text
+    for parse in (datetime.fromisoformat, _tweeted):
+        try:
+            moment = parse(text)
+        except ValueError:
+            continue
+        return (moment if moment.tzinfo is None else moment.astimezone(UTC)).date().isoformat()
+    return text
+
+
+def _tweeted(text: str) -> datetime:
+    return datetime.strptime(text, _TWITTER)  # noqa: DTZ007  the format holds %z

@@ -1,0 +1,77 @@
+"""The command ``run``: a file of queries in, a submission out."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from pathlib import Path
+from time import perf_counter
+
+from ...retrieval.index.cli import add_search_options, asked_of
+from ...retrieval.index.local import Index
+from ...retrieval.terminal import DONE, Subparsers, add_index, config_of, counted, say, write
+from .batch import HABITS
+
+_EPILOG = """\
+what is different from search:
+  ct2020-evidence  100 hits a claim, which is the most it takes, of the claim's own topic; profile tweet
+  ct2025-4b        5 hits a tweet, which is the most it takes; profile tweet
+  trec             1000 hits a query
+Interrupted and run again, it goes on. Beside FILE, FILE.meta.json says how it was made."""
+_SHOWN = 5
+
+
+def register(commands: Subparsers) -> None:
+    """Add ``run`` to the command line."""
+    parser = commands.add_parser(
+        "run",
+        help="turn a file of queries into a submission",
+        description="Search for every query of a task's input and write the submission, in the order of the input.",
+        epilog=_EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("task", metavar="TASK", help=f"one of {', '.join(HABITS)}")
+    parser.add_argument("--queries", type=Path, required=True, metavar="FILE", help="the task's input")
+    add_index(parser)
+    parser.add_argument("--output", type=Path, required=True, metavar="FILE", help="the submission")
+    parser.add_argument("--run-id", default="", metavar="ID", help="default: factseek- and the retriever")
+    parser.add_argument(
+        "--as-of-query", action="store_true", help="for each query, only documents up to the query's own date"
+    )
+    add_search_options(parser, hits="the task's, below")
+    parser.set_defaults(command=run)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Write the submission and say what it holds."""
+    from ...retrieval.progress import bar
+    from .run import RunRequest
+    from .run import run as run_queries
+
+    config = config_of(args)
+    request = RunRequest(
+        task=args.task,
+        queries=args.queries,
+        output=args.output,
+        run_id=args.run_id,
+        search=asked_of(args, config.search.fusion),
+        as_of_query=args.as_of_query,
+    )
+    began = perf_counter()
+    with Index(args.index, config) as index:
+        report = run_queries(request, index, bar)
+    if report.note:
+        say(f"note: {report.note}")
+    if report.empty:
+        say(f"note: queries without words to search for, and so without hits: {_named(report.empty)}")
+    if report.unanswered:
+        say(f"note: queries without hits: {_named(report.unanswered)}")
+    on = f"went on after {counted(report.resumed, 'query')}, " if report.resumed else ""
+    said = f"{counted(report.hits, 'hit')} for {counted(report.queries, 'query')} in {perf_counter() - began:.1f} s"
+    write(f"{args.output}: {on}{said}\n")
+    return DONE
+
+
+def _named(qids: Sequence[str]) -> str:
+    """Count queries and name the first."""
+    return f"{len(qids):,} ({', '.join(qids[:_SHOWN])}{', …' if len(qids) > _SHOWN else ''})"

@@ -1,0 +1,94 @@
+"""Judged queries: what tune and bench measure on."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from ...retrieval.config import ProfileName
+from ...retrieval.domain import Qrels
+from ...retrieval.errors import QueryError
+from ...retrieval.index.local import Index, Search
+from ...retrieval.lines import shown
+from ..formats.coverage import near_miss
+from ..tasks import task
+from .batch import Asked, asked_of, habit, search_of
+
+DEPTH = 1000
+"""Hits that a measure without a cut looks at."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JudgedFiles:
+    """Queries and judgements in the files of a ranking task."""
+
+    task: str
+    queries: Path
+    qrels: Path
+    profile: ProfileName | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Judged:
+    """Judged queries in the order of their file, their judgements in the same order, and how the task searches."""
+
+    asked: tuple[Asked, ...]
+    qrels: Qrels
+    search: Search
+    notes: tuple[str, ...]
+
+
+def read_judged(files: JudgedFiles, index: Index, *, sample: int | None = None, seed: int = 0) -> Judged:
+    """Read the queries that are judged, at most ``sample`` of them, drawn with ``seed``.
+
+    Raises QueryError if queries and judgements have none in common, or the index holds no document that was judged,
+    SourceError if a file cannot be read.
+    """
+    habit(files.task)
+    queries = task(files.task).read_queries(files.queries)
+    qrels = task(files.task).read_gold([files.qrels])
+    found = [query for query in queries if query.qid in qrels]
+    if not found:
+        hint = near_miss([query.qid for query in queries], qrels)
+        examples = f"it has {shown(queries[0].qid)}, the judgements {shown(next(iter(qrels)))}{hint}"
+        raise QueryError(f"{files.queries}: no query in common with {files.qrels}: {examples}")
+    _check_documents(files.qrels, qrels, index)
+    notes = []
+    if len(found) < len(qrels):
+        notes.append(f"{len(qrels) - len(found):,} of {len(qrels):,} judged queries are not in {files.queries.name}")
+    if sample is not None and len(found) > sample:
+        notes.append(f"{sample:,} of {len(found):,} judged queries were drawn")
+        found = [found[at] for at in drawn(len(found), sample, seed)]
+    search = search_of(files.task, Search(profile=files.profile))
+    asked = asked_of(files.task, found, search, index.config.search.max_query_chars)
+    return Judged(
+        asked=tuple(asked),
+        qrels={query.qid: qrels[query.qid] for query in found},
+        search=search,
+        notes=tuple(notes),
+    )
+
+
+def _check_documents(path: Path, qrels: Qrels, index: Index) -> None:
+    judged = dict.fromkeys(docid for docids in qrels.values() for docid in docids)
+    indexed = index.rows.docids
+    if judged.keys().isdisjoint(indexed):
+        examples = f"it has {shown(next(iter(judged)))}, the index {shown(indexed[0]) if indexed else 'no document'}"
+        hint = near_miss(judged, set(indexed))
+        raise QueryError(f"{path}: no docid in common with the index {index.folder}: {examples}{hint}")
+
+
+def drawn(count: int, sample: int, seed: int) -> list[int]:
+    """Draw ``sample`` of ``count`` numbers from 0, in order."""
+    import numpy as np
+
+    return sorted(np.random.default_rng((seed, 3)).permutation(count)[:sample].tolist())
+
+
+def depth_of(measures: Sequence[str]) -> int:
+    """Return how deep the measures look: the largest cut, or 1,000 if one has none."""
+    from ir_measures import parse_measure
+
+    cuts = [parse_measure(name).params.get("cutoff") for name in measures]
+    return max(cut if isinstance(cut, int) else DEPTH for cut in cuts)

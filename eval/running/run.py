@@ -1,0 +1,196 @@
+"""Run: a file of queries becomes a submission, written whole; interrupted and run again, it goes on."""
+
+from __future__ import annotations
+
+import hashlib
+from collections import deque
+from collections.abc import Generator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from ...retrieval import manifest as manifests
+from ...retrieval.domain import Columns
+from ...retrieval.errors import QueryError
+from ...retrieval.files import rereadable, sha256, storable, writable, write_atomically
+from ...retrieval.index.local import DEFAULT_SEARCH, Index, Search
+from ...retrieval.lines import shown
+from ...retrieval.progress import Progress, silent
+from ...retrieval.run_writer import column
+from ..formats.queries import TaskQuery
+from ..tasks import ranking_task
+from .batch import CHUNK, Asked, Done, asked_of, chunks, columns, habit, search_of
+from .partial import Answered, Partial
+
+_HITS_TOGETHER = 1_000
+_WAITING = 2
+"""Chunks that may wait to be written."""
+
+_NOTED = 50
+"""Queries whose language is looked at."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunRequest:
+    """What a run is asked: the task, its queries, and how to search; ``run_id`` defaults to the retriever's name."""
+
+    task: str
+    queries: Path
+    output: Path
+    run_id: str = ""
+    search: Search = DEFAULT_SEARCH
+    as_of_query: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunReport:
+    """What a run did.
+
+    ``empty`` names the queries without words, ``unanswered`` the others without hits; ``resumed`` counts those that
+    were done before.
+    """
+
+    queries: int
+    hits: int
+    empty: tuple[str, ...]
+    unanswered: tuple[str, ...]
+    resumed: int
+    note: str
+
+
+def run(request: RunRequest, index: Index, progress: Progress = silent) -> RunReport:
+    """Search for every query and write the submission, with a sidecar ``.meta.json`` that says how it was made.
+
+    Raises QueryError if the task ranks nothing, what is asked makes no sense for it, or no query has a hit; SourceError
+    if the queries cannot be read.
+    """
+    request = _completed(request, index)
+    of_task = ranking_task(request.task)
+    queries = of_task.read_queries(request.queries)
+    asked_in = sha256(request.queries)  # now: the file may be changed while the run goes on
+    longest = index.config.search.max_query_chars
+    asked = asked_of(request.task, queries, request.search, longest, as_of_query=request.as_of_query)
+    began = manifests.now()
+    with Partial(request.output, _fingerprint(request, index, asked_in), of_task.HEADER) as partial:
+        resumed = len(partial.done)
+        counts = _answered(request, index, asked[resumed:], partial)
+        with closing(progress("searching", "queries", len(asked))) as bar, closing(counts):
+            bar.update(resumed)
+            for count in counts:
+                bar.update(count)
+        if not any(one.hits for one in partial.done):
+            partial.remove()
+            raise QueryError(_nothing(request, index, queries[0]))
+        # The lines go last: while they are kept, the same command goes on.
+        write_atomically(_meta_path(request.output), _meta(request, index, asked_in, partial, began))
+        partial.finish()
+        partial.remove()
+    return _report(index, request.search, queries, partial.done, resumed)
+
+
+def _answered(request: RunRequest, index: Index, asked: Sequence[Asked], partial: Partial) -> Generator[int]:
+    """Search, keep what was found in the order of the queries; yield how many are kept at once."""
+    of_task = ranking_task(request.task)
+
+    def keep(done: Sequence[Done[Columns]]) -> int:
+        texts = of_task.lines([(one.qid, one.found) for one in done], request.run_id)
+        answers = (Answered(one.qid, len(one.found.docids), one.empty) for one in done)
+        return partial.add(list(zip(answers, texts, strict=True)))
+
+    # Lucene searches outside of Python, so that a second thread can write what was found meanwhile.
+    with ThreadPoolExecutor(1) as writer:
+        waiting: deque[Future[int]] = deque()
+        for chunk in chunks(asked, _together(request.search)):
+            waiting.append(writer.submit(keep, columns(index, chunk, request.search)))
+            if len(waiting) > _WAITING:
+                yield waiting.popleft().result()
+        while waiting:
+            yield waiting.popleft().result()
+
+
+def _together(search: Search) -> int:
+    """Return how many queries are searched together: few where nothing is encoded, to be written while in the cache."""
+    few = max(1, _HITS_TOGETHER // (search.k or 1))
+    return min(CHUNK, few) if search.retriever == "bm25" else CHUNK
+
+
+def _completed(request: RunRequest, index: Index) -> RunRequest:
+    """Fill in what the task and the index choose, and refuse early what could not be written."""
+    habit(request.task)
+    retriever = index.resolved(request.search.retriever)
+    run_id = request.run_id or f"factseek-{retriever}"
+    try:
+        column(run_id)
+    except QueryError as error:
+        raise QueryError(f"--run-id {error}") from None
+    rereadable(request.queries)
+    for written in (request.output, _meta_path(request.output)):
+        writable(written, [request.queries])
+    search = search_of(request.task, request.search)._replace(retriever=retriever)
+    return RunRequest(
+        task=request.task,
+        queries=request.queries,
+        output=request.output,
+        run_id=run_id,
+        search=search,
+        as_of_query=request.as_of_query,
+    )
+
+
+def _nothing(request: RunRequest, index: Index, first: TaskQuery) -> str:
+    """Say that an index answers none of the queries, and what is often the reason."""
+    said = f"{request.queries}: no query has a hit in {index.folder}, nothing is written"
+    if habit(request.task).own_topic:
+        return f"{said}; its documents need the topics of the claims, such as {shown(first.topic)}"
+    return f"{said}; is it the right index" + (", and does anything pass the filter?" if request.search.where else "?")
+
+
+def _report(
+    index: Index, search: Search, queries: Sequence[TaskQuery], done: Sequence[Answered], resumed: int
+) -> RunReport:
+    sample = " ".join(query.text for query in queries[:_NOTED])
+    return RunReport(
+        queries=len(done),
+        hits=sum(one.hits for one in done),
+        empty=tuple(one.qid for one in done if one.empty),
+        unanswered=tuple(one.qid for one in done if not (one.hits or one.empty)),
+        resumed=resumed,
+        note=index.note(sample, search.retriever),
+    )
+
+
+def _fingerprint(request: RunRequest, index: Index, asked_in: str) -> str:
+    """Name all that the lines of a run depend on; ``asked_in`` is the checksum of the queries."""
+    read = (asked_in, index.manifest.id)
+    settings = (index.config.search, index.config.bm25, index.config.dense, index.config.encoder)
+    asked = (request.task, request.run_id, request.search, request.as_of_query)
+    content = msgspec.json.encode((asked, read, settings, manifests.versions()), order="deterministic")
+    return hashlib.sha256(content).hexdigest()
+
+
+def _meta_path(output: Path) -> Path:
+    return output.with_name(f"{output.name}.meta.json")
+
+
+def _meta(request: RunRequest, index: Index, asked_in: str, partial: Partial, began: str) -> bytes:
+    search: dict[str, Any] = request.search._asdict()
+    if request.search.where is not None:
+        search["where"] = request.search.where._asdict()
+    meta = {
+        "task": request.task,
+        "run_id": request.run_id,
+        "output": {"name": storable(request.output.name), "sha256": partial.sha256},
+        "queries": {"name": storable(request.queries.name), "sha256": asked_in, "count": len(partial.done)},
+        "index": {"name": storable(index.folder.resolve().name), "manifest": index.manifest.id},
+        "search": search,
+        "as_of_query": request.as_of_query,
+        "settings": {name: getattr(index.config, name) for name in ("search", "bm25", "dense", "encoder")},
+        "versions": manifests.versions(),
+        "began": began,
+        "ended": manifests.now(),
+    }
+    return msgspec.json.format(msgspec.json.encode(meta), indent=2) + b"\n"

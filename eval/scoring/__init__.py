@@ -1,0 +1,1 @@
+"""Measures, statistics and ties."""

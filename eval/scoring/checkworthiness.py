@@ -1,0 +1,113 @@
+"""What the two check-worthiness tasks of CheckThat! 2021 share: the organisers' measures over one ranked list.
+
+The official scorer sorts by score, descending and stable, so that equal scores keep the order of the file. Its own
+code differs from trec_eval's in that, and in how it counts an id that comes more than once.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from ...retrieval.errors import QueryError
+from ...retrieval.lines import Faults, shown
+from ..formats.lines import finite, is_header
+
+CUTOFFS = (1, 3, 5, 10, 20, 30, 50)
+NAMES = ("AP", "RR", "Rprec", *(f"P@{k}" for k in CUTOFFS))
+
+# What the official checker takes for a score: no bare minus, no exponent, no point without decimals.
+_SCORE = re.compile(r"[-+]?[0-9]*\.[0-9]+|[0-9]+")
+
+
+class Item(NamedTuple):
+    """One row of a submission with its gold label (0 or 1)."""
+
+    name: str
+    score: float
+    label: int
+
+
+def figures(items: Sequence[Item], positives: int) -> dict[str, float]:
+    """Return the organisers' measures of rows in the order of their file; ``positives`` counts ids, not rows."""
+    labels = [item.label for item in sorted(items, key=lambda item: item.score, reverse=True)]
+    hits = [rank for rank, label in enumerate(labels, 1) if label]
+    values = {
+        "AP": sum(found / rank for found, rank in enumerate(hits, 1)) / positives if positives else 0.0,
+        "RR": 1 / hits[0] if hits else 0.0,
+        "Rprec": sum(labels[:positives]) / positives if positives else 0.0,
+    }
+    values.update({f"P@{k}": sum(labels[:k]) / k for k in CUTOFFS})
+    return values
+
+
+class Ties(NamedTuple):
+    """What other orders of equal scores would give: AP in trec_eval's order, and each measure at worst and at best."""
+
+    trec: float
+    worst: dict[str, float]
+    best: dict[str, float]
+
+
+def ties(items: Sequence[Item], positives: int) -> Ties | None:
+    """Return what other orders of equal scores would give; ``None`` if no tie can change anything."""
+    labels_of: dict[float, set[int]] = {}
+    for item in items:
+        labels_of.setdefault(item.score, set()).add(item.label)
+    if all(len(labels) == 1 for labels in labels_of.values()):
+        return None
+    by_name = sorted(items, key=lambda item: item.name, reverse=True)
+    worst = sorted(items, key=lambda item: item.label)
+    return Ties(figures(by_name, positives)["AP"], figures(worst, positives), figures(worst[::-1], positives))
+
+
+def tie_note(value: float, found: Ties | None) -> tuple[str, ...]:
+    """Say by how much equal scores change AP."""
+    if found is None:
+        return ()
+    low, high = found.worst["AP"], found.best["AP"]
+    return (
+        f"ties decide: AP is {value:.4f} with equal scores in the order of the file, as officially, "
+        f"{found.trec:.4f} in trec_eval's order, between {low:.4f} and {high:.4f} in any order",
+    )
+
+
+def changed(worst: Mapping[str, float], best: Mapping[str, float]) -> dict[str, tuple[float, float]]:
+    """Return the bounds of the measures that another order of equal scores changes."""
+    return {name: (worst[name], best[name]) for name in NAMES if worst[name] != best[name]}
+
+
+def read_score(line: int, text: str, faults: Faults) -> float | None:
+    """Return a score that the official checker takes; anything else is an error."""
+    value = finite(text)
+    if value is None:
+        header = "; a submission has no header" if is_header(line, text) else ""
+        faults.error(line, f"score {shown(text)} is not a finite number{header}")
+    elif not _SCORE.fullmatch(text):
+        faults.error(line, f"score {shown(text)} is refused by the official checker: write {digits(value)}")
+    return value
+
+
+def read_label(line: int, text: str, faults: Faults) -> int:
+    """Return a gold label; anything but 0 and 1 is an error."""
+    if text not in ("0", "1"):
+        faults.error(line, f"label {shown(text)} is neither 0 nor 1")
+    return int(text == "1")
+
+
+def digits(value: float) -> str:
+    """Say a score as the official checker takes it, in the fewest digits that read back to it.
+
+    Raises QueryError if it is not finite.
+    """
+    if not np.isfinite(value):
+        raise QueryError(f"score {value} is not a finite number: it cannot be written")
+    return np.format_float_positional(float(value), unique=True, trim="0")
+
+
+def over_files(per_file: Mapping[str, Mapping[str, float]]) -> dict[str, float]:
+    """Return the mean of each measure over files, as the official scorer takes it."""
+    return {name: sum(values[name] for values in per_file.values()) / len(per_file) for name in NAMES}

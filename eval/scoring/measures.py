@@ -1,0 +1,210 @@
+"""Standard measures, by the names of ir-measures and the code of trec_eval.
+
+A judged query without results counts 0, as under trec_eval's ``-c``.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice
+from operator import itemgetter
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from ...retrieval.domain import Qrels
+from ...retrieval.errors import QueryError
+from ...retrieval.trec import LARGEST_GRADE
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+RANKING = (
+    "AP,AP@5,P@1,P@3,P@5,P@10,P@20,P@30,P@50,RR,RR@1,RR@5,RR@10,Rprec,"
+    "nDCG,nDCG@5,nDCG@10,nDCG@20,R@5,R@10,R@20,R@50,R@100,R@1000"
+).split(",")
+"""What a ranking is scored by when nobody says otherwise."""
+
+_BATCH = 1_000
+"""Queries that are evaluated at once: bounds the memory that the results of many queries take."""
+
+
+_MOST_CUTOFF = 1_000_000
+"""The largest rank that a measure may be cut at."""
+
+
+class Figures(NamedTuple):
+    """The value of each measure for each judged query: ``values`` is float64 of shape (queries, measures)."""
+
+    qids: list[str]
+    names: list[str]
+    values: NDArray[np.float64]
+
+    def means(self) -> dict[str, float]:
+        """Return the mean of each measure over the queries."""
+        return {name: mean(self.values[:, at].tolist()) for at, name in enumerate(self.names)}
+
+    def per_query(self) -> Mapping[str, Mapping[str, float]]:
+        """Return the value of each measure by qid."""
+        return _PerQuery(self)
+
+
+class _PerQuery(Mapping[str, Mapping[str, float]]):
+    """The figures of each query, put into words when they are looked up: few readers want them all."""
+
+    def __init__(self, figures: Figures) -> None:
+        self._figures = figures
+        self._rows: dict[str, int] = {}
+
+    def __getitem__(self, qid: str) -> dict[str, float]:
+        self._rows = self._rows or {qid: row for row, qid in enumerate(self._figures.qids)}
+        return dict(zip(self._figures.names, self._figures.values[self._rows[qid]].tolist(), strict=True))
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._figures.qids)
+
+    def __len__(self) -> int:
+        return len(self._figures.qids)
+
+
+class _Measure(NamedTuple):
+    """A measure as asked, the measure to compute, and the cut that is made of its value (reciprocal rank), or 0."""
+
+    name: str
+    computed: Any
+    cutoff: int
+
+
+def mean(values: Sequence[float]) -> float:
+    """Return the mean, its sum exactly rounded; 0 for no values."""
+    return math.fsum(values) / len(values) if values else 0.0
+
+
+def named(text: str) -> list[str]:
+    """Split a list of measures, ``AP,P@10``, and give each the name that ir-measures gives it.
+
+    Raises QueryError if a measure is unknown or is none of trec_eval's.
+    """
+    names = [measure.name for measure in map(_parsed, _parts(text))]
+    if not names:
+        raise QueryError("no measure is named; for example AP,P@10,nDCG@10")
+    return list(dict.fromkeys(names))
+
+
+def evaluate(qrels: Qrels, run: Mapping[str, Mapping[str, float]], names: Sequence[str]) -> Figures:
+    """Compute measures for every judged query, in the order of ``qrels``.
+
+    The order of results is trec_eval's: score as float32, then docid, both descending. Results of queries that were
+    not judged are left out. Raises QueryError if a measure is unknown.
+    """
+    import numpy as np
+
+    measures = [_parsed(name) for name in names]
+    computed = list(dict.fromkeys(measure.computed for measure in measures))
+    # Told apart by identity: to hash a measure costs more than to compute it.
+    column = {id(measure): at for at, measure in enumerate(computed)}
+    qids = list(qrels)
+    found = np.zeros((len(qids), len(computed)))
+    for start, batch in _batches(qids):
+        row = {qid: start + at for at, qid in enumerate(batch) if run.get(qid)}
+        answered = {qid: run[qid] for qid in row}
+        for told, read in _evaluators(computed, {qid: _sound(qrels[qid]) for qid in batch}):
+            results = read(answered)
+            rows = np.array([row[qid] for qid in results], dtype=np.intp)
+            for name, measure in told.items():
+                values = np.fromiter(map(itemgetter(name), results.values()), np.float64, len(rows))
+                found[rows, column[id(measure)]] = values
+    asked = found[:, [computed.index(measure.computed) for measure in measures]]
+    for at, measure in enumerate(measures):
+        if measure.cutoff:
+            # 1/rank is exact enough to tell ranks apart; half a rank of slack keeps rounding out of it.
+            asked[asked[:, at] < 1 / (measure.cutoff + 0.5), at] = 0.0
+    return Figures(qids, [measure.name for measure in measures], asked)
+
+
+def follows_relevance(name: str) -> bool:
+    """Tell whether a more relevant document at a better rank never lowers a measure, and it looks at nothing else."""
+    measure = _parsed(name).computed
+    plain = not measure.params.get("judged_only") and "gains" not in measure.params
+    return plain and measure.NAME in ("AP", "P", "R", "RR", "Rprec", "Success", "nDCG")
+
+
+def _evaluators(measures: list[Any], qrels: Qrels) -> Iterator[tuple[dict[str, Any], Any]]:
+    """Yield trec_eval's names of measures, by which each is known, and what computes them for a run."""
+    from ir_measures import pytrec_eval
+
+    # The evaluator's own iter_calc makes a record of each value and looks for what is missing, at many times the cost.
+    for invoker in pytrec_eval.evaluator(measures, qrels).invokers:
+        yield {name: measure for name, (measure, _) in invoker.measure_map.items()}, invoker.evaluator.evaluate
+
+
+def _sound(judged: dict[str, int]) -> dict[str, int]:
+    """Return judgements that trec_eval's nDCG can take: where all are negative it may never end.
+
+    Without a relevant document every figure is 0, whatever the others are.
+    """
+    return judged if max(judged.values(), default=0) >= 0 else dict.fromkeys(judged, 0)
+
+
+def _batches(qids: list[str]) -> Iterator[tuple[int, list[str]]]:
+    left = iter(qids)
+    start = 0
+    while batch := list(islice(left, _BATCH)):
+        yield start, batch
+        start += len(batch)
+
+
+def _parsed(name: str) -> _Measure:
+    from ir_measures import parse_measure, pytrec_eval
+
+    try:
+        measure = parse_measure(name)
+        measure.validate_params()
+        cutoff = int(measure["cutoff"]) if measure.NAME == "RR" and "cutoff" in measure.params else 0
+        computed = _without_cutoff(measure) if cutoff else measure
+        supported = pytrec_eval.supports(computed) and "Mean" in type(measure.aggregator()).__name__
+    except (ValueError, NameError, TypeError, KeyError, AssertionError, SyntaxError, AttributeError):
+        supported = False
+    if not supported or not _sensible(measure):
+        raise QueryError(f"unknown measure {name!r}; for example {', '.join(RANKING[:6])}, nDCG@10, R@100") from None
+    _bounded(name, measure, "rel", LARGEST_GRADE)
+    _bounded(name, measure, "cutoff", _MOST_CUTOFF)
+    return _Measure(str(measure), computed, cutoff)
+
+
+def _without_cutoff(measure: Any) -> Any:
+    from ir_measures import RR
+
+    return RR(**{key: value for key, value in measure.params.items() if key != "cutoff"})
+
+
+def _bounded(name: str, measure: Any, part: str, most: int) -> None:
+    if not 1 <= measure.params.get(part, 1) <= most:
+        raise QueryError(f"measure {name!r}: {part} is not between 1 and {most:,}")
+
+
+def _sensible(measure: Any) -> bool:
+    # trec_eval 9, which computes here, and 10 round the recall levels of IPrec differently: no figure is better.
+    if measure.NAME == "IPrec":
+        return False
+    gains = measure.params.get("gains") or {}
+    if any(not isinstance(gain, int) or abs(gain) > LARGEST_GRADE for gain in gains.values()):
+        return False
+    if not math.isfinite(measure.params.get("beta", 1.0)):
+        return False
+    cutoff = measure.params.get("cutoff")
+    needed = measure.NAME in ("P", "R", "Success")
+    return (not needed and cutoff is None) or (isinstance(cutoff, int) and cutoff >= 1)
+
+
+def _parts(text: str) -> list[str]:
+    """Split at commas outside brackets: ``AP(rel=2),P@10``."""
+    parts, depth, current = [], 0, ""
+    for char in text:
+        depth += (char == "(") - (char == ")")
+        if char == "," and depth == 0:
+            parts.append(current)
+            current = ""
+        else:
+            current += char
+    return [part.strip() for part in [*parts, current] if part.strip()]

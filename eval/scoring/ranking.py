@@ -1,0 +1,72 @@
+"""Score a ranking by trec_eval's rules: what evidence retrieval and TREC's tasks share."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+
+from ...retrieval.domain import Qrels
+from ...retrieval.errors import CheckFailed
+from ...retrieval.lines import shown
+from ..formats.coverage import absent, near_miss
+from ..formats.scores import Scores
+from . import ties
+from .measures import evaluate
+
+RULE = "trec_eval's order (docid descending)"
+
+
+def score(
+    qrels: Qrels,
+    run: Mapping[str, Mapping[str, float]],
+    measures: Sequence[str],
+    *,
+    unit: str,
+    notes: Sequence[str] = (),
+) -> Scores:
+    """Score a run on judgements; the first measure is the official one.
+
+    A judged query without results counts 0.
+    """
+    figures = evaluate(qrels, run, measures)
+    values = figures.means()
+    official = figures.names[0]
+    empty = sum(not run.get(qid) for qid in qrels)
+    silent = (absent(empty, len(qrels), f"judged {unit}"),) if empty else ()
+    bounds = ties.bounds(qrels, run, figures)
+    decided = ties.note(official, values[official], bounds.get(official), RULE, unit)
+    return Scores(
+        official=official,
+        unit=unit,
+        values=values,
+        per_query=figures.per_query(),
+        ties={name: (bound.low, bound.high) for name, bound in bounds.items()},
+        notes=(*notes, *silent, *decided),
+    )
+
+
+def compared(path: Path, qrels: Qrels, run: Mapping[str, Mapping[str, float]], unit: str) -> tuple[str, ...]:
+    """Say which queries of a run were not judged, and whether its ids look like those of the judgements.
+
+    Raises CheckFailed, with an id of each, if the two have no query in common.
+    """
+    strangers = [qid for qid in run if qid not in qrels]
+    hint = near_miss(strangers, qrels) if strangers else ""
+    if len(strangers) == len(run):
+        examples = f"the judgements have {shown(next(iter(qrels)))}, the run {shown(strangers[0])}"
+        raise CheckFailed(f"{path}: no {unit} in common with the judgements: {examples}{hint}")
+    told = f"not judged and left out: {len(strangers):,} of the run's {len(run):,}, such as {unit} "
+    left_out = (f"{told}{shown(strangers[0])}{hint}",) if strangers else ()
+    return (*left_out, *unjudged(qrels, run))
+
+
+def unjudged(
+    qrels: Mapping[str, Iterable[str]], run: Mapping[str, Iterable[str]], name: str = "docid"
+) -> tuple[str, ...]:
+    """Say, as the notes of a score, that none of a run's documents was judged, and show an id of each."""
+    judged = dict.fromkeys(docid for docids in qrels.values() for docid in docids)
+    found = [docid for docs in run.values() for docid in docs]
+    if not found or any(docid in judged for docid in found):
+        return ()
+    examples = f"the judgements have {shown(next(iter(judged)))}, the run {shown(found[0])}"
+    return (f"no {name} of the run is in the judgements: {examples}{near_miss(found, judged)}",)

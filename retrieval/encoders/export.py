@@ -1,0 +1,215 @@
+"""Export a sentence-transformers model to ONNX: ``python -m retrieval.encoder_export MODEL TARGET``.
+
+The whole pipeline is exported, whatever its modules are: tokens in, one vector out. This is the one place that needs
+torch; it runs in a process of its own, once a model.
+"""
+
+from __future__ import annotations
+
+import argparse
+import platform
+from collections.abc import Sequence
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import MachineError
+from .cache import DESCRIPTION, EXPORTER, ONNX, TOKENIZER, Description, content_digest
+
+INPUTS = ("input_ids", "attention_mask", "token_type_ids")
+PROBES = ("", "Vitamin C does not prevent the common cold.", "the claim is " * 400)
+LEAST_COSINE = {"fp32": 0.9999, "int8": 0.95}
+ONE_FILE_BYTES = 1_800_000_000
+
+
+def export(source: Path, target: Path, *, name: str, revision: str, precision: str, max_tokens: int) -> Description:
+    """Write the model in ``source`` to the empty folder ``target``: graph, tokenizer, description.
+
+    ``max_tokens`` 0 is the model's own limit.
+    Raises MachineError if the model cannot be run from tokens alone, reads fewer tokens, or loses too much.
+    """
+    model = _loaded(source)
+    limit = _limit(model, max_tokens)
+    _write_tokenizer(model, target / TOKENIZER, limit)
+    names = _export_graph(model, target / ONNX)
+    _check(model, target, limit, names, "fp32")
+    if precision == "int8":
+        _quantize(target / ONNX)
+        _check(model, target, limit, names, "int8")
+    files = tuple(sorted(path.name for path in target.iterdir()))
+    description = Description(
+        name=name,
+        revision=revision,
+        dimension=int(_sentence_vectors(model, ["dimension"], limit).shape[1]),
+        max_tokens=limit,
+        prompts={key: prompt for key, prompt in model.prompts.items() if prompt},
+        default_prompt=model.default_prompt_name or "",
+        pooling=_pooling(model),
+        precision=precision,
+        versions=_versions(),
+        files=files,
+        content=content_digest(target, files),
+    )
+    (target / DESCRIPTION).write_bytes(msgspec.json.format(msgspec.json.encode(description), indent=2) + b"\n")
+    return description
+
+
+def _loaded(source: Path) -> Any:
+    from sentence_transformers import SentenceTransformer
+
+    eager = {"attn_implementation": "eager"}
+    model = SentenceTransformer(str(source), device="cpu", local_files_only=True, model_kwargs=eager)
+    if not hasattr(getattr(model, "tokenizer", None), "backend_tokenizer"):
+        raise MachineError("the model has no tokenizer that can be run without it")
+    if any(not getattr(module, "include_prompt", True) for module in model):
+        raise MachineError("the model leaves its prompt out of the pooling, which an export cannot do")
+    return model.float().eval()
+
+
+def _limit(model: Any, wanted: int) -> int:
+    positions = model.max_seq_length
+    if not positions or positions > 1_000_000:
+        positions = 512
+    if wanted > _positions(model, positions):
+        raise MachineError(
+            f"encoder.max_tokens is {wanted}, the model reads at most {_positions(model, positions)} tokens"
+        )
+    return int(wanted or positions)
+
+
+def _positions(model: Any, otherwise: int) -> int:
+    """Return the number of position vectors that the transformer has."""
+    config = getattr(model[0], "config", None)
+    return max(int(getattr(config, "max_position_embeddings", 0) or 0), otherwise)
+
+
+def _write_tokenizer(model: Any, path: Path, limit: int) -> None:
+    from tokenizers import Tokenizer, normalizers
+
+    tokenizer = Tokenizer.from_str(model.tokenizer.backend_tokenizer.to_str())
+    if getattr(model[0], "do_lower_case", False):
+        rest = [tokenizer.normalizer] if tokenizer.normalizer is not None else []
+        tokenizer.normalizer = normalizers.Sequence([normalizers.Lowercase(), *rest])
+    tokenizer.no_padding()
+    tokenizer.enable_truncation(max_length=limit)
+    tokenizer.save(str(path), pretty=False)
+
+
+def _export_graph(model: Any, path: Path) -> list[str]:
+    """Write the graph with free batch and length axes; return the names of its inputs."""
+    import torch
+
+    names = [name for name in INPUTS if name in model.tokenizer.model_input_names]
+    width = 9
+    inputs = tuple(torch.ones((2, width), dtype=torch.int64) for _ in names)
+    free = {0: torch.export.Dim.DYNAMIC, 1: torch.export.Dim.DYNAMIC}
+    size = sum(parameter.numel() * 4 for parameter in model.parameters())
+    torch.onnx.export(
+        _pipeline(model, names).eval(),
+        inputs,
+        str(path),
+        input_names=names,
+        output_names=["sentence_embedding"],
+        dynamic_shapes=(tuple(free for _ in names),),
+        dynamo=True,
+        external_data=size > ONE_FILE_BYTES,
+        verbose=False,
+    )
+    return names
+
+
+def _pipeline(model: Any, names: Sequence[str]) -> Any:
+    """Wrap a model as a function of tensors by position, which is what an exporter can follow."""
+    import torch
+
+    class Pipeline(torch.nn.Module):
+        """Tokens in, sentence vectors out."""
+
+        def __init__(self) -> None:
+            super().__init__()
+            self.model = model
+
+        def forward(self, *tensors: Any) -> Any:
+            """Return the sentence vectors, shape (batch, dimension)."""
+            return self.model(dict(zip(names, tensors, strict=True)))["sentence_embedding"]
+
+    return Pipeline()
+
+
+def _quantize(path: Path) -> None:
+    """Replace the graph by one with int8 weights, a scale for each channel."""
+    from onnxruntime.quantization import QuantType, quantize_dynamic
+
+    beside = {entry.name for entry in path.parent.iterdir()} - {path.name, TOKENIZER}
+    small = path.with_name("int8.onnx")
+    quantize_dynamic(path, small, per_channel=True, weight_type=QuantType.QInt8, use_external_data_format=bool(beside))
+    for name in beside:
+        (path.parent / name).unlink()
+    small.replace(path)
+
+
+def _check(model: Any, target: Path, limit: int, names: Sequence[str], precision: str) -> None:
+    """Raises MachineError unless the export gives the model's vectors, near enough."""
+    expected = _sentence_vectors(model, PROBES, limit)
+    found = _exported_vectors(target, PROBES, names)
+    norms = np.linalg.norm(expected, axis=1) * np.linalg.norm(found, axis=1)
+    least = float(np.min(np.sum(expected * found, axis=1) / norms))
+    if not least >= LEAST_COSINE[precision]:
+        remedy = "; set encoder.precision to fp32" if precision == "int8" else ""
+        raise MachineError(f"in {precision} its vectors have a cosine of {least:.4f} to the model's own{remedy}")
+
+
+def _sentence_vectors(model: Any, texts: Sequence[str], limit: int) -> NDArray[np.float64]:
+    model.max_seq_length = limit
+    vectors = [model.encode(text, prompt="", show_progress_bar=False) for text in texts]
+    return np.asarray(vectors, dtype=np.float64)
+
+
+def _exported_vectors(target: Path, texts: Sequence[str], names: Sequence[str]) -> NDArray[np.float64]:
+    import onnxruntime
+    from tokenizers import Tokenizer
+
+    session = onnxruntime.InferenceSession(str(target / ONNX), providers=["CPUExecutionProvider"])
+    tokenizer = Tokenizer.from_file(str(target / TOKENIZER))
+    vectors = []
+    for text in texts:
+        encoding = tokenizer.encode(text)
+        inputs = zip(INPUTS, (encoding.ids, encoding.attention_mask, encoding.type_ids), strict=True)
+        feed = {name: np.array([values], dtype=np.int64) for name, values in inputs if name in names}
+        vectors.append(session.run(None, feed)[0][0])
+    return np.asarray(vectors, dtype=np.float64)
+
+
+def _pooling(model: Any) -> str:
+    """Name how token vectors become one: the modes of the model's pooling, joined by ``+``."""
+    modes = [getattr(module, "pooling_mode", None) for module in model]
+    return "+".join(mode if isinstance(mode, str) else "+".join(mode) for mode in modes if mode)
+
+
+def _versions() -> dict[str, str]:
+    packages = ("sentence-transformers", "transformers", "torch", "onnx", "onnxruntime", "tokenizers")
+    return {
+        "exporter": str(EXPORTER),
+        "python": platform.python_version(),
+        **{package: metadata.version(package) for package in packages},
+    }
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Export the model that the command line names."""
+    parser = argparse.ArgumentParser(prog="python -m retrieval.encoder_export")
+    parser.add_argument("source", type=Path)
+    parser.add_argument("target", type=Path)
+    parser.add_argument("--name", required=True)
+    parser.add_argument("--revision", required=True)
+    parser.add_argument("--precision", choices=["int8", "fp32"], default="int8")
+    parser.add_argument("--max-tokens", type=int, default=0)
+    export(**vars(parser.parse_args(arguments)))
+
+
+if __name__ == "__main__":
+    main()

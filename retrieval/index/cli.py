@@ -1,0 +1,130 @@
+"""The command ``search``: one query, its evidence."""
+
+from __future__ import annotations
+
+import argparse
+import re
+import shutil
+import sys
+import textwrap
+from time import perf_counter
+
+import msgspec
+
+from ..config import FusionSettings
+from ..errors import QueryError
+from ..evidence import Evidence
+from ..filters import parse_filter
+from ..terminal import DONE, Subparsers, add_filter, add_index, add_json, add_verify, config_of, counted, say, write
+from .local import Index, Search
+
+_SHOWN = 500
+_STEERING = re.compile("[\x00-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
+_BOLD, _PLAIN = "\x1b[1m", "\x1b[0m"
+
+
+def register(commands: Subparsers) -> None:
+    """Add ``search`` to the command line."""
+    parser = commands.add_parser(
+        "search", help="find the evidence for a claim", description="Find the evidence for a claim."
+    )
+    parser.add_argument("text", metavar="TEXT", help="the claim, tweet or question")
+    add_index(parser)
+    add_search_options(parser)
+    add_verify(parser)
+    add_json(parser)
+    parser.set_defaults(command=search)
+
+
+def add_search_options(parser: argparse.ArgumentParser, hits: str = "search.k of the configuration, 10") -> None:
+    """Add what a search can be asked, for one query or many; ``hits`` says how many there are by default."""
+    parser.add_argument(
+        "--retriever", choices=("bm25", "dense", "hybrid"), help="default: hybrid where there are vectors"
+    )
+    parser.add_argument("-k", type=int, metavar="N", help=f"how many hits (default: {hits})")
+    add_filter(parser)
+    parser.add_argument("--as-of", default="", metavar="DATE", help="only documents up to this day, month or year")
+    parser.add_argument("--since", default="", metavar="DATE", help="only documents from this day, month or year on")
+    parser.add_argument(
+        "--undated", choices=("drop", "keep"), default="drop", help="what becomes of undated documents under --as-of"
+    )
+    parser.add_argument("--profile", choices=("plain", "tweet"), help="what is done to the text of a query first")
+    parser.add_argument("--fusion", choices=("rrf", "minmax", "zscore"), help="how hybrid fuses its two rankings")
+    parser.add_argument("--passages", action="store_true", help="rank passages, not documents by their best passage")
+
+
+def search(args: argparse.Namespace) -> int:
+    """Search and print the evidence."""
+    config = config_of(args)
+    with Index(args.index, config) as index:
+        asked = asked_of(args, config.search.fusion)
+        began = perf_counter()
+        hits = index.search([args.text], asked)[0]
+        evidence = index.evidence(args.text, hits, asked)
+        took = perf_counter() - began
+        note = index.note(args.text, asked.retriever)
+        manifest_id, retriever = index.manifest.id, index.resolved(asked.retriever)
+    if note:
+        say(f"note: {note}")
+    if args.json:
+        answer = {"manifest_id": manifest_id, "retriever": retriever, "note": note, "hits": evidence}
+        write(msgspec.json.format(msgspec.json.encode(answer), indent=2).decode() + "\n")
+        return DONE
+    for hit in evidence:
+        write(_shown(hit))
+    sys.stdout.flush()  # what goes wrong with the hits is said, not that there are some
+    say(f"{counted(len(evidence), 'hit')} in {took * 1000:.0f} ms" if evidence else "no hits")
+    return DONE
+
+
+def asked_of(args: argparse.Namespace, fusion: FusionSettings) -> Search:
+    """Return what the options ask of a search.
+
+    Raises QueryError if a filter or a date makes no sense.
+    """
+    if args.k is not None and args.k < 1:
+        raise QueryError(f"-k {args.k}: ask for at least 1 hit")
+    chosen = msgspec.structs.replace(fusion, kind=args.fusion) if args.fusion else None
+    where = parse_filter(args.filter, as_of=args.as_of, since=args.since, undated=args.undated == "keep")
+    group = False if args.passages else None
+    return Search(k=args.k, retriever=args.retriever, where=where, fusion=chosen, profile=args.profile, group=group)
+
+
+def _shown(hit: Evidence) -> str:
+    ranks = ", ".join(f"{name} {part.rank}" for name, part in hit.retrievers.items())
+    about = " · ".join(part for part in (hit.topic, hit.source, hit.date, ranks) if part)
+    width = min(shutil.get_terminal_size((100, 24)).columns, 120) - 4
+    lines = [f"{hit.rank:3} {hit.score:.4f}  {hit.docid}  ({about})"]
+    if hit.title:
+        lines.append(f"    {' '.join(hit.title.split())}")
+    # Marking by private characters keeps the width of a line what it looks like.
+    lines += textwrap.wrap(_marked(hit), width, initial_indent="    ", subsequent_indent="    ")
+    if hit.url:
+        lines.append(f"    {hit.url}")
+    # What a page holds must not steer the terminal.
+    return _emphasised("\n".join(_STEERING.sub("\ufffd", line) for line in lines)) + "\n\n"
+
+
+def _marked(hit: Evidence) -> str:
+    """Return the first 500 characters or so of the passage, its highlights between two characters of no use."""
+    text, last, pieces = hit.passage.text, 0, []
+    end = _end(text)
+    for start, stop in hit.passage.highlights:
+        if stop <= end:
+            pieces += [text[last:start], "\ue000", text[start:stop], "\ue001"]
+            last = stop
+    pieces.append(text[last:end])
+    return " ".join("".join(pieces).split()) + (" …" if end < len(text) else "")
+
+
+def _end(text: str) -> int:
+    """Say where to cut a text: at the end of a word where there are words."""
+    if len(text) <= _SHOWN:
+        return len(text)
+    blank = text.rfind(" ", _SHOWN * 4 // 5, _SHOWN)
+    return blank if blank >= 0 else _SHOWN
+
+
+def _emphasised(text: str) -> str:
+    bold, plain = (_BOLD, _PLAIN) if sys.stdout.isatty() else ("", "")
+    return text.replace("\ue000", bold).replace("\ue001", plain)

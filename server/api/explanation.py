@@ -1,0 +1,65 @@
+"""What a search can add to its hits when it is asked to: how their scores came about, and their other passages."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+
+from ...retrieval.config import FusionSettings
+from ...retrieval.domain import Hit, Part
+from ...retrieval.evidence import Evidence, PassageAnswer
+from ...retrieval.highlight import highlights, query_terms
+from ...retrieval.index.local import Index, Search
+from ...retrieval.profile import PROFILES
+from ..contract.answers import ExplainedHit, ExplainedPart, Explanation, FusionAnswer
+
+
+def explanation(index: Index, query: str, asked: Search, hits: Sequence[Hit]) -> Explanation:
+    """Say what was searched for, and how the score of each hit came about."""
+    text, name = _text(index, query, asked), index.resolved(asked.retriever)
+    fusion = _fusion(asked.fusion or index.config.search.fusion) if name == "hybrid" else None
+    return Explanation(
+        text=text,
+        terms=sorted(query_terms(text, index.terms)),
+        fusion=fusion,
+        hits=[_explained(rank, hit, name) for rank, hit in enumerate(hits, 1)],
+    )
+
+
+def with_passages(index: Index, query: str, asked: Search, hits: Sequence[Evidence]) -> list[Evidence]:
+    """Give each hit all passages of its document that hold a word of ``query``, and the best one in any case."""
+    text = _text(index, query, asked)
+    return [msgspec.structs.replace(hit, passages=_passages(index, text, hit)) for hit in hits]
+
+
+def _text(index: Index, query: str, asked: Search) -> str:
+    return PROFILES[asked.profile or index.config.search.profile](query)
+
+
+def _passages(index: Index, text: str, hit: Evidence) -> list[PassageAnswer]:
+    found = []
+    for passage in index.passages(hit.docid):
+        marks = highlights(text, passage.text, index.terms)
+        if marks or passage.number == hit.passage.number:
+            found.append(
+                PassageAnswer(
+                    number=passage.number, start=passage.start, end=passage.end, text=passage.text, highlights=marks
+                )
+            )
+    return found
+
+
+def _fusion(settings: FusionSettings) -> FusionAnswer:
+    return msgspec.convert(settings, FusionAnswer, from_attributes=True)
+
+
+def _explained(rank: int, hit: Hit, retriever: str) -> ExplainedHit:
+    parts = hit.parts or (Part(retriever, rank, hit.score, hit.score),)
+    return ExplainedHit(
+        rank=rank,
+        docid=hit.docid,
+        passage=hit.passage,
+        score=hit.score,
+        retrievers={part.retriever: ExplainedPart(rank=part.rank, score=part.score, vote=part.vote) for part in parts},
+    )

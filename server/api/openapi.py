@@ -1,0 +1,203 @@
+"""The OpenAPI 3.1 document: made from the routes, from the types that requests are checked by, and from the limits
+of the configuration."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Callable, Iterable, Mapping
+from http import HTTPStatus
+from importlib import metadata
+from typing import Any
+
+import msgspec
+from flask import Flask
+from werkzeug.routing import Rule
+
+from ...retrieval.config import Config
+from ..contract.errors import TITLES, Problem, slug_of
+from .operations import JSON, NDJSON, OPERATIONS, Operation
+from .schemas import MANY, Json, ref, schemas_of, used
+
+_ABOUT = (
+    "Find the evidence for a claim: BM25, dense and hybrid retrieval over the indexes that this server serves. "
+    "Every answer carries its request id, every error is a problem (RFC 9457) whose `error` is a word to program "
+    "against."
+)
+_ALWAYS = (408, 414, 431, 500)
+_OVERLOAD = 503
+_SAID = {
+    403: "This server changes nothing.",
+    412: "The document is in another state than the condition names, and was left as it is.",
+    _OVERLOAD: "There is too much to do, it took too long, or the index cannot be searched or written.",
+}
+_KEYS: Json = {
+    "bearer": {"type": "http", "scheme": "bearer"},
+    "basic": {"type": "http", "scheme": "basic", "description": "the key as the password, with any name"},
+}
+_VARIABLE = re.compile(r"<(?:\w+:)?(\w+)>")
+_PATHS: Mapping[str, tuple[str, str]] = {
+    "name": ("index", "an index, by the name that it is served under"),
+    "job": ("job", "a job's id"),
+    "docid": ("docid", "a document's id; slashes may stand as they are or as %2F"),
+}
+"""What a variable of a route is called in the document, and what it is."""
+_METHODS = ("get", "post", "put", "patch", "delete")
+
+
+def document(app: Flask, config: Config, names: Iterable[str]) -> Json:
+    """Describe the API of ``app``, which serves indexes under ``names``."""
+    rules = {rule.endpoint: rule for rule in app.url_map.iter_rules()}
+    schemas = schemas_of(config)
+    paths: Json = {}
+    for endpoint, operation in OPERATIONS.items():
+        rule = rules[endpoint]
+        statuses = _statuses(operation, config)
+        described = _operation(endpoint, app.view_functions[endpoint], operation, schemas, statuses)
+        if 401 in statuses:
+            described["security"] = [{name: []} for name in _KEYS]
+        described["parameters"] = [*_path_parameters(rule, list(names)), *described["parameters"]]
+        paths.setdefault(_address(rule), {})[_method(rule)] = described
+    described = {
+        "openapi": "3.1.0",
+        "info": {
+            "title": "factseek",
+            "version": metadata.version("factseek"),
+            "description": _ABOUT,
+            "license": {"name": "Apache-2.0", "identifier": "Apache-2.0"},
+        },
+        "servers": [{"url": "/"}],
+        "tags": [{"name": tag} for tag in dict.fromkeys(operation.tag for operation in OPERATIONS.values())],
+        "paths": paths,
+        "components": {"schemas": used(schemas), "headers": _COMMON_HEADERS},
+    }
+    if config.server.keys:
+        described["components"]["securitySchemes"] = _KEYS
+    plain: Json = msgspec.json.decode(msgspec.json.encode(described))
+    return plain
+
+
+_COMMON_HEADERS: Json = {
+    "X-Request-Id": {
+        "description": "the request's own if that is 1 to 64 letters, digits, '.', '_' or '-', else a new one",
+        "schema": {"type": "string"},
+    },
+    "Retry-After": {"description": "seconds after which to ask again", "schema": {"type": "integer", "minimum": 1}},
+}
+
+
+def _address(rule: Rule) -> str:
+    return _VARIABLE.sub(lambda found: f"{{{_PATHS[found[1]][0]}}}", rule.rule)
+
+
+def _method(rule: Rule) -> str:
+    return next(method for method in _METHODS if method.upper() in (rule.methods or ()))
+
+
+def _statuses(operation: Operation, config: Config) -> list[int]:
+    """Return the statuses of the errors that a route may answer."""
+    found = {*operation.problems, *_ALWAYS}
+    if operation.tag != "Operation":
+        # Who looks after a server is answered without a key, at any rate, and in overload too.
+        found |= {_OVERLOAD, *([401] if config.server.keys else []), *([429] if config.server.per_minute else [])}
+    return sorted(found - operation.also.keys())
+
+
+def _operation(
+    endpoint: str, view: Callable[..., Any], operation: Operation, schemas: Json, statuses: list[int]
+) -> Json:
+    said = inspect.getdoc(view) or ""
+    summary, _, more = said.partition("\n\n")
+    described: Json = {
+        "operationId": endpoint.rpartition(".")[2],
+        "tags": [operation.tag],
+        "summary": summary.rstrip("."),
+        "parameters": _query_parameters(operation, schemas),
+        "responses": _responses(operation, statuses),
+    }
+    if more:
+        described["description"] = more
+    described["parameters"] += [_condition(name, what) for name, what in operation.conditions.items()]
+    if operation.body:
+        described["requestBody"] = {"required": True, "content": _body(operation, operation.body)}
+    return described
+
+
+def _body(operation: Operation, kind: type) -> Json:
+    """Describe the body of a request by media type."""
+    if not operation.many:
+        return {JSON: {"schema": ref(kind), "example": dict(operation.example)}}
+    return {
+        JSON: {"schema": {"$ref": MANY}, "example": [dict(operation.example)]},
+        NDJSON: {"schema": {"type": "string", "description": "a document a line"}},
+    }
+
+
+def _condition(name: str, what: str) -> Json:
+    schema: Json = {"type": "string", "enum": ["*"]} if what.startswith("*") else {"type": "string", "minLength": 1}
+    return {"name": name, "in": "header", "required": False, "description": what, "schema": schema}
+
+
+def _responses(operation: Operation, statuses: list[int]) -> Json:
+    content: Json = {JSON: {"schema": ref(operation.answer)}} if operation.answer else {}
+    for media, what in operation.other.items():
+        schema: Json = {"type": "string", "description": what}
+        content[media] = {"schema": schema}
+    headers = {name: {"description": what, "schema": {"type": "string"}} for name, what in operation.headers.items()}
+    done: Json = {"description": "Done.", "headers": headers, **({"content": content} if content else {})}
+    responses: Json = {str(operation.status): done}
+    for status, answer in operation.also.items():
+        responses[str(status)] = {"description": answer} if isinstance(answer, str) else _answered(answer)
+    for status in statuses:
+        responses[str(status)] = _problem(status)
+    for response in responses.values():
+        response.setdefault("headers", {})["X-Request-Id"] = {"$ref": "#/components/headers/X-Request-Id"}
+    return responses
+
+
+def _answered(answer: type) -> Json:
+    return {"description": inspect.getdoc(answer), "content": {JSON: {"schema": ref(answer)}}}
+
+
+def _problem(status: int) -> Json:
+    described: Json = {
+        "description": _SAID.get(status) or f"{TITLES.get(slug_of(status), HTTPStatus(status).phrase)}.",
+        "content": {"application/problem+json": {"schema": ref(Problem)}},
+    }
+    if status in (429, 503):
+        described["headers"] = {"Retry-After": {"$ref": "#/components/headers/Retry-After"}}
+    return described
+
+
+def _path_parameters(rule: Rule, names: list[str]) -> list[Json]:
+    found = []
+    for name in _VARIABLE.findall(rule.rule):
+        schema: Json = {"type": "string", "minLength": 1}
+        if name == "name" and names:
+            schema["enum"] = names
+        called, what = _PATHS[name]
+        found.append({"name": called, "in": "path", "required": True, "description": what, "schema": schema})
+    return found
+
+
+def _query_parameters(operation: Operation, schemas: Json) -> list[Json]:
+    if operation.parameters is None:
+        return []
+    schema = schemas[operation.parameters.__name__]
+    found = []
+    for name, kind in schema["properties"].items():
+        plain = _without_null(kind)
+        described = {"name": name, "in": "query", "required": name in schema["required"], "schema": plain}
+        if "description" in plain:
+            described["description"] = plain.pop("description")
+        if name in operation.example:
+            described["example"] = operation.example[name]
+        found.append(described)
+    return found
+
+
+def _without_null(kind: Json) -> Json:
+    """Return a field's schema as a parameter has it: left out instead of null."""
+    plain = {key: value for key, value in kind.items() if key != "anyOf" and (key, value) != ("default", None)}
+    options = [option for option in kind.get("anyOf", ()) if option != {"type": "null"}]
+    return {**plain, **(options[0] if len(options) == 1 else {"anyOf": options} if options else {})}

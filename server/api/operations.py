@@ -1,0 +1,134 @@
+"""What each route of the API takes and answers, said once: the OpenAPI document and ``/docs`` are made from it.
+
+Types say the rest: their fields, limits and descriptions are those that requests are checked by.
+"""
+
+from __future__ import annotations
+
+from types import MappingProxyType
+from typing import Any, NamedTuple
+
+from ..contract import answers, requests
+
+JSON, NDJSON, TEXT = "application/json", "application/x-ndjson", "text/plain"
+_HEADERS = MappingProxyType({"ETag": "names this state of the document; send it back as If-None-Match"})
+
+
+class Operation(NamedTuple):
+    """What a route takes and answers; its address, method and summary are the view's own."""
+
+    tag: str
+    answer: type | None = None
+    """Of ``status``, as JSON; none where nothing is answered or ``other`` says what."""
+    parameters: type[requests.Asked] | None = None
+    body: type[requests.Asked] | None = None
+    many: bool = False
+    """Whether the body is a list of ``body``, or a line of JSON each."""
+    status: int = 200
+    """Of what is answered when all goes well."""
+    conditions: MappingProxyType[str, str] = MappingProxyType({})
+    """Headers of the request that say when it is to be made at all."""
+    problems: tuple[int, ...] = ()
+    """Statuses of errors beside those that any route may answer."""
+    other: MappingProxyType[str, str] = MappingProxyType({})
+    """What is answered that is no JSON, by media type: what ``Accept`` asks for, or all that there is."""
+    headers: MappingProxyType[str, str] = MappingProxyType({})
+    """Headers of the answer, and what they say."""
+    also: MappingProxyType[int, type | str] = MappingProxyType({})
+    """Other statuses that are no errors: the type of the answer, or why there is none."""
+    example: MappingProxyType[str, Any] = MappingProxyType({})
+    """A body, one of a list of them, or the parameters of a query string, to begin with."""
+
+
+_CLAIM = "Two doses of the measles vaccine are 97 percent effective."
+_BODY = (400, 404, 413, 415)
+WRITING = "Writing"
+"""The tag of what is answered only where changes are allowed, and only with a key."""
+_DOCUMENT = MappingProxyType({"title": "Measles vaccine", "text": _CLAIM, "date": "2025-03", "topic": "health"})
+_IF_MATCH = {"If-Match": "an ETag of the document, or *: only if the document is in that state"}
+
+OPERATIONS: MappingProxyType[str, Operation] = MappingProxyType(
+    {
+        "api.search_simply": Operation(
+            "Search",
+            answers.SimpleAnswer,
+            parameters=requests.SimpleSearch,
+            problems=(400, 404),
+            example=MappingProxyType({"query": _CLAIM, "hits": 3}),
+        ),
+        "api.search": Operation(
+            "Search",
+            answers.SearchAnswer,
+            body=requests.SearchRequest,
+            problems=_BODY,
+            example=MappingProxyType({"query": _CLAIM, "k": 3, "as_of": "2025", "undated": "keep", "explain": True}),
+        ),
+        "api.search_batch": Operation(
+            "Search",
+            answers.BatchAnswer,
+            body=requests.BatchRequest,
+            problems=_BODY,
+            other=MappingProxyType(
+                {
+                    NDJSON: "one query a line, in order, each sent as soon as it is answered",
+                    TEXT: "a TREC run: qid Q0 docid rank score tag",
+                }
+            ),
+            headers=MappingProxyType({"X-Failed-Queries": "of a TREC run: how many queries are not in it"}),
+            example=MappingProxyType({"queries": [{"qid": "1", "text": _CLAIM}], "k": 3}),
+        ),
+        "api.document": Operation(
+            "Documents",
+            answers.DocumentWithPassages,
+            problems=(404,),
+            headers=_HEADERS,
+            also=MappingProxyType({304: "The document is still what If-None-Match names."}),
+        ),
+        "api.document_simply": Operation(
+            "Documents",
+            answers.SimpleDocument,
+            parameters=requests.DocParameters,
+            problems=(400, 404),
+            headers=_HEADERS,
+            also=MappingProxyType({304: "The document is still what If-None-Match names."}),
+        ),
+        "writing.put_document": Operation(
+            WRITING,
+            answers.DocumentWritten,
+            body=requests.DocumentRequest,
+            problems=(*_BODY, 403, 412),
+            conditions=MappingProxyType({**_IF_MATCH, "If-None-Match": "*: only if there is no such document"}),
+            headers=_HEADERS,
+            also=MappingProxyType({201: answers.DocumentWritten}),
+            example=_DOCUMENT,
+        ),
+        "writing.delete_document": Operation(
+            WRITING, problems=(400, 403, 404, 412), status=204, conditions=MappingProxyType(_IF_MATCH)
+        ),
+        "writing.post_documents": Operation(
+            WRITING,
+            answers.JobAnswer,
+            parameters=requests.BulkParameters,
+            body=requests.DocumentRequest,
+            many=True,
+            problems=(*_BODY, 403),
+            status=202,
+            headers=MappingProxyType({"Location": "where the job says how far it is"}),
+            example=MappingProxyType({"docid": "measles-1", **_DOCUMENT}),
+        ),
+        "writing.job_state": Operation(WRITING, answers.JobAnswer, problems=(404,)),
+        "claims.rank_claims": Operation(
+            "Claims",
+            answers.RankAnswer,
+            body=requests.RankRequest,
+            problems=_BODY,
+            example=MappingProxyType({"claims": [{"id": "1", "text": _CLAIM}, {"id": "2", "text": "Good morning!"}]}),
+        ),
+        "api.list_indexes": Operation("Indexes", answers.IndexList),
+        "api.describe_index": Operation("Indexes", answers.IndexAnswer, problems=(404,)),
+        "api.live": Operation("Operation", answers.Health),
+        "api.ready": Operation("Operation", answers.Health, also=MappingProxyType({503: answers.Health})),
+        "metrics": Operation("Operation", other=MappingProxyType({TEXT: "for Prometheus; totals over all workers"})),
+    }
+)
+"""By endpoint, in the order in which they are read."""

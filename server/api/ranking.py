@@ -1,0 +1,137 @@
+"""``POST /v1/claims/rank``: which claims are worth checking, and which of their words weighed most."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from time import perf_counter
+from typing import NamedTuple
+
+from flask import Blueprint, Response, g, request
+
+from ...claims.checkworthiness.explain import explain
+from ...claims.checkworthiness.rankers import Ranker
+from ...claims.checkworthiness.ranking import Ranked, rank
+from ...claims.text.languages import language_of
+from ...retrieval.config import ServerSettings
+from ...retrieval.domain import Statement
+from ...retrieval.languages import unknown_language
+from ...retrieval.limit import CutOffError
+from ..contract.answers import RankAnswer, RankedClaim, RankTook, WordWeight, json_answer
+from ..contract.errors import BadInput
+from ..contract.requests import ClaimRequest, RankRequest, from_body
+from ..contract.search import LATER, TimedOutError, milliseconds, note_search
+from ..upkeep.service import service
+from .rankers import ServedRanker, ranker_named
+from .timed_ranker import TimedRanker
+
+blueprint = Blueprint("claims", __name__)
+
+
+class Ranking(NamedTuple):
+    """Claims in the order in which they are worth checking; the first ``explained`` have their words."""
+
+    ranked: list[Ranked]
+    explained: int
+    took: RankTook
+
+
+@blueprint.post("/v1/claims/rank")
+def rank_claims() -> Response:
+    """Rank claims by how far they are worth checking.
+
+    A word weighs by how much the score falls when it is left out. Claims are explained from the first on for as long as
+    the request may take; `note` says if some were not.
+    """
+    settings = service().config.server
+    asked = from_body(request, RankRequest)
+    served = ranker_named(asked.ranker, settings.rankers)
+    manifest = served.learned.manifest
+    statements = _statements(asked.claims, manifest.languages, settings)
+    ranking = _ranked(asked, statements, served.learned.ranker, settings.search_seconds)
+    note_search([one.text for one in statements], ranking)
+    answer = RankAnswer(
+        request_id=g.request_id,
+        ranker=served.name,
+        manifest_id=served.manifest_id,
+        task=manifest.task,
+        model=manifest.model,
+        languages=list(manifest.languages),
+        took_ms=ranking.took,
+        note=_note(asked, ranking, served),
+        claims=[_answer(one, manifest.languages, asked.claims) for one in ranking.ranked],
+    )
+    return json_answer(answer)
+
+
+def _statements(asked: Sequence[ClaimRequest], languages: Sequence[str], settings: ServerSettings) -> list[Statement]:
+    """Return the claims as a ranker takes them; ``place`` is the number of each.
+
+    Raises BadInput, naming the claim.
+    """
+    if not 1 <= len(asked) <= settings.max_claims:
+        raise BadInput("claims", f"1 to {settings.max_claims} are ranked at once, these are {len(asked)}")
+    return [_statement(number, one, languages, settings.max_claim_chars) for number, one in enumerate(asked)]
+
+
+def _statement(number: int, asked: ClaimRequest, languages: Sequence[str], most: int) -> Statement:
+    """Check a claim, and name its language as the command line does for a line that comes alone."""
+    place = f"claims[{number}]"
+    text = asked.text.strip()
+    if not text:
+        raise BadInput(f"{place}.text", "holds no text")
+    if len(asked.text) > most:
+        raise BadInput(f"{place}.text", f"has {len(asked.text)} characters; at most {most} are read")
+    if asked.language and languages and asked.language not in languages:
+        known = ", ".join(languages)
+        raise BadInput(f"{place}.language", f"{asked.language!r} is none that the ranker knows: {known}")
+    language = asked.language or (language_of([text], languages) if languages else "")
+    return Statement(asked.id, text, speaker=asked.speaker.strip(), language=language, place=str(number))
+
+
+def _ranked(asked: RankRequest, statements: list[Statement], ranker: Ranker, seconds: float) -> Ranking:
+    """Rank, then explain from the first on while there is time.
+
+    Raises TimedOutError if there is not even time to rank.
+    """
+    began = perf_counter()
+    timed = TimedRanker(ranker, seconds)
+    try:
+        ranked = rank(timed, statements)[: asked.top]
+    except CutOffError as error:
+        raise TimedOutError(f"{error.line} ({seconds:g} seconds); send fewer claims at once", LATER) from None
+    done = perf_counter()
+    explained = 0
+    try:
+        for place, one in enumerate(ranked if asked.words else ()):
+            ranked[place] = one._replace(words=explain(timed, one.statement, asked.words))
+            explained += 1
+    except CutOffError:
+        pass  # The note says so.
+    took = RankTook(rank=milliseconds(began, done), explain=milliseconds(done, perf_counter()))
+    return Ranking(ranked, explained, took)
+
+
+def _note(asked: RankRequest, ranking: Ranking, served: ServedRanker) -> str:
+    if asked.words and not served.learned.ranker.explains:
+        return f"{served.learned.manifest.model} does not go by words: none weigh anything"
+    missing = len(ranking.ranked) - ranking.explained
+    if asked.words and missing:
+        return f"there was no time to weigh the words of the last {missing} of {len(ranking.ranked)} claims"
+    return ""
+
+
+def _answer(one: Ranked, languages: Sequence[str], asked: Sequence[ClaimRequest]) -> RankedClaim:
+    statement = one.statement
+    named = asked[int(statement.place)].language
+    foreign = "" if named else unknown_language(statement.text, languages)
+    return RankedClaim(
+        rank=one.rank,
+        score=one.score,
+        probability=one.probability,
+        id=statement.qid,
+        language=statement.language,
+        speaker=statement.speaker,
+        text=statement.text,
+        words=[WordWeight(word=word, weight=weight) for word, weight in one.words],
+        note=f"is in {foreign}, the ranker learned from {', '.join(languages)}" if foreign else "",
+    )

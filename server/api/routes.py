@@ -1,0 +1,205 @@
+"""The JSON API."""
+
+from __future__ import annotations
+
+import hashlib
+
+import msgspec
+from flask import Blueprint, Response, g, request
+
+from ...retrieval.documents import checksum, state_of
+from ...retrieval.domain import Span
+from ...retrieval.evidence import Evidence
+from ...retrieval.index.local import Index
+from ..contract.answers import (
+    Candidate,
+    DocumentAnswer,
+    DocumentWithPassages,
+    Health,
+    IndexAnswer,
+    IndexList,
+    IndexSummary,
+    QueryText,
+    SearchAnswer,
+    SimpleAnswer,
+    SimpleDocument,
+    document_answer,
+    json_answer,
+    passage_place,
+)
+from ..contract.requests import BatchRequest, DocParameters, SearchRequest, SimpleSearch, from_body, from_query
+from ..contract.search import found, search_of
+from ..upkeep.readiness import READY
+from ..upkeep.service import Served, index_named, service
+from .batch import Batch, json_pieces, ndjson_pieces
+from .explanation import explanation, with_passages
+from .operations import JSON, NDJSON, TEXT
+
+blueprint = Blueprint("api", __name__)
+
+
+@blueprint.get("/v1/indexes")
+def list_indexes() -> Response:
+    """Name the served indexes."""
+    summaries = [_summary(served) for served in service().indexes.values()]
+    return json_answer(IndexList(request_id=g.request_id, indexes=summaries))
+
+
+@blueprint.get("/v1/indexes/<name>")
+def describe_index(name: str) -> Response:
+    """Describe one index with its manifest."""
+    served = index_named(name)
+    return json_answer(IndexAnswer(request_id=g.request_id, index=_summary(served), manifest=served.index.manifest))
+
+
+@blueprint.get("/v1/<name>/search")
+def search_simply(name: str) -> Response:
+    """Search by a query string; answers Anserini's ``candidates`` beside ``hits``."""
+    served = index_named(name)
+    index = served.index
+    asked = from_query(request.args, SimpleSearch)
+    search = search_of(asked.request(), index, k_name="hits")
+    result = found(index, asked.query, search, highlight=asked.highlight)
+    return json_answer(
+        SimpleAnswer(
+            index=name,
+            query=QueryText(text=asked.query),
+            candidates=[_candidate(index, hit, asked.parse) for hit in result.hits],
+            request_id=g.request_id,
+            manifest_id=served.manifest_id,
+            retriever=result.retriever,
+            took_ms=result.took,
+            note=result.note,
+            hits=result.hits,
+            coverage=result.coverage,
+        )
+    )
+
+
+@blueprint.post("/v1/<name>/search")
+def search(name: str) -> Response:
+    """Search by a JSON body."""
+    served = index_named(name)
+    index = served.index
+    asked = from_body(request, SearchRequest)
+    options = search_of(asked, index)
+    result = found(index, asked.query, options, highlight=asked.highlight)
+    answer = SearchAnswer(
+        request_id=g.request_id,
+        index=name,
+        manifest_id=served.manifest_id,
+        retriever=result.retriever,
+        took_ms=result.took,
+        note=result.note,
+        hits=result.hits,
+        coverage=result.coverage,
+    )
+    if asked.passages:
+        answer.hits = with_passages(index, asked.query, options, result.hits)
+    if asked.explain:
+        answer.explanation = explanation(index, asked.query, options, result.ranked)
+    return json_answer(answer)
+
+
+@blueprint.post("/v1/<name>/search/batch")
+def search_batch(name: str) -> Response:
+    """Search for many queries; ``Accept`` chooses JSON, NDJSON or a TREC run."""
+    served = index_named(name)
+    index = served.index
+    asked = from_body(request, BatchRequest)
+    batch = Batch(index, asked)
+    wanted = request.accept_mimetypes.best_match([JSON, NDJSON, TEXT], JSON)
+    if wanted == TEXT:
+        run, failed = batch.run()
+        return Response(run, mimetype=TEXT, headers={"X-Failed-Queries": str(failed)})
+    if wanted == NDJSON:
+        return Response(ndjson_pieces(batch), mimetype=NDJSON)
+    head = {
+        "request_id": g.request_id,
+        "index": name,
+        "manifest_id": served.manifest_id,
+        "retriever": index.resolved(batch.search.retriever),
+    }
+    return Response(json_pieces(head, batch), mimetype=JSON)
+
+
+@blueprint.get("/v1/<name>/documents/<docid:docid>")
+def document(name: str, docid: str) -> Response:
+    """Answer a document with its passages."""
+    served = index_named(name)
+    index = served.index
+    found = document_answer(index.document(docid))
+    passages = [passage_place(passage) for passage in index.passages(docid)]
+    answer = DocumentWithPassages(
+        request_id=g.request_id,
+        index=name,
+        manifest_id=served.manifest_id,
+        document=found,
+        passages=passages,
+    )
+    return _cacheable(json_answer(answer), document_state(index, docid))
+
+
+@blueprint.get("/v1/<name>/doc/<docid:docid>")
+def document_simply(name: str, docid: str) -> Response:
+    """Answer a document in the shape of Anserini's and Pyserini's own route."""
+    index = index_named(name).index
+    parse = from_query(request.args, DocParameters).parse
+    doc = _doc(index, docid, parse)
+    state = hashlib.sha256(msgspec.json.encode(doc)).hexdigest()[:32]
+    return _cacheable(json_answer(SimpleDocument(index=name, docid=docid, doc=doc)), state)
+
+
+def document_state(index: Index, docid: str) -> str:
+    """Name the state of a document, which changes with its content and its passages.
+
+    Raises NotFoundError if there is none.
+    """
+    spans = [Span(passage.number, passage.start, passage.end) for passage in index.passages(docid)]
+    return state_of(checksum(index.document(docid)), spans)
+
+
+@blueprint.get("/livez")
+def live() -> Response:
+    """Say that the server answers at all."""
+    return json_answer(Health(status="ok"))
+
+
+@blueprint.get("/readyz")
+def ready() -> Response:
+    """Say whether each index has answered a search: 200, else 503."""
+    states = service().readiness.states()
+    good = all(state == READY for state in states.values())
+    return json_answer(Health(status="ok" if good else "unavailable", indexes=states), 200 if good else 503)
+
+
+def _summary(served: Served) -> IndexSummary:
+    manifest = served.index.manifest
+    return IndexSummary(
+        name=served.name,
+        manifest_id=served.manifest_id,
+        documents=manifest.documents,
+        passages=manifest.passages,
+        language=manifest.language,
+        retrievers=list(served.retrievers),
+    )
+
+
+def _candidate(index: Index, hit: Evidence, parse: bool) -> Candidate:
+    return Candidate(docid=hit.docid, score=hit.score, rank=hit.rank, doc=_doc(index, hit.docid, parse))
+
+
+def _cacheable(response: Response, state: str) -> Response:
+    """Name the state of a document; answer 304 if the client has it.
+
+    The name is a weak one: two answers with the same document differ in their request ids.
+    """
+    response.set_etag(state, weak=True)
+    response.cache_control.no_cache = True
+    response.make_conditional(request)
+    return response
+
+
+def _doc(index: Index, docid: str, parse: bool) -> DocumentAnswer | str:
+    answer = document_answer(index.document(docid))
+    return answer if parse else msgspec.json.encode(answer).decode()

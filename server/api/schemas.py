@@ -1,0 +1,74 @@
+"""The schemas of the OpenAPI document: from the types of requests and answers, with the limits of the configuration."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from ...retrieval.config import Config
+from ..contract.answers import BATCH_RESULTS
+from ..contract.errors import Problem
+from ..contract.requests import DocumentRequest, FilterRequest
+from .operations import OPERATIONS
+
+Json = dict[str, Any]
+_REF = "#/components/schemas/{name}"
+MANY = _REF.format(name="Documents")
+"""What refers to the schema of a bulk of documents."""
+
+
+def schemas_of(config: Config) -> Json:
+    """Return the schema of every type that the API takes or answers, by name."""
+    named: set[type] = {Problem}
+    for operation in OPERATIONS.values():
+        extra = [answer for answer in operation.also.values() if not isinstance(answer, str)]
+        named.update(kind for kind in (operation.answer, operation.parameters, operation.body, *extra) if kind)
+    ordered = sorted(named, key=lambda kind: kind.__name__)
+    _, schemas = msgspec.json.schema_components([*ordered, *BATCH_RESULTS], ref_template=_REF)
+    schemas["BatchAnswer"]["properties"]["results"]["items"] = {"anyOf": [ref(kind) for kind in BATCH_RESULTS]}
+    schemas["Documents"] = {
+        "description": "Documents, checked one by one: one that makes no sense is refused alone, and the job says why.",
+        "type": "array",
+        "items": {"anyOf": [ref(DocumentRequest), {"type": "object"}]},
+        "minItems": 1,
+        "maxItems": config.server.max_bulk,
+    }
+    _limit(schemas, config)
+    return schemas
+
+
+def ref(kind: type) -> Json:
+    """Refer to the schema of a type."""
+    return {"$ref": _REF.format(name=kind.__name__)}
+
+
+def used(schemas: Json) -> Json:
+    """Leave out the schemas of parameters, which stand where they are used."""
+    inline = {operation.parameters.__name__ for operation in OPERATIONS.values() if operation.parameters}
+    return {name: schema for name, schema in sorted(schemas.items()) if name not in inline}
+
+
+def _limit(schemas: Json, config: Config) -> None:
+    """Write the limits of the configuration into the schemas."""
+    search, server = config.search, config.server
+    limits = {
+        ("SearchRequest", "query"): {"maxLength": search.max_query_chars},
+        ("SimpleSearch", "query"): {"maxLength": search.max_query_chars},
+        # Its length is no limit of the request: a query of a batch fails alone.
+        ("BatchQuery", "text"): {"description": f"a longer one than {search.max_query_chars} characters fails alone"},
+        ("BatchRequest", "queries"): {"minItems": 1, "maxItems": server.max_batch},
+        ("SearchRequest", "k"): {"maximum": search.max_k},
+        ("SimpleSearch", "hits"): {"maximum": search.max_k},
+        ("BatchRequest", "k"): {"maximum": search.max_k},
+        ("FusionRequest", "depth"): {"maximum": search.max_k},
+        ("RankRequest", "claims"): {"minItems": 1, "maxItems": server.max_claims},
+        ("ClaimRequest", "text"): {"maxLength": server.max_claim_chars},
+    }
+    filters = [(kind, "filter") for kind in ("SearchRequest", "BatchRequest", "SimpleSearch")]
+    filters += [("FilterRequest", field) for field in FilterRequest.__struct_fields__]
+    limits |= {key: {"maxItems": server.max_filter_values} for key in filters}
+    for (name, field), limit in limits.items():
+        schema = schemas[name]["properties"][field]
+        options = [option for option in schema.get("anyOf", ()) if option.get("type") in ("integer", "array")]
+        (options[0] if options else schema).update(limit)

@@ -1,0 +1,1 @@
+"""Requests, answers, errors and searches, shared by the API and the page."""

@@ -1,0 +1,320 @@
+"""What the server answers, typed once."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import msgspec
+from flask import Response
+
+from ...indexer.jobs import Mode, State
+from ...retrieval.config import FusionKind, RetrieverName
+from ...retrieval.domain import Document, Passage
+from ...retrieval.evidence import Answer, Evidence
+from ...retrieval.manifest import Manifest
+
+
+class Took(Answer):
+    """Milliseconds by stage: ranking, and reading what a person is shown."""
+
+    retrieve: float
+    evidence: float
+
+
+class RankTook(Answer):
+    """Milliseconds by stage: ranking, and weighing words."""
+
+    rank: float
+    explain: float
+
+
+class FusionAnswer(Answer):
+    """How hybrid fused: ``rrf_k`` counts for rrf alone, ``depth`` is how many hits of either ranking took part."""
+
+    kind: FusionKind
+    rrf_k: int
+    bm25_weight: float
+    dense_weight: float
+    depth: int
+
+
+class ExplainedPart(Answer):
+    """A retriever's own rank (from 1) and score of a hit; a hit's votes add up to its score."""
+
+    rank: int
+    score: float
+    vote: float
+
+
+class ExplainedHit(Answer):
+    """How the score of a hit came about."""
+
+    rank: int
+    docid: str
+    passage: int
+    score: float
+    retrievers: dict[str, ExplainedPart]
+
+
+class Explanation(Answer):
+    """What was searched for: the text after the profile, its terms by the analyzer; and how scores came about."""
+
+    text: str
+    terms: list[str]
+    fusion: FusionAnswer | None
+    hits: list[ExplainedHit]
+
+
+Coverage = dict[str, Literal["complete", "cut off"]]
+"""Of each retriever whether it made it in time; said only when one did not."""
+
+
+class SearchAnswer(Answer):
+    """The evidence for one query; ``note`` says what a reader of the hits should know."""
+
+    request_id: str
+    index: str
+    manifest_id: str
+    retriever: RetrieverName
+    took_ms: Took
+    note: str
+    hits: list[Evidence]
+    explanation: Explanation | msgspec.UnsetType = msgspec.UNSET
+    coverage: Coverage | msgspec.UnsetType = msgspec.UNSET
+
+
+class QueryText(Answer):
+    """A query, as Anserini and Pyserini answer it."""
+
+    text: str
+
+
+class Candidate(Answer):
+    """A hit, as Anserini and Pyserini answer it."""
+
+    docid: str
+    score: float
+    rank: int
+    doc: DocumentAnswer | str
+
+
+class SimpleAnswer(Answer, kw_only=True):
+    """The evidence for one query, also in the shape of Anserini's and Pyserini's ``/v1/{index}/search``."""
+
+    api: Literal["v1"] = "v1"
+    index: str
+    query: QueryText
+    candidates: list[Candidate]
+    request_id: str
+    manifest_id: str
+    retriever: RetrieverName
+    took_ms: Took
+    note: str
+    hits: list[Evidence]
+    coverage: Coverage | msgspec.UnsetType = msgspec.UNSET
+
+
+class DocumentAnswer(Answer):
+    """A document as it was indexed."""
+
+    docid: str
+    title: str
+    text: str
+    url: str
+    date: str
+    language: str
+    source: str
+    topic: str
+    metadata: dict[str, Any]
+
+
+class PassagePlace(Answer):
+    """A passage of a document; ``start`` and ``end`` are characters of the document's text."""
+
+    number: int
+    start: int
+    end: int
+    text: str
+
+
+class DocumentWithPassages(Answer):
+    """A document with its passages."""
+
+    request_id: str
+    index: str
+    manifest_id: str
+    document: DocumentAnswer
+    passages: list[PassagePlace]
+
+
+class SimpleDocument(Answer, kw_only=True):
+    """A document in the shape of Anserini's and Pyserini's ``/v1/{index}/doc/{docid}``."""
+
+    api: Literal["v1"] = "v1"
+    index: str
+    docid: str
+    doc: DocumentAnswer | str
+
+
+class IndexSummary(Answer):
+    """A served index: what it holds and which retrievers it answers, its default first."""
+
+    name: str
+    manifest_id: str
+    documents: int
+    passages: int
+    language: str
+    retrievers: list[str]
+
+
+class IndexList(Answer):
+    """All served indexes."""
+
+    request_id: str
+    indexes: list[IndexSummary]
+
+
+class IndexAnswer(Answer):
+    """A served index with its manifest."""
+
+    request_id: str
+    index: IndexSummary
+    manifest: Manifest
+
+
+class BatchHits(Answer):
+    """The evidence for one query of a batch."""
+
+    qid: str
+    note: str
+    hits: list[Evidence]
+    coverage: Coverage | msgspec.UnsetType = msgspec.UNSET
+
+
+class BatchFault(Answer):
+    """A query of a batch that makes no sense: it fails alone."""
+
+    qid: str
+    error: str
+    detail: str
+    field: str
+
+
+BATCH_RESULTS = (BatchHits, BatchFault)
+
+
+class BatchAnswer(Answer):
+    """The evidence for each query of a batch, in order."""
+
+    request_id: str
+    index: str
+    manifest_id: str
+    retriever: RetrieverName
+    results: list[Any]
+    """Each one of ``BATCH_RESULTS``."""
+    took_ms: Took
+
+
+class WordWeight(Answer):
+    """By how much the score falls when a word is left out; negative if it rises."""
+
+    word: str
+    weight: float
+
+
+class RankedClaim(Answer):
+    """A claim with its place, and the words that weighed most, heaviest first.
+
+    ``probability`` of being worth checking is null where the ranker is not calibrated; ``note`` says what a reader of
+    the score should know.
+    """
+
+    rank: int
+    score: float
+    probability: float | None
+    id: str
+    language: str
+    speaker: str
+    text: str
+    words: list[WordWeight]
+    note: str
+
+
+class RankAnswer(Answer):
+    """Claims in the order in which they are worth checking; equal scores stay in the order in which they were sent."""
+
+    request_id: str
+    ranker: str
+    manifest_id: str
+    task: str
+    model: str
+    languages: list[str]
+    took_ms: RankTook
+    note: str
+    claims: list[RankedClaim]
+
+
+class DocumentWritten(Answer):
+    """What became of a document that was put; ``unchanged`` says that it was there, with the same content."""
+
+    request_id: str
+    index: str
+    manifest_id: str
+    docid: str
+    result: Literal["created", "replaced", "unchanged"]
+
+
+class RefusedDocument(Answer):
+    """A document of a bulk that was refused: its number in the bulk, from 1, its docid as far as known, and why."""
+
+    item: int
+    docid: str
+    reason: str
+
+
+class JobAnswer(Answer, kw_only=True):
+    """A bulk of documents: how far it is, and what became of them.
+
+    Of ``documents``, ``handled`` are done with: they were added or replaced, were there with the same content, or were
+    refused. ``refusals`` names the first hundred of these. Times are UTC, or empty; so is ``error`` unless the job
+    failed: then what was handled stays, and the same bulk may be sent again.
+    """
+
+    request_id: str
+    index: str
+    id: str
+    state: State
+    mode: Mode
+    documents: int
+    handled: int
+    added: int
+    replaced: int
+    unchanged: int
+    refused: int
+    refusals: list[RefusedDocument]
+    created: str
+    started: str
+    ended: str
+    error: str
+
+
+class Health(Answer):
+    """Whether the server can answer; ``indexes`` says of each ``ready``, or what is wrong."""
+
+    status: Literal["ok", "unavailable"]
+    indexes: dict[str, str] | msgspec.UnsetType = msgspec.UNSET
+
+
+def document_answer(document: Document) -> DocumentAnswer:
+    """Return a document as it is answered."""
+    return DocumentAnswer(**{**document._asdict(), "metadata": dict(document.metadata)})
+
+
+def passage_place(passage: Passage) -> PassagePlace:
+    """Return a passage as it is answered."""
+    return PassagePlace(number=passage.number, start=passage.start, end=passage.end, text=passage.text)
+
+
+def json_answer(answer: Answer, status: int = 200) -> Response:
+    """Encode an answer as JSON."""
+    return Response(msgspec.json.encode(answer), status, mimetype="application/json")

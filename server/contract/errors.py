@@ -1,0 +1,168 @@
+"""The one place that turns an error into an HTTP answer: ``application/problem+json``, or a page for a browser.
+
+``error`` is a slug to program against, ``detail`` a sentence to read. An answer never holds a path or a stack trace.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from http import HTTPStatus
+
+import msgspec
+from flask import Flask, Response, g, render_template, request
+from werkzeug.exceptions import HTTPException
+
+from ...retrieval.errors import FactseekError, NotFoundError, QueryError
+
+_log = logging.getLogger("factseek.server")
+
+RETRY_AFTER = "5"
+"""Seconds after which to ask again for an index that could not be searched: one that was replaced is there by then."""
+_HTTP = {
+    400: ("bad-input", "the request makes no sense"),
+    404: ("not-found", "there is nothing at this address"),
+    405: ("method-not-allowed", "this address does not answer that method"),
+    413: ("too-large", "the body of the request is larger than this server takes"),
+    415: ("unsupported-media-type", "send the body as application/json"),
+    500: ("internal", "something went wrong; the server's log has it under this request id"),
+    503: ("unavailable", "this index cannot be searched at the moment; the server's log says why"),
+}
+TITLES = {
+    "bad-input": "The request makes no sense",
+    "internal": "The server failed",
+    "method-not-allowed": "Method not allowed",
+    "not-found": "Not found",
+    "not-written": "Not written",
+    "precondition-failed": "The document is in another state",
+    "timed-out": "It took too long",
+    "too-large": "Too large",
+    "too-many-requests": "Too many requests",
+    "unauthorized": "A key is needed",
+    "writes-off": "This server changes nothing",
+    "unavailable": "What was asked for cannot be used at the moment",
+    "unknown-document": "No such document",
+    "unknown-index": "No such index",
+    "unknown-job": "No such job",
+    "unknown-ranker": "No such ranker",
+    "unsupported-media-type": "Unsupported media type",
+}
+
+
+class BadInput(QueryError):
+    """A field of a request makes no sense."""
+
+    def __init__(self, field: str, reason: str) -> None:
+        """Name the field as the client wrote it; ``body`` is the whole."""
+        super().__init__(f"{field}: {reason}")
+        self.field = field
+        self.reason = reason
+
+
+class RefusedError(FactseekError):
+    """A request that is not answered whatever it asks; ``headers`` go with the refusal."""
+
+    status, slug = 503, "unavailable"
+
+    def __init__(self, message: str, headers: Mapping[str, str]) -> None:
+        super().__init__(message)
+        self.headers = headers
+
+
+class UnknownIndexError(NotFoundError):
+    """No index of this name is served."""
+
+
+class UnknownRankerError(NotFoundError):
+    """No ranker of this name is served."""
+
+
+class UnknownJobError(NotFoundError):
+    """No job of this id is known."""
+
+
+_NOT_THERE: Mapping[type, str] = {
+    UnknownIndexError: "unknown-index",
+    UnknownJobError: "unknown-job",
+    UnknownRankerError: "unknown-ranker",
+}
+
+
+class Problem(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
+    """What a client is told of an error (RFC 9457)."""
+
+    error: str
+    title: str
+    status: int
+    detail: str
+    request_id: str
+    field: str | msgspec.UnsetType = msgspec.UNSET
+
+
+def register(app: Flask) -> None:
+    """Answer every error of ``app`` in the one shape."""
+    app.register_error_handler(Exception, answer)
+
+
+def answer(error: Exception) -> Response | HTTPException:
+    """Turn an error into an answer; what nobody expected is logged and not told."""
+    if isinstance(error, HTTPException) and (error.code or 500) < 400:
+        return error
+    problem = problem_of(error)
+    if problem.status >= 500:
+        expected = isinstance(error, FactseekError)
+        reason = error.line if isinstance(error, FactseekError) else "unexpected error"
+        _log.error("%s %s", problem.request_id, reason, exc_info=None if expected else error)
+    response = _page(problem) if _from_browser() else _json(problem)
+    if problem.status == 503:
+        response.headers["Retry-After"] = RETRY_AFTER
+    if isinstance(error, RefusedError):
+        response.headers.update(error.headers)
+    if isinstance(error, HTTPException) and error.code == 405:
+        response.headers["Allow"] = dict(error.get_headers()).get("Allow", "")
+    return response
+
+
+def problem_of(error: Exception) -> Problem:
+    """Say which problem an error is to the client."""
+    if isinstance(error, HTTPException):
+        status = error.code or 500
+        return _problem(status, slug_of(status), _HTTP[status][1] if status in _HTTP else error.name.lower())
+    if isinstance(error, QueryError):
+        problem = _problem(400, "bad-input", error.line)
+        if isinstance(error, BadInput):
+            problem.field = error.field
+        return problem
+    if isinstance(error, NotFoundError):
+        return _problem(404, _NOT_THERE.get(type(error), "unknown-document"), error.line)
+    if isinstance(error, RefusedError):
+        return _problem(error.status, error.slug, error.line)
+    if isinstance(error, FactseekError):
+        g.unanswerable = True
+        return _problem(503, *_HTTP[503])
+    return _problem(500, *_HTTP[500])
+
+
+def slug_of(status: int) -> str:
+    """Return the word for an error of this status that nothing more is known of."""
+    return _HTTP[status][0] if status in _HTTP else HTTPStatus(status).phrase.lower().replace(" ", "-")
+
+
+def _problem(status: int, slug: str, detail: str) -> Problem:
+    title = TITLES.get(slug, slug.replace("-", " ").capitalize())
+    return Problem(error=slug, title=title, status=status, detail=detail, request_id=g.request_id)
+
+
+def _from_browser() -> bool:
+    """Say whether a person is to read the answer."""
+    if request.path.startswith(("/v1/", "/livez", "/readyz")):
+        return False
+    return request.accept_mimetypes.best_match(["application/json", "text/html"], "application/json") == "text/html"
+
+
+def _json(problem: Problem) -> Response:
+    return Response(msgspec.json.encode(problem), problem.status, mimetype="application/problem+json")
+
+
+def _page(problem: Problem) -> Response:
+    return Response(render_template("problem.html", problem=problem), problem.status, mimetype="text/html")

@@ -1,0 +1,248 @@
+"""What a client may ask, typed once: validation, and the field that an error names, come from here."""
+
+from __future__ import annotations
+
+import re
+from typing import Annotated, Any, Literal, TypeVar
+
+import msgspec
+from flask import Request
+from msgspec import Meta
+from werkzeug.datastructures import MultiDict
+from werkzeug.exceptions import RequestEntityTooLarge, UnsupportedMediaType
+
+from ...indexer.jobs import Mode
+from ...retrieval.config import FusionKind, Positive, ProfileName, RetrieverName, RrfK
+from .errors import BadInput
+
+FusionWeight = Annotated[float, Meta(ge=0, le=1_000, description="what the votes of this ranking count")]
+Tag = Annotated[str, Meta(pattern=r"^[!-~]{1,64}(?!\n)$")]
+_LISTS = frozenset({"filter"})
+_UNKNOWN = re.compile(r"Object contains unknown field `(.*)`")
+_MISSING = re.compile(r"Object missing required field `(.*)`")
+_Asked = TypeVar("_Asked", bound="Asked")
+
+
+class Asked(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
+    """The base of what is asked: an unknown field is an error."""
+
+
+class FilterRequest(Asked):
+    """The values that a field may have; the values of one field are alternatives, fields narrow each other."""
+
+    topic: Annotated[str | list[str], Meta(description="as the collection names it")] = []
+    source: Annotated[str | list[str], Meta(description="who published it: a site's host, a journal")] = []
+    language: Annotated[str | list[str], Meta(description="ISO 639-1 code")] = []
+    kind: Annotated[str | list[str], Meta(description="what was indexed: snippets, webpages, cord19, ...")] = []
+
+    def values(self) -> dict[str, list[str]]:
+        """Return the values of each field."""
+        named = ((name, getattr(self, name)) for name in self.__struct_fields__)
+        return {name: [found] if isinstance(found, str) else found for name, found in named}
+
+
+class FusionRequest(Asked):
+    """How hybrid fuses this one time; what is not said stays as configured."""
+
+    kind: Annotated[FusionKind | None, Meta(description="reciprocal ranks, or a sum of normalised scores")] = None
+    rrf_k: Annotated[RrfK | None, Meta(description="reciprocal rank fusion's constant")] = None
+    bm25_weight: FusionWeight | None = None
+    dense_weight: FusionWeight | None = None
+    depth: Annotated[Positive | None, Meta(description="hits of either ranking that are fused")] = None
+
+
+FUSION = "how hybrid fuses its two rankings; left out: as configured"
+QueryText = Annotated[str, Meta(description="a claim, a tweet or a question")]
+Hits = Annotated[Positive | None, Meta(description="how many hits; left out: as configured")]
+Retriever = Annotated[RetrieverName | None, Meta(description="left out: hybrid where there are vectors, else bm25")]
+AsOf = Annotated[str, Meta(description="only documents up to this day, month or year, such as 2020-03")]
+Since = Annotated[str, Meta(description="only documents from this day, month or year on")]
+Undated = Annotated[Literal["drop", "keep"], Meta(description="undated documents under as_of or since")]
+Profile = Annotated[ProfileName | None, Meta(description="tweet: links, mentions and RT dropped, hashtags split")]
+Highlight = Annotated[bool, Meta(description="say where the passage has words of the query")]
+Group = Annotated[bool | None, Meta(description="one hit a document, by its best passage; false: one a passage")]
+
+
+class SearchOptions(Asked):
+    """What a search is asked beside its text; ``None`` leaves a choice to the configuration."""
+
+    k: Hits = None
+    retriever: Retriever = None
+    filter: Annotated[
+        FilterRequest | list[str], Meta(description="by field, or as a list of field=value; applied before ranking")
+    ] = []
+    as_of: AsOf = ""
+    since: Since = ""
+    undated: Undated = "drop"
+    fusion: Annotated[FusionRequest | FusionKind | None, Meta(description=FUSION)] = None
+    profile: Profile = None
+    highlight: Highlight = True
+    group: Group = None
+    passages: Annotated[
+        bool, Meta(description="give each hit all passages of its document that hold a word of the query")
+    ] = False
+
+
+class SearchRequest(SearchOptions, kw_only=True):
+    """The body of ``POST /v1/{index}/search``."""
+
+    query: QueryText
+    explain: Annotated[bool, Meta(description="say what was searched for and how each score came about")] = False
+
+
+class BatchQuery(Asked):
+    """One query of a batch."""
+
+    qid: str
+    text: str
+
+
+class BatchRequest(SearchOptions, kw_only=True):
+    """The body of ``POST /v1/{index}/search/batch``; ``run_id`` is the tag of a TREC run."""
+
+    queries: list[BatchQuery]
+    run_id: Tag = "factseek"
+
+
+class ClaimRequest(Asked):
+    """A tweet, or a sentence of a debate, that may hold a claim worth checking."""
+
+    id: Annotated[str, Meta(min_length=1, max_length=200, description="what its line of the answer is known by")]
+    text: Annotated[str, Meta(min_length=1)]
+    language: Annotated[
+        str, Meta(pattern=r"^([a-z]{2,3})?(?!\n)$", description="ISO 639-1 code; left out: seen from the text")
+    ] = ""
+    speaker: Annotated[str, Meta(max_length=200, description="whose sentence of a debate it is")] = ""
+
+
+class RankRequest(Asked):
+    """The body of ``POST /v1/claims/rank``."""
+
+    claims: list[ClaimRequest]
+    words: Annotated[int, Meta(ge=0, le=100, description="how many words to name; 0 is fastest")] = 5
+    top: Annotated[Positive | None, Meta(description="how many claims to answer; left out: all")] = None
+    ranker: Annotated[str | None, Meta(description="by its name; left out: the server's first")] = None
+
+
+class DocumentRequest(Asked, kw_only=True):
+    """A document to put: what ``GET`` answers as ``document``; unknown is ``""``, a text or a title there must be.
+
+    What is left out is taken as ``factseek index jsonl`` takes it: the language of the index, the host of the URL as
+    the source. A date that cannot be read is kept in the metadata.
+    """
+
+    text: Annotated[str, Meta(description="what is searched and shown")]
+    docid: Annotated[str, Meta(description="may be left out: the address says it")] = ""
+    title: Annotated[str, Meta(description="searched with the text")] = ""
+    url: Annotated[str, Meta(description="where it stands")] = ""
+    date: Annotated[str, Meta(description="a day, month or year, such as 2020-03")] = ""
+    language: Annotated[str, Meta(description="ISO 639-1 code")] = ""
+    source: Annotated[str, Meta(description="who published it")] = ""
+    topic: Annotated[str, Meta(description="what filters call it")] = ""
+    metadata: Annotated[dict[str, Any], Meta(description="whatever else is to be shown")] = {}
+
+
+class BulkParameters(Asked):
+    """The parameters of ``POST /v1/{index}/documents``."""
+
+    mode: Annotated[
+        Mode, Meta(description="update: replace what is there by its docid; append: refuse what would be replaced")
+    ] = "update"
+
+
+Parse = Annotated[bool, Meta(description="documents as objects; false: as strings that hold their JSON")]
+
+
+class SimpleSearch(Asked, kw_only=True):
+    """The parameters of ``GET /v1/{index}/search``, as Anserini and Pyserini name them, and ours."""
+
+    query: QueryText
+    hits: Hits = None
+    parse: Parse = True
+    retriever: Retriever = None
+    filter: Annotated[list[str], Meta(description="field=value; may be given again")] = []
+    as_of: AsOf = ""
+    since: Since = ""
+    undated: Undated = "drop"
+    fusion: Annotated[FusionKind | None, Meta(description=FUSION)] = None
+    profile: Profile = None
+    highlight: Highlight = True
+    group: Group = None
+
+    def request(self) -> SearchRequest:
+        """Return the same as a body would say it."""
+        shared = {name: getattr(self, name) for name in self.__struct_fields__ if name not in ("hits", "parse")}
+        return SearchRequest(k=self.hits, **shared)
+
+
+class DocParameters(Asked):
+    """The parameters of ``GET /v1/{index}/doc/{docid}``."""
+
+    parse: Parse = True
+
+
+def prepare(kind: type[Asked] = Asked) -> None:
+    """Have msgspec look at every type of request, once and from one thread.
+
+    It looks at a type when it first reads one; threads that make it do so at the same moment can crash the process.
+    """
+    msgspec.json.Decoder(kind)
+    for narrower in kind.__subclasses__():
+        prepare(narrower)
+
+
+def from_body(request: Request, kind: type[_Asked]) -> _Asked:
+    """Read a request's JSON body.
+
+    Raises BadInput, naming the field, if it does not fit; UnsupportedMediaType if it does not claim to be JSON;
+    RequestEntityTooLarge.
+    """
+    if not request.is_json:
+        raise UnsupportedMediaType
+    body = body_of(request)
+    try:
+        return msgspec.json.decode(body, type=kind)
+    except msgspec.ValidationError as error:
+        raise explained(error) from None
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        reason = "it is nested too deeply" if isinstance(error, RecursionError) else str(error)
+        raise BadInput("body", f"is not JSON: {reason}") from None
+
+
+def from_query(parameters: MultiDict[str, str], kind: type[_Asked]) -> _Asked:
+    """Read a request's query string.
+
+    Raises BadInput, naming the parameter, if it does not fit or is given twice.
+    """
+    values: dict[str, Any] = {}
+    for name, given in parameters.lists():
+        if name not in _LISTS and len(given) > 1:
+            raise BadInput(name, f"is given {len(given)} times")
+        values[name] = given if name in _LISTS else given[0]
+    try:
+        return msgspec.convert(values, kind, strict=False)
+    except msgspec.ValidationError as error:
+        raise explained(error) from None
+
+
+def body_of(request: Request) -> bytes:
+    """Return a request's body.
+
+    Raises RequestEntityTooLarge.
+    """
+    body = request.get_data(cache=False)
+    most = request.max_content_length
+    # Of a body that comes in chunks no more than the limit is read, and that it goes on is not reported.
+    if request.content_length is None and most is not None and len(body) >= most:
+        raise RequestEntityTooLarge
+    return body
+
+
+def explained(error: msgspec.ValidationError) -> BadInput:
+    """Say which field a validation error is about, as ``queries[3].text``."""
+    reason, _, where = str(error).partition(" - at `$")
+    place = where.rstrip("`").lstrip(".")
+    for pattern, said in ((_UNKNOWN, "there is no such field"), (_MISSING, "is missing")):
+        if found := pattern.fullmatch(reason):
+            return BadInput(f"{place}.{found[1]}" if place else found[1], said)
+    return BadInput(place or "body", reason[:1].lower() + reason[1:].replace("`", ""))

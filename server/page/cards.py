@@ -1,0 +1,168 @@
+"""What the page shows of a hit, made from pieces of text that the template escapes one by one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from itertools import pairwise
+from typing import NamedTuple
+from urllib.parse import urlsplit
+
+from ...retrieval.domain import Document, Passage
+from ...retrieval.evidence import Evidence
+
+LONGEST_EXCERPT = 480
+Mark = Callable[[str], Sequence[tuple[int, int]]]
+"""Say which stretches of a text match a query, in order."""
+_LEAD = 60
+_RIGHT_TO_LEFT = frozenset({"ar", "arc", "ckb", "dv", "fa", "he", "ps", "sd", "ug", "ur", "yi"})
+
+
+class Piece(NamedTuple):
+    """A stretch of text, and whether it matches the query."""
+
+    text: str
+    marked: bool
+
+
+class Place(NamedTuple):
+    """Where else a document was found: a column's label, its anchor, the rank in it."""
+
+    label: str
+    anchor: str
+    rank: int
+
+
+class Card(NamedTuple):
+    """One hit of a column; ``join`` numbers its document among those that several columns hold, else it is 0."""
+
+    hit: Evidence
+    anchor: str
+    join: int
+    pieces: list[Piece]
+    link: str
+    elsewhere: list[Place]
+
+    @property
+    def direction(self) -> str:
+        """The card's ``dir``: where the language is not known, the browser looks at the title."""
+        return "rtl" if self.hit.language in _RIGHT_TO_LEFT else "auto"
+
+
+class Block(NamedTuple):
+    """A stretch of a document's text, line by line; ``number`` is the passage that begins there, if one does."""
+
+    number: int | None
+    lines: list[list[Piece]]
+    chosen: bool
+
+    @property
+    def marked(self) -> bool:
+        """Whether anything in it matches the query."""
+        return any(piece.marked for line in self.lines for piece in line)
+
+
+def cards(
+    column: str, rankings: Mapping[str, Sequence[Evidence]], joins: Mapping[str, int], longest: int = LONGEST_EXCERPT
+) -> list[Card]:
+    """Return the cards of a column among ``rankings``, the hits of all columns; ``joins`` numbers shared documents."""
+    places = {name: ranks(hits) for name, hits in rankings.items() if name != column}
+    return [
+        Card(
+            hit=hit,
+            anchor=f"{column}-{hit.rank}",
+            join=joins.get(hit.docid, 0),
+            pieces=excerpt(hit.passage.text, hit.passage.highlights, longest),
+            link=web_link(hit.url),
+            elsewhere=[
+                Place(name, f"{name}-{placed[hit.docid]}", placed[hit.docid])
+                for name, placed in places.items()
+                if hit.docid in placed
+            ],
+        )
+        for hit in rankings[column]
+    ]
+
+
+def ranks(hits: Sequence[Evidence]) -> dict[str, int]:
+    """Return the rank of each document, of its best passage if it has several hits."""
+    found: dict[str, int] = {}
+    for hit in hits:
+        found.setdefault(hit.docid, hit.rank)
+    return found
+
+
+def excerpt(text: str, highlights: Sequence[tuple[int, int]], longest: int = LONGEST_EXCERPT) -> list[Piece]:
+    """Cut the stretch with most highlights out of ``text``, whole words, and split it at its highlights."""
+    begin = _best_start(text, highlights, longest)
+    end = min(begin + longest, len(text))
+    if begin:
+        begin = _word_after(text, begin, end)
+    if end < len(text):
+        end = max(text.rfind(" ", begin, end), begin) if " " in text[begin:end] else end
+    shown = pieces_of(text, highlights, begin, end)
+    before, after = Piece("… ", False), Piece(" …", False)
+    return [*([before] if begin else []), *shown, *([after] if end < len(text) else [])]
+
+
+def pieces_of(text: str, highlights: Sequence[tuple[int, int]], begin: int, end: int) -> list[Piece]:
+    """Split ``text[begin:end]`` at the highlights that lie in it."""
+    pieces, last = [], begin
+    for start, stop in highlights:
+        if start >= last and stop <= end:
+            pieces += [Piece(text[last:start], False), Piece(text[start:stop], True)]
+            last = stop
+    pieces.append(Piece(text[last:end], False))
+    return [piece for piece in pieces if piece.text]
+
+
+def web_link(url: str) -> str:
+    """Return ``url`` if a browser may be sent there, else ``""``."""
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        return ""
+    return url if parts.scheme in ("http", "https") and parts.hostname else ""
+
+
+def blocks(document: Document, passages: Sequence[Passage], chosen: int | None, mark: Mark) -> list[Block]:
+    """Cut a document's whole text where its passages begin; ``chosen`` is the number of a passage to point out.
+
+    ``mark`` says which stretches of a text match the query. Passages may overlap, blocks do not: no text is shown
+    twice.
+    """
+    picked = next((passage for passage in passages if passage.number == chosen), None)
+    numbers = {passage.start: passage.number for passage in passages}
+    ends = (picked.start, picked.end) if picked else ()
+    cuts = sorted({0, len(document.text), *numbers, *ends})
+    cut = [
+        Block(
+            numbers.get(start),
+            [
+                pieces_of(line, mark(line), 0, len(line))
+                for line in document.text[start:end].splitlines()
+                if line.strip()
+            ],
+            picked is not None and picked.start <= start < picked.end,
+        )
+        for start, end in pairwise(cuts)
+    ]
+    return [block for block in cut if block.lines]
+
+
+def _best_start(text: str, highlights: Sequence[tuple[int, int]], longest: int) -> int:
+    """Return where a stretch of at most ``longest`` characters holds most different words that match, then most."""
+    if len(text) <= longest:
+        return 0
+    starts = [0, *(max(start - _LEAD, 0) for start, _ in highlights)]
+    found = [
+        [text[start:end].casefold() for start, end in highlights if begin <= start and end <= begin + longest]
+        for begin in starts
+    ]
+    worth = [(len(set(words)), len(words)) for words in found]
+    return min(starts[worth.index(max(worth))], len(text) - longest)
+
+
+def _word_after(text: str, begin: int, end: int) -> int:
+    """Return where the first word after ``begin`` starts, or ``begin`` in a text without blanks."""
+    blank = text.find(" ", begin, min(begin + _LEAD, end))
+    return blank + 1 if blank >= 0 else begin

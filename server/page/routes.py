@@ -1,0 +1,172 @@
+"""The pages: search, its rankings side by side, and a document with its passages. They need no JavaScript."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import NamedTuple
+
+import msgspec
+from flask import Blueprint, render_template, request
+from werkzeug.datastructures import MultiDict
+
+from ...retrieval.config import RetrieverName
+from ...retrieval.errors import QueryError
+from ...retrieval.evidence import Evidence
+from ...retrieval.highlight import highlights
+from ...retrieval.index.local import Search
+from ...retrieval.profile import PROFILES
+from ..contract.errors import BadInput
+from ..contract.requests import SearchOptions, from_query
+from ..contract.search import Found, TimedOutError, found, search_of
+from ..upkeep.service import Served, index_named, service
+from .cards import LONGEST_EXCERPT, Card, blocks, cards, web_link
+from .joins import Gap, gap, numbered
+
+blueprint = Blueprint("page", __name__)
+SHORT_EXCERPT = 220
+"""Characters of an excerpt where columns stand side by side."""
+
+
+class Kind(NamedTuple):
+    """What a ranking is called and what it goes by."""
+
+    label: str
+    summary: str
+
+
+class Column(NamedTuple):
+    """One ranking; ``gap`` holds the lines that join it to the ranking on its left, if there is one.
+
+    ``missing`` says what was cut off; a ranking that was cut off itself has nothing ``found``.
+    """
+
+    name: RetrieverName
+    kind: Kind
+    found: Found | None
+    cards: list[Card]
+    gap: Gap | None
+    missing: str
+
+
+@dataclass(frozen=True, slots=True)
+class Example:
+    """A claim whose evidence is in a bundled index."""
+
+    index: str
+    claim: str
+
+
+KINDS: dict[RetrieverName, Kind] = {
+    "bm25": Kind("Sparse", "BM25: the same words"),
+    # What is fused stands between its two sources, so that every line joins neighbours.
+    "hybrid": Kind("Hybrid", "both rankings fused"),
+    "dense": Kind("Dense", "vectors: the same meaning"),
+}
+STAGES = {"retrieve": "ranking", "evidence": "evidence"}
+EXAMPLES = (
+    Example("example-en", "Two doses of the measles vaccine are 97 percent effective."),
+    Example("example-en", "Pluto has not been counted among the planets since 2006."),
+    Example("example-ar", "نهر النيل أطول من نهر الأمازون."),
+)
+
+
+@blueprint.get("/")
+def search_page() -> tuple[str, int]:
+    """Show the search box and, if there is a query, what each retriever finds for it."""
+    indexes = service().indexes
+    name = request.args.get("index") or next(iter(indexes), "")
+    query = request.args.get("query", "").strip()
+    choices = _choices()
+    shown = {"indexes": indexes, "chosen": name, "query": query, "kinds": KINDS, "columns": [], **choices}
+    if not query:
+        return render_template("search.html", **shown, examples=[e for e in EXAMPLES if e.index in indexes]), 200
+    served = index_named(name)
+    try:
+        columns = _columns(served, query, choices)
+    except QueryError as error:
+        # The page calls a field by its label, not by its name in the address.
+        reason = error.reason.removeprefix(f"{error.field} ") if isinstance(error, BadInput) else error.line
+        return render_template("search.html", **shown, problem=reason), 400
+    return render_template(
+        "search.html",
+        **(shown | {"columns": columns}),
+        rows=max(len(column.cards) for column in columns),
+        stages=STAGES,
+        timed=msgspec.structs.asdict,
+        note=_note(columns),
+    ), 200
+
+
+@blueprint.get("/documents/<name>/<docid:docid>")
+def document_page(name: str, docid: str) -> str:
+    """Show a document with its passages."""
+    served = index_named(name)
+    document = served.index.document(docid)
+    passages = served.index.passages(docid)
+    chosen = request.args.get("passage", type=int)
+    query = request.args.get("query", "")
+    shown = blocks(document, passages, chosen, partial(_marks, served, query))
+    return render_template(
+        "document.html",
+        served=served,
+        document=document,
+        blocks=shown,
+        count=len(passages),
+        matching=[block for block in shown if block.marked and block.number is not None],
+        link=web_link(document.url),
+        back=query,
+        **_choices(),
+    )
+
+
+def _choices() -> dict[str, str]:
+    """Return what an address says of a search beside its index and its query."""
+    return {name: request.args.get(name, "").strip() for name in ("as_of", "profile")}
+
+
+def _columns(served: Served, query: str, choices: dict[str, str]) -> list[Column]:
+    options = from_query(MultiDict({name: value for name, value in choices.items() if value}), SearchOptions)
+    asked = search_of(options, served.index)
+    found_by = {
+        name: _found(served, query, asked._replace(retriever=name)) for name in KINDS if name in served.retrievers
+    }
+    if not any(found_by.values()):
+        raise TimedOutError("no ranking was ready in time; try again", {})
+    rankings: dict[str, Sequence[Evidence]] = {name: one.hits if one else [] for name, one in found_by.items()}
+    joins, rows = numbered(rankings), max(map(len, rankings.values()))
+    longest = LONGEST_EXCERPT if len(rankings) == 1 else SHORT_EXCERPT
+    columns: list[Column] = []
+    for name, one in found_by.items():
+        beside = gap(rankings[columns[-1].name], rankings[name], joins, rows) if columns else None
+        shown = cards(name, rankings, joins, longest)
+        columns.append(Column(name, KINDS[name], one, shown, beside, _missing(one)))
+    return columns
+
+
+def _found(served: Served, query: str, asked: Search) -> Found | None:
+    """Search as one column does, or return nothing if that took too long: the other columns are shown all the same."""
+    try:
+        return found(served.index, query, asked)
+    except TimedOutError:
+        return None
+
+
+def _missing(ranking: Found | None) -> str:
+    if ranking is None:
+        return "This ranking took too long and was cut off."
+    labels: dict[str, str] = {name: kind.label.lower() for name, kind in KINDS.items()}
+    late = [labels[name] for name, state in (ranking.coverage or {}).items() if state != "complete"]
+    return f"Without {' and '.join(late)}, which took too long." if late else ""
+
+
+def _marks(served: Served, query: str, text: str) -> list[tuple[int, int]]:
+    if not query:
+        return []
+    read = PROFILES.get(request.args.get("profile") or served.index.config.search.profile, str)
+    return highlights(read(query), text, served.index.terms)
+
+
+def _note(columns: list[Column]) -> str:
+    return next((column.found.note for column in columns if column.found and column.found.note), "")

@@ -1,0 +1,1 @@
+"""What keeps a server going: indexes, readiness, metrics, access, logs."""

@@ -1,0 +1,95 @@
+"""Who may ask, and how often: API keys, of which only hashes are configured, and rates that hold over all workers."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import hashlib
+import hmac
+import math
+import secrets
+from collections.abc import Mapping
+
+from flask import Flask, g, request
+
+from ...retrieval.config import ServerSettings
+from ..contract.errors import RefusedError
+from .rates import Rates
+
+OPEN = ("/livez", "/readyz", "/metrics", "/static/")
+"""What anybody may ask: who looks after a server, and the browser of whoever has yet to give a key."""
+_CHALLENGE = 'Bearer realm="factseek", Basic realm="factseek"'
+_ASK: Mapping[str, str] = {"WWW-Authenticate": _CHALLENGE}
+
+
+class UnknownKeyError(RefusedError):
+    """No key was given, or none that is known."""
+
+    status, slug = 401, "unauthorized"
+
+
+class TooManyRequestsError(RefusedError):
+    """A caller has asked as often as it may for now."""
+
+    status, slug = 429, "too-many-requests"
+
+
+def new_key() -> str:
+    """Make up a key: 256 random bits."""
+    return f"fs_{secrets.token_urlsafe(32)}"
+
+
+def digest(key: str) -> str:
+    """Return what the configuration holds of a key; a random key needs no salt and no slow hash."""
+    return hashlib.sha256(key.encode("utf-8", "replace")).hexdigest()
+
+
+def register(app: Flask, settings: ServerSettings, rates: Rates | None) -> None:
+    """Let only those who may ask reach ``app``; without keys that is everybody, counted by address."""
+    if not settings.keys and not settings.per_minute:
+        return
+    rates = rates or Rates(len(settings.keys))
+
+    def check() -> None:
+        if request.path.startswith(OPEN):
+            return
+        caller = _known(settings.keys) if settings.keys else f"address {request.remote_addr}"
+        g.caller = caller
+        if settings.per_minute:
+            wait = rates.wait(caller, settings.per_minute)
+            if wait:
+                raise TooManyRequestsError(
+                    f"at most {settings.per_minute} requests a minute are answered; wait {wait:.1f} seconds",
+                    {"Retry-After": str(math.ceil(wait))},
+                )
+
+    app.before_request(check)
+
+
+def _known(keys: Mapping[str, str]) -> str:
+    """Return the name of the key that a request carries.
+
+    Raises UnknownKeyError if it carries none that is known.
+    """
+    given = digest(_given())
+    found = ""
+    for name, held in keys.items():
+        # All are compared, each in constant time: how long it takes says nothing.
+        if hmac.compare_digest(given, held):
+            found = name
+    if not found:
+        raise UnknownKeyError("send a key that this server knows: Authorization: Bearer KEY", _ASK)
+    return found
+
+
+def _given() -> str:
+    """Return the key of a request: a bearer's, or the password that a browser asks for; ``""`` if there is none."""
+    scheme, _, value = request.headers.get("Authorization", "").partition(" ")
+    if scheme.lower() == "bearer":
+        return value.strip()
+    if scheme.lower() == "basic":
+        try:
+            return base64.b64decode(value, validate=True).decode().partition(":")[2]
+        except (binascii.Error, UnicodeDecodeError):
+            return ""
+    return ""

@@ -1,0 +1,178 @@
+"""Keeps what is served the same as what is published: a thread that looks at the manifests.
+
+A new snapshot is opened and tried beside the old one, which is closed when the last request that uses it has ended.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable
+from functools import cached_property
+from pathlib import Path
+from queue import Empty, SimpleQueue
+from time import monotonic
+from typing import NamedTuple
+
+from ...retrieval.config import Config
+from ...retrieval.encoder import Encoder
+from ...retrieval.encoders.runtime import open_encoder
+from ...retrieval.errors import FactseekError
+from ...retrieval.index.local import Index
+from ...retrieval.java import java_thread, start
+from ...retrieval.manifest import NAME as MANIFEST
+from .readiness import GONE, READY, UNAVAILABLE, answers
+from .service import Service
+
+LOOK_EVERY = 0.5
+"""Seconds between two looks at the manifests."""
+TRY_AGAIN = 30.0
+"""Seconds until an index is tried again that could not be opened or failed a request."""
+YOUNG = "24m"
+"""Java's memory for what a search makes and drops."""
+FRESH_SECONDS = 10.0
+"""Seconds that somebody waits at most for a look at what was published just now."""
+_Sign = tuple[int, int, int]
+_log = logging.getLogger("factseek.server")
+
+
+class _Look(NamedTuple):
+    """Somebody waits for a look at an index."""
+
+    name: str
+    done: threading.Event
+
+
+class Keeper:
+    """Opens, replaces and closes the indexes of a service, all in one thread: Java asks for that."""
+
+    def __init__(self, service: Service, config: Config) -> None:
+        self._service = service
+        self._config = config
+        self._signs: dict[str, _Sign | None] = {}
+        self._again: dict[str, float] = {}
+        self._asked: SimpleQueue[Index | _Look | None] = SimpleQueue()
+        self._looked = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="keeper")
+        service.retire = self._asked.put
+        service.refresh = self.refresh
+        for name in config.server.indexes:
+            service.readiness.say(name, UNAVAILABLE)
+
+    def start(self) -> None:
+        """Open every index that can be opened, then go on looking."""
+        self._thread.start()
+        self._looked.wait()
+
+    def refresh(self, name: str) -> None:
+        """Return when what was published before is served, or cannot be."""
+        look = _Look(name, threading.Event())
+        self._asked.put(look)
+        look.done.wait(FRESH_SECONDS)
+
+    def stop(self) -> None:
+        """Close everything; no request may be under way."""
+        self._asked.put(None)
+        self._thread.join()
+
+    def _run(self) -> None:
+        try:
+            start(self._config.java.heap, YOUNG)
+            with java_thread():
+                self._keep()
+        except FactseekError as error:
+            _log.error("nothing can be served: %s", error.line)
+        finally:
+            self._looked.set()
+
+    def _keep(self) -> None:
+        stop = False
+        while not stop:
+            for name, folder in self._config.server.indexes.items():
+                self._look(name, Path(folder))
+                if self._service.writers is not None:
+                    self._service.writers.see_to(Path(folder))
+            self._looked.set()
+            stop = self._did_what_was_asked()
+        for served in self._service.indexes.values():
+            served.index.close()
+
+    def _did_what_was_asked(self) -> bool:
+        """Close what nobody uses any more, and look at once where somebody waits; say whether to stop.
+
+        It ends when it is time to look everywhere again.
+        """
+        until = monotonic() + LOOK_EVERY
+        while (left := until - monotonic()) > 0:
+            try:
+                asked = self._asked.get(timeout=left)
+            except Empty:
+                return False
+            if asked is None:
+                return True
+            if isinstance(asked, _Look):
+                self._look(asked.name, Path(self._config.server.indexes[asked.name]))
+                asked.done.set()
+            else:
+                asked.close()
+        return False
+
+    def _look(self, name: str, folder: Path) -> None:
+        sign = _sign(folder / MANIFEST)
+        readiness = self._service.readiness
+        if sign is None:
+            if self._signs.get(name, ()) is not None:
+                _log.error("%s is not ready: the index is gone", name)
+            self._signs[name] = None
+            readiness.say(name, GONE)
+            return
+        doubted = self._service.doubted.pop(name, None)
+        if doubted:
+            readiness.say(name, UNAVAILABLE)
+            self._again[name] = monotonic() + TRY_AGAIN
+        if sign != self._signs.get(name) or monotonic() > self._again.get(name, float("inf")):
+            self._signs[name] = sign
+            self._again.pop(name, None)
+            if not self._replaced(name, folder):
+                readiness.say(name, UNAVAILABLE)
+                self._again[name] = monotonic() + TRY_AGAIN
+
+    def _replaced(self, name: str, folder: Path) -> bool:
+        index = self._opened(name, folder)
+        if index is None:
+            return False
+        if not answers(name, index):
+            index.close()
+            return False
+        if name in self._service.indexes:
+            _log.info("%s serves manifest %s", name, index.manifest.id)
+        self._service.publish(name, index)
+        self._service.readiness.say(name, READY)
+        return True
+
+    def _opened(self, name: str, folder: Path) -> Index | None:
+        try:
+            return Index(folder, self._config, encoder=self._encoder)
+        except FactseekError as error:
+            _log.error("%s is not ready: %s", name, error.line)
+        except Exception:  # noqa: BLE001  a damaged index may raise anything: the others go on
+            _log.exception("%s is not ready", name)
+        return None
+
+    @cached_property
+    def _one_encoder(self) -> Encoder:
+        return open_encoder(self._config.encoder)
+
+    @property
+    def _encoder(self) -> Callable[[], Encoder]:
+        """Opens the encoder of all indexes when the first of them needs it."""
+        return lambda: self._one_encoder
+
+
+def _sign(path: Path) -> _Sign | None:
+    """Return what changes when a manifest is replaced, or None if there is none."""
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_ino, found.st_mtime_ns, found.st_size

@@ -1,0 +1,87 @@
+"""What every request and every answer has: a request id, headers that protect a browser, a line in the log."""
+
+from __future__ import annotations
+
+import logging
+import os
+import re
+from collections.abc import Callable, Iterable
+from functools import partial
+from time import perf_counter
+from typing import Any
+
+from flask import Flask, Response, g, request
+from werkzeug.exceptions import NotFound
+
+from ...retrieval.config import ServerSettings
+from .service import doubt
+
+_access = logging.getLogger("factseek.access")
+WSGIApplication = Callable[..., Iterable[bytes]]
+_SANE = re.compile(r"[A-Za-z0-9._-]{1,64}")
+PROTECTION = {
+    "Content-Security-Policy": (
+        "default-src 'none'; style-src 'self'; img-src 'self'; form-action 'self'; base-uri 'none'; "
+        "frame-ancestors 'none'"
+    ),
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
+    # The address of a search holds the query: it is nobody's business whose link was followed.
+    "Referrer-Policy": "no-referrer",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Permissions-Policy": "camera=(), geolocation=(), microphone=()",
+}
+
+
+def register(app: Flask, settings: ServerSettings) -> None:
+    """Give every request of ``app`` its id and every answer its headers and its line in the log."""
+    app.before_request(_begin)
+    app.after_request(partial(_finish, settings.log_queries))
+    app.wsgi_app = _protected(app.wsgi_app)  # type: ignore[method-assign]  # as Flask shows it
+
+
+def _begin() -> None:
+    g.began = perf_counter()
+    given = request.headers.get("X-Request-Id", "")
+    g.request_id = given if _SANE.fullmatch(given) else os.urandom(16).hex()
+    try:
+        request.environ["PATH_INFO"].encode("latin-1").decode()
+    except UnicodeDecodeError:
+        # It would be read with replaced characters: many addresses would mean one document.
+        raise NotFound from None
+
+
+def _finish(log_queries: bool, response: Response) -> Response:
+    response.headers["X-Request-Id"] = g.request_id
+    if g.get("unanswerable"):
+        doubt()
+    fields = {
+        "method": request.method,
+        # A route, not an address: an address may hold a query.
+        "route": request.url_rule.rule if request.url_rule else "-",
+        "status": response.status_code,
+        "request_id": g.request_id,
+    }
+    if "caller" in g:
+        fields["caller"] = g.caller
+    if log_queries and "queries" in g:
+        fields["queries"] = g.queries
+    response.call_on_close(partial(_log, fields, g.began))
+    return response
+
+
+def _protected(application: WSGIApplication) -> WSGIApplication:
+    """Add the headers that protect a browser to all answers, where that costs least."""
+    headers = list(PROTECTION.items())
+
+    def protected(environ: dict[str, Any], start: Callable[..., Any]) -> Iterable[bytes]:
+        return application(environ, lambda status, own, *error: start(status, own + headers, *error))
+
+    return protected
+
+
+def _log(fields: dict[str, Any], began: float) -> None:
+    taken = (perf_counter() - began) * 1000
+    said = (fields["method"], fields["route"], fields["status"], taken, fields["request_id"])
+    _access.info("%s %s %d %.1f ms %s", *said, extra={"fields": {**fields, "milliseconds": round(taken, 2)}})

@@ -1,0 +1,1 @@
+"""Changes over HTTP and the processes that make them."""

@@ -1,0 +1,172 @@
+"""A change of one document, handed to the writer of its index and waited for."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from time import monotonic, sleep
+
+import msgspec
+from flask import current_app, request
+
+from ...indexer import changes
+from ...indexer.changes import Change, Result
+from ...indexer.given import exported, read_line
+from ...retrieval.documents import checksum
+from ...retrieval.errors import NotFoundError, UserError
+from ...retrieval.manifest import Manifest
+from ..contract.errors import BadInput, RefusedError
+from ..contract.requests import DocumentRequest
+from ..upkeep.metrics import metrics_of
+from ..upkeep.service import Served, index_named, service
+
+_LOOK_EVERY = 0.005
+_SEE_EVERY = 0.25
+LATER = {"Retry-After": "5"}
+_log = logging.getLogger("factseek.server")
+
+
+class WritesOffError(RefusedError):
+    """This server changes nothing."""
+
+    status, slug = 403, "writes-off"
+
+
+class ConditionError(RefusedError):
+    """A document is not in the state that a change was to find it in."""
+
+    status, slug = 412, "precondition-failed"
+
+
+class NotWrittenError(RefusedError):
+    """A change was not published, or nobody can say whether it was."""
+
+    status, slug = 503, "not-written"
+
+
+def writable(name: str) -> Served:
+    """Return the index that is served under this name, if it may be changed.
+
+    Raises WritesOffError if this server changes nothing, UnknownIndexError or IndexStateError as for a search.
+    """
+    settings = service().config.server
+    # Without keys anybody could write: such a server does not start, and nothing else that serves may do so either.
+    if not settings.writes or not settings.keys:
+        raise WritesOffError("this server changes nothing; start it with --allow-writes, or server.writes: true", {})
+    return index_named(name)
+
+
+def folder_of(served: Served) -> Path:
+    """Return the directory of an index."""
+    return served.index.folder.resolve()
+
+
+def change_to(docid: str, asked: DocumentRequest, manifest: Manifest) -> Change:
+    """Return the change that puts a document at ``docid``, under the conditions of the current request.
+
+    Raises BadInput, naming the field, if the document makes no sense.
+    """
+    if asked.docid not in ("", docid):
+        raise BadInput("docid", f"is {asked.docid[:80]!r}, the address says {docid[:80]!r}; leave it out")
+    row = {**msgspec.structs.asdict(asked), "docid": docid}
+    found = read_line(msgspec.json.encode(row).decode(), manifest.language)
+    if isinstance(found, str):
+        raise BadInput(_field_of(found), found)
+    if found.docid != docid:
+        raise BadInput("docid", f"docid {docid[:80]!r} holds white space")
+    states, absent = _conditions()
+    return Change(docid=docid, line=exported(found), checksum=checksum(found), states=states, absent=absent)
+
+
+def deletion_of(docid: str) -> Change:
+    """Return the change that deletes the document at ``docid``, under the conditions of the current request."""
+    states, absent = _conditions()
+    return Change(docid=docid, states=states, absent=absent)
+
+
+def made(served: Served, change: Change) -> Result:
+    """Have a change published; return what became of the document when this worker serves that.
+
+    Raises ConditionError if the document is not in the state that was asked for, NotFoundError if there is none to
+    delete, NotWrittenError if the change was not published in time.
+    """
+    result = _published(folder_of(served), change)
+    metrics_of(current_app).writes.labels(served.name, result).inc()
+    if result == "conflict":
+        raise ConditionError("the document is not in the state that the condition of the request names", {})
+    if result == "absent":
+        raise NotFoundError(f"there is no document {change.docid!r} in this index")
+    if result == "unsure":
+        raise NotWrittenError("the change was interrupted and may have been made: look before asking again", LATER)
+    service().refresh(served.name)
+    return result
+
+
+@contextmanager
+def told() -> Iterator[None]:
+    """Say what keeps a change from being left for the writer.
+
+    Raises NotWrittenError.
+    """
+    try:
+        yield
+    except UserError as error:
+        _log.error("%s", error.line)
+        raise NotWrittenError("the change cannot be kept; the server's log says why", LATER) from None
+
+
+def _published(folder: Path, change: Change) -> Result:
+    with told():
+        ticket = changes.leave(folder, change)
+    began = seen = monotonic()
+    patience = service().config.server.write_seconds
+    see_to(folder)
+    while (found := changes.outcome(folder, ticket)) is None:
+        now = monotonic()
+        if now > began + patience:
+            raise _late(folder, ticket, patience)
+        if now > seen + _SEE_EVERY:
+            seen = now
+            see_to(folder)
+        sleep(_LOOK_EVERY)
+    if found.result == "failed":
+        raise NotWrittenError(f"the change was not made: {found.error}", LATER)
+    return found.result
+
+
+def see_to(folder: Path) -> None:
+    """See that somebody writes the index in ``folder``."""
+    writers = service().writers
+    if writers is not None:
+        writers.see_to(folder)
+
+
+def _late(folder: Path, ticket: str, patience: float) -> NotWrittenError:
+    if changes.withdraw(folder, ticket):
+        reason = f"the index could not be written within {patience:g} seconds: another process may be at it"
+        return NotWrittenError(f"{reason}; nothing was changed, ask again", LATER)
+    return NotWrittenError(
+        f"the change is being made, but was not published within {patience:g} seconds: look before asking again", LATER
+    )
+
+
+def _conditions() -> tuple[tuple[str, ...], bool]:
+    """Return the states that ``If-Match`` names, and whether ``If-None-Match`` says that there must be no document.
+
+    A weak name counts as well: it names the document, and only the answers around it differ.
+    """
+    match, none_match = request.if_match, request.if_none_match
+    if "If-None-Match" in request.headers and not none_match.star_tag:
+        raise BadInput("If-None-Match", "only * is understood here: the document must not be there")
+    states = ("*",) if match.star_tag else tuple(sorted(match.as_set(include_weak=True)))
+    if "If-Match" in request.headers and not states:
+        raise BadInput("If-Match", "names no state; send the ETag of the document, or *")
+    return states, none_match.star_tag
+
+
+def _field_of(reason: str) -> str:
+    if "docid" in reason:
+        return "docid"
+    return "text" if "neither text" in reason else "body"

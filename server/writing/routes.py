@@ -1,0 +1,99 @@
+"""The routes that change an index: documents put and deleted, bulks and the jobs that they become."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Literal, cast
+
+import msgspec
+from flask import Blueprint, Response, g, request, url_for
+
+from ...indexer import jobs
+from ...indexer.jobs import Job
+from ...retrieval.errors import NotFoundError
+from ..api.routes import document_state
+from ..contract.answers import DocumentWritten, JobAnswer, RefusedDocument, json_answer
+from ..contract.errors import UnknownJobError
+from ..contract.requests import BulkParameters, DocumentRequest, from_body, from_query
+from ..upkeep.service import index_named, service
+from .bulk import lines_of
+from .changing import LATER, NotWrittenError, change_to, deletion_of, folder_of, made, see_to, told, writable
+
+blueprint = Blueprint("writing", __name__)
+Put = Literal["created", "replaced", "unchanged"]
+
+
+@blueprint.put("/v1/<name>/documents/<docid:docid>")
+def put_document(name: str, docid: str) -> Response:
+    """Put a document in place of the one of its docid, or add it.
+
+    It answers when the change is published and the next search finds it. ``If-Match`` with an ETag asks that the
+    document be in that state, ``If-None-Match: *`` that there be none.
+    """
+    served = writable(name)
+    change = change_to(docid, from_body(request, DocumentRequest), served.index.manifest)
+    result = made(served, change)
+    now = index_named(name)
+    answer = DocumentWritten(
+        request_id=g.request_id, index=name, manifest_id=now.manifest_id, docid=docid, result=cast(Put, result)
+    )
+    response = json_answer(answer, 201 if result == "created" else 200)
+    if result == "created":
+        response.headers["Location"] = url_for("api.document", name=name, docid=docid)
+    try:
+        response.set_etag(document_state(now.index, docid), weak=True)
+    except NotFoundError:
+        response.headers.pop("ETag", None)  # somebody has deleted it meanwhile
+    return response
+
+
+@blueprint.delete("/v1/<name>/documents/<docid:docid>")
+def delete_document(name: str, docid: str) -> Response:
+    """Delete a document.
+
+    It answers when the deletion is published and no search finds the document. ``If-Match`` with an ETag asks that the
+    document be in that state.
+    """
+    made(writable(name), deletion_of(docid))
+    return Response(status=204)
+
+
+@blueprint.post("/v1/<name>/documents")
+def post_documents(name: str) -> Response:
+    """Add many documents: answers at once with a job, which says what becomes of them.
+
+    A document that makes no sense, or contradicts one before it, is refused alone, and the job says why.
+    """
+    served = writable(name)
+    mode = from_query(request.args, BulkParameters).mode
+    settings = service().config.server
+    lines = lines_of(request, settings.max_bulk)
+    folder = folder_of(served)
+    if len(jobs.waiting(folder)) >= settings.max_queued:
+        raise NotWrittenError(f"{settings.max_queued} bulks wait already; nothing was taken, ask again", LATER)
+    with told():
+        job = jobs.submit(folder, mode, lines)
+    see_to(folder)
+    response = json_answer(_job(name, job), 202)
+    response.headers["Location"] = f"/v1/jobs/{job.id}"
+    return response
+
+
+@blueprint.get("/v1/jobs/<job>")
+def job_state(job: str) -> Response:
+    """Say how far a job is, and what became of its documents."""
+    serving = service()
+    folders = {name: served.index.folder for name, served in serving.indexes.items()}
+    folders.update({name: Path(folder) for name, folder in serving.config.server.indexes.items()})
+    for name, folder in folders.items():
+        found = jobs.read(folder, job)
+        if found is not None:
+            return json_answer(_job(name, found))
+    raise UnknownJobError(f"there is no job {job[:80]!r}; one that ended is forgotten after a while")
+
+
+def _job(name: str, job: Job) -> JobAnswer:
+    said = msgspec.structs.asdict(job)
+    said["refusals"] = [RefusedDocument(**msgspec.structs.asdict(one)) for one in job.refusals]
+    del said["attempts"]
+    return JobAnswer(request_id=g.request_id, index=name, **said)

@@ -1,0 +1,71 @@
+"""``python -m server.writer``: the process that writes one served index, started by a worker that is asked to.
+
+It ends with the server, or when nothing has come for a while.
+"""
+
+from __future__ import annotations
+
+import os
+import select
+import signal
+import sys
+from collections.abc import Callable
+from contextlib import closing, suppress
+from pathlib import Path
+
+import msgspec
+
+from ...indexer import jobs
+from ...indexer.writer import Writer
+from ...retrieval.config import Config
+from ..upkeep.logs import log_to_stderr
+
+NICE = 5
+"""Searching goes first."""
+
+
+def main(folder: str, lock: str, lifeline: str) -> int:
+    """Write the index in ``folder`` until ``lifeline``, a pipe, is closed by the server.
+
+    ``lock`` is the descriptor of the lock of its jobs, held. The configuration comes on standard input.
+    """
+    config = msgspec.json.decode(sys.stdin.buffer.read(), type=Config)
+    log_to_stderr()
+    with suppress(OSError):
+        os.nice(NICE)
+    with closing(Writer(Path(folder), config)) as writer:
+        writer.run(_stop(Path(folder) / jobs.JOBS / jobs.LOCK, int(lock), int(lifeline)))
+    return 0
+
+
+def _stop(path: Path, lock: int, lifeline: int) -> Callable[[float], bool]:
+    """Return what waits for so many seconds and says whether to stop.
+
+    That is: at a signal, when the server is gone, or when another index has come to stand in the folder.
+    """
+    told = False
+
+    def hear(*_: object) -> None:
+        nonlocal told
+        told = True
+
+    signal.signal(signal.SIGTERM, hear)
+    # Ctrl-C reaches every process of a terminal: the server passes it on by its end.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+    def stopped(seconds: float) -> bool:
+        gone = bool(select.select([lifeline], [], [], seconds)[0])
+        return told or gone or not _same(lock, path)
+
+    return stopped
+
+
+def _same(lock: int, path: Path) -> bool:
+    try:
+        return os.path.samestat(os.fstat(lock), path.stat())
+    except OSError:
+        return False
+
+
+if __name__ == "__main__":
+    sys.exit(main(*sys.argv[1:]))

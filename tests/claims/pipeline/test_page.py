@@ -1,0 +1,54 @@
+"""The page for an editor: links and marks."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from factseek.claims.evidence.sentences import Sentence
+from factseek.claims.pipeline.page import address, pieces, share
+
+
+def sentence(text: str) -> Sentence:
+    return Sentence("d", 0, text, 0.0, 0.0, 0, len(text), "", "", "", "")
+
+
+def stem(word: str) -> tuple[str, ...]:
+    return (word.lower().rstrip("s"),)
+
+
+@pytest.mark.parametrize(
+    ("url", "found"),
+    [
+        ("https://example.org/a?b=c", "https://example.org/a?b=c"),
+        (" http://example.org ", "http://example.org"),
+        ("javascript:alert(1)", ""),
+        ("JavaScript://example.org/%0aalert(1)", ""),
+        ("data:text/html,x", ""),
+        ("//example.org", ""),
+        ("example.org", ""),
+        ("https://", ""),
+        ("http://[", ""),
+        ("", ""),
+    ],
+)
+def test_links_lead_to_the_web_alone(url: str, found: str) -> None:
+    assert address(url) == found
+
+
+def test_words_of_the_claim_are_marked() -> None:
+    found = pieces("Cats sleep", sentence("My cat sleeps."), stem)
+    assert found == [("My ", False), ("cat", True), (" ", False), ("sleeps", True), (".", False)]
+
+
+@given(st.text(max_size=20), st.text(max_size=60))
+def test_pieces_make_the_sentence(claim: str, text: str) -> None:
+    assert "".join(piece.text for piece in pieces(claim, sentence(text), stem)) == text
+
+
+@pytest.mark.parametrize(
+    ("value", "text"), [(0.0, "<1%"), (0.009, "<1%"), (0.01, "1%"), (0.536, "54%"), (0.99, "99%"), (1.0, ">99%")]
+)
+def test_nothing_is_called_certain(value: float, text: str) -> None:
+    assert share(value) == text

@@ -1,0 +1,60 @@
+"""Quantities: numbers in any digits, their units, and whether those of two texts agree."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from factseek.claims.text.quantities import Quantity, agreement, quantities
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("Between 2000 and 2023", [Quantity(2000, "year"), Quantity(2023, "year")]),
+        ("about 60 million deaths", [Quantity(6e7, "deaths", "about")]),
+        ("107,500 people", [Quantity(107_500, "people")]),
+        ("97 percent, 97% and 97 %", [Quantity(97, "%")] * 3),
+        ("more than 1.5 mg", [Quantity(1.5, "mg", "least")]),
+        ("fewer than 9 out of 10", [Quantity(9, "", "most"), Quantity(10, "")]),
+        ("٥٥٫٥ مليار متر", [Quantity(55.5e9, "متر")]),
+        ("IL-6, p53 and CO2 are no quantities", []),
+        ("12,345,678 and 3,5", [Quantity(12_345_678, ""), Quantity(3.5, "")]),
+        ("v1.2.3", []),
+        ("", []),
+    ],
+)
+def test_quantities_of_a_text(text: str, found: list[Quantity]) -> None:
+    assert quantities(text) == found
+
+
+@pytest.mark.parametrize(
+    ("claim", "evidence", "found"),
+    [
+        ("20 deaths", "there were 20 deaths", (1, 1, 0)),
+        ("20 deaths", "there were 30 deaths", (1, 0, 1)),
+        ("20 deaths", "there were 30 injuries", (1, 0, 0)),
+        ("more than 20 deaths", "there were 30 deaths", (1, 1, 0)),
+        ("more than 20 deaths", "there were 10 deaths", (1, 0, 1)),
+        ("at most 20 deaths", "there were 10 deaths", (1, 1, 0)),
+        ("about 20 deaths", "there were 21 deaths", (1, 1, 0)),
+        ("exactly 20 deaths", "there were 21 deaths", (1, 0, 1)),
+        ("in 2019", "in 2020", (1, 0, 1)),
+        ("no number", "in 2020", (0, 0, 0)),
+        ("95% of 40 cases", "95 percent of 50 cases", (2, 1, 1)),
+    ],
+)
+def test_agreement_of_a_claim_with_evidence(claim: str, evidence: str, found: tuple[int, int, int]) -> None:
+    assert agreement(quantities(claim), quantities(evidence)) == found
+
+
+@given(st.text())
+def test_every_text_agrees_with_itself(text: str) -> None:
+    found = quantities(text)
+    assert agreement(found, found) == (len(found), len(found), 0)
+
+
+@given(st.integers(0, 10**12))
+def test_thousands_are_read_with_separators_and_without(value: int) -> None:
+    assert quantities(f"{value:,}")[0].value == quantities(f"{value} x")[0].value == value

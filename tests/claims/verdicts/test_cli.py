@@ -1,0 +1,258 @@
+"""The command ``verdict``: from labelled claims to a submission that check and score accept, and what it refuses."""
+
+# A message that is told exactly stands on one line.
+# ruff: noqa: E501, PLR0917
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from factseek.indexer.build import Request, build
+from factseek.retrieval.config import Config
+
+Ran = tuple[int, str, str]
+Command = Callable[..., Ran]
+
+
+@pytest.fixture(scope="module")
+def pages(examples: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("verdict") / "pages"
+    build(Request(kind="fever", sources=(examples / "fever-pages.jsonl",), folder=folder, dense=False), Config())
+    return folder
+
+
+@pytest.fixture(scope="module")
+def arabic(examples: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("verdict") / "arabic"
+    request = Request(
+        kind="snippets", sources=(examples / "snippets-ar.tsv",), folder=folder, language="ar", dense=False
+    )
+    build(request, Config())
+    return folder
+
+
+def test_fever(command: Command, examples: Path, pages: Path, tmp_path: Path) -> None:
+    train, dev = examples / "fever-train.jsonl", examples / "fever-dev.jsonl"
+    output, model = tmp_path / "dev.jsonl", tmp_path / "verdict.model"
+    code, out, err = command(
+        "verdict", "fever", "--train", train, "--save", model, "--input", dev, "--index", pages, "--output", output
+    )
+    assert code == 0, err
+    assert out.startswith(f"{output}: 18 claims: ") and out.endswith(f"{output}.evidence.jsonl: the evidence\n")
+    assert "macro-F1 on 36 training claims, cross-validated over 5 folds: evidence 0." in err
+    assert f"{model}: evidence, learned from 36 claims" in err
+    assert command("check", "fever", output, "--input", dev)[0] == 0
+    code, out, err = command("score", "fever", "--gold", dev, "--run", output, "--json")
+    assert code == 0 and json.loads(out)["label_accuracy"] > 0.5
+    shown = [json.loads(line) for line in Path(f"{output}.evidence.jsonl").read_text("utf-8").splitlines()]
+    handed_in = [json.loads(line) for line in output.read_text("utf-8").splitlines()]
+    for one, other in zip(shown, handed_in, strict=True):
+        assert one["id"] == str(other["id"]) and one["label"] == other["predicted_label"]
+        assert [[s["docid"], s["passage"]] for s in one["evidence"]] == other["predicted_evidence"]
+        assert len(one["evidence"]) <= 5
+
+    again = tmp_path / "again.jsonl"
+    code, _, err = command("verdict", "fever", "--load", model, "--input", dev, "--index", pages, "--output", again)
+    assert code == 0, err
+    assert again.read_bytes() == output.read_bytes()
+
+
+def test_ct2020_verification(command: Command, examples: Path, arabic: Path, tmp_path: Path) -> None:
+    claims, output = examples / "claims-ar.tsv", tmp_path / "claims.tsv"
+    train = examples / "verification-ar.tsv"
+    task = "ct2020-verification"
+    code, _, err = command("verdict", task, "--train", train, "--input", claims, "--index", arabic, "--output", output)
+    assert code == 0, err
+    assert command("check", task, output, "--input", claims)[0] == 0
+    code, out, _ = command("score", task, "--gold", examples / "verification-gold-ar.tsv", "--run", output, "--json")
+    assert code == 0 and 0 < json.loads(out)["macro_f1"] <= 1
+
+
+def test_what_it_abstains_from_is_said(command: Command, examples: Path, pages: Path, tmp_path: Path) -> None:
+    asked, output = tmp_path / "asked.jsonl", tmp_path / "out.jsonl"
+    asked.write_text('{"id": 1, "claim": "Quokkas outlive wombats."}\n{"id": 2, "claim": "?!"}\n')
+    train = examples / "fever-train.jsonl"
+    code, out, err = command(
+        "verdict", "fever", "--train", train, "--input", asked, "--index", pages, "--output", output
+    )
+    assert (code, out.splitlines()[0]) == (0, f"{output}: 2 claims: 2 NOT ENOUGH INFO")
+    assert (
+        f"note: the evidence allows no decision on 2 of 2 claims; they are NOT ENOUGH INFO, and {output}.evidence.jsonl "
+        "says why"
+    ) in err
+    reasons = [json.loads(line)["abstained"] for line in Path(f"{output}.evidence.jsonl").read_text().splitlines()]
+    assert reasons[0].startswith("the evidence holds ") or reasons[0] == "no evidence was found"
+    assert reasons[1] == "no evidence was found"
+
+
+GOOD = '{"id": 1, "claim": "Aspirin helps.", "label": "SUPPORTS", "evidence": [[[0, 0, "a", 0]]]}\n'
+TRAINING = {
+    "no labels": ('{"id": 1, "claim": "Aspirin helps."}\n', "{path}:1: has no labels: its columns are id, claim; looked for label"),
+    "one class": (GOOD, "{path}: every label is SUPPORTS; a model learns from at least two of SUPPORTS, REFUTES, NOT ENOUGH INFO"),
+    "odd label": (GOOD + GOOD.replace("SUPPORTS", "MAYBE"), "{path}:2: label 'MAYBE' is none of SUPPORTS, REFUTES, NOT ENOUGH INFO"),
+    "empty text": (GOOD.replace("Aspirin helps.", " "), "{path}:1: has no claim"),
+    "no JSON": ("id\tclaim\n", "{path}:1: is not JSON (column 1: expecting value)"),
+    "nothing": ("", "{path}: is empty"),
+}  # fmt: skip
+"""Training files for fever, and what is said of them."""
+
+HEADER = "topic_id\ttweet_id\ttweet_text"
+ARABIC = {
+    "no labels": (f"{HEADER}\nT\t1\tx\n", "{path}:1: has no labels: its columns are topic_id, tweet_id, tweet_text; looked for label, verdict"),
+    "one class": (f"{HEADER}\tlabel\nT\t1\tx\tTRUE\n", "{path}: every label is TRUE; a model learns from at least two of TRUE, FALSE"),
+    "odd label": (f"{HEADER}\tlabel\nT\t1\tx\tTRUE\nT\t2\tx\tHALF-TRUE\n", "{path}:3: label 'HALF-TRUE' is neither TRUE nor FALSE"),
+    "empty label": (f"{HEADER}\tlabel\nT\t1\tx\tTRUE\nT\t2\tx\t\n", "{path}:3: label '' is neither TRUE nor FALSE"),
+    "no label at all": (f"{HEADER}\tlabel\nT\t1\tx\t\n", "{path}:2: label '' is neither TRUE nor FALSE"),
+    "empty text": (f"{HEADER}\tlabel\nT\t1\t \tTRUE\n", "{path}:2: tweet '1' has no text"),
+}  # fmt: skip
+"""Training files for ct2020-verification, and what is said of them."""
+
+
+@pytest.mark.parametrize(
+    ("task", "content", "reason"),
+    [("fever", *one) for one in TRAINING.values()] + [("ct2020-verification", *one) for one in ARABIC.values()],
+    ids=[f"fever, {name}" for name in TRAINING] + [f"arabic, {name}" for name in ARABIC],
+)
+def test_training_files_that_are_refused(
+    task: str, content: str, reason: str, command: Command, pages: Path, tmp_path: Path
+) -> None:
+    path = tmp_path / "train"
+    path.write_text(content, "utf-8")
+    model = tmp_path / "model"
+    code, _, err = command("verdict", task, "--train", path, "--save", model, "--index", pages)
+    assert (code, err.splitlines()[-1]) == (2, f"factseek: {reason.format(path=path)}")
+    assert not model.exists()
+
+
+def test_a_claim_that_is_too_long_is_named(command: Command, pages: Path, tmp_path: Path) -> None:
+    path = tmp_path / "long.jsonl"
+    path.write_text(GOOD + GOOD.replace("SUPPORTS", "REFUTES").replace("Aspirin", "a" * 10_000))
+    reason = "the claim has 10007 characters, at most 10000 are searched (search.max_query_chars)"
+    ran = command("verdict", "fever", "--train", path, "--save", tmp_path / "model", "--index", pages)
+    assert ran == (2, "", f"factseek: {path}:2: {reason}\n")
+
+
+def test_files_that_are_not_models(command: Command, examples: Path, pages: Path, tmp_path: Path) -> None:
+    dev, output = examples / "fever-dev.jsonl", tmp_path / "out"
+    for content, reason in (
+        (None, "there is no such model file; write one with --save"),
+        (b"no model", "is not a model of factseek's, or not whole; train it again"),
+    ):
+        path = tmp_path / "model"
+        if content:
+            path.write_bytes(content)
+        arguments = ("--load", path, "--input", dev, "--index", pages, "--output", output)
+        assert command("verdict", "fever", *arguments) == (2, "", f"factseek: {path}: {reason}\n")
+
+
+def test_a_ranker_gives_no_verdicts(command: Command, examples: Path, pages: Path, tmp_path: Path) -> None:
+    path = tmp_path / "ranker"
+    train = examples / "checkworthy-en-train.tsv"
+    assert command("rank", "ct2021-1a", "--model", "ngram", "--train", train, "--save", path)[0] == 0
+    arguments = (
+        "--load",
+        path,
+        "--input",
+        examples / "fever-dev.jsonl",
+        "--index",
+        pages,
+        "--output",
+        tmp_path / "out",
+    )
+    reason = "is a model for ct2021-1a, not of the kind that is needed here"
+    assert command("verdict", "fever", *arguments) == (2, "", f"factseek: {path}: {reason}\n")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "reason"),
+    [
+        ("", "give --train with labelled files to learn from, or --load with a saved model, one of them"),
+        ("--train {t} --load {m}", "give --train with labelled files to learn from, or --load with a saved model, one of them"),
+        ("--load {m} --save {n}", "--load and --save exclude each other: copy the file instead"),
+        ("--train {t}", "there is nothing to do: give --input and --output to judge claims, or --save"),
+        ("--train {t} --input {t}", "--input and --output go together: the claims to judge, and the submission"),
+        ("--train {t} --save {t}", "{t}: is read by this command and would be written over; name another file"),
+        ("--train {t} --input {t} --output {t}", "{t}: is read by this command and would be written over; name another file"),
+        ("--train {t} --input {t} --output {n} --save {n}", "--save {n}: is where the verdicts go; name another file"),
+        ("--train {t} --save {n} --model x", "unknown model 'x'; there are evidence, hypothesis, majority"),
+        ("--train {t} --save nowhere/m", "nowhere/m: there is no folder nowhere; make it first"),
+        ("--train {t} --save {n} --as-of soon", "as-of 'soon' is not a date of the form 2020-03-01, 2020-03 or 2020"),
+    ],
+)  # fmt: skip
+def test_arguments_that_make_no_sense(
+    arguments: str, reason: str, command: Command, examples: Path, pages: Path, tmp_path: Path
+) -> None:
+    places = {"t": examples / "fever-train.jsonl", "m": tmp_path / "m", "n": tmp_path / "n"}
+    given = arguments.format(**places).split()
+    code, out, err = command("verdict", "fever", "--index", pages, *given)
+    assert (code, out, err.splitlines()[-1]) == (2, "", f"factseek: {reason.format(**places)}")
+
+
+@pytest.mark.data
+@pytest.mark.slow
+def test_the_arabic_claims_of_2018(command: Command, data_dir: Path, root: Path, tmp_path: Path, arabic: Path) -> None:
+    """Two debates teach, the third is judged; its evidence is not public, so only the form is held."""
+    rows: dict[str, list[str]] = {"train": [], "input": [], "gold": []}
+    for debate in ("1st-Presidential", "2nd-Presidential", "Vice-Presidential"):
+        path = data_dir / "ct2018-task2-factuality" / "Arabic" / f"Task2-Arabic-{debate}.txt"
+        seen = set()
+        for line in path.read_text("utf-8-sig").splitlines():
+            _, _, _, number, claim, label = (field.strip() for field in line.split("\t"))
+            if label in ("TRUE", "FALSE") and number not in seen:
+                seen.add(number)
+                if debate == "Vice-Presidential":
+                    rows["input"].append(f"{debate}\t{number}\t{claim}\n")
+                    rows["gold"].append(f"{debate}\t{number}\t{label}\n")
+                else:
+                    rows["train"].append(f"{debate}\t{number}\t{claim}\t{label}\n")
+    files = {name: tmp_path / f"{name}.tsv" for name in rows}
+    headers = {"train": f"{HEADER}\tlabel\n", "input": f"{HEADER}\n", "gold": ""}
+    for name, path in files.items():
+        path.write_text(headers[name] + "".join(rows[name]), "utf-8")
+    task, output = "ct2020-verification", tmp_path / "out.tsv"
+    given = ("--train", files["train"], "--input", files["input"], "--index", arabic, "--output", output)
+    code, _, err = command("verdict", task, *given)
+    assert code == 0, err
+    assert len(rows["input"]) == 21
+    assert command("check", task, output, "--input", files["input"])[0] == 0
+    code, out, _ = command("score", task, "--gold", files["gold"], "--run", output, "--json")
+    assert code == 0 and 0 <= json.loads(out)["macro_f1"] <= 1
+
+
+@pytest.mark.data
+@pytest.mark.slow
+def test_a_slice_of_scifact(command: Command, data_dir: Path, tmp_path: Path) -> None:
+    """Page = document, line = sentence: from abstracts to a submission that is scored."""
+    labels = {"SUPPORT": "SUPPORTS", "CONTRADICT": "REFUTES"}
+    rows, cited = [], set()
+    for line in (data_dir / "scifact" / "claims_train.jsonl").read_text("utf-8").splitlines()[:150]:
+        row = json.loads(line)
+        groups = [(docid, group) for docid, found in row["evidence"].items() for group in found]
+        evidence = [[[0, 0, docid, number] for number in group["sentences"]] for docid, group in groups]
+        label = labels[groups[0][1]["label"]] if groups else "NOT ENOUGH INFO"
+        rows.append(
+            {"id": row["id"], "claim": row["claim"], "label": label, "evidence": evidence or [[[0, None, None, None]]]}
+        )
+        cited |= set(row["cited_doc_ids"])
+    with (tmp_path / "wiki-001.jsonl").open("w", encoding="utf-8") as file:
+        for line in (data_dir / "scifact" / "abstracts.jsonl").read_text("utf-8").splitlines():
+            page = json.loads(line)
+            texts = [" ".join(text.split()) for text in page["abstract"]]
+            if page["doc_id"] in cited:
+                numbered = "\n".join(f"{number}\t{text}" for number, text in enumerate(texts))
+                file.write(json.dumps({"id": str(page["doc_id"]), "text": " ".join(texts), "lines": numbered}) + "\n")
+    train, dev, output, index = (tmp_path / name for name in ("train.jsonl", "dev.jsonl", "out.jsonl", "index"))
+    train.write_text("".join(json.dumps(row) + "\n" for row in rows[:100]))
+    dev.write_text("".join(json.dumps(row) + "\n" for row in rows[100:]))
+    assert command("index", "fever", tmp_path / "wiki-001.jsonl", "--index", index, "--no-dense")[0] == 0
+    given = ("--train", train, "--input", dev, "--index", index, "--output", output)
+    code, _, err = command("verdict", "fever", *given)
+    assert code == 0, err
+    assert command("check", "fever", output, "--input", dev)[0] == 0
+    code, out, _ = command("score", "fever", "--gold", dev, "--run", output, "--json")
+    found = json.loads(out)
+    assert code == 0 and found["recall"] > 0.5 and found["label_accuracy"] > 0.4

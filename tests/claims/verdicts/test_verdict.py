@@ -1,0 +1,227 @@
+"""Verdicts on the example: learned, saved, loaded, and abstained from."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import numpy as np
+import pytest
+
+from factseek.claims.evidence.sentences import Finder
+from factseek.claims.learning import model_file
+from factseek.claims.verdicts import models, training
+from factseek.claims.verdicts.records import record
+from factseek.claims.verdicts.training import Lesson, Manifest
+from factseek.eval import verdicts
+from factseek.retrieval.config import VerdictSettings
+from factseek.retrieval.domain import Claim
+from factseek.retrieval.errors import QueryError, SourceError
+from factseek.retrieval.index.local import Index
+from factseek.retrieval.progress import silent
+
+SETTINGS = VerdictSettings()
+
+
+@pytest.fixture(scope="module")
+def finder(pages: Path) -> Iterator[Finder]:
+    with Index(pages) as index:
+        yield Finder(index, SETTINGS)
+
+
+@pytest.fixture(scope="module")
+def lesson(examples: Path) -> Lesson:
+    path = examples / "fever-train.jsonl"
+    return Lesson("fever", verdicts.LABELS["fever"], [(path, verdicts.read("fever", path, labelled=True))])
+
+
+@pytest.fixture(scope="module")
+def short(lesson: Lesson) -> Lesson:
+    """Four claims of each label."""
+    ((path, claims),) = lesson.sources
+    some = [claim for label in lesson.labels for claim in [one for one in claims if one.label == label][:4]]
+    return lesson._replace(sources=[(path, some)])
+
+
+@pytest.fixture(scope="module")
+def dev(examples: Path) -> list[Claim]:
+    return verdicts.read("fever", examples / "fever-dev.jsonl", labelled=True)
+
+
+@pytest.fixture(scope="module")
+def learned(lesson: Lesson, finder: Finder) -> training.Learned:
+    return training.train("evidence", lesson, finder, SETTINGS, silent)
+
+
+def test_evidence_decides_better_than_the_baselines(learned: training.Learned) -> None:
+    figures = learned.manifest.figures
+    assert figures["claims"] == 36 and figures["folds"] == 5
+    assert figures["evidence"]["macro_f1"] > figures["hypothesis"]["macro_f1"] + 0.1
+    assert figures["evidence"]["macro_f1"] > figures["majority"]["macro_f1"] + 0.3
+
+
+def test_most_verdicts_on_unseen_claims_are_right(learned: training.Learned, finder: Finder, dev: list[Claim]) -> None:
+    found = list(learned.verifier(finder, SETTINGS).verify(dev))
+    assert [one.claim for one in found] == dev
+    assert sum(one.label == one.claim.label for one in found) >= 12
+    for one in found:
+        assert sum(one.probabilities.values()) == pytest.approx(1)
+        assert tuple(one.probabilities) == learned.manifest.labels
+        assert one.abstained or one.probabilities[one.label] == max(one.probabilities.values())
+
+
+@pytest.mark.parametrize("name", models.names())
+def test_every_model_gives_the_same_verdicts_when_it_is_loaded(
+    name: str, short: Lesson, finder: Finder, dev: list[Claim], tmp_path: Path
+) -> None:
+    trained = training.train(name, short, finder, SETTINGS, silent)
+    paths = tmp_path / "one", tmp_path / "two"
+    model_file.save(paths[0], trained.manifest, trained.model.state())
+    loaded = training.load(paths[0], "fever")
+    model_file.save(paths[1], loaded.manifest, loaded.model.state())
+    assert paths[0].read_bytes() == paths[1].read_bytes()
+    first, second = (list(one.verifier(finder, SETTINGS).verify(dev[:6])) for one in (trained, loaded))
+    assert first == second
+
+
+def test_the_same_seed_gives_the_same_bytes(
+    lesson: Lesson, finder: Finder, learned: training.Learned, tmp_path: Path
+) -> None:
+    again = training.train("evidence", lesson, finder, SETTINGS, silent)
+    for name, one in (("one", learned), ("two", again)):
+        model_file.save(tmp_path / name, one.manifest, one.model.state())
+    assert (tmp_path / "one").read_bytes() == (tmp_path / "two").read_bytes()
+
+
+def test_the_manifest_says_where_a_model_comes_from(learned: training.Learned, finder: Finder) -> None:
+    manifest = learned.manifest
+    assert manifest.sources[0].name == "fever-train.jsonl"
+    assert sum(manifest.sources[0].labels.values()) == 36
+    assert manifest.index == finder.index.manifest.id
+    assert (manifest.retriever, manifest.language) == ("hybrid", "en")
+    assert manifest.encoder.startswith("all-MiniLM-L6-v2")
+    assert manifest.settings == msgspec.to_builtins(SETTINGS)
+    assert set(manifest.versions) == {"factseek", "numpy", "scikit-learn"}
+
+
+@pytest.mark.parametrize(
+    ("settings", "reason"),
+    [
+        ({"min_coverage": 1.0}, "the evidence holds 0 of the 3 words of the claim that matter"),
+        ({"min_confidence": 1.0, "min_coverage": 0.0}, "no label is probable enough: "),
+    ],
+)
+def test_thin_evidence_is_abstained_from(
+    settings: dict[str, Any], reason: str, learned: training.Learned, finder: Finder
+) -> None:
+    claims = [Claim("1", "Quokkas outlive wombats."), Claim("2", "!?")]
+    found = list(learned.verifier(finder, msgspec.structs.replace(SETTINGS, **settings)).verify(claims))
+    assert found[0].abstained.startswith(reason)
+    assert found[1].abstained in ("no evidence was found",)
+    assert {one.label for one in found} == {"NOT ENOUGH INFO"}
+
+
+def test_a_baseline_that_reads_no_evidence_does_not_abstain_for_want_of_it(short: Lesson, finder: Finder) -> None:
+    majority = training.train("majority", short, finder, SETTINGS, silent)
+    (found,) = majority.verifier(finder, SETTINGS).verify([Claim("1", "!?")])
+    assert (found.label, found.abstained) == ("SUPPORTS", "")
+
+
+def test_where_a_task_has_no_such_label_the_commonest_stands_for_it(examples: Path, arabic: Path) -> None:
+    path = examples / "verification-ar.tsv"
+    claims = verdicts.read("ct2020-verification", path, labelled=True)
+    uneven = [claim for claim in claims if claim.label == "FALSE"] + claims[:4]
+    with Index(arabic) as index:
+        finder = Finder(index, SETTINGS)
+        lesson = Lesson("ct2020-verification", ("TRUE", "FALSE"), [(path, uneven)])
+        learned = training.train("evidence", lesson, finder, SETTINGS, silent)
+        (found,) = learned.verifier(finder, SETTINGS).verify([Claim("1", "!?")])
+    assert learned.manifest.encoder == ""
+    assert (found.label, found.abstained) == ("FALSE", "no evidence was found")
+
+
+def test_a_record_shows_the_sentences(learned: training.Learned, finder: Finder, dev: list[Claim]) -> None:
+    (found,) = learned.verifier(finder, SETTINGS).verify(dev[:1])
+    shown = record(found)
+    assert shown["id"] == dev[0].qid and shown["claim"] == dev[0].text and shown["label"] == found.label
+    assert [one["text"] for one in shown["evidence"]] == [one.text for one in found.evidence.sentences]
+    assert set(shown["evidence"][0]) == {
+        "docid", "passage", "start", "end", "text", "similarity", "title", "url", "date", "source",
+    }  # fmt: skip
+
+
+def test_one_label_alone_teaches_nothing(lesson: Lesson, finder: Finder, examples: Path) -> None:
+    path = examples / "fever-train.jsonl"
+    only = [claim for claim in lesson.sources[0][1] if claim.label == "REFUTES"]
+    with pytest.raises(SourceError) as refused:
+        training.train("evidence", Lesson("fever", lesson.labels, [(path, only)]), finder, SETTINGS, silent)
+    assert refused.value.line == (
+        f"{path}: every label is REFUTES; a model learns from at least two of SUPPORTS, REFUTES, NOT ENOUGH INFO"
+    )
+
+
+def test_too_few_claims_are_not_cross_validated(lesson: Lesson, finder: Finder, examples: Path) -> None:
+    claims = lesson.sources[0][1]
+    few = [next(claim for claim in claims if claim.label == label) for label in lesson.labels]
+    lesson = Lesson("fever", lesson.labels, [(examples / "fever-train.jsonl", few)])
+    assert training.train("evidence", lesson, finder, SETTINGS, silent).manifest.figures == {}
+
+
+def test_a_model_is_refused_where_it_did_not_learn(learned: training.Learned, arabic: Path) -> None:
+    with Index(arabic) as index, pytest.raises(QueryError) as refused:
+        learned.verifier(Finder(index, SETTINGS), SETTINGS)
+    assert refused.value.line == (
+        f"the model learned with language en, {arabic} has ar; use an index like the one it learned with, or train "
+        "another model"
+    )
+
+
+def test_a_model_for_another_task_or_of_another_kind_is_refused(learned: training.Learned, tmp_path: Path) -> None:
+    path = tmp_path / "model"
+    model_file.save(path, learned.manifest, learned.model.state())
+    with pytest.raises(QueryError, match="was trained for fever, not for ct2020-verification; load"):
+        training.load(path, "ct2020-verification")
+
+    class Other(msgspec.Struct):
+        task: str = "tasting"
+
+    model_file.save(path, Other(), model_file.State({}, {"x": np.zeros(1)}))
+    with pytest.raises(SourceError, match="is a model for tasting, not of the kind that is needed here"):
+        training.load(path, "fever")
+
+
+def test_a_model_of_another_version_is_refused(learned: training.Learned, tmp_path: Path) -> None:
+    path = tmp_path / "model"
+    state = learned.model.state()
+    fewer = model_file.State({"features": state.settings["features"][:-1]}, state.tensors)
+    for manifest, other, reason in (
+        (learned.manifest, fewer, "is a model of another version of factseek; train it again"),
+        (learned.manifest, model_file.State({}, {}), "is a model of another version of factseek; train it again"),
+        (
+            msgspec.structs.replace(learned.manifest, model="oracle"),
+            state,
+            "is a model named oracle, which this factseek does not have; train it again",
+        ),
+    ):
+        model_file.save(path, manifest, other)
+        with pytest.raises(SourceError) as refused:
+            training.load(path, "fever")
+        assert refused.value.line == f"{path}: {reason}"
+
+
+def test_what_was_tampered_with_is_refused(learned: training.Learned, tmp_path: Path) -> None:
+    path = tmp_path / "model"
+    model_file.save(path, learned.manifest, learned.model.state())
+    content = path.read_bytes()
+    for offset in (len(content) - 1, len(content) // 2, 100):
+        path.write_bytes(content[:offset] + bytes([content[offset] ^ 1]) + content[offset + 1 :])
+        with pytest.raises(SourceError):
+            model_file.load(path, Manifest)
+    path.write_bytes(content[:-1] + bytes([content[-1] ^ 1]))
+    with pytest.raises(SourceError, match="was changed after it was written: its checksum does not agree; train"):
+        model_file.load(path, Manifest)
+    path.write_bytes(content.replace(b'\\"layout\\":1', b'\\"layout\\":9', 1))
+    with pytest.raises(SourceError, match="is a model of layout 9, this factseek reads layout 1; train it again"):
+        model_file.load(path, Manifest)

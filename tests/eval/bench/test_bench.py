@@ -1,0 +1,221 @@
+"""The benchmark: its quality is the score of the same run, its reports hold together, its times are of real searches."""
+
+# A message that is told exactly stands on one line.
+# ruff: noqa: E501
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+from html.parser import HTMLParser
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from factseek.eval.bench.bench import BenchRequest, bench, chosen, sizes
+from factseek.eval.bench.load import Load, measure
+from factseek.eval.bench.report import as_html, as_markdown, plot
+from factseek.eval.formats.scores import ScoreOptions
+from factseek.eval.judging.score import score
+from factseek.eval.reports.machine import peak_megabytes, this_machine
+from factseek.eval.reports.page import html_table, markdown_table
+from factseek.eval.running.judged import JudgedFiles, read_judged
+from factseek.indexer.build import Request, build
+from factseek.retrieval.config import Config
+from factseek.retrieval.errors import MachineError, QueryError
+from factseek.retrieval.index.local import Index
+
+
+@pytest.fixture(scope="module")
+def example(root: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The English snippets of the bundled example, with vectors."""
+    folder = tmp_path_factory.mktemp("example") / "snippets-en"
+    build(Request(kind="snippets", sources=(root / "examples/snippets-en.tsv",), folder=folder), Config())
+    return folder
+
+
+@pytest.fixture(scope="module")
+def files(root: Path) -> JudgedFiles:
+    return JudgedFiles(task="trec", queries=root / "examples/queries-en.tsv", qrels=root / "examples/qrels-en.txt")
+
+
+@pytest.fixture(scope="module")
+def found(example, files):
+    """A benchmark of all retrievers, small but real."""
+    request = BenchRequest(
+        name="snippets | en", retrievers=("bm25", "dense", "hybrid"), measures=("nDCG@10", "AP"), timed=12
+    )
+    with Index(example) as index:
+        return bench(index, read_judged(files, index), request)
+
+
+@pytest.fixture
+def usual(example, files):
+    """The options that name index, queries and judgements."""
+    return ["--index", example, "--queries", files.queries, "--qrels", files.qrels]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("retriever", ["bm25", "dense", "hybrid"])
+def test_quality_is_the_score_of_the_run(retriever, found, example, files, tmp_path) -> None:
+    output = tmp_path / "run.txt"
+    arguments = ["--queries", files.queries, "--index", example, "--output", output, "--retriever", retriever]
+    subprocess.run([sys.executable, "-m", "factseek", "run", "trec", *map(str, arguments)], check=True)
+    scores = score("trec", [files.qrels], [output], ScoreOptions())
+    for measure_, by_run in found.quality.means.items():
+        assert by_run[retriever].mean == pytest.approx(scores.values[measure_], abs=1e-12)
+
+
+def test_times_are_ordered_and_encoding_is_a_share(found) -> None:
+    for one in found.measured:
+        assert [at.callers for at in one.timings.latencies] == [1, 8]
+        for at in one.timings.latencies:
+            assert 0 < at.p50 <= at.p95 <= at.p99
+            assert at.per_second > 0
+        assert one.timings.first_answer > 0
+        assert 50 < one.timings.peak_megabytes < 4_000
+        assert (one.timings.encoding > 0) == (one.retriever != "bm25")
+        assert one.timings.encoding <= 1
+        assert one.sizes.build_seconds > 0
+
+
+def test_sizes_are_of_what_a_retriever_needs(example) -> None:
+    with Index(example) as index:
+        by_name = {name: sizes(index, name) for name in ("bm25", "dense", "hybrid")}
+        segment = index.manifest.segments[0]
+    on_disk = {path.relative_to(example): path.stat().st_size for path in example.rglob("*") if path.is_file()}
+    whole = sum(size for path, size in on_disk.items() if path.parts[0] == "segments")
+    vectors = sum(size for path, size in on_disk.items() if path.name == "vectors.f32")
+    lucene = sum(size for path, size in on_disk.items() if "lucene" in path.parts)
+    assert round(by_name["hybrid"].megabytes * 1e6) == whole
+    assert round(by_name["bm25"].megabytes * 1e6) == whole - vectors
+    assert round(by_name["dense"].megabytes * 1e6) == whole - lucene
+    assert by_name["bm25"].build_seconds == segment.text_seconds
+    assert by_name["hybrid"].build_seconds == segment.text_seconds + segment.vector_seconds
+
+
+def test_a_query_without_words_is_timed_for_no_one(example, files, tmp_path) -> None:
+    queries = tmp_path / "queries.tsv"
+    queries.write_text("1000000000000000101\t!!!\n1000000000000000102\tmeasles\n")
+    given = JudgedFiles(task="trec", queries=queries, qrels=files.qrels)
+    request = BenchRequest(name="x", retrievers=("bm25",), measures=("AP",), timed=3)
+    with Index(example) as index:
+        judged = read_judged(given, index)
+        measured = bench(index, judged, request)
+    assert measured.quality.queries == 2
+    assert judged.notes == ("20 of 22 judged queries are not in queries.tsv",)
+
+
+class Links(HTMLParser):
+    """Collect what a page would fetch."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.found: list[str] = []
+
+    def handle_starttag(self, tag, attrs) -> None:
+        self.found += [value for name, value in attrs if name in ("src", "href", "srcset", "data")]
+
+
+def test_the_page_opens_without_a_network_and_the_plot_is_a_picture(found) -> None:
+    png = plot([found, found])
+    assert png.startswith(b"\x89PNG\r\n")
+    text = as_html(found, png)
+    links = Links()
+    links.feed(text)
+    assert [link[:22] for link in links.found] == ["data:image/png;base64,"]
+    assert "url(" not in text
+    assert "@import" not in text
+
+
+def test_the_tables_are_whole(found) -> None:
+    tables = re.split(r"\n\n", as_markdown(found))
+    assert len(tables) == 4
+    for block in tables[:3]:
+        assert len({line.count(" | ") for line in block.strip().splitlines()}) == 1
+    assert tables[3].startswith("snippets | en: 38 documents in 38 passages, encoder all-MiniLM-L6-v2, int8; ")
+    assert markdown_table(["a", "b"], [["x|y", "2"]]) == "| a | b |\n| --- | ---: |\n| x&#124;y | 2 |\n"
+    assert "&lt;script&gt;" in html_table(["<script>"], [["1"]])
+
+
+def test_the_command_writes_its_reports(usual, command, tmp_path) -> None:
+    folder = tmp_path / "new" / "reports"
+    given = [*usual, "--output", folder]
+    code, said, notes = command("bench", *given, "--timed", 2, "--retrievers", "dense,bm25", "--measures", "RR@10,AP")
+    assert code == 0
+    assert notes == f"{folder}: bench.json, bench.md, bench.png, bench.html\n"
+    assert said == (folder / "bench.md").read_text("utf-8")
+    report = json.loads((folder / "bench.json").read_text("utf-8"))
+    assert list(report["retrievers"]) == ["bm25", "dense"]
+    assert list(report["quality"]["means"]) == ["RR@10", "AP"]
+    assert report["machine"]["cores"] >= 1
+    assert sorted(path.name for path in folder.iterdir()) == ["bench.html", "bench.json", "bench.md", "bench.png"]
+
+
+def test_this_machine_is_described() -> None:
+    machine = this_machine()
+    assert str(machine).startswith(f"{machine.cores} core")
+    assert machine.processor
+    before = peak_megabytes()
+    held = bytearray(200_000_000)
+    assert peak_megabytes() >= before
+    assert peak_megabytes() >= len(held) / 1e6
+
+
+def test_a_load_that_fails_is_said_in_one_line(tmp_path) -> None:
+    folder = tmp_path / "none"
+    load = Load(
+        index=str(folder), config=Config(), retriever="bm25", profile=None, asked=(), k=10, timed=1, callers=(1,)
+    )
+    assert msgspec.json.decode(msgspec.json.encode(load), type=Load) == load
+    with pytest.raises(MachineError) as raised:
+        measure(load)
+    assert (
+        str(raised.value)
+        == f"measuring bm25 failed: {folder}: there is no index; build one with: factseek index KIND SOURCE --index {folder}"
+    )
+
+
+def test_retrievers_are_named_once_in_one_order() -> None:
+    assert chosen("hybrid, bm25,hybrid") == ("bm25", "hybrid")
+    with pytest.raises(
+        QueryError, match=r"^--retrievers: there is no retriever 'auto'; there are bm25, dense, hybrid$"
+    ):
+        chosen("auto,bm25")
+
+
+BAD = [
+    (["--timed", "0"], "--timed 0: give a number of searches, 1 or more"),
+    (["--seed", "-1"], "--seed -1: give a number from 0"),
+    (["--retrievers", ","], "--retrievers: there is no retriever ','; there are bm25, dense, hybrid"),
+    (["--retrievers", "colbert"], "--retrievers: there is no retriever 'colbert'; there are bm25, dense, hybrid"),
+    (["--measures", ""], "no measure is named; for example AP,P@10,nDCG@10"),
+    (["--output", "{folder}/file"], "{folder}/file: is a file; name a folder"),
+    (["--index", "{folder}/none"], "{folder}/none: there is no index; build one with: factseek index KIND SOURCE --index {folder}/none"),
+    (["--task", "ct2021-1a"], "ct2021-1a: is not a ranking task; the ranking tasks are ct2020-evidence, ct2025-4b, trec"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("arguments", "message"), BAD)
+def test_bad_input(arguments, message, usual, command, tmp_path) -> None:
+    (tmp_path / "file").write_text("")
+    code, out, err = command(
+        "bench", *usual, "--output", tmp_path / "out", *(part.format(folder=tmp_path) for part in arguments)
+    )
+    assert (code, out) == (2, "")
+    assert err == f"factseek: {message.format(folder=tmp_path)}\n"
+
+
+def test_dense_needs_vectors(root, files, command, tmp_path) -> None:
+    folder = tmp_path / "index"
+    build(Request(kind="snippets", sources=(root / "examples/snippets-en.tsv",), folder=folder, dense=False), Config())
+    usual = ["--index", folder, "--queries", files.queries, "--qrels", files.qrels, "--output", tmp_path / "out"]
+    code, _, err = command("bench", *usual, "--retrievers", "bm25,dense")
+    assert code == 2
+    assert (
+        err
+        == f"factseek: {folder}: was built without vectors: it answers bm25, not dense; rebuild it without --no-dense\n"
+    )

@@ -1,0 +1,183 @@
+"""Measures against trec_eval's own outputs, and their names."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from factseek.eval.scoring.measures import evaluate, named
+from factseek.retrieval.errors import QueryError
+from factseek.retrieval.trec import ranked, read_qrels, read_run
+
+SIMPLE = {
+    "map": "AP", "recip_rank": "RR", "Rprec": "Rprec", "bpref": "Bpref", "infAP": "infAP", "ndcg": "nDCG",
+    "set_P": "SetP", "set_recall": "SetR", "set_F": "SetF", "set_map": "SetAP",
+}  # fmt: skip
+CUT = {"P": "P", "recall": "R", "map_cut": "AP", "ndcg_cut": "nDCG", "success": "Success"}
+GRADED = ("AP", "RR", "Rprec", "SetP", "SetR", "SetF", "SetAP", "P", "Success", "R", "Bpref", "infAP")
+
+
+def our_name(theirs: str, level: int) -> str | None:
+    """Translate trec_eval's name of a measure; ``None`` for those that are not offered."""
+    name, cutoff = SIMPLE.get(theirs), ""
+    if name is None:
+        found = re.fullmatch(r"(\w+?)_([0-9]+)", theirs)
+        if not found or found[1] not in CUT:
+            return None
+        name = CUT[found[1]]
+        cutoff = f"@{found[2]}"
+    return f"{name}(rel={level}){cutoff}" if level > 1 and name in GRADED else name + cutoff
+
+
+def expected(path, level):
+    """Read trec_eval's output: value of each measure that we offer, by query or ``all``."""
+    table: dict[str, dict[str, float]] = {}
+    for line in path.read_text().splitlines():
+        theirs, qid, value = line.split(None, 2)
+        ours = our_name(theirs, level)
+        if ours:
+            table.setdefault(qid, {})[ours] = float(value)
+    return table
+
+
+OUTPUTS = {
+    "out.test": ("qrels.test", "results.test", 1, None),
+    "out.test.a": ("qrels.test", "results.test", 1, None),
+    "out.test.aq": ("qrels.test", "results.test", 1, None),
+    "out.test.aqc": ("qrels.test", "results.trunc", 1, None),
+    "out.test.aqcM": ("qrels.test", "results.trunc", 1, 100),
+    "out.test.aql": ("qrels.rel_level", "results.test", 2, None),
+    "out.test.meas_params": ("qrels.test", "results.test", 1, None),
+    "out.comment.test": ("qrels.comment.test", "results.comment.test", 1, None),
+}
+
+
+@pytest.mark.data
+@pytest.mark.parametrize("name", OUTPUTS)
+def test_trec_evals_own_outputs_are_reproduced(name, data_dir):
+    folder = data_dir / "trec_eval/test"
+    qrels_name, run_name, level, depth = OUTPUTS[name]
+    table = expected(folder / name, level)
+    qrels = read_qrels(folder / qrels_name)
+    run = {qid: {hit.docid: hit.score for hit in hits[:depth]} for qid, hits in read_run(folder / run_name).items()}
+    names = list(table["all"])
+    assert len(names) >= 11
+    figures = evaluate(qrels, run, names)
+    found = {**figures.per_query(), "all": figures.means()}
+    for qid, values in table.items():
+        for measure, value in values.items():
+            assert found[qid][measure] == pytest.approx(value, abs=5.1e-5), (qid, measure)
+
+
+@pytest.mark.data
+def test_comments_are_passed_over_as_by_trec_eval(data_dir):
+    plain, commented = (read_qrels(data_dir / "trec_eval/test" / f"qrels.test{end}") for end in ("", ".with-comments"))
+    # One docid of the commented file has the sign of a comment inside.
+    commented["301"]["CR93E-1860"] = commented["301"].pop("CR#93E-1860")
+    assert commented == plain
+
+
+def test_names_are_those_of_ir_measures():
+    assert named("MAP, P@10,nDCG@10,AP(rel=2),RR(rel=2)@5,AP") == ["AP", "P@10", "nDCG@10", "AP(rel=2)", "RR(rel=2)@5"]
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "P",
+        "P@0",
+        "P@-1",
+        "P@1.5",
+        "FOO",
+        "NumRet",
+        "IPrec@0.1",
+        "ERR@10",
+        "AP(",
+        "RR@0",
+        "nDCG(gains={1:99999999999})@5",
+        "SetF(beta=1e400)",
+    ],
+)
+def test_a_name_that_is_none_is_a_users_error(name):
+    with pytest.raises(QueryError) as caught:
+        named(f"AP,{name}")
+    assert caught.value.line == (f"unknown measure '{name}'; for example AP, AP@5, P@1, P@3, P@5, P@10, nDCG@10, R@100")
+
+
+@pytest.mark.parametrize(
+    ("name", "reason"),
+    [
+        ("AP(rel=0)", "rel is not between 1 and 1,000"),
+        ("P(rel=99999999999)@5", "rel is not between 1 and 1,000"),
+        ("P@99999999999999999999", "cutoff is not between 1 and 1,000,000"),
+        ("RR@1000001", "cutoff is not between 1 and 1,000,000"),
+    ],
+)
+def test_a_level_or_a_cut_without_bounds_is_a_users_error(name, reason):
+    with pytest.raises(QueryError) as caught:
+        named(f"AP,{name}")
+    assert caught.value.line == f"measure '{name}': {reason}"
+
+
+def test_the_largest_level_cut_and_grade_are_computed():
+    figures = evaluate({"q": {"a": 1_000, "b": -1_000}}, {"q": {"a": 1.0}}, ["AP(rel=1000)", "P@1000000", "nDCG"])
+    assert figures.values.tolist() == [[1.0, 1e-6, 1.0]]
+
+
+def test_no_name_is_a_users_error():
+    with pytest.raises(QueryError, match=r"^no measure is named; for example AP,P@10,nDCG@10$"):
+        named(" , ")
+
+
+def test_a_judged_query_without_results_counts_0():
+    qrels = {"1": {"a": 1}, "2": {"a": 1}, "3": {"a": 1}}
+    figures = evaluate(qrels, {"1": {"a": 1.0}, "2": {}, "9": {"a": 1.0}}, ["AP", "RR@5"])
+    assert figures.qids == ["1", "2", "3"]
+    assert figures.values.tolist() == [[1.0, 1.0], [0.0, 0.0], [0.0, 0.0]]
+    assert figures.means() == pytest.approx({"AP": 1 / 3, "RR@5": 1 / 3})
+
+
+def test_reciprocal_rank_is_cut_at_every_rank():
+    names = [f"RR@{k}" for k in range(1, 60)]
+    for rank in range(1, 60):
+        docs = {f"d{n}": float(-n) for n in range(1, 60)}
+        values = evaluate({"q": {f"d{rank}": 1}}, {"q": docs}, names).values[0]
+        assert values.tolist() == [1 / rank if rank <= k else 0.0 for k in range(1, 60)]
+
+
+def test_scores_are_compared_as_float32_and_ties_go_by_docid_descending():
+    docs = {"a": 1.0 + 1e-12, "b": 1.0, "ب": 1.0}
+    order = [hit.docid for hit in ranked(docs)]
+    assert order == ["ب", "b", "a"]
+    for rank, docid in enumerate(order, 1):
+        assert evaluate({"q": {docid: 1}}, {"q": docs}, ["RR"]).values[0, 0] == 1 / rank
+
+
+def test_many_queries_are_evaluated_as_few_are():
+    random = np.random.default_rng(0)
+    qrels = {str(q): {str(d): int(random.integers(0, 3)) for d in range(5)} for q in range(2_500)}
+    run = {str(q): {str(d): float(random.random()) for d in range(9)} for q in range(2_500)}
+    names = ["nDCG@5", "AP", "R@3"]
+    together = evaluate(qrels, run, names)
+    for qid in ("0", "999", "1000", "1001", "2499"):
+        alone = evaluate({qid: qrels[qid]}, {qid: run[qid]}, names)
+        assert alone.per_query()[qid] == together.per_query()[qid]
+
+
+def test_judgements_that_are_all_negative_come_to_an_end(root):
+    """trec_eval's nDCG loops for ever on a query without a judgement from 0 up, after one with higher grades."""
+    script = (
+        "from eval.measures import evaluate\n"
+        "for grades in ([2, 2, 1], [-1], [-1, -2], [1]):\n"
+        "    judged = {str(at): grade for at, grade in enumerate(grades)}\n"
+        "    run = dict.fromkeys(judged, 1.0)\n"
+        "    print(evaluate({'q': judged}, {'q': run}, ['nDCG', 'AP']).means())\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script], cwd=root, capture_output=True, text=True, timeout=120, check=True
+    )
+    assert done.stdout.splitlines()[1:3] == ["{'nDCG': 0.0, 'AP': 0.0}"] * 2

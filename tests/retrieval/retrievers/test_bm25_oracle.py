@@ -1,0 +1,106 @@
+"""BM25 against Pyserini's own searcher, over real collections: every query, scores and docids."""
+
+from __future__ import annotations
+
+import json
+import os
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+from factseek.indexer.build import Request, build
+from factseek.retrieval.config import Config
+from factseek.retrieval.domain import Hit
+from factseek.retrieval.index.local import Index, Search
+
+pytestmark = [pytest.mark.data, pytest.mark.slow]
+
+TOLERANCE = 2e-4  # LuceneSearcher rounds scores and takes 1e-6 off for each tie
+
+
+class Both(NamedTuple):
+    ours: Index
+    theirs: Any
+    queries: list[str]
+
+
+COLLECTIONS = {
+    "scifact": ("scifact", "qrels/train.tsv", "en"),
+    "nfcorpus": ("nfcorpus", "qrels/dev.tsv", "en"),
+    "xquad-r-ar": ("xquad-r/ar", "qrels/test.tsv", "ar"),
+}
+
+
+@pytest.fixture(scope="module", params=COLLECTIONS)
+def both(request: pytest.FixtureRequest, data_dir: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Both]:
+    folder, qrels, language = COLLECTIONS[request.param]
+    work = tmp_path_factory.mktemp(request.param)
+    source = data_dir / folder
+    build(Request(kind="beir", sources=(source,), folder=work / "ours", language=language, dense=False), Config())
+    with Index(work / "ours") as ours:
+        yield Both(ours, pyserini_searcher(source, work / "theirs", language), judged_queries(source, qrels))
+
+
+def pyserini_searcher(source: Path, folder: Path, language: str) -> Any:
+    # Importing Pyserini's searcher asks for a key that it does not use here.
+    os.environ.setdefault("OPENAI_API_KEY", "none")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        from pyserini.index.lucene import LuceneIndexer
+        from pyserini.search.lucene import LuceneSearcher
+    indexer = LuceneIndexer(str(folder), args=["-index", str(folder), "-language", language])
+    for line in (source / "corpus.jsonl").read_text("utf-8").split("\n")[:-1]:
+        document = json.loads(line)
+        text = f"{document['title']}\n{document['text']}" if document.get("title") else document["text"]
+        indexer.add_doc_dict({"id": document["_id"], "contents": text})
+    indexer.close()
+    searcher = LuceneSearcher(str(folder))
+    searcher.set_bm25(0.9, 0.4)
+    searcher.set_language(language)
+    return searcher
+
+
+def judged_queries(source: Path, qrels: str) -> list[str]:
+    judged = {line.split("\t")[0] for line in (source / qrels).read_text("utf-8").splitlines()[1:]}
+    queries = map(json.loads, (source / "queries.jsonl").read_text("utf-8").split("\n")[:-1])
+    return [query["text"] for query in queries if query["_id"] in judged]
+
+
+@pytest.mark.parametrize("k", [10, 100, 1000])
+def test_scores_and_docids_are_those_of_pyserini(both: Both, k: int) -> None:
+    ours = both.ours.search(both.queries, Search(k=k, retriever="bm25"))
+    assert len(both.queries) > 300
+    for query, hits in zip(both.queries, ours, strict=True):
+        theirs = [(hit.docid, hit.score) for hit in both.theirs.search(query, k)]
+        assert_same(query, hits, theirs)
+
+
+def assert_same(query: str, ours: list[Hit], theirs: list[tuple[str, float]]) -> None:
+    assert len(ours) == len(theirs), query
+    for hit, (_, score) in zip(ours, theirs, strict=True):
+        assert hit.score == pytest.approx(score, abs=TOLERANCE), query
+    cut = round(ours[-1].score, 4) if ours else 0.0
+    above = {hit.docid for hit in ours if round(hit.score, 4) > cut}
+    assert above <= {docid for docid, _ in theirs}, query
+    assert {docid for docid, score in theirs if round(score, 4) > cut} <= {hit.docid for hit in ours}, query
+
+
+def test_splitting_into_segments_changes_no_score(both: Both, data_dir: Path, tmp_path: Path) -> None:
+    folder = both.ours.manifest.segments[0].sources[0].name
+    source = next(data_dir / path for path, *_ in COLLECTIONS.values() if Path(path).name == folder)
+    raw = {"index": {"segment_passages": max(1, both.ours.manifest.passages // 5)}}
+    from factseek.retrieval.config import convert
+
+    config = convert(raw, "test")
+    request = Request(
+        kind="beir", sources=(source,), folder=tmp_path / "many", language=both.ours.manifest.language, dense=False
+    )
+    build(request, config)
+    with Index(tmp_path / "many") as many:
+        assert len(many.segments) >= 5
+        asked = Search(k=50, retriever="bm25")
+        queries = both.queries[:200]
+        assert many.search(queries, asked) == both.ours.search(queries, asked)

@@ -1,0 +1,214 @@
+"""Every route of the JSON API."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+import msgspec
+import pytest
+from flask.testing import FlaskClient
+
+from factseek.retrieval.index import cli
+from factseek.retrieval.index.local import Index
+from factseek.retrieval.manifest import Manifest
+from factseek.retrieval.terminal import run
+
+MEASLES = "two doses of the measles vaccine"
+ODD = "pages/2020//a+b?c#نص&d%2F"
+NILE = "نيل/١"
+
+
+class RawHits(msgspec.Struct):
+    """The hits of an answer, undecoded."""
+
+    hits: msgspec.Raw
+
+
+def search(client: FlaskClient, index: str = "english", **body: Any) -> dict[str, Any]:
+    response = client.post(f"/v1/{index}/search", json=body)
+    assert response.status_code == 200, response.text
+    answer: dict[str, Any] = response.json
+    return answer
+
+
+def docids(answer: dict[str, Any]) -> list[str]:
+    return [hit["docid"] for hit in answer["hits"]]
+
+
+def test_indexes_are_listed_with_what_they_answer(client: FlaskClient, indexes: dict[str, Index]) -> None:
+    answer = client.get("/v1/indexes").json
+    assert [index["name"] for index in answer["indexes"]] == ["english", "arabic"]
+    english, arabic = answer["indexes"]
+    assert english["retrievers"] == ["hybrid", "bm25", "dense"]
+    assert arabic["retrievers"] == ["bm25"]
+    assert english["documents"] == english["passages"] == 5
+    assert english["manifest_id"] == indexes["english"].manifest.id
+
+
+def test_an_index_is_described_with_its_manifest(client: FlaskClient, indexes: dict[str, Index]) -> None:
+    answer = client.get("/v1/indexes/arabic").json
+    assert answer["index"]["language"] == "ar"
+    assert msgspec.convert(answer["manifest"], Manifest) == indexes["arabic"].manifest
+
+
+@pytest.mark.parametrize("retriever", ["bm25", "dense", "hybrid"])
+def test_hits_are_byte_equal_to_the_command_lines(
+    client: FlaskClient,
+    folders: dict[str, Path],
+    capsys: pytest.CaptureFixture[str],
+    retriever: str,
+) -> None:
+    body = {"query": MEASLES, "retriever": retriever, "k": 2}
+    served = msgspec.json.decode(client.post("/v1/english/search", json=body).data, type=RawHits).hits
+    parser = argparse.ArgumentParser()
+    cli.register(parser.add_subparsers())
+    capsys.readouterr()
+    command = ["search", MEASLES, "--index", str(folders["english"]), "--retriever", retriever, "-k", "2", "--json"]
+    assert run(parser, command) == 0
+    printed = msgspec.json.format(capsys.readouterr().out.encode(), indent=-1)
+    assert bytes(served) == bytes(msgspec.json.decode(printed, type=RawHits).hits)
+    assert len(json.loads(bytes(served))) == 2
+
+
+def test_an_answer_says_what_it_is(client: FlaskClient, indexes: dict[str, Index]) -> None:
+    response = client.post("/v1/english/search", json={"query": MEASLES}, headers={"X-Request-Id": "a.b-c_9"})
+    answer = response.json
+    assert answer["request_id"] == response.headers["X-Request-Id"] == "a.b-c_9"
+    assert answer["index"] == "english"
+    assert answer["manifest_id"] == indexes["english"].manifest.id
+    assert answer["retriever"] == "hybrid"
+    assert answer["note"] == ""
+    assert set(answer["took_ms"]) == {"retrieve", "evidence"}
+    assert all(value >= 0 for value in answer["took_ms"].values())
+
+
+def test_a_hit_says_what_each_retriever_made_of_it(client: FlaskClient) -> None:
+    first = search(client, query=MEASLES)["hits"][0]
+    assert first["docid"] == "measles"
+    assert first["rank"] == 1
+    assert first["retrievers"]["bm25"]["rank"] == first["retrievers"]["dense"]["rank"] == 1
+    assert first["url"] == "https://who.example.org/measles"
+    assert (first["date"], first["source"], first["topic"]) == ("2019-05-02", "who.example.org", "health")
+    assert first["metadata"] == {"pages": 3}
+    text, marks = first["passage"]["text"], first["passage"]["highlights"]
+    assert {text[start:end] for start, end in marks} == {"Two", "doses", "measles", "vaccine"}
+
+
+def test_highlights_can_be_left_out(client: FlaskClient) -> None:
+    assert search(client, query=MEASLES, highlight=False)["hits"][0]["passage"]["highlights"] == []
+
+
+@pytest.mark.parametrize(
+    ("options", "found"),
+    [
+        ({"filter": {"topic": "health"}}, {"measles"}),
+        ({"filter": {"topic": ["health", "news"]}}, {"measles", "measles-later"}),
+        ({"filter": {"topic": ["health", "news"], "source": "news.example.org"}}, {"measles-later"}),
+        ({"filter": ["topic=health"]}, {"measles"}),
+        ({"filter": {"kind": "webpages"}}, set()),
+        ({"as_of": "2020"}, {"measles"}),
+        ({"as_of": "2019-05-02"}, {"measles"}),
+        ({"as_of": "2019-05-01"}, set()),
+        ({"as_of": "2024-01-30"}, {"measles"}),
+        ({"as_of": "2024-01-31"}, {"measles", "measles-later"}),
+        ({"as_of": "2020", "undated": "keep"}, {"measles", "measles-undated"}),
+        ({"since": "2020"}, {"measles-later"}),
+        ({"k": 1}, {"measles"}),
+    ],
+)
+def test_a_search_is_filtered(client: FlaskClient, options: dict[str, Any], found: set[str]) -> None:
+    answer = search(client, query="measles vaccine doses", retriever="bm25", **options)
+    assert set(docids(answer)) == found
+
+
+def test_fusion_is_chosen_by_the_request(client: FlaskClient) -> None:
+    def scores(**options: Any) -> list[float]:
+        return [hit["score"] for hit in search(client, query=MEASLES, **options)["hits"]]
+
+    assert scores(fusion="minmax")[0] == 1.0
+    assert scores(fusion={"kind": "minmax"}) == scores(fusion="minmax")
+    assert scores(fusion={"rrf_k": 10}) == scores() != scores(fusion={"rrf_k": 60})
+    dense_first = search(client, query=MEASLES, fusion={"bm25_weight": 0, "depth": 5})
+    assert docids(dense_first)[:3] == docids(search(client, query=MEASLES, retriever="dense"))[:3]
+
+
+def test_a_profile_cleans_the_query(client: FlaskClient) -> None:
+    tweet = "RT @moon: #MeaslesVaccine https://t.co/moon"
+    assert "moon" in docids(search(client, query=tweet, retriever="bm25"))
+    assert "moon" not in docids(search(client, query=tweet, retriever="bm25", profile="tweet"))
+
+
+def test_a_note_warns_of_a_language_that_the_encoder_does_not_know(client: FlaskClient) -> None:
+    arabic = "نهر النيل"
+    assert "knows only en, the query looks like Arabic" in search(client, query=arabic)["note"]
+    assert search(client, query=arabic, retriever="bm25")["note"] == ""
+    assert search(client, "arabic", query=arabic)["note"] == ""
+
+
+def test_a_simple_search_answers_as_anserini_does(client: FlaskClient) -> None:
+    answer = client.get("/v1/english/search", query_string={"query": MEASLES, "hits": 2}).json
+    assert (answer["api"], answer["index"], answer["query"]) == ("v1", "english", {"text": MEASLES})
+    assert [(c["docid"], c["rank"], c["score"]) for c in answer["candidates"]] == [
+        (h["docid"], h["rank"], h["score"]) for h in answer["hits"]
+    ]
+    assert len(answer["hits"]) == 2
+    doc = client.get("/v1/english/doc/measles").json
+    assert doc == {"api": "v1", "index": "english", "docid": "measles", "doc": answer["candidates"][0]["doc"]}
+    assert doc["doc"]["title"] == "Measles vaccine"
+
+
+def test_documents_are_strings_where_parsing_is_off(client: FlaskClient) -> None:
+    parsed = client.get("/v1/english/doc/measles").json["doc"]
+    assert json.loads(client.get("/v1/english/doc/measles?parse=false").json["doc"]) == parsed
+    candidate = client.get("/v1/english/search?query=measles&hits=1&parse=false&retriever=bm25").json["candidates"][0]
+    assert isinstance(candidate["doc"], str)
+
+
+def test_a_simple_search_takes_the_options_of_a_body(client: FlaskClient) -> None:
+    parameters = [
+        ("query", "measles vaccine doses"),
+        ("hits", "3"),
+        ("retriever", "bm25"),
+        ("filter", "topic=health"),
+        ("filter", "topic=news"),
+        ("as_of", "2024-02"),
+        ("since", "2024"),
+        ("undated", "keep"),
+        ("fusion", "zscore"),
+        ("profile", "tweet"),
+        ("highlight", "false"),
+        ("group", "true"),
+    ]
+    answer = client.get("/v1/english/search", query_string=parameters).json
+    assert docids(answer) == ["measles-later"]
+    assert answer["hits"][0]["passage"]["highlights"] == []
+
+
+@pytest.mark.parametrize(("index", "docid"), [("english", ODD), ("arabic", NILE)])
+def test_a_docid_may_hold_anything(client: FlaskClient, index: str, docid: str) -> None:
+    for safe in ("", "/"):
+        address = quote(docid, safe=safe)
+        document = client.get(f"/v1/{index}/documents/{address}").json
+        assert document["document"]["docid"] == docid
+        assert client.get(f"/v1/{index}/doc/{address}").json["docid"] == docid
+
+
+def test_a_document_comes_with_its_passages(client: FlaskClient) -> None:
+    answer = client.get("/v1/english/documents/measles").json
+    text = answer["document"]["text"]
+    assert answer["passages"] == [{"number": 0, "start": 0, "end": len(text), "text": text}]
+    assert answer["document"]["metadata"] == {"pages": 3}
+
+
+def test_the_server_says_that_it_lives(client: FlaskClient) -> None:
+    assert client.get("/livez").json == {"status": "ok"}
+
+
+def test_the_server_is_ready_when_each_index_answered(client: FlaskClient) -> None:
+    response = client.get("/readyz")
+    assert response.status_code == 200
+    assert response.json == {"status": "ok", "indexes": {"english": "ready", "arabic": "ready"}}

@@ -1,0 +1,113 @@
+"""Batches: the same hits as one by one, in three formats, a bad query failing alone."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+from flask.testing import FlaskClient
+
+from factseek.retrieval.config import Config
+from factseek.retrieval.index.local import Index
+from factseek.retrieval.trec import read_run
+from factseek.server.app import create_app
+
+TEXTS = {"a": "measles vaccine", "نص": "walked on the moon", "c": "sea level"}
+QUERIES = [{"qid": qid, "text": text} for qid, text in TEXTS.items()]
+BAD = [QUERIES[0], {"qid": "bad", "text": "?!"}, {"qid": "a", "text": "moon"}, QUERIES[1]]
+
+
+def post(client: FlaskClient, accept: str = "", **body: Any) -> Any:
+    headers = {"Accept": accept} if accept else {}
+    return client.post("/v1/english/search/batch", json=body, headers=headers)
+
+
+@pytest.mark.parametrize("retriever", ["bm25", "dense", "hybrid"])
+def test_a_batch_finds_what_single_searches_find(client: FlaskClient, retriever: str) -> None:
+    answer = json.loads(post(client, queries=QUERIES, retriever=retriever, k=3).data)
+    assert set(answer) == {"request_id", "index", "manifest_id", "retriever", "results", "took_ms"}
+    assert answer["retriever"] == retriever
+    assert [result["qid"] for result in answer["results"]] == list(TEXTS)
+    for result in answer["results"]:
+        body = {"query": TEXTS[result["qid"]], "retriever": retriever, "k": 3}
+        single = client.post("/v1/english/search", json=body).json
+        assert (result["hits"], result["note"]) == (single["hits"], single["note"])
+
+
+def test_a_bad_query_fails_alone(client: FlaskClient) -> None:
+    results = json.loads(post(client, queries=BAD).data)["results"]
+    assert [result.get("error") for result in results] == [None, "bad-input", "bad-input", None]
+    assert results[1] == {
+        "qid": "bad",
+        "error": "bad-input",
+        "detail": "text: the query '?!' holds no words to search for",
+        "field": "text",
+    }
+    assert results[2]["detail"] == "qid: another query of this batch has it"
+
+
+def test_lines_of_json_hold_the_same(client: FlaskClient) -> None:
+    response = post(client, "application/x-ndjson", queries=BAD)
+    assert response.mimetype == "application/x-ndjson"
+    lines = [json.loads(line) for line in response.text.splitlines()]
+    assert lines == json.loads(post(client, queries=BAD).data)["results"]
+
+
+def test_a_run_holds_the_same(client: FlaskClient, tmp_path: Path) -> None:
+    response = post(client, "text/plain", queries=[*BAD, {"qid": "two words", "text": "moon"}], run_id="mine")
+    assert response.mimetype == "text/plain"
+    assert response.headers["X-Failed-Queries"] == "3"
+    assert {line.split()[-1] for line in response.text.splitlines()} == {"mine"}
+    path = tmp_path / "run"
+    path.write_bytes(response.data)
+    results = json.loads(post(client, queries=BAD).data)["results"]
+    assert {qid: [(hit.docid, hit.score) for hit in hits] for qid, hits in read_run(path).items()} == {
+        result["qid"]: [(hit["docid"], hit["score"]) for hit in result["hits"]]
+        for result in results
+        if "hits" in result
+    }
+
+
+def test_json_is_answered_to_whoever_takes_anything(client: FlaskClient) -> None:
+    assert post(client, "*/*", queries=QUERIES).mimetype == "application/json"
+    assert post(client, "image/png", queries=QUERIES).mimetype == "application/json"
+
+
+@pytest.mark.parametrize(
+    ("body", "field", "detail"),
+    [
+        ({}, "queries", "queries: is missing"),
+        ({"queries": []}, "queries", "queries: a batch holds 1 to 5 queries, this one 0"),
+        ({"queries": QUERIES * 2}, "queries", "queries: a batch holds 1 to 5 queries, this one 6"),
+        ({"queries": [{"qid": "a"}]}, "queries[0].text", "queries[0].text: is missing"),
+        ({"queries": [*QUERIES, {"qid": 1, "text": "a"}]}, "queries[3].qid", "queries[3].qid: expected str, got int"),
+        ({"queries": [{"qid": "a", "text": "a", "k": 1}]}, "queries[0].k", "queries[0].k: there is no such field"),
+        ({"queries": QUERIES, "k": 51}, "k", "k: 51 is out of range: ask for 1 to 50"),
+        ({"queries": QUERIES, "query": "a"}, "query", "query: there is no such field"),
+        ({"queries": QUERIES, "as_of": "x"}, "as_of", None),
+        ({"queries": QUERIES, "run_id": "two words"}, "run_id", None),
+        ({"queries": QUERIES, "run_id": "x\n"}, "run_id", None),
+    ],
+)
+def test_a_bad_batch_is_refused_whole(
+    client: FlaskClient, body: dict[str, Any], field: str, detail: str | None
+) -> None:
+    response = post(client, **body)
+    assert response.status_code == 400
+    problem = json.loads(response.data)
+    assert (problem["error"], problem["field"]) == ("bad-input", field)
+    if detail:
+        assert problem["detail"] == detail
+
+
+def test_the_hits_of_a_batch_are_limited(folders: dict[str, Path], config: Config) -> None:
+    limited = msgspec.structs.replace(config, server=msgspec.structs.replace(config.server, max_batch_hits=8))
+    with Index(folders["arabic"], limited) as index:
+        client = create_app(limited, {"english": index}).test_client()
+        assert post(client, queries=QUERIES[:2], k=4).status_code == 200
+        refused = post(client, queries=QUERIES, k=3)
+    assert refused.status_code == 400
+    assert refused.json["detail"] == "k: 3 queries of 3 hits are more than the 8 of one batch; split it"

@@ -1,0 +1,312 @@
+"""Every error of every route: the status, the slug and the field."""
+
+from __future__ import annotations
+
+import json
+import logging
+from typing import Any
+
+import pytest
+from flask import Flask
+from flask.testing import FlaskClient
+from werkzeug.test import TestResponse
+
+from factseek.retrieval.config import Config
+from factseek.retrieval.errors import IndexStateError, MachineError
+from factseek.retrieval.index.local import Index
+from factseek.server.app import create_app
+
+PROBLEM = "application/problem+json"
+
+
+def check(response: TestResponse, status: int, slug: str, field: str | None = None) -> dict[str, Any]:
+    assert response.status_code == status, response.text
+    assert response.mimetype == PROBLEM
+    problem: dict[str, Any] = json.loads(response.data)
+    expected = {"error", "title", "status", "detail", "request_id"} | ({"field"} if field else set())
+    assert set(problem) == expected
+    assert (problem["error"], problem["status"], problem.get("field")) == (slug, status, field)
+    assert problem["request_id"] == response.headers["X-Request-Id"]
+    return problem
+
+
+BAD_BODIES = [
+    ({}, "query", "query: is missing"),
+    ({"query": 7}, "query", "query: expected str, got int"),
+    ({"query": None}, "query", "query: expected str, got null"),
+    ({"query": ""}, "query", "query: the query '' holds no words to search for"),
+    ({"query": "?!"}, "query", "query: the query '?!' holds no words to search for"),
+    (
+        {"query": "x" * 201},
+        "query",
+        "query: the query has 201 characters, at most 200 are searched (search.max_query_chars)",
+    ),
+    ({"query": "a", "k1": 2}, "k1", "k1: there is no such field"),
+    ({"query": "a", "k": "10"}, "k", "k: expected int | null, got str"),
+    ({"query": "a", "k": 1.5}, "k", "k: expected int | null, got float"),
+    ({"query": "a", "k": True}, "k", "k: expected int | null, got bool"),
+    ({"query": "a", "k": 0}, "k", "k: expected int >= 1"),
+    ({"query": "a", "k": 51}, "k", "k: 51 is out of range: ask for 1 to 50"),
+    ({"query": "a", "k": 10**30}, "k", None),
+    ({"query": "a", "retriever": "splade"}, "retriever", "retriever: invalid enum value 'splade'"),
+    (
+        {"query": "a", "filter": ["topic"]},
+        "filter",
+        "filter: filter 'topic' is not of the form field=value; the fields are topic, source, language, kind",
+    ),
+    ({"query": "a", "filter": {"author": "x"}}, "filter.author", "filter.author: there is no such field"),
+    ({"query": "a", "filter": {"topic": 7}}, "filter.topic", "filter.topic: expected str | array, got int"),
+    ({"query": "a", "filter": {"topic": [7]}}, "filter.topic[0]", "filter.topic[0]: expected str, got int"),
+    ({"query": "a", "filter": "topic=x"}, "filter", "filter: expected object | array, got str"),
+    (
+        {"query": "a", "as_of": "yesterday"},
+        "as_of",
+        "as_of: as_of 'yesterday' is not a date of the form 2020-03-01, 2020-03 or 2020",
+    ),
+    (
+        {"query": "a", "as_of": "2020-02-30"},
+        "as_of",
+        "as_of: as_of '2020-02-30' is not a date of the form 2020-03-01, 2020-03 or 2020",
+    ),
+    (
+        {"query": "a", "since": "2020-13"},
+        "since",
+        "since: since '2020-13' is not a date of the form 2020-03-01, 2020-03 or 2020",
+    ),
+    (
+        {"query": "a", "since": "2020", "as_of": "2019"},
+        "since",
+        "since: since '2020' is later than as-of '2019': no day lies between them",
+    ),
+    ({"query": "a", "filter": ["topic=x"] * 9}, "filter", "filter: has 9 values; at most 8 are taken"),
+    ({"query": "a", "filter": {"topic": ["x"] * 9}}, "filter.topic", "filter.topic: has 9 values; at most 8 are taken"),
+    ({"query": "a", "undated": True}, "undated", "undated: expected str, got bool"),
+    ({"query": "a", "fusion": "sum"}, "fusion", "fusion: invalid enum value 'sum'"),
+    ({"query": "a", "fusion": {"k": 60}}, "fusion.k", "fusion.k: there is no such field"),
+    ({"query": "a", "fusion": {"rrf_k": 0}}, "fusion.rrf_k", "fusion.rrf_k: expected int >= 1"),
+    ({"query": "a", "fusion": {"rrf_k": 10**400}}, "fusion.rrf_k", "fusion.rrf_k: expected int <= 1000000"),
+    ({"query": "a", "fusion": {"rrf_k": 1_000_001}}, "fusion.rrf_k", "fusion.rrf_k: expected int <= 1000000"),
+    (
+        {"query": "a", "fusion": {"bm25_weight": 0, "dense_weight": 0}},
+        "fusion",
+        "fusion: both weights are 0: no ranking would count",
+    ),
+    ({"query": "a", "fusion": {"depth": 51}}, "fusion.depth", "fusion.depth: 51 is out of range: ask for 1 to 50"),
+    (
+        {"query": "a", "fusion": {"dense_weight": -1}},
+        "fusion.dense_weight",
+        "fusion.dense_weight: expected float >= 0.0",
+    ),
+    ({"query": "a", "profile": "poem"}, "profile", "profile: invalid enum value 'poem'"),
+    ({"query": "a", "highlight": "yes"}, "highlight", "highlight: expected bool, got str"),
+    ({"query": "a", "group": 1}, "group", "group: expected bool | null, got int"),
+]
+
+
+@pytest.mark.parametrize(("body", "field", "detail"), BAD_BODIES, ids=lambda value: str(value)[:40])
+def test_a_bad_body_is_answered_with_its_field(
+    client: FlaskClient, body: dict[str, Any], field: str, detail: str | None
+) -> None:
+    problem = check(client.post("/v1/english/search", json=body), 400, "bad-input", field)
+    if detail:
+        assert problem["detail"] == detail
+
+
+BAD_TEXTS: list[tuple[bytes, str]] = [
+    (b"", "body: is not JSON: Input data was truncated"),
+    (b"{", "body: is not JSON: Input data was truncated"),
+    (b"{'query': 1}", "body: is not JSON: JSON is malformed: object keys must be strings (byte 1)"),
+    (b'{"query": NaN}', "body: is not JSON: JSON is malformed: invalid character (byte 10)"),
+    (b"[]", "body: expected object, got array"),
+    (b'"measles"', "body: expected object, got str"),
+    (b"null", "body: expected object, got null"),
+]
+
+
+@pytest.mark.parametrize(("text", "detail"), BAD_TEXTS, ids=lambda value: str(value)[:30])
+def test_what_is_no_json_object_is_refused(client: FlaskClient, text: bytes, detail: str) -> None:
+    response = client.post("/v1/english/search", data=text, content_type="application/json")
+    assert check(response, 400, "bad-input", "body")["detail"] == detail
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        b'{"query": "\xff"}',
+        b'{"query": "\\ud800 measles"}',
+        b'{"query": "a", "filter": ' + b"[" * 9_000,
+        b'{"query": "a", "fusion": ' + b'{"kind":' * 2_000,
+        b'{"query": "a", "fusion": {"bm25_weight": 1e999}}',
+        b'{"query": "a", "k": 1e400}',
+    ],
+    ids=["bytes", "surrogate", "nested", "nested objects", "infinite", "huge"],
+)
+def test_hostile_json_is_a_clients_error(client: FlaskClient, text: bytes) -> None:
+    response = client.post("/v1/english/search", data=text, content_type="application/json")
+    assert response.status_code == 400
+    assert response.json["error"] == "bad-input"
+
+
+@pytest.mark.parametrize("kind", ["text/plain", "application/x-www-form-urlencoded", ""])
+def test_a_body_must_claim_to_be_json(client: FlaskClient, kind: str) -> None:
+    response = client.post("/v1/english/search", data=b'{"query": "a"}', content_type=kind)
+    assert check(response, 415, "unsupported-media-type")["detail"] == "send the body as application/json"
+
+
+@pytest.mark.parametrize("address", ["/v1/english/search", "/v1/english/search/batch"])
+def test_a_large_body_is_refused(client: FlaskClient, address: str) -> None:
+    body = json.dumps({"query": "a" * 20_000})
+    check(client.post(address, data=body, content_type="application/json"), 413, "too-large")
+
+
+BAD_PARAMETERS = [
+    ("", "query", "query: is missing"),
+    ("query=", "query", "query: the query '' holds no words to search for"),
+    ("query=a&query=b", "query", "query: is given 2 times"),
+    ("query=a&q=b", "q", "q: there is no such field"),
+    ("query=a&hits=ten", "hits", "hits: expected int | null, got str"),
+    ("query=a&hits=-1", "hits", "hits: expected int >= 1"),
+    ("query=a&hits=51", "hits", "hits: 51 is out of range: ask for 1 to 50"),
+    ("query=a&highlight=perhaps", "highlight", "highlight: expected bool, got str"),
+    ("query=a&retriever=best", "retriever", "retriever: invalid enum value 'best'"),
+    (
+        "query=a&filter=author=x",
+        "filter",
+        "filter: filter 'author=x': there is no field 'author'; the fields are topic, source, language, kind",
+    ),
+    (
+        "query=a&as_of=1st+May",
+        "as_of",
+        "as_of: as_of '1st May' is not a date of the form 2020-03-01, 2020-03 or 2020",
+    ),
+]
+
+
+@pytest.mark.parametrize(("parameters", "field", "detail"), BAD_PARAMETERS)
+def test_a_bad_parameter_is_named(client: FlaskClient, parameters: str, field: str, detail: str) -> None:
+    problem = check(client.get(f"/v1/english/search?{parameters}"), 400, "bad-input", field)
+    assert problem["detail"] == detail
+
+
+def test_an_index_without_vectors_says_so(client: FlaskClient) -> None:
+    problem = check(
+        client.post("/v1/arabic/search", json={"query": "a", "retriever": "dense"}), 400, "bad-input", "retriever"
+    )
+    assert problem["detail"] == "retriever: this index was built without vectors: it answers bm25, not dense"
+
+
+@pytest.mark.parametrize(
+    ("method", "address"),
+    [
+        ("GET", "/v1/indexes/none"),
+        ("GET", "/v1/none/search?query=a"),
+        ("POST", "/v1/none/search"),
+        ("POST", "/v1/none/search/batch"),
+        ("GET", "/v1/none/documents/measles"),
+        ("GET", "/v1/none/doc/measles"),
+        ("GET", "/v1/indexes/documents/measles"),
+        ("GET", "/v1/..%5C../search?query=a"),
+    ],
+)
+def test_an_unknown_index_is_not_found(client: FlaskClient, method: str, address: str) -> None:
+    problem = check(client.open(address, method=method, json={} if method == "POST" else None), 404, "unknown-index")
+    assert problem["detail"].endswith("; served are: english, arabic")
+
+
+@pytest.mark.parametrize(
+    "docid",
+    ["none", "measles/", "/measles", "Measles", "../../english/manifest.json", "%00", "two%20words", "%20"],
+)
+@pytest.mark.parametrize("route", ["documents", "doc"])
+def test_an_unknown_document_is_not_found(client: FlaskClient, route: str, docid: str) -> None:
+    check(client.get(f"/v1/english/{route}/{docid}"), 404, "unknown-document")
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        *("/nothing", "/v1", "/v1/english", "/v1/english/documents/", "/v2/english/search"),
+        *("/v1/..%2Fenglish/search?query=a", "/v1/indexes/..%2Fenglish", "/v1/a%2Fenglish/documents/measles"),
+        *("/static/..%2Fapp.py", "/v1/jobs/..%2F..%2Fmanifest"),
+    ],
+)
+def test_an_unknown_address_is_not_found(client: FlaskClient, address: str) -> None:
+    check(client.get(address), 404, "not-found")
+
+
+@pytest.mark.parametrize("method", ["GET", "PUT", "DELETE"])
+@pytest.mark.parametrize("docid", ["\xff", "a\xc3", "\xed\xa0\x80"])
+def test_an_address_that_is_no_text_means_no_document(client: FlaskClient, method: str, docid: str) -> None:
+    # As WSGI has it: a character a byte. Read with replaced characters, many addresses would mean one document.
+    path = f"/v1/english/documents/{docid}"
+    check(client.open("/", method=method, json={"text": "x"}, environ_overrides={"PATH_INFO": path}), 404, "not-found")
+
+
+@pytest.mark.parametrize(
+    ("method", "address", "allowed"),
+    [
+        ("DELETE", "/v1/english/doc/measles", {"GET", "HEAD", "OPTIONS"}),
+        ("PUT", "/v1/english/search", {"GET", "HEAD", "OPTIONS", "POST"}),
+        ("GET", "/v1/english/search/batch", {"OPTIONS", "POST"}),
+        ("POST", "/", {"GET", "HEAD", "OPTIONS"}),
+    ],
+)
+def test_another_method_is_not_allowed(client: FlaskClient, method: str, address: str, allowed: set[str]) -> None:
+    response = client.open(address, method=method)
+    check(response, 405, "method-not-allowed")
+    assert set(response.headers["Allow"].split(", ")) == allowed
+
+
+@pytest.mark.parametrize(
+    ("error", "status", "slug"),
+    [
+        (IndexStateError("/secret/path: is damaged"), 503, "unavailable"),
+        (MachineError("/secret/path: no room"), 503, "unavailable"),
+        (RuntimeError("/secret/path: a secret"), 500, "internal"),
+    ],
+)
+def test_a_servers_error_tells_no_details_but_logs_them(
+    config: Config, error: Exception, status: int, slug: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    app: Flask = create_app(config, {})
+
+    def fail() -> str:
+        raise error
+
+    app.add_url_rule("/v1/fail", view_func=fail)
+    with caplog.at_level(logging.ERROR, "factseek.server"):
+        response = app.test_client().get("/v1/fail")
+    problem = check(response, status, slug)
+    assert response.headers.get("Retry-After") == ("5" if status == 503 else None)
+    assert "secret" not in response.text
+    assert problem["request_id"] in caplog.text
+    assert "/secret/path" in caplog.text
+
+
+def test_an_index_that_fails_while_serving_is_unavailable(
+    config: Config, indexes: dict[str, Index], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    app = create_app(config, indexes)
+
+    def broken(*_: object) -> None:
+        raise IndexStateError("/secret/documents.sqlite: cannot be read")
+
+    monkeypatch.setattr(indexes["arabic"], "search", broken)
+    client = app.test_client()
+    check(client.post("/v1/arabic/search", json={"query": "a"}), 503, "unavailable")
+    assert client.post("/v1/english/search", json={"query": "a measles"}).status_code == 200
+    ready = client.get("/readyz")
+    assert (ready.status_code, ready.json["indexes"]) == (503, {"english": "ready", "arabic": "unavailable"})
+
+
+def test_a_browser_reads_a_page(client: FlaskClient) -> None:
+    response = client.get("/?query=a&index=<script>", headers={"Accept": "text/html,*/*;q=0.8"})
+    assert response.status_code == 404
+    assert response.mimetype == "text/html"
+    assert "<h1>No such index</h1>" in response.text
+    assert "&lt;script&gt;" in response.text
+    assert "<script>" not in response.text
+
+
+def test_the_api_answers_json_to_a_browser_too(client: FlaskClient) -> None:
+    check(client.get("/v1/none/search?query=a", headers={"Accept": "text/html"}), 404, "unknown-index")

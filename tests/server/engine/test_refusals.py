@@ -1,0 +1,41 @@
+"""What is refused before the application sees it is a problem like any other."""
+
+from __future__ import annotations
+
+import json
+import logging
+
+import pytest
+
+from factseek.server.engine import refusals
+from factseek.server.engine.refusals import Refusal, refusal
+
+REFUSED = [
+    (refusals.UNREADABLE, 400, "bad-input"),
+    (refusals.TOO_SLOW, 408, "request-timeout"),
+    (refusals.TOO_LARGE, 413, "too-large"),
+    (refusals.LONG_ADDRESS, 414, "request-uri-too-long"),
+    (refusals.LONG_HEADERS, 431, "request-header-fields-too-large"),
+    (refusals.FAILED, 500, "internal"),
+    (refusals.OVERLOADED, 503, "overloaded"),
+]
+
+
+@pytest.mark.parametrize(("why", "status", "slug"), REFUSED)
+def test_a_refusal_is_a_problem(why: Refusal, status: int, slug: str, caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.INFO, "factseek"):
+        head, _, body = refusal(why).partition(b"\r\n\r\n")
+    lines = head.decode().split("\r\n")
+    assert lines[0].startswith(f"HTTP/1.1 {status} ")
+    headers = dict(line.split(": ", 1) for line in lines[1:])
+    assert headers["Content-Type"] == "application/problem+json"
+    assert headers["Connection"] == "close"
+    assert headers["X-Content-Type-Options"] == "nosniff"
+    assert int(headers["Content-Length"]) == len(body)
+    assert headers.get("Retry-After") == ("1" if status == 503 else None)
+    said = json.loads(body)
+    assert set(said) == {"error", "title", "status", "detail", "request_id"}
+    assert (said["status"], said["error"]) == (status, slug)
+    assert said["request_id"] == headers["X-Request-Id"]
+    assert said["detail"]
+    assert caplog.messages == [f"{said['request_id']} refused: {status} {slug}"]

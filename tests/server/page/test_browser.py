@@ -1,0 +1,315 @@
+"""The pages in a real browser: what is seen, pressed and read aloud."""
+
+from __future__ import annotations
+
+import shutil
+import threading
+from collections.abc import Iterator
+from itertools import pairwise
+from typing import Any
+from urllib.parse import parse_qs, quote, urlsplit
+
+import pytest
+from selenium import webdriver
+from selenium.webdriver.common.by import By
+from selenium.webdriver.common.keys import Keys
+from selenium.webdriver.remote.webelement import WebElement
+from werkzeug.serving import make_server
+
+from factseek.retrieval.config import Config
+from factseek.retrieval.index.local import Index
+from factseek.server.app import create_app
+from factseek.server.page.routes import EXAMPLES
+
+pytestmark = pytest.mark.slow
+
+CLAIM = "Two doses of the measles vaccine are 97 percent effective."
+SEARCH = f"/?index=example-en&query={quote(CLAIM)}"
+ARABIC = f"/?index=example-ar&query={quote('نهر النيل')}"
+DOCUMENT = f"/documents/example-en/measles?query={quote(CLAIM)}&passage=0"
+WIDE, PHONE, NARROW = (1440, 1000), (390, 844), (320, 640)
+
+
+@pytest.fixture(scope="module")
+def address(config: Config, indexes: dict[str, Index]) -> Iterator[str]:
+    """Serve the small indexes under the names of the bundled ones."""
+    app = create_app(config, {"example-en": indexes["english"], "example-ar": indexes["arabic"]})
+    server = make_server("127.0.0.1", 0, app, threaded=True)
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    yield f"http://127.0.0.1:{server.server_port}"
+    server.shutdown()
+    thread.join()
+    server.server_close()
+
+
+@pytest.fixture(scope="module")
+def chromium() -> Iterator[webdriver.Chrome]:
+    program, driver = shutil.which("chromium"), shutil.which("chromedriver")
+    if not program or not driver:
+        pytest.skip("there is no chromium with its chromedriver on this machine: apt-get install chromium-driver")
+    options = webdriver.ChromeOptions()
+    options.binary_location = program
+    for argument in ("headless=new", "no-sandbox", "disable-gpu", "disable-dev-shm-usage", "hide-scrollbars"):
+        options.add_argument(f"--{argument}")
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
+    running = webdriver.Chrome(service=webdriver.ChromeService(driver), options=options)
+    running.set_page_load_timeout(60)
+    yield running
+    running.quit()
+
+
+class Browser:
+    """The browser at one address."""
+
+    def __init__(self, chromium: webdriver.Chrome, address: str) -> None:
+        self.driver = chromium
+        self._address = address
+
+    def size(self, size: tuple[int, int]) -> None:
+        metrics = {"width": size[0], "height": size[1], "deviceScaleFactor": 1, "mobile": size != WIDE}
+        self.driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
+
+    def scheme(self, scheme: str) -> None:
+        wishes = {"prefers-color-scheme": scheme, "prefers-reduced-motion": "reduce"}
+        features = [{"name": name, "value": value} for name, value in wishes.items()]
+        self.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": features})
+
+    def open(self, path: str) -> None:
+        self.driver.get(self._address + path)
+
+    def one(self, selector: str) -> WebElement:
+        return self.driver.find_element(By.CSS_SELECTOR, selector)
+
+    def all(self, selector: str) -> list[WebElement]:
+        return self.driver.find_elements(By.CSS_SELECTOR, selector)
+
+    def script(self, script: str, *values: Any) -> Any:
+        return self.driver.execute_script(f"return {script}", *values)
+
+    @property
+    def asked(self) -> dict[str, list[str]]:
+        return parse_qs(urlsplit(self.driver.current_url).query)
+
+
+@pytest.fixture
+def browser(chromium: webdriver.Chrome, address: str) -> Iterator[Browser]:
+    """The browser, wide and light; whatever it complains about fails the test."""
+    chromium.get_log("browser")
+    browser = Browser(chromium, address)
+    browser.size(WIDE)
+    browser.scheme("light")
+    yield browser
+    complaints = [one["message"] for one in chromium.get_log("browser") if one["level"] in ("WARNING", "SEVERE")]
+    assert complaints == []
+
+
+def test_a_claim_is_searched_for(browser: Browser) -> None:
+    browser.open("/")
+    box = browser.one("#query")
+    assert browser.driver.switch_to.active_element == box
+    box.send_keys(CLAIM, Keys.ENTER)
+    assert browser.asked["query"] == [CLAIM]
+    assert [heading.text.split("\n")[0] for heading in browser.all("h2")] == [
+        "Sparse BM25: the same words",
+        "Hybrid both rankings fused",
+        "Dense vectors: the same meaning",
+    ]
+    assert "97" in [mark.text for mark in browser.all("#bm25-1 mark")]
+    assert browser.one("#query").get_attribute("value") == CLAIM
+
+
+def test_an_example_is_one_press_away(browser: Browser) -> None:
+    browser.open("/")
+    assert [link.text for link in browser.all(".examples a")] == [example.claim for example in EXAMPLES]
+    browser.one(".examples a").click()
+    assert browser.asked["query"] == [EXAMPLES[0].claim]
+    assert browser.one("#hybrid-1 .passage").text.startswith("Two doses of the measles vaccine")
+
+
+def test_lines_meet_the_cards_that_they_join(browser: Browser) -> None:
+    browser.open(SEARCH)
+    columns = [browser.one(f"#{name}").rect for name in ("bm25", "hybrid", "dense")]
+    assert columns[0]["x"] + columns[0]["width"] < columns[1]["x"] < columns[2]["x"]
+    ends = browser.script(
+        """[...document.querySelectorAll('.joins path')].flatMap(path => {
+            const column = path.closest('svg').previousElementSibling.id;
+            const next = path.closest('svg').nextElementSibling.id;
+            const at = length => path.getPointAtLength(length).matrixTransform(path.getScreenCTM());
+            const middle = name => {
+                const box = document.querySelector(`#${name} li.${path.classList[0]} article`).getBoundingClientRect();
+                return [box.left, box.right, (box.top + box.bottom) / 2];
+            };
+            const [start, end] = [at(0), at(path.getTotalLength())];
+            const [left, right] = [middle(column), middle(next)];
+            return [[start.x - left[1], start.y - left[2]], [end.x - right[0], end.y - right[2]]];
+        })"""
+    )
+    assert len(ends) >= 4
+    assert all(abs(distance) < 2 for end in ends for distance in end)
+
+
+def test_pointing_at_a_document_shows_it_in_all_columns(browser: Browser) -> None:
+    browser.open(SEARCH)
+
+    def edge(card: str) -> str:
+        colour: str = browser.one(f"#{card} article").value_of_css_property("border-top-color")
+        return colour
+
+    joined = browser.one("#dense-1").get_attribute("class")
+    partner = next(item for item in browser.all("#bm25 li") if item.get_attribute("class") == joined)
+    plain = edge(partner.get_attribute("id") or "")
+    webdriver.ActionChains(browser.driver).move_to_element(browser.one("#dense-1 .passage")).perform()
+    assert edge(partner.get_attribute("id") or "") == edge("dense-1") != plain
+
+
+def test_a_document_is_opened_and_left(browser: Browser) -> None:
+    browser.open(SEARCH)
+    browser.one("#hybrid-1 h3 a").click()
+    assert urlsplit(browser.driver.current_url).path == "/documents/example-en/measles"
+    assert urlsplit(browser.driver.current_url).fragment == "passage-0"
+    assert browser.one("h1").text == "Measles vaccine"
+    assert {"measles", "vaccine"} <= {mark.text.lower() for mark in browser.all(".text mark")}
+    browser.driver.back()
+    assert browser.asked["query"] == [CLAIM]
+    assert browser.all("#hybrid-1")
+    browser.one("#hybrid-1 h3 a").click()
+    browser.one(".back a").click()
+    assert browser.asked == {"index": ["example-en"], "query": [CLAIM]}
+
+
+def test_arabic_is_read_from_the_right(browser: Browser) -> None:
+    browser.open(ARABIC)
+    assert browser.one("#query").value_of_css_property("direction") == "rtl"
+    for selector in ("#bm25-1 article", "#bm25-1 .passage"):
+        assert browser.one(selector).value_of_css_property("direction") == "rtl"
+    rank, title = browser.one("#bm25-1 .rank").rect, browser.one("#bm25-1 h3 a").rect
+    assert rank["x"] > title["x"]
+    browser.one("#bm25-1 h3 a").click()
+    assert browser.one(".text p").value_of_css_property("direction") == "rtl"
+
+
+@pytest.mark.parametrize("path", ["/", SEARCH, ARABIC, DOCUMENT, "/docs", "/documents/example-en/none"])
+def test_a_phone_needs_no_scrolling_sideways(browser: Browser, path: str) -> None:
+    for size in (PHONE, NARROW):
+        browser.size(size)
+        browser.open(path)
+        assert browser.script("document.documentElement.scrollWidth") <= size[0]
+    browser.driver.get_log("browser")  # the page that is not there is reported as such
+
+
+def test_a_phone_shows_one_ranking_below_the_other(browser: Browser) -> None:
+    browser.size(PHONE)
+    browser.open(SEARCH)
+    assert len({browser.one(f"#{name}").rect["x"] for name in ("bm25", "hybrid", "dense")}) == 1
+    assert not any(picture.is_displayed() for picture in browser.all(".joins, .filler"))
+    jump = browser.all(".jump a")[2]
+    jump.click()
+    top = browser.script("document.querySelector('#dense h2').getBoundingClientRect().top")
+    assert 0 < top < PHONE[1] / 2
+
+
+def test_a_query_is_never_run(browser: Browser) -> None:
+    query = "<script>document.title='hacked'</script><img src=x onerror=\"document.title='hacked'\"> measles"
+    browser.open(f"/?index=example-en&query={quote(query)}")
+    assert browser.driver.title == f"{query} · factseek"
+    assert browser.one("#query").get_attribute("value") == query
+    assert browser.all("script, img[src=x]") == []
+    browser.open("/documents/example-en/moon")
+    assert browser.all("script, .text b") == []
+
+
+def test_the_keyboard_reaches_everything(browser: Browser) -> None:
+    browser.open(SEARCH)
+    reached = []
+    for _ in range(8):
+        webdriver.ActionChains(browser.driver).send_keys(Keys.TAB).perform()
+        element = browser.driver.switch_to.active_element
+        reached.append(element.get_attribute("class") or element.get_attribute("name") or element.text)
+        ring = float(element.value_of_css_property("outline-width").removesuffix("px"))
+        assert ring > 0 or element.get_attribute("id") == "query"  # the whole box shows it
+    assert reached[:5] == ["skip", "brand", "query", "Search", "index"]
+    browser.open(SEARCH)
+    webdriver.ActionChains(browser.driver).send_keys(Keys.TAB, Keys.ENTER).perform()
+    assert browser.driver.current_url.endswith("#main")
+
+
+NAMED = {"link", "button", "textbox", "searchbox", "combobox", "Date", "region", "navigation", "search", "article"}
+
+
+@pytest.mark.parametrize("path", ["/", SEARCH, ARABIC, DOCUMENT, "/docs"])
+def test_a_screen_reader_has_a_name_for_everything(browser: Browser, path: str) -> None:
+    browser.open(path)
+    tree = browser.driver.execute_cdp_cmd("Accessibility.getFullAXTree", {})["nodes"]
+    nodes = [(node["role"]["value"], node.get("name", {}).get("value", "")) for node in tree if not node["ignored"]]
+    assert [role for role, name in nodes if role in NAMED and not name.strip()] == []
+    roles = {role for role, _ in nodes}
+    assert {"banner", "main", "contentinfo"} <= roles
+    levels = browser.script("[...document.querySelectorAll('h1,h2,h3')].map(one => +one.tagName[1])")
+    assert all(after <= before + 1 for before, after in pairwise(levels))
+
+
+@pytest.mark.parametrize("path", ["/", SEARCH, ARABIC, DOCUMENT, "/docs"])
+def test_every_reference_within_a_page_has_its_one_target(browser: Browser, path: str) -> None:
+    browser.open(path)
+    ids = browser.script("[...document.querySelectorAll('[id]')].map(one => one.id)")
+    assert len(ids) == len(set(ids))
+    wanted = browser.script(
+        """[...document.querySelectorAll('[aria-labelledby], [aria-describedby], label[for], a[href^="#"]')].flatMap(
+            one => [one.getAttribute('aria-labelledby'), one.getAttribute('aria-describedby'), one.htmlFor,
+                    one.hash && decodeURIComponent(one.hash.slice(1))].filter(Boolean))"""
+    )
+    assert set(wanted) <= set(ids)
+
+
+CONTRASTS = """(() => {
+    const context = new OffscreenCanvas(1, 1).getContext('2d', {willReadFrequently: true});
+    const rgba = colour => {
+        context.clearRect(0, 0, 1, 1);
+        context.fillStyle = colour;
+        context.fillRect(0, 0, 1, 1);
+        return [...context.getImageData(0, 0, 1, 1).data];
+    };
+    const light = ([r, g, b]) => [r, g, b].map(x => x / 255)
+        .map(x => x <= 0.04045 ? x / 12.92 : ((x + 0.055) / 1.055) ** 2.4)
+        .reduce((sum, x, at) => sum + x * [0.2126, 0.7152, 0.0722][at], 0);
+    const behind = element => {
+        const layers = [];
+        for (let one = element; one; one = one.parentElement) {
+            const colour = rgba(getComputedStyle(one).backgroundColor);
+            layers.unshift(colour);
+            if (colour[3] === 255) break;
+        }
+        return layers.reduce((below, [r, g, b, a]) =>
+            [r, g, b].map((x, at) => (x * a + below[at] * (255 - a)) / 255), [255, 255, 255]);
+    };
+    const found = {};
+    for (const element of document.body.querySelectorAll('*')) {
+        const has = [...element.childNodes].some(node => node.nodeType === 3 && node.data.trim());
+        if (!has || !element.checkVisibility()) continue;
+        const [one, two] = [light(rgba(getComputedStyle(element).color)), light(behind(element))];
+        const ratio = (Math.max(one, two) + 0.05) / (Math.min(one, two) + 0.05);
+        const name = `${element.tagName.toLowerCase()}.${element.className}`;
+        found[name] = Math.min(found[name] ?? 99, ratio);
+    }
+    return found;
+})()"""
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_text_stands_out_from_what_is_behind_it(browser: Browser, scheme: str) -> None:
+    """4.5 to 1 is level AA of the Web Content Accessibility Guidelines."""
+    browser.scheme(scheme)
+    for path in ("/", SEARCH, DOCUMENT, "/docs", f"/?query={quote('?!')}"):
+        browser.open(path)
+        ratios = browser.script(CONTRASTS)
+        assert len(ratios) > 5
+        assert {name: round(ratio, 2) for name, ratio in ratios.items() if ratio < 4.5} == {}
+    browser.driver.get_log("browser")  # the query without words is reported as such
+
+
+def test_dark_is_dark(browser: Browser) -> None:
+    browser.scheme("dark")
+    browser.open("/")
+    colour = browser.one("body").value_of_css_property("background-color")
+    assert max(int(part) for part in colour.removeprefix("rgba(").removesuffix(")").split(", ")[:3]) < 60

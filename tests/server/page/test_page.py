@@ -1,0 +1,231 @@
+"""The pages, as HTML that a parser reads."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from html.parser import HTMLParser
+from pathlib import Path
+from urllib.parse import quote, urljoin
+
+import pytest
+from flask import Flask
+from flask.testing import FlaskClient
+
+from factseek.server.page.routes import EXAMPLES
+
+VOID = {"meta", "link", "img", "input", "br"}
+
+
+class Page(HTMLParser):
+    """Elements with their attributes, the text inside each, and whether tags are balanced."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.elements: list[tuple[str, dict[str, str | None]]] = []
+        self._texts: list[list[str]] = []
+        self._open: list[int] = []
+        self.feed(text)
+        assert self._open == []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        if tag not in VOID:
+            self._open.append(len(self.elements))
+        self.elements.append((tag, dict(attrs)))
+        self._texts.append([])
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.elements[self._open.pop()][0] == tag
+
+    def handle_data(self, data: str) -> None:
+        for number in self._open:
+            self._texts[number].append(data)
+
+    def all(self, tag: str) -> list[dict[str, str | None]]:
+        return [attributes for name, attributes in self.elements if name == tag]
+
+    def text_of(self, tag: str) -> list[str]:
+        texts = zip(self.elements, self._texts, strict=True)
+        return ["".join(pieces).strip() for (name, _), pieces in texts if name == tag]
+
+
+def get(client: FlaskClient, address: str, status: int = 200) -> Page:
+    response = client.get(address, headers={"Accept": "text/html"})
+    assert response.status_code == status, response.text
+    assert response.mimetype == "text/html"
+    return Page(response.text)
+
+
+def test_the_empty_page_asks_for_a_claim(client: FlaskClient) -> None:
+    page = get(client, "/")
+    assert [option["value"] for option in page.all("option")] == ["english", "arabic", "", "tweet"]
+    form = page.all("form")[0]
+    assert (form["method"], form["action"], form["role"]) == ("get", "/", "search")
+    assert "section" in [tag for tag, _ in page.elements]
+
+
+def test_the_page_without_bundled_indexes_has_no_examples(client: FlaskClient) -> None:
+    assert all(example.claim not in client.get("/").text for example in EXAMPLES)
+
+
+def test_three_examples_are_claims_of_the_bundled_collection(root: Path) -> None:
+    assert len(EXAMPLES) == 3
+    for example in EXAMPLES:
+        path = root / "examples" / f"queries-{example.index.removeprefix('example-')}.tsv"
+        assert example.claim in [line.split("\t")[1] for line in path.read_text("utf-8").splitlines()]
+
+
+def test_rankings_stand_side_by_side(client: FlaskClient) -> None:
+    page = get(client, "/?index=english&query=measles+vaccine")
+    sections = [section["id"] for section in page.all("section")]
+    assert sections == ["bm25", "hybrid", "dense"]
+    assert "measles" in page.text_of("mark")
+    anchors = {item["id"] for item in page.all("li") if "id" in item}
+    assert {"bm25-1", "dense-1", "hybrid-1"} <= anchors
+    jumps = [link["href"] for link in page.all("a") if str(link["href"]).startswith("#")]
+    assert {jump.removeprefix("#") for jump in jumps if jump} <= anchors | set(sections) | {"main"}
+
+
+def test_lines_join_the_same_document_across_columns(client: FlaskClient) -> None:
+    page = get(client, "/?index=english&query=two+doses+of+the+measles+vaccine")
+    joined = {item["id"]: item["class"] for item in page.all("li") if str(item.get("class")).startswith("join-")}
+    assert joined["bm25-1"] == joined["hybrid-1"] == joined["dense-1"] == "join-1"
+    drawn = [path["class"] for path in page.all("path")]
+    assert drawn.count("join-1") == 2
+    assert set(drawn) <= set(joined.values())
+    assert [picture["aria-hidden"] for picture in page.all("svg")] == ["true", "true"]
+    places = len([link for link in page.all("a") if link.get("class") in ("bm25", "hybrid", "dense")])
+    assert places == sum(2 * count * (count - 1) // 2 for count in Counter(joined.values()).values())
+
+
+def test_columns_have_the_same_number_of_rows(client: FlaskClient) -> None:
+    page = get(client, "/?index=english&query=moon")
+    fillers = [item for item in page.all("li") if item.get("class") == "filler"]
+    counts = Counter(str(item["id"]).partition("-")[0] for item in page.all("li") if "id" in item)
+    assert counts["bm25"] < counts["dense"]
+    assert len(fillers) == sum(max(counts.values()) - count for count in counts.values())
+
+
+def test_an_index_without_vectors_shows_one_ranking(client: FlaskClient) -> None:
+    page = get(client, f"/?index=arabic&query={quote('نهر النيل')}")
+    assert [section["id"] for section in page.all("section")] == ["bm25"]
+    assert {"نهر", "النيل"} <= set(page.text_of("mark"))
+    assert all(passage["dir"] == "auto" for passage in page.all("p") if passage.get("class") == "passage")
+    assert {article["dir"] for article in page.all("article")} == {"rtl"}
+    assert page.all("svg") == []
+
+
+def test_user_text_is_never_html(client: FlaskClient) -> None:
+    query = "<script>alert('moon')</script> \"><img src=x onerror=alert(1)> moon"
+    page = get(client, f"/?index=english&query={quote(query)}")
+    assert page.all("script") == []
+    assert [image["src"] for image in page.all("img")] == ["/static/icon.svg"]
+    assert page.all("b") == []
+    assert [field["value"] for field in page.all("input") if field["name"] == "query"] == [query]
+
+
+def test_only_web_addresses_are_linked(client: FlaskClient) -> None:
+    page = get(client, "/?index=english&query=measles")
+    outside = {link["href"]: link["rel"] for link in page.all("a") if not str(link["href"]).startswith(("/", "#"))}
+    assert outside == {"https://who.example.org/measles": "noopener noreferrer nofollow"}
+
+
+def test_the_page_takes_a_date(client: FlaskClient) -> None:
+    page = get(client, "/?index=english&query=measles&as_of=2020-03")
+    field = next(field for field in page.all("input") if field["name"] == "as_of")
+    assert (field["type"], field["value"]) == ("text", "2020-03")
+    assert set(page.text_of("time")) == {"2019-05-02", "1972-12-14"}
+    day = get(client, "/?index=english&query=measles&as_of=2019-05-02")
+    assert next(field for field in day.all("input") if field["name"] == "as_of")["type"] == "date"
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ("query=measles&as_of=soon", "&#39;soon&#39; is not a date of the form 2020-03-01, 2020-03 or 2020."),
+        ("query=measles&profile=poem", "Invalid enum value &#39;poem&#39;."),
+        ("query=%3F%21", "The query &#39;?!&#39; holds no words to search for."),
+    ],
+)
+def test_what_makes_no_sense_is_said_on_the_page(client: FlaskClient, parameters: str, message: str) -> None:
+    response = client.get(f"/?index=english&{parameters}")
+    assert response.status_code == 400
+    assert message in response.text
+    assert 'role="alert"' in response.text
+
+
+def test_nothing_found_is_said(client: FlaskClient) -> None:
+    assert (
+        "Nothing found up to 1900; what has no date is left out."
+        in client.get("/?index=english&query=measles&as_of=1900").text
+    )
+
+
+def test_a_note_is_shown(client: FlaskClient) -> None:
+    assert "The encoder " in client.get(f"/?index=english&query={quote('نهر النيل')}").text
+
+
+def test_a_tweet_is_read_as_one(client: FlaskClient) -> None:
+    tweet = quote("RT @moon: #MeaslesVaccine https://t.co/moon")
+    plain = get(client, f"/?index=english&query={tweet}")
+    page = get(client, f"/?index=english&query={tweet}&profile=tweet")
+    assert "moon" in plain.text_of("mark")
+    assert {"measles", "vaccine"} <= set(page.text_of("mark"))
+    assert "moon" not in page.text_of("mark")
+    assert [option["value"] for option in page.all("option") if "selected" in option] == ["english", "tweet"]
+    link = next(str(a["href"]) for a in page.all("a") if str(a["href"]).startswith("/documents/english/measles?"))
+    document = get(client, link)
+    assert {"measles", "vaccine"} <= set(document.text_of("mark"))
+    assert any("profile=tweet" in str(a["href"]) for a in document.all("a"))
+
+
+def test_every_hit_leads_to_its_document(client: FlaskClient) -> None:
+    page = get(client, "/?index=english&query=sea+level&as_of=2022")
+    links = [str(link["href"]) for link in page.all("a") if str(link["href"]).startswith("/documents/")]
+    assert links
+    for link in links:
+        document = get(client, link)
+        back = next(str(a["href"]) for a in document.all("a") if "query=" in str(a["href"]))
+        assert urljoin("/", back) == "/?index=english&query=sea+level&as_of=2022"
+        assert "block chosen" in [section["class"] for section in document.all("section")]
+        shown = {text.lower() for text in document.text_of("mark")}
+        assert shown <= {"sea", "level"}
+        assert ("sea" in shown) == ("measles" not in link and "moon" not in link)
+
+
+def test_a_document_shows_its_whole_text(client: FlaskClient) -> None:
+    response = client.get("/documents/english/moon")
+    page = Page(response.text)
+    assert "The &lt;b&gt;moon&lt;/b&gt; landing" in response.text
+    assert [section["id"] for section in page.all("section")] == ["passage-0"]
+    assert page.all("script") == []
+
+
+def test_a_document_without_a_web_address_has_no_link(client: FlaskClient) -> None:
+    assert "javascript:" not in client.get("/documents/english/measles-later").text
+
+
+def test_a_document_that_is_not_there_is_a_page(client: FlaskClient) -> None:
+    page = get(client, "/documents/english/none", 404)
+    assert page.text_of("h1") == ["No such document"]
+
+
+def test_nothing_comes_from_outside(client: FlaskClient, app: Flask) -> None:
+    for address in ("/", "/?index=english&query=measles", "/documents/english/measles"):
+        page = get(client, address)
+        loaded = [tag["href"] for tag in page.all("link")] + [tag["src"] for tag in page.all("img")]
+        for source in loaded:
+            assert str(source).startswith("/static/")
+            with client.get(str(source)) as response:
+                assert response.status_code == 200
+        assert not any("style" in attributes for _, attributes in page.elements)
+        assert not any(name.startswith("on") for _, attributes in page.elements for name in attributes)
+    assert not re.search(r"url\(|@import", Path(str(app.static_folder), "style.css").read_text("utf-8"))
+
+
+def test_every_field_has_a_label(client: FlaskClient) -> None:
+    text = client.get("/").text
+    page = Page(text)
+    labelled = {label["for"] for label in page.all("label") if "for" in label}
+    for field in [*page.all("input"), *page.all("select")]:
+        assert field.get("id") in labelled or re.search(rf'<label>[^<]*<\w+ name="{field["name"]}"', text)

@@ -1,0 +1,101 @@
+"""Keys and rates: who is let in, who is told to come back."""
+
+from __future__ import annotations
+
+import argparse
+import base64
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from flask.testing import FlaskClient
+
+from factseek.retrieval.config import Config, ServerSettings, read
+from factseek.retrieval.errors import ConfigError
+from factseek.retrieval.index.local import Index
+from factseek.retrieval.terminal import run
+from factseek.server import cli
+from factseek.server.app import create_app
+from factseek.server.upkeep.access import digest, new_key
+
+KEY, OTHER = new_key(), new_key()
+Limited = Callable[..., FlaskClient]
+
+
+@pytest.fixture
+def limited(indexes: dict[str, Index]) -> Limited:
+    """Make a client of a server with these settings."""
+
+    def made(**settings: object) -> FlaskClient:
+        return create_app(Config(server=ServerSettings(**settings)), indexes).test_client()  # type: ignore[arg-type]
+
+    return made
+
+
+def basic(user: str, password: str) -> str:
+    return "Basic " + base64.b64encode(f"{user}:{password}".encode()).decode()
+
+
+@pytest.mark.parametrize(
+    "given", ["", "Bearer", "Bearer wrong", f"Bearer {KEY}x", f"Token {KEY}", "Basic !", basic(KEY, "x"), "Bearer é"]
+)
+@pytest.mark.parametrize("address", ["/v1/indexes", "/", "/v1/english/search?query=moon", "/docs"])
+def test_nobody_gets_in_without_a_key(limited: Limited, given: str, address: str) -> None:
+    client = limited(keys={"newsroom": digest(KEY)})
+    answer = client.get(address, headers={"Authorization": given.encode().decode("latin-1")} if given else {})
+    assert answer.status_code == 401
+    assert answer.headers["WWW-Authenticate"] == 'Bearer realm="factseek", Basic realm="factseek"'
+    assert answer.mimetype == "application/problem+json"
+    assert KEY not in answer.text
+
+
+@pytest.mark.parametrize("given", [f"Bearer {KEY}", f"bearer {KEY}", f"Bearer {OTHER}", basic("me", KEY)])
+def test_whoever_has_a_key_gets_in(limited: Limited, given: str) -> None:
+    client = limited(keys={"newsroom": digest(KEY), "desk": digest(OTHER)})
+    assert client.get("/v1/indexes", headers={"Authorization": given}).status_code == 200
+
+
+@pytest.mark.parametrize("address", ["/livez", "/readyz", "/metrics", "/static/style.css"])
+def test_what_looks_after_a_server_needs_no_key(limited: Limited, address: str) -> None:
+    with limited(keys={"newsroom": digest(KEY)}, per_minute=1).get(address) as answer:
+        assert answer.status_code == 200
+
+
+def test_too_many_requests_are_told_when_to_come_back(limited: Limited) -> None:
+    client = limited(per_minute=2)
+    assert [client.get("/v1/indexes").status_code for _ in range(3)] == [200, 200, 429]
+    answer = client.get("/v1/indexes")
+    assert answer.json is not None
+    assert answer.json["error"] == "too-many-requests"
+    assert 1 <= int(answer.headers["Retry-After"]) <= 30
+
+
+def test_each_key_has_its_own_rate(limited: Limited) -> None:
+    client = limited(keys={"newsroom": digest(KEY), "desk": digest(OTHER)}, per_minute=1)
+    statuses = [
+        client.get("/v1/indexes", headers={"Authorization": f"Bearer {key}"}).status_code for key in (KEY, KEY, OTHER)
+    ]
+    assert statuses == [200, 429, 200]
+
+
+def test_a_key_is_made_and_fits_the_configuration(capsys: pytest.CaptureFixture[str]) -> None:
+    parser = argparse.ArgumentParser()
+    cli.register(parser.add_subparsers())
+    assert run(parser, ["key", "newsroom"]) == 0
+    out, err = capsys.readouterr()
+    line = re.search(r"newsroom: ([0-9a-f]{64})$", err.rstrip())
+    assert line
+    assert digest(out.strip()) == line[1]
+    assert len(out.strip()) > 40
+    assert run(parser, ["key", "a b"]) == 2
+    assert capsys.readouterr().err == (
+        "factseek: 'a b' cannot name a key; take up to 64 letters, digits, '.', '_' and '-'\n"
+    )
+
+
+def test_a_key_that_is_no_hash_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "config.yaml"
+    path.write_text(f"server: {{keys: {{newsroom: {KEY}}}}}")
+    with pytest.raises(ConfigError, match=r"server\.keys"):
+        read(path)

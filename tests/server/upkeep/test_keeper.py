@@ -1,0 +1,170 @@
+"""A new manifest is served, an old snapshot is closed, what is wrong with an index is said: with real indexes."""
+
+from __future__ import annotations
+
+import gc
+import json
+import shutil
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from flask import Flask
+
+from factseek.indexer.build import Request, build
+from factseek.retrieval.config import Config, ServerSettings
+from factseek.retrieval.errors import IndexStateError
+from factseek.retrieval.index.local import Index
+from factseek.server.app import create_app
+from factseek.server.upkeep import keeper as keeping
+from factseek.server.upkeep.keeper import Keeper
+from factseek.server.upkeep.service import Service
+
+WITHIN = 1.0
+"""Seconds in which a new manifest is to be noticed."""
+PATIENCE = 20.0
+
+
+def add(folder: Path, docid: str, verb: Any = "append") -> None:
+    """Publish one more document."""
+    source = folder.with_suffix(".jsonl")
+    source.write_text(json.dumps({"docid": docid, "text": f"The measles vaccine, as {docid} has it."}) + "\n")
+    build(Request(kind="jsonl", sources=(source,), folder=folder, verb=verb, dense=False), Config())
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """An index of one document."""
+    add(tmp_path / "live", "first", "")
+    return tmp_path / "live"
+
+
+@pytest.fixture
+def app(folder: Path, tmp_path: Path) -> Iterator[Flask]:
+    """An application whose keeper is at work; one of its indexes was never there."""
+    indexes = {"live": str(folder), "missing": str(tmp_path / "missing")}
+    config = Config(server=ServerSettings(indexes=indexes))
+    made = create_app(config, {})
+    keeper = Keeper(service_of(made), config)
+    keeper.start()
+    yield made
+    keeper.stop()
+
+
+def service_of(app: Flask) -> Service:
+    found: Service = app.extensions["factseek"]
+    return found
+
+
+def ask(app: Flask) -> tuple[int, tuple[str, ...]]:
+    answer = app.test_client().post("/v1/live/search", json={"query": "measles"})
+    hits = (answer.json or {}).get("hits", [])
+    return answer.status_code, tuple(sorted(hit["docid"] for hit in hits))
+
+
+def docids(app: Flask) -> set[str]:
+    status, found = ask(app)
+    assert status == 200
+    return set(found)
+
+
+def state(app: Flask) -> str:
+    return str(app.test_client().get("/readyz").json["indexes"]["live"])  # type: ignore[index]
+
+
+def soon(true: Callable[[], object], patience: float = PATIENCE) -> None:
+    """Wait until something is true."""
+    deadline = time.monotonic() + patience
+    while not true():
+        assert time.monotonic() < deadline, "never became true"
+        time.sleep(0.02)
+
+
+def test_a_look_comes_often_enough() -> None:
+    assert keeping.LOOK_EVERY < WITHIN
+
+
+def test_a_new_manifest_is_served(app: Flask, folder: Path) -> None:
+    assert docids(app) == {"first"}
+    assert state(app) == "ready"
+    add(folder, "second")
+    soon(lambda: docids(app) == {"first", "second"})
+
+
+def test_a_request_keeps_its_snapshot_until_it_ends(app: Flask, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    closed: list[str] = []
+    close = Index.close
+
+    def noted(index: Index) -> None:
+        closed.append(index.manifest.id)
+        close(index)
+
+    monkeypatch.setattr(Index, "close", noted)
+    served = service_of(app).indexes["live"]
+    began_with = served.manifest_id
+    add(folder, "second")
+    soon(lambda: service_of(app).indexes["live"].manifest_id != began_with)
+    assert len(served.index.search(["measles"])[0]) == 1
+    assert closed == []
+    del served
+    gc.collect()
+    soon(lambda: closed == [began_with])
+    assert docids(app) == {"first", "second"}
+
+
+def test_an_index_that_disappears_is_named_and_may_come_back(app: Flask, folder: Path) -> None:
+    away = folder.with_name("away")
+    folder.rename(away)
+    soon(lambda: state(app) == "gone")
+    assert app.test_client().get("/livez").status_code == 200
+    assert app.test_client().get("/readyz").status_code == 503
+    add(folder, "other", "")
+    # Until the new one is open, the old one may be beyond reach; never is one read for the other.
+    seen: set[tuple[int, tuple[str, ...]]] = set()
+    soon(lambda: (seen.add(ask(app)), (200, ("other",)) in seen)[1])
+    assert seen <= {(200, ("first",)), (503, ()), (200, ("other",))}
+    assert state(app) == "ready"
+
+
+def test_a_broken_manifest_leaves_what_was_served(app: Flask, folder: Path) -> None:
+    (folder / "manifest.json").write_text("{")
+    soon(lambda: state(app) == "unavailable")
+    assert docids(app) == {"first"}
+
+
+def test_a_damaged_segment_is_named_and_the_old_snapshot_goes_on(app: Flask, folder: Path) -> None:
+    copy = folder.with_name("copy")
+    shutil.copytree(folder, copy)
+    add(copy, "second")
+    newest = max((copy / "segments").iterdir())
+    for file in (newest / "lucene").iterdir():
+        file.write_bytes(bytes(byte ^ 0xFF for byte in file.read_bytes()))
+    shutil.copytree(newest, folder / "segments" / newest.name)
+    (copy / "manifest.json").rename(folder / "manifest.json")
+    soon(lambda: state(app) == "unavailable")
+    assert docids(app) == {"first"}
+
+
+def test_an_index_that_fails_a_request_is_not_ready(app: Flask, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(keeping, "TRY_AGAIN", 0.1)
+    with monkeypatch.context() as patch:
+        patch.setattr(Index, "search", _broken)
+        assert ask(app) == (503, ())
+        soon(lambda: state(app) == "unavailable")
+    soon(lambda: state(app) == "ready")
+    assert docids(app) == {"first"}
+
+
+def _broken(*_: Any) -> Any:
+    raise IndexStateError("a segment is damaged")
+
+
+def test_an_index_that_was_never_there_is_unavailable_not_unknown(app: Flask) -> None:
+    client = app.test_client()
+    assert client.get("/readyz").json == {"status": "unavailable", "indexes": {"live": "ready", "missing": "gone"}}
+    answer = client.post("/v1/missing/search", json={"query": "measles"})
+    assert (answer.status_code, (answer.json or {})["error"]) == (503, "unavailable")
+    answer = client.post("/v1/other/search", json={"query": "measles"})
+    assert (answer.status_code, (answer.json or {})["error"]) == (404, "unknown-index")
