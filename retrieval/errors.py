@@ -12,14 +12,30 @@
     │   └── MachineError     the machine lacks something: Java, an encoder, room on the disk
     └── CheckFailed          a checked file is bad: exit 1
 
-A message gives place, value and remedy in one line: ``run.tsv:17: score 'nan' is not a finite number``.
+An error says what is wrong, and may say where and how to mend it: ``run.tsv:17: score 'nan' is not a finite number``,
+``cited: there is no index; build one with factseek index``. Nobody takes a message apart again: what needs the place or
+the remedy reads the field.
 """
 
 from __future__ import annotations
 
 
 class FactseekError(Exception):
-    """The root: catch it to catch all that factseek raises on purpose."""
+    """The root: catch it to catch all that factseek raises on purpose.
+
+    ``what`` is wrong, at ``place`` (a file, a file and a line, an index), mended by ``remedy``; both may be ``""``.
+    """
+
+    def __init__(self, what: str, *, place: object = "", remedy: str = "") -> None:
+        super().__init__(what, place, remedy)
+        self.what = what
+        self.place = str(place)
+        self.remedy = remedy
+
+    def __str__(self) -> str:
+        """Render the message: ``place: what; remedy``."""
+        located = f"{self.place}: {self.what}" if self.place else self.what
+        return f"{located}; {self.remedy}" if self.remedy else located
 
     @property
     def line(self) -> str:
