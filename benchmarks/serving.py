@@ -31,7 +31,7 @@ MOST_MEGABYTES = 500
 _PEER = """
 import os, sys, types
 os.environ.setdefault("OPENAI_API_KEY", "none")
-from retrieval.java import start
+from factseek.retrieval.java import start
 start()
 images = types.ModuleType("pyserini.encode.optional._uniir")  # for searching images; imported whatever is searched
 images.UniIRQueryEncoder = None

@@ -23,7 +23,7 @@ from tests.indexer.test_compaction import DOCUMENTS, write
 HOLD = """
 import sys, time
 from pathlib import Path
-from indexer.lock import locked
+from factseek.indexer.lock import locked
 with locked(Path(sys.argv[1])):
     print("held", flush=True)
     time.sleep(60)

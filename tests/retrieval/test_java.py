@@ -83,7 +83,7 @@ def test_a_receiver_is_a_threads_own() -> None:
 def test_a_thread_that_used_no_java_starts_none(root: Path) -> None:
     script = (
         "import jnius_config\n"
-        "from retrieval.java import java_thread\n"
+        "from factseek.retrieval.java import java_thread\n"
         "with java_thread():\n"
         "    pass\n"
         "print(jnius_config.vm_running)\n"

@@ -175,16 +175,16 @@ def test_a_large_chunked_body_is_refused(folders: dict[str, Path], tmp_path: Pat
 def test_serving_needs_neither_torch_nor_pyserinis_searcher(folders: dict[str, Path]) -> None:
     script = f"""
 import sys
-import server.serve
-from retrieval.config import Config
-from retrieval.index import Index
-from server.app import create_app
+import factseek.server.serve as serving
+from factseek.retrieval.config import Config
+from factseek.retrieval.index.local import Index
+from factseek.server.app import create_app
 with Index({str(folders["english"])!r}, Config()) as index:
     client = create_app(Config(), {{"english": index}}).test_client()
     assert client.get("/?index=english&query=measles").status_code == 200
     answer = client.post("/v1/english/search", json={{"query": "measles", "retriever": "hybrid"}})
     assert answer.json["hits"]
-heavy = "torch transformers sentence_transformers pyserini.search pandas trafilatura indexer.build eval".split()
+heavy = "torch transformers sentence_transformers pyserini.search pandas trafilatura factseek.indexer.build factseek.eval".split()
 print(*(name for name in heavy if name in sys.modules))
 """
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=120, check=False)

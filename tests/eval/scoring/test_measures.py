@@ -171,7 +171,7 @@ def test_many_queries_are_evaluated_as_few_are():
 def test_judgements_that_are_all_negative_come_to_an_end(root):
     """trec_eval's nDCG loops for ever on a query without a judgement from 0 up, after one with higher grades."""
     script = (
-        "from eval.measures import evaluate\n"
+        "from factseek.eval.scoring.measures import evaluate\n"
         "for grades in ([2, 2, 1], [-1], [-1, -2], [1]):\n"
         "    judged = {str(at): grade for at, grade in enumerate(grades)}\n"
         "    run = dict.fromkeys(judged, 1.0)\n"

@@ -141,7 +141,8 @@ def test_a_long_text_of_few_tokens_is_read_to_its_end(encoder: OnnxEncoder) -> N
 
 def test_searching_never_loads_torch(encoder: OnnxEncoder) -> None:
     code = (
-        "import sys; from retrieval.config import EncoderSettings; from retrieval.encoder import open_encoder;"
+        "import sys; from factseek.retrieval.config import EncoderSettings;"
+        "from factseek.retrieval.encoders.runtime import open_encoder;"
         "open_encoder(EncoderSettings()).encode_query(['claim']);"
         "sys.exit(bool({'torch', 'transformers', 'sentence_transformers', 'huggingface_hub'} & set(sys.modules)))"
     )
@@ -282,7 +283,8 @@ def test_an_export_is_made_once_and_again_when_damaged(tiny: Path, cache: Path) 
 @pytest.mark.slow
 def test_two_processes_may_export_at_once(tiny: Path, tmp_path: Path) -> None:
     code = (
-        "import sys; from retrieval.config import EncoderSettings; from retrieval.encoder import open_encoder;"
+        "import sys; from factseek.retrieval.config import EncoderSettings;"
+        "from factseek.retrieval.encoders.runtime import open_encoder;"
         "settings = EncoderSettings(model=sys.argv[1], precision='fp32', cache=sys.argv[2]);"
         "sys.stdout.write(open_encoder(settings).encode_query(['the virus']).tobytes().hex())"
     )

@@ -259,7 +259,7 @@ def test_the_same_bytes_for_any_hash_seed_and_thread_count(small: Index, tmp_pat
 
 def test_searching_imports_neither_torch_nor_pyserini(small: Index) -> None:
     script = (
-        "import sys; from retrieval.index import Index, Search\n"
+        "import sys; from factseek.retrieval.index.local import Index, Search\n"
         f"with Index({str(small.folder)!r}) as index: assert index.search(['measles'], Search(retriever='hybrid'))[0]\n"
         "print([name for name in ('torch', 'transformers', 'pyserini', 'pandas') if name in sys.modules])"
     )
