@@ -1,0 +1,207 @@
+"""What a file of records looks like: its encoding, what separates its columns, and its first row.
+
+Both the readers of documents and those of queries and judgements ask this, to read a file that was saved another way,
+or to say in a message what it is.
+"""
+
+from __future__ import annotations
+
+import codecs
+import csv
+import json
+from collections.abc import Sequence
+from itertools import islice
+from pathlib import Path
+from typing import Literal, NamedTuple
+
+from .errors import SourceError
+
+Form = Literal["empty", "binary", "JSON", "JSON lines", "XML", "HTML", "tabs", "commas", "semicolons", "blanks", "text"]
+"""How a file holds its records; ``text`` is a file without columns, ``binary`` one that is no text."""
+
+LOOKED_AT = 1 << 16
+"""Bytes of the beginning of a file that are looked at."""
+
+_ROWS = 20
+_PAIRED = 400
+_DELIMITERS: dict[Form, str] = {"tabs": "\t", "commas": ",", "semicolons": ";"}
+_MARKS = {codecs.BOM_UTF8: "utf-8-sig", codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16"}
+_BINARY = {
+    b"PK\x03\x04": "a zip archive",
+    b"\xd0\xcf\x11\xe0": "an Excel workbook (.xls)",
+    b"\x1f\x8b": "compressed (gzip)",
+    b"BZh": "compressed (bzip2)",
+    b"\xfd7zXZ": "compressed (xz)",
+    b"\x28\xb5\x2f\xfd": "compressed (zstd)",
+    b"PAR1": "a Parquet file",
+    b"%PDF": "a PDF",
+    b"SQLite format 3": "an SQLite database",
+}
+_WORKBOOK = (b"xl/", b"[Content_Types].xml")
+_SENTENCES: dict[Form, str] = {
+    "empty": "is empty",
+    "binary": "is not text",
+    "JSON": "is JSON",
+    "JSON lines": "is JSON lines",
+    "XML": "is XML",
+    "HTML": "is HTML",
+    "tabs": "is tab-separated",
+    "commas": "is comma-separated",
+    "semicolons": "is separated by semicolons",
+    "blanks": "is separated by blanks",
+    "text": "is text without columns",
+}
+
+
+class TableShape(NamedTuple):
+    """The looks of a file.
+
+    ``encoding`` is Python's name of it, ``""`` if it is none that is recognised (text that is not UTF-8 and has no
+    byte-order mark). ``cells`` are those of the first row, or the keys of the first JSON object. ``content`` says in
+    words what a binary file is.
+    """
+
+    form: Form
+    encoding: str = "utf-8"
+    cells: tuple[str, ...] = ()
+    content: str = ""
+
+    @property
+    def delimiter(self) -> str:
+        """The character between the cells of a row; ``""`` where it is not a table of that kind."""
+        return _DELIMITERS.get(self.form, "")
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The cells of the first row in the one way that column names are looked for: :func:`column_name`."""
+        return tuple(column_name(cell) for cell in self.cells)
+
+    @property
+    def sentence(self) -> str:
+        """What the file looks like, as a message says it: ``is comma-separated``, ``is an Excel workbook (.xlsx)``."""
+        return f"is {self.content}" if self.content else _SENTENCES[self.form]
+
+    @property
+    def remedy(self) -> str:
+        """What to do with a file that cannot be read as it is, ``""`` if nothing has to be done."""
+        if "Excel" in self.content:
+            return 'in Excel, save the sheet as "CSV UTF-8 (Comma delimited)"'
+        if "compressed" in self.content or "archive" in self.content:
+            return "unpack it first"
+        if self.form != "binary" and not self.encoding:
+            return 'save it as UTF-8 (in Excel: "CSV UTF-8"; elsewhere: iconv -f ENCODING -t UTF-8)'
+        return ""
+
+
+def shape_of(path: Path) -> TableShape:
+    """Return what a file looks like, from its first 64 kB; of a pipe nothing is read: it is ``text``.
+
+    Raises SourceError if it cannot be opened.
+    """
+    try:
+        if path.exists() and not path.is_file() and not path.is_dir():
+            return TableShape("text")
+        with path.open("rb") as file:
+            return shape_of_start(file.read(LOOKED_AT))
+    except FileNotFoundError:
+        raise SourceError("there is no such file", place=path) from None
+    except IsADirectoryError:
+        raise SourceError("is a folder", place=path, remedy="name a file") from None
+    except (OSError, ValueError) as error:
+        raise SourceError(f"cannot be read: {getattr(error, 'strerror', None) or error}", place=path) from None
+
+
+def shape_of_start(start: bytes) -> TableShape:
+    """Return what a file that begins with ``start`` looks like; the last line of it may be cut."""
+    for magic, content in _BINARY.items():
+        if start.startswith(magic):
+            workbook = magic == b"PK\x03\x04" and any(name in start for name in _WORKBOOK)
+            return TableShape("binary", "", (), "an Excel workbook (.xlsx)" if workbook else content)
+    encoding = _encoding(start)
+    text = _decoded(start, encoding or "latin-1")
+    if not text.strip():
+        return TableShape("empty", encoding)
+    if "\0" in text:
+        return TableShape("binary", "")
+    form, cells = _form(text)
+    return TableShape(form, encoding, cells)
+
+
+def column_name(cell: str) -> str:
+    """Return a column's name in the one way that it is looked for: small letters, ``_`` for blanks and hyphens."""
+    return "_".join(cell.strip().strip("\"'").strip().lower().replace("-", " ").split())
+
+
+def column_at(names: Sequence[str], wanted: Sequence[str]) -> int | None:
+    """Return where the first of the ``wanted`` names that is there stands among the names of a header."""
+    return next((names.index(name) for name in wanted if name in names), None)
+
+
+def _encoding(start: bytes) -> str:
+    """Name the encoding of a text, ``""`` if it is none that can be told."""
+    marked = next((name for mark, name in _MARKS.items() if start.startswith(mark)), "")
+    if marked:
+        return marked
+    # Text of any script has ASCII in it, line ends and digits at least: half of their bytes are NUL, on one side.
+    pairs = start[: min(len(start), _PAIRED) // 2 * 2]
+    for name, high, low in (("utf-16-le", pairs[1::2], pairs[::2]), ("utf-16-be", pairs[::2], pairs[1::2])):
+        if high.count(0) > len(high) // 5 and 0 not in low:
+            return name
+    try:
+        codecs.getincrementaldecoder("utf-8")().decode(start)
+    except UnicodeDecodeError:
+        return ""
+    return "utf-8"
+
+
+def _decoded(start: bytes, encoding: str) -> str:
+    """Decode the beginning of a file, whose last character may be cut."""
+    return codecs.getincrementaldecoder(encoding)("replace").decode(start)
+
+
+def _form(text: str) -> tuple[Form, tuple[str, ...]]:
+    """Return the form of a text that says something, and its first row."""
+    lines = [line for line in text.replace("\r", "\n").split("\n") if line.strip()]
+    first = lines[0].strip()
+    if first[0] in "{[":
+        return _json(first)
+    if first[0] == "<":
+        return ("HTML" if first.lower().startswith(("<!doctype html", "<html")) else "XML"), ()
+    if "\t" in lines[0]:
+        return "tabs", tuple(_rows(lines[:1], "\t")[0])
+    for form in ("commas", "semicolons"):
+        rows = _rows(lines[: _ROWS + 1], _DELIMITERS[form])
+        if _is_table(rows, whole=len(lines) <= _ROWS):
+            return form, tuple(rows[0])
+    words = [line.split() for line in lines[:_ROWS]]
+    if len(words[0]) > 1 and len({len(row) for row in words}) == 1:
+        return "blanks", tuple(words[0])
+    return "text", (first,)
+
+
+def _json(first: str) -> tuple[Form, tuple[str, ...]]:
+    try:
+        value = json.loads(first)
+    except (ValueError, RecursionError):
+        # The first line is the beginning of a value: a whole file of JSON, unless it is "[1] a list of sources".
+        return ("JSON" if first[1:].strip()[:1] in ("", "{", '"', "[", "}", "]") else "text"), ()
+    if isinstance(value, dict):
+        return "JSON lines", tuple(value)
+    return ("JSON" if isinstance(value, list) else "text"), ()
+
+
+def _rows(lines: Sequence[str], delimiter: str) -> list[list[str]]:
+    """Split lines as a table with quotes does; a quote that does not close takes the lines up to the end."""
+    reader = csv.reader((f"{line}\n" for line in lines), delimiter=delimiter)
+    try:
+        return [row for row in islice(reader, _ROWS) if row]
+    except csv.Error:
+        return []
+
+
+def _is_table(rows: Sequence[Sequence[str]], *, whole: bool) -> bool:
+    """Tell whether rows have the same number of cells, two or more; the last may be cut where more follow."""
+    if not rows or len(rows[0]) < 2:
+        return False
+    compared = rows if whole or len(rows) == 1 else rows[:-1]
+    return all(len(row) == len(rows[0]) for row in compared)

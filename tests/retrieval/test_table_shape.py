@@ -1,0 +1,137 @@
+"""What a file of records looks like."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import os
+import zipfile
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from factseek.retrieval.errors import SourceError
+from factseek.retrieval.table_shape import TableShape, column_at, column_name, shape_of, shape_of_start
+
+
+def workbook() -> bytes:
+    content = io.BytesIO()
+    with zipfile.ZipFile(content, "w") as archive:
+        archive.writestr("[Content_Types].xml", "<Types/>")
+        archive.writestr("xl/workbook.xml", "<workbook/>")
+    return content.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("content", "form", "cells"),
+    [
+        (b"qid\tquery\n1\ta, b\n", "tabs", ("qid", "query")),
+        (b"\ttweet_content\n1\tx\n", "tabs", ("", "tweet_content")),
+        (b"qid,query\n1,x\n2,y\n", "commas", ("qid", "query")),
+        (b'qid,query\n1,"a, ""b""\nc"\n2,y\n', "commas", ("qid", "query")),
+        (b"qid;query\n1;a, b\n2;c\n", "semicolons", ("qid", "query")),
+        (b"1 0 d1 1\n1 0 d2 0\n", "blanks", ("1", "0", "d1", "1")),
+        (b'{"qid": 1, "query": "x"}\n{"qid": 2}\n', "JSON lines", ("qid", "query")),
+        (b'{\n  "qid": 1\n}\n', "JSON", ()),
+        (b'[{"qid": 1}]\n', "JSON", ()),
+        (b"[\n", "JSON", ()),
+        (b"[1] a list of sources\n", "text", ()),
+        (b"<?xml version='1.0'?>\n<topics/>\n", "XML", ()),
+        (b"<top>\n<num> 1\n", "XML", ()),
+        (b"<!DOCTYPE html>\n", "HTML", ()),
+        (b"One sentence.\nAnother, longer sentence.\n", "text", ("One sentence.",)),
+        (b" \n\n", "empty", ()),
+        (b"", "empty", ()),
+    ],
+)
+def test_form_and_first_row(content: bytes, form: str, cells: tuple[str, ...]) -> None:
+    assert shape_of_start(content) == TableShape(form, "utf-8", cells)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("encoding", "name"),
+    [("utf-8", "utf-8"), ("utf-8-sig", "utf-8-sig"), ("utf-16", "utf-16"), ("utf-16-le", "utf-16-le"), ("cp1256", "")],
+)
+def test_encoding(encoding: str, name: str) -> None:
+    text = "qid\tquery\n" + "1\tلقاح كورونا\n" * 20
+    shape = shape_of_start(text.encode(encoding))
+    assert (shape.encoding, shape.form, shape.cells) == (name, "tabs", ("qid", "query"))
+
+
+@pytest.mark.parametrize(
+    ("content", "sentence", "remedy"),
+    [
+        (workbook(), "is an Excel workbook (.xlsx)", 'in Excel, save the sheet as "CSV UTF-8 (Comma delimited)"'),
+        (
+            b"\xd0\xcf\x11\xe0",
+            "is an Excel workbook (.xls)",
+            'in Excel, save the sheet as "CSV UTF-8 (Comma delimited)"',
+        ),
+        (gzip.compress(b"x"), "is compressed (gzip)", "unpack it first"),
+        (b"PK\x03\x04abc", "is a zip archive", "unpack it first"),
+        (b"PAR1", "is a Parquet file", ""),
+        (b"a,b\n1,2\n", "is comma-separated", ""),
+        (b"a;b\n1;2\n", "is separated by semicolons", ""),
+        (b'{"a": 1}\n', "is JSON lines", ""),
+        (
+            "a,b\n1,é\n".encode("latin-1"),
+            "is comma-separated",
+            'save it as UTF-8 (in Excel: "CSV UTF-8"; elsewhere: iconv -f ENCODING -t UTF-8)',
+        ),
+        (b"ab\0cd\0\0\0", "is not text", ""),
+    ],
+)
+def test_sentence_and_remedy(content: bytes, sentence: str, remedy: str) -> None:
+    shape = shape_of_start(content)
+    assert (shape.sentence, shape.remedy) == (sentence, remedy)
+
+
+def test_a_row_that_the_beginning_of_a_file_cuts_does_not_count(tmp_path: Path) -> None:
+    path = tmp_path / "long.csv"
+    path.write_text("a,b\n" + "1," + "x" * 70_000 + "\n", "utf-8")
+    assert shape_of(path).form == "commas"
+
+
+def test_a_character_that_the_beginning_of_a_file_cuts_is_utf8(tmp_path: Path) -> None:
+    path = tmp_path / "long.tsv"
+    path.write_text("a\tb\nx" + "é" * 40_000, "utf-8")
+    assert shape_of(path).encoding == "utf-8"
+
+
+def test_what_cannot_be_opened_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(SourceError, match="no: there is no such file"):
+        shape_of(tmp_path / "no")
+    with pytest.raises(SourceError, match="is a folder; name a file"):
+        shape_of(tmp_path)
+
+
+def test_nothing_is_read_of_a_pipe(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    assert shape_of(tmp_path / "pipe").form == "text"
+
+
+def test_column_names() -> None:
+    assert [column_name(cell) for cell in (' "Tweet-ID" ', "tweet  text", "QID")] == ["tweet_id", "tweet_text", "qid"]
+    assert column_at(["a", "qid", "id"], ["id", "qid"]) == 2
+    assert column_at(["a"], ["id"]) is None
+
+
+@given(st.binary(max_size=300))
+def test_any_bytes_have_a_shape(content: bytes) -> None:
+    shape = shape_of_start(content)
+    assert shape.sentence.startswith("is ")
+    assert bool(shape.delimiter) == (shape.form in ("tabs", "commas", "semicolons"))
+
+
+cells = st.text(st.characters(codec="utf-8", exclude_characters='\r\n\t,;"\0'), min_size=1)
+rows = st.lists(
+    st.lists(cells.filter(lambda text: text.strip() == text), min_size=3, max_size=3), min_size=1, max_size=30
+)
+
+
+@given(rows, st.sampled_from(["\t", ",", ";"]))
+def test_a_table_shows_its_delimiter(table: list[list[str]], delimiter: str) -> None:
+    shape = shape_of_start("".join("id" + delimiter + delimiter.join(row) + "\n" for row in table).encode())
+    assert (shape.delimiter, shape.cells) == (delimiter, ("id", *table[0]))
