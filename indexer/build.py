@@ -225,8 +225,5 @@ def _check_fit(request: Request, config: Config, base: Manifest) -> None:
         )
     if not request.dense and base.encoder is not None:
         raise IndexStateError(f"{request.folder}: has vectors throughout; leave out --no-dense, or --overwrite it")
-    if base.encoder is not None and (configured := _configured_encoder(config)) != base.encoder:
-        raise IndexStateError(
-            f"{request.folder}: its vectors are made by {base.encoder}, the configured encoder is {configured}; "
-            "set encoder.model and encoder.precision to the former"
-        )
+    if base.encoder is not None:
+        base.encoder.check(_configured_encoder(config), request.folder)

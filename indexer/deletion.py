@@ -10,10 +10,10 @@ from typing import NamedTuple
 import msgspec
 
 from ..retrieval import manifest as manifests
-from ..retrieval.documents import SegmentDocuments
 from ..retrieval.domain import Filter
 from ..retrieval.files import told
 from ..retrieval.filters import matches
+from ..retrieval.index_folder import IndexFolder
 from ..retrieval.manifest import Manifest, SegmentInfo
 from . import journal as journals
 from .lock import locked
@@ -36,7 +36,7 @@ def delete(folder: Path, docids: Sequence[str], *, where: Filter | None = None, 
     with locked(folder, wait), told(folder):
         before = manifests.read(folder)
         wanted = dict.fromkeys(docids)
-        opened = [opened_documents(folder, segment) for segment in before.segments]
+        opened = [IndexFolder(folder).documents(segment) for segment in before.segments]
         unknown = tuple(docid for docid in wanted if all(part.row(docid) is None for part in opened))
         segments = without(folder, before.segments, chain(wanted, _passing(folder, before.segments, where)))
         gone = before.documents - live_documents(segments)
@@ -51,7 +51,7 @@ def delete(folder: Path, docids: Sequence[str], *, where: Filter | None = None, 
 def _passing(folder: Path, segments: Sequence[SegmentInfo], where: Filter | None) -> Iterator[str]:
     """Yield the docids of the documents that pass a filter; none without one."""
     for segment in segments if where else ():
-        for document in opened_documents(folder, segment).each():
+        for document in IndexFolder(folder).documents(segment).each():
             if where and matches(where, document, segment.kind):
                 yield document.docid
 
@@ -59,7 +59,7 @@ def _passing(folder: Path, segments: Sequence[SegmentInfo], where: Filter | None
 def without(folder: Path, segments: Sequence[SegmentInfo], docids: Iterable[str]) -> tuple[SegmentInfo, ...]:
     """Return the segments with the documents of these ids marked as deleted."""
     rows: list[set[int]] = [set(segment.deleted) for segment in segments]
-    opened = [opened_documents(folder, segment) for segment in segments]
+    opened = [IndexFolder(folder).documents(segment) for segment in segments]
     for docid in docids:
         for documents, deleted in zip(opened, rows, strict=True):
             row = documents.row(docid)
@@ -73,7 +73,7 @@ def without(folder: Path, segments: Sequence[SegmentInfo], docids: Iterable[str]
 
 def with_segments(shape: Manifest, segments: tuple[SegmentInfo, ...], folder: Path) -> Manifest:
     """Return ``shape`` with these segments, counted and dated."""
-    gone = sum(len(opened_documents(folder, segment).deleted_rows()) for segment in segments if segment.deleted)
+    gone = sum(len(IndexFolder(folder).documents(segment).deleted_rows()) for segment in segments if segment.deleted)
     return msgspec.structs.replace(
         shape,
         created=manifests.now(),
@@ -87,8 +87,3 @@ def with_segments(shape: Manifest, segments: tuple[SegmentInfo, ...], folder: Pa
 def live_documents(segments: Sequence[SegmentInfo]) -> int:
     """Count the documents that are not deleted."""
     return sum(segment.documents - len(segment.deleted) for segment in segments)
-
-
-def opened_documents(folder: Path, segment: SegmentInfo) -> SegmentDocuments:
-    """Open the documents of a published segment."""
-    return SegmentDocuments(folder / manifests.SEGMENTS / segment.name / manifests.DOCUMENTS, segment.deleted)

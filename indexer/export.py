@@ -8,12 +8,11 @@ from pathlib import Path
 
 import msgspec
 
-from ..retrieval.documents import SegmentDocuments, StoredDocument
+from ..retrieval.documents import StoredDocument
 from ..retrieval.domain import Filter
 from ..retrieval.files import replacing, writable
 from ..retrieval.filters import matches
-from ..retrieval.lease import open_leased
-from ..retrieval.manifest import DOCUMENTS, SEGMENTS
+from ..retrieval.index_folder import IndexFolder
 from .collections.jsonl import EXPORTED
 
 
@@ -23,11 +22,11 @@ def export(folder: Path, where: Filter | None = None) -> Iterator[bytes]:
     Only documents that pass ``where``. A line carries the checksum of its document.
     Raises IndexStateError if there is no index or its documents cannot be read.
     """
-    manifest, lease = open_leased(folder)
+    index = IndexFolder(folder)
+    manifest, lease = index.leased()
     with closing(lease):
         for segment in manifest.segments:
-            path = folder / SEGMENTS / segment.name / DOCUMENTS
-            with closing(SegmentDocuments(path, segment.deleted)) as documents:
+            with closing(index.documents(segment)) as documents:
                 for stored in documents.each_stored():
                     if where is None or matches(where, stored.document, segment.kind):
                         yield line_of(stored)

@@ -14,11 +14,11 @@ from numpy.typing import NDArray
 from ..retrieval.config import Config
 from ..retrieval.documents import StoredDocument
 from ..retrieval.encoder import Encoder
+from ..retrieval.index_folder import IndexFolder
 from ..retrieval.integrity import check_files
 from ..retrieval.manifest import BUILD, DOCUMENTS, SEGMENTS, VECTORS, Manifest, SegmentInfo
 from ..retrieval.progress import Bar, bar
 from ..retrieval.vectors import QUANTIZER, Vectors, read_vectors, write_vectors
-from .deletion import opened_documents
 from .segment import TextWriter, checksums, encode_missing, index_vectors, settle
 
 CHUNK = 4_096
@@ -117,7 +117,7 @@ def write_all(merges: Iterable[Merge], first: int) -> dict[str, list[SegmentInfo
 
 def _each(folder: Path, group: Sequence[SegmentInfo]) -> Iterator[_Stored]:
     for part, segment in enumerate(group):
-        documents = opened_documents(folder, segment)
+        documents = IndexFolder(folder).documents(segment)
         with closing(documents):
             for stored in documents.each_stored():
                 yield _Stored(part, stored)

@@ -13,10 +13,11 @@ from ..retrieval import manifest as manifests
 from ..retrieval.config import Config
 from ..retrieval.documents import state_of
 from ..retrieval.encoder import Encoder
+from ..retrieval.index_folder import IndexFolder
 from ..retrieval.manifest import SourceInfo
 from . import journal as journals
 from .build import Request, build_locked
-from .deletion import opened_documents, with_segments, without
+from .deletion import with_segments, without
 from .jobs import JOBS
 
 KIND = "jsonl"
@@ -39,7 +40,7 @@ class Held:
 
         Raises IndexStateError if there is no index any more.
         """
-        self._segments = [opened_documents(folder, info) for info in manifests.read(folder).segments]
+        self._segments = [IndexFolder(folder).documents(info) for info in manifests.read(folder).segments]
 
     def found(self, docid: str) -> Found | None:
         """Return what is known of a document, or None if it is not there."""

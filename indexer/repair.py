@@ -13,7 +13,6 @@ from ..retrieval import manifest as manifests
 from ..retrieval.config import Config
 from ..retrieval.encoder import Encoder
 from ..retrieval.encoders.runtime import open_encoder
-from ..retrieval.errors import IndexStateError
 from ..retrieval.files import told
 from ..retrieval.integrity import Fault
 from ..retrieval.manifest import VECTORS, EncoderInfo, Manifest, SegmentInfo
@@ -85,12 +84,8 @@ def _mended(folder: Path, verified: Verified, sound: Sequence[SegmentInfo], conf
 
 def _encoder_of(folder: Path, base: Manifest, config: Config) -> Encoder:
     encoder = open_encoder(config.encoder)
-    configured = EncoderInfo.of(encoder)
-    if configured != base.encoder:
-        raise IndexStateError(
-            f"{folder}: its vectors were made by {base.encoder}, the configured encoder is {configured}; "
-            "set encoder.model and encoder.precision to the former to make them again"
-        )
+    if base.encoder is not None:
+        base.encoder.check(EncoderInfo.of(encoder), folder, " to make them again")
     return encoder
 
 

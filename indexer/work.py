@@ -15,12 +15,12 @@ from ..retrieval.documents import SegmentDocuments, checksum
 from ..retrieval.domain import Span
 from ..retrieval.encoder import Encoder
 from ..retrieval.encoders.runtime import open_encoder
+from ..retrieval.index_folder import IndexFolder
 from ..retrieval.manifest import BUILD, SEGMENTS, Manifest, SegmentInfo, SourceInfo
 from ..retrieval.progress import Bar, bar
 from ..retrieval.vectors import QUANTIZER
 from . import journal as journals
 from .collections import BadLines, ReadOptions, Record, reader
-from .deletion import opened_documents
 from .journal import Journal, Progress
 from .passages import split, whole
 from .segment import Seen, TextWriter, checksums, encode_missing, index_vectors, settle
@@ -50,8 +50,8 @@ class Work:
         self._config = config
         self._reader = reader(task.kind)
         self._split = config.passages.split.get(task.kind, self._reader.SPLIT)
-        self._live = [opened_documents(task.folder, info) for info in live]
-        self._finished = [opened_documents(task.folder, info) for info in journal.finished]
+        self._live = [IndexFolder(task.folder).documents(info) for info in live]
+        self._finished = [IndexFolder(task.folder).documents(info) for info in journal.finished]
         self._unchanged = Unchanged()
         self._encoder: Encoder | None = None
         self._records: Iterator[Record] = iter(())
@@ -212,7 +212,7 @@ class Work:
         self.journal.text_of = ""
         journals.save(self._folder, self.journal)
         settle(folder, self._folder / SEGMENTS)
-        self._finished.append(opened_documents(self._folder, info))
+        self._finished.append(IndexFolder(self._folder).documents(info))
 
     def _opened_encoder(self) -> Encoder:
         if self._encoder is None:

@@ -86,6 +86,19 @@ class EncoderInfo(Record, frozen=True, kw_only=True):
     def __str__(self) -> str:
         return f"{self.name} ({self.precision}, revision {self.revision})"
 
+    def check(self, configured: EncoderInfo, place: Path, remedy: str = "") -> None:
+        """Raise IndexStateError if ``configured`` is another encoder than this one, which made the vectors.
+
+        The error is of the index ``place``; ``remedy`` says what the configuration is to be changed for, or what else
+        may be done.
+        """
+        if configured != self:
+            raise IndexStateError(
+                f"its vectors were made by {self}, the configured encoder is {configured}",
+                place=place,
+                remedy=f"set encoder.model and encoder.precision to the former{remedy}",
+            )
+
 
 class BM25Info(Record, frozen=True, kw_only=True):
     """BM25's parameters as they were configured when the index was built; a search uses its own configuration's."""

@@ -348,13 +348,8 @@ class Index:
 
     def _fitting_encoder(self) -> Encoder:
         encoder = self._shared_encoder() if self._shared_encoder else open_encoder(self.config.encoder)
-        made_by = self.manifest.encoder
-        configured = EncoderInfo.of(encoder)
-        if made_by != configured:
-            raise IndexStateError(
-                f"{self.folder}: its vectors were made by {made_by}, the configured encoder is {configured}; "
-                "set encoder.model and encoder.precision to the former, or rebuild with --overwrite"
-            )
+        if self.manifest.encoder is not None:
+            self.manifest.encoder.check(EncoderInfo.of(encoder), self.folder, ", or rebuild with --overwrite")
         return encoder
 
     def _sound(self, query: str, text: str) -> str:

@@ -1,0 +1,74 @@
+"""The folder of an index: where its parts lie, and what of it may be opened."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from . import manifest as manifests
+from .documents import SegmentDocuments
+from .lease import Lease, open_leased
+from .manifest import BUILD, DOCUMENTS, LOCK, NAME, SEGMENTS, Manifest, SegmentInfo
+
+
+class IndexFolder:
+    """The places in an index directory; making one touches nothing."""
+
+    def __init__(self, path: str | Path) -> None:
+        self.path = Path(path)
+
+    def __str__(self) -> str:
+        return str(self.path)
+
+    @property
+    def manifest(self) -> Path:
+        """The file whose replacement is publishing."""
+        return self.path / NAME
+
+    @property
+    def lock(self) -> Path:
+        """The file that the one writer holds."""
+        return self.path / LOCK
+
+    @property
+    def segments(self) -> Path:
+        """The folder of the finished segments."""
+        return self.path / SEGMENTS
+
+    @property
+    def building(self) -> Path:
+        """The folder of a build at work, or of one that was interrupted."""
+        return self.path / BUILD
+
+    def segment(self, name: str) -> Path:
+        """Return the folder of a finished segment."""
+        return self.segments / name
+
+    def unfinished(self, name: str) -> Path:
+        """Return the folder of a segment that is being written."""
+        return self.building / name
+
+    def has_index(self) -> bool:
+        """Say whether a manifest is there, whatever it holds."""
+        return self.manifest.is_file()
+
+    def read(self) -> Manifest:
+        """Return the manifest.
+
+        Raises IndexStateError, saying what the folder is instead, if there is no index that this version can read.
+        """
+        return manifests.read(self.path)
+
+    def publish(self, manifest: Manifest) -> None:
+        """Make ``manifest`` the state of the index, in one atomic step."""
+        manifests.publish(self.path, manifest)
+
+    def leased(self) -> tuple[Manifest, Lease]:
+        """Return the manifest and a hold on the segments that it names, as :func:`open_leased` does."""
+        return open_leased(self.path)
+
+    def documents(self, segment: SegmentInfo) -> SegmentDocuments:
+        """Open the documents of a published segment, without those that are deleted.
+
+        Raises IndexStateError if they are missing or damaged.
+        """
+        return SegmentDocuments(self.segment(segment.name) / DOCUMENTS, segment.deleted)
