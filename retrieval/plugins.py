@@ -5,6 +5,11 @@ from __future__ import annotations
 import importlib
 import pkgutil
 from types import ModuleType
+from typing import Generic, TypeVar, cast
+
+from .errors import UserError
+
+Offered = TypeVar("Offered")
 
 
 def names(package: str) -> list[str]:
@@ -16,3 +21,31 @@ def names(package: str) -> list[str]:
 def load(package: str, name: str) -> ModuleType:
     """Import a module of a package; ``name`` must be one of :func:`names`, for it becomes part of a path."""
     return importlib.import_module(f"{package}.{name}")
+
+
+class Plugins(Generic[Offered]):
+    """The plug-ins of one package, each a module that offers what the protocol ``Offered`` says.
+
+    A name is the module's, with hyphens for underscores: ``ct2021-1a`` is ``ct2021_1a.py``. ``unknown`` is the error
+    for a name that there is not, ``noun`` what a plug-in is called, and ``listed`` begins the list of those there are.
+    """
+
+    def __init__(self, package: str, unknown: type[UserError], noun: str, listed: str) -> None:
+        self.package = package
+        self._unknown = unknown
+        self._noun = noun
+        self._listed = listed
+
+    def names(self) -> list[str]:
+        """Name the plug-ins as the command line does, in alphabetical order; none is imported."""
+        return sorted(name.replace("_", "-") for name in names(self.package))
+
+    def load(self, name: str) -> Offered:
+        """Return the plug-in of a name.
+
+        Raises the error of these plug-ins, with the list of their names, if there is none of that name.
+        """
+        there = self.names()
+        if name not in there:
+            raise self._unknown(f"unknown {self._noun} {name!r}", remedy=f"{self._listed} {', '.join(there)}")
+        return cast(Offered, load(self.package, name.replace("-", "_")))

@@ -18,11 +18,11 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import NamedTuple, Protocol, cast
+from typing import NamedTuple, Protocol
 
-from ...retrieval import plugins
 from ...retrieval.domain import Document, Span
 from ...retrieval.errors import SourceError
+from ...retrieval.plugins import Plugins
 
 
 class Record(NamedTuple):
@@ -90,16 +90,5 @@ class Reader(Protocol):
         ...
 
 
-def kinds() -> list[str]:
-    """Name the kinds of source that can be indexed, in alphabetical order."""
-    return plugins.names(__name__)
-
-
-def reader(kind: str) -> Reader:
-    """Return the reader of ``kind``.
-
-    Raises SourceError if there is none of that name.
-    """
-    if kind not in kinds():
-        raise SourceError(f"unknown kind of source {kind!r}; the kinds are {', '.join(kinds())}")
-    return cast(Reader, plugins.load(__name__, kind))
+READERS = Plugins[Reader](__name__, SourceError, "kind of source", "the kinds are")
+kinds, reader = READERS.names, READERS.load

@@ -10,15 +10,15 @@ A ranker module has::
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple, Protocol, cast
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ....retrieval import plugins
 from ....retrieval.config import Config
 from ....retrieval.domain import Statement
 from ....retrieval.errors import QueryError
+from ....retrieval.plugins import Plugins
 from ....retrieval.progress import Progress
 from ...learning.model_file import State
 
@@ -63,16 +63,5 @@ class Kind(Protocol):
         ...
 
 
-def names() -> list[str]:
-    """Name the rankers as the command line does, in alphabetical order."""
-    return plugins.names(__name__)
-
-
-def kind(name: str) -> Kind:
-    """Return the ranker module of a name.
-
-    Raises QueryError if there is none of that name.
-    """
-    if name not in names():
-        raise QueryError(f"unknown model {name!r}; there are {', '.join(names())}")
-    return cast(Kind, plugins.load(__name__, name))
+RANKERS = Plugins[Kind](__name__, QueryError, "model", "there are")
+names, kind = RANKERS.names, RANKERS.load

@@ -11,14 +11,14 @@ A module has::
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple, Protocol, cast
+from typing import NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ....retrieval import plugins
 from ....retrieval.config import VerdictSettings
 from ....retrieval.errors import QueryError
+from ....retrieval.plugins import Plugins
 from ...learning.model_file import State
 
 
@@ -60,16 +60,5 @@ class Kind(Protocol):
         ...
 
 
-def names() -> list[str]:
-    """Name the models as the command line does, in alphabetical order."""
-    return plugins.names(__name__)
-
-
-def kind(name: str) -> Kind:
-    """Return the module of a model.
-
-    Raises QueryError if there is none of that name.
-    """
-    if name not in names():
-        raise QueryError(f"unknown model {name!r}; there are {', '.join(names())}")
-    return cast(Kind, plugins.load(__name__, name))
+MODELS = Plugins[Kind](__name__, QueryError, "model", "there are")
+names, kind = MODELS.names, MODELS.load
