@@ -6,7 +6,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-import factseek
+from factseek import commands
 from factseek.claims.checkworthiness import training
 from factseek.indexer.sources import describe
 from factseek.retrieval import config as configuration
@@ -36,11 +36,11 @@ def main(indexes: Path = INDEXES) -> int:
             continue
         for verb, (kind, source) in zip(["--overwrite", "--append", "--append"], steps, strict=False):
             command = ["index", kind, str(HERE / source), "--index", str(indexes / name), verb, *OPTIONS[name]]
-            code = factseek.main(command)
+            code = commands.main(command)
             if code:
                 return code
     ranker = indexes / RANKER
-    return 0 if _trained(ranker) else factseek.main(["rank", TASK, "--train", str(TWEETS), "--save", str(ranker)])
+    return 0 if _trained(ranker) else commands.main(["rank", TASK, "--train", str(TWEETS), "--save", str(ranker)])
 
 
 def _current(index: Path) -> bool:

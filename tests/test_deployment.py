@@ -84,9 +84,9 @@ def test_the_image_holds_what_is_installed_and_nothing_else(root: Path) -> None:
     assert all((root / name).exists() for name in kept)
     setup = configparser.ConfigParser()
     setup.read(root / "setup.cfg", "utf-8")
-    packages = {name.partition(".")[0] for name in setup["options"]["packages"].split()}
+    packages = {name.split(".")[1] for name in setup["options"]["packages"].split() if "." in name}
     needed = packages | {"setup.cfg", "pyproject.toml", "constraints.txt", "config.yaml", "examples"}
-    needed |= {f"{name}.py" for name in setup["options"]["py_modules"].split()}
+    needed |= {path.name for path in root.glob("*.py")} | {"py.typed"}
     needed |= set(setup["metadata"]["license_files"].split()) | {"README.md"}
     assert kept == needed
     assert not any(fnmatch(name, ".*") or name in ("tests", "indexes", "bench") for name in kept)

@@ -9,17 +9,17 @@ from typing import Any
 
 import msgspec
 
-from ..running.batch import chunks, columns
-from ..judging.compare import Comparison, compare
-from ..running.judged import DEPTH, Judged, depth_of
-from .load import Load, Timings, measure
-from ..reports.machine import Machine, this_machine
 from ...retrieval import manifest as manifests
 from ...retrieval.config import RetrieverName
 from ...retrieval.errors import QueryError
 from ...retrieval.index.local import Index
 from ...retrieval.progress import Progress, silent
 from ...retrieval.run_reader import ScoreTable
+from ..judging.compare import Comparison, compare
+from ..reports.machine import Machine, this_machine
+from ..running.batch import chunks, columns
+from ..running.judged import DEPTH, Judged, depth_of
+from .load import Load, Timings, measure
 
 CALLERS = (1, 8)
 RETRIEVERS: tuple[RetrieverName, ...] = ("bm25", "dense", "hybrid")

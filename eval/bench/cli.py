@@ -6,11 +6,11 @@ import argparse
 import json
 from pathlib import Path
 
-from ..tuning.cli import add_judged
 from ...retrieval.errors import QueryError
 from ...retrieval.files import told
 from ...retrieval.index.local import Index
 from ...retrieval.terminal import DONE, Subparsers, add_index, add_json, config_of, say, write
+from ..tuning.cli import add_judged
 
 _MEASURES = "nDCG@10,R@100,AP,RR@10"
 
@@ -41,13 +41,13 @@ def register(commands: Subparsers) -> None:
 
 def bench(args: argparse.Namespace) -> int:
     """Measure, print the tables, write the reports."""
+    from ...retrieval.files import write_atomically
+    from ...retrieval.progress import bar
+    from ..running.judged import JudgedFiles, read_judged
+    from ..scoring.measures import named
     from .bench import BenchRequest, chosen
     from .bench import bench as bench_on
     from .report import as_html, as_markdown, plot
-    from ..running.judged import JudgedFiles, read_judged
-    from ..scoring.measures import named
-    from ...retrieval.files import write_atomically
-    from ...retrieval.progress import bar
 
     _check(args)
     config = config_of(args)

@@ -16,14 +16,14 @@ from time import perf_counter
 
 import msgspec
 
-from ..running.batch import Asked
-from ..reports.machine import peak_megabytes
 from ...retrieval.children import command as child_command
 from ...retrieval.config import Config, ProfileName, RetrieverName
 from ...retrieval.errors import FactseekError, MachineError
 from ...retrieval.index.local import Index, Search
 from ...retrieval.java import java_thread
 from ...retrieval.profile import PROFILES
+from ..reports.machine import peak_megabytes
+from ..running.batch import Asked
 
 
 class Load(msgspec.Struct, frozen=True, kw_only=True):
@@ -67,7 +67,9 @@ def measure(load: Load) -> Timings:
 
     Raises MachineError if that process fails.
     """
-    done = subprocess.run(child_command("eval.bench.load"), input=msgspec.json.encode(load), capture_output=True, check=False)  # noqa: S603
+    done = subprocess.run(  # noqa: S603  its own module
+        child_command("eval.bench.load"), input=msgspec.json.encode(load), capture_output=True, check=False
+    )
     if done.returncode:
         said = done.stderr.decode("utf-8", "replace").strip().splitlines()
         raise MachineError(f"measuring {load.retriever} failed: {said[-1] if said else f'exit code {done.returncode}'}")

@@ -6,10 +6,10 @@ import io
 from collections.abc import Mapping, Sequence
 from html import escape
 
-from .bench import Bench, Measured
 from ..reports.page import html_image, html_table, markdown_table, page
-from ..scoring.statistics import RESAMPLES, Interval
 from ..reports.tables import figure
+from ..scoring.statistics import RESAMPLES, Interval
+from .bench import Bench, Measured
 
 _SPEED = (
     "retriever", "p50 ms", "p95", "p99", "queries/s", "8 callers: p50 ms", "p95", "p99", "queries/s", "encoding",

@@ -1,0 +1,92 @@
+"""Install factseek and what develops it into the environment of the running Python: by uv, else by pip.
+
+``python .ci/install.py [--with pip|uv] [ARGUMENT ...]``: without arguments the checkout itself with its development
+extra, editable. What is installed is the same both ways: the versions of constraints.txt, from where pip is configured
+to look. uv reads none of pip's settings, so they are handed on.
+"""
+
+from __future__ import annotations
+
+import ast
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+CONSTRAINTS = ROOT / "constraints.txt"
+EVERYTHING = ["--editable", f"{ROOT}[dev]"]
+
+HANDED_ON = {
+    "index-url": "UV_DEFAULT_INDEX",
+    "extra-index-url": "UV_INDEX",
+    "find-links": "UV_FIND_LINKS",
+    "cert": "SSL_CERT_FILE",
+    "default-timeout": "UV_HTTP_TIMEOUT",
+    "timeout": "UV_HTTP_TIMEOUT",
+}
+"""Of each setting of pip that says where and how packages are fetched, the variable that tells uv."""
+
+COMMAS = {"find-links"}
+"""The settings whose several values uv wants between commas; pip writes blanks or line ends."""
+
+
+def main(arguments: list[str]) -> int:
+    """Install; return the exit code of the installer."""
+    way = ""
+    if arguments[:1] == ["--with"]:
+        way, arguments = arguments[1], arguments[2:]
+    wanted = ["--constraint", str(CONSTRAINTS), *(arguments or EVERYTHING)]
+    uv = "" if way == "pip" else _uv()
+    if not uv:
+        return _run([*PIP, "install", "--quiet", *wanted], {})
+    # As pip does, the best version that any index has; by default uv would look no further than the first index.
+    settings = _settings(_pip_configuration()) | {"UV_INDEX_STRATEGY": "unsafe-best-match"}
+    return _run([uv, "pip", "install", "--quiet", "--python", sys.executable, *wanted], settings)
+
+
+PIP = [sys.executable, "-m", "pip", "--disable-pip-version-check"]
+
+
+def _uv() -> str:
+    """Return a uv that runs: the one on the path, else one that pip puts into the environment; ``""`` if neither."""
+    beside = str(Path(sys.executable).with_name("uv"))
+    for program in (shutil.which("uv"), beside):
+        if program and _runs([program, "--version"]):
+            return program
+    installed = _runs([*PIP, "install", "--quiet", "--constraint", str(CONSTRAINTS), "uv"])
+    return beside if installed and _runs([beside, "--version"]) else ""
+
+
+def _pip_configuration() -> str:
+    """Return what ``pip config list`` prints: a line for each setting, the value as a Python string."""
+    return subprocess.run([*PIP, "config", "list"], capture_output=True, text=True, check=False).stdout
+
+
+def _settings(configuration: str) -> dict[str, str]:
+    """Return the variables that tell uv what pip is configured to do; one that is set already is left alone."""
+    values: dict[str, str] = {}
+    # As for pip, a variable of the environment counts more than a setting of `install`, and that more than a global.
+    for section in ("global.", "install.", ":env:."):
+        for line in configuration.splitlines():
+            name, _, value = line.removeprefix(section).partition("=")
+            if line.startswith(section) and name in HANDED_ON:
+                parts = ast.literal_eval(value).split()
+                values[HANDED_ON[name]] = ("," if name in COMMAS else " ").join(parts)
+    return {name: value for name, value in values.items() if name not in os.environ}
+
+
+def _runs(command: list[str]) -> bool:
+    try:
+        return subprocess.run(command, capture_output=True, check=False).returncode == 0
+    except OSError:
+        return False
+
+
+def _run(command: list[str], settings: dict[str, str]) -> int:
+    return subprocess.run(command, env={**os.environ, **settings}, check=False).returncode
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

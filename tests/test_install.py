@@ -1,0 +1,83 @@
+"""How ``make setup`` installs: what pip is configured to do is handed on to uv, and both install the same."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+CONFIGURED = """global.find-links='/wheels /more'
+global.index-url='https://global.example/simple'
+global.quiet='1'
+install.index-url='https://install.example/simple'
+:env:.extra-index-url='https://one.example/simple\\nhttps://two.example/simple'
+"""
+
+
+@pytest.fixture(scope="module")
+def installer(root: Path) -> ModuleType:
+    spec = importlib.util.spec_from_file_location("installer", root / ".ci" / "install.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_what_pip_is_configured_to_do_is_told_to_uv(installer: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in installer.HANDED_ON.values():
+        monkeypatch.delenv(name, raising=False)
+    assert installer._settings(CONFIGURED) == {
+        "UV_FIND_LINKS": "/wheels,/more",
+        "UV_DEFAULT_INDEX": "https://install.example/simple",
+        "UV_INDEX": "https://one.example/simple https://two.example/simple",
+    }
+
+
+def test_a_setting_of_uv_itself_is_left_alone(installer: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("UV_DEFAULT_INDEX", "https://mine.example/simple")
+    assert "UV_DEFAULT_INDEX" not in installer._settings(CONFIGURED)
+
+
+def test_without_uv_pip_installs(installer: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[list[str]] = []
+    monkeypatch.setattr(installer, "_uv", lambda: "")
+    monkeypatch.setattr(installer, "_run", lambda command, settings: asked.append(command) or 0)
+    assert installer.main([]) == 0
+    assert asked[0][:3] == [sys.executable, "-m", "pip"]
+    assert asked[0][-2] == "--editable"
+
+
+def test_uv_and_pip_are_told_the_same_requirements(installer: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[list[str]] = []
+    monkeypatch.setattr(installer, "_uv", lambda: "/somewhere/uv")
+    monkeypatch.setattr(installer, "_run", lambda command, settings: asked.append(command) or 0)
+    installer.main([])
+    installer.main(["--with", "pip"])
+    by_uv, by_pip = (command[command.index("--constraint") :] for command in asked)
+    assert by_uv == by_pip
+    assert os.fspath(installer.CONSTRAINTS) in by_uv
+
+
+@pytest.mark.skipif(not shutil.which("make"), reason="there is no make on this machine")
+def test_setup_installs_and_links_the_checkout(root: Path) -> None:
+    done = subprocess.run(
+        ["make", "--dry-run", "--always-make", "setup"], cwd=root, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert ".venv/bin/python .ci/install.py" in done.stdout
+    assert "ln -sfn ../.. .venv/checkout/factseek" in done.stdout
+
+
+def test_no_file_of_the_package_is_ignored_by_git(root: Path) -> None:
+    """A pattern that is not anchored (``bench/``) hides a folder of the same name anywhere, from ruff as well."""
+    patterns = (root / ".gitignore").read_text("utf-8").split()
+    folders = {path.name for path in root.glob("[a-z]*/**/") if path.relative_to(root).parts[0] != "site"}
+    hidden = {pattern.rstrip("/") for pattern in patterns if not pattern.startswith("/")} & folders
+    assert hidden <= {"__pycache__"}
