@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections import Counter
 from contextlib import closing
 from dataclasses import dataclass, replace
@@ -18,7 +19,7 @@ from ..retrieval.files import told
 from ..retrieval.java import start
 from ..retrieval.manifest import LAYOUT, BM25Info, EncoderInfo, Manifest, SegmentInfo, SourceInfo
 from . import journal as journals
-from .collections import BadLines, reader
+from .collections import BadLines, LeftOut, reader
 from .compaction import keep_few
 from .deletion import live_documents, with_segments, without
 from .journal import Journal
@@ -47,7 +48,7 @@ class Request:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Report:
-    """What a build did; ``skipped`` counts by reason what a reader left out on purpose.
+    """What a build did; ``skipped`` counts by reason what a reader left out on purpose, ``left_out`` names it.
 
     ``merged`` is how many segments fewer there are after small ones were merged, ``unmerged`` why they could not be.
     """
@@ -59,6 +60,7 @@ class Report:
     duplicates: int
     bad_lines: BadLines
     skipped: Counter[str]
+    left_out: tuple[LeftOut, ...]
     resumed: bool
     merged: int = 0
     unmerged: str = ""
@@ -150,6 +152,7 @@ def _published(folder: Path, shape: Manifest, live: tuple[SegmentInfo, ...], wor
         duplicates=work.journal.progress.duplicates,
         bad_lines=work.options.bad_lines,
         skipped=work.options.skipped,
+        left_out=tuple(work.options.left_out),
         resumed=work.resumed,
     )
 
@@ -176,7 +179,7 @@ def _base(request: Request) -> Manifest | None:
 def _check_apart(request: Request) -> None:
     """Raise IndexStateError if the index is to lie in a folder that is read: it would be read, and change it."""
     for source in request.sources:
-        if source.is_dir() and request.folder.resolve().is_relative_to(source.resolve()):
+        if source.is_dir() and Path(os.path.realpath(request.folder)).is_relative_to(os.path.realpath(source)):
             raise IndexStateError(f"{request.folder}: lies in the source {source}; put the index somewhere else")
 
 

@@ -18,8 +18,11 @@ from .collections import kinds, reader
 
 if TYPE_CHECKING:
     from ..retrieval.manifest import SegmentInfo
+    from .build import Report
 
 MOST_SOURCES = 10
+MOST_NAMES = 10
+"""Of the things left out for one reason, so many are named on standard error."""
 
 
 def register(commands: Subparsers) -> None:
@@ -115,8 +118,7 @@ def make_index(args: argparse.Namespace) -> int:
     report = build(request, _settings(args))
     for example in report.bad_lines.examples:
         say(f"skipped: {example}")
-    for reason, count in sorted(report.skipped.items()):
-        say(f"left out: {count} {reason}")
+    _say_left_out(report)
     added = f"{counted(report.documents, 'document')} in {counted(report.passages, 'passage')}"
     more = f", of which {report.replaced} replaced others" if report.replaced else ""
     more += f", {report.duplicates} were there already" if report.duplicates else ""
@@ -128,6 +130,20 @@ def make_index(args: argparse.Namespace) -> int:
         say(f"the segments could not be merged: {report.unmerged}")
     write(f"{args.index}: {on}added {added}{more}{bad} in {perf_counter() - began:.1f} s\n")
     return DONE
+
+
+def _say_left_out(report: Report) -> None:
+    """Say how much was left out and why, with the first names of each reason."""
+    names: dict[str, list[str]] = {}
+    for place, reason in report.left_out:
+        names.setdefault(reason, []).append(place)
+    for reason, count in sorted(report.skipped.items()):
+        say(f"left out: {count} {reason}")
+        shown = names.get(reason, [])[:MOST_NAMES]
+        for name in shown:
+            say(f"  {name}")
+        if shown and count > len(shown):
+            say(f"  and {count - len(shown):,} more")
 
 
 def show_info(args: argparse.Namespace) -> int:

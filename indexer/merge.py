@@ -80,6 +80,7 @@ class Merge(NamedTuple):
             name=name,
             kind=first.kind,
             split=first.split,
+            sentences=first.of_sentences,
             documents=writer.documents,
             passages=writer.passages,
             sources=tuple(dict.fromkeys(source for part in self.group for source in part.sources)),

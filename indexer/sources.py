@@ -24,12 +24,12 @@ def _described(source: Path) -> SourceInfo:
         if source.is_dir():
             return _folder(source)
         if source.exists() and not source.is_file():  # to read a pipe would use it up
-            raise SourceError(f"{source}: is not a regular file; write it to one first")
+            raise SourceError("is not a regular file; write it to one first", place=source)
         return SourceInfo(name=storable(source.name), bytes=source.stat().st_size, sha256=sha256(source))
     except FileNotFoundError:
-        raise SourceError(f"{source}: there is no such file or directory") from None
+        raise SourceError("there is no such file or directory", place=source) from None
     except OSError as error:
-        raise SourceError(f"{source}: cannot be read: {error.strerror}") from None
+        raise SourceError(f"cannot be read: {error.strerror}", place=source) from None
 
 
 def _folder(folder: Path) -> SourceInfo:
@@ -41,4 +41,5 @@ def _folder(folder: Path) -> SourceInfo:
 
 
 def _files(folder: Path) -> Iterator[Path]:
+    """Yield the regular files below a folder in order; what else is there is never opened."""
     return iter(sorted(path for path in folder.rglob("*") if path.is_file()))

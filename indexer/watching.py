@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import stat
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -16,9 +17,8 @@ from ..retrieval.config import Config
 from ..retrieval.errors import SourceError, UserError
 from .build import Report, Request, build
 from .collections import reader
+from .collections._files import NOT_REGULAR
 
-WHOLE = frozenset({"beir", "cord19", "webpages"})
-"""Kinds whose documents take their names or parts from other files of the folder: it is read as one source."""
 UNFINISHED = (".tmp", ".part", ".partial", ".crdownload", ".swp", "~")
 LOOK_SECONDS = 0.5
 RETRY_SECONDS = 5.0
@@ -59,11 +59,16 @@ class Watch:
         self._read: dict[Path, Stamp] = {}
         self._waiting: dict[Path, tuple[Stamp, float]] = {}
         self._not_before = 0.0
+        self._whole = reader(watched.request.kind).WHOLE_FOLDER
+        self._irregular: set[Path] = set()
+        self._left_out: list[Path] = []
 
     def look(self, paths: Sequence[Path] | None = None) -> None:
         """Note which files have appeared or changed, among ``paths`` or in the whole folder."""
         now = self._clock()
         for path in self._files() if paths is None else paths:
+            if self._is_wanted(path) and self._is_irregular(path):
+                self._left_out.append(path)
             stamp = self._stamp(path)
             if stamp is None or self._read.get(path) == stamp:
                 self._waiting.pop(path, None)
@@ -72,12 +77,13 @@ class Watch:
 
     def batches(self, stopped: Callable[[], bool] = lambda: False) -> Iterator[Outcome]:
         """Read the files that have settled, batch by batch, until ``stopped`` says so; yield what became of each."""
+        yield from self._named_left_out()
         self.look(list(self._waiting))
         if self._clock() < self._not_before:
             return
         latest = self._clock() - self._config.watch.settle_seconds
         ready = sorted(path for path, (_, since) in self._waiting.items() if since <= latest)
-        size = max(len(ready), 1) if self._watched.request.kind in WHOLE else self._config.watch.batch_files
+        size = max(len(ready), 1) if self._whole else self._config.watch.batch_files
         for start in range(0, len(ready), size):
             if stopped():
                 return
@@ -86,7 +92,7 @@ class Watch:
     def _batch(self, files: list[Path]) -> Iterator[Outcome]:
         stamps = {path: self._waiting[path][0] for path in files}
         request = self._watched.request
-        sources = (self._watched.folder,) if request.kind in WHOLE else tuple(files)
+        sources = (self._watched.folder,) if self._whole else tuple(files)
         there = (request.folder / manifests.NAME).is_file()
         try:
             report = build(replace(request, sources=sources, verb="update" if there else ""), self._config)
@@ -112,19 +118,36 @@ class Watch:
             folders[:] = sorted(name for name in folders if not name.startswith("."))
             yield from (Path(parent, name) for name in sorted(names))
 
-    def _stamp(self, path: Path) -> Stamp | None:
-        """Return what a file is like now, or None if it is not to be read."""
+    def _named_left_out(self) -> Iterator[Outcome]:
+        """Say once of each thing that is no regular file that it is left out."""
+        left_out, self._left_out = self._left_out, []
+        for path in left_out:
+            yield Outcome((path,), None, SourceError(f"is {NOT_REGULAR}; it is left out", place=path).line)
+
+    def _is_irregular(self, path: Path) -> bool:
+        """Return whether ``path`` is a pipe, a device or a link in a circle, and was not named before."""
+        if path in self._irregular or path.is_dir() or path.is_file() or not os.path.lexists(path):
+            return False
+        self._irregular.add(path)
+        return True
+
+    def _is_wanted(self, path: Path) -> bool:
+        """Return whether a file of this name, in the folder that is watched, is to be read."""
         below = path.relative_to(self._watched.folder)
         if any(part.startswith(".") for part in below.parts) or path.name.endswith(UNFINISHED):
-            return None
-        if not fnmatch(path.name, self._watched.pattern):
+            return False
+        return fnmatch(path.name, self._watched.pattern)
+
+    def _stamp(self, path: Path) -> Stamp | None:
+        """Return what a file is like now, or None if it is not to be read."""
+        if not self._is_wanted(path):
             return None
         try:
-            found = path.stat()
+            status = path.stat()
         except OSError:
             return None
-        is_file = path.is_file() and found.st_size > 0
-        return Stamp(found.st_mtime_ns, found.st_size, found.st_ino) if is_file else None
+        is_filled = stat.S_ISREG(status.st_mode) and status.st_size > 0
+        return Stamp(status.st_mtime_ns, status.st_size, status.st_ino) if is_filled else None
 
 
 def check(watched: Watched) -> None:
@@ -132,9 +155,9 @@ def check(watched: Watched) -> None:
     folder, index = watched.folder, watched.request.folder
     reader(watched.request.kind)
     if not folder.is_dir():
-        raise SourceError(f"{folder}: there is no such folder to watch")
-    if index.resolve().is_relative_to(folder.resolve()):
-        raise SourceError(f"{index}: lies in the folder {folder} that is watched; put the index somewhere else")
+        raise SourceError("there is no such folder to watch", place=folder)
+    if Path(os.path.realpath(index)).is_relative_to(os.path.realpath(folder)):
+        raise SourceError(f"lies in the folder {folder} that is watched; put the index somewhere else", place=index)
 
 
 def watch(watched: Watched, config: Config, stop: threading.Event) -> Iterator[Outcome]:
@@ -145,8 +168,9 @@ def watch(watched: Watched, config: Config, stop: threading.Event) -> Iterator[O
     from watchfiles import watch as changes
 
     watch = Watch(watched, config)
+    root = Path(os.path.realpath(watched.folder))  # what the events begin with, however the folder is named
     rounds = changes(
-        watched.folder,
+        root,
         watch_filter=None,
         stop_event=stop,
         rust_timeout=int(LOOK_SECONDS * 1000),
@@ -155,8 +179,9 @@ def watch(watched: Watched, config: Config, stop: threading.Event) -> Iterator[O
     )
     watch.look()
     looked = time.monotonic()
-    for found in rounds:
-        watch.look([Path(path) for _, path in found])
+    for events in rounds:
+        changed = (Path(path) for _, path in events)
+        watch.look([watched.folder / path.relative_to(root) for path in changed if path != root])
         if time.monotonic() - looked >= config.watch.rescan_seconds:
             watch.look()
             looked = time.monotonic()

@@ -201,6 +201,7 @@ class Work:
             name=folder.name,
             kind=self._kind,
             split=self._split,
+            sentences=self._reader.SENTENCES,
             documents=documents,
             passages=passages,
             sources=self._sources,

@@ -66,6 +66,14 @@ class SegmentInfo(Record, frozen=True, kw_only=True):
     deleted: tuple[int, ...] = ()
     text_seconds: float = 0.0
     vector_seconds: float = 0.0
+    sentences: bool | None = None
+
+    @property
+    def of_sentences(self) -> bool:
+        """Whether its passages are sentences already, each named by its number."""
+        if self.sentences is None:  # it was written before that was recorded, when one kind alone had such passages
+            return self.kind == "fever"
+        return self.sentences
 
 
 class EncoderInfo(Record, frozen=True, kw_only=True):

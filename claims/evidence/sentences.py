@@ -24,8 +24,6 @@ from ..text.words import coverage, terms
 
 _AT_ONCE = 64
 _STOP = re.compile(r"[.!?؟…。！？][\"'”’»)\]]*$")
-_WHOLE = "fever"
-"""The kind whose passages are sentences already, and are named by their lines."""
 _MORE = 2
 """How many passages are read for each sentence that is wanted, where passages are longer than sentences."""
 
@@ -66,6 +64,7 @@ class Finder:
         self.index = index
         self._settings = settings
         self._search = Search(k=settings.depth, where=where, group=False)
+        self._whole = {segment.kind for segment in index.manifest.segments if segment.of_sentences}
 
     @property
     def encoder(self) -> str:
@@ -113,7 +112,7 @@ class Finder:
         """Return the sentences of the first passages; of longer passages, those most like the claim, out of more."""
         number = self._settings.sentences
         shown = self.index.evidence(claim, hits[:number], self._search, highlight=False)
-        if all(one.kind == _WHOLE for one in shown):
+        if all(one.kind in self._whole for one in shown):
             return _nearest(self._compared(claim, shown))
         shown += self.index.evidence(claim, hits[number : number * _MORE], self._search, highlight=False)
         found = _nearest(self._compared(claim, shown))
@@ -131,7 +130,7 @@ class Finder:
 
     def _compared(self, claim: str, shown: Sequence[Shown]) -> list[list[Sentence]]:
         """Return the sentences of each passage with their likeness to the claim, in the order of the text."""
-        cut = [list(_cut(one)) for one in shown]
+        cut = [list(_cut(one, whole=one.kind in self._whole)) for one in shown]
         flat = [sentence for passage in cut for sentence in passage]
         similarities = iter(self._similarities(claim, [sentence.text for sentence in flat]))
         return [[sentence._replace(similarity=next(similarities)) for sentence in passage] for passage in cut]
@@ -156,10 +155,10 @@ def lifted(hits: Sequence[Hit], weight: float) -> list[Hit]:
     return ordered(again)
 
 
-def _cut(shown: Shown) -> Iterator[Sentence]:
-    """Yield the sentences of a passage, or the passage whole if it is one."""
+def _cut(shown: Shown, *, whole: bool) -> Iterator[Sentence]:
+    """Yield the sentences of a passage, or the passage ``whole``, if it is a sentence itself."""
     text = shown.passage.text
-    stretches = [] if shown.kind == _WHOLE else [(one.start, one.end) for one in sentences(text)]
+    stretches = [] if whole else [(one.start, one.end) for one in sentences(text)]
     for start, end in stretches or [(0, len(text))]:
         yield Sentence(
             docid=shown.docid,

@@ -1,28 +1,36 @@
 """One reader a kind of source, each in a file named after its kind and found by that name.
 
-A reader module has three names::
+A reader module says itself what others need to know of its kind::
 
     SUMMARY: str                     one line for ``factseek index --help``
     SPLIT: bool                      whether its documents are split into passages by default
+    SENTENCES: bool                  whether its passages are sentences already, each named by its number
+    WHOLE_FOLDER: bool               whether a document takes its name or parts from other files of its folder
     def read(sources: Sequence[Path], options: ReadOptions) -> Iterator[Record]
 
 ``read`` streams: it holds one document at a time, whatever the size of the collection. It yields documents in
 an order that depends on the sources alone, so that an interrupted build can go on where it stopped. What it
 cannot read it reports with ``options.bad_lines.report(place, reason)``, which raises unless bad lines are
-tolerated; what it leaves out on purpose it counts with ``options.skipped``.
+tolerated; what it leaves out on purpose it names with ``options.leave_out(place, reason)``, or counts in
+``options.skipped`` where names would be without number. It reads regular files only, and refuses a source that is
+empty. A module of this shape, put into this folder, is a kind of source everywhere: nothing else names kinds.
 """
 
 from __future__ import annotations
 
+import sys
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
 from ...retrieval.domain import Document, Span
 from ...retrieval.errors import SourceError
 from ...retrieval.plugins import Plugins
+
+MOST_NAMED = 100_000
+"""How many of the things that were left out keep their names: a bound on memory."""
 
 
 class Record(NamedTuple):
@@ -35,6 +43,13 @@ class Record(NamedTuple):
     document: Document
     place: str
     spans: tuple[Span, ...] | None = None
+
+
+class LeftOut(NamedTuple):
+    """A file, or a place in one, that a reader left out on purpose, and why."""
+
+    place: str
+    reason: str
 
 
 @dataclass(slots=True)
@@ -60,7 +75,7 @@ class BadLines:
                 if self.limit == 0
                 else f"it is bad line {self.count}, --skip-bad-lines allows {self.limit}"
             )
-            raise SourceError(f"{message}; {remedy}")
+            raise SourceError(reason, place=place, remedy=remedy)
 
 
 @dataclass(slots=True)
@@ -69,7 +84,7 @@ class ReadOptions:
 
     ``language`` is set on documents whose source does not say (``""``: unknown); ``max_line_bytes`` bounds a
     line of text and ``max_file_bytes`` a file that has to be read whole (an HTML page, a JSON parse).
-    ``skipped`` counts, by reason, what a reader left out on purpose.
+    ``skipped`` counts, by reason, what a reader left out on purpose, ``left_out`` names the first ``MOST_NAMED`` of it.
     """
 
     language: str = ""
@@ -77,6 +92,17 @@ class ReadOptions:
     max_file_bytes: int = 50_000_000
     bad_lines: BadLines = field(default_factory=BadLines)
     skipped: Counter[str] = field(default_factory=Counter)
+    left_out: list[LeftOut] = field(default_factory=list)
+
+    def leave_out(self, place: object, reason: str) -> None:
+        """Count what is left out on purpose, and keep its name."""
+        self.skipped[reason] += 1
+        if len(self.left_out) < MOST_NAMED:
+            self.left_out.append(LeftOut(str(place), reason))
+
+    def silent(self) -> ReadOptions:
+        """Return the same limits for a first look, which reports nothing and tolerates all."""
+        return replace(self, bad_lines=BadLines(limit=sys.maxsize), skipped=Counter(), left_out=[])
 
 
 class Reader(Protocol):
@@ -84,6 +110,8 @@ class Reader(Protocol):
 
     SUMMARY: str
     SPLIT: bool
+    SENTENCES: bool
+    WHOLE_FOLDER: bool
 
     def read(self, sources: Sequence[Path], options: ReadOptions) -> Iterator[Record]:
         """Yield the documents of ``sources`` in a fixed order."""

@@ -75,7 +75,7 @@ def captures(path: Path, options: ReadOptions) -> Iterator[Capture]:
             if not number:
                 raise BadFileError(path, "holds no record; it is not a WARC or ARC file")
     except BadFileError as error:
-        options.bad_lines.report(error.place, error.reason)
+        options.bad_lines.report(error.place, error.what)
     except broken as error:
         options.bad_lines.report(f"{path}#{number + 1}", f"is not a record of a WARC or ARC file ({_said(error)})")
 

@@ -26,7 +26,7 @@ def is_claims_file(path: Path) -> bool:
 def beside(folder: Path) -> list[Path]:
     """Return the claims files that belong to a folder of pages: in its ``claims`` folder, or in one beside it."""
     places = (folder / "claims", folder.resolve().parent / "claims")
-    found = (path for place in places if place.is_dir() for path in sorted(place.iterdir()))
+    found = (path for place in places if place.is_dir() for path in sorted(place.iterdir()) if path.is_file())
     return [path for path in found if is_claims_file(path) and _speaks_of_pages(path)]
 
 
@@ -60,8 +60,7 @@ def _is_claim(row: Any) -> bool:
 
 def _speaks_of_pages(path: Path) -> bool:
     """Say whether the first line of a file that nobody named is a claim with results."""
-    options = ReadOptions()
-    options.bad_lines.limit = 1
+    options = ReadOptions().silent()
     try:
         _, line = next(read_lines(path, options), ("", ""))
         claim = parse_json_object(line, str(path), options)

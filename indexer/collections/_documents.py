@@ -65,7 +65,7 @@ def make_record(
         return None
     text, title, url = fields.get("text", ""), fields.get("title", "").strip(), fields.get("url", "").strip()
     if not (text.strip() or title):
-        options.skipped["no text"] += 1
+        options.leave_out(place, "no text")
         return None
     written = fields.get("date", "").strip()
     date = clean_date(written)

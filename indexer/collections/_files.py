@@ -7,20 +7,25 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from ...retrieval.errors import SourceError
+from . import ReadOptions
+
+NOT_REGULAR = "not a regular file"
 
 
-def expand(sources: Iterable[Path], suffixes: tuple[str, ...]) -> list[Path]:
+def expand(sources: Iterable[Path], suffixes: tuple[str, ...], options: ReadOptions) -> list[Path]:
     """Return the files of ``sources``: a file stands for itself, a folder for what is in it, by name.
 
     Files come in the order of ``sources``, those of a folder sorted by their path; a file that is reached twice
     comes once. In folders only names that end with one of ``suffixes`` (in any case, also with ``.gz`` after it;
-    ``""`` is every name) count, hidden files and folders do not, and links to folders are not followed.
+    ``""`` is every name) count, hidden files and folders do not, and links to folders are not followed. What
+    has such a name and is no regular file (a pipe, a device, a link that leads nowhere or in a circle) is left out by
+    name: to open it could wait for ever.
     Raises SourceError if a source does not exist or cannot be read, if a file is empty, or if a folder holds no
     such file.
     """
     found: dict[Path, Path] = {}
     for source in sources:
-        for path in folder_files(source, suffixes) if source.is_dir() else [one_file(source)]:
+        for path in folder_files(source, suffixes, options) if source.is_dir() else [one_file(source)]:
             found.setdefault(path.resolve(), path)
     return list(found.values())
 
@@ -31,29 +36,32 @@ def one_file(path: Path) -> Path:
     Raises SourceError if it does not exist, is a folder or another thing that is no file, or is empty.
     """
     if path.is_dir():
-        raise SourceError(f"{path}: is a folder; name a file")
+        raise SourceError("is a folder; name a file", place=path)
     if not path.exists():
-        raise SourceError(f"{path}: there is no such file or directory")
+        raise SourceError("there is no such file or directory", place=path)
     if not path.is_file():
-        raise SourceError(f"{path}: is not a regular file; write it to one first")
+        raise SourceError("is not a regular file; write it to one first", place=path)
     if path.stat().st_size == 0:
-        raise SourceError(f"{path}: is empty")
+        raise SourceError("is empty", place=path)
     return path
 
 
-def folder_files(folder: Path, suffixes: tuple[str, ...]) -> list[Path]:
-    """Return the files under ``folder`` whose names end with one of ``suffixes``, sorted by path.
+def folder_files(folder: Path, suffixes: tuple[str, ...], options: ReadOptions) -> list[Path]:
+    """Return the regular files under ``folder`` whose names end with one of ``suffixes``, sorted by path.
 
     Raises SourceError if there is none, or if a folder cannot be listed.
     """
     endings = tuple(ending for suffix in suffixes for ending in (suffix, f"{suffix}.gz"))
     try:
-        found = [path for path in _walk(folder) if path.name.lower().endswith(endings)]
+        named = [path for path in _walk(folder) if path.name.lower().endswith(endings)]
+        files = [path for path in named if path.is_file()]
     except OSError as error:
-        raise SourceError(f"{error.filename or folder}: cannot be read: {error.strerror}") from None
-    if not found:
-        raise SourceError(f"{folder}: holds no {f'{either(suffixes)} ' if any(suffixes) else ''}file")
-    return sorted(found, key=lambda path: path.parts)
+        raise SourceError(f"cannot be read: {error.strerror}", place=error.filename or folder) from None
+    for path in sorted(set(named).difference(files)):
+        options.leave_out(path, NOT_REGULAR)
+    if not files:
+        raise SourceError(f"holds no {f'{either(suffixes)} ' if any(suffixes) else ''}file", place=folder)
+    return sorted(files, key=lambda path: path.parts)
 
 
 def either(names: Sequence[str]) -> str:

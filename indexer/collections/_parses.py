@@ -86,7 +86,7 @@ def read_parse(path: Path, options: ReadOptions) -> Parse | None:
     try:
         content = read_json(path, options)
     except BadFileError as error:
-        options.bad_lines.report(error.place, error.reason)
+        options.bad_lines.report(error.place, error.what)
         return None
     if not isinstance(content, dict) or not isinstance(content.get("body_text"), list):
         options.bad_lines.report(str(path), "is not a parse of a paper (it has no list 'body_text')")

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import gzip
+import os
+import stat
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
+from io import BufferedReader
 from pathlib import Path
 from typing import BinaryIO, cast
 
@@ -26,12 +29,10 @@ _REFUSED = (
 
 
 class BadFileError(SourceError):
-    """A file cannot be read as a whole; ``place`` and ``reason`` fit ``BadLines.report``."""
+    """A file cannot be read as a whole; ``place`` and ``what`` fit ``BadLines.report``."""
 
     def __init__(self, place: Path | str, reason: str) -> None:
-        super().__init__(f"{place}: {reason}")
-        self.place = str(place)
-        self.reason = reason
+        super().__init__(reason, place=place)
 
 
 @contextmanager
@@ -41,7 +42,7 @@ def open_bytes(path: Path) -> Iterator[BinaryIO]:
     Raises BadFileError if the file cannot be opened, is packed in another way, or says .gz and is not, and turns
     what goes wrong while it is read into BadFileError too.
     """
-    with _in_words(path), path.open("rb") as raw:
+    with _in_words(path), _opened(path) as raw:
         head = raw.peek(6)[:6]
         if head.startswith(GZIP_MAGIC):
             with gzip.GzipFile(fileobj=raw, mode="rb") as unpacked:
@@ -49,6 +50,17 @@ def open_bytes(path: Path) -> Iterator[BinaryIO]:
             return
         _refuse(path, head)
         yield raw
+
+
+def _opened(path: Path) -> BufferedReader:
+    """Open a regular file; a pipe or a device is refused without waiting for what it may say."""
+    handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    if stat.S_ISREG(os.fstat(handle).st_mode):
+        return os.fdopen(handle, "rb")
+    os.close(handle)
+    if path.is_dir():
+        raise BadFileError(path, "is a folder; name a file")
+    raise BadFileError(path, "is not a regular file; write it to one first")
 
 
 @contextmanager

@@ -45,7 +45,7 @@ def read_rows(
         case ".pkl" | ".pickle":
             yield from _pickle(path, options, wanted, required)
         case _:
-            raise SourceError(f"{path}: is not a kind of table that is read; give one of {', '.join(SUFFIXES)}")
+            raise SourceError(f"is not a kind of table that is read; give one of {', '.join(SUFFIXES)}", place=path)
 
 
 def as_text(value: Any) -> str:
@@ -161,9 +161,9 @@ def _check_columns(place: str, names: Collection[str], required: Sequence[Sequen
         counts = {name: list(names).count(name) for name in alternatives}
         if not any(counts.values()):
             wanted = " or ".join(repr(name) for name in alternatives)
-            raise SourceError(f"{place}: there is no column {wanted}; the columns are {_listed(names)}")
+            raise SourceError(f"there is no column {wanted}; the columns are {_listed(names)}", place=place)
         if twice := [name for name, count in counts.items() if count > 1]:
-            raise SourceError(f"{place}: the column {twice[0]!r} is there twice")
+            raise SourceError(f"the column {twice[0]!r} is there twice", place=place)
 
 
 def _listed(names: Collection[str]) -> str:

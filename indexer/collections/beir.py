@@ -16,6 +16,8 @@ from ._lines import parse_json_object, read_lines
 
 SUMMARY = "a collection in BEIR's form: its folder, or its corpus.jsonl"
 SPLIT = False
+SENTENCES = False
+WHOLE_FOLDER = True
 
 _FIELDS = ("url", "date", "language", "source", "topic")
 
@@ -35,7 +37,7 @@ def read(sources: Sequence[Path], options: ReadOptions) -> Iterator[Record]:
             if reason:
                 options.bad_lines.report(place, reason)
             elif not (entry.get("title") or entry.get("text")):
-                options.skipped["documents without title and text"] += 1
+                options.leave_out(place, "documents without title and text")
             else:
                 yield Record(_document(entry, options), place)
 
@@ -47,7 +49,7 @@ def _corpus(source: Path) -> Path:
     for name in ("corpus.jsonl", "corpus.jsonl.gz"):
         if (source / name).is_file():
             return one_file(source / name)
-    raise SourceError(f"{source}: holds no corpus.jsonl")
+    raise SourceError("holds no corpus.jsonl", place=source)
 
 
 def _fault(entry: dict[str, Any]) -> str:

@@ -19,6 +19,8 @@ from ._tables import Row, as_text, read_rows
 
 SUMMARY = "verified claims: TSV, CSV, JSON or JSON lines with an id, vclaim and title"
 SPLIT = False
+SENTENCES = False
+WHOLE_FOLDER = False
 
 _NAMES: Mapping[str, tuple[str, ...]] = {
     "docid": ("", "vclaim_id", "claim_id", "docid", "id"),
@@ -39,13 +41,13 @@ def read(sources: Sequence[Path], options: ReadOptions) -> Iterator[Record]:
 
     Raises SourceError if a file cannot be read, or if a table has no column for the id or for the claim.
     """
-    for path in expand(sources, (".tsv", ".csv", ".jsonl", ".json")):
+    for path in expand(sources, (".tsv", ".csv", ".jsonl", ".json"), options):
         for place, row in _rows(path, options):
             reason = _fault(row)
             if reason:
                 options.bad_lines.report(place, reason)
             elif not _field(row, "text") and not _field(row, "title"):
-                options.skipped["claims without a text"] += 1
+                options.leave_out(place, "claims without a text")
             else:
                 yield Record(_document(row, options), place)
 
@@ -64,7 +66,7 @@ def _json_rows(path: Path, options: ReadOptions) -> Iterator[tuple[str, Row]]:
     try:
         content = read_json(path, options)
     except BadFileError as error:
-        options.bad_lines.report(error.place, error.reason)
+        options.bad_lines.report(error.place, error.what)
         return
     for number, entry in enumerate(content if isinstance(content, list) else [content], 1):
         place = f"{path}:{number}" if isinstance(content, list) else str(path)

@@ -13,13 +13,12 @@ A paper with a full text is left to be split into passages; one without is a sin
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
 from ...retrieval.domain import Document, Span
 from ...retrieval.errors import SourceError
-from . import BadLines, ReadOptions, Record
+from . import ReadOptions, Record
 from ._dates import clean_date
 from ._documents import check_docid
 from ._files import one_file
@@ -29,13 +28,14 @@ from ._tables import Row, read_rows
 
 SUMMARY = "papers of CORD-19: a release's folder, or its metadata as CSV, JSON lines, Parquet or pandas pickle"
 SPLIT = True
+SENTENCES = False
+WHOLE_FOLDER = True
 
 _METADATA = ("authors", "journal", "doi", "pmcid", "pubmed_id", "license", "source_x", "sha")
 _COLUMNS = frozenset(
     {"cord_uid", "title", "abstract", "publish_time", "url", "pdf_json_files", "pmc_json_files", *_METADATA}
 )
 _REQUIRED = (("cord_uid",), ("title", "abstract"))
-_ENDLESS = 1 << 62
 
 
 class _Paper(NamedTuple):
@@ -57,14 +57,13 @@ def read(sources: Sequence[Path], options: ReadOptions) -> Iterator[Record]:
     Raises SourceError if a table cannot be read or lacks the columns of one.
     """
     tables = [_table(source) for source in sources]
-    silent = replace(options, bad_lines=BadLines(limit=_ENDLESS), skipped=type(options.skipped)())
-    repeats = count_repeats(paper.cord_uid for paper in _papers(tables, silent))
+    repeats = count_repeats(paper.cord_uid for paper in _papers(tables, options.silent()))
     for group in grouped(_papers(tables, options), lambda paper: paper.cord_uid, repeats):
         if len(group) > 1:
             options.skipped["rows merged into another of the same cord_uid"] += len(group) - 1
         record = _record(_merged(group), options)
         if record is None:
-            options.skipped["papers without title, abstract and full text"] += 1
+            options.leave_out(group[0].place, "papers without title, abstract and full text")
         else:
             yield record
 
@@ -76,7 +75,7 @@ def _table(source: Path) -> tuple[Path, ParseFolder]:
     for name in ("metadata.csv", "metadata.csv.gz"):
         if (source / name).is_file():
             return one_file(source / name), ParseFolder(source)
-    raise SourceError(f"{source}: holds no metadata.csv")
+    raise SourceError("holds no metadata.csv", place=source)
 
 
 def _papers(tables: list[tuple[Path, ParseFolder]], options: ReadOptions) -> Iterator[_Paper]:

@@ -21,6 +21,8 @@ from ._lines import parse_json_object, read_lines
 
 SUMMARY = "Wikipedia pages in FEVER's form: wiki-*.jsonl shards or their folder; each sentence a passage"
 SPLIT = True
+SENTENCES = True
+WHOLE_FOLDER = False
 
 _BRACKETS = {
     "-LRB-": "(",
@@ -40,7 +42,7 @@ def read(sources: Sequence[Path], options: ReadOptions) -> Iterator[Record]:
     Pages without an id or a sentence, of which every dump has some, are counted as skipped.
     Raises SourceError if a shard cannot be read.
     """
-    for path in _shards(sources):
+    for path in _shards(sources, options):
         for place, line in read_lines(path, options):
             page = parse_json_object(line, place, options) if line.strip() else None
             if page is None:
@@ -49,16 +51,16 @@ def read(sources: Sequence[Path], options: ReadOptions) -> Iterator[Record]:
             if reason:
                 options.bad_lines.report(place, reason)
             elif not page["id"]:
-                options.skipped["pages without an id"] += 1
+                options.leave_out(place, "pages without an id")
             elif record := _record(page, place, options):
                 yield record
             else:
-                options.skipped["pages without a sentence"] += 1
+                options.leave_out(place, "pages without a sentence")
 
 
-def _shards(sources: Sequence[Path]) -> list[Path]:
+def _shards(sources: Sequence[Path], options: ReadOptions) -> list[Path]:
     """Return the shards; a folder that holds claims too is read for its ``wiki-*`` files alone."""
-    found = list(expand(sources, (".jsonl",)))
+    found = list(expand(sources, (".jsonl",), options))
     folders = {path for path in sources if path.is_dir()}
     named = {path for path in sources if path not in folders}
     pages = [path for path in found if path in named or path.name.startswith("wiki-")]

@@ -20,6 +20,8 @@ from ._lines import parse_json_object, read_lines
 
 SUMMARY = "documents as JSON lines: docid, text, and optionally title, url, date, language, source, topic"
 SPLIT = False
+SENTENCES = False
+WHOLE_FOLDER = False
 
 # For the docid and the text the first key that is there counts.
 _NAMES = {
@@ -45,7 +47,7 @@ def read(sources: Sequence[Path], options: ReadOptions) -> Iterator[Record]:
 
     Raises SourceError if a source cannot be read.
     """
-    for path in expand(sources, (".jsonl", ".ndjson", ".json")):
+    for path in expand(sources, (".jsonl", ".ndjson", ".json"), options):
         for place, line in read_lines(path, options):
             if line.strip() and (record := record_of(line, place, options)):
                 yield record

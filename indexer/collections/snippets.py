@@ -22,6 +22,8 @@ from ._lines import json_name, parse_json_object, read_lines
 
 SUMMARY = "text snippets: TSV or JSON lines with id and text, and optionally topic, page, url, title, date"
 SPLIT = False
+SENTENCES = False
+WHOLE_FOLDER = False
 
 # Names of columns and keys, written in any case and with any of "_", "-" or a space between words.
 _NAMES = {
@@ -51,7 +53,7 @@ def read(sources: Sequence[Path], options: ReadOptions) -> Iterator[Record]:
 
     Raises SourceError if a source cannot be read or its columns cannot be told.
     """
-    for path in expand(sources, (".tsv", ".jsonl", ".ndjson", ".json")):
+    for path in expand(sources, (".tsv", ".jsonl", ".ndjson", ".json"), options):
         yield from _read_file(path, options)
 
 
@@ -63,7 +65,7 @@ def _read_file(path: Path, options: ReadOptions) -> Iterator[Record]:
         return
     place, line = first
     if line.lstrip().startswith("["):
-        raise SourceError(f"{place}: is a JSON list; write its objects one a line")
+        raise SourceError("is a JSON list; write its objects one a line", place=place)
     read_rows = _read_json if line.lstrip().startswith("{") else _read_tsv
     yield from read_rows(chain([first], lines), options)
 
@@ -140,10 +142,10 @@ def _header(cells: Sequence[str], place: str) -> list[str] | None:
         return None
     for name in ("docid", "text"):
         if name not in columns:
-            raise SourceError(f"{place}: the header names no column {_spellings(name)}")
+            raise SourceError(f"the header names no column {_spellings(name)}", place=place)
     for number, name in enumerate(columns):
         if name in columns[:number]:
-            raise SourceError(f"{place}: the header names the column {cells[number]!r} twice")
+            raise SourceError(f"the header names the column {cells[number]!r} twice", place=place)
     return columns
 
 

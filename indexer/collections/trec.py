@@ -22,6 +22,8 @@ from ._lines import read_lines
 
 SUMMARY = "TREC documents: SGML newswire and web collections"
 SPLIT = False
+SENTENCES = False
+WHOLE_FOLDER = False
 
 _START = re.compile(r"<DOC(?:\s[^>]*)?>", re.I)
 _END = re.compile(r"</DOC>", re.I)
@@ -57,16 +59,16 @@ def read(sources: Sequence[Path], options: ReadOptions) -> Iterator[Record]:
     Raises SourceError if a source cannot be read, or a file that was named holds no document.
     """
     named = {source for source in sources if not source.is_dir()}
-    for path in expand(sources, ("",)):
+    for path in expand(sources, ("",), options):
         found = 0
         for doc in _docs(path, options):
             found += 1
             if record := _record(doc, options):
                 yield record
         if not found and path in named:
-            raise SourceError(f"{path}: holds no <DOC>; it is not a TREC collection")
+            raise SourceError("holds no <DOC>; it is not a TREC collection", place=path)
         if not found:
-            options.skipped["file without <DOC>"] += 1
+            options.leave_out(path, "file without <DOC>")
 
 
 def _docs(path: Path, options: ReadOptions) -> Iterator[_Doc]:

@@ -29,6 +29,8 @@ from ._pages import Page, binary_kind, decode, extract
 
 SUMMARY = "web pages: HTML and text files or folders of them, WARC and ARC archives"
 SPLIT = True
+SENTENCES = False
+WHOLE_FOLDER = True
 
 _PAGES = (".html", ".htm", ".xhtml", ".txt")
 
@@ -41,9 +43,9 @@ def read(sources: Sequence[Path], options: ReadOptions) -> Iterator[Record]:
     """
     claims = [source for source in sources if is_claims_file(source) and not source.is_dir()]
     pages = [source for source in sources if source not in claims]
-    files = expand(pages, (*_PAGES, *ARCHIVES))
+    files = expand(pages, (*_PAGES, *ARCHIVES), options)
     archives = {path for path in files if is_archive(path)}
-    results = _results(expand(claims, ()), pages, options)
+    results = _results(expand(claims, (), options), pages, options)
     docids = _docids([path for path in files if path not in archives], pages)
     seen: set[bytes] = set()
     for path in files:
@@ -68,7 +70,7 @@ def _page_of_file(path: Path, docid: str, result: Result | None, options: ReadOp
     try:
         content = read_bytes(path, options)
     except BadFileError as error:
-        options.bad_lines.report(error.place, error.reason)
+        options.bad_lines.report(error.place, error.what)
         return None
     if reason := "an empty file" if not content.strip() else binary_kind(content):
         options.bad_lines.report(place, f"is {reason}, not a web page")
@@ -103,7 +105,7 @@ def _archived(path: Path, seen: set[bytes], options: ReadOptions) -> Iterator[Re
 def _captured_page(capture: Capture, options: ReadOptions) -> Page | None:
     """Find the content of an archived page, or count why it has none and return ``None``."""
     if kind := binary_kind(capture.content):
-        options.skipped[f"{kind} served as text"] += 1
+        options.leave_out(capture.place, f"{kind} served as text")
         return None
     if capture.media_type == "text/plain":
         return _plain_page(capture.content, capture.charset)
@@ -119,7 +121,7 @@ def _html_page(content: bytes, place: str, options: ReadOptions, capture: Captur
         options.bad_lines.report(place, str(error))
         return None
     if page is None:
-        options.skipped["no main content"] += 1
+        options.leave_out(place, "no main content")
     return page
 
 

@@ -19,7 +19,7 @@ from factseek import commands
 from factseek.indexer.build import Request
 from factseek.indexer.lock import locked
 from factseek.indexer.watch_cli import _kind_of
-from factseek.indexer.watching import Outcome, Watch, Watched, check
+from factseek.indexer.watching import Outcome, Watch, Watched, check, watch
 from factseek.retrieval import manifest as manifests
 from factseek.retrieval.config import convert
 from factseek.retrieval.errors import SourceError
@@ -140,8 +140,42 @@ def test_what_is_not_read(folder: Path) -> None:
     (folder / "empty.jsonl").touch()
     (folder / ".git").mkdir()
     write(folder / ".git", "x.jsonl", rows("x"))
-    os.mkfifo(folder / "pipe.jsonl")
     assert looked(watching(folder, pattern="*.jsonl")) == []
+
+
+@pytest.mark.parametrize("kind", ["jsonl", "webpages"])
+def test_what_is_no_regular_file_is_named_once_and_never_opened(folder: Path, kind: str) -> None:
+    suffix = {"jsonl": ".jsonl", "webpages": ".txt"}[kind]
+    (folder / f"a{suffix}").write_text('{"docid": "a", "text": "Measles."}\n', "utf-8")
+    os.mkfifo(folder / f"pipe{suffix}")
+    (folder / f"ring{suffix}").symlink_to(folder / f"ring{suffix}")
+    watch = watching(folder, kind, pattern=f"*{suffix}")
+    *left_out, read = looked(watch)
+    assert [outcome.error for outcome in left_out] == [
+        f"{folder / f'{name}{suffix}'}: is not a regular file; it is left out" for name in ("pipe", "ring")
+    ]
+    assert read.report
+    assert read.report.documents == 1
+    assert looked(watch) == []
+
+
+@pytest.mark.parametrize("named", ["in", "./in", "../{0}/in", "link"])
+def test_a_folder_may_be_named_in_any_way(
+    folder: Path, named: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("link").symlink_to("in")
+    write(folder, "a.jsonl", rows("a"))
+    path, stop = Path(named.format(tmp_path.name)), threading.Event()
+    request = Request(kind="jsonl", sources=(), folder=Path("index"), dense=False)
+    config = convert({"watch": {"settle_seconds": 0}}, "test")
+    outcomes = watch(Watched(folder=path, request=request), config, stop)
+    assert next(outcomes).files == (path / "a.jsonl",)
+    write(folder, "b.jsonl", rows("b"))
+    (folder / "below").mkdir()
+    assert next(outcomes).files == (path / "b.jsonl",)
+    stop.set()
+    assert list(outcomes) == []
 
 
 def test_while_another_writes_files_wait(folder: Path, tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from factseek.indexer.collections import ReadOptions
 from factseek.indexer.collections._dates import clean_date
 from factseek.indexer.collections._documents import check_docid
 from factseek.indexer.collections._files import expand, one_file
@@ -28,20 +29,20 @@ def tree(folder: Path, *names: str) -> Path:
 
 def test_a_folder_stands_for_its_files_in_order(tmp_path: Path) -> None:
     tree(tmp_path, "b.html", "a/z.HTM", "a/y.txt.gz", "a.html", "c.json", ".hidden.html", ".git/x.html", "é.txt")
-    names = [str(path.relative_to(tmp_path)) for path in expand([tmp_path], HTML)]
+    names = [str(path.relative_to(tmp_path)) for path in expand([tmp_path], HTML, ReadOptions())]
     assert names == ["a/y.txt.gz", "a/z.HTM", "a.html", "b.html", "é.txt"]
 
 
 def test_a_named_file_is_taken_whatever_its_name_and_once(tmp_path: Path) -> None:
     tree(tmp_path, "b.html", "a.data")
     named = [tmp_path / "a.data", tmp_path / "b.html", tmp_path]
-    assert expand(named, HTML) == [tmp_path / "a.data", tmp_path / "b.html"]
+    assert expand(named, HTML, ReadOptions()) == [tmp_path / "a.data", tmp_path / "b.html"]
 
 
 def test_links_to_folders_are_not_followed(tmp_path: Path) -> None:
     tree(tmp_path, "in/a.html")
     (tmp_path / "in" / "loop").symlink_to(tmp_path / "in")
-    assert expand([tmp_path], HTML) == [tmp_path / "in" / "a.html"]
+    assert expand([tmp_path], HTML, ReadOptions()) == [tmp_path / "in" / "a.html"]
 
 
 def test_sources_that_cannot_be_read_are_named(tmp_path: Path) -> None:
@@ -55,7 +56,7 @@ def test_sources_that_cannot_be_read_are_named(tmp_path: Path) -> None:
         "pipe": "is not a regular file; write it to one first",
     }.items():
         with pytest.raises(SourceError) as caught:
-            expand([tmp_path / name], HTML)
+            expand([tmp_path / name], HTML, ReadOptions())
         assert str(caught.value) == f"{tmp_path / name}: {reason}"
 
 
@@ -68,7 +69,7 @@ def test_one_file_is_not_a_folder(tmp_path: Path) -> None:
 
 def test_one_suffix_is_named_alone(tmp_path: Path) -> None:
     with pytest.raises(SourceError, match=r"holds no \.jsonl file$"):
-        expand([tmp_path], (".jsonl",))
+        expand([tmp_path], (".jsonl",), ReadOptions())
 
 
 @pytest.mark.parametrize(

@@ -117,7 +117,7 @@ def test_a_file_that_cannot_be_read_gives_one_line(tmp_path: Path, name: str, co
     with pytest.raises(BadFileError) as caught:
         list(read_lines(path, options(0, max_line_bytes=10_000_000)))
     assert str(caught.value) == f"{path}: {reason}"
-    assert (caught.value.place, caught.value.reason) == (str(path), reason)
+    assert (caught.value.place, caught.value.what) == (str(path), reason)
 
 
 def test_a_gzip_file_whose_data_do_not_fit_their_checksum_is_damaged(tmp_path: Path) -> None:
@@ -141,7 +141,7 @@ def test_whole_files_are_bounded_before_and_after_unpacking(tmp_path: Path) -> N
     for path in (write(tmp_path, b"x" * 1001), bomb):
         with pytest.raises(BadFileError) as caught:
             read_bytes(path, limited)
-        assert caught.value.reason == "is longer than 1,000 bytes (build.max_file_bytes)"
+        assert caught.value.what == "is longer than 1,000 bytes (build.max_file_bytes)"
 
 
 BAD_JSON = [
@@ -167,7 +167,7 @@ def test_bad_json_is_named_in_a_line_and_in_a_file(tmp_path: Path, line: str, re
     if line:
         with pytest.raises(BadFileError) as caught:
             read_json(write(tmp_path, line.encode()), options())
-        assert caught.value.reason == reason
+        assert caught.value.what == reason
 
 
 @pytest.mark.parametrize(

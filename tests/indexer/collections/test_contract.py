@@ -1,0 +1,173 @@
+"""What holds for every reader, whatever it reads: one table of sources, a line a kind."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from factseek.indexer.collections import BadLines, ReadOptions, Record, kinds, reader
+from factseek.retrieval.errors import SourceError
+
+SENTENCE = "The ministry said that the new bridge over the river will be opened to all traffic in the spring."
+
+
+def lines(rows: list[dict[str, object]]) -> str:
+    return "".join(json.dumps(row) + "\n" for row in rows)
+
+
+def page(number: int) -> str:
+    return f"<html><body><article><h1>Bridge {number}</h1><p>{SENTENCE} {number}</p></article></body></html>"
+
+
+class Source(NamedTuple):
+    """How a source of a kind looks: the names and texts of files with documents 1 and 2, one that is broken, and 4.
+
+    ``broken`` is the place below the folder that is reported; ``pipe`` is a name that the reader would open.
+    """
+
+    files: dict[str, str]
+    broken: str
+    pipe: str
+
+
+SOURCES = {
+    "beir": Source(
+        {"corpus.jsonl": lines([{"_id": "1", "text": "a"}, {"_id": "2", "text": "b"}]) + "{\n"
+         + lines([{"_id": "4", "text": "d"}])},
+        "corpus.jsonl:3",
+        "",
+    ),
+    "claims": Source({"a.tsv": 'id\tvclaim\ttitle\n1\ta\tA\n2\tb\tB\n3\tc\n4\td\tD\n'}, "a.tsv:4", "z.tsv"),
+    "cord19": Source(
+        {"metadata.csv": "cord_uid,title,abstract\n1,A,a\n2,B,b\n3,C\n4,D,d\n"},
+        "metadata.csv:4",
+        "",
+    ),
+    "fever": Source(
+        {"wiki-001.jsonl": "".join(
+            line if line == "{\n" else lines([{"id": line, "text": "x", "lines": f"0\tSentence {line}."}])
+            for line in ("1", "2", "{\n", "4"))},
+        "wiki-001.jsonl:3",
+        "wiki-002.jsonl",
+    ),
+    "jsonl": Source(
+        {"a.jsonl": lines([{"docid": "1", "text": "a"}, {"docid": "2", "text": "b"}]) + "{\n",
+         "b.jsonl": lines([{"docid": "4", "text": "d"}])},
+        "a.jsonl:3",
+        "z.jsonl",
+    ),
+    "snippets": Source({"a.tsv": "id\ttext\n1\ta\n2\tb\n3\n4\td\n"}, "a.tsv:4", "z.tsv"),
+    "trec": Source(
+        {"a.sgml": "".join(f"<DOC>\n<DOCNO>{n}</DOCNO>\n<TEXT>a</TEXT>\n</DOC>\n" for n in ("1", "2", "a b", "4"))},
+        "a.sgml:9",
+        "z.sgml",
+    ),
+    "webpages": Source(
+        {"1.html": page(1), "2.html": page(2), "3.html": "%PDF-1.4 no page", "4.html": page(4)},
+        "3.html",
+        "z.html",
+    ),
+}  # fmt: skip
+
+
+@pytest.fixture(params=kinds())
+def kind(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+@pytest.fixture
+def folder(kind: str, tmp_path: Path) -> Path:
+    """A folder with a source of the kind."""
+    path = tmp_path / "source"
+    path.mkdir()
+    for name, text in SOURCES[kind].files.items():
+        (path / name).write_text(text, "utf-8")
+    return path
+
+
+def begun(kind: str, *sources: Path, tolerated: int = 0) -> tuple[Iterator[Record], ReadOptions]:
+    options = ReadOptions(bad_lines=BadLines(limit=tolerated))
+    return iter(reader(kind).read(sources, options)), options
+
+
+def docids(records: list[Record]) -> list[str]:
+    return [record.document.docid for record in records]
+
+
+def test_every_kind_is_in_the_table() -> None:
+    assert set(SOURCES) == set(kinds())
+
+
+def test_a_reader_says_of_itself_what_others_need_to_know(kind: str) -> None:
+    module = reader(kind)
+    assert isinstance(module.SUMMARY, str)
+    assert len(module.SUMMARY.splitlines()) == 1
+    assert [type(value) for value in (module.SPLIT, module.SENTENCES, module.WHOLE_FOLDER)] == [bool] * 3
+    assert not (module.SENTENCES and not module.SPLIT), "passages that are sentences are parts of a document"
+
+
+def test_it_streams(kind: str, folder: Path) -> None:
+    """The first documents are there before what is broken behind them is looked at."""
+    records, options = begun(kind, folder)
+    assert docids([next(records), next(records)]) == ["1", "2"]
+    assert options.bad_lines.count == 0
+    with pytest.raises(SourceError):
+        next(records)
+
+
+def test_a_bad_line_is_named_or_passed_over(kind: str, folder: Path) -> None:
+    place = str(folder / SOURCES[kind].broken)
+    records, _ = begun(kind, folder)
+    with pytest.raises(SourceError) as caught:
+        list(records)
+    assert (caught.value.place, caught.value.remedy) == (place, "mend it, or tolerate some with --skip-bad-lines N")
+    records, options = begun(kind, folder, tolerated=1)
+    assert docids(list(records)) == ["1", "2", "4"]
+    assert [example.startswith(f"{place}: ") for example in options.bad_lines.examples] == [True]
+
+
+def test_every_document_has_a_place(kind: str, folder: Path) -> None:
+    records, _ = begun(kind, folder, tolerated=1)
+    places = [record.place for record in records]
+    assert all(re.fullmatch(rf"{re.escape(str(folder))}/[^:]+(:\d+)?", place) for place in places)
+    assert len(set(places)) == len(places)
+
+
+def test_it_is_deterministic(kind: str, folder: Path) -> None:
+    first, second = (list(begun(kind, folder, tolerated=1)[0]) for _ in range(2))
+    assert first == second
+
+
+@pytest.mark.parametrize("what", ["file", "folder"])
+def test_an_empty_source_is_refused(kind: str, what: str, tmp_path: Path) -> None:
+    path = tmp_path / next(iter(SOURCES[kind].files))
+    path.touch() if what == "file" else path.mkdir()
+    with pytest.raises(SourceError, match=r": is empty$" if what == "file" else r": holds no "):
+        list(begun(kind, path, tolerated=9)[0])
+
+
+@pytest.mark.parametrize("make", [os.mkfifo, lambda path: path.symlink_to(path), lambda path: path.symlink_to("none")])
+def test_only_regular_files_are_read(kind: str, folder: Path, make: Callable[[Path], None]) -> None:
+    name = SOURCES[kind].pipe
+    if not name:
+        pytest.skip("reads one file of a folder, by its name")
+    make(folder / name)
+    records, options = begun(kind, folder, tolerated=1)
+    assert docids(list(records)) == ["1", "2", "4"]
+    assert [tuple(what) for what in options.left_out] == [(str(folder / name), "not a regular file")]
+    assert options.skipped == {"not a regular file": 1}
+
+
+@pytest.mark.parametrize("make", [os.mkfifo, lambda path: path.symlink_to(path)])
+def test_a_source_that_is_no_regular_file_is_refused(kind: str, make: Callable[[Path], None], tmp_path: Path) -> None:
+    path = tmp_path / next(iter(SOURCES[kind].files))
+    make(path)
+    with pytest.raises(SourceError) as caught:
+        list(begun(kind, path, tolerated=9)[0])
+    assert caught.value.place == str(path)
