@@ -7,7 +7,6 @@ visible, the URL is the first line of its header.
 
 from __future__ import annotations
 
-import html
 import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -19,26 +18,26 @@ from ._dates import clean_date
 from ._documents import make_record
 from ._files import expand
 from ._lines import read_lines
+from ._markup import Element, elements, first_inside, starts, unescaped, without, without_tags
 
 SUMMARY = "TREC documents: SGML newswire and web collections"
 SPLIT = False
 SENTENCES = False
 WHOLE_FOLDER = False
 
-_START = re.compile(r"<DOC(?:\s[^>]*)?>", re.I)
+_START = re.compile(r"<DOC(?:\s[^<>]*)?>", re.I)
 _END = re.compile(r"</DOC>", re.I)
-_ID = re.compile(r"<DOCNO>(.*?)</DOCNO>", re.I | re.S)
-_ID_ATTRIBUTE = re.compile(r"""<DOC\s[^>]*?\bid\s*=\s*["']?([^\s"'>]+)""", re.I)
-_WEB_HEADER = re.compile(r"<DOCHDR>(.*?)</DOCHDR>", re.I | re.S)
-_OTHER = re.compile(r"<(DOCID|DOCTYPE|FILEID|DOCOLDNO|BYTECOUNT|PARENT|ACCESS|AN)>.*?</\1>", re.I | re.S)
-_MARKUP = re.compile(r"<!--.*?-->|</?[A-Za-z][^<>]*>", re.S)
-_PAGE_TITLE = re.compile(r"<title[^>]*>(.*?)</title>", re.I | re.S)
-_UNSEEN = re.compile(r"<!--.*?-->|<(script|style|noscript|title)\b.*?</\1\s*>", re.I | re.S)
+_ID_ATTRIBUTE = re.compile(r"""<DOC\s[^<>]*?\bid\s*=\s*["']?([^\s"'>]+)""", re.I)
 _INLINE = re.compile(r"</?(?:a|abbr|b|big|cite|code|em|font|i|q|s|small|span|strong|sub|sup|tt|u)(?:\s[^<>]*)?>", re.I)
 
-_TEXT = ("TEXT", "LEADPARA", "LP")
-_TITLE = ("HEADLINE", "TITLE", "HL", "HEAD", "TTL", "TI")
-_DATE = ("DATE_TIME", "DATE", "DATE1", "DD", "PUBDATE")
+_ID = starts("DOCNO")
+_WEB_HEADER = starts("DOCHDR")
+_OTHER = starts("DOCID", "DOCTYPE", "FILEID", "DOCOLDNO", "BYTECOUNT", "PARENT", "ACCESS", "AN")
+_TEXT = starts("TEXT", "LEADPARA", "LP")
+_TITLE = starts("HEADLINE", "TITLE", "HL", "HEAD", "TTL", "TI")
+_DATE = starts("DATE_TIME", "DATE", "DATE1", "DD", "PUBDATE")
+_PAGE_TITLE = starts("title")
+_UNSEEN = re.compile(r"<(script|style|noscript|title)\b|<!--", re.I)
 
 # Entities of the TREC discs that HTML lacks.
 _ENTITIES = {"&hyph;": "-", "&blank;": " ", "&cir;": "°", "&bull;": "•"}
@@ -107,57 +106,58 @@ def _pieces(path: Path, options: ReadOptions) -> Iterator[tuple[str, str]]:
 
 def _record(doc: _Doc, options: ReadOptions) -> Record | None:
     """Make a document, or report why not and return ``None``."""
-    docid = _ID.search(doc.source) or _ID_ATTRIBUTE.search(doc.source)
+    docid = first_inside(doc.source, _ID)
+    if docid is None and (attribute := _ID_ATTRIBUTE.search(doc.source)):
+        docid = attribute[1]
     if docid is None:
         options.bad_lines.report(doc.place, "<DOC> has no <DOCNO>")
         return None
     body = _inside(doc.source)
-    header = _WEB_HEADER.search(body)
+    header = next(elements(body, _WEB_HEADER), None)
     fields = _web_fields(body, header) if header else _news_fields(body)
-    fields["docid"] = html.unescape(docid[1]).strip()
+    fields["docid"] = unescaped(docid).strip()
     return make_record(fields, doc.place, options)
 
 
 def _inside(source: str) -> str:
     """Return what a document holds besides its own tags and its id."""
     start, ends = _START.search(source), list(_END.finditer(source))
-    return _ID.sub("", source[start.end() if start else 0 : ends[-1].start() if ends else None])
+    return without(source[start.end() if start else 0 : ends[-1].start() if ends else None], _ID)
 
 
 def _news_fields(body: str) -> dict[str, str]:
     """Return text, title and date of a newswire document."""
     texts, titles = _elements(body, _TEXT), _elements(body, _TITLE)
     if not (texts or titles):
-        texts = [_plain(_OTHER.sub("", body))]
+        texts = [_plain(without(body, _OTHER))]
     dates = _elements(body, _DATE)
     return {"text": "\n".join(texts), "title": " ".join(" ".join(titles).split()), "date": _date(dates)}
 
 
-def _web_fields(body: str, header: re.Match[str]) -> dict[str, str]:
+def _web_fields(body: str, header: Element) -> dict[str, str]:
     """Return text, title and URL of a web page."""
-    lines = header[1].strip().splitlines()
-    page = body[header.end() :]
-    title = _PAGE_TITLE.search(page)
-    visible = _INLINE.sub("", _UNSEEN.sub(" ", page))
+    lines = body[header.inner_start : header.inner_end].strip().splitlines()
+    page = body[header.end :]
+    visible = _INLINE.sub("", without(page, _UNSEEN, " "))
     return {
-        "text": _plain(_MARKUP.sub("\n", visible)),
-        "title": " ".join(_plain(title[1]).split()) if title else "",
+        "text": _plain(without_tags(visible, "\n")),
+        "title": " ".join(_plain(first_inside(page, _PAGE_TITLE) or "").split()),
         "url": lines[0].split()[0] if lines else "",
     }
 
 
-def _elements(body: str, names: Sequence[str]) -> list[str]:
-    """Return the text of the elements of these names, in the order of the document, outermost only."""
-    pattern = re.compile(rf"<({'|'.join(names)})(?:\s[^>]*)?>(.*?)</\1>", re.I | re.S)
-    return [text for match in pattern.finditer(body) if (text := _plain(match[2]))]
+def _elements(body: str, opening: re.Pattern[str]) -> list[str]:
+    """Return the text of the elements that start so, in the order of the document, outermost only."""
+    inside = (body[element.inner_start : element.inner_end] for element in elements(body, opening))
+    return [text for source in inside if (text := _plain(source))]
 
 
 def _plain(source: str) -> str:
     """Return text without markup, its paragraphs apart, entities read."""
-    text = _MARKUP.sub(" ", source)
+    text = without_tags(source, " ")
     for entity, character in _ENTITIES.items():
         text = text.replace(entity, character)
-    lines = (" ".join(line.split()) for line in html.unescape(text).split("\n"))
+    lines = (" ".join(line.split()) for line in unescaped(text).split("\n"))
     return "\n".join(line for line in lines if line)
 
 

@@ -1,0 +1,91 @@
+"""Find elements and comments in loose markup, in time that grows with its length and no faster.
+
+A regular expression from a start to the nearest end looks, at each start that has no end, through all that follows.
+Here an end that was not found once is not looked for again.
+"""
+
+from __future__ import annotations
+
+import html
+import re
+from collections.abc import Iterator
+from functools import cache
+from typing import NamedTuple
+
+_TAG_OR_COMMENT = re.compile(r"<!--|</?[A-Za-z][^<>]*>")
+_COMMENT = "<!--"
+# A reference of more digits is no character; Python refuses to read some of these.
+_ENDLESS_REFERENCE = re.compile(r"&#(?:0*+[0-9]{8,}+|[xX]0*+[0-9a-fA-F]{7,}+);?")
+
+
+class Element(NamedTuple):
+    """Where an element stands: all of it, and what is between its start and its end."""
+
+    start: int
+    inner_start: int
+    inner_end: int
+    end: int
+
+
+def starts(*names: str) -> re.Pattern[str]:
+    """Return the pattern of the start of an element of one of these names."""
+    return re.compile(rf"<({'|'.join(map(re.escape, names))})(?:\s[^<>]*)?>", re.I)
+
+
+def elements(source: str, opening: re.Pattern[str]) -> Iterator[Element]:
+    """Yield the elements that start as ``opening`` says, in their order, outermost only.
+
+    Its first group is the name; without one it is a comment. An element ends at the first end of its name; a start
+    without an end is passed over.
+    """
+    unclosed: set[str] = set()
+    position = 0
+    while start := opening.search(source, position):
+        name = (start[1] or _COMMENT).lower()
+        end = None if name in unclosed else _closing(name).search(source, start.end())
+        if end:
+            yield Element(start.start(), start.end(), end.start(), end.end())
+        else:
+            unclosed.add(name)
+        position = end.end() if end else start.end()
+
+
+def first_inside(source: str, opening: re.Pattern[str]) -> str | None:
+    """Return what is inside the first element that starts so, or ``None`` if there is none."""
+    element = next(elements(source, opening), None)
+    return None if element is None else source[element.inner_start : element.inner_end]
+
+
+def without(source: str, opening: re.Pattern[str], instead: str = "") -> str:
+    """Return ``source`` with ``instead`` in the place of each element that starts so."""
+    kept, position = list[str](), 0
+    for element in elements(source, opening):
+        kept += source[position : element.start], instead
+        position = element.end
+    return "".join([*kept, source[position:]])
+
+
+def without_tags(source: str, instead: str) -> str:
+    """Return ``source`` with ``instead`` in the place of each tag and each comment."""
+    kept, position, last_comment = list[str](), 0, source.rfind("-->")
+    while found := _TAG_OR_COMMENT.search(source, position):
+        end = found.end()
+        if found[0] == _COMMENT:
+            if end > last_comment:  # it is not closed, and is text
+                kept.append(source[position:end])
+                position = end
+                continue
+            end = source.index("-->", end) + len("-->")
+        kept += source[position : found.start()], instead
+        position = end
+    return "".join([*kept, source[position:]])
+
+
+def unescaped(text: str) -> str:
+    """Return ``text`` with its character references read."""
+    return html.unescape(_ENDLESS_REFERENCE.sub("\ufffd", text))
+
+
+@cache
+def _closing(name: str) -> re.Pattern[str]:
+    return re.compile("-->" if name == _COMMENT else rf"</{re.escape(name)}\s*>", re.I)

@@ -1,0 +1,59 @@
+"""Elements in loose markup: what a regular expression finds, in time that grows with the length only."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from factseek.indexer.collections import ReadOptions, trec
+from factseek.indexer.collections._markup import elements, starts, unescaped, without, without_tags
+
+LOOSE = st.lists(
+    st.sampled_from(
+        ["<a>", "<A x>", "</a>", "</A >", "<b>", "</b>", "<!--", "-->", "<", ">", "a", " ", "\n", "</", "-"]
+    ),
+    max_size=25,
+).map("".join)
+
+
+@given(LOOSE)
+def test_elements_are_those_of_a_regular_expression(source: str) -> None:
+    pattern = re.compile(r"<(a|b)(?:\s[^<>]*)?>(.*?)</\1\s*>", re.I | re.S)
+    found = [source[element.inner_start : element.inner_end] for element in elements(source, starts("a", "b"))]
+    assert found == [match[2] for match in pattern.finditer(source)]
+    assert without(source, starts("a", "b"), "~") == pattern.sub("~", source)
+
+
+@given(LOOSE)
+def test_tags_and_comments_are_those_of_a_regular_expression(source: str) -> None:
+    assert without_tags(source, "~") == re.sub(r"<!--.*?-->|</?[A-Za-z][^<>]*>", "~", source, flags=re.S)
+
+
+@pytest.mark.parametrize(
+    "piece",
+    ["<TEXT ", "<TEXT>", "<!-- ", "<TITLE>", "<DOC ", "<DOC id ", "</DOC", "<script ", "</TEXT ", "&#9", "<a ", "<b "],
+)
+@pytest.mark.parametrize("header", ["", "<DOCHDR>\nhttp://x.org\n</DOCHDR>"])
+def test_a_hostile_document_takes_a_moment(tmp_path: Path, piece: str, header: str) -> None:
+    """A reader whose time grew with the square of the length would not come back from these: 40 s for a tenth."""
+    path = tmp_path / "a.sgml"
+    path.write_text(f"<DOC><DOCNO>1</DOCNO>{header}{piece * 200_000}x</DOC>\n", "utf-8")
+    (record,) = trec.read([path], ReadOptions())
+    assert record.document.docid == "1"
+
+
+@pytest.mark.parametrize(
+    ("text", "meant"),
+    [
+        ("&amp;&#65;&#x41;", "&AA"),
+        ("&#" + "9" * 5000 + ";x", "\ufffdx"),
+        ("&#00000000065;", "A"),
+        ("&#x" + "f" * 9, "\ufffd"),
+    ],
+)
+def test_references_of_any_length_are_read(text: str, meant: str) -> None:
+    assert unescaped(text) == meant
