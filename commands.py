@@ -10,10 +10,10 @@ from .claims.checkworthiness import cli as rank_cli
 from .claims.checkworthiness import tuning_cli as encoder_tuning_cli
 from .claims.pipeline import cli as pipeline_cli
 from .claims.verdicts import cli as verdict_cli
-from .eval import statements, verdicts
 from .eval.bench import cli as bench_cli
 from .eval.judging import cli as judging_cli
 from .eval.running import cli as run_cli
+from .eval.tasks import STATEMENTS, VERDICTS
 from .eval.tuning import cli as tune_cli
 from .indexer import cli as indexer_cli
 from .retrieval.index import cli as retrieval_cli
@@ -30,10 +30,10 @@ def parser() -> Parser:
     commands = top.add_subparsers(required=True, metavar="COMMAND")
     for module in _COMMANDS:
         module.register(commands)
-    rank_cli.register(commands, statements)
-    encoder_tuning_cli.register(commands, statements)
-    verdict_cli.register(commands, verdicts)
-    pipeline_cli.register(commands, statements)
+    rank_cli.register(commands, STATEMENTS)
+    encoder_tuning_cli.register(commands, STATEMENTS)
+    verdict_cli.register(commands, VERDICTS)
+    pipeline_cli.register(commands, STATEMENTS)
     return top
 
 

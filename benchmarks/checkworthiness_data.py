@@ -13,7 +13,7 @@ from factseek.claims.checkworthiness.members import lexical
 from factseek.claims.checkworthiness.members.trials import population, trial
 from factseek.claims.learning.folds import average_precision
 from factseek.claims.text.duplicates import groups, repeated
-from factseek.eval.statements import read
+from factseek.eval.tasks import STATEMENTS
 from factseek.retrieval.domain import Statement
 
 TWEETS = {
@@ -42,8 +42,9 @@ class Debates(NamedTuple):
 def tweets(data: Path) -> dict[str, Split]:
     """Read the tweets of the five languages."""
     found = {}
+    read_tweets = STATEMENTS.load("ct2021-1a").read_statements
     for language, names in TWEETS.items():
-        train, dev = (read("ct2021-1a", data / "ct2021-task1" / name, labelled=True) for name in names)
+        train, dev = (read_tweets(data / "ct2021-task1" / name, labelled=True) for name in names)
         found[language] = Split(*([one._replace(language=language) for one in part] for part in (train, dev)))
     return found
 
@@ -52,9 +53,11 @@ def debates(data: Path) -> Debates:
     """Read the debates, in the order of their files' names."""
     folder = data / "ct2021-task1" / "1b-english"
 
+    read_debate = STATEMENTS.load("ct2021-1b").read_statements
+
     def part(name: str) -> list[list[Statement]]:
         files = sorted((folder / name).glob("*.tsv"))
-        return [[one._replace(language="en") for one in read("ct2021-1b", file, labelled=True)] for file in files]
+        return [[one._replace(language="en") for one in read_debate(file, labelled=True)] for file in files]
 
     return Debates(part("train"), part("dev"))
 

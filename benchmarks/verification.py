@@ -29,7 +29,6 @@ from factseek.claims.learning.figures import bins
 from factseek.claims.learning.groups import groups
 from factseek.claims.verdicts.crossval import Split
 from factseek.claims.verdicts.verdict import AT_ONCE, cases_of
-from factseek.eval import verdicts
 from factseek.eval.formats.scores import ScoreOptions
 from factseek.eval.reports.page import markdown_table
 from factseek.eval.tasks import fever
@@ -125,7 +124,7 @@ def _official(bed: Bed, work: Path) -> str:
         for claim, number, evidence in zip(bed.claims, found.tolist(), bed.found, strict=True)
     ]
     folder = work / bed.name.lower()
-    verdicts.write("fever", records, folder / "verdicts.jsonl", "")
+    fever.write_verdicts(records, folder / "verdicts.jsonl", "")
     scores = fever.score([folder / "claims.jsonl"], [folder / "verdicts.jsonl"], ScoreOptions())
     table = markdown_table(list(scores.values), [[f"{value:.3f}" for value in scores.values.values()]], left=0)
     return f"\nHanded in as FEVER's files are, and scored by `factseek score fever`:\n\n{table}"

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from factseek.eval.verdicts import read
+from factseek.eval.tasks import VERDICTS
 from factseek.retrieval.domain import Claim
 from factseek.retrieval.files import write_atomically
 
@@ -101,7 +101,7 @@ def _written(
     write_atomically(folder / "wiki-001.jsonl", "".join(_page(docid, texts) for docid, texts in pages).encode())
     lines = "".join(_claim(*row) for row in rows)
     write_atomically(folder / "claims.jsonl", lines.encode())
-    return read("fever", folder / "claims.jsonl", labelled=True)
+    return VERDICTS.load("fever").read_claims(folder / "claims.jsonl", labelled=True)
 
 
 def _page(docid: str, sentences: Sequence[str]) -> str:

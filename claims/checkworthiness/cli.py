@@ -13,7 +13,7 @@ from ...retrieval.domain import Statement
 from ...retrieval.errors import QueryError, SourceError
 from ...retrieval.terminal import DONE, Subparsers, add_config, config_of, say, write, write_now
 from ..text.languages import known, language_of, with_language
-from .formats import Formats
+from .formats import Formats, StatementFormat, language_of_task
 from .rankers import names
 from .request import STANDARD_INPUT, outputs_of
 
@@ -29,7 +29,7 @@ def register(commands: Subparsers, formats: Formats) -> None:
         help="rank tweets or the sentences of debates by how far they are worth checking",
         description="Train a ranker of check-worthiness, or load one, and rank tweets or sentences with it.",
     )
-    parser.add_argument("task", choices=formats.TASKS, metavar="TASK", help=f"one of {', '.join(formats.TASKS)}")
+    parser.add_argument("task", choices=formats.names(), metavar="TASK", help=f"one of {', '.join(formats.names())}")
     _add_model(parser)
     _add_input(parser)
     add_config(parser)
@@ -110,7 +110,8 @@ def _learned(args: argparse.Namespace, formats: Formats) -> Learned:
     model = args.model or config.claims.model
     if not args.train and model != "random":
         raise QueryError("give --train with labelled files to learn from, or --load with a saved model")
-    sources = [(path, in_language(args, formats.read(args.task, path, labelled=True))) for path in args.train]
+    format_ = formats.load(args.task)
+    sources = [(path, in_language(args, format_, format_.read_statements(path, labelled=True))) for path in args.train]
     learned = training.train(args.task, model, sources, config, bar)
     if args.save:
         store.save(args.save, learned.manifest, learned.ranker.state())
@@ -119,17 +120,18 @@ def _learned(args: argparse.Namespace, formats: Formats) -> Learned:
 
 
 def _read(args: argparse.Namespace, formats: Formats, name: str) -> _Input:
+    format_ = formats.load(args.task)
     if name != STANDARD_INPUT:
-        return _Input(name, in_language(args, formats.read(args.task, Path(name), labelled=False)))
-    found = list(formats.stream(args.task, sys.stdin.buffer, _PIPED))
-    if not found:
-        raise SourceError(f"{_PIPED}: holds nothing to rank")
-    return _Input(_PIPED, in_language(args, found))
+        return _Input(name, in_language(args, format_, format_.read_statements(Path(name), labelled=False)))
+    statements = list(format_.stream_statements(sys.stdin.buffer, _PIPED))
+    if not statements:
+        raise SourceError("holds nothing to rank", place=_PIPED)
+    return _Input(_PIPED, in_language(args, format_, statements))
 
 
-def in_language(args: argparse.Namespace, statements: Sequence[Statement]) -> list[Statement]:
-    """Name the language of a file's statements; debates are English."""
-    return with_language(statements, args.language or ("en" if args.task == "ct2021-1b" else ""))
+def in_language(args: argparse.Namespace, format_: StatementFormat, statements: Sequence[Statement]) -> list[Statement]:
+    """Name the language of a file's statements: the task's own, if it has one alone."""
+    return with_language(statements, args.language or language_of_task(format_))
 
 
 def _submit(
@@ -143,7 +145,7 @@ def _submit(
         end = start + len(given.statements)
         rows = zip(given.statements, scores[start:end], strict=True)
         output.parent.mkdir(exist_ok=True)
-        formats.write(args.task, [(one.topic, one.qid, score) for one, score in rows], output, run_id)
+        formats.load(args.task).write([(one.topic, one.qid, score) for one, score in rows], output, run_id)
         write(f"{output}: {len(given.statements):,} ranked by {learned.manifest.model}\n")
         start = end
 
@@ -179,6 +181,7 @@ def _coming(args: argparse.Namespace, formats: Formats, learned: Learned) -> Ite
     """Yield the statements of the inputs as they come, each with its language."""
     from ...retrieval.languages import unknown_language
 
+    format_ = formats.load(args.task)
     languages = learned.manifest.languages
 
     def named(statements: Iterable[Statement]) -> Iterator[Statement]:
@@ -190,10 +193,10 @@ def _coming(args: argparse.Namespace, formats: Formats, learned: Learned) -> Ite
 
     for name in args.input or [STANDARD_INPUT]:
         if name == STANDARD_INPUT:
-            yield from named(formats.stream(args.task, sys.stdin.buffer, _PIPED))
+            yield from named(format_.stream_statements(sys.stdin.buffer, _PIPED))
         else:
             with Path(name).open("rb") as file:
-                yield from named(formats.stream(args.task, file, name))
+                yield from named(format_.stream_statements(file, name))
 
 
 def _counted(learned: Learned) -> str:

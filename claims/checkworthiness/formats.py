@@ -12,20 +12,37 @@ from typing import Protocol
 from ...retrieval.domain import Statement
 
 
-class Formats(Protocol):
-    """Read statements and write submissions."""
+class StatementFormat(Protocol):
+    """A task that ranks statements by how far they are worth checking."""
 
-    TASKS: tuple[str, ...]
-    """The tasks that rank by check-worthiness."""
+    LANGUAGES: tuple[str, ...]
+    """The languages of its statements."""
 
-    def read(self, name: str, path: Path, *, labelled: bool) -> list[Statement]:
+    def read_statements(self, path: Path, *, labelled: bool) -> list[Statement]:
         """Read a whole file."""
         ...
 
-    def stream(self, name: str, lines: Iterable[bytes], source: str) -> Iterator[Statement]:
+    def stream_statements(self, lines: Iterable[bytes], source: str) -> Iterator[Statement]:
         """Read statements as their lines come."""
         ...
 
-    def write(self, name: str, records: Iterable[tuple[str, str, float]], path: Path, run_id: str) -> None:
+    def write(self, records: Iterable[tuple[str, str, float]], path: Path, run_id: str) -> None:
         """Write topic or debate, id and score of each statement as a submission."""
         ...
+
+
+class Formats(Protocol):
+    """The tasks that rank statements, by name."""
+
+    def names(self) -> list[str]:
+        """Name the tasks."""
+        ...
+
+    def load(self, name: str) -> StatementFormat:
+        """Return the task of a name."""
+        ...
+
+
+def language_of_task(format_: StatementFormat) -> str:
+    """Return the language of a task that has one alone; ``""`` where it has to be seen from the texts."""
+    return format_.LANGUAGES[0] if len(format_.LANGUAGES) == 1 else ""

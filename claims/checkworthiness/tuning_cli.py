@@ -19,7 +19,7 @@ def register(commands: Subparsers, formats: Formats) -> None:
         description="Train the encoder that claims.multilingual.encoder names, with a claim head and a language head "
         "on it, and write the encoder to a folder; rank --model multilingual may then use it.",
     )
-    parser.add_argument("task", choices=formats.TASKS, metavar="TASK", help=f"one of {', '.join(formats.TASKS)}")
+    parser.add_argument("task", choices=formats.names(), metavar="TASK", help=f"one of {', '.join(formats.names())}")
     parser.add_argument("--train", nargs="+", type=Path, required=True, metavar="FILE", help="labelled files")
     parser.add_argument("--output", type=Path, required=True, metavar="DIR", help="the new folder of the encoder")
     add_language(parser)
@@ -31,8 +31,9 @@ def run(args: argparse.Namespace, formats: Formats) -> int:
     """Train the encoder on the labelled files."""
     from .multilingual.tuning import tune
 
-    found = [in_language(args, formats.read(args.task, path, labelled=True)) for path in args.train]
-    statements = [one for part in found for one in part]
+    format_ = formats.load(args.task)
+    parts = [in_language(args, format_, format_.read_statements(path, labelled=True)) for path in args.train]
+    statements = [statement for part in parts for statement in part]
     tune(statements, config_of(args), args.output)
     write(f"{args.output}: trained on {len(statements):,} statements\n")
     return DONE

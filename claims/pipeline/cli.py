@@ -13,7 +13,7 @@ from ...retrieval.errors import QueryError
 from ...retrieval.files import writable, write_atomically
 from ...retrieval.index.local import Index
 from ...retrieval.terminal import DONE, Subparsers, add_index, config_of, say, write
-from ..checkworthiness.formats import Formats
+from ..checkworthiness.formats import Formats, StatementFormat, language_of_task
 from ..verdicts.cli import add_where, finder_of
 
 if TYPE_CHECKING:
@@ -22,6 +22,9 @@ if TYPE_CHECKING:
     from ..verdicts.training import Learned
     from .page import Heading
     from .steps import Checked
+
+_FORM = "ct2021-1a"
+"""The task whose files are meant unless ``--task`` says otherwise: tweets."""
 
 
 def register(commands: Subparsers, formats: Formats) -> None:
@@ -35,7 +38,7 @@ def register(commands: Subparsers, formats: Formats) -> None:
         ),
     )
     parser.add_argument("--input", type=Path, required=True, metavar="FILE", help="tweets, or a debate")
-    parser.add_argument("--task", choices=formats.TASKS, default=formats.TASKS[0], help="the form of FILE")
+    parser.add_argument("--task", choices=formats.names(), default=_FORM, help="the form of FILE")
     parser.add_argument("--language", default="", metavar="CODE", help="of FILE, ISO 639-1 (default: seen from it)")
     parser.add_argument(
         "--ranker", type=Path, required=True, metavar="MODEL", help="a ranker that factseek rank --save wrote"
@@ -57,7 +60,7 @@ def run(args: argparse.Namespace, formats: Formats) -> int:
     html = args.html or args.output.with_name(f"{args.output.name}.html")
     _refuse(args, html)
     config = config_of(args)
-    statements = formats.read(args.task, args.input, labelled=False)
+    statements = _statements(args, formats.load(args.task))
     with Index(args.index, config) as index:
         finder = finder_of(args, index, config)
         checked, heading = _checked(args, config, finder, statements)
@@ -74,21 +77,28 @@ def run(args: argparse.Namespace, formats: Formats) -> int:
     return DONE
 
 
+def _statements(args: argparse.Namespace, format_: StatementFormat) -> list[Statement]:
+    """Read the statements, each with its language."""
+    from ..text.languages import with_language
+
+    statements = format_.read_statements(args.input, labelled=False)
+    return with_language(statements, args.language or language_of_task(format_))
+
+
 def _checked(
     args: argparse.Namespace, config: Config, finder: Finder, statements: Sequence[Statement]
 ) -> tuple[list[Checked], Heading]:
     from ...retrieval.progress import bar
     from ..checkworthiness import training as ranking
-    from ..text.languages import known, with_language
+    from ..text.languages import known
     from ..verdicts import training as verifying
     from .steps import check
 
     ranker = ranking.load(args.ranker, args.task, config)
-    named = with_language(statements, args.language or ("en" if args.task == "ct2021-1b" else ""))
-    known(named, ranker.manifest.languages, str(args.input))
+    known(statements, ranker.manifest.languages, str(args.input))
     learned = verifying.load(args.verdicts)
     verifier = learned.verifier(finder, config.verdict)
-    checked = check(ranker.ranker, verifier, named, args.top, bar)
+    checked = check(ranker.ranker, verifier, statements, args.top, bar)
     return checked, _heading(args, ranker.manifest.model, learned, finder, len(statements))
 
 

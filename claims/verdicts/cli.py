@@ -44,7 +44,7 @@ def register(commands: Subparsers, formats: Formats) -> None:
         epilog=_EPILOG + "\n".join(f"  {name:10}  {kind(name).SUMMARY}" for name in names()),
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("task", choices=formats.TASKS, metavar="TASK", help=f"one of {', '.join(formats.TASKS)}")
+    parser.add_argument("task", choices=formats.names(), metavar="TASK", help=f"one of {', '.join(formats.names())}")
     parser.add_argument(
         "--train", nargs="+", type=Path, default=[], metavar="FILE", help="labelled claims to learn from"
     )
@@ -72,7 +72,7 @@ def run(args: argparse.Namespace, formats: Formats) -> int:
     """Train or load a model; judge the claims; write the submission and the evidence beside it."""
     _refuse(args)
     config = config_of(args)
-    claims = formats.read(args.task, args.input, labelled=False) if args.input else []
+    claims = formats.load(args.task).read_claims(args.input, labelled=False) if args.input else []
     with Index(args.index, config) as index:
         finder = finder_of(args, index, config)
         learned = _learned(args, formats, finder, config)
@@ -118,8 +118,9 @@ def _learned(args: argparse.Namespace, formats: Formats, finder: Finder, config:
                 f"--model {args.model}: {args.load} is a {learned.manifest.model} model; leave --model out"
             )
         return learned
-    sources = [(path, formats.read(args.task, path, labelled=True)) for path in args.train]
-    lesson = training.Lesson(args.task, formats.LABELS[args.task], sources)
+    format_ = formats.load(args.task)
+    sources = [(path, format_.read_claims(path, labelled=True)) for path in args.train]
+    lesson = training.Lesson(args.task, format_.LABELS, sources)
     learned = training.train(args.model or "evidence", lesson, finder, config.verdict, bar)
     _say_figures(learned)
     if args.save:
@@ -146,11 +147,12 @@ def _submit(args: argparse.Namespace, formats: Formats, learned: Learned, found:
         (one.claim, one.label, [(sentence.docid, sentence.number) for sentence in one.evidence.sentences])
         for one in found
     ]
-    formats.write(args.task, records, args.output, run_id)
+    format_ = formats.load(args.task)
+    format_.write_verdicts(records, args.output, run_id)
     shown = _beside(args.output)
     write_atomically(shown, "".join(map(json_line, found)).encode())
     counts = Counter(one.label for one in found)
-    each = ", ".join(f"{counts[label]:,} {label}" for label in formats.LABELS[args.task] if counts[label])
+    each = ", ".join(f"{counts[label]:,} {label}" for label in format_.LABELS if counts[label])
     write(f"{args.output}: {len(found):,} claims: {each}\n")
     write(f"{shown}: the evidence\n")
     abstained = sum(bool(one.abstained) for one in found)

@@ -2,30 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Protocol
 
 from ...retrieval.domain import Claim
 
 
-class Formats(Protocol):
-    """Read claims and write verdicts."""
+class ClaimFormat(Protocol):
+    """A task that asks for verdicts on claims."""
 
-    TASKS: tuple[str, ...]
-    """The tasks that ask for verdicts."""
+    LABELS: tuple[str, ...]
+    """What a verdict may be."""
 
-    @property
-    def LABELS(self) -> Mapping[str, tuple[str, ...]]:  # noqa: N802  a module's constant
-        """What a verdict of each task may be."""
-        ...
-
-    def read(self, name: str, path: Path, *, labelled: bool) -> list[Claim]:
+    def read_claims(self, path: Path, *, labelled: bool) -> list[Claim]:
         """Read the claims of a file."""
         ...
 
-    def write(
-        self, name: str, records: Iterable[tuple[Claim, str, Sequence[tuple[str, int]]]], path: Path, run_id: str
+    def write_verdicts(
+        self, verdicts: Iterable[tuple[Claim, str, Sequence[tuple[str, int]]]], path: Path, run_id: str
     ) -> None:
         """Write claim, label and sentences of each verdict as a submission."""
+        ...
+
+
+class Formats(Protocol):
+    """The tasks that ask for verdicts, by name."""
+
+    def names(self) -> list[str]:
+        """Name the tasks."""
+        ...
+
+    def load(self, name: str) -> ClaimFormat:
+        """Return the task of a name."""
         ...

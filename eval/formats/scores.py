@@ -9,9 +9,14 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScoreOptions:
-    """What a score can be asked beside the files; ``max_evidence`` is FEVER's."""
+    """What a score can be asked beside the files.
+
+    ``max_evidence`` is how many sentences of a prediction count, ``measures`` the names of ir-measures to give instead
+    of the task's own.
+    """
 
     max_evidence: int = 5
+    measures: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
@@ -73,7 +73,7 @@ def _from_table(path: Path) -> Iterator[Tweet]:
     if not numbered:
         return
     header = columns(numbered[0][1])
-    if not {"tweet_id", "tweetid", "id"} & set(header):
+    if not has_id(header):
         raise SourceError(f"{path}:1: the header has no tweet_id: it begins {shown(numbered[0][1])}")
     for line, fields in _fields(path, numbered, len(header)):
         yield tweet_of(path, line, dict(zip(header, fields, strict=True)))
@@ -118,6 +118,19 @@ def _in_quotes(cell: str) -> bool:
 def columns(header: str) -> list[str]:
     """Return the names of a TSV header's columns in the one way that they are looked for."""
     return [name.strip().strip('"').lower().replace("-", "_") for name in header.split("\t")]
+
+
+def has_id(header: Collection[str]) -> bool:
+    """Tell whether one of a table's columns holds the ids of tweets."""
+    return not {"tweet_id", "tweetid", "id"}.isdisjoint(header)
+
+
+def columns_of(path: Path) -> list[str]:
+    """Return the columns of a file of tweets as they are written, or the keys of its first object."""
+    first = next(text for _, text in text_lines(path, Strict(path)) if text.strip())
+    if first.lstrip().startswith("{"):
+        return list(next(row for _, row in json_objects(path, Strict(path))))
+    return [cell.strip().strip('"') for cell in first.split("\t")]
 
 
 def fields_of(row: Mapping[str, object]) -> dict[str, str]:

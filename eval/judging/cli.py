@@ -5,16 +5,22 @@ from __future__ import annotations
 import argparse
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ...retrieval.errors import QueryError
 from ...retrieval.terminal import BAD_FILE, DONE, Subparsers, add_json, say, write
-from ..tasks import names, ranking_task, task
+from ..tasks import names, task
 
 if TYPE_CHECKING:
-    from ..formats.scores import Scores
+    from ..formats.scores import ScoreOptions, Scores
 
 _COMPARED = "AP,P@10,nDCG@10,RR"
+
+_REFUSALS = {
+    "max_evidence": "has no sentences to count; it is {takers}'s",
+    "measures": "has measures of its own alone; it is for {takers}",
+}
+"""Why a task does not take an option of ``score``, by the option's name; ``takers`` are the tasks that do."""
 
 
 def register(commands: Subparsers) -> None:
@@ -52,6 +58,9 @@ def _register_score(commands: Subparsers) -> None:
     )
     parser.add_argument("--per-query", action="store_true", help="print the figures of each query too")
     parser.add_argument("--max-evidence", type=int, metavar="N", help="fever: how many sentences count (default: 5)")
+    parser.add_argument(
+        "--measures", metavar="LIST", help="names of ir-measures, such as AP,P@5 (default: those of the task)"
+    )
     add_json(parser)
     parser.set_defaults(command=score)
 
@@ -80,7 +89,7 @@ def _parser(commands: Subparsers, name: str, what: str) -> argparse.ArgumentPars
         help=what,
         description=f"{what[0].upper()}{what[1:]}.",
         epilog="tasks:\n"
-        + "\n".join(f"  {one:20} {task(one).SUMMARY} (official: {task(one).OFFICIAL})" for one in names()),
+        + "\n".join(f"  {name:20} {task(name).SUMMARY} (official: {task(name).OFFICIAL})" for name in names()),
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("task", metavar="TASK", help=f"one of {', '.join(names())}")
@@ -104,17 +113,10 @@ def check(args: argparse.Namespace) -> int:
 
 def score(args: argparse.Namespace) -> int:
     """Print the figures of a submission, the official one first."""
-    from ..formats.scores import ScoreOptions
     from ..reports.tables import figure, table
     from .score import score as score_files
 
-    options = ScoreOptions()
-    if args.max_evidence is not None:
-        if args.task in names() and args.task != "fever":
-            raise QueryError(
-                f"--max-evidence {args.max_evidence}: {args.task} has no sentences to count; it is fever's"
-            )
-        options = ScoreOptions(max_evidence=args.max_evidence)
+    options = _score_options(args)
     scores = score_files(args.task, args.gold, args.run, options)
     for note in scores.notes:
         say(f"note: {note}")
@@ -127,6 +129,29 @@ def score(args: argparse.Namespace) -> int:
         each = [[key, name, figure(value)] for key, row in scores.per_query.items() for name, value in row.items()]
         write("\n" + table([scores.unit, "measure", "value"], each, left=2))
     return DONE
+
+
+def _score_options(args: argparse.Namespace) -> ScoreOptions:
+    """Return what the score is asked.
+
+    Raises QueryError if an option is not one of the task's.
+    """
+    from ..formats.scores import ScoreOptions
+    from ..scoring.measures import named
+
+    asked: dict[str, Any] = {}
+    for option, refusal in _REFUSALS.items():
+        value = getattr(args, option)
+        if value is None:
+            continue
+        takers = [name for name in names() if option in task(name).OPTIONS]
+        if args.task in names() and args.task not in takers:
+            raise QueryError(
+                f"{args.task} {refusal.format(takers=', '.join(takers))}",
+                place=f"--{option.replace('_', '-')} {value}",
+            )
+        asked[option] = tuple(named(value)) if option == "measures" else value
+    return ScoreOptions(**asked)
 
 
 def _score_rows(scores: Scores) -> tuple[list[str], list[list[str]]]:
@@ -157,7 +182,7 @@ def compare(args: argparse.Namespace) -> int:
     from ..formats.lines import unended
     from ..scoring.measures import named
     from .compare import compare as compare_runs
-    from .compare import read_runs
+    from .compare import compared_task, read_runs
     from .report import as_html, as_text
     from .score import hinting
 
@@ -166,7 +191,7 @@ def compare(args: argparse.Namespace) -> int:
     measures = named(args.measures)
     if args.html:
         writable(args.html, [*args.runs, *args.qrels])
-    chosen = ranking_task(args.task)
+    chosen = compared_task(args.task)
     with hinting(chosen, args.qrels, [[run] for run in args.runs], "--qrels and a run"):
         qrels = chosen.read_gold(args.qrels)
         runs, notes = read_runs(args.task, args.runs, qrels)

@@ -16,7 +16,7 @@ from ...retrieval.trec import ranked
 from ..scoring import ranking, ties
 from ..scoring.measures import Figures, evaluate
 from ..scoring.statistics import RESAMPLES, Interval, PairedTest, holm, intervals, paired
-from ..tasks import ranking_task
+from ..tasks import RANKING, RankingTask, task
 
 MOVED = 5
 """Queries shown for a pair of runs, and documents shown for a query."""
@@ -74,13 +74,23 @@ class Comparison:
         }
 
 
+def compared_task(name: str) -> RankingTask:
+    """Return the task of a name.
+
+    Raises QueryError if there is none of that name, or its submissions do not hold documents.
+    """
+    if task(name).SUBMITS != "documents":
+        raise QueryError("is not a ranking task: its submissions are not compared", place=name)
+    return RANKING.load(name)
+
+
 def read_runs(name: str, paths: Sequence[Path], qrels: Qrels) -> tuple[dict[str, ScoreTable], tuple[str, ...]]:
     """Read the runs of a ranking task, by their file's name; return them, and what there is to say of them.
 
     Raises QueryError if the task ranks nothing or there is one run, CheckFailed if a run has errors or no query in
     common with the judgements.
     """
-    chosen = ranking_task(name)
+    chosen = compared_task(name)
     if len(paths) < 2:
         raise QueryError("compare: give two runs or more")
     if len({path.resolve() for path in paths}) < len(paths):

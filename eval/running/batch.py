@@ -7,35 +7,19 @@ from datetime import UTC, datetime
 from itertools import compress, groupby, islice
 from typing import Generic, NamedTuple, TypeVar
 
-from ...retrieval.config import ProfileName
 from ...retrieval.domain import Columns, Filter, Hit
 from ...retrieval.errors import QueryError
 from ...retrieval.filters import bound
 from ...retrieval.index.local import Index, Search
 from ...retrieval.lines import shown
+from ..formats.habit import Habit
 from ..formats.queries import TaskQuery
+from ..tasks import RANKING
 
 CHUNK = 64
 """The most queries that are searched together."""
 
 _TWITTER = "%a %b %d %H:%M:%S %z %Y"
-
-
-class Habit(NamedTuple):
-    """How a task is searched unless asked otherwise: hits a query, the most it takes, profile, own topic only."""
-
-    k: int
-    most: int | None = None
-    profile: ProfileName | None = None
-    own_topic: bool = False
-
-
-HABITS = {
-    "ct2020-evidence": Habit(100, most=100, profile="tweet", own_topic=True),
-    "ct2025-4b": Habit(5, most=5, profile="tweet"),
-    "trec": Habit(1000),
-}
-"""The ranking tasks."""
 
 
 class Asked(NamedTuple):
@@ -62,10 +46,7 @@ def habit(task: str) -> Habit:
 
     Raises QueryError if it is no ranking task.
     """
-    if task not in HABITS:
-        remedy = f"is not a ranking task; the ranking tasks are {', '.join(HABITS)}"
-        raise QueryError(f"{task}: {remedy}")
-    return HABITS[task]
+    return RANKING.load(task).HABIT
 
 
 def search_of(task: str, asked: Search) -> Search:

@@ -10,13 +10,11 @@ from time import perf_counter
 from ...retrieval.index.cli import add_search_options, asked_of
 from ...retrieval.index.local import Index
 from ...retrieval.terminal import DONE, Subparsers, add_index, config_of, counted, say, write
-from .batch import HABITS
+from ..tasks import RANKING
 
 _EPILOG = """\
 what is different from search:
-  ct2020-evidence  100 hits a claim, which is the most it takes, of the claim's own topic; profile tweet
-  ct2025-4b        5 hits a tweet, which is the most it takes; profile tweet
-  trec             1000 hits a query
+{habits}
 Interrupted and run again, it goes on. Beside FILE, FILE.meta.json says how it was made."""
 _SHOWN = 5
 
@@ -27,10 +25,10 @@ def register(commands: Subparsers) -> None:
         "run",
         help="turn a file of queries into a submission",
         description="Search for every query of a task's input and write the submission, in the order of the input.",
-        epilog=_EPILOG,
+        epilog=_EPILOG.format(habits="\n".join(f"  {name:15}  {RANKING.load(name).HABIT}" for name in RANKING.names())),
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("task", metavar="TASK", help=f"one of {', '.join(HABITS)}")
+    parser.add_argument("task", metavar="TASK", help=f"one of {', '.join(RANKING.names())}")
     parser.add_argument("--queries", type=Path, required=True, metavar="FILE", help="the task's input")
     add_index(parser)
     parser.add_argument("--output", type=Path, required=True, metavar="FILE", help="the submission")

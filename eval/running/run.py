@@ -22,7 +22,7 @@ from ...retrieval.lines import shown
 from ...retrieval.progress import Progress, silent
 from ...retrieval.run_writer import column
 from ..formats.queries import TaskQuery
-from ..tasks import ranking_task
+from ..tasks import RANKING
 from .batch import CHUNK, Asked, Done, asked_of, chunks, columns, habit, search_of
 from .partial import Answered, Partial
 
@@ -69,7 +69,7 @@ def run(request: RunRequest, index: Index, progress: Progress = silent) -> RunRe
     if the queries cannot be read.
     """
     request = _completed(request, index)
-    of_task = ranking_task(request.task)
+    of_task = RANKING.load(request.task)
     queries = of_task.read_queries(request.queries)
     asked_in = sha256(request.queries)  # now: the file may be changed while the run goes on
     longest = index.config.search.max_query_chars
@@ -94,7 +94,7 @@ def run(request: RunRequest, index: Index, progress: Progress = silent) -> RunRe
 
 def _answered(request: RunRequest, index: Index, asked: Sequence[Asked], partial: Partial) -> Generator[int]:
     """Search, keep what was found in the order of the queries; yield how many are kept at once."""
-    of_task = ranking_task(request.task)
+    of_task = RANKING.load(request.task)
 
     def keep(done: Sequence[Done[Columns]]) -> int:
         texts = of_task.lines([(one.qid, one.found) for one in done], request.run_id)

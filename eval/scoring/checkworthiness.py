@@ -91,13 +91,6 @@ def read_score(line: int, text: str, faults: Faults) -> float | None:
     return value
 
 
-def read_label(line: int, text: str, faults: Faults) -> int:
-    """Return a gold label; anything but 0 and 1 is an error."""
-    if text not in ("0", "1"):
-        faults.error(line, f"label {shown(text)} is neither 0 nor 1")
-    return int(text == "1")
-
-
 def digits(value: float) -> str:
     """Say a score as the official checker takes it, in the fewest digits that read back to it.
 

@@ -22,21 +22,22 @@ def score(
     measures: Sequence[str],
     *,
     unit: str,
+    official: str = "",
     notes: Sequence[str] = (),
 ) -> Scores:
-    """Score a run on judgements; the first measure is the official one.
+    """Score a run on judgements; the first measure is the official one unless another is named.
 
     A judged query without results counts 0.
     """
     figures = evaluate(qrels, run, measures)
     values = figures.means()
-    official = figures.names[0]
+    first = figures.names[0]
     empty = sum(not run.get(qid) for qid in qrels)
     silent = (absent(empty, len(qrels), f"judged {unit}"),) if empty else ()
     bounds = ties.bounds(qrels, run, figures)
-    decided = ties.note(official, values[official], bounds.get(official), RULE, unit)
+    decided = ties.note(first, values[first], bounds.get(first), RULE, unit)
     return Scores(
-        official=official,
+        official=official or first,
         unit=unit,
         values=values,
         per_query=figures.per_query(),

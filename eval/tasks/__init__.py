@@ -1,56 +1,33 @@
-"""One file a task format, found by its name: ``ct2021-1a`` is ``ct2021_1a.py``.
+"""One file a task format, found by its name: ``ct2021-1a`` is ``ct2021_1a.py``. Nothing else names a task.
 
-A task module has, where it applies::
+A task module says what it is::
 
-    SUMMARY: str     one line for ``--help``
-    OFFICIAL: str    the name of the official measure
-    def read_queries(path) -> list[TaskQuery]            the inputs, in their order
-    def read_gold(paths)                                 the judgements
-    def read_submission(path)                            a submission, also one of others
-    def write(records, path, run_id)                     a submission, in one piece or not at all
-    def check(path, input_path=None) -> Report           every fault of a submission
-    def score(gold, runs, options) -> Scores             the official figures; checks first
+    SUMMARY: str                 one line for ``--help``
+    OFFICIAL: str                the name of the official measure
+    SUBMITS: Submits             what its submissions hold: a ranking of documents, of statements, or verdicts on claims
+    LANGUAGES: tuple[str, ...]   the languages of its texts, ISO 639-1; none if they may be any
+    OPTIONS: tuple[str, ...]     the options of a score that it takes: fields of ``ScoreOptions``
 
-Ranking tasks (``RANKING``) take and give :data:`factseek.retrieval.domain.Run` and
-:data:`factseek.retrieval.domain.Qrels`, and have::
-
-    HEADER: str                                          what a submission begins with
-    def lines(answers, run_id) -> list[str]              the part of a submission that answers each query
-    def read_scores(path) -> RunScores                   a submission as it is scored
+and offers what :class:`Task` declares. Tasks that submit documents offer what :class:`RankingTask` declares beside,
+those that submit statements :class:`StatementTask`, and those that submit verdicts :class:`VerdictTask`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol, cast
+from typing import Any, Generic, Literal, Protocol, TypeVar, cast
 
-from ...retrieval import plugins
-from ...retrieval.domain import Columns, Run
+from ...retrieval.domain import Claim, Statement
 from ...retrieval.errors import QueryError
-from ...retrieval.run_reader import ScoreTable
-from ...retrieval.run_writer import best_documents
+from ...retrieval.plugins import Plugins
+from ..formats.answers import Answer, RunScores
+from ..formats.habit import Habit
 from ..formats.queries import TaskQuery
 from ..formats.report import Report
 from ..formats.scores import ScoreOptions, Scores
 
-Answer = tuple[str, Columns]
-"""A qid and the documents found for it."""
-
-
-def answers_of(run: Run) -> list[Answer]:
-    """Return the documents of the hits of each query.
-
-    Raises QueryError if a score is not finite.
-    """
-    return [(qid, best_documents(hits)) for qid, hits in run.items()]
-
-
-class RunScores(NamedTuple):
-    """The scores of a run, and what a reader of its figures should know of the file."""
-
-    table: ScoreTable
-    notes: tuple[str, ...] = ()
+Submits = Literal["documents", "statements", "verdicts"]
 
 
 class Task(Protocol):
@@ -58,7 +35,9 @@ class Task(Protocol):
 
     SUMMARY: str
     OFFICIAL: str
-    RANKING: bool
+    SUBMITS: Submits
+    LANGUAGES: tuple[str, ...]
+    OPTIONS: tuple[str, ...]
 
     def read_queries(self, path: Path) -> list[TaskQuery]:
         """Return the inputs in their order."""
@@ -69,14 +48,14 @@ class Task(Protocol):
         ...
 
     def read_submission(self, path: Path) -> Any:
-        """Return a submission.
+        """Return a submission, also one of others.
 
         Raises SourceError at its first error.
         """
         ...
 
     def write(self, records: Any, path: Path, run_id: str) -> None:
-        """Write a submission."""
+        """Write a submission, in one piece or not at all."""
         ...
 
     def check(self, path: Path, input_path: Path | None = None) -> Report:
@@ -92,8 +71,13 @@ class Task(Protocol):
 
 
 class RankingTask(Task, Protocol):
-    """What a ranking task offers beside."""
+    """What a task offers beside that submits documents.
 
+    It takes and gives :data:`factseek.retrieval.domain.Run` and :data:`factseek.retrieval.domain.Qrels`. ``HABIT`` is
+    how it is searched, ``HEADER`` what a submission begins with.
+    """
+
+    HABIT: Habit
     HEADER: str
 
     def lines(self, answers: Sequence[Answer], run_id: str) -> list[str]:
@@ -111,37 +95,75 @@ class RankingTask(Task, Protocol):
         ...
 
 
-def names() -> list[str]:
-    """Name the tasks as the command line does, in alphabetical order."""
-    return sorted(name.replace("_", "-") for name in plugins.names(__name__))
+class StatementTask(Task, Protocol):
+    """What a task offers beside that submits statements, ranked by how far they are worth checking."""
+
+    def read_statements(self, path: Path, *, labelled: bool) -> list[Statement]:
+        """Return the statements of a file in their order.
+
+        Raises SourceError at the first that is empty or, if they are to be ``labelled``, has no label of 0 or 1.
+        """
+        ...
+
+    def stream_statements(self, lines: Iterable[bytes], source: str) -> Iterator[Statement]:
+        """Yield statements as their lines come.
+
+        Raises SourceError, naming ``source`` and the line, at the first that is none.
+        """
+        ...
 
 
-def task(name: str) -> Task:
-    """Return the task of a name.
+class VerdictTask(Task, Protocol):
+    """What a task offers beside that submits verdicts; ``LABELS`` is what one may be."""
 
-    Raises QueryError if there is none of that name.
-    """
-    if name not in names():
-        raise QueryError(f"unknown task {name!r}; the tasks are {', '.join(names())}")
-    return cast(Task, plugins.load(__name__, name.replace("-", "_")))
+    LABELS: tuple[str, ...]
+
+    def read_claims(self, path: Path, *, labelled: bool) -> list[Claim]:
+        """Return the claims of a file in their order.
+
+        Raises SourceError at the first that is empty or, if they are to be ``labelled``, has no label of the task's.
+        """
+        ...
+
+    def write_verdicts(
+        self, verdicts: Iterable[tuple[Claim, str, Sequence[tuple[str, int]]]], path: Path, run_id: str
+    ) -> None:
+        """Write claim, label and sentences (document and number) of each verdict as a submission.
+
+        Raises QueryError if a label is none of the task's, or an id cannot stand in the file.
+        """
+        ...
 
 
-def ranking_task(name: str) -> RankingTask:
-    """Return the ranking task of a name.
+TASKS = Plugins[Task](__name__, QueryError, "task", "the tasks are")
+names, task = TASKS.names, TASKS.load
 
-    Raises QueryError if there is none of that name, or it ranks nothing.
-    """
-    chosen = task(name)
-    if not chosen.RANKING:
-        raise QueryError(f"{name}: is not a ranking task: its submissions are not compared")
-    return cast(RankingTask, chosen)
+Chosen = TypeVar("Chosen", bound=Task)
 
 
-def only(paths: Sequence[Path], option: str) -> Path:
-    """Return the one path of an option that takes one.
+class TasksThatSubmit(Generic[Chosen]):
+    """The tasks whose submissions hold one kind of thing; ``noun`` is what such a task is called."""
 
-    Raises QueryError if there are more.
-    """
-    if len(paths) != 1:
-        raise QueryError(f"{option}: give one file, not {len(paths)}")
-    return paths[0]
+    def __init__(self, submits: Submits, noun: str) -> None:
+        self._submits = submits
+        self._noun = noun
+
+    def names(self) -> list[str]:
+        """Name these tasks, in alphabetical order."""
+        return [name for name in TASKS.names() if self._submits == TASKS.load(name).SUBMITS]
+
+    def load(self, name: str) -> Chosen:
+        """Return the task of a name.
+
+        Raises QueryError, with the list of their names, if there is none of that name among them.
+        """
+        there = self.names()
+        if name not in there:
+            remedy = f"the {self._noun}s are {', '.join(there)}"
+            raise QueryError(f"is not a {self._noun}", place=name, remedy=remedy)
+        return cast(Chosen, TASKS.load(name))
+
+
+RANKING = TasksThatSubmit[RankingTask]("documents", "ranking task")
+STATEMENTS = TasksThatSubmit[StatementTask]("statements", "task of check-worthiness")
+VERDICTS = TasksThatSubmit[VerdictTask]("verdicts", "task of verification")

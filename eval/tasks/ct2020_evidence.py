@@ -17,22 +17,27 @@ from ...retrieval.lines import Faults, Strict, shown
 from ...retrieval.run_reader import LARGEST, same_score
 from ...retrieval.run_writer import columns, score_texts
 from ...retrieval.trec import GRADES, LARGEST_GRADE, ranked, write_text
+from ..formats.answers import Answer, RunScores, answers_of
 from ..formats.claims import as_queries, key, read_claims
 from ..formats.coverage import cover
+from ..formats.habit import Habit
 from ..formats.lines import finite, is_header, rows, text_lines, whole
+from ..formats.paths import only
 from ..formats.queries import TaskQuery
 from ..formats.report import Report
 from ..formats.scores import ScoreOptions, Scores
 from ..scoring import ranking
 from ..scoring.measures import mean
-from . import Answer, RunScores, answers_of, only
 
 SUMMARY = "CheckThat! 2020 task 3: evidence snippets for a claim of a topic (Arabic)"
 OFFICIAL = "P@10"
-RANKING = True
+SUBMITS = "documents"
+LANGUAGES = ("ar",)
+OPTIONS = ("measures",)
 DEPTH = 100
 """Snippets that a run may name for a claim."""
 
+HABIT = Habit(DEPTH, most=DEPTH, profile="tweet", own_topic=True, unit="claim")
 HEADER = ""
 
 MEASURES = "P@10,AP,P@1,P@3,P@5,P@20,P@30,P@50,RR,RR@1,RR@5,RR@10,Rprec,nDCG,nDCG@5,nDCG@10,R@10,R@30,R@100".split(",")
@@ -131,7 +136,8 @@ def score(gold: Sequence[Path], runs: Sequence[Path], options: ScoreOptions) -> 
     qrels = read_gold(gold)
     table = read_scores(path).table
     notes = ranking.compared(path, qrels, table, "claim")
-    scores = ranking.score(qrels, table, MEASURES, unit="claim", notes=notes)
+    measures = options.measures or MEASURES
+    scores = ranking.score(qrels, table, measures, unit="claim", official=OFFICIAL, notes=notes)
     return replace(scores, topics=_over_topics(scores))
 
 

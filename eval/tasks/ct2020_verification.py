@@ -6,21 +6,27 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from ...retrieval.domain import Claim
 from ...retrieval.errors import QueryError
 from ...retrieval.lines import Faults, Strict, shown
 from ...retrieval.run_writer import column
 from ...retrieval.trec import write_text
-from ..formats.claims import as_queries, key, read_claims
+from ..formats.claims import as_queries, key
+from ..formats.claims import read_claims as read_tweets
 from ..formats.coverage import cover
 from ..formats.lines import rows
+from ..formats.paths import only
 from ..formats.queries import TaskQuery
 from ..formats.report import Report
 from ..formats.scores import ScoreOptions, Scores
-from . import only
+from ..formats.statements import no_labels
+from ..formats.tweets import VERDICTS, columns_of
 
 SUMMARY = "CheckThat! 2020 task 4: is a claim TRUE or FALSE (Arabic)"
 OFFICIAL = "macro_f1"
-RANKING = False
+SUBMITS = "verdicts"
+LANGUAGES = ("ar",)
+OPTIONS = ()
 LABELS = ("TRUE", "FALSE")
 
 _LAYOUT = ("topicID", "tweetID", "label", "runID")
@@ -36,7 +42,7 @@ class Verdict(NamedTuple):
 
 def read_queries(path: Path) -> list[TaskQuery]:
     """Return the claims of a TSV file with a header, or of JSON lines: topic, tweet and its text."""
-    return as_queries(read_claims(path))
+    return as_queries(read_tweets(path))
 
 
 def read_gold(paths: Sequence[Path]) -> dict[str, Verdict]:
@@ -57,6 +63,36 @@ def write(records: Iterable[tuple[str, str, str]], path: Path, run_id: str) -> N
     """
     column(run_id)
     write_text(path, (_line(topic, tweet, label, run_id) for topic, tweet, label in records))
+
+
+def read_claims(path: Path, *, labelled: bool) -> list[Claim]:
+    """Return the claims of a file in their order; a label may be in small letters.
+
+    Raises SourceError at the first that is empty or, if they are to be ``labelled``, is neither TRUE nor FALSE.
+    """
+    tweets = read_tweets(path)
+    if labelled and not any(tweet.verdict for tweet in tweets):
+        names = columns_of(path)
+        if not set(VERDICTS) & {name.strip('" ').lower() for name in names}:
+            raise no_labels(path, names, VERDICTS)
+    faults = Strict(path)
+    claims = []
+    for tweet in tweets:
+        label = tweet.verdict.upper() if labelled else ""
+        if labelled and label not in LABELS:
+            faults.error(tweet.line, f"label {shown(tweet.verdict)} is neither TRUE nor FALSE")
+        qid = key(tweet.topic, tweet.tweet_id)
+        claims.append(Claim(qid, tweet.text, topic=tweet.topic, label=label, place=f"{path}:{tweet.line}"))
+    return claims
+
+
+def write_verdicts(verdicts: Iterable[tuple[Claim, str, Sequence[tuple[str, int]]]], path: Path, run_id: str) -> None:
+    """Write the label of each claim; the format has no place for its sentences.
+
+    Raises QueryError if a label is neither TRUE nor FALSE, or an id cannot stand in a column.
+    """
+    records = ((claim.topic, claim.qid.removeprefix(key(claim.topic, "")), label) for claim, label, _ in verdicts)
+    write(records, path, run_id)
 
 
 def check(path: Path, input_path: Path | None = None) -> Report:

@@ -8,26 +8,31 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from ...retrieval.domain import Statement
 from ...retrieval.errors import QueryError, SourceError
 from ...retrieval.lines import Faults, Strict, shown
 from ...retrieval.run_writer import column
 from ...retrieval.trec import write_text
 from ..formats.coverage import cover
+from ..formats.labels import read_label
 from ..formats.lines import is_header, rows
+from ..formats.paths import only
 from ..formats.queries import TaskQuery
 from ..formats.report import Report
 from ..formats.scores import ScoreOptions, Scores
-from ..formats.tweets import Tweet, read_tweets
-from ..scoring.checkworthiness import Item, changed, digits, figures, read_label, read_score, tie_note, ties
-from . import only
+from ..formats.statements import no_labels, statement_of, stream, with_labels
+from ..formats.tweets import LABELS, Tweet, columns, columns_of, has_id, read_tweets, tweet_of
+from ..scoring.checkworthiness import Item, changed, digits, figures, read_score, tie_note, ties
 
 SUMMARY = "CheckThat! 2021 task 1A: check-worthiness of tweets (ar, bg, en, es, tr)"
 OFFICIAL = "AP"
-RANKING = False
+SUBMITS = "statements"
+LANGUAGES = ("ar", "bg", "en", "es", "tr")
+OPTIONS = ()
 
 _LAYOUT = ("topic_id", "tweet_id", "score", "run_id")
 _TWEET = re.compile(r"[1-9][0-9]{16,22}")
@@ -65,6 +70,49 @@ def read_gold(paths: Sequence[Path]) -> Gold:
         raise SourceError(f"{path}: has no labels (a column check_worthiness or claim_worthiness)")
     faults = Strict(path)
     return Gold(tweets, {tweet.tweet_id: read_label(tweet.line, tweet.label, faults) for tweet in tweets})
+
+
+def read_statements(path: Path, *, labelled: bool) -> list[Statement]:
+    """Return the tweets of a file in their order.
+
+    Raises SourceError at the first without text or, if they are to be ``labelled``, without a label of 0 or 1.
+    """
+    tweets = read_tweets(path)
+    statements = [statement_of(path, tweet) for tweet in tweets]
+    if not labelled:
+        return statements
+    if not any(tweet.label for tweet in tweets):
+        raise no_labels(path, columns_of(path), LABELS)
+    return with_labels(path, statements, [(tweet.line, tweet.label) for tweet in tweets])
+
+
+def stream_statements(lines: Iterable[bytes], source: str) -> Iterator[Statement]:
+    """Yield tweets as their lines come: JSON objects, or rows below a TSV header.
+
+    Raises SourceError, naming ``source`` and the line, at the first that is none.
+    """
+    return stream(lines, source, _Table(Path(source)).take)
+
+
+class _Table:
+    """Rows below a header, read without quoting."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._header: list[str] = []
+
+    def take(self, line: int, text: str) -> Statement | None:
+        """Make a row a tweet; the first line is the header."""
+        fields = text.split("\t")
+        place = f"{self._path}:{line}"
+        if not self._header:
+            self._header = columns(text)
+            if not has_id(self._header):
+                raise SourceError(f"the header has no tweet_id: it begins {shown(text)}", place=place)
+            return None
+        if len(fields) != len(self._header):
+            raise SourceError(f"has {len(fields)} columns, the header {len(self._header)}", place=place)
+        return statement_of(self._path, tweet_of(self._path, line, dict(zip(self._header, fields, strict=True))))
 
 
 def read_submission(path: Path) -> list[Row]:

@@ -5,23 +5,28 @@ One file a debate. Gold and runs are paired by position; figures are means over 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from ...retrieval.errors import QueryError
+from ...retrieval.domain import Statement
+from ...retrieval.errors import QueryError, SourceError
 from ...retrieval.lines import Faults, Strict, shown
 from ...retrieval.terminal import counted
 from ...retrieval.trec import write_text
+from ..formats.labels import read_label
 from ..formats.lines import is_header, rows, text_lines, whole
 from ..formats.queries import TaskQuery
 from ..formats.report import Report
 from ..formats.scores import ScoreOptions, Scores
-from ..scoring.checkworthiness import Item, changed, digits, figures, over_files, read_label, read_score, tie_note, ties
+from ..formats.statements import no_labels, stream, with_labels
+from ..scoring.checkworthiness import Item, changed, digits, figures, over_files, read_score, tie_note, ties
 
 SUMMARY = "CheckThat! 2021 task 1B: check-worthiness of the sentences of debates, one file a debate (en)"
 OFFICIAL = "AP"
-RANKING = False
+SUBMITS = "statements"
+LANGUAGES = ("en",)
+OPTIONS = ()
 
 _LAYOUT = ("line_number", "score")
 _GOLD = ("line_number", "speaker", "text", "label")
@@ -51,6 +56,55 @@ def read_gold(paths: Sequence[Path]) -> list[list[int]]:
     return [
         [read_label(sentence.line, sentence.label, Strict(path)) for sentence in read_sentences(path)] for path in paths
     ]
+
+
+def read_statements(path: Path, *, labelled: bool) -> list[Statement]:
+    """Return the sentences of a debate in their order.
+
+    Raises SourceError at the first that is empty or, if they are to be ``labelled``, has no label of 0 or 1.
+    """
+    sentences = read_sentences(path)
+    statements = [_statement(path, one.line, str(one.line), one.speaker, one.text) for one in sentences]
+    if not labelled:
+        return statements
+    if not any(sentence.label for sentence in sentences):
+        raise no_labels(path, _GOLD[:-1], _GOLD[-1:])
+    return with_labels(path, statements, [(sentence.line, sentence.label) for sentence in sentences])
+
+
+def stream_statements(lines: Iterable[bytes], source: str) -> Iterator[Statement]:
+    """Yield sentences as their lines come: JSON objects, or the lines of a debate, numbered from 1 without a gap.
+
+    Raises SourceError, naming ``source`` and the line, at the first that is none.
+    """
+    return stream(lines, source, _Debate(Path(source)).take)
+
+
+class _Debate:
+    """The lines of a debate, as they come."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._due = 1
+
+    def take(self, line: int, text: str) -> Statement:
+        """Make a line a sentence."""
+        fields = text.split("\t")
+        place = f"{self._path}:{line}"
+        if len(fields) not in (len(_GOLD) - 1, len(_GOLD)):
+            layout = f"{len(_GOLD)} columns between tabs ({' '.join(_GOLD)})"
+            raise SourceError(f"has {len(fields)} of the {layout}", place=place)
+        if whole(fields[0]) != self._due:
+            raise SourceError(f"line number {shown(fields[0])} where {self._due} is due", place=place)
+        self._due += 1
+        return _statement(self._path, line, fields[0], fields[1], fields[2])
+
+
+def _statement(path: Path, line: int, number: str, speaker: str, text: str) -> Statement:
+    place = f"{path}:{line}"
+    if not text.strip():
+        raise SourceError("the sentence is empty", place=place, remedy="a debate has a text on every line")
+    return Statement(number, text.strip(), topic=path.stem, speaker=speaker.strip(), place=place)
 
 
 def read_submission(path: Path) -> list[float]:

@@ -17,21 +17,26 @@ from ...retrieval.errors import QueryError, SourceError
 from ...retrieval.lines import MAX_LINE, Faults, Strict, shown
 from ...retrieval.terminal import counted
 from ...retrieval.trec import write_text
+from ..formats.answers import Answer, RunScores, answers_of
 from ..formats.coverage import cover
+from ..formats.habit import Habit
 from ..formats.lines import text_lines
+from ..formats.paths import only
 from ..formats.queries import TaskQuery
 from ..formats.report import Report
 from ..formats.scores import ScoreOptions, Scores
 from ..scoring import ranking
 from ..scoring.measures import mean
-from . import Answer, RunScores, answers_of, only
 
 SUMMARY = "CheckThat! 2025 task 4b: the paper that a tweet speaks of"
 OFFICIAL = "RR@5"
-RANKING = True
+SUBMITS = "documents"
+LANGUAGES = ("en",)
+OPTIONS = ()
 DEPTH = 5
 """Predictions that count."""
 
+HABIT = Habit(DEPTH, most=DEPTH, profile="tweet", unit="tweet")
 CUTOFFS = (5, 1, 10)
 
 HEADER = "post_id\tpreds\n"

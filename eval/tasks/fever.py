@@ -13,21 +13,25 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from ...retrieval.domain import Claim
 from ...retrieval.errors import CheckFailed, QueryError
 from ...retrieval.lines import Faults, Strict, shown
 from ...retrieval.terminal import counted
 from ...retrieval.trec import write_text
 from ..formats.coverage import cover, near_miss
 from ..formats.lines import json_objects
+from ..formats.paths import only
 from ..formats.queries import TaskQuery
 from ..formats.report import Report
 from ..formats.scores import ScoreOptions, Scores
+from ..formats.statements import no_labels
 from ..scoring.measures import mean
-from . import only
 
 SUMMARY = "FEVER: verify claims with sentences of Wikipedia"
 OFFICIAL = "strict_score"
-RANKING = False
+SUBMITS = "verdicts"
+LANGUAGES = ("en",)
+OPTIONS = ("max_evidence",)
 
 NUMBERED = "line "
 """How a claim without an id is named, by its line."""
@@ -90,6 +94,39 @@ def write(records: Iterable[tuple[str, str, Sequence[tuple[str, int]]]], path: P
     Raises QueryError if a label is not FEVER's.
     """
     write_text(path, (_line(claim, label, evidence) for claim, label, evidence in records))
+
+
+def read_claims(path: Path, *, labelled: bool) -> list[Claim]:
+    """Return the claims of a file in their order, with label and groups of evidence if they are to be ``labelled``.
+
+    Raises SourceError at the first that is empty or has no label of FEVER's.
+    """
+    lines = [number for number, _ in json_objects(path, Strict(path))]
+    queries = read_queries(path)
+    claims = [Claim(query.qid, query.text, place=f"{path}:{line}") for query, line in zip(queries, lines, strict=True)]
+    if not labelled:
+        return claims
+    keys = list(next(row for _, row in json_objects(path, Strict(path))))
+    if "label" not in {name.strip('" ').lower() for name in keys}:
+        raise no_labels(path, keys, ["label"])
+    truths = read_gold([path])
+    return [
+        claim._replace(label=truth.label, groups=_named(truth)) for claim, truth in zip(claims, truths, strict=True)
+    ]
+
+
+def _named(truth: Truth) -> tuple[tuple[tuple[str, int], ...], ...]:
+    """Return the groups that name sentences; a claim without evidence has one that names none."""
+    groups = ([(page, line) for page, line in group if page is not None and line is not None] for group in truth.groups)
+    return tuple(tuple(group) for group in groups if group)
+
+
+def write_verdicts(verdicts: Iterable[tuple[Claim, str, Sequence[tuple[str, int]]]], path: Path, run_id: str) -> None:
+    """Write label and sentences of each claim.
+
+    Raises QueryError if a label is not FEVER's.
+    """
+    write(((claim.qid, label, evidence) for claim, label, evidence in verdicts), path, run_id)
 
 
 def check(path: Path, input_path: Path | None = None) -> Report:

@@ -19,17 +19,22 @@ from ...retrieval.lines import shown
 from ...retrieval.run_writer import runs_lines
 from ...retrieval.trec import read_qrels, read_run, read_topics, write_run
 from ...retrieval.trec import read_scores as read_run_scores
+from ..formats.answers import Answer, RunScores
 from ..formats.coverage import cover
+from ..formats.habit import Habit
+from ..formats.paths import only
 from ..formats.queries import TaskQuery
 from ..formats.report import Report
 from ..formats.scores import ScoreOptions, Scores
 from ..scoring import ranking
 from ..scoring.measures import RANKING as MEASURES
-from . import Answer, RunScores, only
 
 SUMMARY = "any retrieval task in TREC's files, with BEIR's judgements and queries and TSV topics"
 OFFICIAL = "AP"
-RANKING = True
+SUBMITS = "documents"
+LANGUAGES = ()
+OPTIONS = ("measures",)
+HABIT = Habit(1000)
 HEADER = ""
 
 
@@ -94,4 +99,5 @@ def score(gold: Sequence[Path], runs: Sequence[Path], options: ScoreOptions) -> 
     qrels = read_gold(gold)
     run = read_scores(path)
     notes = (*run.notes, *ranking.compared(path, qrels, run.table, "query"))
-    return ranking.score(qrels, run.table, MEASURES, unit="query", notes=notes)
+    measures = options.measures or MEASURES
+    return ranking.score(qrels, run.table, measures, unit="query", official=OFFICIAL, notes=notes)

@@ -10,7 +10,7 @@ from ...retrieval.errors import QueryError
 from ...retrieval.files import writable
 from ...retrieval.index.local import Index
 from ...retrieval.terminal import DONE, Subparsers, add_index, add_json, config_of, say, write
-from ..running.batch import HABITS
+from ..tasks import RANKING
 
 _EPILOG = """\
 tried in turn: k1 and b of BM25 alone; the weight of the title, in an index of fields title_text; either ranking alone,
@@ -45,7 +45,10 @@ def add_judged(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--queries", type=Path, required=True, metavar="FILE", help="the queries")
     parser.add_argument("--qrels", type=Path, required=True, metavar="FILE", help="the judgements")
     parser.add_argument(
-        "--task", default="trec", metavar="TASK", help=f"whose files these are: {', '.join(HABITS)} (default: trec)"
+        "--task",
+        default="trec",
+        metavar="TASK",
+        help=f"whose files these are: {', '.join(RANKING.names())} (default: trec)",
     )
     parser.add_argument(
         "--profile", choices=("plain", "tweet"), help="what is done to a query first (default: as run does)"

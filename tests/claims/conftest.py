@@ -10,7 +10,7 @@ from typing import NamedTuple
 import pytest
 
 from factseek import commands
-from factseek.eval import statements
+from factseek.eval.tasks import STATEMENTS
 from factseek.indexer.build import Request, build
 from factseek.retrieval.config import BestSettings, ClaimsSettings, Config, MultilingualSettings
 from factseek.retrieval.domain import Statement
@@ -45,7 +45,7 @@ def rank(capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest
 
 
 def _bundled(name: str) -> list[Statement]:
-    found = statements.read("ct2021-1a", EXAMPLES / name, labelled=True)
+    found = STATEMENTS.load("ct2021-1a").read_statements(EXAMPLES / name, labelled=True)
     return [one._replace(language="en") for one in found]
 
 

@@ -15,7 +15,7 @@ from factseek.claims.learning import model_file
 from factseek.claims.verdicts import models, training
 from factseek.claims.verdicts.records import record
 from factseek.claims.verdicts.training import Lesson, Manifest
-from factseek.eval import verdicts
+from factseek.eval.tasks import VERDICTS
 from factseek.retrieval.config import VerdictSettings
 from factseek.retrieval.domain import Claim
 from factseek.retrieval.errors import QueryError, SourceError
@@ -34,7 +34,9 @@ def finder(pages: Path) -> Iterator[Finder]:
 @pytest.fixture(scope="module")
 def lesson(examples: Path) -> Lesson:
     path = examples / "fever-train.jsonl"
-    return Lesson("fever", verdicts.LABELS["fever"], [(path, verdicts.read("fever", path, labelled=True))])
+    return Lesson(
+        "fever", VERDICTS.load("fever").LABELS, [(path, VERDICTS.load("fever").read_claims(path, labelled=True))]
+    )
 
 
 @pytest.fixture(scope="module")
@@ -47,7 +49,7 @@ def short(lesson: Lesson) -> Lesson:
 
 @pytest.fixture(scope="module")
 def dev(examples: Path) -> list[Claim]:
-    return verdicts.read("fever", examples / "fever-dev.jsonl", labelled=True)
+    return VERDICTS.load("fever").read_claims(examples / "fever-dev.jsonl", labelled=True)
 
 
 @pytest.fixture(scope="module")
@@ -131,7 +133,7 @@ def test_a_baseline_that_reads_no_evidence_does_not_abstain_for_want_of_it(short
 
 def test_where_a_task_has_no_such_label_the_commonest_stands_for_it(examples: Path, arabic: Path) -> None:
     path = examples / "verification-ar.tsv"
-    claims = verdicts.read("ct2020-verification", path, labelled=True)
+    claims = VERDICTS.load("ct2020-verification").read_claims(path, labelled=True)
     uneven = [claim for claim in claims if claim.label == "FALSE"] + claims[:4]
     with Index(arabic) as index:
         finder = Finder(index, SETTINGS)

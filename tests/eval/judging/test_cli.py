@@ -211,7 +211,7 @@ def test_a_run_of_a_million_lines_is_scored_in_little_memory(root, tmp_path):
             run.writelines(f"q{query} Q0 doc{rank:06d} {rank} {30 - rank / 50:.4f} t\n" for rank in range(1, 1_001))
             qrels.writelines(f"q{query} 0 doc{rank:06d} {rank % 3}\n" for rank in range(1, 1_500, 50))
     script = (
-        "import factseek\n"
+        "from factseek import commands\n"
         "assert commands.main(['score', 'trec', '--gold', 'qrels', '--run', 'run']) == 0\n"
         # Of this process alone: ru_maxrss begins with what the process held that started it.
         "print(next(line for line in open('/proc/self/status') if line.startswith('VmHWM')))\n"

@@ -19,12 +19,12 @@ from pathlib import Path
 
 import pytest
 
+from factseek import commands
 from factseek.eval.formats.queries import TaskQuery
-from factseek.eval.running.batch import HABITS, asked_of, search_of
+from factseek.eval.running.batch import asked_of, search_of
 from factseek.eval.running.partial import Answered, Partial
 from factseek.eval.running.run import RunRequest
 from factseek.eval.running.run import run as run_queries
-from factseek.eval.tasks import names, task
 from factseek.indexer.build import Request, build
 from factseek.retrieval.config import Config
 from factseek.retrieval.domain import Filter
@@ -46,8 +46,16 @@ def example(root: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def test_every_ranking_task_has_its_habits() -> None:
-    assert sorted(HABITS) == [name for name in names() if task(name).RANKING]
+def test_the_help_says_how_each_ranking_task_is_searched(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        commands.main(["run", "--help"])
+    told = capsys.readouterr().out
+    for line in (
+        "  ct2020-evidence  100 hits a claim, which is the most it takes, of the claim's own topic; profile tweet\n",
+        "  ct2025-4b        5 hits a tweet, which is the most it takes; profile tweet\n",
+        "  trec             1000 hits a query\n",
+    ):
+        assert line in told
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import suppress
+from dataclasses import fields
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -10,7 +11,7 @@ from hypothesis import strategies as st
 
 from factseek.eval.formats.scores import ScoreOptions
 from factseek.eval.judging.score import score
-from factseek.eval.tasks import names, task
+from factseek.eval.tasks import RANKING, STATEMENTS, VERDICTS, names, task
 from factseek.retrieval.errors import CheckFailed, FactseekError, QueryError, SourceError
 
 
@@ -28,7 +29,9 @@ def test_unknown_task_is_a_users_error():
 def test_says_what_it_is(sample):
     of_task = task(sample.task)
     assert "\n" not in of_task.SUMMARY
-    assert isinstance(of_task.RANKING, bool)
+    assert sample.task in (RANKING.names() + STATEMENTS.names() + VERDICTS.names())
+    assert all(code.isalpha() and len(code) == 2 for code in of_task.LANGUAGES)
+    assert set(of_task.OPTIONS) <= {field.name for field in fields(ScoreOptions)}
 
 
 def test_reads_its_queries_in_order(sample, put):
@@ -60,7 +63,7 @@ def test_writes_the_same_bytes_with_unix_line_ends(sample, tmp_path):
 def test_failed_write_leaves_what_was_there(sample, put, tmp_path):
     path = put("run", "old")
     bad = {"no slash ": []} if sample.task != "ct2025-4b" else {"a\tb": []}
-    records = bad if task(sample.task).RANKING else [("a b", "c d", "neither")]
+    records = bad if sample.task in RANKING.names() else [("a b", "c d", "neither")]
     with pytest.raises(QueryError):
         task(sample.task).write(records, path, "team run")
     assert path.read_text() == "old"
@@ -72,7 +75,7 @@ def test_reads_back_what_it_wrote(sample, tmp_path):
     of_task.write(sample.records, tmp_path / "run", "team-run1")
     back = of_task.read_submission(tmp_path / "run")
     assert len(back) == len(sample.records)
-    if of_task.RANKING:
+    if sample.task in RANKING.names():
         assert {qid: [hit.docid for hit in hits] for qid, hits in back.items()} == {
             qid: [hit.docid for hit in hits] for qid, hits in sample.records.items()
         }

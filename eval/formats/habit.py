@@ -1,0 +1,26 @@
+"""How a task is searched unless asked otherwise."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from ...retrieval.config import ProfileName
+
+
+class Habit(NamedTuple):
+    """Hits a query, the most that the task takes, the query profile, and whether only the query's own topic is ranked.
+
+    ``unit`` is what the task calls a query.
+    """
+
+    k: int
+    most: int | None = None
+    profile: ProfileName | None = None
+    own_topic: bool = False
+    unit: str = "query"
+
+    def __str__(self) -> str:
+        most = ", which is the most it takes" if self.most == self.k else ""
+        topic = f", of the {self.unit}'s own topic" if self.own_topic else ""
+        profile = f"; profile {self.profile}" if self.profile else ""
+        return f"{self.k} hits a {self.unit}{most}{topic}{profile}"

@@ -1,0 +1,74 @@
+"""A ranker is one file: put beside the others it is listed, trained, saved, loaded and ranks."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from factseek import commands
+from factseek.claims.checkworthiness import rankers
+from tests.claims.conftest import EXAMPLES, Rank
+
+TOY = '''
+"""Score a statement by the number of its digits."""
+
+import numpy as np
+
+from ...learning.model_file import State
+from . import Trained
+
+SUMMARY = "toy ranker: the more digits, the higher"
+
+
+class Digits:
+    explains = True
+
+    def score(self, statements):
+        return np.array([float(sum(map(str.isdigit, statement.text))) for statement in statements])
+
+    def probability(self, scores):
+        return None
+
+    def state(self):
+        return State({}, {})
+
+
+def train(statements, config, progress):
+    return Trained(Digits(), {})
+
+
+def restore(state, config):
+    return Digits()
+'''
+
+
+@pytest.fixture(autouse=True)
+def plugged(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """One more ranker."""
+    folder = tmp_path_factory.mktemp("plugged")
+    (folder / "toy_digits.py").write_text(TOY)
+    monkeypatch.setattr(rankers, "__path__", [*rankers.__path__, str(folder)])
+    yield
+    sys.modules.pop(f"{rankers.__name__}.toy_digits", None)
+    vars(rankers).pop("toy_digits", None)
+
+
+def test_the_ranker_is_listed(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        commands.main(["rank", "--help"])
+    assert "toy-digits" in capsys.readouterr().out
+
+
+def test_the_ranker_is_trained_saved_loaded_and_ranks(rank: Rank, tmp_path: Path) -> None:
+    train, dev = EXAMPLES / "checkworthy-en-train.tsv", EXAMPLES / "checkworthy-en-dev.tsv"
+    trained = rank("ct2021-1a", "--model", "toy-digits", "--train", train, "--save", "model")
+    assert trained.code == 0, trained.err
+    ranked = rank("ct2021-1a", "--load", "model", "--input", dev, "--top", 3, "--words", 1, "--json")
+    assert ranked.code == 0, ranked.err
+    rows = [json.loads(line) for line in ranked.out.splitlines()]
+    digits = [sum(map(str.isdigit, row["text"])) for row in rows]
+    assert [row["score"] for row in rows] == digits == sorted(digits, reverse=True)

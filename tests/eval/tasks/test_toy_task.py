@@ -1,0 +1,163 @@
+"""A task is one file: beside the others it is run, checked, scored, compared and listed; nothing else changes."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from factseek import commands
+from factseek.eval import tasks
+from factseek.indexer.build import Request, build
+from factseek.retrieval.config import Config
+from tests.conftest import ROOT
+
+TOY = '''
+"""A task whose queries are lines of text, numbered, and whose submission is a run of TREC."""
+
+from ...retrieval.trec import read_qrels, read_run
+from ..formats.habit import Habit
+from ..formats.paths import only
+from ..formats.queries import TaskQuery
+from ..scoring import ranking
+from . import trec
+
+SUMMARY = "toy task: one query a line"
+OFFICIAL = "RR"
+SUBMITS = "documents"
+LANGUAGES = ("en",)
+OPTIONS = ("measures",)
+HABIT = Habit(3, most=3, unit="line")
+HEADER = ""
+
+read_submission, read_scores, write, lines = trec.read_submission, trec.read_scores, trec.write, trec.lines
+
+
+def read_queries(path):
+    return [TaskQuery(str(number), text) for number, text in enumerate(path.read_text().splitlines(), 1)]
+
+
+def read_gold(paths):
+    return read_qrels(only(paths, "--gold"))
+
+
+def check(path, input_path=None):
+    return trec.check(path)
+
+
+def score(gold, runs, options):
+    table = read_scores(only(runs, "--run")).table
+    return ranking.score(read_gold(gold), table, options.measures or ["RR"], unit="line", official=OFFICIAL)
+'''
+
+SPOKEN = '''
+"""A task of statements, one a line, with a label before each where it is known."""
+
+from ...retrieval.domain import Statement
+from ...retrieval.trec import write_text
+from ..formats.report import Report
+from ..formats.statements import stream, with_labels
+
+SUMMARY = "toy task: one statement a line"
+OFFICIAL = "AP"
+SUBMITS = "statements"
+LANGUAGES = ("en",)
+OPTIONS = ()
+
+
+def read_statements(path, *, labelled):
+    rows = [line.split(" ", 1) for line in path.read_text().splitlines()]
+    statements = [Statement(str(number), text) for number, (_, text) in enumerate(rows, 1)]
+    if not labelled:
+        return statements
+    return with_labels(path, statements, [(number, label) for number, (label, _) in enumerate(rows, 1)])
+
+
+def stream_statements(lines, source):
+    return stream(lines, source, lambda number, text: Statement(str(number), text))
+
+
+def write(records, path, run_id):
+    write_text(path, [f"{qid} {score:.6f}\\n" for _, qid, score in records])
+
+
+def check(path, input_path=None):
+    return Report(path)
+'''
+
+
+class Answer(NamedTuple):
+    code: int
+    out: str
+    err: str
+
+
+@pytest.fixture
+def factseek(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Iterator:
+    """The command line, with two more task files, in an empty folder."""
+    plugged = tmp_path / "plugged"
+    plugged.mkdir()
+    (plugged / "toy_2026.py").write_text(TOY)
+    (plugged / "toy_spoken.py").write_text(SPOKEN)
+    monkeypatch.setattr(tasks, "__path__", [*tasks.__path__, str(plugged)])
+    monkeypatch.chdir(tmp_path)
+
+    def command(*arguments: object) -> Answer:
+        capsys.readouterr()
+        code = commands.main(list(map(str, arguments)))
+        return Answer(code, *capsys.readouterr())
+
+    yield command
+    for name in ("toy_2026", "toy_spoken"):
+        sys.modules.pop(f"{tasks.__name__}.{name}", None)
+        vars(tasks).pop(name, None)
+
+
+@pytest.fixture
+def help_of(factseek, capsys: pytest.CaptureFixture[str]):
+    def text(command: str) -> str:
+        with pytest.raises(SystemExit):
+            factseek(command, "--help")
+        return " ".join(capsys.readouterr().out.split())
+
+    return text
+
+
+def test_the_task_is_listed(help_of) -> None:
+    assert "toy-2026 3 hits a line, which is the most it takes" in help_of("run")
+    assert "toy-2026 toy task: one query a line (official: RR)" in help_of("score")
+    assert "toy-spoken toy task: one statement a line (official: AP)" in help_of("check")
+    assert "toy-2026" in help_of("tune")
+    assert "toy-spoken" in help_of("rank")
+    assert "toy-2026" not in help_of("rank")
+
+
+def test_the_task_is_run_checked_scored_and_compared(factseek, tmp_path: Path) -> None:
+    source = ROOT / "examples" / "snippets-en.tsv"
+    build(Request(kind="snippets", sources=(source,), folder=tmp_path / "index", dense=False), Config())
+    (tmp_path / "lines").write_text("measles vaccine\nmeasles deaths of children\n")
+    ran = factseek("run", "toy-2026", "--queries", "lines", "--index", "index", "--output", "run")
+    assert (ran.code, ran.err) == (0, "")
+    rows = [line.split() for line in (tmp_path / "run").read_text().splitlines()]
+    assert [(row[0], row[3]) for row in rows] == [(qid, str(rank)) for qid in ("1", "2") for rank in (1, 2, 3)]
+    assert factseek("check", "toy-2026", "run", "--input", "lines").code == 0
+    (tmp_path / "gold").write_text(f"1 0 {rows[1][2]} 1\n2 0 {rows[3][2]} 1\n")
+    scored = factseek("score", "toy-2026", "--gold", "gold", "--run", "run")
+    assert scored.out.split() == ["measure", "value", "RR", "(official)", "0.7500"]
+    assert "P@1" in factseek("score", "toy-2026", "--gold", "gold", "--run", "run", "--measures", "P@1,RR").out
+    (tmp_path / "other").write_text((tmp_path / "run").read_text())
+    assert factseek("compare", "run", "other", "--qrels", "gold", "--task", "toy-2026").code == 0
+    too_many = factseek("run", "toy-2026", "--queries", "lines", "--index", "index", "--output", "x", "-k", 4)
+    assert too_many.err == "factseek: -k 4: toy-2026 takes at most 3 hits a query\n"
+
+
+def test_statements_are_ranked(factseek, tmp_path: Path) -> None:
+    (tmp_path / "train").write_text("1 measles killed 100 people\n0 good evening\n" * 8)
+    (tmp_path / "input").write_text("- good evening\n- measles killed 200 people\n")
+    ranked = factseek("rank", "toy-spoken", "--model", "ngram", "--train", "train", "--input", "input", "--output", "o")
+    assert ranked.code == 0, ranked.err
+    first, second = (float(line.split()[1]) for line in (tmp_path / "o").read_text().splitlines())
+    assert first < second
