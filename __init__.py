@@ -1,3 +1,104 @@
-"""factseek finds the evidence for a claim."""
+"""factseek finds the evidence for a claim: open or build an index, search it, make runs, and score them.
+
+Importing this imports nothing else: each name below is fetched when it is first asked for.
+"""
 
 __version__ = "0.2.0"
+
+TYPE_CHECKING = False
+"""What checkers of types take for true; importing it from ``typing`` would import a dozen modules."""
+
+if TYPE_CHECKING:
+    from .api import build, compare, evaluate, open_index, run
+    from .eval.judging.compare import Comparison
+    from .eval.scoring.measures import Figures
+    from .indexer.build import Report
+    from .retrieval.config import Config
+    from .retrieval.config import load as read_config
+    from .retrieval.domain import Document, Filter, Hit, Passage, Qrels, Query, Run
+    from .retrieval.errors import (
+        CheckFailed,
+        ConfigError,
+        FactseekError,
+        IndexStateError,
+        MachineError,
+        NotFoundError,
+        QueryError,
+        SourceError,
+        UserError,
+    )
+    from .retrieval.evidence import Evidence
+    from .retrieval.index.local import Index, Search
+    from .retrieval.trec import read_qrels, read_run, write_run
+    from .retrieval.trec import read_topics as read_queries
+
+__all__ = [
+    "CheckFailed",
+    "Comparison",
+    "Config",
+    "ConfigError",
+    "Document",
+    "Evidence",
+    "FactseekError",
+    "Figures",
+    "Filter",
+    "Hit",
+    "Index",
+    "IndexStateError",
+    "MachineError",
+    "NotFoundError",
+    "Passage",
+    "Qrels",
+    "Query",
+    "QueryError",
+    "Report",
+    "Run",
+    "Search",
+    "SourceError",
+    "UserError",
+    "__version__",
+    "build",
+    "compare",
+    "evaluate",
+    "open_index",
+    "read_config",
+    "read_qrels",
+    "read_queries",
+    "read_run",
+    "run",
+    "write_run",
+]
+
+_HOMES = {
+    "api": "build compare evaluate open_index run",
+    "eval.judging.compare": "Comparison",
+    "eval.scoring.measures": "Figures",
+    "indexer.build": "Report",
+    "retrieval.config": "Config read_config=load",
+    "retrieval.domain": "Document Filter Hit Passage Qrels Query Run",
+    "retrieval.errors": "CheckFailed ConfigError FactseekError IndexStateError MachineError NotFoundError QueryError "
+    "SourceError UserError",
+    "retrieval.evidence": "Evidence",
+    "retrieval.index.local": "Index Search",
+    "retrieval.trec": "read_qrels read_queries=read_topics read_run write_run",
+}
+"""Of each module, the names that it gives; ``public=own`` where the module calls it otherwise."""
+
+
+if not TYPE_CHECKING:  # else a checker would take any name for one of this module's
+
+    def __getattr__(name: str) -> object:
+        """Return a name of the API, importing the module that has it (PEP 562)."""
+        from importlib import import_module
+
+        for module, names in _HOMES.items():
+            for public, _, own in (entry.partition("=") for entry in names.split()):
+                if public == name:
+                    value: object = getattr(import_module(f"{__name__}.{module}"), own or public)
+                    globals()[name] = value
+                    return value
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+    def __dir__() -> list[str]:
+        """List the API."""
+        return sorted({*globals(), *__all__})

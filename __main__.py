@@ -1,10 +1,11 @@
 """``python -m factseek``: the command line."""
 
-from __future__ import annotations
-
 import sys
 
-from .commands import main
+from .retrieval.safe_path import leave_current_folder
 
 if __name__ == "__main__":
+    leave_current_folder()
+    from .commands import main
+
     sys.exit(main())

@@ -2,14 +2,18 @@
 
 import sys
 
-from ..retrieval.terminal import Parser, run
-from .bench import cli as bench_cli
-from .judging import cli
-from .running import cli as run_cli
-from .tuning import cli as tune_cli
+from ..retrieval.safe_path import leave_current_folder
 
-parser = Parser(prog="python -m factseek.eval", description=__doc__)
-commands = parser.add_subparsers(required=True, metavar="COMMAND")
-for module in (run_cli, cli, tune_cli, bench_cli):
-    module.register(commands)
-sys.exit(run(parser))
+if __name__ == "__main__":
+    leave_current_folder()
+    from ..retrieval.terminal import Parser, run
+    from .bench import cli as bench_cli
+    from .judging import cli
+    from .running import cli as run_cli
+    from .tuning import cli as tune_cli
+
+    parser = Parser(prog="python -m factseek.eval", description=__doc__)
+    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+    for module in (run_cli, cli, tune_cli, bench_cli):
+        module.register(commands)
+    sys.exit(run(parser))

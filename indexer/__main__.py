@@ -2,9 +2,13 @@
 
 import sys
 
-from ..retrieval.terminal import Parser, run
-from .cli import register
+from ..retrieval.safe_path import leave_current_folder
 
-parser = Parser(prog="python -m factseek.indexer", description=__doc__)
-register(parser.add_subparsers(required=True, metavar="COMMAND"))
-sys.exit(run(parser))
+if __name__ == "__main__":
+    leave_current_folder()
+    from ..retrieval.terminal import Parser, run
+    from .cli import register
+
+    parser = Parser(prog="python -m factseek.indexer", description=__doc__)
+    register(parser.add_subparsers(required=True, metavar="COMMAND"))
+    sys.exit(run(parser))

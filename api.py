@@ -1,0 +1,145 @@
+"""The functions of the public Python API: open, build, run, evaluate, compare.
+
+Everything here works on the same objects as the command line and the server do: an index, hits, runs, judgements.
+``from factseek import …`` is how they are imported; the module itself may move.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from .retrieval.config import Config
+from .retrieval.domain import Filter, Qrels, Query, Run
+from .retrieval.errors import QueryError
+from .retrieval.lines import shown
+
+if TYPE_CHECKING:
+    from .eval.judging.compare import Comparison
+    from .eval.scoring.measures import Figures
+    from .indexer.build import Report, Verb
+    from .retrieval.config import ProfileName, RetrieverName
+    from .retrieval.index.local import Index
+
+TASK = "trec"
+"""The task whose habits a run has that is made here: any queries, up to ``search.max_k`` hits each."""
+
+
+def open_index(folder: str | Path, config: Config | None = None) -> Index:
+    """Return the index in ``folder``, opened for reading: a context manager, safe for threads.
+
+    Without ``config`` every setting has its default; :func:`read_config` reads a file of settings.
+
+    Raises IndexStateError if there is no index, or it is half-built, damaged, or of another layout.
+    """
+    from .retrieval.index.local import Index
+
+    return Index(folder, config)
+
+
+def build(
+    kind: str,
+    sources: Sequence[str | Path],
+    folder: str | Path,
+    *,
+    verb: Verb = "",
+    language: str = "",
+    dense: bool = True,
+    config: Config | None = None,
+) -> Report:
+    """Index ``sources`` into ``folder`` and return what was added; interrupted and called again, it goes on.
+
+    ``kind`` is what ``factseek index`` calls it (``snippets``, ``webpages``, ``beir``, …). ``verb`` says what to do
+    with an index that is there: ``append``, ``update`` or ``overwrite``. ``language`` is an ISO 639-1 code and chooses
+    the analyzer; without ``dense`` the index has no vectors.
+
+    Raises SourceError for what cannot be read, IndexStateError if there is an index and no verb or one that does not
+    fit, MachineError if the disk is full or Java or the encoder is missing.
+    """
+    from .indexer.build import Request
+    from .indexer.build import build as build_index
+
+    paths = tuple(map(Path, sources))
+    request = Request(kind=kind, sources=paths, folder=Path(folder), verb=verb, language=language, dense=dense)
+    return build_index(request, config or Config())
+
+
+def run(
+    index: Index,
+    queries: Sequence[Query],
+    *,
+    retriever: RetrieverName | None = None,
+    k: int = 1000,
+    where: Filter | None = None,
+    profile: ProfileName | None = None,
+) -> Run:
+    """Search for every query; return the hits of each qid, at most ``k``, best first, in the order of ``queries``.
+
+    ``retriever`` (``bm25``, ``dense``, ``hybrid``, …) and ``profile`` (``plain``, ``tweet``) are the configuration's
+    unless they are named; ``where`` filters before ranking. A query that holds no words has no hits. The same run
+    comes out whatever the batch, the threads and the hash seed.
+
+    Raises QueryError if a qid comes twice, a query is too long, ``k`` is out of range, or the index does not have what
+    the retriever needs.
+    """
+    from .eval.formats.queries import TaskQuery
+    from .eval.running.batch import asked_of, search_of, searched
+    from .retrieval.index.local import Search
+
+    _check_qids(queries)
+    search = search_of(TASK, Search(k=k, retriever=retriever, where=where, profile=profile))
+    given = [TaskQuery(query.qid, query.text) for query in queries]
+    asked = asked_of(TASK, given, search, index.config.search.max_query_chars)
+    return {done.qid: done.found for chunk in searched(index, asked, search) for done in chunk}
+
+
+def evaluate(run: Run, qrels: Qrels, measures: Sequence[str]) -> Figures:
+    """Return each measure for each judged query, by trec_eval's code and in its order.
+
+    ``measures`` are names of ir-measures: ``nDCG@10``, ``RR@5``, ``AP(rel=2)``. ``figures.means()`` is measure to mean,
+    ``figures.per_query()`` is qid to measure to value, ``figures.values`` is float64 of shape (queries, measures). A
+    judged query that the run lacks counts 0; queries that nobody judged are left out.
+
+    Raises QueryError if a measure is unknown, none is named, or nothing was judged.
+    """
+    from .eval.scoring import measures as scoring
+
+    _check_judged(qrels)
+    return scoring.evaluate(qrels, _scores(run), scoring.named(",".join(measures)))
+
+
+def compare(runs: Mapping[str, Run], qrels: Qrels, measures: Sequence[str], *, seed: int = 0) -> Comparison:
+    """Compare runs, by the name of each: means with intervals, every pair tested, corrected for their number.
+
+    ``comparison.means`` is measure to run to interval, ``comparison.pairs`` the second run against the first,
+    ``comparison.as_json()`` what ``factseek compare --json`` prints. The same ``seed`` gives the same figures.
+
+    Raises QueryError if there are fewer than two runs, a measure is unknown, or nothing was judged.
+    """
+    from .eval.judging import compare as judging
+    from .eval.scoring.measures import named
+
+    if len(runs) < 2:
+        raise QueryError("there is nothing to compare", remedy="give two runs or more")
+    _check_judged(qrels)
+    scores = {name: _scores(run) for name, run in runs.items()}
+    return judging.compare(qrels, scores, named(",".join(measures)), seed=seed)
+
+
+def _scores(run: Run) -> dict[str, dict[str, float]]:
+    """Return the score of each docid, which is all that measures look at."""
+    return {qid: {hit.docid: hit.score for hit in hits} for qid, hits in run.items()}
+
+
+def _check_qids(queries: Sequence[Query]) -> None:
+    seen: set[str] = set()
+    for query in queries:
+        if query.qid in seen:
+            raise QueryError(f"the qid {shown(query.qid)} comes twice", remedy="give each query a qid of its own")
+        seen.add(query.qid)
+
+
+def _check_judged(qrels: Qrels) -> None:
+    if not qrels:
+        raise QueryError("there are no judgements", remedy="read some with read_qrels")

@@ -1,0 +1,147 @@
+"""The public Python API: one face, fetched when it is asked for, and the same figures as the command line."""
+
+from __future__ import annotations
+
+import ast
+import json
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+import factseek
+from factseek import Filter, Hit, Index, Query, QueryError, Search
+
+Command = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture(scope="module")
+def folder(examples: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An index of the bundled snippets, for BM25 alone."""
+    path = tmp_path_factory.mktemp("api") / "index"
+    report = factseek.build("snippets", [examples / "snippets-en.tsv"], path, dense=False)
+    assert report.documents == 38
+    return path
+
+
+@pytest.fixture
+def index(folder: Path) -> Iterator[Index]:
+    with factseek.open_index(folder) as opened:
+        yield opened
+
+
+def typed_names(root: Path) -> set[str]:
+    """Return the names that a checker of types sees imported in ``__init__.py``."""
+    tree = ast.parse((root / "__init__.py").read_text("utf-8"))
+    imports = [node for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) and node.level == 1]
+    return {alias.asname or alias.name for node in imports for alias in node.names}
+
+
+def test_the_face_is_the_same_for_readers_and_for_checkers(root: Path) -> None:
+    fetched = {name.partition("=")[0] for names in factseek._HOMES.values() for name in names.split()}
+    assert set(factseek.__all__) == typed_names(root) | {"__version__"} == fetched | {"__version__"}
+    assert len(set(factseek.__all__)) == len(factseek.__all__)
+
+
+@pytest.mark.parametrize("name", factseek.__all__)
+def test_every_name_is_there_and_says_what_it_is(name: str) -> None:
+    value = getattr(factseek, name)
+    assert name in dir(factseek)
+    if callable(value) and not isinstance(value, type(dict[str, int])):
+        assert (value.__doc__ or "").strip()
+
+
+def test_another_name_is_refused() -> None:
+    with pytest.raises(AttributeError, match="module 'factseek' has no attribute 'nothing'"):
+        factseek.nothing  # type: ignore[attr-defined]  # noqa: B018
+
+
+def test_importing_imports_nothing_else() -> None:
+    script = "import sys; before = set(sys.modules); import factseek; print(sorted(set(sys.modules) - before))"
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert done.stdout == "['factseek']\n"
+
+
+def test_a_name_imports_its_own_module_alone() -> None:
+    script = "import sys; from factseek import Query; print([n for n in sys.modules if n.startswith('factseek.')])"
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert "factseek.api" not in done.stdout
+    assert "factseek.eval" not in done.stdout
+
+
+def test_a_search_gives_hits_and_evidence(index: Index) -> None:
+    query = "smallpox was eradicated"
+    hits = index.search([query], Search(k=3, where=Filter(topic=("EX-EN-01",))))[0]
+    assert isinstance(hits[0], Hit)
+    assert index.evidence(query, hits)[0].docid == hits[0].docid == "EX-EN-01-0007-001"
+
+
+def test_a_run_is_what_the_command_writes(index: Index, examples: Path, tmp_path: Path, command: Command) -> None:
+    queries = factseek.read_queries(examples / "queries-en.tsv")
+    made = factseek.run(index, queries, retriever="bm25", k=100)
+    factseek.write_run(made, tmp_path / "api.run", "factseek-bm25")
+    arguments = ["--queries", examples / "queries-en.tsv", "--index", index.folder, "-k", 100, "--retriever", "bm25"]
+    assert command("run", "trec", *arguments, "--output", tmp_path / "command.run")[0] == 0
+    assert (tmp_path / "api.run").read_bytes() == (tmp_path / "command.run").read_bytes()
+    reread = factseek.read_run(tmp_path / "api.run")
+    assert {qid: [hit.docid for hit in hits] for qid, hits in reread.items()} == {
+        qid: [hit.docid for hit in hits] for qid, hits in made.items()
+    }
+
+
+def test_a_query_without_words_has_no_hits(index: Index) -> None:
+    made = factseek.run(index, [Query("1", "…"), Query("2", "smallpox")], k=1)
+    assert list(made) == ["1", "2"]
+    assert (len(made["1"]), len(made["2"])) == (0, 1)
+
+
+def test_figures_are_those_of_score(index: Index, examples: Path, tmp_path: Path, command: Command) -> None:
+    qrels = factseek.read_qrels(examples / "qrels-en.txt")
+    made = factseek.run(index, factseek.read_queries(examples / "queries-en.tsv"), k=100)
+    factseek.write_run(made, tmp_path / "a.run", "a")
+    figures = factseek.evaluate(made, qrels, ["nDCG@10", "RR@5"])
+    code, out, _ = command(
+        "score", "trec", "--gold", examples / "qrels-en.txt", "--run", tmp_path / "a.run",
+        "--json",
+    )  # fmt: skip
+    assert code == 0
+    scored = json.loads(out)
+    assert figures.means() == {name: scored[name] for name in ("nDCG@10", "RR@5")}
+    assert figures.values.shape == (len(qrels), 2)
+    assert set(figures.per_query()) == set(qrels)
+
+
+def test_a_comparison_is_that_of_compare(index: Index, examples: Path, tmp_path: Path, command: Command) -> None:
+    qrels = factseek.read_qrels(examples / "qrels-en.txt")
+    queries = factseek.read_queries(examples / "queries-en.tsv")
+    runs = {"deep": factseek.run(index, queries, k=100), "flat": factseek.run(index, queries, k=1)}
+    for name, made in runs.items():
+        factseek.write_run(made, tmp_path / f"{name}.run", name)
+    code, out, _ = command(
+        "compare", "--qrels", examples / "qrels-en.txt", tmp_path / "deep.run", tmp_path / "flat.run",
+        "--measures", "AP,P@10", "--json",
+    )  # fmt: skip
+    assert code == 0
+    compared = json.loads(json.dumps(factseek.compare(runs, qrels, ["AP", "P@10"]).as_json()))
+    printed = json.loads(out)
+    for name in ("queries", "seed", "runs", "means", "pairs", "moved"):
+        assert compared[name] == printed[name]
+
+
+def test_what_makes_no_sense_is_refused_in_words(index: Index) -> None:
+    with pytest.raises(QueryError, match=r"^the qid 'a' comes twice; give each query a qid of its own$"):
+        factseek.run(index, [Query("a", "one"), Query("a", "two")])
+    with pytest.raises(QueryError, match=r"^there are no judgements; read some with read_qrels$"):
+        factseek.evaluate({}, {}, ["AP"])
+    with pytest.raises(QueryError, match=r"^there is nothing to compare; give two runs or more$"):
+        factseek.compare({"a": {}}, {"1": {"d": 1}}, ["AP"])
+    with pytest.raises(QueryError, match=r"^unknown measure 'BLEU'"):
+        factseek.evaluate({}, {"1": {"d": 1}}, ["BLEU"])
+    with pytest.raises(QueryError, match=r"^no measure is named"):
+        factseek.evaluate({}, {"1": {"d": 1}}, [])
+
+
+def test_a_measure_that_no_run_answers_is_zero() -> None:
+    assert factseek.evaluate({}, {"1": {"d": 1}}, ["AP"]).means() == {"AP": 0.0}
