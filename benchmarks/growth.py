@@ -30,8 +30,9 @@ from factseek.indexer.snapshot import snapshot
 from factseek.retrieval import manifest as manifests
 from factseek.retrieval.config import Config, RetrieverName, convert
 from factseek.retrieval.index.local import Index, Search
-from factseek.retrieval.manifest import SEGMENTS, VECTORS
+from factseek.retrieval.manifest import SEGMENTS
 from factseek.retrieval.terminal import say, write
+from factseek.retrieval.vectors import VECTORS
 
 ROOT = Path(__file__).resolve().parent.parent
 DOCS, KEPT = ROOT / "docs", ROOT / "bench" / "growth.json"

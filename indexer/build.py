@@ -4,24 +4,26 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from contextlib import closing
+from contextlib import ExitStack, closing
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
+import msgspec
+
 from ..retrieval import manifest as manifests
 from ..retrieval.analyzers import analyzer_name, language_code
 from ..retrieval.config import Config
-from ..retrieval.encoder import Encoder
-from ..retrieval.encoders.runtime import open_encoder
 from ..retrieval.errors import IndexStateError, SourceError, UserError
 from ..retrieval.files import told
-from ..retrieval.java import start
-from ..retrieval.manifest import LAYOUT, BM25Info, EncoderInfo, Manifest, SegmentInfo, SourceInfo
+from ..retrieval.index_folder import IndexFolder
+from ..retrieval.manifest import LAYOUT, VECTORS, BM25Info, Manifest, SegmentInfo, SourceInfo
+from ..retrieval.views import Tools, descriptions, views
 from . import journal as journals
 from .collections import BadLines, LeftOut, reader
 from .compaction import keep_few
 from .deletion import live_documents, with_segments, without
+from .encoders import Encoders
 from .journal import Journal
 from .lock import locked
 from .sources import describe
@@ -34,6 +36,7 @@ Verb = Literal["", "append", "update", "overwrite"]
 class Request:
     """What a build is asked to do. ``verb`` says what to do with an index that is there.
 
+    A new index has a view of each kind, without ``dense`` no vectors; ``views`` names further ones.
     ``wait`` is how many seconds it may wait for another writer to be done.
     """
 
@@ -43,6 +46,7 @@ class Request:
     verb: Verb = ""
     language: str = ""
     dense: bool = True
+    views: tuple[str, ...] = ()
     wait: float = 0.0
 
 
@@ -66,9 +70,10 @@ class Report:
     unmerged: str = ""
 
 
-def build(request: Request, config: Config) -> Report:
+def build(request: Request, config: Config, encoders: Encoders | None = None) -> Report:
     """Read the sources, write segments, publish them; an interrupted call, repeated, goes on from where it stopped.
 
+    ``encoders`` are those of the views if they are not, or not all, the configured one; they stay open.
     Raises SourceError for what cannot be read, IndexStateError if there is an index and no verb, or one that does not
     fit, MachineError if the disk is full or Java or the encoder is missing. What was published before stays.
     """
@@ -76,30 +81,35 @@ def build(request: Request, config: Config) -> Report:
     _check_apart(request)
     sources = describe(request.sources)
     with locked(request.folder, request.wait), told(request.folder):
-        report = build_locked(request, config, sources)
+        report = build_locked(request, config, sources, encoders)
         return _with_few_segments(request.folder, report, config)
 
 
 def build_locked(
-    request: Request, config: Config, sources: tuple[SourceInfo, ...], encoder: Encoder | None = None
+    request: Request, config: Config, sources: tuple[SourceInfo, ...], encoders: Encoders | None = None
 ) -> Report:
     """Do as :func:`build` does for whoever holds the index's lock, and leave small segments as they are.
 
-    ``sources`` describes what is read; ``encoder`` is one that stays open.
+    ``sources`` describes what is read; ``encoders`` stay open.
     """
     base = _base(request)
-    shape = _shape(request, config, base)
-    start(config.java.heap)
-    work = _begun(request, config, shape, base.segments if base else (), sources)
-    try:
-        work.run(encoder)
-    except BaseException:
-        journals.give_up(request.folder, work.journal)
-        raise
-    if not work.journal.finished and not work.journal.progress.duplicates:
-        journals.give_up(request.folder, work.journal)
-        raise SourceError(f"{', '.join(map(str, request.sources))}: {_why_empty(request.kind, work)}")
-    return _published(request.folder, shape, base.segments if base else (), work)
+    with ExitStack() as opened:
+        encoders = encoders or opened.enter_context(closing(Encoders(config)))
+        shape = _shape(request, config, base, encoders)
+        tools = Tools(IndexFolder(request.folder), shape, config, encoders)
+        for view in views(shape):
+            view.prepare(tools)
+        work = _begun(request, tools, base.segments if base else (), sources)
+        opened.enter_context(closing(work))
+        try:
+            work.run()
+        except BaseException:
+            journals.give_up(request.folder, work.journal)
+            raise
+        if not work.journal.finished and not work.journal.progress.duplicates:
+            journals.give_up(request.folder, work.journal)
+            raise SourceError(f"{', '.join(map(str, request.sources))}: {_why_empty(request.kind, work)}")
+        return _published(request.folder, shape, base.segments if base else (), work)
 
 
 def _with_few_segments(folder: Path, report: Report, config: Config) -> Report:
@@ -112,27 +122,22 @@ def _with_few_segments(folder: Path, report: Report, config: Config) -> Report:
     return replace(report, manifest=compacted.manifest, merged=fewer)
 
 
-def _begun(
-    request: Request,
-    config: Config,
-    shape: Manifest,
-    live: tuple[SegmentInfo, ...],
-    sources: tuple[SourceInfo, ...],
-) -> Work:
+def _begun(request: Request, tools: Tools, live: tuple[SegmentInfo, ...], sources: tuple[SourceInfo, ...]) -> Work:
     """Return the work to do: what an interrupted build of the same left to do, else all of it."""
+    config, shape = tools.config, tools.manifest
     limits = (config.passages, config.index.segment_passages, config.build.skip_bad_lines)
     asked = journals.fingerprint(request.kind, [source.name for source in sources], shape, request.verb, limits)
 
     def work(journal: Journal) -> Work:
         update = request.verb == "update"
-        task = Task(request.folder, request.kind, request.sources, sources, shape, live, update)
-        return Work(task, config, journal)
+        return Work(Task(request.kind, request.sources, sources, live, update), tools, journal)
 
     unfinished = journals.unfinished(request.folder, asked)
     if unfinished:
         resumed = work(unfinished)
         if resumed.resume():
             return resumed
+        resumed.close()
     return work(journals.begin(request.folder, asked, sources))
 
 
@@ -183,37 +188,29 @@ def _check_apart(request: Request) -> None:
             raise IndexStateError(f"{request.folder}: lies in the source {source}; put the index somewhere else")
 
 
-def _shape(request: Request, config: Config, base: Manifest | None) -> Manifest:
+def _shape(request: Request, config: Config, base: Manifest | None, encoders: Encoders) -> Manifest:
     """Return a manifest without segments: what the index is, as given or as it has been."""
     if base is not None:
         _check_fit(request, config, base)
         return base
     language = language_code(request.language or config.index.language)
-    made_by = _configured_encoder(config) if request.dense else None
-    return Manifest(
+    without = () if request.dense else (VECTORS,)
+    shape = Manifest(
         layout=LAYOUT,
         created="",
         language=language,
         analyzer=analyzer_name(language, config.index.analyzer),
         fields=config.index.fields,
         bm25=BM25Info(k1=config.bm25.k1, b=config.bm25.b),
-        encoder=made_by,
+        views=dict(descriptions(config, encoders, without=without, further=request.views)),
         versions=manifests.versions(),
         documents=0,
         passages=0,
         segments=(),
-        quantizer=_quantizer(request.folder) if config.dense.type == "ivfpq" and made_by else "",
     )
-
-
-def _configured_encoder(config: Config) -> EncoderInfo:
-    with closing(open_encoder(config.encoder)) as encoder:
-        return EncoderInfo.of(encoder)
-
-
-def _quantizer(folder: Path) -> str:
-    """Name the file of a new index's quantizer, so that it cannot be an older one's."""
-    return f"quantizer-{journals.after_published(folder):06d}.faiss"
+    number = journals.after_published(request.folder)  # so that no name can be an older file's
+    shared = {view.name: view.new_shared(number) for view in views(shape) if view.wants_shared(config)}
+    return msgspec.structs.replace(shape, shared=shared)
 
 
 def _check_fit(request: Request, config: Config, base: Manifest) -> None:
@@ -228,5 +225,3 @@ def _check_fit(request: Request, config: Config, base: Manifest) -> None:
         )
     if not request.dense and base.encoder is not None:
         raise IndexStateError(f"{request.folder}: has vectors throughout; leave out --no-dense, or --overwrite it")
-    if base.encoder is not None:
-        base.encoder.check(_configured_encoder(config), request.folder)

@@ -7,16 +7,19 @@ published then is what a build of the surviving documents would have made.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import NamedTuple
 
 from ..retrieval import manifest as manifests
 from ..retrieval.config import Config, IndexSettings
 from ..retrieval.files import told
-from ..retrieval.java import start
+from ..retrieval.index_folder import IndexFolder
 from ..retrieval.manifest import Manifest, SegmentInfo
+from ..retrieval.views import Tools
 from . import journal as journals
 from .deletion import with_segments
+from .encoders import Encoders
 from .lock import locked
 from .merge import Merge, write_all
 
@@ -101,9 +104,10 @@ def _segments(group: Group, most: int) -> int:
 def _published(folder: Path, base: Manifest, groups: Sequence[Group], config: Config) -> Compacted:
     if not groups:
         return Compacted(base, len(base.segments), 0)
-    start(config.java.heap)
     journals.clean(folder)
-    made = write_all([Merge(folder, folder, base, group, config) for group in groups], journals.first_segment(folder))
+    with closing(Encoders(config)) as encoders:
+        tools = Tools(IndexFolder(folder), base, config, encoders)
+        made = write_all([Merge(folder, group, tools) for group in groups], journals.first_segment(folder))
     manifest = with_segments(base, replaced(base.segments, groups, made), folder)
     manifests.publish(folder, manifest)
     journals.clean(folder)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import shutil
+from itertools import chain
 from pathlib import Path
 
 import msgspec
@@ -13,6 +14,7 @@ from ..retrieval.errors import IndexStateError
 from ..retrieval.files import write_atomically
 from ..retrieval.lease import remove_unless_held
 from ..retrieval.manifest import BUILD, SEGMENTS, SegmentInfo, SourceInfo
+from ..retrieval.views import shared_patterns
 
 NAME = "journal.json"
 
@@ -95,7 +97,7 @@ def sweep(folder: Path) -> None:
     """Remove what an interrupted writer left, but for a build that may go on."""
     for leftover in folder.glob(f".{manifests.NAME}.*.tmp"):
         leftover.unlink(missing_ok=True)
-    live, quantizer = _named(folder)
+    live, shared = _named(folder)
     if live is None:
         return
     journal = _read(folder)
@@ -105,8 +107,8 @@ def sweep(folder: Path) -> None:
     for leftover in folder.glob(f"{SEGMENTS}/*"):
         if leftover.name not in kept:
             remove_unless_held(leftover)
-    for leftover in folder.glob("quantizer-*"):
-        if leftover.name != quantizer and journal is None:
+    for leftover in chain.from_iterable(folder.glob(pattern) for pattern in shared_patterns()):
+        if leftover.name not in shared and journal is None:
             leftover.unlink()
 
 
@@ -124,15 +126,15 @@ def _after(names: set[str]) -> int:
     return max((int(name) for name in names if name.isdigit()), default=-1) + 1
 
 
-def _named(folder: Path) -> tuple[set[str] | None, str]:
-    """Return the segments and the quantizer that the manifest names; None if it cannot be read: then all is kept."""
+def _named(folder: Path) -> tuple[set[str] | None, set[str]]:
+    """Return the segments and the shared files that the manifest names; None if it cannot be read: then all is kept."""
     if not (folder / manifests.NAME).is_file():
-        return set(), ""
+        return set(), set()
     try:
         manifest = manifests.read(folder)
     except IndexStateError:
-        return None, ""
-    return {segment.name for segment in manifest.segments}, manifest.quantizer
+        return None, set()
+    return {segment.name for segment in manifest.segments}, set(manifest.shared.values())
 
 
 def _settle(folder: Path, journal: Journal) -> None:

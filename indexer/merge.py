@@ -11,18 +11,13 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..retrieval.config import Config
 from ..retrieval.documents import StoredDocument
-from ..retrieval.encoder import Encoder
 from ..retrieval.index_folder import IndexFolder
 from ..retrieval.integrity import check_files
-from ..retrieval.manifest import BUILD, DOCUMENTS, SEGMENTS, VECTORS, Manifest, SegmentInfo
+from ..retrieval.manifest import DOCUMENTS, SegmentInfo
 from ..retrieval.progress import Bar, bar
-from ..retrieval.vectors import QUANTIZER, Vectors, read_vectors, write_vectors
-from .segment import TextWriter, checksums, encode_missing, index_vectors, settle
-
-CHUNK = 4_096
-"""Vectors that are copied at once."""
+from ..retrieval.views import Merged, SegmentPlace, Tools, views
+from .segment import TextWriter, checksums, settle
 
 
 class _Stored(NamedTuple):
@@ -33,19 +28,17 @@ class _Stored(NamedTuple):
 
 
 class Merge(NamedTuple):
-    """Which segments are merged, where: ``shape`` is the manifest that names them, ``group`` those of one kind.
+    """Which segments are merged, where: ``group`` are those of one kind, ``folder`` the index in which they are read.
 
-    They are read in the index ``folder`` and written ``into`` another, or the same. With an ``encoder`` vectors are
-    made anew; with ``mend`` files are taken that are not what the manifest says.
+    ``tools`` says into which index they are written, by which manifest. With ``mend`` files are taken that are not what
+    the manifest says; the views that ``anew`` names are made from the documents then, not copied.
     """
 
     folder: Path
-    into: Path
-    shape: Manifest
     group: Sequence[SegmentInfo]
-    config: Config
-    encoder: Encoder | None = None
+    tools: Tools
     mend: bool = False
+    anew: frozenset[str] = frozenset()
 
     def segments(self, number: int) -> Iterator[SegmentInfo]:
         """Write and yield new segments with the documents of the group in order; nothing is published yet.
@@ -54,11 +47,12 @@ class Merge(NamedTuple):
         Raises IndexStateError if what is copied is damaged.
         """
         if not self.mend:
+            carried = [file for view in views(self.tools.manifest) for file in view.carried]
             for segment in self.group:
-                check_files(self.folder, segment, (DOCUMENTS, VECTORS))
+                check_files(self.folder, segment, (DOCUMENTS, *carried))
         passages = sum(segment.passages for segment in self.group)
         with closing(bar("compacting", "passages", passages)) as copying:
-            left = _each(self.folder, self.group)
+            left = _each(IndexFolder(self.folder), self.group)
             first = next(left, None)
             while first is not None:
                 yield self._segment(f"{number:06d}", chain((first,), left), copying)
@@ -66,16 +60,16 @@ class Merge(NamedTuple):
 
     def _segment(self, name: str, documents: Iterator[_Stored], copying: Bar) -> SegmentInfo:
         """Write one segment with as many of the documents as it takes."""
-        built, first = self.into / BUILD / name, self.group[0]
-        buffer_mb = self.config.build.lucene_buffer_mb
-        writer = TextWriter(built, first.kind, self.shape.analyzer, self.shape.fields, buffer_mb)
+        built, first = self.tools.folder.unfinished(name), self.group[0]
+        writer = TextWriter(built, first.kind, self.tools)
+        most = self.tools.config.index.segment_passages
         try:
-            rows = _copy_text(writer, len(self.group), documents, self.config.index.segment_passages, copying)
+            rows = _copy_text(writer, len(self.group), documents, most, copying)
             writer.finish()
         except BaseException:
             writer.abandon()
             raise
-        self._write_vectors(built, rows)
+        self._copy_views(SegmentPlace(built, name, first.kind, writer.passages), rows)
         info = SegmentInfo(
             name=name,
             kind=first.kind,
@@ -88,24 +82,20 @@ class Merge(NamedTuple):
             text_seconds=round(sum(part.text_seconds for part in self.group), 3),
             vector_seconds=round(sum(part.vector_seconds for part in self.group), 3),
         )
-        settle(built, self.into / SEGMENTS)
+        settle(built, self.tools.folder.segments)
         return info
 
-    def _write_vectors(self, built: Path, rows: Sequence[NDArray[np.int64]]) -> None:
-        if self.shape.encoder is None:
-            return
-        passages, dimension = sum(map(len, rows)), self.shape.encoder.dimension
-        if self.encoder is not None:
-            with closing(bar("encoding", "passages", passages)) as encoding:
-                encode_missing(built, self.encoder, encoding.update)
-        else:
-            write_vectors(built / VECTORS, _copied(self._vectors(dimension), rows), dimension)
-        quantizer = self.into / (self.shape.quantizer or QUANTIZER)
-        index_vectors(built, passages, dimension, self.config.dense, quantizer)
-
-    def _vectors(self, dimension: int) -> list[Vectors]:
-        folder = self.folder / SEGMENTS
-        return [read_vectors(folder / part.name / VECTORS, part.passages, dimension) for part in self.group]
+    def _copy_views(self, segment: SegmentPlace, rows: Sequence[NDArray[np.int64]]) -> None:
+        place = IndexFolder(self.folder).segment
+        parts = [
+            Merged(SegmentPlace(place(part.name), part.name, part.kind, part.passages), of_part)
+            for part, of_part in zip(self.group, rows, strict=True)
+        ]
+        for view in views(self.tools.manifest):
+            if view.name in self.anew:
+                view.complete(segment, self.tools)
+            else:
+                view.copy(parts, segment, self.tools)
 
 
 def write_all(merges: Iterable[Merge], first: int) -> dict[str, list[SegmentInfo]]:
@@ -116,10 +106,9 @@ def write_all(merges: Iterable[Merge], first: int) -> dict[str, list[SegmentInfo
     return made
 
 
-def _each(folder: Path, group: Sequence[SegmentInfo]) -> Iterator[_Stored]:
+def _each(folder: IndexFolder, group: Sequence[SegmentInfo]) -> Iterator[_Stored]:
     for part, segment in enumerate(group):
-        documents = IndexFolder(folder).documents(segment)
-        with closing(documents):
+        with closing(folder.documents(segment)) as documents:
             for stored in documents.each_stored():
                 yield _Stored(part, stored)
 
@@ -136,9 +125,3 @@ def _copy_text(
         if writer.passages >= most:
             break
     return [np.array(of_part, dtype=np.int64) for of_part in rows]
-
-
-def _copied(vectors: Sequence[Vectors], rows: Sequence[NDArray[np.int64]]) -> Iterator[Vectors]:
-    for of_part, wanted in zip(vectors, rows, strict=True):
-        for start in range(0, len(wanted), CHUNK):
-            yield of_part[wanted[start : start + CHUNK]]

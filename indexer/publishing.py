@@ -12,12 +12,12 @@ import msgspec
 from ..retrieval import manifest as manifests
 from ..retrieval.config import Config
 from ..retrieval.documents import state_of
-from ..retrieval.encoder import Encoder
 from ..retrieval.index_folder import IndexFolder
 from ..retrieval.manifest import SourceInfo
 from . import journal as journals
 from .build import Request, build_locked
 from .deletion import with_segments, without
+from .encoders import Encoders
 from .jobs import JOBS
 
 KIND = "jsonl"
@@ -56,7 +56,7 @@ class Held:
             documents.close()
 
 
-def put(folder: Path, lines: Sequence[str], config: Config, encoder: Encoder | None = None) -> None:
+def put(folder: Path, lines: Sequence[str], config: Config, encoders: Encoders | None = None) -> None:
     """Publish documents in place of those that are there by their docids.
 
     ``lines`` are those of :func:`factseek.indexer.given.exported`, each docid once. The caller holds the index's lock.
@@ -69,7 +69,7 @@ def put(folder: Path, lines: Sequence[str], config: Config, encoder: Encoder | N
         request = Request(kind=KIND, sources=(source,), folder=folder, verb="update")
         # The index has its analyzer, whatever is configured for new ones.
         index = msgspec.structs.replace(config.index, analyzer="")
-        build_locked(request, msgspec.structs.replace(config, index=index), (SOURCE,), encoder)
+        build_locked(request, msgspec.structs.replace(config, index=index), (SOURCE,), encoders)
     finally:
         if source.is_file():
             source.unlink()

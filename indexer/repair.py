@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import ExitStack, closing
+from contextlib import closing
 from pathlib import Path
 from typing import NamedTuple
 
@@ -11,14 +11,15 @@ import msgspec
 
 from ..retrieval import manifest as manifests
 from ..retrieval.config import Config
-from ..retrieval.encoder import Encoder
-from ..retrieval.encoders.runtime import open_encoder
 from ..retrieval.files import told
+from ..retrieval.index_folder import IndexFolder
 from ..retrieval.integrity import Fault
-from ..retrieval.manifest import VECTORS, EncoderInfo, Manifest, SegmentInfo
+from ..retrieval.manifest import Manifest, SegmentInfo
+from ..retrieval.views import Tools, views
 from . import journal as journals
 from .compaction import replaced
 from .deletion import with_segments
+from .encoders import Encoders
 from .lock import locked
 from .merge import Merge, write_all
 from .verification import Verified, verify
@@ -35,8 +36,8 @@ class Repaired(NamedTuple):
 def repair(folder: Path, config: Config, *, wait: float = 0.0) -> Repaired:
     """Verify an index, make its damaged segments again from their documents, publish that, and verify it again.
 
-    Vectors that are whole are kept, others are encoded anew. A segment whose documents are damaged is left, a quantizer
-    that cannot be read is removed.
+    What is whole and can be copied is kept, vectors for example; the rest is made anew. A segment whose documents are
+    damaged is left, a file that segments share is removed if it cannot be read.
     Raises IndexStateError if there is no index, another process writes it, or vectors are needed of another encoder
     than the configured one.
     """
@@ -50,43 +51,38 @@ def repair(folder: Path, config: Config, *, wait: float = 0.0) -> Repaired:
         if not sound and (damaged or not verified.faults):
             return Repaired(verified, (), verified.all_faults)
         journals.clean(folder)
-        _drop_quantizer(folder, verified)
+        _drop_shared(folder, verified)
         segments = _mended(folder, verified, sound, config)
         manifests.publish(folder, _manifest(folder, base, segments, counted=len(sound) == len(damaged)))
         journals.clean(folder)
         return Repaired(verified, tuple(segment.name for segment in sound), verify(folder, config).all_faults)
 
 
-def _drop_quantizer(folder: Path, verified: Verified) -> None:
-    """Remove a quantizer that cannot be read: the next segment that is large enough trains one."""
-    name = verified.manifest.quantizer
-    if name and any(fault.path == folder / name for fault in verified.faults.get("", ())):
-        (folder / name).unlink()
+def _drop_shared(folder: Path, verified: Verified) -> None:
+    """Remove files shared by segments that cannot be read: the next segment that needs one makes it."""
+    for name in verified.manifest.shared.values():
+        if any(fault.path == folder / name for fault in verified.faults.get("", ())):
+            (folder / name).unlink()
 
 
-def _mended(folder: Path, verified: Verified, sound: Sequence[SegmentInfo], config: Config) -> tuple[SegmentInfo, ...]:
-    """Return the segments of the index, those of ``sound`` made again."""
-    base, unencoded = verified.manifest, set()
-    for segment in sound if base.encoder is not None else ():
-        if any(fault.path.name == VECTORS for fault in verified.faults[segment.name]):
-            unencoded.add(segment.name)
-    with ExitStack() as closing_last:
-        encoder = None
-        if unencoded:
-            encoder = closing_last.enter_context(closing(_encoder_of(folder, base, config)))
-        merges = [
-            Merge(folder, folder, base, [one], config, encoder if one.name in unencoded else None, mend=True)
-            for one in sound
-        ]
+def _mended(folder: Path, verified: Verified, whole: Sequence[SegmentInfo], config: Config) -> tuple[SegmentInfo, ...]:
+    """Return the segments of the index, those of ``whole`` documents made again."""
+    base = verified.manifest
+    with closing(Encoders(config)) as encoders:
+        tools = Tools(IndexFolder(folder), base, config, encoders)
+        anew = {segment.name: _damaged_views(verified, segment) for segment in whole}
+        for view in views(base):
+            if any(view.name in names for names in anew.values()):
+                view.prepare(tools)
+        merges = [Merge(folder, [segment], tools, mend=True, anew=anew[segment.name]) for segment in whole]
         made = write_all(merges, journals.first_segment(folder))
-    return replaced(base.segments, [[segment] for segment in sound], made)
+    return replaced(base.segments, [[segment] for segment in whole], made)
 
 
-def _encoder_of(folder: Path, base: Manifest, config: Config) -> Encoder:
-    encoder = open_encoder(config.encoder)
-    if base.encoder is not None:
-        base.encoder.check(EncoderInfo.of(encoder), folder, " to make them again")
-    return encoder
+def _damaged_views(verified: Verified, segment: SegmentInfo) -> frozenset[str]:
+    """Name the views of a segment that cannot be copied, because a file that would be read is damaged."""
+    damaged = {fault.path.name for fault in verified.faults[segment.name]}
+    return frozenset(view.name for view in views(verified.manifest) if damaged & set(view.carried))
 
 
 def _manifest(folder: Path, base: Manifest, segments: tuple[SegmentInfo, ...], *, counted: bool) -> Manifest:

@@ -11,13 +11,15 @@ from ..retrieval import manifest as manifests
 from ..retrieval.config import Config
 from ..retrieval.errors import IndexStateError
 from ..retrieval.files import sha256, sync_tree, told
+from ..retrieval.index_folder import IndexFolder
 from ..retrieval.integrity import check_files, file_faults
-from ..retrieval.java import start
 from ..retrieval.lease import open_leased
 from ..retrieval.manifest import BUILD, SEGMENTS, Manifest, SegmentInfo
+from ..retrieval.views import Tools, view
 from . import journal as journals
 from .compaction import replaced
 from .deletion import with_segments
+from .encoders import Encoders
 from .lock import locked
 from .merge import Merge, write_all
 from .segment import settle
@@ -44,8 +46,8 @@ def _restored(source: Path, folder: Path, wanted: Manifest, config: Config, *, o
     (folder / BUILD).mkdir()
     copier = Copier(share=True)
     taken = [segment for segment in wanted.segments if not _copied(copier, source, folder, segment, live)]
-    quantizer = _quantizer(copier, source, folder, wanted)
-    manifest = _renamed(source, folder, msgspec.structs.replace(wanted, quantizer=quantizer), taken, config)
+    shared = {name: _shared(copier, source, folder, wanted, name) for name in wanted.shared}
+    manifest = _renamed(source, folder, msgspec.structs.replace(wanted, shared=shared), taken, config)
     manifests.publish(folder, manifest)
     journals.clean(folder)
     return Copied(manifest, copier.files, copier.shared)
@@ -81,16 +83,16 @@ def _copied(copier: Copier, source: Path, folder: Path, segment: SegmentInfo, li
     return True
 
 
-def _quantizer(copier: Copier, source: Path, folder: Path, wanted: Manifest) -> str:
-    """See that the snapshot's quantizer is there, under a name that no other has; return its name."""
-    name = wanted.quantizer
-    if not name or not (source / name).exists():
+def _shared(copier: Copier, source: Path, folder: Path, wanted: Manifest, of_view: str) -> str:
+    """See that a view's shared file is there, under a name that no other has; return its name."""
+    original = name = wanted.shared[of_view]
+    if not (source / name).exists():
         return name
     if (folder / name).exists() and sha256(folder / name) != sha256(source / name):
-        name = f"quantizer-{journals.first_segment(folder):06d}.faiss"
+        name = view(of_view, wanted).new_shared(journals.first_segment(folder))
         (folder / name).unlink(missing_ok=True)
     if not (folder / name).exists():
-        copier.file(source / wanted.quantizer, folder / name)
+        copier.file(source / original, folder / name)
     return name
 
 
@@ -98,7 +100,7 @@ def _renamed(source: Path, folder: Path, wanted: Manifest, taken: list[SegmentIn
     """Return the manifest to publish, after writing again, under a new name, each segment whose name is taken."""
     if not taken:
         return wanted
-    start(config.java.heap)
-    merges = [Merge(source, folder, wanted, [segment], config) for segment in taken]
-    made = write_all(merges, journals.first_segment(folder))
+    with closing(Encoders(config)) as encoders:
+        tools = Tools(IndexFolder(folder), wanted, config, encoders)
+        made = write_all([Merge(source, [segment], tools) for segment in taken], journals.first_segment(folder))
     return with_segments(wanted, replaced(wanted.segments, [[segment] for segment in taken], made), folder)

@@ -1,26 +1,16 @@
-"""One segment, written in a folder of its own: first documents and Lucene's index, then the vectors."""
+"""One segment, written in a folder of its own: first documents with the views written beside them, then the others."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-import numpy as np
-from numpy.typing import NDArray
-
-from ..retrieval.config import DenseSettings
 from ..retrieval.documents import DocumentWriter, SegmentDocuments
 from ..retrieval.domain import Document, Span
-from ..retrieval.encoder import Encoder
 from ..retrieval.files import sha256, sync_folder, sync_tree
-from ..retrieval.filters import tokens
-from ..retrieval.lucene import Fields, PassageWriter, flat_text
-from ..retrieval.manifest import DOCUMENTS, LUCENE, VECTORS, FileInfo
-from ..retrieval.vectors import build_ann, read_vectors, sample_vectors, train_quantizer, whole_rows, write_vectors
-
-CHUNK = 256
-"""Passages that are encoded and written together: what an interruption can lose of the encoding."""
+from ..retrieval.manifest import DOCUMENTS, FileInfo
+from ..retrieval.views import PassageSink, SegmentPlace, Tools, views
 
 
 class Seen(NamedTuple):
@@ -31,15 +21,20 @@ class Seen(NamedTuple):
 
 
 class TextWriter:
-    """Writes the documents of a segment and Lucene's index of their passages."""
+    """Writes the documents of a segment and the views that take them as they come."""
 
-    def __init__(self, folder: Path, kind: str, analyzer: str, fields: Fields, buffer_mb: int) -> None:
+    def __init__(self, folder: Path, kind: str, tools: Tools) -> None:
         folder.mkdir(parents=True)
-        self._name = folder.name
-        self._kind = kind
         self._folder = folder
         self._documents = DocumentWriter(folder / DOCUMENTS)
-        self._lucene = PassageWriter(folder / LUCENE, analyzer, fields, buffer_mb)
+        self._sinks: list[PassageSink] = []
+        try:
+            for view in views(tools.manifest):
+                if (sink := view.sink(SegmentPlace(folder, folder.name, kind), tools)) is not None:
+                    self._sinks.append(sink)
+        except BaseException:
+            self.abandon()
+            raise
 
     @property
     def documents(self) -> int:
@@ -53,59 +48,43 @@ class TextWriter:
 
     def seen(self, docid: str) -> Seen | None:
         """Return what is known of a document of this segment, or None."""
-        found = self._documents.seen(docid)
-        return Seen(*found) if found else None
+        stored = self._documents.seen(docid)
+        return Seen(*stored) if stored else None
 
     def add(self, document: Document, spans: Sequence[Span], digest: str, place: str) -> None:
         """Add a document with its passages."""
         self._documents.add(document, spans, digest, place)
-        filters = tokens(document, self._kind, self._name)
-        for span in spans:
-            self._lucene.add(document.title, document.text[span.start : span.end], filters)
+        for sink in self._sinks:
+            sink.add(document, spans)
 
     def finish(self) -> None:
-        """Make the text of the segment durable."""
+        """Make the text of the segment, and the views written beside it, durable."""
         self._documents.finish()
-        self._lucene.finish()
+        for sink in self._sinks:
+            sink.finish()
         sync_tree(self._folder)
 
     def abandon(self) -> None:
         """Stop without keeping anything."""
         self._documents.abandon()
-        self._lucene.abandon()
+        for sink in self._sinks:
+            sink.abandon()
 
 
-def encode_missing(folder: Path, encoder: Encoder, progress: Callable[[int], object]) -> None:
-    """Encode the passages that have no vector yet, in order; ``progress`` is told how many were done.
-
-    The vectors that an earlier, interrupted call wrote are kept.
-    """
-    path = folder / VECTORS
-    done = whole_rows(path, encoder.dimension)
-    progress(done)
+def written(folder: Path, kind: str) -> tuple[SegmentPlace, int]:
+    """Return a segment whose text is durable, and how many documents it has."""
     documents = SegmentDocuments(folder / DOCUMENTS)
-
-    def chunks() -> Iterator[NDArray[np.float32]]:
-        texts = (flat_text(stored.title, stored.passage.text) for stored in documents.each_passage(done))
-        for chunk in encoder.encode_documents_stream(texts, CHUNK):
-            yield chunk
-            progress(len(chunk))
-
-    write_vectors(path, chunks(), encoder.dimension, after=done)
-    documents.close()
+    try:
+        count, passages = documents.counts()
+    finally:
+        documents.close()
+    return SegmentPlace(folder, folder.name, kind, passages), count
 
 
-def index_vectors(folder: Path, passages: int, dimension: int, settings: DenseSettings, quantizer: Path) -> None:
-    """Write the approximate index of a segment's vectors, if the settings and its size ask for one.
-
-    An IVF-PQ index is trained once, on the first segment that is large enough: ``quantizer`` is then shared by all.
-    """
-    vectors = read_vectors(folder / VECTORS, passages, dimension)
-    if settings.type == "ivfpq" and passages >= settings.flat_below and not quantizer.exists():
-        temporary = quantizer.with_suffix(".tmp")
-        train_quantizer(sample_vectors(vectors, settings.train_sample), settings, temporary)
-        temporary.replace(quantizer)
-    build_ann(vectors, folder, settings, quantizer if quantizer.exists() else None)
+def complete(segment: SegmentPlace, tools: Tools) -> None:
+    """Make the views of a segment that were not written beside its documents."""
+    for view in views(tools.manifest):
+        view.complete(segment, tools)
 
 
 def checksums(folder: Path) -> dict[str, FileInfo]:

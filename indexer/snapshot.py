@@ -47,8 +47,9 @@ def snapshot(folder: Path, target: Path, *, copy: bool = False) -> Copied:
         copier = Copier(share=not copy)
         for segment in manifest.segments:
             copier.segment(folder, segment, place / SEGMENTS / segment.name)
-        if manifest.quantizer and (folder / manifest.quantizer).exists():
-            copier.file(folder / manifest.quantizer, place / manifest.quantizer)
+        for name in manifest.shared.values():
+            if (folder / name).exists():
+                copier.file(folder / name, place / name)
         sync_tree(place)
         write_atomically(place / manifests.NAME, manifests.encode(manifest))
         place.rename(target)

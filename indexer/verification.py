@@ -10,16 +10,14 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ..retrieval.config import Config
-from ..retrieval.documents import SegmentDocuments, StoredDocument, checksum
+from ..retrieval.documents import StoredDocument, checksum
 from ..retrieval.errors import FactseekError, IndexStateError
-from ..retrieval.filters import token
+from ..retrieval.index_folder import IndexFolder
 from ..retrieval.integrity import REMEDY, Fault, file_faults
-from ..retrieval.java import start
-from ..retrieval.lease import open_leased
-from ..retrieval.lucene_ids import passage_ids
-from ..retrieval.manifest import DOCUMENTS, LUCENE, SEGMENTS, VECTORS, Manifest, SegmentInfo
+from ..retrieval.manifest import DOCUMENTS, Manifest, SegmentInfo
 from ..retrieval.progress import bar
-from ..retrieval.vectors import ANN, check_ann, check_quantizer, not_unit, read_vectors
+from ..retrieval.views import SegmentPlace, Tools, view, views
+from .encoders import Encoders
 
 MOST = 100
 """Faults of a kind that are named in a segment; the rest is counted."""
@@ -47,22 +45,23 @@ def verify(folder: Path, config: Config) -> Verified:
 
     Raises IndexStateError if there is no index that can be read.
     """
-    start(config.java.heap)
-    manifest, lease = open_leased(folder)
+    index = IndexFolder(folder)
+    manifest, lease = index.leased()
+    tools = Tools(index, manifest, config, Encoders(config))
     seen: Counter[str] = Counter()
     faults: dict[str, list[Fault]] = {}
     sound = set()
     passages = sum(segment.passages for segment in manifest.segments)
     with closing(lease), closing(bar("verifying", "passages", passages)) as progress:
         for segment in manifest.segments:
-            checks = Checks(folder, manifest, segment, seen)
+            checks = Checks(tools, segment, seen)
             of_documents = list(checks.of_documents())
             if not of_documents:
                 sound.add(segment.name)
             if found := [*file_faults(folder, segment), *of_documents, *checks.of_the_rest()]:
                 faults[segment.name] = found
             progress.update(segment.passages)
-    whole = list(_of_the_quantizer(folder, manifest))
+    whole = list(_of_shared_files(folder, manifest))
     if len(sound) == len(manifest.segments):
         whole += _of_the_whole(folder, manifest, seen)
     return Verified(manifest, {**faults, "": whole} if whole else faults, seen.total(), frozenset(sound))
@@ -76,44 +75,43 @@ def _of_the_whole(folder: Path, manifest: Manifest, seen: Counter[str]) -> Itera
         yield Fault(folder, what, "")
 
 
-def _of_the_quantizer(folder: Path, manifest: Manifest) -> Iterator[Fault]:
-    """Yield what is wrong with what the next segments are to be quantised by; it is not there until one is large."""
-    path = folder / manifest.quantizer
-    if manifest.encoder is None or not manifest.quantizer or not path.exists():
-        return
-    try:
-        check_quantizer(path, manifest.encoder.dimension)
-    except IndexStateError as error:
-        yield Fault(path, _what(error, path), "")
+def _of_shared_files(folder: Path, manifest: Manifest) -> Iterator[Fault]:
+    """Yield what is wrong with the files that segments share; one is not there until a segment is large."""
+    for name, file in sorted(manifest.shared.items()):
+        path = folder / file
+        try:
+            if path.exists():
+                view(name, manifest).check_shared(path)
+        except IndexStateError as error:
+            yield Fault(path, _what(error, path), "")
 
 
 class Checks(NamedTuple):
     """The checks of one segment; ``seen`` counts the documents of all."""
 
-    folder: Path
-    manifest: Manifest
+    tools: Tools
     segment: SegmentInfo
     seen: Counter[str]
 
     @property
-    def place(self) -> Path:
-        """The folder of the segment."""
-        return self.folder / SEGMENTS / self.segment.name
+    def place(self) -> SegmentPlace:
+        """The segment as its views see it."""
+        segment = self.segment
+        return SegmentPlace(self.tools.folder.segment(segment.name), segment.name, segment.kind, segment.passages)
 
     def of_documents(self) -> Iterator[Fault]:
         """Yield what is wrong with the documents, whatever their file's checksum says."""
-        yield from self._said(DOCUMENTS, self._documents)
+        yield from self._faults(DOCUMENTS, self._documents)
 
     def of_the_rest(self) -> Iterator[Fault]:
         """Yield what is wrong with what was made from the documents."""
-        yield from self._said(LUCENE, self._lucene)
-        if self.manifest.encoder is not None:
-            yield from self._said(VECTORS, self._vectors)
-            yield from self._said(ANN, self._approximate)
+        for each in views(self.tools.manifest):
+            for check in each.checks(self.place, self.tools):
+                yield from self._faults(check.file, check.run)
 
-    def _said(self, part: str, check: Callable[[], Iterator[str]]) -> Iterator[Fault]:
-        """Yield the faults of a part; that it cannot be opened is one."""
-        path, count = self.place / part, 0
+    def _faults(self, file: str, check: Callable[[], Iterator[str]]) -> Iterator[Fault]:
+        """Yield what a check finds; that a file cannot be opened is a fault."""
+        path, count = self.place.folder / file, 0
         try:
             for what in check():
                 count += 1
@@ -126,7 +124,7 @@ class Checks(NamedTuple):
 
     def _documents(self) -> Iterator[str]:
         """Check each document against its checksum and its passages against its text."""
-        with closing(SegmentDocuments(self.place / DOCUMENTS, self.segment.deleted)) as documents:
+        with closing(self.tools.folder.documents(self.segment)) as documents:
             yield from _differs("documents", documents.counts()[0], self.segment.documents)
             yield from _differs("passages", documents.counts()[1], self.segment.passages)
             if outside := [row for row in self.segment.deleted if not 0 <= row < self.segment.documents]:
@@ -139,33 +137,6 @@ class Checks(NamedTuple):
                     yield f"document {document.docid!r} has passages that do not fit its text"
                 else:
                     self.seen[document.docid] += 1
-
-    def _lucene(self) -> Iterator[str]:
-        """Check that each passage in Lucene is of the document that the table of documents says."""
-        with closing(SegmentDocuments(self.place / DOCUMENTS)) as documents:
-            docids = documents.rows()[0]
-        missing = set(range(len(docids)))
-        for found, row in passage_ids(self.place / LUCENE):
-            if row < len(docids) and found == token("id", f"{self.segment.name}:{docids[row]}"):
-                missing.discard(row)
-            else:
-                yield f"passage {row} is named {found}, its document is another"
-        yield from (f"lacks passage {row}, of document {docids[row]!r}" for row in sorted(missing))
-
-    def _vectors(self) -> Iterator[str]:
-        """Check that there is a vector of unit length for each passage."""
-        vectors = read_vectors(self.place / VECTORS, self.segment.passages, self._dimension)
-        yield from (f"vector {row} is not of unit length" for row in not_unit(vectors))
-
-    def _approximate(self) -> Iterator[str]:
-        """Check that the approximate index, if there is one, can be read and is of as many vectors."""
-        if (self.place / ANN).exists():
-            check_ann(self.place, self.segment.passages, self._dimension)
-        yield from ()
-
-    @property
-    def _dimension(self) -> int:
-        return self.manifest.encoder.dimension if self.manifest.encoder else 0
 
 
 def _what(error: FactseekError, path: Path) -> str:

@@ -9,35 +9,28 @@ from pathlib import Path
 from time import perf_counter
 from typing import NamedTuple
 
-from ..retrieval import manifest as manifests
-from ..retrieval.config import Config
 from ..retrieval.documents import SegmentDocuments, checksum
 from ..retrieval.domain import Span
-from ..retrieval.encoder import Encoder
-from ..retrieval.encoders.runtime import open_encoder
-from ..retrieval.index_folder import IndexFolder
-from ..retrieval.manifest import BUILD, SEGMENTS, Manifest, SegmentInfo, SourceInfo
+from ..retrieval.manifest import SegmentInfo, SourceInfo
 from ..retrieval.progress import Bar, bar
-from ..retrieval.vectors import QUANTIZER
+from ..retrieval.views import Tools
 from . import journal as journals
 from .collections import BadLines, ReadOptions, Record, reader
 from .journal import Journal, Progress
 from .passages import split, whole
-from .segment import Seen, TextWriter, checksums, encode_missing, index_vectors, settle
+from .segment import Seen, TextWriter, checksums, complete, settle, written
 from .unchanged import Unchanged
 
 
 class Task(NamedTuple):
-    """What is built where, of what: ``paths`` are read, ``sources`` describes them, ``live`` is there already.
+    """What is built: ``paths`` are read, ``sources`` describes them, ``live`` is there already.
 
     With ``update``, a document whose docid is live with other content takes its place.
     """
 
-    folder: Path
     kind: str
     paths: Sequence[Path]
     sources: tuple[SourceInfo, ...]
-    shape: Manifest
     live: tuple[SegmentInfo, ...]
     update: bool = False
 
@@ -45,15 +38,15 @@ class Task(NamedTuple):
 class Work:
     """One build at work: it reads the sources and leaves finished segments in the journal."""
 
-    def __init__(self, task: Task, config: Config, journal: Journal) -> None:
-        self._folder, self._kind, self._paths, self._sources, self._shape, live, self.updates = task
-        self._config = config
+    def __init__(self, task: Task, tools: Tools, journal: Journal) -> None:
+        self._kind, self._paths, self._sources, live, self.updates = task
+        self._tools = tools
+        self._folder, self._shape, self._config, _ = tools
         self._reader = reader(task.kind)
-        self._split = config.passages.split.get(task.kind, self._reader.SPLIT)
-        self._live = [IndexFolder(task.folder).documents(info) for info in live]
-        self._finished = [IndexFolder(task.folder).documents(info) for info in journal.finished]
+        self._split = self._config.passages.split.get(task.kind, self._reader.SPLIT)
+        self._live = [self._folder.documents(info) for info in live]
+        self._finished = [self._folder.documents(info) for info in journal.finished]
         self._unchanged = Unchanged()
-        self._encoder: Encoder | None = None
         self._records: Iterator[Record] = iter(())
         self._text_seconds = 0.0
         self.journal = journal
@@ -92,17 +85,17 @@ class Work:
         self.resumed = True
         return True
 
-    def run(self, encoder: Encoder | None = None) -> None:
-        """Write segment after segment until the sources are read; an ``encoder`` that is given stays open."""
-        self._encoder = self._encoder or encoder
-        try:
-            with closing(bar("reading", "documents")) as reading:
-                while self._write_text(self._records, reading):
-                    self._finish_segment()
-        finally:
-            self._unchanged.close()
-            if self._encoder is not None and self._encoder is not encoder:
-                self._encoder.close()
+    def run(self) -> None:
+        """Write segment after segment until the sources are read."""
+        with closing(bar("reading", "documents")) as reading:
+            while self._write_text(self._records, reading):
+                self._finish_segment()
+
+    def close(self) -> None:
+        """Close the documents that were looked into."""
+        self._unchanged.close()
+        for documents in (*self._live, *self._finished):
+            documents.close()
 
     def _known(self, record: Record) -> bool:
         digest = checksum(record.document)
@@ -120,9 +113,8 @@ class Work:
         if first is None:
             return False
         began = perf_counter()
-        folder = self._folder / BUILD / self.journal.next_name
-        shape, buffer_mb = self._shape, self._config.build.lucene_buffer_mb
-        writer = TextWriter(folder, self._kind, shape.analyzer, shape.fields, buffer_mb)
+        folder = self._folder.unfinished(self.journal.next_name)
+        writer = TextWriter(folder, self._kind, self._tools)
         try:
             progress = self._fill(writer, chain((first,), records), reading)
             writer.finish()
@@ -131,7 +123,7 @@ class Work:
             raise
         self.journal.progress = progress
         self.journal.text_of = folder.name if writer.documents else ""
-        journals.save(self._folder, self.journal)
+        journals.save(self._folder.path, self.journal)
         self._text_seconds = perf_counter() - began
         return bool(writer.documents)
 
@@ -187,38 +179,29 @@ class Work:
         return split(record.document.text, settings.words, settings.overlap_sentences)
 
     def _finish_segment(self) -> None:
-        """Add the vectors to the segment whose text is complete, and move it to its place."""
+        """Add the views that are missing to the segment whose text is complete, and move it to its place."""
         began = perf_counter()
-        folder = self._folder / BUILD / self.journal.text_of
-        documents, passages = SegmentDocuments(folder / manifests.DOCUMENTS).counts()
-        if self._shape.encoder is not None:
-            with closing(bar("encoding", "passages", passages)) as encoding:
-                encode_missing(folder, self._opened_encoder(), encoding.update)
-            quantizer = self._folder / (self._shape.quantizer or QUANTIZER)
-            index_vectors(folder, passages, self._shape.encoder.dimension, self._config.dense, quantizer)
-        vector_seconds = perf_counter() - began if self._shape.encoder is not None else 0.0
+        folder = self._folder.unfinished(self.journal.text_of)
+        segment, documents = written(folder, self._kind)
+        complete(segment, self._tools)
+        seconds = perf_counter() - began
         info = SegmentInfo(
             name=folder.name,
             kind=self._kind,
             split=self._split,
             sentences=self._reader.SENTENCES,
             documents=documents,
-            passages=passages,
+            passages=segment.passages,
             sources=self._sources,
             files=checksums(folder),
             text_seconds=round(self._text_seconds, 3),
-            vector_seconds=round(vector_seconds, 3),
+            vector_seconds=round(seconds, 3) if self._shape.encoder is not None else 0.0,
         )
         self.journal.finished.append(info)
         self.journal.text_of = ""
-        journals.save(self._folder, self.journal)
-        settle(folder, self._folder / SEGMENTS)
-        self._finished.append(IndexFolder(self._folder).documents(info))
-
-    def _opened_encoder(self) -> Encoder:
-        if self._encoder is None:
-            self._encoder = open_encoder(self._config.encoder)
-        return self._encoder
+        journals.save(self._folder.path, self.journal)
+        settle(folder, self._folder.segments)
+        self._finished.append(self._folder.documents(info))
 
 
 def _first_seen(segments: Sequence[SegmentDocuments], docid: str) -> Seen | None:

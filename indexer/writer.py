@@ -14,14 +14,13 @@ from time import monotonic
 
 from ..retrieval import manifest as manifests
 from ..retrieval.config import Config
-from ..retrieval.encoder import Encoder
-from ..retrieval.encoders.runtime import open_encoder
 from ..retrieval.errors import IndexBusyError, UserError
 from ..retrieval.files import told
 from . import changes, jobs
 from .bulk import Bulk
 from .changes import Change, Outcome, Result, Taken
 from .compaction import keep_few
+from .encoders import Encoders
 from .jobs import Job
 from .lock import locked
 from .publishing import Found, held, put, remove
@@ -52,7 +51,7 @@ class Writer:
     def __init__(self, folder: Path, config: Config) -> None:
         self._folder = folder
         self._config = config
-        self._encoder: Encoder | None = None
+        self._encoders = Encoders(config)
         self._bulk: Bulk | None = None
         self._breathed = monotonic()
 
@@ -103,8 +102,7 @@ class Writer:
             job = self._bulk.job
             job.attempts -= 1
             self._tried(lambda: jobs.save(self._folder, job))
-        if self._encoder is not None:
-            self._encoder.close()
+        self._encoders.close()
 
     # Single documents.
 
@@ -191,9 +189,7 @@ class Writer:
     # Both.
 
     def _put(self, lines: Sequence[str]) -> None:
-        if self._encoder is None and manifests.read(self._folder).encoder is not None:
-            self._encoder = open_encoder(self._config.encoder)
-        put(self._folder, lines, self._config, self._encoder)
+        put(self._folder, lines, self._config, self._encoders)
 
     def _merge(self) -> None:
         """Merge small segments if there are too many; what was published stands either way."""

@@ -188,6 +188,12 @@ class PassageSearcher:
 
     @property
     @serial
+    def segment_rows(self) -> list[int]:
+        """The number of passages of each segment."""
+        return [int(reader.maxDoc()) for reader in self._readers]
+
+    @property
+    @serial
     def rows(self) -> int:
         """The number of passages."""
         return int(self._reader.maxDoc())

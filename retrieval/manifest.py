@@ -1,17 +1,20 @@
 """The manifest of an index: the one file that says which segments are live and how they were made.
 
 Everything else in an index directory is immutable once a manifest names it; replacing the manifest is publishing.
+
+A manifest may have been written by anybody. Every name in it that becomes part of a path is checked when it is decoded.
 """
 
 from __future__ import annotations
 
 import hashlib
 import platform
+import re
 from datetime import UTC, datetime
 from functools import cache
 from importlib import metadata
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import msgspec
 
@@ -20,12 +23,25 @@ from .encoder import Encoder
 from .errors import IndexStateError
 from .files import write_atomically
 
-LAYOUT = 1
+LAYOUT = 2
+OLDEST_LAYOUT = 1
+"""An index of this layout is read as it is; what is published in it next has the newest."""
 NAME = "manifest.json"
 SEGMENTS = "segments"
 BUILD = "build"
 LOCK = "lock"
-DOCUMENTS, LUCENE, VECTORS = "documents.sqlite", "lucene", "vectors.f32"
+DOCUMENTS, LUCENE, VECTORS = "documents.sqlite", "lucene", "vectors"
+"""The file of a segment's documents, and the two views that an index of layout 1 may have."""
+MOST = 2**31 - 1
+"""Passages that Lucene can number."""
+_SEGMENT = re.compile(r"[0-9]{1,18}")
+_VIEW = re.compile(r"[a-z][a-z0-9_]*(:[a-z0-9][a-z0-9_-]*)?")
+_SHARED = re.compile(r"[a-z][a-z0-9]*[.-][A-Za-z0-9._-]+")
+_UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f\\]")
+
+Count = Annotated[int, msgspec.Meta(ge=0, le=MOST)]
+Bytes = Annotated[int, msgspec.Meta(ge=0)]
+Seconds = Annotated[float, msgspec.Meta(ge=0)]
 
 
 class Record(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -36,19 +52,19 @@ class SourceInfo(Record, frozen=True, kw_only=True):
     """A file that was read, by its name and content."""
 
     name: str
-    bytes: int
+    bytes: Bytes
     sha256: str
 
 
 class FileInfo(Record, frozen=True, kw_only=True):
     """A file of a segment, by its content."""
 
-    bytes: int
+    bytes: Bytes
     sha256: str
 
 
 class SegmentInfo(Record, frozen=True, kw_only=True):
-    """A segment: documents, a Lucene index over their passages and, unless built without, their vectors.
+    """A segment: documents and the views that are made from them.
 
     It never changes: ``deleted`` are the rows of the documents that are no longer there.
 
@@ -59,14 +75,22 @@ class SegmentInfo(Record, frozen=True, kw_only=True):
     name: str
     kind: str
     split: bool
-    documents: int
-    passages: int
+    documents: Count
+    passages: Count
     sources: tuple[SourceInfo, ...]
     files: dict[str, FileInfo]
     deleted: tuple[int, ...] = ()
-    text_seconds: float = 0.0
-    vector_seconds: float = 0.0
+    text_seconds: Seconds = 0.0
+    vector_seconds: Seconds = 0.0
     sentences: bool | None = None
+
+    def __post_init__(self) -> None:
+        """Raise ValueError if a name is none that factseek would give."""
+        if not _SEGMENT.fullmatch(self.name):
+            raise ValueError(f"a segment is named {self.name[:60]!r}, which is not a number")
+        for path in self.files:
+            if _UNPRINTABLE.search(path) or not all(part.strip(".") for part in path.split("/")):
+                raise ValueError(f"segment {self.name} has a file {path[:60]!r}, which is not a path in it")
 
     @property
     def of_sentences(self) -> bool:
@@ -81,7 +105,7 @@ class EncoderInfo(Record, frozen=True, kw_only=True):
 
     name: str
     revision: str
-    dimension: int
+    dimension: Annotated[int, msgspec.Meta(ge=1, le=1_000_000)]
     precision: str
 
     @classmethod
@@ -127,7 +151,8 @@ class Versions(Record, frozen=True, kw_only=True):
 class Manifest(Record, frozen=True, kw_only=True):
     """What an index is: a new one is published for every change.
 
-    ``documents`` and ``passages`` count what can be found; ``quantizer`` names the file that IVF-PQ segments share.
+    ``documents`` and ``passages`` count what can be found. ``views`` describes what every segment holds beside its
+    documents; that of vectors is their encoder. ``shared`` names the file, if a view has one, that its segments share.
     """
 
     layout: int
@@ -136,12 +161,42 @@ class Manifest(Record, frozen=True, kw_only=True):
     analyzer: str
     fields: Literal["flat", "title_text"]
     bm25: BM25Info
-    encoder: EncoderInfo | None
+    views: dict[str, dict[str, Any]]
     versions: Versions
-    documents: int
-    passages: int
+    documents: Annotated[int, msgspec.Meta(ge=0)]
+    passages: Annotated[int, msgspec.Meta(ge=0)]
     segments: tuple[SegmentInfo, ...]
-    quantizer: str = ""
+    shared: dict[str, str] = {}
+
+    def __post_init__(self) -> None:
+        """Raise ValueError if a name is none that factseek would give, or two are the same."""
+        for name in self.views:
+            if not _VIEW.fullmatch(name):
+                raise ValueError(f"a view is named {name[:60]!r}")
+            self.encoder_of(name)
+        for view, file in self.shared.items():
+            if view not in self.views or not _SHARED.fullmatch(file) or file == NAME:
+                raise ValueError(f"a file that segments share is named {file[:60]!r}")
+        names = [segment.name for segment in self.segments]
+        if len(set(names)) < len(names) or len(set(self.shared.values())) < len(self.shared):
+            raise ValueError("two segments, or two files that segments share, have the same name")
+
+    @property
+    def encoder(self) -> EncoderInfo | None:
+        """The encoder of the first vectors, None if there are none."""
+        return self.encoder_of(VECTORS)
+
+    def encoder_of(self, view: str) -> EncoderInfo | None:
+        """Return the encoder that made the vectors of a view; None if it is no view of this index, or has none.
+
+        Raises ValueError if what is said of it is not an encoder.
+        """
+        if view.partition(":")[0] != VECTORS or view not in self.views:
+            return None
+        try:
+            return msgspec.convert(self.views[view], EncoderInfo)
+        except msgspec.ValidationError as error:
+            raise ValueError(f"the encoder of {view} is not described: {error}") from None
 
     @property
     def id(self) -> str:
@@ -183,17 +238,27 @@ def _decoded(path: Path, content: bytes) -> Manifest:
         ) from None
     if not isinstance(raw, dict) or "layout" not in raw:
         raise IndexStateError(f"{path}: is not the manifest of a factseek index")
-    if raw["layout"] != LAYOUT:
+    if raw["layout"] not in (OLDEST_LAYOUT, LAYOUT):
         raise IndexStateError(
-            f"{path}: has layout {raw['layout']!r}, this factseek reads layout {LAYOUT}; rebuild with --overwrite"
+            f"has layout {raw['layout']!r}, this factseek reads layouts {OLDEST_LAYOUT} and {LAYOUT}",
+            place=path,
+            remedy="rebuild with --overwrite",
         )
     try:
-        manifest = msgspec.convert(raw, Manifest)
+        manifest = msgspec.convert(_of_layout_1(raw) if raw["layout"] == OLDEST_LAYOUT else raw, Manifest)
     except msgspec.ValidationError as error:
         raise IndexStateError(f"{path}: is damaged ({error}); restore it or rebuild with --overwrite") from None
     if manifest.analyzer not in ANALYZERS:
         raise IndexStateError(f"{path}: this factseek has no analyzer {manifest.analyzer!r}; rebuild with --overwrite")
     return manifest
+
+
+def _of_layout_1(raw: dict[str, Any]) -> dict[str, Any]:
+    """Return what a manifest of layout 1 says in the words of layout 2."""
+    left = {name: value for name, value in raw.items() if name not in ("encoder", "quantizer")}
+    encoder, quantizer = raw.get("encoder"), raw.get("quantizer")
+    views = {LUCENE: {}} if encoder is None else {LUCENE: {}, VECTORS: encoder}
+    return {**left, "layout": LAYOUT, "views": views, "shared": {VECTORS: quantizer} if encoder and quantizer else {}}
 
 
 def _what_is(folder: Path) -> str:

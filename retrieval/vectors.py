@@ -20,9 +20,8 @@ from .config import DenseSettings
 from .errors import IndexStateError, MachineError
 from .files import told
 from .integrity import REMEDY
-from .manifest import VECTORS
 
-ANN, QUANTIZER = "ann.faiss", "quantizer.faiss"
+ANN, VECTORS = "ann.faiss", "vectors.f32"
 
 Vectors = NDArray[np.float32]
 Mask = NDArray[np.bool_]
@@ -39,6 +38,21 @@ UNIT_TOLERANCE = 1e-3
 """How far a length may be from 1 for rounding's sake."""
 POINTS_PER_LIST = 39
 """FAISS's own least number of training vectors for each list."""
+
+
+class VectorFiles(NamedTuple):
+    """The names of the files of a segment that hold the vectors of one encoder, and their approximate index."""
+
+    vectors: str = VECTORS
+    ann: str = ANN
+
+    @classmethod
+    def named(cls, variant: str = "") -> VectorFiles:
+        """Name the files of a further encoder; those of the first have no ``variant``."""
+        return cls(f"vectors-{variant}.f32", f"ann-{variant}.faiss") if variant else cls()
+
+
+FIRST_FILES = VectorFiles()
 
 
 class Found(NamedTuple):
@@ -112,7 +126,9 @@ def train_quantizer(sample: Vectors, settings: DenseSettings, path: Path) -> Non
     _write_index(index, path)
 
 
-def build_ann(vectors: Vectors, folder: Path, settings: DenseSettings, quantizer: Path | None = None) -> bool:
+def build_ann(
+    vectors: Vectors, folder: Path, settings: DenseSettings, quantizer: Path | None = None, *, file: str = ANN
+) -> bool:
     """Write the approximate index of a segment if its settings and size ask for one; return whether they did.
 
     ``quantizer`` is what :func:`train_quantizer` wrote; without it an IVF-PQ index is trained on the segment itself.
@@ -125,13 +141,13 @@ def build_ann(vectors: Vectors, folder: Path, settings: DenseSettings, quantizer
         index = _empty_index(vectors, settings, quantizer)
         for start in range(0, len(vectors), BLOCK_ROWS):
             index.add(np.ascontiguousarray(vectors[start : start + BLOCK_ROWS], dtype=np.float32))
-    _write_index(index, folder / ANN)
+    _write_index(index, folder / file)
     return True
 
 
-def check_ann(folder: Path, rows: int, dimension: int) -> None:
+def check_ann(path: Path, rows: int, dimension: int) -> None:
     """Raise IndexStateError if the approximate index of a segment cannot be read or is not of so many vectors."""
-    _read_ann(folder / ANN, rows, dimension)
+    _read_ann(path, rows, dimension)
 
 
 def check_quantizer(path: Path, dimension: int) -> None:
@@ -145,13 +161,19 @@ class VectorIndex:
     Any number of threads may search at once. The vectors are mapped, not read: processes share them.
     """
 
-    def __init__(self, segments: Sequence[tuple[Path, int]], dimension: int, settings: DenseSettings) -> None:
-        """Open segments, each a folder and its number of rows.
+    def __init__(
+        self,
+        segments: Sequence[tuple[Path, int]],
+        dimension: int,
+        settings: DenseSettings,
+        files: VectorFiles = FIRST_FILES,
+    ) -> None:
+        """Open segments, each a folder and its number of rows; ``files`` says which vectors of theirs.
 
         Raises IndexStateError, naming the file, if one is missing, damaged or of another size or dimension.
         """
         self.dimension = dimension
-        self._segments = [_Segment(folder, rows, dimension, settings) for folder, rows in segments]
+        self._segments = [_Segment(folder, rows, dimension, settings, files) for folder, rows in segments]
         bounds = np.cumsum([0, *(rows for _, rows in segments)]).tolist()
         self._bounds: list[int] = bounds
 
@@ -191,10 +213,11 @@ class VectorIndex:
 class _Segment:
     """The vectors of one segment and, when it has one, their approximate index."""
 
-    def __init__(self, folder: Path, rows: int, dimension: int, settings: DenseSettings) -> None:
-        self._vectors = read_vectors(folder / VECTORS, rows, dimension)
+    def __init__(self, folder: Path, rows: int, dimension: int, settings: DenseSettings, files: VectorFiles) -> None:
+        ann = folder / files.ann
+        self._vectors = read_vectors(folder / files.vectors, rows, dimension)
         self._settings = settings
-        self._ann = _read_ann(folder / ANN, rows, dimension) if (folder / ANN).exists() else None
+        self._ann = _read_ann(ann, rows, dimension) if ann.exists() else None
 
     def search(self, queries: Vectors, k: int, keep: Mask | None) -> list[Found]:
         """Find what scores no less than the ``k``-th best of the rows kept, for each query."""

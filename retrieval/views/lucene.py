@@ -1,0 +1,110 @@
+"""The view ``lucene``: an index of the passages' words and filter tokens, which BM25 searches."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+from ..config import Config
+from ..domain import Document, Span
+from ..errors import IndexStateError
+from ..filters import token, tokens
+from ..integrity import REMEDY
+from ..java import start
+from ..lucene import PassageSearcher, PassageWriter
+from ..lucene_ids import passage_ids
+from ..manifest import LUCENE, Manifest
+from . import Check, Encoders, OpenSegment, SegmentPlace, Tools, View
+
+
+def describe(name: str, config: Config, encoders: Encoders) -> dict[str, Any] | None:
+    """Return what the manifest is to say of the view in a new index: nothing, all of it is said of the index."""
+    return {}
+
+
+def view(name: str, manifest: Manifest) -> LuceneView:
+    """Return the view of an index."""
+    return LuceneView(name)
+
+
+class LuceneView(View):
+    """Lucene's index of the passages."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def owns(self, file: str) -> bool:
+        """Say whether a file lies in Lucene's folder."""
+        return file.startswith(f"{LUCENE}/")
+
+    def prepare(self, tools: Tools) -> None:
+        """Start Java.
+
+        Raises MachineError if there is none.
+        """
+        start(tools.config.java.heap)
+
+    def sink(self, segment: SegmentPlace, tools: Tools) -> _Sink:
+        """Return what adds passages to Lucene's index."""
+        start(tools.config.java.heap)
+        manifest, buffer_mb = tools.manifest, tools.config.build.lucene_buffer_mb
+        writer = PassageWriter(segment.folder / LUCENE, manifest.analyzer, manifest.fields, buffer_mb)
+        return _Sink(writer, segment.kind, segment.name)
+
+    def checks(self, segment: SegmentPlace, tools: Tools) -> Sequence[Check]:
+        """Check that each passage in Lucene is of the document that the table of documents says."""
+        start(tools.config.java.heap)
+        return (Check(LUCENE, lambda: _misnamed(segment)),)
+
+    def open(self, segments: Sequence[OpenSegment], manifest: Manifest, config: Config) -> PassageSearcher:
+        """Open Lucene's indexes as one.
+
+        Raises IndexStateError, naming the folder, if one cannot be read or is of another number of passages.
+        """
+        start(config.java.heap)
+        folders = [segment.folder / LUCENE for segment in segments]
+        dead = [f"{segment.info.name}:{docid}" for segment in segments for docid in segment.documents.deleted_docids()]
+        searcher = PassageSearcher(folders, manifest.analyzer, manifest.fields, dead)
+        for folder, rows, segment in zip(folders, searcher.segment_rows, segments, strict=True):
+            if rows != segment.info.passages:
+                searcher.close()
+                raise _of_another_size(folder, rows, segment.info.passages)
+        return searcher
+
+
+class _Sink:
+    """Adds the passages of documents, with what filters and deletions ask of them."""
+
+    def __init__(self, writer: PassageWriter, kind: str, segment: str) -> None:
+        self._writer = writer
+        self._kind = kind
+        self._segment = segment
+
+    def add(self, document: Document, spans: Sequence[Span]) -> None:
+        filters = tokens(document, self._kind, self._segment)
+        for span in spans:
+            self._writer.add(document.title, document.text[span.start : span.end], filters)
+
+    def finish(self) -> None:
+        self._writer.finish()
+
+    def abandon(self) -> None:
+        self._writer.abandon()
+
+
+def _of_another_size(folder: Path, rows: int, passages: int) -> IndexStateError:
+    return IndexStateError(f"holds {rows} passages, the manifest says {passages}", place=folder, remedy=REMEDY)
+
+
+def _misnamed(segment: SegmentPlace) -> Iterator[str]:
+    with closing(segment.documents()) as documents:
+        docids = documents.rows()[0]
+    missing = set(range(len(docids)))
+    for name, row in passage_ids(segment.folder / LUCENE):
+        if row < len(docids) and name == token("id", f"{segment.name}:{docids[row]}"):
+            missing.discard(row)
+        else:
+            yield f"passage {row} is named {name}, its document is another"
+    yield from (f"lacks passage {row}, of document {docids[row]!r}" for row in sorted(missing))

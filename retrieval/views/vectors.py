@@ -1,0 +1,168 @@
+"""The view ``vectors``: a vector of each passage by one encoder, which dense retrieval searches.
+
+``vectors:NAME`` are those of a further encoder, in files of their own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from ..config import Config
+from ..errors import IndexStateError
+from ..lucene import flat_text
+from ..manifest import EncoderInfo, Manifest
+from ..progress import bar
+from ..vectors import (
+    VectorFiles,
+    VectorIndex,
+    build_ann,
+    check_ann,
+    check_quantizer,
+    not_unit,
+    read_vectors,
+    sample_vectors,
+    train_quantizer,
+    whole_rows,
+    write_vectors,
+)
+from . import Check, Encoders, Merged, OpenSegment, SegmentPlace, Tools, View
+
+SHARED = "quantizer-*"
+ENCODED_AT_ONCE = 256
+"""Passages that are encoded and written together: what an interruption can lose of the encoding."""
+COPIED_AT_ONCE = 4_096
+
+
+def describe(name: str, config: Config, encoders: Encoders) -> dict[str, Any] | None:
+    """Return what the manifest is to say of the view in a new index: its encoder."""
+    description: dict[str, Any] = msgspec.to_builtins(EncoderInfo.of(encoders(name)))
+    return description
+
+
+def view(name: str, manifest: Manifest) -> VectorsView:
+    """Return the view of this name.
+
+    Raises IndexStateError if the manifest does not describe its encoder.
+    """
+    encoder = manifest.encoder_of(name)
+    if encoder is None:
+        raise IndexStateError(f"there are no {name} in this index")
+    return VectorsView(name, encoder)
+
+
+class VectorsView(View):
+    """The vectors of one encoder and, where a segment is large enough, an approximate index of them."""
+
+    def __init__(self, name: str, encoder: EncoderInfo) -> None:
+        self.name = name
+        self.encoder = encoder
+        self._variant = name.partition(":")[2]
+        self._files = VectorFiles.named(self._variant)
+
+    @property
+    def carried(self) -> tuple[str, ...]:
+        """The vectors: they are copied row by row, the approximate index is built anew."""
+        return (self._files.vectors,)
+
+    def owns(self, file: str) -> bool:
+        """Say whether a file holds these vectors or their approximate index."""
+        return file in self._files
+
+    def prepare(self, tools: Tools) -> None:
+        """Raise IndexStateError if the configured encoder is not the one that made the vectors."""
+        self.encoder.check(EncoderInfo.of(tools.encoders(self.name)), tools.folder.path)
+
+    def complete(self, segment: SegmentPlace, tools: Tools) -> None:
+        """Encode the passages that have no vector yet, in order, and index the vectors.
+
+        The vectors that an earlier, interrupted call wrote are kept.
+        """
+        self.prepare(tools)
+        path, dimension = segment.folder / self._files.vectors, self.encoder.dimension
+        done = whole_rows(path, dimension)
+        with closing(segment.documents()) as documents, closing(bar("encoding", "passages", segment.passages)) as left:
+            left.update(done)
+
+            def chunks() -> Iterator[NDArray[np.float32]]:
+                texts = (flat_text(stored.title, stored.passage.text) for stored in documents.each_passage(done))
+                for chunk in tools.encoders(self.name).encode_documents_stream(texts, ENCODED_AT_ONCE):
+                    yield chunk
+                    left.update(len(chunk))
+
+            write_vectors(path, chunks(), dimension, after=done)
+        self.index(segment, tools)
+
+    def copy(self, parts: Sequence[Merged], segment: SegmentPlace, tools: Tools) -> None:
+        """Copy the vectors of the rows, and index them."""
+        write_vectors(segment.folder / self._files.vectors, self._rows_of(parts), self.encoder.dimension)
+        self.index(segment, tools)
+
+    def checks(self, segment: SegmentPlace, tools: Tools) -> Sequence[Check]:
+        """Check that there is a vector of unit length for each passage, and the approximate index, if there is one."""
+        return (
+            Check(self._files.vectors, lambda: self._not_unit(segment)),
+            Check(self._files.ann, lambda: self._unreadable(segment)),
+        )
+
+    def open(self, segments: Sequence[OpenSegment], manifest: Manifest, config: Config) -> VectorIndex:
+        """Open the vectors of all segments as one.
+
+        Raises IndexStateError, naming the file, if one is missing, damaged or of another size.
+        """
+        parts = [(segment.folder, segment.info.passages) for segment in segments]
+        return VectorIndex(parts, self.encoder.dimension, config.dense, self._files)
+
+    def wants_shared(self, config: Config) -> bool:
+        """Say whether there is to be a quantizer."""
+        return config.dense.type == "ivfpq"
+
+    def new_shared(self, number: int) -> str:
+        """Name a quantizer."""
+        return f"quantizer-{number:06d}{f'-{self._variant}' if self._variant else ''}.faiss"
+
+    def check_shared(self, path: Path) -> None:
+        """Raise IndexStateError if the quantizer cannot be read or is of another dimension."""
+        check_quantizer(path, self.encoder.dimension)
+
+    def index(self, segment: SegmentPlace, tools: Tools) -> None:
+        """Write the approximate index of a segment's vectors, if the settings and its size ask for one.
+
+        An IVF-PQ index is trained once, on the first segment that is large enough, and then shared by all.
+        """
+        settings, quantizer = tools.config.dense, self._quantizer(tools)
+        vectors = self._read(segment)
+        if settings.type == "ivfpq" and segment.passages >= settings.flat_below and not quantizer.exists():
+            temporary = quantizer.with_suffix(".tmp")
+            train_quantizer(sample_vectors(vectors, settings.train_sample), settings, temporary)
+            temporary.replace(quantizer)
+        shared = quantizer if quantizer.exists() else None
+        build_ann(vectors, segment.folder, settings, shared, file=self._files.ann)
+
+    def _quantizer(self, tools: Tools) -> Path:
+        unnamed = f"quantizer.{self._variant}.faiss" if self._variant else "quantizer.faiss"
+        return tools.folder.path / tools.manifest.shared.get(self.name, unnamed)
+
+    def _read(self, segment: SegmentPlace) -> NDArray[np.float32]:
+        return read_vectors(segment.folder / self._files.vectors, segment.passages, self.encoder.dimension)
+
+    def _rows_of(self, parts: Sequence[Merged]) -> Iterator[NDArray[np.float32]]:
+        for part, rows in parts:
+            vectors = self._read(part)
+            for start in range(0, len(rows), COPIED_AT_ONCE):
+                yield vectors[rows[start : start + COPIED_AT_ONCE]]
+
+    def _not_unit(self, segment: SegmentPlace) -> Iterator[str]:
+        yield from (f"vector {row} is not of unit length" for row in not_unit(self._read(segment)))
+
+    def _unreadable(self, segment: SegmentPlace) -> Iterator[str]:
+        path = segment.folder / self._files.ann
+        if path.exists():
+            check_ann(path, segment.passages, self.encoder.dimension)
+        yield from ()
