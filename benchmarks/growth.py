@@ -25,14 +25,17 @@ from factseek.eval.bench.load import Load, measure
 from factseek.eval.reports.machine import this_machine
 from factseek.eval.running.batch import Asked
 from factseek.indexer.build import Request, build
-from factseek.indexer.segment import checksums, index_vectors
+from factseek.indexer.encoders import Encoders
+from factseek.indexer.segment import checksums
 from factseek.indexer.snapshot import snapshot
 from factseek.retrieval import manifest as manifests
 from factseek.retrieval.config import Config, RetrieverName, convert
 from factseek.retrieval.index.local import Index, Search
-from factseek.retrieval.manifest import SEGMENTS
+from factseek.retrieval.index_folder import IndexFolder
+from factseek.retrieval.manifest import VECTORS
 from factseek.retrieval.terminal import say, write
-from factseek.retrieval.vectors import VECTORS
+from factseek.retrieval.views import SegmentPlace, Tools
+from factseek.retrieval.views.vectors import view
 
 ROOT = Path(__file__).resolve().parent.parent
 DOCS, KEPT = ROOT / "docs", ROOT / "bench" / "growth.json"
@@ -135,24 +138,25 @@ def _config(kind: str) -> Config:
 
 def _approximate(flat: Path, folder: Path, kind: str) -> float:
     """Copy the flat index and give its segments an approximate one; return the seconds that this takes."""
-    manifest = snapshot(flat, folder).manifest
-    quantizer = "quantizer-000000.faiss" if kind == "ivfpq" else ""
+    shared = {VECTORS: "quantizer-000000.faiss"} if kind == "ivfpq" else {}
+    manifest = msgspec.structs.replace(snapshot(flat, folder).manifest, shared=shared)
+    vectors, config = view(VECTORS, manifest), _config(kind)
+    config = msgspec.structs.replace(config, dense=msgspec.structs.replace(config.dense, flat_below=0))
+    tools = Tools(IndexFolder(folder), manifest, config, Encoders(config))
     segments, seconds = [], 0.0
     for segment in manifest.segments:
-        place = folder / SEGMENTS / segment.name
-        dimension = manifest.encoder.dimension if manifest.encoder else 0
-        settings = msgspec.structs.replace(_config(kind).dense, flat_below=0)
+        place = SegmentPlace(tools.folder.segment(segment.name), segment.name, segment.kind, segment.passages)
         began = perf_counter()
-        index_vectors(place, segment.passages, dimension, settings, folder / (quantizer or "none"))
+        vectors.index(place, tools)
         seconds += perf_counter() - began
-        segments.append(msgspec.structs.replace(segment, files=checksums(place)))
-    manifests.publish(folder, msgspec.structs.replace(manifest, segments=tuple(segments), quantizer=quantizer))
+        segments.append(msgspec.structs.replace(segment, files=checksums(place.folder)))
+    manifests.publish(folder, msgspec.structs.replace(manifest, segments=tuple(segments)))
     return seconds
 
 
 def _bytes(folder: Path, method: Method) -> int:
     """Count the bytes that a method needs: the documents, and of the rest what it searches."""
-    unneeded = {"bm25": (VECTORS, "ann."), "dense": ("lucene",), "hybrid": ()}[method.retriever]
+    unneeded = {"bm25": ("vectors.", "ann."), "dense": ("lucene",), "hybrid": ()}[method.retriever]
     files = (item for segment in manifests.read(folder).segments for item in segment.files.items())
     return sum(info.bytes for name, info in files if not name.startswith(tuple(unneeded)))
 

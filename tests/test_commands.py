@@ -575,8 +575,8 @@ DAMAGES = {
         "broken: the index is half-built; run the same factseek index command again to go on",
     ),
     "another version": (
-        changed(layout=2),
-        "broken/manifest.json: has layout 2, this factseek reads layout 1; rebuild with --overwrite",
+        changed(layout=3),
+        "broken/manifest.json: has layout 3, this factseek reads layouts 1 and 2; rebuild with --overwrite",
     ),
     "unknown analyzer": (
         changed(analyzer="klingon"),

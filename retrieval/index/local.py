@@ -17,7 +17,7 @@ from ..documents import Place, SegmentDocuments
 from ..domain import Columns, Document, Filter, Hit, Part, Passage, Retriever, Span
 from ..encoder import Encoder
 from ..encoders.runtime import open_encoder
-from ..errors import IndexStateError, NotFoundError, QueryError
+from ..errors import NotFoundError, QueryError
 from ..evidence import Evidence, PassageAnswer, RetrieverPart
 from ..highlight import Highlighter, highlighter, query_terms
 from ..integrity import check_files
@@ -34,6 +34,7 @@ from ..retrievers.dense import DenseRetriever
 from ..retrievers.hybrid import HybridRetriever
 from ..run_writer import best_documents
 from ..vectors import Mask, VectorIndex
+from ..views import OpenSegment, lucene, vectors
 
 _WORD = re.compile(r"\w")
 T = TypeVar("T")
@@ -270,20 +271,17 @@ class Index:
             return opened
 
     def _opened_searcher(self) -> PassageSearcher:
-        start(self.config.java.heap)
-        folders = [self._segment_folder(segment.info) / manifests.LUCENE for segment in self.segments]
-        dead = [f"{part.info.name}:{docid}" for part in self.segments for docid in part.documents.deleted_docids()]
-        return PassageSearcher(folders, self.manifest.analyzer, self.manifest.fields, dead)
+        return lucene.view(manifests.LUCENE, self.manifest).open(self._parts(), self.manifest, self.config)
+
+    def _parts(self) -> list[OpenSegment]:
+        return [OpenSegment(self._segment_folder(part.info), part.info, part.documents) for part in self.segments]
 
     def _opened_terms(self) -> TermFinder:
         start(self.config.java.heap)
         return TermFinder(self.manifest.analyzer)
 
     def _opened_vectors(self) -> VectorIndex:
-        if self.manifest.encoder is None:
-            raise IndexStateError(f"{self.folder}: was built without vectors")
-        parts = [(self._segment_folder(segment.info), segment.info.passages) for segment in self.segments]
-        return VectorIndex(parts, self.manifest.encoder.dimension, self.config.dense)
+        return vectors.view(manifests.VECTORS, self.manifest).open(self._parts(), self.manifest, self.config)
 
     def _read_rows(self) -> Rows:
         docids: list[str] = []

@@ -42,5 +42,5 @@ def test_an_approximate_index_finds_what_the_exact_one_does(
         assert all("ann.faiss" in segment.files for segment in report.manifest.segments)
         assert len(report.manifest.segments) == 2
         quantizers = [path.name for path in (tmp_path / "index").glob("quantizer*")]
-        assert quantizers == ([report.manifest.quantizer] if kind == "ivfpq" else [])
+        assert quantizers == ([report.manifest.shared["vectors"]] if kind == "ivfpq" else [])
         assert found(tmp_path / "index", read(config)) == exact

@@ -52,8 +52,7 @@ class Disk:
         self.on = False
         published = manifests._decoded(manifest, manifest.read_bytes())
         files = [manifest, folder / manifests.SEGMENTS]
-        if published.quantizer:
-            files.append(folder / published.quantizer)
+        files += [folder / name for name in published.shared.values()]
         for segment in published.segments:
             place = folder / manifests.SEGMENTS / segment.name
             files += [place, place / "lucene", *(place / name for name in segment.files)]
