@@ -84,7 +84,7 @@ class Copier:
         """Copy a file, durably, or share it."""
         target.parent.mkdir(parents=True, exist_ok=True)
         self.files += 1
-        if self._share:
+        if self._share and not source.is_symlink():  # what a link names may change
             try:
                 os.link(source, target)
                 self.shared += 1

@@ -198,7 +198,10 @@ def test_a_language_that_the_encoder_does_not_know_gets_a_note(small: Index) -> 
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (lambda raw: raw.update(layout=99), "has layout 99, this factseek reads layouts 1 and 2; rebuild with --overwrite"),
+        (
+            lambda raw: raw.update(layout=99),
+            "has layout 99, this factseek reads layouts 1 and 2; rebuild with --overwrite",
+        ),
         (lambda raw: raw.pop("layout"), "is not the manifest of a factseek index"),
         (lambda raw: raw.pop("segments"), "is damaged (Object missing required field `segments`)"),
         (lambda raw: raw.update(extra=1), "is damaged (Object contains unknown field `extra`)"),

@@ -1,0 +1,191 @@
+"""A kind of view that is one file: written, verified, merged, repaired and opened by what knows nothing of it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from factseek.indexer.build import Request, build
+from factseek.indexer.compaction import compact
+from factseek.indexer.deletion import delete
+from factseek.indexer.repair import repair
+from factseek.indexer.snapshot import snapshot
+from factseek.indexer.verification import verify
+from factseek.retrieval import manifest as manifests
+from factseek.retrieval import views
+from factseek.retrieval.config import convert
+from factseek.retrieval.errors import IndexStateError
+from factseek.retrieval.index_folder import IndexFolder
+from factseek.retrieval.manifest import Manifest
+from factseek.retrieval.views import OpenSegment
+
+CONFIG = convert({}, "test")
+TOY = '''
+"""The view `signatures`: for each passage its first letter, and in another file its length."""
+
+import json
+from contextlib import closing
+
+from factseek.retrieval.errors import IndexStateError
+from factseek.retrieval.views import Check, View
+
+COPIED = []
+
+
+def describe(name, config, encoders):
+    return {"letters": 1}
+
+
+def view(name, manifest):
+    return Signatures(name, manifest.views[name]["letters"])
+
+
+class Sink:
+    def __init__(self, path, letters):
+        self._path, self._letters, self._lines = path, letters, []
+
+    def add(self, document, spans):
+        self._lines += [document.text[span.start : span.end][: self._letters] for span in spans]
+
+    def finish(self):
+        self._path.write_text(json.dumps(self._lines))
+
+    def abandon(self):
+        self._lines.clear()
+
+
+class Signatures(View):
+    def __init__(self, name, letters):
+        self.name, self._letters = name, letters
+
+    carried = ("lengths.json",)
+
+    def owns(self, file):
+        return file in ("letters.json", "lengths.json")
+
+    def sink(self, segment, tools):
+        return Sink(segment.folder / "letters.json", self._letters)
+
+    def complete(self, segment, tools):
+        with closing(segment.documents()) as documents:
+            lengths = [len(stored.passage.text) for stored in documents.each_passage()]
+        (segment.folder / "lengths.json").write_text(json.dumps(lengths))
+
+    def copy(self, parts, segment, tools):
+        lengths = []
+        for part, rows in parts:
+            there = json.loads((part.folder / "lengths.json").read_text())
+            lengths += [there[row] for row in rows]
+            COPIED.append(part.name)
+        (segment.folder / "lengths.json").write_text(json.dumps(lengths))
+
+    def checks(self, segment, tools):
+        return [Check("lengths.json", lambda: self._wrong(segment))]
+
+    def _wrong(self, segment):
+        try:
+            lengths = json.loads((segment.folder / "lengths.json").read_text())
+        except (OSError, ValueError):
+            raise IndexStateError("is no list", place=segment.folder / "lengths.json") from None
+        if len(lengths) != segment.passages:
+            yield f"holds {len(lengths)} lengths, expected {segment.passages}"
+
+    def open(self, segments, manifest, config):
+        return [
+            pair
+            for segment in segments
+            for pair in zip(
+                json.loads((segment.folder / "letters.json").read_text()),
+                json.loads((segment.folder / "lengths.json").read_text()),
+            )
+        ]
+'''
+
+
+@pytest.fixture
+def toy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Put a kind of view beside those that there are."""
+    import sys
+
+    (tmp_path / "kinds").mkdir()
+    (tmp_path / "kinds" / "signatures.py").write_text(TOY, "utf-8")
+    monkeypatch.setattr(views, "__path__", [*views.__path__, str(tmp_path / "kinds")])
+    yield
+    sys.modules.pop("factseek.retrieval.views.signatures", None)
+
+
+@pytest.fixture
+def index(tmp_path: Path, toy: None) -> Path:
+    """Two segments of three and two documents, of which one is deleted."""
+    for name, words, verb in (("a", ("alpha", "beta", "gamma ray"), ""), ("b", ("delta", "epsilon"), "append")):
+        source = tmp_path / f"{name}.jsonl"
+        source.write_text("".join(json.dumps({"docid": word[0], "text": word}) + "\n" for word in words), "utf-8")
+        request = Request(kind="jsonl", sources=(source,), folder=tmp_path / "index", verb=verb, dense=False)  # type: ignore[arg-type]
+        build(request, CONFIG)
+    delete(tmp_path / "index", ["b"])
+    return tmp_path / "index"
+
+
+def opened(folder: Path) -> list[tuple[str, int]]:
+    place = IndexFolder(folder)
+    manifest: Manifest = place.read()
+    segments = [OpenSegment(place.segment(info.name), info, place.documents(info)) for info in manifest.segments]
+    pairs: list[tuple[str, int]] = views.view("signatures", manifest).open(segments, manifest, CONFIG)
+    return pairs
+
+
+def test_it_is_written_and_opened(index: Path) -> None:
+    manifest = manifests.read(index)
+    assert manifest.views == {"lucene": {}, "signatures": {"letters": 1}}
+    assert {"letters.json", "lengths.json"} < manifest.segments[0].files.keys()
+    assert opened(index) == [("a", 5), ("b", 4), ("g", 9), ("d", 5), ("e", 7)]
+    assert verify(index, CONFIG).faults == {}
+
+
+def test_it_is_copied_when_segments_are_merged(index: Path) -> None:
+    compact(index, CONFIG)
+    from factseek.retrieval.views import signatures  # type: ignore[attr-defined]
+
+    assert signatures.COPIED == ["000000", "000001"]
+    assert opened(index) == [("a", 5), ("g", 9), ("d", 5), ("e", 7)]
+    assert verify(index, CONFIG).faults == {}
+
+
+def test_what_cannot_be_copied_stops_a_merge(index: Path) -> None:
+    damaged = index / "segments" / "000001" / "lengths.json"
+    damaged.write_text("[5, 8]")
+    with pytest.raises(IndexStateError, match=r"lengths\.json: has changed: its SHA-256 is not that of the manifest; "):
+        compact(index, CONFIG)
+
+
+@pytest.mark.parametrize(("content", "what"), [("[5]", "holds 1 lengths, expected 2"), ("?", "is no list")])
+def test_it_is_verified_and_repaired(index: Path, content: str, what: str) -> None:
+    damaged = index / "segments" / "000001" / "lengths.json"
+    damaged.write_text(content)
+    assert str(verify(index, CONFIG).faults["000001"][1]) == f"{damaged}: {what}"
+    done = repair(index, CONFIG)
+    assert (done.segments, done.left) == (("000001",), [])
+    assert opened(index) == [("a", 5), ("b", 4), ("g", 9), ("d", 5), ("e", 7)]
+
+
+def test_a_snapshot_holds_it(index: Path, tmp_path: Path) -> None:
+    snapshot(index, tmp_path / "snap")
+    assert opened(tmp_path / "snap") == opened(index)
+
+
+def test_an_index_with_a_kind_that_is_not_known_is_not_written(index: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(views, "__path__", views.__path__[:1])
+    with pytest.raises(
+        IndexStateError, match=r"^unknown kind of view 'signatures'; this factseek has lucene, vectors$"
+    ):
+        compact(index, CONFIG)
+
+
+def test_nothing_that_writes_segments_names_a_view(root: Path) -> None:
+    for name in ("segment", "work", "merge", "repair", "verification", "compaction", "snapshot", "journal"):
+        text = (root / "indexer" / f"{name}.py").read_text("utf-8")
+        for word in ("lucene", "vectors.f32", "VECTORS", "quantizer"):
+            assert word not in text, f"indexer/{name}.py names {word}"

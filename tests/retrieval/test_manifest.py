@@ -1,0 +1,161 @@
+"""A manifest that somebody else wrote: no name in it leads out of the index."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from factseek.indexer.restoration import restore
+from factseek.indexer.snapshot import snapshot
+from factseek.indexer.verification import verify
+from factseek.retrieval import manifest as manifests
+from factseek.retrieval.config import Config
+from factseek.retrieval.errors import IndexStateError
+from factseek.retrieval.index.local import Index
+
+FILE = {"bytes": 1, "sha256": ""}
+SEGMENT: dict[str, Any] = {
+    "name": "000000",
+    "kind": "jsonl",
+    "split": False,
+    "documents": 1,
+    "passages": 1,
+    "sources": [],
+    "files": {"documents.sqlite": FILE, "lucene/_0.cfs": FILE},
+}
+MANIFEST: dict[str, Any] = {
+    "layout": 2,
+    "created": "2026-01-01T00:00:00Z",
+    "language": "en",
+    "analyzer": "english",
+    "fields": "flat",
+    "bm25": {"k1": 0.9, "b": 0.4},
+    "views": {
+        "lucene": {},
+        "vectors": {"name": "e", "revision": "1", "dimension": 4, "precision": "fp32"},
+    },
+    "versions": {"factseek": "0", "python": "3", "anserini": "1", "faiss": "1"},
+    "documents": 1,
+    "passages": 1,
+    "segments": [SEGMENT],
+    "shared": {"vectors": "quantizer-000000.faiss"},
+}
+OUTSIDE = ["..", ".", "", "/etc/passwd", "../x", "a/../../x", "a//b", "a/", "/", "a\0b", "a\nb", "a\\b", "...", "a/..."]
+
+
+def with_segment(raw: dict[str, Any], **values: Any) -> None:
+    raw["segments"] = [{**SEGMENT, **values}]
+
+
+CHANGES: dict[str, Callable[[dict[str, Any], str], None]] = {
+    "segment": lambda raw, name: with_segment(raw, name=name),
+    "file": lambda raw, name: with_segment(raw, files={name: FILE}),
+    "shared file": lambda raw, name: raw.update(shared={"vectors": name}),
+    "view": lambda raw, name: raw["views"].update({name: {}}),
+}
+
+
+def read(folder: Path, raw: dict[str, Any]) -> manifests.Manifest:
+    (folder / "manifest.json").write_bytes(msgspec.json.encode(raw))
+    return manifests.read(folder)
+
+
+def test_a_manifest_as_it_is_written_is_read(tmp_path: Path) -> None:
+    manifest = read(tmp_path, MANIFEST)
+    assert msgspec.json.decode(manifests.encode(manifest))["views"] == MANIFEST["views"]
+    assert manifests.read(tmp_path) == manifest
+
+
+@pytest.mark.parametrize("where", CHANGES)
+@pytest.mark.parametrize("name", OUTSIDE)
+def test_a_name_that_is_none_of_factseeks_is_refused(tmp_path: Path, where: str, name: str) -> None:
+    raw = copy.deepcopy(MANIFEST)
+    CHANGES[where](raw, name)
+    with pytest.raises(IndexStateError, match=r"^[^\n]*manifest\.json: is damaged \((?s:.*); restore it or rebuild"):
+        read(tmp_path, raw)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda raw: raw.update(segments=[SEGMENT, SEGMENT]), "two segments, or two files that segments share"),
+        (lambda raw: with_segment(raw, name="x"), "a segment is named 'x', which is not a number"),
+        (lambda raw: with_segment(raw, name="٣"), "a segment is named '٣', which is not a number"),
+        (lambda raw: raw.update(shared={"vectors": "manifest.json"}), "a file that segments share is named"),
+        (lambda raw: raw.update(shared={"vectors": "lock"}), "a file that segments share is named 'lock'"),
+        (lambda raw: raw.update(shared={"other": "quantizer-1.faiss"}), "a file that segments share is named"),
+        (lambda raw: raw["views"].update(vectors={}), "the encoder of vectors is not described"),
+        (lambda raw: with_segment(raw, passages=-1), "Expected `int` >= 0"),
+        (lambda raw: with_segment(raw, passages=2**40), "Expected `int` <= 2147483647"),
+        (lambda raw: raw["views"]["vectors"].update(dimension=0), "Expected `int` >= 1"),
+    ],
+)
+def test_what_else_cannot_be(tmp_path: Path, change: Callable[[dict[str, Any]], None], message: str) -> None:
+    raw = copy.deepcopy(MANIFEST)
+    change(raw)
+    with pytest.raises(IndexStateError) as error:
+        read(tmp_path, raw)
+    assert message in error.value.line
+
+
+@given(st.sampled_from(sorted(CHANGES)), st.text())
+def test_a_name_that_is_accepted_stays_in_the_index(
+    tmp_path_factory: pytest.TempPathFactory, where: str, name: str
+) -> None:
+    folder = tmp_path_factory.getbasetemp() / "names"
+    folder.mkdir(exist_ok=True)
+    raw = copy.deepcopy(MANIFEST)
+    CHANGES[where](raw, name)
+    try:
+        manifest = read(folder, raw)
+    except IndexStateError:
+        return
+    files = [f"segments/{part.name}/{file}" for part in manifest.segments for file in part.files]
+    for path in (folder / name for name in [*manifest.shared.values(), *files]):
+        assert path.resolve().is_relative_to(folder.resolve()) and path != folder
+
+
+@pytest.mark.parametrize("where", ["segment", "file", "shared file"])
+def test_a_crafted_snapshot_writes_nothing_outside(tmp_path: Path, write_small: Path, where: str) -> None:
+    """It is neither restored nor searched, verified or copied."""
+    snap, target = tmp_path / "a" / "snap", tmp_path / "target"
+    snap.parent.mkdir()
+    snapshot(write_small, snap)
+    (tmp_path / "a" / "loot").write_text("loot")
+    before = sorted(path for path in tmp_path.rglob("*"))
+    raw = msgspec.json.decode((snap / "manifest.json").read_bytes())
+    segment = raw["segments"][0]
+    if where == "segment":
+        segment["name"] = "../../loot"
+    elif where == "file":
+        segment["files"]["../../../loot"] = FILE
+    else:
+        raw["shared"] = {"lucene": "../loot"}
+    (snap / "manifest.json").write_bytes(msgspec.json.encode(raw))
+    for call in (
+        lambda: restore(snap, target, Config()),
+        lambda: verify(snap, Config()),
+        lambda: Index(snap, Config()),
+        lambda: snapshot(snap, tmp_path / "again"),
+    ):
+        with pytest.raises(IndexStateError, match=r"manifest\.json: is damaged"):
+            call()
+    assert sorted(path for path in tmp_path.rglob("*")) == before
+
+
+@pytest.fixture(scope="module")
+def write_small(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An index of one document."""
+    from factseek.indexer.build import Request, build
+
+    folder = tmp_path_factory.mktemp("crafted")
+    (folder / "a.jsonl").write_text('{"docid": "a", "text": "alpha"}\n')
+    build(Request(kind="jsonl", sources=(folder / "a.jsonl",), folder=folder / "index", dense=False), Config())
+    return folder / "index"
