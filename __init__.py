@@ -10,6 +10,7 @@ TYPE_CHECKING = False
 
 if TYPE_CHECKING:
     from .api import build, compare, evaluate, open_index, run
+    from .eval.formats.topics import read_topics as read_queries
     from .eval.judging.compare import Comparison
     from .eval.scoring.measures import Figures
     from .indexer.build import Report
@@ -30,7 +31,6 @@ if TYPE_CHECKING:
     from .retrieval.evidence import Evidence
     from .retrieval.index.local import Index, Search
     from .retrieval.trec import read_qrels, read_run, write_run
-    from .retrieval.trec import read_topics as read_queries
 
 __all__ = [
     "CheckFailed",
@@ -71,6 +71,7 @@ __all__ = [
 
 _HOMES = {
     "api": "build compare evaluate open_index run",
+    "eval.formats.topics": "read_queries=read_topics",
     "eval.judging.compare": "Comparison",
     "eval.scoring.measures": "Figures",
     "indexer.build": "Report",
@@ -80,7 +81,7 @@ _HOMES = {
     "SourceError UserError",
     "retrieval.evidence": "Evidence",
     "retrieval.index.local": "Index Search",
-    "retrieval.trec": "read_qrels read_queries=read_topics read_run write_run",
+    "retrieval.trec": "read_qrels read_run write_run",
 }
 """Of each module, the names that it gives; ``public=own`` where the module calls it otherwise."""
 

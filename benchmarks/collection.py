@@ -7,9 +7,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from factseek.eval.formats.topics import read_topics
 from factseek.retrieval.index.local import Index
 from factseek.retrieval.lucene import flat_text
-from factseek.retrieval.trec import read_qrels, read_topics
+from factseek.retrieval.trec import read_qrels
 
 
 class Collection(NamedTuple):

@@ -17,12 +17,12 @@ from pathlib import Path
 from typing import NamedTuple
 
 from benchmarks.rows import Row, faster, rates, table
+from factseek.eval.formats.topics import read_topics
 from factseek.eval.running.run import RunRequest, run
 from factseek.indexer.build import Request, build
 from factseek.retrieval.config import Config, RetrieverName
 from factseek.retrieval.domain import Query
 from factseek.retrieval.index.local import Index, Search
-from factseek.retrieval.trec import read_topics
 
 ROOT = Path(__file__).resolve().parent.parent
 TARGET = 0.8

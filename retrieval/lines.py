@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import codecs
 from collections.abc import Iterator
-from io import BufferedReader
+from io import BufferedReader, BytesIO
 from pathlib import Path
 from typing import BinaryIO, NoReturn, Protocol
 
@@ -18,9 +18,9 @@ UNENDED = "the last line has no line end: is the file whole?"
 _BLOCK = 1 << 18
 """Bytes that are read at once: fewer than a line may have."""
 
+_UTF16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+
 _FOREIGN = {
-    codecs.BOM_UTF16_LE: "is UTF-16 text; save it as UTF-8",
-    codecs.BOM_UTF16_BE: "is UTF-16 text; save it as UTF-8",
     b"\x1f\x8b": "is compressed (gzip); unpack it first",
     b"PK\x03\x04": "is compressed (zip); unpack it first",
 }
@@ -70,7 +70,8 @@ def lines(path: Path, faults: Faults) -> Iterator[tuple[int, bytes]]:
     """Yield number, from 1, and bytes of each line without its line end; blank lines are ``b""``.
 
     A line that is too long or holds a NUL byte is an error and left out, without being held in memory.
-    Windows line ends, and a last line that does not end, are warnings.
+    A byte-order mark, Windows line ends, and a last line that does not end, are warnings. Text that its mark says is
+    UTF-16 is held in memory and given as UTF-8.
     Raises SourceError if the file cannot be opened.
     """
     number = windows = 0
@@ -79,11 +80,14 @@ def lines(path: Path, faults: Faults) -> Iterator[tuple[int, bytes]]:
         if reason := next((reason for magic, reason in _FOREIGN.items() if start.startswith(magic)), ""):
             faults.error(0, reason)
             return
+        text: BinaryIO | None = file
         if start.startswith(codecs.BOM_UTF8):
-            faults.error(0, "starts with a byte-order mark; save the file as UTF-8 without one")
+            faults.warning(0, "starts with a byte-order mark, which is left out; save the file as UTF-8 without one")
             file.read(len(codecs.BOM_UTF8))
+        elif start.startswith(_UTF16):
+            text = _as_utf8(file, faults)
         ended = True
-        for block in _blocks(file):
+        for block in _blocks(text) if text else ():
             whole = block.split(b"\n")
             ended = not whole[-1]
             if ended:
@@ -99,6 +103,17 @@ def lines(path: Path, faults: Faults) -> Iterator[tuple[int, bytes]]:
         faults.warning(0, f"has Windows line ends on {windows:,} of {number:,} lines")
     if not ended:
         faults.warning(number, UNENDED)
+
+
+def _as_utf8(file: BinaryIO, faults: Faults) -> BinaryIO | None:
+    """Return UTF-16 text as UTF-8; what cannot be decoded is an error."""
+    try:
+        text = file.read().decode("utf-16")
+    except UnicodeDecodeError:
+        faults.error(0, "is UTF-16 text with a fault in it; save it as UTF-8")
+        return None
+    faults.warning(0, "is UTF-16 text; save it as UTF-8")
+    return BytesIO(text.encode("utf-8"))
 
 
 def _blocks(file: BinaryIO) -> Iterator[bytes]:

@@ -200,8 +200,8 @@ def _rows(lines: Sequence[str], delimiter: str) -> list[list[str]]:
 
 
 def _is_table(rows: Sequence[Sequence[str]], *, whole: bool) -> bool:
-    """Tell whether rows have the same number of cells, two or more; the last may be cut where more follow."""
+    """Tell whether most rows have as many cells as the first, two or more; the last may be cut where more follow."""
     if not rows or len(rows[0]) < 2:
         return False
     compared = rows if whole or len(rows) == 1 else rows[:-1]
-    return all(len(row) == len(rows[0]) for row in compared)
+    return sum(len(row) == len(rows[0]) for row in compared) * 3 >= len(compared) * 2

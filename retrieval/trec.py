@@ -1,18 +1,16 @@
-"""TREC's files: runs, judgements and topics, read with the line of every fault and written to be read back."""
+"""TREC's files: runs and judgements, read with the line of every fault and written to be read back."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable
 from pathlib import Path
 
-from .domain import Hit, Qrels, Query, Run
-from .errors import QueryError
+from .domain import Hit, Qrels, Run
 from .files import writable, write_atomically
 from .lines import Faults, Strict, decoded, lines, shown
 from .order import float32, ordered
 from .run_reader import RunReader, ScoreTable
-from .run_writer import column, encodable, run_lines
+from .run_writer import run_lines
 
 LARGEST_GRADE = 1_000
 """The largest relevance, and its negative the smallest: trec_eval allocates as many cells as the largest grade."""
@@ -21,8 +19,6 @@ GRADES = f"between -{LARGEST_GRADE:,} and {LARGEST_GRADE:,}"
 
 _GRADES = {b"%d" % grade: grade for grade in range(4)}
 """The usual grades, as they are written: they need no closer look."""
-
-_TOPIC_HEADERS = {"", "qid", "id", "_id", "query_id", "query-id", "topic"}
 
 
 def read_scores(path: Path, faults: Faults, *, submitted: bool = False) -> ScoreTable:
@@ -90,30 +86,6 @@ def read_qrels(path: Path) -> Qrels:
     return qrels
 
 
-def read_topics(path: Path) -> list[Query]:
-    """Read queries in their order: lines of ``qid TAB text``, or BEIR's ``queries.jsonl``.
-
-    Raises SourceError at the first line that is no query, or repeats a qid.
-    """
-    faults = Strict(path)
-    queries: list[Query] = []
-    first_lines: dict[str, int] = {}
-    for number, line in lines(path, faults):
-        if not line.strip():
-            continue
-        text = decoded(number, line, faults)
-        query = _json_topic(number, text, faults) if text.startswith("{") else _tsv_topic(number, text, faults)
-        if query is None:
-            continue
-        if query.qid in first_lines:
-            faults.error(number, f"query {shown(query.qid)} is on line {first_lines[query.qid]} already")
-        first_lines[query.qid] = number
-        queries.append(query)
-    if not queries:
-        faults.error(0, "holds no queries")
-    return queries
-
-
 def write_run(run: Run, path: Path, tag: str) -> None:
     """Write a TREC run, its queries in the order of ``run``, in one piece or not at all.
 
@@ -161,35 +133,3 @@ def _first_judged(path: Path, qid: bytes, docid: bytes) -> str:
             if len(fields) > 2 and (fields[0], fields[-2]) == (qid, docid):
                 return f"on line {number}"
     return "above"
-
-
-def _json_topic(number: int, text: str, faults: Strict) -> Query:
-    try:
-        row = json.loads(text)
-    except (ValueError, RecursionError):
-        faults.error(number, "is not a JSON object")
-    for name in ("_id", "text"):
-        if not isinstance(row.get(name), str) or not row[name].strip():
-            faults.error(number, f"has no {name!r}")
-    return _topic(number, row["_id"], row["text"], faults)
-
-
-def _tsv_topic(number: int, text: str, faults: Strict) -> Query | None:
-    fields = text.split("\t")
-    if len(fields) != 2:
-        faults.error(number, f"has {len(fields)} columns, a query has two (qid TAB text)")
-    if number == 1 and fields[0].strip().lower() in _TOPIC_HEADERS:
-        return None
-    if not fields[1].strip():
-        faults.error(number, f"query {shown(fields[0])} has no text")
-    return _topic(number, fields[0], fields[1], faults)
-
-
-def _topic(number: int, qid: str, text: str, faults: Strict) -> Query:
-    for name, value in (("qid", qid), ("text", text)):
-        if not encodable(value):
-            faults.error(number, f"{name} {shown(value)} is not text that UTF-8 can write")
-    try:
-        return Query(column(qid.strip()), text.strip())
-    except QueryError:
-        faults.error(number, f"qid {shown(qid)} is empty or holds white space")

@@ -731,9 +731,9 @@ def test_json_of_search_and_info(here: Path, run: Run) -> None:
 def test_version_and_help(capsys: pytest.CaptureFixture[str]) -> None:
     from importlib import metadata
 
-    commands = ["index", "delete", "info", "search", "serve", "run", "check", "score", "compare"]
-    commands += ["compact", "verify-index", "snapshot", "restore", "export", "watch"]
-    for arguments in (["--version"], ["--help"], *([command, "--help"] for command in commands)):
+    listed = ["index", "delete", "info", "search", "serve", "run", "check", "score", "compare"]
+    listed += ["compact", "verify-index", "snapshot", "restore", "export", "watch"]
+    for arguments in (["--version"], ["--help"], *([command, "--help"] for command in listed)):
         with pytest.raises(SystemExit) as ended:
             commands.main(arguments)
         assert ended.value.code == 0

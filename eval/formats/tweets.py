@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
 from ...retrieval.errors import SourceError
 from ...retrieval.files import rereadable
-from ...retrieval.lines import MAX_LINE, Strict, shown
+from ...retrieval.lines import Strict, shown
 from ...retrieval.run_writer import encodable
+from ...retrieval.table_shape import column_name
 from .lines import json_objects, text_lines
+from .table import Numbered, rows_below, shape_of_lines
 
 _NAMES = {
     "tweet_id": ("tweet_id", "tweetid", "id_str", "id"),
@@ -45,9 +46,9 @@ class Tweet(NamedTuple):
 def read_tweets(path: Path) -> list[Tweet]:
     """Read tweets in their order.
 
-    A TSV file is read without quoting; if that does not give every row the header's columns, with quoting, as for texts
-    that hold line breaks; with quoting first if every name of the header is in quotes. Raises SourceError, naming the
-    line, if neither does, or a tweet has no id or no text.
+    A table is read as :func:`factseek.eval.formats.table.rows_below` says: between tabs without quoting where that
+    fits, so that stray quotes stay. Raises SourceError, naming the line, if a row has other columns than the header, or
+    a tweet has no id or no text.
     """
     rereadable(path)
     tweets = list(_from_json(path) if _is_json(path) else _from_table(path))
@@ -72,52 +73,21 @@ def _from_table(path: Path) -> Iterator[Tweet]:
     numbered = list(text_lines(path, Strict(path)))
     if not numbered:
         return
-    header = columns(numbered[0][1])
+    delimiter = _delimiter(numbered)
+    header = columns(numbered[0][1], delimiter)
     if not has_id(header):
-        raise SourceError(f"{path}:1: the header has no tweet_id: it begins {shown(numbered[0][1])}")
-    for line, fields in _fields(path, numbered, len(header)):
+        raise SourceError(f"the header has no tweet_id: it begins {shown(numbered[0][1])}", place=f"{path}:1")
+    for line, fields in rows_below(path, numbered, delimiter):
         yield tweet_of(path, line, dict(zip(header, fields, strict=True)))
 
 
-def _fields(path: Path, numbered: list[tuple[int, str]], width: int) -> list[tuple[int, list[str]]]:
-    if all(_in_quotes(name) for name in numbered[0][1].split("\t")) and (quoted := _quoted(numbered, width)):
-        return quoted
-    plain = [(line, text.split("\t")) for line, text in numbered[1:] if text.strip()]
-    odd = next(((line, fields) for line, fields in plain if len(fields) != width), None)
-    if odd is None:
-        return plain
-    quoted = _quoted(numbered, width)
-    if not quoted:
-        raise SourceError(f"{path}:{odd[0]}: has {len(odd[1])} columns, the header {width}")
-    return quoted
+def _delimiter(numbered: Numbered) -> str:
+    return "\t" if "\t" in numbered[0][1] else shape_of_lines(numbered).delimiter or "\t"
 
 
-def _quoted(numbered: list[tuple[int, str]], width: int) -> list[tuple[int, list[str]]]:
-    """Read rows whose cells may stand in quotes and hold line breaks; nothing if that does not fit either."""
-    csv.field_size_limit(max(csv.field_size_limit(), MAX_LINE))
-    reader = csv.reader((f"{text}\n" for _, text in numbered), "excel-tab", strict=True)
-    found: list[tuple[int, list[str]]] = []
-    try:
-        next(reader)
-        start = reader.line_num
-        for fields in reader:
-            if fields and len(fields) != width:
-                return []
-            if fields:
-                found.append((numbered[start][0], fields))
-            start = reader.line_num
-    except csv.Error:
-        return []
-    return found
-
-
-def _in_quotes(cell: str) -> bool:
-    return len(cell) > 1 and cell[0] == cell[-1] == '"'
-
-
-def columns(header: str) -> list[str]:
-    """Return the names of a TSV header's columns in the one way that they are looked for."""
-    return [name.strip().strip('"').lower().replace("-", "_") for name in header.split("\t")]
+def columns(header: str, delimiter: str = "\t") -> list[str]:
+    """Return the names of a header's columns in the one way that they are looked for."""
+    return [column_name(name) for name in header.split(delimiter)]
 
 
 def has_id(header: Collection[str]) -> bool:
@@ -130,7 +100,8 @@ def columns_of(path: Path) -> list[str]:
     first = next(text for _, text in text_lines(path, Strict(path)) if text.strip())
     if first.lstrip().startswith("{"):
         return list(next(row for _, row in json_objects(path, Strict(path))))
-    return [cell.strip().strip('"') for cell in first.split("\t")]
+    delimiter = _delimiter([(1, first)])
+    return [cell.strip().strip('"') for cell in first.split(delimiter)]
 
 
 def fields_of(row: Mapping[str, object]) -> dict[str, str]:

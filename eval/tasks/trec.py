@@ -17,7 +17,7 @@ from ...retrieval.domain import Qrels, Run
 from ...retrieval.errors import SourceError
 from ...retrieval.lines import shown
 from ...retrieval.run_writer import runs_lines
-from ...retrieval.trec import read_qrels, read_run, read_topics, write_run
+from ...retrieval.trec import read_qrels, read_run, write_run
 from ...retrieval.trec import read_scores as read_run_scores
 from ..formats.answers import Answer, RunScores
 from ..formats.coverage import cover
@@ -26,6 +26,7 @@ from ..formats.paths import only
 from ..formats.queries import TaskQuery
 from ..formats.report import Report
 from ..formats.scores import ScoreOptions, Scores
+from ..formats.topics import read_queries as read_topics
 from ..scoring import ranking
 from ..scoring.measures import RANKING as MEASURES
 
@@ -39,8 +40,8 @@ HEADER = ""
 
 
 def read_queries(path: Path) -> list[TaskQuery]:
-    """Return the queries of ``qid TAB text`` lines or of BEIR's ``queries.jsonl``."""
-    return [TaskQuery(query.qid, query.text) for query in read_topics(path)]
+    """Return the queries of a file, whatever common form it has."""
+    return read_topics(path)
 
 
 def read_gold(paths: Sequence[Path]) -> Qrels:

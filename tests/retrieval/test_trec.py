@@ -5,18 +5,16 @@
 
 from __future__ import annotations
 
-import json
-
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from factseek.retrieval.domain import Hit, Query
+from factseek.retrieval.domain import Hit
 from factseek.retrieval.errors import QueryError, SourceError
 from factseek.retrieval.lines import MAX_LINE, Strict
 from factseek.retrieval.run_writer import run_lines
-from factseek.retrieval.trec import read_qrels, read_run, read_scores, read_topics, write_run
+from factseek.retrieval.trec import read_qrels, read_run, read_scores, write_run
 
 
 class Noted:
@@ -106,8 +104,9 @@ RUNS = {
     "not utf-8": (GOOD.encode() + b"q Q0 caf\xe9 2 1 t\n", ["2: is not UTF-8 (byte 0xe9)"]),
     "nul": (GOOD + "q Q0 b\0 2 1 t\n", ["2: holds a NUL byte"]),
     "long line": (GOOD + "q Q0 " + "b" * 3_000_000 + " 2 1 t\nq Q0 c 2 1 t\n", [f"2: is longer than {MAX_LINE:,} bytes"]),
-    "mark": (b"\xef\xbb\xbf" + GOOD.encode(), ["0: starts with a byte-order mark; save the file as UTF-8 without one"]),
-    "utf-16": (GOOD.encode("utf-16"), ["0: is UTF-16 text; save it as UTF-8", "0: holds no results"]),
+    "mark": (b"\xef\xbb\xbf" + GOOD.encode(), ["(0: starts with a byte-order mark, which is left out; save the file as UTF-8 without one)"]),
+    "utf-16": (GOOD.encode("utf-16"), ["(0: is UTF-16 text; save it as UTF-8)"]),
+    "broken utf-16": (GOOD.encode("utf-16") + b"x", ["0: is UTF-16 text with a fault in it; save it as UTF-8", "0: holds no results"]),
     "gzip": (b"\x1f\x8b\x08\x00", ["0: is compressed (gzip); unpack it first", "0: holds no results"]),
     "more columns": ("q Q0 a 1 2.5 t more\nq Q0 b 2 1 t more\n", ["(1: more than six columns on 2 lines; what follows the sixth is ignored)"]),
     "carriage returns": (GOOD + "q Q0 b 2 1 t\rq Q0 c 3 0 t\n", ["2: holds a carriage return: end the lines with a line feed (\\n)"]),
@@ -221,44 +220,6 @@ def test_faults_of_judgements_are_said_exactly(case, put):
     assert str(caught.value).endswith("/" + message)
 
 
-def test_topics_are_read_in_their_order(put):
-    tsv = put('\ttweet_content\nb\tone "two" three\na\tمرحبا\n')
-    jsonl = put(
-        '{"_id": "b", "text": "one \\"two\\" three", "metadata": {}}\n{"_id": "a", "text": "مرحبا"}\n', "q.jsonl"
-    )
-    assert read_topics(tsv) == read_topics(jsonl) == [Query("b", 'one "two" three'), Query("a", "مرحبا")]
-
-
-BAD_TOPICS = {
-    "empty": ("", "file: holds no queries"),
-    "columns": ("a\tone\ttwo\n", "file:1: has 3 columns, a query has two (qid TAB text)"),
-    "spaces": ("a one\n", "file:1: has 1 columns, a query has two (qid TAB text)"),
-    "no text": ("a\t \n", "file:1: query 'a' has no text"),
-    "qid": ("a b\tone\n", "file:1: qid 'a b' is empty or holds white space"),
-    "repeated": ("a\tone\nb\ttwo\na\tthree\n", "file:3: query 'a' is on line 1 already"),
-    "json": ('{"_id": "a"\n', "file:1: is not a JSON object"),
-    "json id": ('{"_id": 1, "text": "x"}\n', "file:1: has no '_id'"),
-    "json surrogate id": (
-        '{"_id": "\\udc00", "text": "x"}\n',
-        "file:1: qid '\\udc00' is not text that UTF-8 can write",
-    ),
-    "json surrogate text": (
-        '{"_id": "1", "text": "\\ud800"}\n',
-        "file:1: text '\\ud800' is not text that UTF-8 can write",
-    ),
-    "json text": ('{"_id": "1", "text": ""}\n', "file:1: has no 'text'"),
-    "deep": ('{"a":' * 100_000 + "\n", "file:1: is not a JSON object"),
-}
-
-
-@pytest.mark.parametrize("case", BAD_TOPICS)
-def test_faults_of_topics_are_said_exactly(case, put):
-    content, message = BAD_TOPICS[case]
-    with pytest.raises(SourceError) as caught:
-        read_topics(put(content))
-    assert str(caught.value).endswith("/" + message)
-
-
 def test_a_missing_file_is_said(tmp_path):
     with pytest.raises(SourceError, match=r"nowhere: there is no such file$"):
         read_run(tmp_path / "nowhere")
@@ -267,14 +228,8 @@ def test_a_missing_file_is_said(tmp_path):
 
 
 @pytest.mark.data
-def test_real_collections_are_read(data_dir):
-    for name, count in (("scifact", 809), ("nfcorpus", 2_914)):
-        path = data_dir / name / "queries.jsonl"
-        expected = [json.loads(line)["_id"] for line in path.read_text("utf-8").split("\n") if line]
-        assert [query.qid for query in read_topics(path)] == expected
-        assert len(expected) == count
+def test_real_judgements_are_read(data_dir):
     assert len(read_qrels(data_dir / "scifact/qrels/train.tsv")) == 809
     for part, count in (("train", 800), ("dev", 197)):
         folder = data_dir / "ct2020-task2" / part
-        assert len(read_topics(folder / "tweets.queries.tsv")) == count
         assert len(read_qrels(folder / "tweet-vclaim-pairs.qrels")) == count
