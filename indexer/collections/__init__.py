@@ -6,6 +6,7 @@ A reader module says itself what others need to know of its kind::
     SPLIT: bool                      whether its documents are split into passages by default
     SENTENCES: bool                  whether its passages are sentences already, each named by its number
     WHOLE_FOLDER: bool               whether a document takes its name or parts from other files of its folder
+    FILES: Sequence[Files]           the forms of file that it reads, with columns that such a file has: for messages
     def read(sources: Sequence[Path], options: ReadOptions) -> Iterator[Record]
 
 ``read`` streams: it holds one document at a time, whatever the size of the collection. It yields documents in
@@ -28,6 +29,10 @@ from typing import NamedTuple, Protocol
 from ...retrieval.domain import Document, Span
 from ...retrieval.errors import SourceError
 from ...retrieval.plugins import Plugins
+from ...retrieval.table_shape import Form
+
+Files = tuple[Form, frozenset[str]]
+"""A form of file, and names of columns or keys (in small letters) by which one of a kind is known."""
 
 MOST_NAMED = 100_000
 """How many of the things that were left out keep their names: a bound on memory."""
@@ -112,6 +117,7 @@ class Reader(Protocol):
     SPLIT: bool
     SENTENCES: bool
     WHOLE_FOLDER: bool
+    FILES: Sequence[Files]
 
     def read(self, sources: Sequence[Path], options: ReadOptions) -> Iterator[Record]:
         """Yield the documents of ``sources`` in a fixed order."""

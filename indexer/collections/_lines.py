@@ -11,8 +11,10 @@ import csv
 import json
 import re
 from collections.abc import Iterator
+from contextlib import contextmanager
+from io import BufferedReader
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, cast
 
 from . import ReadOptions
 from ._streams import BadFileError, open_bytes
@@ -22,23 +24,26 @@ __all__ = ["BadFileError", "json_name", "parse_json_object", "read_bytes", "read
 DEEPEST = 100
 """Levels of lists and objects in a line of JSON, one more in a line that was exported."""
 _UTF16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+_NOT_UTF16 = "is not UTF-16, which its first bytes say; save it as UTF-8"
+_BLOCK = 1 << 16
 _ESCAPED = re.compile(r"\\u(?:0000|[dD][89a-fA-F])")
 
 
 def read_lines(path: Path, options: ReadOptions, fallback: str = "") -> Iterator[tuple[str, str]]:
     """Yield the place and the text of each line of ``path``, blank lines included, line ends left out.
 
-    A byte-order mark is dropped, gzip is unpacked. A line that holds a NUL byte, is not UTF-8 or is longer
-    than ``options.max_line_bytes`` is reported as bad and left out, without being held in memory.
+    A byte-order mark is dropped, text that has one of UTF-16 is read as that, gzip is unpacked. A line that holds a
+    NUL byte, is not UTF-8 or is longer than ``options.max_line_bytes`` is reported as bad and left out, without being
+    held in memory.
     ``fallback`` names the encoding of lines that are not UTF-8, in collections that are older than it.
     Raises BadFileError if the file cannot be read.
     """
-    with open_bytes(path) as stream:
+    with open_bytes(path) as raw, _as_utf8(raw, path) as stream:
         number = 0
         while line := stream.readline(options.max_line_bytes + 1):
             number += 1
             if number == 1:
-                line = _without_mark(line, path)
+                line = line.removeprefix(codecs.BOM_UTF8)
             text, reason = _text(line, stream, options.max_line_bytes, fallback)
             place = f"{path}:{number}"
             if reason:
@@ -65,10 +70,12 @@ def read_json(path: Path, options: ReadOptions) -> Any:
 
     Raises BadFileError, naming line and column, if it cannot be read, is too long or is not JSON.
     """
-    content = _without_mark(read_bytes(path, options), path)
+    content = read_bytes(path, options).removeprefix(codecs.BOM_UTF8)
     try:
-        return _checked(content.decode("utf-8"))
+        return _checked(content.decode("utf-16" if content.startswith(_UTF16) else "utf-8"))
     except UnicodeDecodeError as error:
+        if content.startswith(_UTF16):
+            raise BadFileError(path, _NOT_UTF16) from None
         line = content.count(b"\n", 0, error.start) + 1
         raise BadFileError(f"{path}:{line}", f"is not UTF-8 (byte 0x{content[error.start]:02x})") from None
     except json.JSONDecodeError as error:
@@ -207,11 +214,39 @@ def _text(line: bytes, stream: BinaryIO, limit: int, fallback: str) -> tuple[str
         return "", f"is not UTF-8 (column {column}: byte 0x{line[error.start]:02x})"
 
 
-def _without_mark(start: bytes, path: Path) -> bytes:
-    """Drop the byte-order mark of UTF-8 from the start of a file; raise BadFileError if it is one of UTF-16."""
-    if start.startswith(_UTF16):
-        raise BadFileError(path, "is UTF-16 text; save it as UTF-8")
-    return start.removeprefix(codecs.BOM_UTF8)
+@contextmanager
+def _as_utf8(stream: BinaryIO, path: Path) -> Iterator[BinaryIO]:
+    """Give a text that begins with the mark of UTF-16 as UTF-8; any other as it is.
+
+    Raises BadFileError if it turns out not to be UTF-16.
+    """
+    if not cast(BufferedReader, stream).peek(2)[:2].startswith(_UTF16):
+        yield stream
+        return
+    try:
+        yield cast(BinaryIO, _Recoded(stream))
+    except UnicodeError:
+        raise BadFileError(path, _NOT_UTF16) from None
+
+
+class _Recoded:
+    """A stream of UTF-16, read by line as UTF-8."""
+
+    def __init__(self, stream: BinaryIO) -> None:
+        self._text = codecs.getreader("utf-16")(stream)
+        self._rest = ""
+
+    def readline(self, most: int) -> bytes:
+        """Return the next line, or as many of its characters as ``most`` bytes of UTF-8 may hold."""
+        while (end := self._rest.find("\n") + 1) == 0 and len(self._rest) < most:
+            block = self._text.read(_BLOCK)
+            if not block:
+                end = len(self._rest)
+                break
+            self._rest += block
+        end = min(end or most, most)
+        line, self._rest = self._rest[:end], self._rest[end:]
+        return line.encode("utf-8")
 
 
 class _NotPlainJsonError(Exception):

@@ -14,6 +14,10 @@ from typing import NamedTuple
 
 _TAG_OR_COMMENT = re.compile(r"<!--|</?[A-Za-z][^<>]*>")
 _COMMENT = "<!--"
+_RAW = {"script", "style", "textarea", "title", "noscript", "iframe", "xmp"}
+"""Elements whose content holds no tags."""
+_RAW_OR_TAG = re.compile(r"<!--|<([A-Za-z][^\s/>]*)")
+_ATTRIBUTE = re.compile(r"""[\s/]*(?:[^\s/>=]+|=)(?:\s*=\s*(?:"[^"]*"?|'[^']*'?|[^\s>]*))?""")
 # A reference of more digits is no character; Python refuses to read some of these.
 _ENDLESS_REFERENCE = re.compile(r"&#(?:0*+[0-9]{8,}+|[xX]0*+[0-9a-fA-F]{7,}+);?")
 
@@ -79,6 +83,24 @@ def without_tags(source: str, instead: str) -> str:
         kept += source[position : found.start()], instead
         position = end
     return "".join([*kept, source[position:]])
+
+
+def attributes(source: str, most: int) -> Iterator[int]:
+    """Yield how many attributes each tag has, as a parser reads them; one above ``most`` stands for any more."""
+    unclosed: set[str] = set()
+    position = 0
+    while start := _RAW_OR_TAG.search(source, position):
+        position = start.end()
+        name = (start[1] or _COMMENT).lower()
+        if start[1]:
+            count = 0
+            while count <= most and (attribute := _ATTRIBUTE.match(source, position)):
+                position, count = attribute.end(), count + 1
+            yield count
+        if name in _RAW | {_COMMENT} and name not in unclosed:
+            end = _closing(name).search(source, position)
+            position = end.end() if end else position
+            unclosed.update({name} if end is None else ())
 
 
 def unescaped(text: str) -> str:

@@ -5,7 +5,10 @@ from __future__ import annotations
 import codecs
 import logging
 import re
+from itertools import islice
 from typing import Any, NamedTuple
+
+from ._markup import attributes
 
 # Dates are searched in the page's markup and address alone, and never against today's date: what is found
 # must not depend on the day of the build. ``2100`` only keeps out numbers that are no years.
@@ -64,6 +67,16 @@ _META_CHARSET = re.compile(rb"""<(?:meta|\?xml)[^>]*?(?:charset|encoding)\s*=\s*
 _END_OF_PAGE = re.compile(r"</(?:body|html)\s*>", re.I)
 
 
+MOST_ELEMENTS = 100_000
+"""Elements of a page: to find its main content takes about 70 microseconds each. The largest real ones have a tenth."""
+MOST_ATTRIBUTES, MOST_ATTRIBUTES_OF_ONE = 300_000, 1_000
+"""Attributes of a page, and of one element: the parser's time grows with the square of the latter."""
+
+
+class PageTooLargeError(Exception):
+    """A page has more elements or attributes than are read."""
+
+
 class Page(NamedTuple):
     """What a web page says; unknown is ``""``."""
 
@@ -117,7 +130,8 @@ def extract(source: str, url: str = "", latest: str = "") -> Page | None:
 
     ``url`` is the address it was fetched from, if that is known; ``latest`` is the day (ISO) of the fetch, which
     the page's date cannot pass. Nothing is fetched, and the answer does not depend on the day.
-    Raises ValueError if the page cannot be parsed.
+    Raises ValueError if the page cannot be parsed, PageTooLargeError if that would take too long: if it has more
+    elements than ``MOST_ELEMENTS`` or attributes than ``MOST_ATTRIBUTES``, or an element ``MOST_ATTRIBUTES_OF_ONE``.
     """
     trafilatura = _trafilatura()
     tree = _tree(source)
@@ -154,11 +168,25 @@ def _tree(source: str) -> Any:
     """Parse a page, or return ``None`` if there is nothing in it."""
     from trafilatura.utils import load_html
 
+    _check_attributes(source)
     whole = _END_OF_PAGE.sub("", source)
     tree = load_html(whole)
     if tree is None and whole.strip():  # a fragment, which trafilatura refuses
         tree = load_html(f"<html><body><div>{whole}</div></body></html>")
+    if tree is not None and next(islice(tree.iter(), MOST_ELEMENTS, None), None) is not None:
+        raise PageTooLargeError(f"page of more than {MOST_ELEMENTS:,} elements")
     return tree
+
+
+def _check_attributes(source: str) -> None:
+    """Raise PageTooLargeError if a page, or one of its elements, has more attributes than are read."""
+    total = 0
+    for count in attributes(source, MOST_ATTRIBUTES_OF_ONE):
+        total += count
+        if count > MOST_ATTRIBUTES_OF_ONE:
+            raise PageTooLargeError(f"page with an element of more than {MOST_ATTRIBUTES_OF_ONE:,} attributes")
+        if total > MOST_ATTRIBUTES:
+            raise PageTooLargeError(f"page of more than {MOST_ATTRIBUTES:,} attributes")
 
 
 def _tidy(text: str) -> str:

@@ -13,6 +13,10 @@ from pathlib import Path
 from typing import BinaryIO, cast
 
 from ...retrieval.errors import SourceError
+from ...retrieval.table_shape import shape_of_start
+
+UNPACKED_AT_ONCE, MOST_TIMES = 100_000_000, 200
+"""A gzip file may unpack to so many bytes in any case, and beyond to so many times its size; text takes a tenth."""
 
 GZIP_MAGIC = b"\x1f\x8b"
 
@@ -35,6 +39,30 @@ class BadFileError(SourceError):
         super().__init__(reason, place=place)
 
 
+class _Unpacked(gzip.GzipFile):
+    """A gzip file that may not unpack to endlessly more than it holds."""
+
+    def __init__(self, path: Path, raw: BufferedReader) -> None:
+        super().__init__(fileobj=raw, mode="rb")
+        self._path, self._raw, self._given = path, raw, 0
+
+    def read(self, size: int | None = -1) -> bytes:
+        return self._counted(super().read(size))
+
+    def read1(self, size: int = -1) -> bytes:
+        return self._counted(super().read1(size))
+
+    def readline(self, size: int | None = -1) -> bytes:
+        return self._counted(super().readline(size))
+
+    def _counted(self, content: bytes) -> bytes:
+        """Count what was unpacked; raise BadFileError if it is beyond all that documents can be packed to."""
+        self._given += len(content)
+        if self._given > UNPACKED_AT_ONCE and self._given > MOST_TIMES * self._raw.tell():
+            raise BadFileError(self._path, f"unpacks to more than {MOST_TIMES} times its size; it is no collection")
+        return content
+
+
 @contextmanager
 def open_bytes(path: Path) -> Iterator[BinaryIO]:
     """Open ``path`` for reading, unpacking gzip, which is known by its first bytes.
@@ -43,9 +71,9 @@ def open_bytes(path: Path) -> Iterator[BinaryIO]:
     what goes wrong while it is read into BadFileError too.
     """
     with _in_words(path), _opened(path) as raw:
-        head = raw.peek(6)[:6]
+        head = raw.peek(1)
         if head.startswith(GZIP_MAGIC):
-            with gzip.GzipFile(fileobj=raw, mode="rb") as unpacked:
+            with _Unpacked(path, raw) as unpacked:
                 yield cast(BinaryIO, unpacked)
             return
         _refuse(path, head)
@@ -84,6 +112,7 @@ def _refuse(path: Path, head: bytes) -> None:
     """Raise BadFileError if a file that starts with ``head`` is packed in a way that is not read."""
     for magic, reason in _REFUSED:
         if head.startswith(magic):
-            raise BadFileError(path, reason)
+            shape = shape_of_start(head)
+            raise BadFileError(path, f"{shape.sentence}; {shape.remedy}" if "Excel" in shape.content else reason)
     if head and path.suffix.lower() == ".gz":
         raise BadFileError(path, "is named .gz and is not gzip data; rename it")

@@ -14,7 +14,9 @@ from pathlib import Path
 from typing import Any
 
 from ...retrieval.errors import SourceError
+from ...retrieval.table_shape import shape_of_start
 from . import ReadOptions
+from ._foreign import refuse_binary, start_of
 from ._lines import BadFileError, parse_json_object, read_bytes, read_lines, read_table
 
 SUFFIXES = (".csv", ".tsv", ".jsonl", ".ndjson", ".parquet", ".pkl", ".pickle")
@@ -82,7 +84,7 @@ def _delimited(
     path: Path, options: ReadOptions, wanted: Collection[str], required: Sequence[Sequence[str]]
 ) -> Iterator[tuple[str, Row]]:
     """Read a CSV or TSV file with a header, quoting on."""
-    delimiter = "\t" if ".tsv" in path.suffixes[-2:] else ","
+    delimiter = _delimiter(path, required)
     rows = read_table(path, options, delimiter, quoting=True)
     place, header = next(rows, (f"{path}:1", []))
     names = [name.strip() for name in header]
@@ -93,6 +95,21 @@ def _delimited(
             yield place, {name: text for number, name in chosen if (text := cells[number].strip())}
         else:
             options.bad_lines.report(place, f"has {len(cells)} fields, and the header has {len(names)}")
+
+
+def _delimiter(path: Path, required: Sequence[Sequence[str]]) -> str:
+    """Return what separates the cells: what its name says, or what its first line does if that names the columns.
+
+    Raises SourceError if the file is no such table at all.
+    """
+    shape = shape_of_start(start_of(path))
+    refuse_binary(path, shape)
+    names = {cell.strip() for cell in shape.cells}
+    if shape.delimiter and all(names & set(alternatives) for alternatives in required):
+        return shape.delimiter
+    if shape.form in ("JSON", "JSON lines", "HTML", "XML"):
+        raise SourceError(f"{shape.sentence}, not a table", place=path, remedy="give it the ending of what it is")
+    return "\t" if ".tsv" in path.suffixes[-2:] else ","
 
 
 def _json_lines(path: Path, options: ReadOptions, wanted: Collection[str]) -> Iterator[tuple[str, Row]]:

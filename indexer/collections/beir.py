@@ -8,16 +8,18 @@ from typing import Any
 
 from ...retrieval.domain import Document
 from ...retrieval.errors import SourceError
-from . import ReadOptions, Record
+from . import Files, ReadOptions, Record
 from ._dates import clean_date
 from ._documents import check_docid
 from ._files import one_file
+from ._foreign import NOT_JSON_LINES, refuse_foreign
 from ._lines import parse_json_object, read_lines
 
 SUMMARY = "a collection in BEIR's form: its folder, or its corpus.jsonl"
 SPLIT = False
 SENTENCES = False
 WHOLE_FOLDER = True
+FILES: tuple[Files, ...] = (("JSON lines", frozenset({"_id", "text"})),)
 
 _FIELDS = ("url", "date", "language", "source", "topic")
 
@@ -29,6 +31,7 @@ def read(sources: Sequence[Path], options: ReadOptions) -> Iterator[Record]:
     Raises SourceError if a corpus cannot be read.
     """
     for path in [_corpus(source) for source in sources]:
+        refuse_foreign(path, NOT_JSON_LINES, "JSON lines")
         for place, line in read_lines(path, options):
             entry = parse_json_object(line, place, options) if line.strip() else None
             if entry is None:

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from ...retrieval.domain import Document
-from . import ReadOptions, Record
+from . import Files, ReadOptions, Record
 from ._dates import clean_date
 from ._documents import check_docid
 from ._files import expand
@@ -21,6 +21,12 @@ SUMMARY = "verified claims: TSV, CSV, JSON or JSON lines with an id, vclaim and 
 SPLIT = False
 SENTENCES = False
 WHOLE_FOLDER = False
+FILES: tuple[Files, ...] = (
+    ("tabs", frozenset({"vclaim"})),
+    ("commas", frozenset({"vclaim"})),
+    ("JSON lines", frozenset({"vclaim"})),
+    ("JSON", frozenset()),
+)
 
 _NAMES: Mapping[str, tuple[str, ...]] = {
     "docid": ("", "vclaim_id", "claim_id", "docid", "id"),

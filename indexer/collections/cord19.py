@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 from ...retrieval.domain import Document, Span
 from ...retrieval.errors import SourceError
-from . import ReadOptions, Record
+from . import Files, ReadOptions, Record
 from ._dates import clean_date
 from ._documents import check_docid
 from ._files import one_file
@@ -30,6 +30,11 @@ SUMMARY = "papers of CORD-19: a release's folder, or its metadata as CSV, JSON l
 SPLIT = True
 SENTENCES = False
 WHOLE_FOLDER = True
+FILES: tuple[Files, ...] = (
+    ("tabs", frozenset({"cord_uid", "title"})),
+    ("commas", frozenset({"cord_uid", "title"})),
+    ("JSON lines", frozenset({"cord_uid", "title"})),
+)
 
 _METADATA = ("authors", "journal", "doi", "pmcid", "pubmed_id", "license", "source_x", "sha")
 _COLUMNS = frozenset(

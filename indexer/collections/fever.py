@@ -14,15 +14,17 @@ from typing import Any
 from urllib.parse import quote
 
 from ...retrieval.domain import Document, Span
-from . import ReadOptions, Record
+from . import Files, ReadOptions, Record
 from ._documents import check_docid
 from ._files import expand
+from ._foreign import NOT_JSON_LINES, refuse_foreign
 from ._lines import parse_json_object, read_lines
 
 SUMMARY = "Wikipedia pages in FEVER's form: wiki-*.jsonl shards or their folder; each sentence a passage"
 SPLIT = True
 SENTENCES = True
 WHOLE_FOLDER = False
+FILES: tuple[Files, ...] = (("JSON lines", frozenset({"id", "lines"})),)
 
 _BRACKETS = {
     "-LRB-": "(",
@@ -43,6 +45,7 @@ def read(sources: Sequence[Path], options: ReadOptions) -> Iterator[Record]:
     Raises SourceError if a shard cannot be read.
     """
     for path in _shards(sources, options):
+        refuse_foreign(path, NOT_JSON_LINES, "JSON lines")
         for place, line in read_lines(path, options):
             page = parse_json_object(line, place, options) if line.strip() else None
             if page is None:

@@ -13,15 +13,21 @@ import msgspec
 
 from ...retrieval.documents import checksum
 from ...retrieval.domain import Document
-from . import ReadOptions, Record
+from . import Files, ReadOptions, Record
 from ._documents import check_docid, make_record, named_fields
 from ._files import expand
+from ._foreign import NOT_JSON_LINES, refuse_foreign
 from ._lines import parse_json_object, read_lines
 
 SUMMARY = "documents as JSON lines: docid, text, and optionally title, url, date, language, source, topic"
 SPLIT = False
 SENTENCES = False
 WHOLE_FOLDER = False
+FILES: tuple[Files, ...] = (
+    ("JSON lines", frozenset({"docid", "text"})),
+    ("JSON lines", frozenset({"id", "text"})),
+    ("JSON lines", frozenset({"id", "contents"})),
+)
 
 # For the docid and the text the first key that is there counts.
 _NAMES = {
@@ -48,6 +54,7 @@ def read(sources: Sequence[Path], options: ReadOptions) -> Iterator[Record]:
     Raises SourceError if a source cannot be read.
     """
     for path in expand(sources, (".jsonl", ".ndjson", ".json"), options):
+        refuse_foreign(path, NOT_JSON_LINES, "JSON lines")
         for place, line in read_lines(path, options):
             if line.strip() and (record := record_of(line, place, options)):
                 yield record

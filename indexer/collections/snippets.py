@@ -1,29 +1,41 @@
-"""Snippets of text: tab-separated with or without a header, JSON lines, or the passages file of CheckThat! 2019.
+"""Snippets of text: a table with or without a header, JSON lines, or the passages file of CheckThat! 2019.
 
-A line that begins with ``{`` in the first place makes a file JSON lines. Otherwise it is tab-separated, quotes
-have no meaning, and either its first line names the columns or they are ``id text`` or ``id topic text``. The
-topic and the page of a snippet come from its id where that names them and the source does not.
+A line that begins with ``{`` in the first place makes a file JSON lines. A table is separated by tabs, or by commas or
+semicolons if its first line names the columns; without such a line columns are ``id text`` or ``id topic text``. Quotes
+have no meaning between tabs, but in a file that was plainly saved with them, as spreadsheets do. The topic and the page
+of a snippet come from its id where that names them and the source does not.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import chain
+from itertools import chain, product
 from pathlib import Path
 from typing import Any
 
 from ...retrieval.errors import SourceError
-from . import ReadOptions, Record
+from ...retrieval.table_shape import Form, shape_of_start
+from . import Files, ReadOptions, Record
 from ._checkthat import page_of, topic_of
 from ._documents import make_record, named_fields
 from ._files import expand
-from ._lines import json_name, parse_json_object, read_lines
+from ._foreign import refuse_binary, remedy_for, start_of
+from ._lines import json_name, parse_json_object, read_lines, read_table
+from ._quoting import is_quoted
 
 SUMMARY = "text snippets: TSV or JSON lines with id and text, and optionally topic, page, url, title, date"
 SPLIT = False
 SENTENCES = False
 WHOLE_FOLDER = False
+_IDS = ("id", "docid", "snippet_id")
+_TABLES: tuple[Form, ...] = ("tabs", "commas", "semicolons")
+FILES: tuple[Files, ...] = (
+    *((form, frozenset(both)) for form in _TABLES for both in product(_IDS, ("text", "snippet"))),
+    *((form, frozenset({"snippetid"})) for form in _TABLES),
+    ("JSON lines", frozenset({"snippet_id"})),
+    ("JSON lines", frozenset({"pageid", "paragraphs"})),
+)
 
 # Names of columns and keys, written in any case and with any of "_", "-" or a space between words.
 _NAMES = {
@@ -53,12 +65,20 @@ def read(sources: Sequence[Path], options: ReadOptions) -> Iterator[Record]:
 
     Raises SourceError if a source cannot be read or its columns cannot be told.
     """
-    for path in expand(sources, (".tsv", ".jsonl", ".ndjson", ".json"), options):
+    for path in expand(sources, (".tsv", ".csv", ".jsonl", ".ndjson", ".json"), options):
         yield from _read_file(path, options)
 
 
 def _read_file(path: Path, options: ReadOptions) -> Iterator[Record]:
-    """Yield the snippets of one file, whose first line that is not blank tells its form."""
+    """Yield the snippets of one file, whose beginning tells its form."""
+    start = start_of(path)
+    shape = shape_of_start(start)
+    refuse_binary(path, shape)
+    if shape.form in ("HTML", "XML"):
+        raise SourceError(f"{shape.sentence}, not snippets", place=path, remedy=remedy_for(shape))
+    if shape.form in ("commas", "semicolons") and _header(shape.cells, f"{path}:1") is not None:
+        yield from _read_rows(read_table(path, options, shape.delimiter, quoting=True), options)
+        return
     lines = ((place, line) for place, line in read_lines(path, options) if line.strip())
     first = next(lines, None)
     if first is None:
@@ -66,8 +86,10 @@ def _read_file(path: Path, options: ReadOptions) -> Iterator[Record]:
     place, line = first
     if line.lstrip().startswith("["):
         raise SourceError("is a JSON list; write its objects one a line", place=place)
-    read_rows = _read_json if line.lstrip().startswith("{") else _read_tsv
-    yield from read_rows(chain([first], lines), options)
+    if line.lstrip().startswith("{"):
+        yield from _read_json(chain([first], lines), options)
+        return
+    yield from _read_rows(read_table(path, options, "\t", quoting=is_quoted(start, "\t")), options)
 
 
 def _read_json(lines: Iterator[tuple[str, str]], options: ReadOptions) -> Iterator[Record]:
@@ -108,15 +130,18 @@ def _json_record(row: Mapping[str, Any], place: str, options: ReadOptions) -> Re
     return _record(fields, metadata, place, options)
 
 
-def _read_tsv(lines: Iterator[tuple[str, str]], options: ReadOptions) -> Iterator[Record]:
+def _read_rows(rows: Iterator[tuple[str, list[str]]], options: ReadOptions) -> Iterator[Record]:
     """Yield a snippet a row of a table."""
-    place, first = next(lines)
-    header = _header(first.split("\t"), place)
-    columns = header or _headerless(first.split("\t"), place)
+    rows = ((place, cells) for place, cells in rows if any(cell.strip() for cell in cells))
+    first = next(rows, None)
+    if first is None:
+        return
+    place, cells = first
+    header = _header(cells, place)
+    columns = header or _headerless(cells, place)
     if header is None:
-        lines = chain([(place, first)], lines)
-    for place, line in lines:
-        cells = line.split("\t")
+        rows = chain([first], rows)
+    for place, cells in rows:
         if len(cells) != len(columns):
             options.bad_lines.report(
                 place, f"has {_columns(len(cells))}, not {len(columns)}; a tab inside a text is written as a space"

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ...retrieval.errors import SourceError
-from . import ReadOptions, Record
+from . import Files, ReadOptions, Record
 from ._dates import clean_date
 from ._documents import make_record
 from ._files import expand
@@ -24,6 +24,7 @@ SUMMARY = "TREC documents: SGML newswire and web collections"
 SPLIT = False
 SENTENCES = False
 WHOLE_FOLDER = False
+FILES: tuple[Files, ...] = (("XML", frozenset()),)
 
 _START = re.compile(r"<DOC(?:\s[^<>]*)?>", re.I)
 _END = re.compile(r"</DOC>", re.I)

@@ -16,22 +16,26 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from . import ReadOptions, Record
+from ...retrieval.table_shape import LOOKED_AT, shape_of_start
+from . import Files, ReadOptions, Record
 from ._archives import SUFFIXES as ARCHIVES
 from ._archives import Capture, captures, is_archive
 from ._checkthat import topic_of
 from ._claim_results import Result, beside, is_claims_file, read_results
 from ._documents import make_record
 from ._files import expand
+from ._foreign import is_table, kind_for
 from ._languages import language_of
 from ._lines import BadFileError, read_bytes
-from ._pages import Page, binary_kind, decode, extract
+from ._pages import Page, PageTooLargeError, binary_kind, decode, extract
 
 SUMMARY = "web pages: HTML and text files or folders of them, WARC and ARC archives"
 SPLIT = True
 SENTENCES = False
 WHOLE_FOLDER = True
+FILES: tuple[Files, ...] = (("HTML", frozenset()),)
 
+TABLE_ENDINGS = (".tsv", ".csv", ".ndjson", ".parquet", ".pkl")
 _PAGES = (".html", ".htm", ".xhtml", ".txt")
 
 
@@ -75,6 +79,12 @@ def _page_of_file(path: Path, docid: str, result: Result | None, options: ReadOp
     if reason := "an empty file" if not content.strip() else binary_kind(content):
         options.bad_lines.report(place, f"is {reason}, not a web page")
         return None
+    shape = shape_of_start(content[:LOOKED_AT])
+    if path.suffix.lower() in TABLE_ENDINGS or shape.form == "JSON lines" or is_table(content[:LOOKED_AT], shape):
+        kind = kind_for(shape)
+        remedy = f"; read it with factseek index {kind}" if kind else ""
+        options.bad_lines.report(place, f"{shape.sentence}, not a web page{remedy}")
+        return None
     plain = path.name.lower().removesuffix(".gz").endswith(".txt")
     page = _plain_page(content, "") if plain else _html_page(content, place, options)
     if page is None:
@@ -117,6 +127,9 @@ def _html_page(content: bytes, place: str, options: ReadOptions, capture: Captur
     url, charset, latest = (capture.url, capture.charset, capture.moment[:10]) if capture else ("", "", "")
     try:
         page = extract(decode(content, charset), url, latest)
+    except PageTooLargeError as error:
+        options.leave_out(place, str(error))
+        return None
     except ValueError as error:
         options.bad_lines.report(place, str(error))
         return None

@@ -109,7 +109,6 @@ TRUNCATED = "is a truncated gzip file: it ends before its data does; fetch it ag
         ),
         ("a.bz2", b"BZh91AY", "is compressed with bzip2, which is not read; unpack it, or pack it with gzip"),
         ("a.zip", b"PK\x03\x04....", "is a ZIP archive, which is not read; unpack it"),
-        ("a.txt", "a\n".encode("utf-16"), "is UTF-16 text; save it as UTF-8"),
     ],
 )
 def test_a_file_that_cannot_be_read_gives_one_line(tmp_path: Path, name: str, content: bytes, reason: str) -> None:

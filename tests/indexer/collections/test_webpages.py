@@ -76,6 +76,37 @@ def test_a_page_gives_its_content_and_what_it_says_of_itself(tmp_path: Path) -> 
     ]
 
 
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [
+        ("<p>" * 400_000, "page of more than 100,000 elements"),
+        (
+            "<p " + " ".join(f"a{i}" for i in range(500_000)) + ">x",
+            "page with an element of more than 1,000 attributes",
+        ),
+        ("<p " + " ".join(f"a{i}" for i in range(1_001)), "page with an element of more than 1,000 attributes"),
+        ("<p " + " ".join(f'a{i}="x > y" ' for i in range(1_000)) + f"> {SENTENCE}", ""),
+        (("<p " + " ".join(f"a{i}" for i in range(900)) + ">x") * 334, "page of more than 300,000 attributes"),
+        (f"<script>for(i=0;i<n;i++){{{'a b ' * 2_000}}}</script><p>{SENTENCE}</p>", ""),
+        (f"<!-- <b {'a ' * 2_000} --><p>{SENTENCE}</p>", ""),
+        (f"<script>{'<p ' * 2_000}", "page with an element of more than 1,000 attributes"),
+    ],
+)
+def test_a_page_that_would_take_too_long_is_left_out_by_name(tmp_path: Path, content: str, reason: str) -> None:
+    path = put(tmp_path, "a.html", content)
+    put(tmp_path, "b.html")
+    records, options = read(tmp_path)
+    assert [record.document.docid for record in records] == (["b"] if reason else ["a", "b"])
+    assert [tuple(left_out) for left_out in options.left_out] == ([(str(path), reason)] if reason else [])
+
+
+def test_files_without_content_are_named(tmp_path: Path) -> None:
+    path = put(tmp_path, "menu.html", "<html><body><nav><img src='a.png'></nav></body></html>")
+    put(tmp_path, "page.html")
+    _, options = read(tmp_path)
+    assert options.left_out == [(str(path), "no main content")]
+
+
 def test_what_follows_the_end_of_a_page_belongs_to_it(tmp_path: Path) -> None:
     put(tmp_path, "a.html", f"<html><body><p>{SENTENCE}</p></body></html><p>{ARABIC}</p></body></html>")
     assert read(tmp_path)[0][0].document.text == f"{SENTENCE}\n{ARABIC}"

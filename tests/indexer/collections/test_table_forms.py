@@ -1,0 +1,169 @@
+"""Tables as people save them: every separator, quotes, byte-order marks; and files that are something else."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import io
+import zipfile
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, example, given, settings
+from hypothesis import strategies as st
+
+from factseek.indexer.collections import BadLines, ReadOptions, _streams, jsonl, reader, snippets
+from factseek.indexer.collections._quoting import is_quoted
+from factseek.retrieval.errors import SourceError
+
+TEXT = st.text(st.sampled_from("ab é\"\t\n,;' "), min_size=1, max_size=12).map(lambda text: f"x{text}")
+FORMS = [("a.tsv", "\t"), ("a.csv", ","), ("a.csv", ";"), ("a.tsv", ","), ("a.txt", ";")]
+
+
+def texts(path: Path, kind: str = "snippets") -> list[str]:
+    return [record.document.text for record in reader(kind).read([path], ReadOptions())]
+
+
+def saved(rows: list[list[str]], delimiter: str, quoting: int = csv.QUOTE_MINIMAL) -> str:
+    """Rows as a spreadsheet saves them."""
+    content = io.StringIO()
+    csv.writer(content, delimiter=delimiter, quoting=quoting, lineterminator="\r\n").writerows(rows)  # type: ignore[arg-type]
+    return content.getvalue()
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=60)
+@given(
+    st.lists(TEXT, min_size=2, max_size=5),
+    st.sampled_from(FORMS),
+    st.sampled_from(["utf-8", "utf-8-sig", "utf-16"]),
+    st.sampled_from([csv.QUOTE_MINIMAL, csv.QUOTE_ALL]),
+)
+@example(['He said "no"', "plain"], ("a.tsv", "\t"), "utf-8", csv.QUOTE_MINIMAL)
+def test_what_a_spreadsheet_saves_is_read_back(
+    tmp_path: Path, written: list[str], form: tuple[str, str], encoding: str, quoting: int
+) -> None:
+    name, delimiter = form
+    rows = [["id", "text"], *([str(number), text] for number, text in enumerate(written))]
+    path = tmp_path / name
+    path.write_bytes(saved(rows, delimiter, quoting).encode(encoding))
+    assert texts(path) == written
+
+
+@pytest.mark.parametrize(
+    ("content", "quoted"),
+    [
+        ('1\t"He said ""no"""\n2\tb\n', True),
+        ('1\t"two\nlines"\n2\tb\n', True),
+        ('"1"\t"a"\n"2"\t"b"\n', True),
+        ('1\t"A headline"\n2\tb\n', False),
+        ('1\ta ""b"" c\n2\tb\n', False),
+        ('1\t"He said ""no"""\n2\t5" nails\n', False),
+        ('1\t"He said ""no""\n2\tb\n', False),
+        ('1\t"a ""b"""\n2\tb\tc\n', False),
+        ("1\ta\n", False),
+        ("", False),
+        ('1\t"a ""b"""\n' + "2\tx\n" * 20_000 + '3\t"' + "b" * 70_000, True),
+    ],
+)
+def test_quotes_are_a_spreadsheet_s_only_if_they_fit(content: str, quoted: bool) -> None:
+    assert is_quoted(content.encode()[: 1 << 16], "\t") is quoted
+
+
+def test_a_cell_that_is_cut_by_the_look_ahead_is_whole_in_the_reading(tmp_path: Path) -> None:
+    long = 'y "' + "x" * 70_000 + '"'
+    path = tmp_path / "a.tsv"
+    path.write_text(saved([["id", "text"], ["1", 'a "b"'], ["2", long]], "\t"), "utf-8")
+    assert texts(path) == ['a "b"', long]
+
+
+def test_places_of_quoted_rows_are_their_first_lines(tmp_path: Path) -> None:
+    path = tmp_path / "a.tsv"
+    path.write_text('id\ttext\n1\t"two\nlines"\n2\ta\n3\n', "utf-8")
+    options = ReadOptions(bad_lines=BadLines(limit=1))
+    assert [record.place for record in snippets.read([path], options)] == [f"{path}:2", f"{path}:4"]
+    assert options.bad_lines.examples == [f"{path}:5: has 1 column, not 2; a tab inside a text is written as a space"]
+
+
+@pytest.mark.parametrize("delimiter", [",", ";", "\t"])
+def test_other_tables_are_read_by_what_separates_their_cells(tmp_path: Path, delimiter: str) -> None:
+    path = tmp_path / "a.csv"
+    path.write_text(saved([["id", "vclaim", "title"], ["1", "a, b; c", "T"]], delimiter), "utf-16")
+    assert texts(path, "claims") == ["a, b; c"]
+    path.write_text(saved([["cord_uid", "title", "abstract"], ["1", "T", "a, b; c"]], delimiter), "utf-8-sig")
+    assert texts(path, "cord19") == ["a, b; c"]
+
+
+def test_lines_of_utf_16_are_lines(tmp_path: Path) -> None:
+    path = tmp_path / "a.jsonl"
+    path.write_bytes(gzip.compress('{"docid": "1", "text": "é"}\r\n\n{"docid": "2"'.encode("utf-16")))
+    options = ReadOptions(bad_lines=BadLines(limit=1))
+    assert [(record.document.text, record.place) for record in jsonl.read([path], options)] == [("é", f"{path}:1")]
+    assert options.bad_lines.examples[0].startswith(f"{path}:3: is not JSON (column 14: ")
+    path.write_bytes(b"\xff\xfe{\0\0\xdc")
+    with pytest.raises(SourceError) as caught:
+        list(jsonl.read([path], ReadOptions()))
+    assert str(caught.value) == f"{path}: is not UTF-16, which its first bytes say; save it as UTF-8"
+
+
+def workbook() -> bytes:
+    content = io.BytesIO()
+    with zipfile.ZipFile(content, "w") as archive:
+        archive.writestr("xl/workbook.xml", "<workbook/>")
+    return content.getvalue()
+
+
+SNIPPETS = "id\ttext\n1\ta\n2\tb\n"
+
+
+@pytest.mark.parametrize(
+    ("kind", "name", "content", "message"),
+    [
+        ("jsonl", "a.jsonl", SNIPPETS, "is tab-separated, not JSON lines; read it with factseek index snippets"),
+        ("jsonl", "a.jsonl", "id,text\n1,a\n", "is comma-separated, not JSON lines; read it with factseek index "
+         "snippets"),
+        ("beir", "corpus.jsonl", "<html></html>", "is HTML, not JSON lines; read it with factseek index webpages"),
+        ("fever", "wiki-1.jsonl", "<DOC>\n", "is XML, not JSON lines; read it with factseek index trec"),
+        ("snippets", "a.tsv", "<DOC>\n", "is XML, not snippets; read it with factseek index trec"),
+        ("snippets", "a.tsv", workbook(), 'is an Excel workbook (.xlsx); in Excel, save the sheet as '
+         '"CSV UTF-8 (Comma delimited)"'),
+        ("snippets", "a.tsv", b"\xd0\xcf\x11\xe0abc", "is an Excel workbook (.xls), not text; in Excel, save the "
+         "sheet as "
+         '"CSV UTF-8 (Comma delimited)"'),
+        ("claims", "a.csv", '{"vclaim": "a"}\n', "is JSON lines, not a table; give it the ending of what it is"),
+        ("webpages", "a.txt", SNIPPETS, "is tab-separated, not a web page; read it with factseek index snippets; "
+         "mend it, or tolerate some with --skip-bad-lines N"),
+        ("webpages", "a.tsv", "1\ta\n2\tb\n", "is tab-separated, not a web page; "
+         "mend it, or tolerate some with --skip-bad-lines N"),
+        ("webpages", "a.html", '{"docid": "1", "text": "a"}\n', "is JSON lines, not a web page; read it with factseek "
+         "index jsonl; mend it, or tolerate some with --skip-bad-lines N"),
+        ("webpages", "a.csv", "cord_uid,title\n1,a\n", "is comma-separated, not a web page; read it with factseek "
+         "index cord19; mend it, or tolerate some with --skip-bad-lines N"),
+    ],
+)  # fmt: skip
+def test_a_file_that_is_something_else_is_refused_in_words(
+    tmp_path: Path, kind: str, name: str, content: str | bytes, message: str
+) -> None:
+    path = tmp_path / name
+    path.write_bytes(content.encode() if isinstance(content, str) else content)
+    with pytest.raises(SourceError) as caught:
+        texts(path, kind)
+    assert str(caught.value) == f"{path}: {message}"
+
+
+@pytest.mark.parametrize(
+    "content", ["Hello, world.", "One, two.\nThree, four.\n", "a\tb\nc\n", "[1] A list, of sources."]
+)
+def test_texts_with_commas_and_tabs_are_pages(tmp_path: Path, content: str) -> None:
+    path = tmp_path / "a.txt"
+    path.write_text(content, "utf-8")
+    assert texts(path, "webpages") == [content.strip()]
+
+
+@pytest.mark.parametrize("kind", ["snippets", "trec", "webpages", "jsonl"])
+def test_what_unpacks_to_endless_text_is_refused(tmp_path: Path, kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_streams, "UNPACKED_AT_ONCE", 1_000_000)
+    path = tmp_path / "a.html.gz"
+    path.write_bytes(gzip.compress((b"<DOC>" if kind == "trec" else b"x") + b"x" * 30_000_000))
+    with pytest.raises(SourceError) as caught:
+        list(reader(kind).read([path], ReadOptions(max_file_bytes=40_000_000, bad_lines=BadLines(limit=0))))
+    assert "unpacks to more than 200 times its size; it is no collection" in str(caught.value)
