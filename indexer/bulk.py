@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -44,13 +44,18 @@ class Bulk:
         """Whether nothing is left to be written."""
         return self.job.handled >= len(self._items)
 
-    def next(self, live: Held) -> tuple[Job, list[str]]:
-        """Return the lines to be put next, and the job as it is when they have been published."""
-        after = msgspec.structs.replace(self.job, refusals=[*self.job.refusals])
+    def next(self, live: Held, overtaken: Container[str] = ()) -> tuple[Job, list[str]]:
+        """Return the lines to be put next, and the job as it is when they have been published.
+
+        Documents that were ``overtaken`` by single changes are left as they are.
+        """
+        after = msgspec.structs.replace(self.job, refusals=[*self.job.refusals], skips=[*self.job.skips])
         lines = []
         for item in self._items[self.job.handled : self.job.handled + SLICE]:
             after.handled += 1
-            if _counted(after, item, live):
+            if item.docid in overtaken and not item.refused:
+                after.skip(item.number, item.docid)
+            elif _counted(after, item, live):
                 lines.append(item.line)
         return after, lines
 

@@ -10,6 +10,7 @@ import logging
 import os
 import time
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import Literal, NamedTuple
 
@@ -42,6 +43,14 @@ class Change(msgspec.Struct, frozen=True, kw_only=True):
         return bool(self.states) or self.absent
 
 
+class _Left(msgspec.Struct, frozen=True, kw_only=True):
+    """A change and when it was left: so many ``seconds`` after the machine was started, whatever its clock says."""
+
+    change: Change
+    boot: str
+    seconds: float
+
+
 class Outcome(msgspec.Struct, frozen=True, kw_only=True):
     """What became of a change.
 
@@ -66,9 +75,11 @@ def leave(folder: Path, change: Change) -> str:
 
     Raises IndexStateError if there is no index any more, MachineError if it cannot be written.
     """
-    place, name = made(folder), new_id()
+    place = made(folder)
     with told(place):
-        _write(place / f"{name}{_WAITS}", msgspec.json.encode(change))
+        name = new_id(place)
+        left_at = _Left(change=change, boot=_boot(), seconds=time.monotonic())
+        _write(place / f"{name}{_WAITS}", msgspec.json.encode(left_at))
     return name
 
 
@@ -104,7 +115,7 @@ def taken(folder: Path, most: int, patience: float) -> list[Taken]:
     """
     found: dict[str, Taken] = {}
     for path in sorted([*_named(folder, _WAITS), *_named(folder, _TAKEN)]):
-        change = _waited_for(path, time.time() - patience)
+        change = _waited_for(path, patience)
         if change is None:
             continue
         if change.docid in found or len(found) == most:
@@ -117,11 +128,12 @@ def taken(folder: Path, most: int, patience: float) -> list[Taken]:
     return list(found.values())
 
 
-def _waited_for(path: Path, oldest: float) -> Change | None:
-    """Return a change; None if it was withdrawn, or is dropped because it is older, or damaged by a power cut."""
+def _waited_for(path: Path, patience: float) -> Change | None:
+    """Return a change; None if it was withdrawn, or is dropped because it is too old, or damaged by a power cut."""
     try:
-        if path.stat().st_mtime >= oldest:
-            return msgspec.json.decode(path.read_bytes(), type=Change)
+        left_at = msgspec.json.decode(path.read_bytes(), type=_Left)
+        if left_at.boot == _boot() and 0 <= time.monotonic() - left_at.seconds <= patience:
+            return left_at.change
         _log.warning("a change was dropped: nobody waits for it any more")
     except FileNotFoundError:
         return None
@@ -136,6 +148,15 @@ def answer(folder: Path, name: str, result: Outcome) -> None:
     place = folder / JOBS
     _write(place / f"{name}{_OUTCOME}", msgspec.json.encode(result))
     (place / f"{name}{_TAKEN}").unlink(missing_ok=True)
+
+
+@cache
+def _boot() -> str:
+    """Return what tells this start of the machine from others, as far as it says: no asker outlives one."""
+    try:
+        return Path("/proc/sys/kernel/random/boot_id").read_text("ascii").strip()
+    except OSError:
+        return ""
 
 
 def _named(folder: Path, suffix: str) -> Iterator[Path]:

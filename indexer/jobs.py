@@ -43,6 +43,7 @@ class Refusal(msgspec.Struct, frozen=True, kw_only=True):
 class Job(msgspec.Struct, kw_only=True):
     """A bulk of documents. ``handled`` says how many of ``documents`` are done with; times are UTC, or empty.
 
+    ``skipped`` counts those that were changed singly after the bulk was accepted: they stay as they were changed.
     ``attempts`` counts the processes that were at what comes next: more than one if one was killed.
     """
 
@@ -56,6 +57,8 @@ class Job(msgspec.Struct, kw_only=True):
     unchanged: int = 0
     refused: int = 0
     refusals: list[Refusal] = []
+    skipped: int = 0
+    skips: list[Refusal] = []
     attempts: int = 0
     created: str = ""
     started: str = ""
@@ -68,6 +71,13 @@ class Job(msgspec.Struct, kw_only=True):
         if len(self.refusals) < MOST_REFUSALS:
             self.refusals.append(Refusal(item=item, docid=docid, reason=reason))
 
+    def skip(self, item: int, docid: str) -> None:
+        """Count a document that was changed singly since, and name it while there are not too many."""
+        self.skipped += 1
+        if len(self.skips) < MOST_REFUSALS:
+            reason = f"docid {docid!r} was changed singly after this bulk was accepted; it stays as it was changed"
+            self.skips.append(Refusal(item=item, docid=docid, reason=reason))
+
 
 def submit(folder: Path, mode: Mode, documents: Sequence[bytes]) -> Job:
     """Leave a job, each document a line of JSON, in the index in ``folder``.
@@ -75,7 +85,7 @@ def submit(folder: Path, mode: Mode, documents: Sequence[bytes]) -> Job:
     Raises IndexStateError if there is no index any more, MachineError if it cannot be written.
     """
     place = made(folder)
-    job = Job(id=new_id(), mode=mode, documents=len(documents), created=now())
+    job = Job(id=new_id(place), mode=mode, documents=len(documents), created=now())
     write_atomically(payload(folder, job.id), b"".join(line + b"\n" for line in documents))
     try:
         write_atomically(place / f"{job.id}.json", msgspec.json.encode(job))
@@ -98,9 +108,10 @@ def made(folder: Path) -> Path:
     return place
 
 
-def new_id() -> str:
-    """Make up an id that sorts by time."""
-    return f"{time.time_ns():016x}{secrets.token_hex(4)}"
+def new_id(place: Path) -> str:
+    """Make up an id that sorts after those of all jobs and changes in ``place``, also if the clock is set."""
+    latest = max((int(path.stem[:16], 16) for path in place.iterdir() if _ID.fullmatch(path.stem)), default=-1)
+    return f"{max(time.time_ns(), latest + 1):016x}{secrets.token_hex(4)}"
 
 
 def read(folder: Path, name: str) -> Job | None:
@@ -147,13 +158,13 @@ def tidy(folder: Path, *, most: int, days: float) -> None:
         if len(ended) - number > most or _older(path, oldest):
             path.unlink(missing_ok=True)
     for path in (folder / JOBS).iterdir():
-        known = path.suffix == ".json" or path.with_suffix(".json").exists()
-        if not known and path.is_file() and path.name != LOCK and _older(path, time.time() - ORPHANED):
+        known = path.suffix == ".json" or path.with_suffix(".json").exists() or path.name in (LOCK, LEDGER)
+        if not known and path.is_file() and _older(path, time.time() - ORPHANED):
             path.unlink(missing_ok=True)
 
 
-LOCK = "lock"
-"""The file in the folder of jobs whose lock the writer holds."""
+LOCK, LEDGER = "lock", "singles"
+"""The file in the folder of jobs whose lock the writer holds; the single changes that were made while bulks waited."""
 
 
 def _older(path: Path, when: float) -> bool:

@@ -23,6 +23,7 @@ from .compaction import keep_few
 from .encoders import Encoders
 from .jobs import Job
 from .lock import locked
+from .overtaking import Single, forget, note, overtaken
 from .publishing import Found, held, put, remove
 
 MOST = 200
@@ -118,13 +119,26 @@ class Writer:
         puts = [one for one in taken if results.get(one.name) in _PUT]
         gone = [one for one in taken if results.get(one.name) == "deleted"]
         others = [one for one in taken if one not in puts and one not in gone]
+        same = [one for one in others if results.get(one.name) == "unchanged"]
+        error = error or self._noted(same)
         self._answer(others, results, error)
         if puts:
             lines = [one.change.line for one in puts]
-            self._answer(puts, results, self._tried(lambda: self._put(lines)))
+            self._answer(puts, results, self._overtaking(puts, lambda: self._put(lines)))
         if gone:
             docids = [one.change.docid for one in gone]
-            self._answer(gone, results, self._tried(lambda: remove(self._folder, docids)))
+            self._answer(gone, results, self._overtaking(gone, lambda: remove(self._folder, docids)))
+
+    def _overtaking(self, taken: Sequence[Taken], publish: Callable[[], object]) -> str:
+        """Publish changes, which bulks that were accepted before them are to leave alone; return what went wrong."""
+        error = self._noted(taken) or self._tried(publish)
+        if error:
+            self._noted(taken, undone=True)
+        return error
+
+    def _noted(self, taken: Sequence[Taken], *, undone: bool = False) -> str:
+        singles = [Single(one.name, one.change.docid) for one in taken]
+        return self._tried(lambda: note(self._folder, singles, undone=undone))
 
     def _answer(self, taken: Sequence[Taken], results: dict[str, Result], error: str) -> None:
         for one in taken:
@@ -179,7 +193,7 @@ class Writer:
 
     def _publish(self, bulk: Bulk) -> None:
         with held(self._folder) as live:
-            after, lines = bulk.next(live)
+            after, lines = bulk.next(live, overtaken(self._folder, bulk.job.id))
         if lines:
             self._put(lines)
         after.attempts = 1  # it went on: whoever died before did not die at what comes now
@@ -198,6 +212,7 @@ class Writer:
     def _tidy(self) -> None:
         settings = self._config.server
         jobs.tidy(self._folder, most=settings.keep_jobs, days=settings.keep_job_days)
+        forget(self._folder)
 
     def _tried(self, call: Callable[[], object]) -> str:
         """Call; return ``""``, or what went wrong in one line."""

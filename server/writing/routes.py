@@ -94,6 +94,7 @@ def job_state(job: str) -> Response:
 
 def _job(name: str, job: Job) -> JobAnswer:
     said = msgspec.structs.asdict(job)
-    said["refusals"] = [RefusedDocument(**msgspec.structs.asdict(one)) for one in job.refusals]
+    for name_of_list in ("refusals", "skips"):
+        said[name_of_list] = [RefusedDocument(**msgspec.structs.asdict(one)) for one in said[name_of_list]]
     del said["attempts"]
     return JobAnswer(request_id=g.request_id, index=name, **said)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import resource
 import time
@@ -78,11 +79,34 @@ def test_what_nobody_waits_for_any_more_is_dropped(folder: Path, took: bool) -> 
     if took:
         changes.taken(folder, 10, 60)
     (path,) = (folder / JOBS).glob(f"{name}.*")
-    before = time.time() - 61
-    os.utime(path, (before, before))
+    left_at = json.loads(path.read_bytes())
+    path.write_text(json.dumps({**left_at, "seconds": left_at["seconds"] - 61}))
     later = changes.leave(folder, Change(docid="a"))
     assert [one.name for one in changes.taken(folder, 10, 60)] == [later]
     assert not path.exists()
+
+
+def test_what_was_left_before_the_machine_was_started_is_dropped(folder: Path) -> None:
+    name = changes.leave(folder, Change(docid="a"))
+    path = folder / JOBS / f"{name}.change"
+    path.write_text(json.dumps({**json.loads(path.read_bytes()), "boot": "another"}))
+    assert changes.taken(folder, 10, 60) == []
+    assert not path.exists()
+
+
+@pytest.mark.parametrize("jump", [-86_400, 36, 86_400])
+def test_setting_the_clock_drops_and_reorders_nothing(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, jump: float
+) -> None:
+    """Whoever asked waits by another clock."""
+    first = changes.leave(folder, Change(docid="a"))
+    clock, nanoseconds = time.time, time.time_ns
+    monkeypatch.setattr(time, "time", lambda: clock() + jump)
+    monkeypatch.setattr(time, "time_ns", lambda: nanoseconds() + int(jump * 1e9))
+    (path,) = (folder / JOBS).glob(f"{first}.*")
+    os.utime(path, (clock() - jump, clock() - jump))
+    second = changes.leave(folder, Change(docid="b"))
+    assert [one.name for one in changes.taken(folder, 10, 35)] == [first, second]
 
 
 @pytest.mark.parametrize("content", [b"", b"{", b"{}", b'{"docid": 1}', b"\0" * 40])

@@ -1,0 +1,165 @@
+"""A change made singly after a bulk was accepted wins over it, whatever becomes of the writer meanwhile."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from factseek.indexer import changes, jobs
+from factseek.indexer.bulk import SLICE
+from factseek.indexer.jobs import JOBS, LEDGER
+from factseek.indexer.overtaking import Single, forget, note, overtaken
+from factseek.indexer.publishing import held
+from factseek.indexer.writer import Writer
+from factseek.retrieval import manifest as manifests
+from factseek.retrieval.config import Config
+from factseek.retrieval.documents import checksum
+from factseek.retrieval.domain import Document
+from tests.indexer.test_writer import job_of, leave, lines, result, rows
+
+
+@pytest.fixture
+def folder(build_jsonl: Build, write_jsonl: Write, tmp_path: Path) -> Path:
+    build_jsonl(write_jsonl("a.jsonl", [{"docid": "a", "text": "A quokka."}]))
+    return tmp_path / "index"
+
+
+def text_of(folder: Path, docid: str) -> str | None:
+    """Return a document's text by its checksum among those that a test writes, None if it is not there."""
+    with held(folder) as live:
+        there = live.found(docid)
+    texts = [f"Note {docid[1:]}.", "A wombat.", "A koala.", "Old."]
+    return None if there is None else next(text for text in texts if checksum(_document(docid, text)) == there.checksum)
+
+
+def _document(docid: str, text: str) -> Document:
+    return Document(docid, text, language="en")
+
+
+def finish(folder: Path, *, anew: bool) -> None:
+    """Work until nothing waits; with ``anew`` each step by a new writer, after the one before was killed."""
+    writer = Writer(folder, Config())
+    while writer.work():
+        if anew:
+            writer = Writer(folder, Config())
+
+
+@pytest.mark.parametrize("anew", [False, True])
+def test_single_changes_win_over_a_bulk_that_was_accepted_before(folder: Path, anew: bool) -> None:
+    leave(folder, "n399", "Old.")
+    Writer(folder, Config()).work()
+    job = jobs.submit(folder, "update", lines(rows(2 * SLICE)))
+    put, gone = leave(folder, "n398", "A wombat."), leave(folder, "n399")
+    finish(folder, anew=anew)
+    assert (result(folder, put), result(folder, gone)) == ("created", "deleted")
+    assert (text_of(folder, "n398"), text_of(folder, "n399")) == ("A wombat.", None)
+    ended = job_of(folder, job)
+    assert (ended.state, ended.added, ended.replaced, ended.skipped) == ("done", 2 * SLICE - 2, 0, 2)
+    assert [(skip.item, skip.docid) for skip in ended.skips] == [(399, "n398"), (400, "n399")]
+    assert ended.skips[0].reason == (
+        "docid 'n398' was changed singly after this bulk was accepted; it stays as it was changed"
+    )
+    assert not (folder / JOBS / LEDGER).exists()
+
+
+def test_a_bulk_wins_over_what_was_changed_before_it_was_accepted(folder: Path) -> None:
+    first = jobs.submit(folder, "update", lines(rows(1, 50)))
+    put = leave(folder, "n7", "A wombat.")
+    second = jobs.submit(folder, "update", lines(rows(8)))
+    finish(folder, anew=True)
+    assert result(folder, put) == "created"
+    assert text_of(folder, "n7") == "Note 7."
+    assert (job_of(folder, first).skipped, job_of(folder, second).skipped) == (0, 0)
+
+
+def test_a_put_of_what_is_there_already_wins_too(folder: Path) -> None:
+    leave(folder, "n3", "A wombat.")
+    Writer(folder, Config()).work()
+    jobs.submit(folder, "update", lines(rows(5)))
+    again = leave(folder, "n3", "A wombat.")
+    finish(folder, anew=True)
+    assert (result(folder, again), text_of(folder, "n3")) == ("unchanged", "A wombat.")
+
+
+def test_a_change_that_was_not_made_overtakes_nothing(folder: Path) -> None:
+    jobs.submit(folder, "update", lines(rows(5)))
+    put, conflict = leave(folder, "n3", "A wombat."), leave(folder, "n4", "A wombat.", states=("none",))
+    (folder / JOBS / "batch").mkdir()
+    Writer(folder, Config()).work()
+    (folder / JOBS / "batch").rmdir()
+    finish(folder, anew=False)
+    assert (result(folder, put), result(folder, conflict)) == ("failed", "conflict")
+    assert (text_of(folder, "n3"), text_of(folder, "n4")) == ("Note 3.", "Note 4.")
+
+
+def test_a_note_that_a_crash_cut_off_costs_no_other(folder: Path) -> None:
+    job = jobs.submit(folder, "update", lines(rows(1)))
+    note(folder, [Single("f" * 24, "a")])
+    path = folder / JOBS / LEDGER
+    path.write_bytes(path.read_bytes() + b'\n{"docid": "b", "cha')
+    note(folder, [Single("f" * 24, "c\n")])
+    assert overtaken(folder, job.id) == {"a", "c\n"}
+    assert overtaken(folder, "f" * 24) == set()
+    forget(folder)
+    assert path.exists()
+    jobs.end(folder, job)
+    forget(folder)
+    assert not path.exists()
+
+
+def test_without_a_bulk_nothing_is_noted(folder: Path) -> None:
+    leave(folder, "b", "A wombat.")
+    Writer(folder, Config()).work()
+    assert not (folder / JOBS / LEDGER).exists()
+
+
+STEPS = st.lists(
+    st.tuples(st.sampled_from(["bulk", "put", "delete", "work", "killed"]), st.integers(0, 2)), min_size=1, max_size=8
+)
+
+
+@settings(max_examples=10, suppress_health_check=list(HealthCheck))
+@given(steps=STEPS)
+def test_the_last_accepted_change_stands(build_once: Path, steps: list[tuple[str, int]]) -> None:
+    """Whatever is asked in whatever order: each document is as whoever was accepted last has left it."""
+    folder = build_once
+    expected: dict[str, str | None] = {}
+    writer = Writer(folder, Config())
+    for number in range(3):
+        leave(folder, f"n{number}")
+    finish(folder, anew=False)
+    for verb, number in steps:
+        docid = f"n{number}"
+        if verb == "bulk":
+            jobs.submit(folder, "update", lines(rows(number + 1)))
+            expected.update({f"n{each}": f"Note {each}." for each in range(number + 1)})
+        elif verb == "put":
+            leave(folder, docid, "A koala.")
+            expected[docid] = "A koala."
+        elif verb == "delete":
+            name = leave(folder, docid)
+            while not (answer := changes.outcome(folder, name)):
+                writer.work()
+            if answer.result == "deleted":
+                expected[docid] = None
+        elif verb == "work":
+            writer.work()
+        else:
+            writer = Writer(folder, Config())
+    finish(folder, anew=False)
+    assert {docid: text_of(folder, docid) for docid in expected} == expected
+
+
+@pytest.fixture(scope="module")
+def build_once(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An index of one document."""
+    from factseek.indexer.build import Request, build
+
+    place = tmp_path_factory.mktemp("overtaking")
+    (place / "a.jsonl").write_text('{"docid": "a", "text": "A quokka."}\n')
+    build(Request(kind="jsonl", sources=(place / "a.jsonl",), folder=place / "index", dense=False), Config())
+    assert manifests.read(place / "index").documents == 1
+    return place / "index"
