@@ -18,6 +18,7 @@ from factseek.retrieval import manifest as manifests
 from factseek.retrieval.config import Config
 from factseek.retrieval.documents import checksum
 from factseek.retrieval.domain import Document
+from tests.indexer.conftest import Build, Write
 from tests.indexer.test_writer import job_of, leave, lines, result, rows
 
 
