@@ -8,7 +8,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 .DEFAULT_GOAL := help
-.PHONY: help setup pictures serve test test-slow check format bench bench-live soak bench-claims bench-finetune bench-quality bench-growth torture example clean
+.PHONY: help setup pictures docs serve test test-slow check format bench bench-live soak bench-claims bench-finetune bench-quality bench-growth torture example clean
 
 help:
 	@echo "make serve   install, build the example indexes, serve them on http://127.0.0.1:8000"
@@ -19,6 +19,7 @@ help:
 	@echo "make bench-claims   rebuild docs/check-worthiness.md and docs/verification.md (FACTSEEK_DATA; at most 15 minutes)"
 	@echo "make bench-finetune   rebuild the table of fine-tuning in docs/check-worthiness.md (FACTSEEK_DATA; half an hour or more)"
 	@echo "make bench-quality   rebuild docs/benchmark.md: sparse, dense and hybrid, quality beside speed"
+	@echo "make docs    build the documentation as a site in site/, warnings as errors"
 	@echo "make pictures   take the pictures of the pages in docs/ (needs chromium and chromium-driver)"
 	@echo "make soak    load the server for 30 minutes and compare every answer"
 	@echo "make bench   measure against Pyserini and sentence-transformers, and what a living index costs (at most 15 minutes)"
@@ -71,6 +72,9 @@ soak: example
 bench-quality: example
 	$(BIN)/python -m benchmarks.quality
 
+docs: $(STAMP)
+	$(BIN)/python docs/build_site.py site
+
 pictures: example
 	PYTHONPATH=. $(BIN)/python docs/pictures.py
 
@@ -88,4 +92,4 @@ torture: $(STAMP)
 	$(BIN)/python -m benchmarks.torture --write
 
 clean:
-	rm -rf $(VENV) indexes bench build *.egg-info
+	rm -rf $(VENV) indexes bench build site *.egg-info

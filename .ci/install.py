@@ -1,8 +1,8 @@
 """Install factseek and what develops it into the environment of the running Python: by uv, else by pip.
 
-``python .ci/install.py [--with pip|uv] [ARGUMENT ...]``: without arguments the checkout itself with its development
-extra, editable. What is installed is the same both ways: the versions of constraints.txt, from where pip is configured
-to look. uv reads none of pip's settings, so they are handed on.
+``python .ci/install.py [--with pip|uv] [ARGUMENT ...]``: without arguments the checkout itself with its extras for
+development, editable. What is installed is the same both ways: the versions of constraints.txt, from where pip is
+configured to look. uv reads none of pip's settings, so they are handed on.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 CONSTRAINTS = ROOT / "constraints.txt"
-EVERYTHING = ["--editable", f"{ROOT}[dev]"]
+EVERYTHING = ["--editable", f"{ROOT}[dev,docs]"]
 
 HANDED_ON = {
     "index-url": "UV_DEFAULT_INDEX",

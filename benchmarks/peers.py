@@ -35,7 +35,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--output", type=Path, default=ROOT / "bench")
     parser.add_argument("--quick", action="store_true", help="leave out what takes minutes")
-    parser.add_argument("--write", action="store_true", help="put the table into the README")
+    parser.add_argument("--write", action="store_true", help="put the table into docs/figures.md")
     args = parser.parse_args()
     began = perf_counter()
     rows = list(_said(start_up()))
@@ -54,7 +54,7 @@ def main() -> int:
     )
     sys.stdout.write(measured + "\n")
     if args.write:
-        replace_marked(ROOT / "README.md", "peers", measured)
+        replace_marked(ROOT / "docs" / "figures.md", "peers", measured)
     args.output.mkdir(parents=True, exist_ok=True)
     report = {"machine": machine(), "rows": [row._asdict() for row in rows]}
     (args.output / "peers.json").write_text(json.dumps(report, indent=2) + "\n", "utf-8")

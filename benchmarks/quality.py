@@ -1,8 +1,8 @@
 """Measure sparse, dense and hybrid retrieval, quality beside speed: ``python -m benchmarks.quality``.
 
 On the bundled example and, where ``FACTSEEK_DATA`` names the folder that holds them, on SciFact, NFCorpus and
-CheckThat! 2020 task 2. Prints the table, and writes it with its plot into ``docs/benchmark.md``, in short into the
-README.
+CheckThat! 2020 task 2. Prints the table, and writes it with its plot into ``docs/benchmark.md``, in short into
+``docs/figures.md``.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--work", type=Path, default=ROOT / "bench" / "quality", help="keeps indexes and bench.json")
     parser.add_argument("--docs", type=Path, default=ROOT / "docs", help="where benchmark.md and its plot are")
-    parser.add_argument("--readme", type=Path, default=ROOT / "README.md", help="where the short table stands")
+    parser.add_argument("--brief", type=Path, default=ROOT / "docs" / "figures.md", help="where the short table stands")
     parser.add_argument("--timed", type=int, default=500, help="searches timed at one caller and at eight")
     args = parser.parse_args()
     data = os.environ.get("FACTSEEK_DATA")
@@ -64,7 +64,7 @@ def main() -> int:
     content = json.dumps([one.as_json() for one in found], ensure_ascii=False, indent=2) + "\n"
     write_atomically(args.work / "bench.json", content.encode())
     _document(found, args.docs)
-    _put(args.readme, brief(found))
+    _put(args.brief, brief(found))
     return 0
 
 
@@ -93,7 +93,7 @@ def public(data: Path) -> list[Collection]:
 
 
 def brief(found: Sequence[Bench]) -> str:
-    """Return the short table of all collections, for the README."""
+    """Return the short table of all collections, for ``docs/figures.md``."""
     header = ("collection", "retriever", "nDCG@10 (95 % interval)", "p50 ms", "queries/s")
     return markdown_table(header, [[*row[:3], row[6], row[8]] for one in found for row in _rows(one)], left=2)
 

@@ -138,7 +138,7 @@ def test_every_dependency_has_a_bound_a_tested_version_and_a_reason(root: Path) 
         line.split("==")[0].lower().replace("_", "-") for line in (root / "constraints.txt").read_text().splitlines()
     }
     reasons = (root / "docs/dependencies.md").read_text("utf-8").lower()
-    needed = setup["options"]["install_requires"] + setup["options.extras_require"]["dev"]
+    needed = "\n".join([setup["options"]["install_requires"], *setup["options.extras_require"].values()])
     for line in needed.split("\n"):
         requirement = line.strip()
         if requirement and not requirement.startswith("#"):

@@ -1,10 +1,11 @@
-"""The README shows what the commands print: every word, and every number as near as another processor computes it."""
+"""README and pages show what is printed: every word, every number as near as another processor computes it."""
 
 from __future__ import annotations
 
+import doctest
 import os
 import re
-import shlex
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -14,6 +15,9 @@ import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
 BLOCK = re.compile(r"^```console\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+
+
+PAGES = ["README.md", "docs/finding.md", "docs/indexing.md", "docs/judging.md"]
 
 
 class Shown(NamedTuple):
@@ -32,9 +36,10 @@ def shown(text: str) -> list[Shown]:
 
 
 def ran(command: str, folder: Path) -> str:
-    """Run a factseek command in ``folder``; return what a terminal would show, without times and versions."""
-    words = [sys.executable, "-m", "factseek", *shlex.split(command)[1:]]
-    environment = {**os.environ, "COLUMNS": "100", "PYTHONPATH": str(ROOT)}
+    """Run a command in ``folder`` as it is typed; return what a terminal would show, without times and versions."""
+    environment = {**os.environ, "COLUMNS": "100", "LC_ALL": "C.UTF-8"}
+    environment["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    words = ["bash", "-c", command]
     done = subprocess.run(words, cwd=folder, env=environment, capture_output=True, text=True, check=False, timeout=300)
     return done.stdout + (done.stderr if done.returncode else "")
 
@@ -64,21 +69,92 @@ def test_only_last_digits_may_differ() -> None:
     assert not same("1 0.6904", "1 0.6904 2.5")
 
 
+@pytest.fixture
+def folder(example_folder: Path, tmp_path: Path) -> Path:
+    """A folder that looks like the project's after ``make example``, for one page alone."""
+    for name in ("examples", "config.yaml"):
+        (tmp_path / name).symlink_to(ROOT / name)
+    shutil.copytree(example_folder / "indexes", tmp_path / "indexes")
+    return tmp_path
+
+
+def typed(text: str) -> list[Shown]:
+    """Return the commands of a page that run by themselves: not those of make, nor those that ask a server."""
+    return [one for one in shown(text) if one.command.split()[0] not in ("make", "curl", ".")]
+
+
 @pytest.mark.slow
-def test_the_readme_shows_what_is_printed(example_folder: Path) -> None:
-    commands = [one for one in shown((ROOT / "README.md").read_text("utf-8")) if one.command.startswith("factseek ")]
-    assert len(commands) > 8
+@pytest.mark.parametrize("name", PAGES)
+def test_a_page_shows_what_is_printed(folder: Path, name: str) -> None:
+    commands = typed((ROOT / name).read_text("utf-8"))
+    assert len(commands) > 6
     for one in commands:
-        now, then = plain(ran(one.command, example_folder)), plain(one.output)
+        now, then = plain(ran(one.command, folder)), plain(one.output)
         assert same(now, then), f"{one.command}\n{now}\n--- is shown as\n{then}"
 
 
-def rewrite(folder: Path) -> None:
-    """Put into the README what the commands print now."""
-    path = ROOT / "README.md"
+@pytest.mark.slow
+def test_the_python_of_the_readme_runs(folder: Path) -> None:
+    (block,) = re.findall(r"^```python\n(.*?)^```$", (ROOT / "README.md").read_text("utf-8"), re.MULTILINE | re.DOTALL)
+    (folder / "readme.py").write_text(block)
+    assert ran("python readme.py", folder).startswith("The World Health Assembly declared in May 1980")
+
+
+@pytest.mark.slow
+def test_the_tutorial_prints_what_it_shows(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(folder)
+    text = (ROOT / "docs" / "tutorial.md").read_text("utf-8")
+    flags = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
+    test = doctest.DocTestParser().get_doctest(_without_fences(text), {}, "tutorial", "docs/tutorial.md", 0)
+    told: list[str] = []
+    outcome = doctest.DocTestRunner(optionflags=flags).run(test, out=told.append)
+    assert outcome.attempted > 10
+    assert outcome.failed == 0, "".join(told)
+
+
+def _without_fences(text: str) -> str:
+    """Blank the ends of code blocks, so that they are no part of what is printed."""
+    return re.sub(r"^```\w*$", "", text, flags=re.MULTILINE)
+
+
+def test_the_readme_is_short_and_leads_on() -> None:
+    text = (ROOT / "README.md").read_text("utf-8")
+    assert len(text.splitlines()) <= 200
+    for verb in ("search", "serve", "run", "score", "rank", "verdict"):
+        assert f"factseek {verb} " in text
+
+
+@pytest.mark.parametrize("path", sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/*.md")]), ids=lambda path: path.name)
+def test_every_link_leads_somewhere(path: Path) -> None:
+    for target in re.findall(r'(?:\]\(|src=")([^)"\s]+)', path.read_text("utf-8")):
+        place, _, anchor = target.partition("#")
+        if re.match(r"\w+:", target):
+            continue
+        file = path.parent / place if place else path
+        if place.startswith("reference/"):  # made by make docs
+            continue
+        assert file.exists(), f"{path.name}: {target}"
+        if anchor:
+            headings = re.findall(r"^#+ (.*)$", file.read_text("utf-8"), re.MULTILINE)
+            slugs = {re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in headings}
+            assert anchor in slugs, f"{path.name}: {target}"
+
+
+def test_the_command_is_there_as_it_is_typed() -> None:
+    """``make setup`` makes ``.venv/bin/factseek``; what it prints last says how to call it by its name alone."""
+    done = subprocess.run(
+        ["make", "--dry-run", "setup", "--always-make"], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    assert ". .venv/bin/activate" in done.stdout
+    assert "$ . .venv/bin/activate" in (ROOT / "README.md").read_text("utf-8")
+    assert Path(sys.executable).with_name("factseek").exists()
+
+
+def rewrite(folder: Path, name: str) -> None:
+    """Put into a page what its commands print now."""
+    path = ROOT / name
     text = path.read_text("utf-8")
-    for one in shown(text):
-        if one.command.startswith("factseek "):
-            now = ran(one.command, folder).rstrip("\n")
-            text = text.replace(f"$ {one.command}\n{one.output}", f"$ {one.command}\n" + (f"{now}\n" if now else ""))
+    for one in typed(text):
+        now = ran(one.command, folder).rstrip("\n")
+        text = text.replace(f"$ {one.command}\n{one.output}", f"$ {one.command}\n" + (f"{now}\n" if now else ""), 1)
     path.write_text(text, "utf-8")

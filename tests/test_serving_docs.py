@@ -150,7 +150,7 @@ def _address(process: subprocess.Popen[bytes], log: Path) -> str:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["docs/serving.md", "README.md"])
+@pytest.mark.parametrize("name", ["docs/serving.md", "docs/asking.md", "README.md"])
 def test_the_documentation_shows_what_is_answered(address: str, changing: Addresses, name: str) -> None:
     commands = shown((ROOT / name).read_text("utf-8"))
     assert commands
