@@ -4,67 +4,79 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
+from typing import TypeAlias
 
-_WORD = re.compile(r"[^\W_]+(?:['’.][^\W_]+)*")
-_ASCII_WORD = re.compile(r"[A-Za-z0-9]+(?:['.][A-Za-z0-9]+)*")  # the same, faster
+from .vocabulary import Terms, Vocabulary, word_pattern, words_of
+
 _JOINS = "'’."
-Terms = Callable[[str], tuple[str, ...]]
-"""The analyzer: from a word to its terms."""
-Highlighter = Callable[[str], list[tuple[int, int]]]
+_BOUNDS = frozenset(["", *" ,;:()-\n"])  # at most of the places, nothing else need be looked at
+_FEW_WORDS = 32
+Stretch: TypeAlias = tuple[int, int]
+"""Where a stretch of a text begins and ends."""
+Highlighter = Callable[[str], list[Stretch]]
 """From a text to the stretches of it that match a query."""
 
 
-def highlights(query: str, text: str, terms: Terms) -> list[tuple[int, int]]:
+def highlights(query: str, text: str, vocabulary: Vocabulary) -> list[Stretch]:
     """Return the stretches ``(start, end)`` of ``text`` that match a term of ``query``, in order, not overlapping."""
-    return highlighter(query, terms)(text)
+    return highlighter(query, vocabulary)(text)
 
 
-def highlighter(query: str, terms: Terms) -> Highlighter:
+def highlighter(query: str, vocabulary: Vocabulary) -> Highlighter:
     """Return what gives the stretches of a text that match a term of ``query``: for many texts and one query."""
-    wanted = query_terms(query, terms)
-    seen: dict[str, bool] = {}
+    wanted = query_terms(query, vocabulary)
+    matching = vocabulary.matcher(wanted)
 
-    def matches(word: str) -> bool:
-        if word not in seen:
-            seen[word] = not wanted.isdisjoint(terms(word))
-        return seen[word]
-
-    def stretches(text: str) -> list[tuple[int, int]]:
-        # Most words match nothing: to look up the places of those that do costs less than a match object for each.
-        words = set((_ASCII_WORD if text.isascii() else _WORD).findall(text)) if wanted else ()
-        found = sorted((start, word) for word in words if matches(word) for start in _places(text, word))
-        return [stretch for start, word in found for stretch in _matches(start, word, terms(word), wanted)]
+    def stretches(text: str) -> list[Stretch]:
+        terms = matching(text) if wanted else {}
+        if not terms:
+            return []
+        places = _places(text, terms)
+        if all(len(made) == 1 for made in terms.values()):
+            return [(start, start + len(word)) for start, word in places]
+        inside = {word: _stretches_of_word(word, terms[word], wanted) for word in terms}
+        return [(start + first, start + last) for start, word in places for first, last in inside[word]]
 
     return stretches
 
 
-def query_terms(query: str, terms: Terms) -> frozenset[str]:
+def query_terms(query: str, terms: Callable[[str], tuple[str, ...]]) -> frozenset[str]:
     """Return the terms that an analyzer makes of ``query``."""
-    return frozenset(term for word in _WORD.findall(query) for term in terms(word))
+    return frozenset(term for word in words_of(query) for term in terms(word))
 
 
-def _places(text: str, word: str) -> Iterator[int]:
+def _places(text: str, words: Terms) -> list[tuple[int, str]]:
+    """Return where words stand in a text, in order.
+
+    To look up a few costs less than to read the text word by word; to look up many would read it as many times.
+    """
+    if len(words) <= _FEW_WORDS:
+        return sorted((start, word) for word in words for start in _places_of_word(text, word))
+    return [(part.start(), part[0]) for part in word_pattern(text).finditer(text) if part[0] in words]
+
+
+def _places_of_word(text: str, word: str) -> Iterator[int]:
     """Yield where a word stands in a text, not as a part of another."""
+    length = len(word)
     start = text.find(word)
     while start >= 0:
-        end = start + len(word)
-        if not _goes_on(text[max(0, start - 2) : start][::-1]) and not _goes_on(text[end : end + 2]):
+        end = start + length
+        if (text[start - 1 : start] in _BOUNDS or not _goes_on(text[max(0, start - 2) : start][::-1])) and (
+            text[end : end + 1] in _BOUNDS or not _goes_on(text[end : end + 2])
+        ):
             yield start
         start = text.find(word, end)
 
 
 def _goes_on(beside: str) -> bool:
-    """Say whether a word goes on with what stands beside it, nearest first."""
+    """Return whether a word goes on with what stands beside it, nearest first."""
     return beside[:1].isalnum() or (beside[:1] in _JOINS and beside[1:].isalnum())
 
 
-def _matches(start: int, word: str, terms: tuple[str, ...], wanted: frozenset[str]) -> Iterator[tuple[int, int]]:
-    """Yield what matches within a word: all of it, or, where a script has no blanks, the terms found in it."""
-    matching = wanted.intersection(terms)
+def _stretches_of_word(word: str, terms: tuple[str, ...], wanted: frozenset[str]) -> list[Stretch]:
+    """Return what matches within a word: all of it, or, where a script has no blanks, the terms found in it."""
     if len(terms) == 1:
-        yield start, start + len(word)
-        return
+        return [(0, len(word))]
+    matching = wanted.intersection(terms)
     pattern = "|".join(re.escape(term) for term in sorted(matching, key=lambda term: (-len(term), term)))
-    found = [part.span() for part in re.finditer(pattern, word, re.IGNORECASE)]
-    for begin, end in found or [(0, len(word))]:
-        yield start + begin, start + end
+    return [part.span() for part in re.finditer(pattern, word, re.IGNORECASE)] or [(0, len(word))]

@@ -7,7 +7,7 @@ string, whatever the number of hits.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from functools import lru_cache, partial
 from pathlib import Path
@@ -21,6 +21,7 @@ from .errors import IndexStateError, MachineError
 from .filters import token
 from .integrity import REMEDY
 from .java import chars, guarded, java_cast, java_class, kept, own_class, serial, together
+from .vocabulary import Vocabulary
 
 Fields = Literal["flat", "title_text"]
 Ranked = tuple[list[float], list[int]]
@@ -28,6 +29,10 @@ Ranked = tuple[list[float], list[int]]
 FLAT, TITLE, TEXT, FILTERS = "contents", "title", "text", "filters"
 LONGEST_TOKEN = 32_766  # bytes: Lucene's own limit for a term
 _MOST_CLAUSES = 65_536
+_FEW_WORDS = 16  # that are analysed one by one
+_WORDS_AT_ONCE = 1_000  # that are analysed while others wait
+_OBJECT = "java.lang.Object"
+_ANALYZE = "(Lorg/apache/lucene/analysis/Analyzer;Ljava/lang/String;)Ljava/util/List;"
 _AT_ONCE = 200  # ids of deleted documents that are handed to Java while others wait
 _UNREADABLE = f"cannot be read ({{}}); {REMEDY}"
 _Returned = TypeVar("_Returned")
@@ -61,31 +66,61 @@ def open_analyzer(name: str) -> Any:
     return java.newDefaultInstance() if name == "english" else java()
 
 
-class TermFinder:
-    """From a word to the terms that an analyzer makes of it; remembers what it was asked."""
+class TermFinder(Vocabulary):
+    """The vocabulary of an analyzer of Lucene."""
 
     @serial
     def __init__(self, analyzer: str) -> None:
-        self._found = lru_cache(maxsize=100_000)(partial(_analyzed, open_analyzer(analyzer)))
-
-    def __call__(self, word: str) -> tuple[str, ...]:
-        """Return the terms of ``word``: none for a stop word."""
-        return self._found(word)
+        self._analyzer = open_analyzer(analyzer)
+        super().__init__(self._terms)
 
     @serial
     def close(self) -> None:
-        """Let go of the analyzer."""
-        self._found = lru_cache(_no_terms)
+        """Let go of the analyzer; from then on no word has terms."""
+        self._analyzer = None
+        super().__init__(_no_terms)
+
+    def _terms(self, words: Sequence[str]) -> list[tuple[str, ...]]:
+        """Return the terms of each word; others may enter Java after every thousand."""
+        if len(words) < _FEW_WORDS:
+            return [self._terms_of(word) for word in words]
+        return [terms for some in _batches(words, _WORDS_AT_ONCE) for terms in self._terms_of_many(some)]
+
+    @serial
+    def _terms_of(self, word: str) -> tuple[str, ...]:
+        analyze = java_class("io.anserini.analysis.AnalyzerUtils").analyze
+        return tuple(analyze(self._analyzer, _sound(word)).toArray())
+
+    @serial
+    def _terms_of_many(self, words: Sequence[str]) -> list[tuple[str, ...]]:
+        """Return the terms of each word in three crossings, which take as long as those for a few words."""
+        mapper = java_class("com.fasterxml.jackson.databind.ObjectMapper")()
+        encoded = msgspec.json.encode([_sound(word) for word in words]).decode()
+        java_words = mapper.readValue(encoded, _java_type("java.util.List"))
+        terms = java_cast("java.util.Collection", java_words).stream().map(self._analysis()).toList()
+        return msgspec.json.decode(mapper.writeValueAsString(java_cast(_OBJECT, terms)), type=list[tuple[str, ...]])
+
+    def _analysis(self) -> Any:
+        """Return Anserini's ``analyze`` with this analyzer as a Java function."""
+        kind = java_class("java.lang.invoke.MethodType").fromMethodDescriptorString(_ANALYZE, None)
+        lookup = java_class("java.lang.invoke.MethodHandles").publicLookup()
+        analyze = lookup.findStatic(_java_type("io.anserini.analysis.AnalyzerUtils"), "analyze", kind)
+        as_instance = java_class("java.lang.invoke.MethodHandleProxies").asInterfaceInstance
+        function = "java.util.function.Function"
+        return java_cast(function, as_instance(_java_type(function), analyze.bindTo(self._analyzer)))
 
 
-@serial
-def _analyzed(analyzer: Any, word: str) -> tuple[str, ...]:
-    analyze = java_class("io.anserini.analysis.AnalyzerUtils").analyze
-    return tuple(analyze(analyzer, _sound(word)).toArray())
+def _java_type(name: str) -> Any:
+    return java_class("java.lang.Class").forName(name)
 
 
-def _no_terms(_: str) -> tuple[str, ...]:
-    return ()
+def _batches(words: Sequence[str], size: int) -> Iterator[Sequence[str]]:
+    for start in range(0, len(words), size):
+        yield words[start : start + size]
+
+
+def _no_terms(words: Sequence[str]) -> list[tuple[str, ...]]:
+    return [()] * len(words)
 
 
 class PassageWriter:

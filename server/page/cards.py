@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
 from typing import NamedTuple
@@ -154,12 +155,28 @@ def _best_start(text: str, highlights: Sequence[tuple[int, int]], longest: int) 
     if len(text) <= longest:
         return 0
     starts = [0, *(max(start - _LEAD, 0) for start, _ in highlights)]
-    found = [
-        [text[start:end].casefold() for start, end in highlights if begin <= start and end <= begin + longest]
-        for begin in starts
-    ]
-    worth = [(len(set(words)), len(words)) for words in found]
-    return min(starts[worth.index(max(worth))], len(text) - longest)
+    words = [text[start:end].casefold() for start, end in highlights]
+    in_window: Counter[str] = Counter()
+    first = after = 0  # the window holds the highlights from ``first`` up to but not including ``after``
+    best, most = 0, (-1, -1)
+    for begin in starts:
+        while after < len(highlights) and highlights[after][1] <= begin + longest:
+            in_window[words[after]] += 1
+            after += 1
+        while first < after and highlights[first][0] < begin:
+            _take_one(in_window, words[first])
+            first += 1
+        worth = (len(in_window), after - first)
+        if worth > most:
+            best, most = begin, worth
+    return min(best, len(text) - longest)
+
+
+def _take_one(counts: Counter[str], word: str) -> None:
+    """Count a word once less, and forget it when none is left."""
+    counts[word] -= 1
+    if not counts[word]:
+        del counts[word]
 
 
 def _word_after(text: str, begin: int, end: int) -> int:

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Sequence
+from itertools import product
+from typing import Any
+from unittest.mock import patch
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from factseek.retrieval.config import JavaSettings
-from factseek.retrieval.highlight import highlights
+from factseek.retrieval.highlight import highlighter, highlights
 from factseek.retrieval.java import start
 from factseek.retrieval.lucene import TermFinder
+from factseek.retrieval.vocabulary import Analyze, Vocabulary
 
 WORD = re.compile(r"[^\W_]+(?:['’.][^\W_]+)*")
 
@@ -55,14 +60,100 @@ def test_stretches_are_in_order_and_inside(english: TermFinder, query: str, text
         last = end
 
 
-PIECES = ["a", "b", "ab", "1", "é", "’", "'", ".", "_", " ", "\n", "A", "ß"]
+PIECES = ["a", "b", "ab", "1", "é", "’", "'", ".", "_", " ", "\n", "A", "ß", "本", "日", "\u2003", ","]
 WORDS = st.lists(st.sampled_from(PIECES), max_size=14).map("".join)
 
 
-@given(WORDS, WORDS)
-def test_places_are_those_of_whole_words(query: str, text: str) -> None:
-    def itself(word: str) -> tuple[str, ...]:
-        return (word.lower(),)
+def lowered(words: Sequence[str]) -> list[tuple[str, ...]]:
+    return [(word.lower(),) for word in words]
 
-    wanted = {word.lower() for word in WORD.findall(query)}
-    assert highlights(query, text, itself) == [word.span() for word in WORD.finditer(text) if word[0].lower() in wanted]
+
+def letters(words: Sequence[str]) -> list[tuple[str, ...]]:
+    """Make a term of each letter, as analyzers do of scripts without blanks, and none of a word that begins with b."""
+    return [() if word.startswith("b") else tuple(word.lower()) for word in words]
+
+
+def word_by_word(query: str, text: str, terms: Callable[[str], tuple[str, ...]]) -> list[tuple[int, int]]:
+    """The oracle: match one word of the text after the other."""
+    wanted = {term for word in WORD.findall(query) for term in terms(word)}
+    stretches = []
+    for word in WORD.finditer(text):
+        made, start = terms(word[0]), word.start()
+        matching = wanted.intersection(made)
+        if matching and len(made) == 1:
+            stretches.append(word.span())
+        elif matching:
+            pattern = "|".join(re.escape(term) for term in sorted(matching, key=lambda term: (-len(term), term)))
+            inside = [part.span() for part in re.finditer(pattern, word[0], re.IGNORECASE)] or [(0, len(word[0]))]
+            stretches += [(start + begin, start + end) for begin, end in inside]
+    return stretches
+
+
+@pytest.mark.parametrize("analyze", [lowered, letters])
+@pytest.mark.parametrize("most", [1, 20, 400_000])
+@pytest.mark.parametrize("few", [0, 32])
+@given(WORDS, st.lists(WORDS, min_size=1, max_size=4))
+def test_stretches_are_those_of_matching_word_by_word(
+    analyze: Analyze, most: int, few: int, query: str, texts: list[str]
+) -> None:
+    vocabulary = Vocabulary(analyze, most)
+    with patch("factseek.retrieval.highlight._FEW_WORDS", few):
+        marks = highlighter(query, vocabulary)
+        for text in texts:
+            assert marks(text) == word_by_word(query, text, lambda word: analyze([word])[0])
+            assert highlights(query, text, vocabulary) == marks(text)
+
+
+@settings(max_examples=50)
+@given(
+    st.lists(
+        st.sampled_from(["vaccine", "Vaccines", "the", "infections", "WHO's", "𝐀b", "疫苗", "x\ud800y", "-", "é."])
+    )
+)
+def test_an_analyzer_gives_many_words_the_terms_of_each(english: TermFinder, words: list[str]) -> None:
+    text = " ".join([*words, *(f"word{number}s" for number in range(20))])
+    query = "vaccination infection who word7 疫苗 é 𝐀b x"
+    assert highlights(query, text, TermFinder("english")) == word_by_word(query, text, english)
+
+
+def test_a_word_is_analysed_once_and_so_is_a_text_of_many() -> None:
+    asked: list[str] = []
+
+    def counted(words: Sequence[str]) -> list[tuple[str, ...]]:
+        asked.extend(words)
+        return lowered(words)
+
+    vocabulary = Vocabulary(counted)
+    text = "A vaccine, and another vaccine; a Vaccine."
+    for _ in range(3):
+        assert len(highlights("vaccine", text, vocabulary)) == 3
+    assert sorted(asked) == ["A", "Vaccine", "a", "and", "another", "vaccine"]
+
+
+def test_what_is_remembered_is_bounded() -> None:
+    vocabulary = Vocabulary(lowered, 100)
+    text = " ".join(f"word{number}" for number in range(1_000))
+    for number in range(0, 1_000, 7):
+        assert highlights(f"WORD{number}", text, vocabulary) == word_by_word(
+            f"word{number}", text, lambda word: lowered([word])[0]
+        )
+        assert vocabulary._memory.size <= 110
+    assert vocabulary("x" * 1_000) == ("x" * 1_000,)
+    assert "x" * 1_000 not in vocabulary._memory.terms
+
+
+class Text(str):
+    """A text that counts how often it is searched."""
+
+    searches = 0
+
+    def find(self, *args: Any) -> int:
+        self.searches += 1
+        return super().find(*args)
+
+
+def test_a_text_of_many_matching_words_is_not_read_once_for_each() -> None:
+    text = Text(" ".join("".join(letters) for letters in product(*zip("vaccine", "VACCINE", strict=True))))
+    marks = highlights("vaccine", text, Vocabulary(lowered))
+    assert len(marks) == 128
+    assert text.searches == 0

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from factseek.retrieval.domain import Document, Passage
+from factseek.server.page import cards
 from factseek.server.page.cards import Block, Piece, blocks, excerpt, web_link
 
 
@@ -59,6 +62,47 @@ def _kept(pieces: list[Piece], marks: list[tuple[int, int]], text: str) -> list[
     shown = [piece.text for piece in pieces if piece.marked]
     runs = [marks[at : at + len(shown)] for at in range(len(marks) - len(shown) + 1)]
     return next(run for run in runs if [text[start:end] for start, end in run] == shown)
+
+
+def _best_start_by_trying_all(text: str, highlights: list[tuple[int, int]], longest: int) -> int:
+    """The oracle: count the words of every window by itself."""
+    if len(text) <= longest:
+        return 0
+    starts = [0, *(max(start - 60, 0) for start, _ in highlights)]
+    windows = [
+        [text[start:end].casefold() for start, end in highlights if begin <= start and end <= begin + longest]
+        for begin in starts
+    ]
+    worth = [(len(set(words)), len(words)) for words in windows]
+    return min(starts[worth.index(max(worth))], len(text) - longest)
+
+
+@given(marked_texts(), st.integers(1, 150))
+def test_the_window_is_that_of_trying_all(marked: tuple[str, list[tuple[int, int]]], longest: int) -> None:
+    text, marks = marked
+    assert cards._best_start(text, marks, longest) == _best_start_by_trying_all(text, marks, longest)
+
+
+class CountedMarks(list[tuple[int, int]]):
+    """Highlights that count how often one of them is read."""
+
+    reads = 0
+
+    def __getitem__(self, at: Any) -> Any:
+        self.reads += 1
+        return super().__getitem__(at)
+
+    def __iter__(self) -> Iterator[tuple[int, int]]:
+        for mark in super().__iter__():
+            self.reads += 1
+            yield mark
+
+
+def test_each_highlight_of_a_long_text_is_read_a_few_times_only() -> None:
+    text = "measles vaccines " * 5_000
+    marks = CountedMarks(found.span() for found in re.finditer("measles|vaccines", text))
+    assert excerpt(text, marks, 480)[-1] == Piece(" …", False)
+    assert marks.reads < 10 * len(marks)
 
 
 @pytest.mark.parametrize(
