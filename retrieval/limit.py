@@ -10,13 +10,16 @@ from time import monotonic
 from .domain import Filter, Hit, Retriever
 from .errors import FactseekError
 
+HIGHLIGHTS = "highlights"
+"""What a limit calls the highlights when they are missing."""
+
 
 class CutOffError(FactseekError):
     """A retriever took longer than the search may."""
 
 
 class Limit:
-    """The time that one search has; ``missing`` names the retrievers that did not make it.
+    """The time that one search has; ``missing`` names the retrievers, and the highlights, that did not make it.
 
     What cannot be interrupted works in a thread of ``beside``, and is left behind there when its time is over.
     """
@@ -35,6 +38,13 @@ class Limit:
         if seconds <= 0:
             raise self.cut_off(retriever)
         return seconds
+
+    def is_over(self, part: str) -> bool:
+        """Return whether no time is left, and note that ``part`` is missing if so."""
+        if self._deadline > monotonic():
+            return False
+        self.cut_off(part)
+        return True
 
     def cut_off(self, retriever: str) -> CutOffError:
         """Note that a retriever is missing, and return the error that says so."""

@@ -6,12 +6,13 @@ there, never markup, and links lead to addresses of the web alone.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from importlib import resources
 from typing import NamedTuple
 from urllib.parse import urlsplit
 
 from ...retrieval.highlight import highlights
+from ...retrieval.vocabulary import Vocabulary
 from ..evidence.sentences import Sentence
 from .steps import Checked
 
@@ -23,8 +24,6 @@ _SAID = {
     "NOT ENOUGH INFO": ("The evidence does not settle it", "open"),
 }
 _UNDECIDED = ("No verdict", "open")
-
-Terms = Callable[[str], tuple[str, ...]]
 
 
 class Heading(NamedTuple):
@@ -46,13 +45,13 @@ class Piece(NamedTuple):
     marked: bool
 
 
-def page(checked: Sequence[Checked], heading: Heading, terms: Terms) -> str:
-    """Return the page; ``terms`` is the index's analyzer, which says which words to mark."""
+def page(checked: Sequence[Checked], heading: Heading, vocabulary: Vocabulary) -> str:
+    """Return the page; ``vocabulary`` is that of the index, which says which words to mark."""
     from jinja2 import Environment
 
     environment = Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True)
     environment.globals.update(address=address, said=said, share=share)
-    environment.globals["pieces"] = lambda claim, sentence: pieces(claim, sentence, terms)
+    environment.globals["pieces"] = lambda claim, sentence: pieces(claim, sentence, vocabulary)
     template = resources.files(__package__).joinpath("templates", "pipeline.html").read_text("utf-8")
     return environment.from_string(template).render(checked=checked, heading=heading)
 
@@ -76,10 +75,10 @@ def address(url: str) -> str:
     return url.strip() if parts.scheme in ("http", "https") and parts.netloc else ""
 
 
-def pieces(claim: str, sentence: Sentence, terms: Terms) -> list[Piece]:
+def pieces(claim: str, sentence: Sentence, vocabulary: Vocabulary) -> list[Piece]:
     """Part a sentence into stretches with and without words of the claim."""
     found, last = [], 0
-    for start, end in highlights(claim, sentence.text, terms):
+    for start, end in highlights(claim, sentence.text, vocabulary):
         found += [Piece(sentence.text[last:start], False), Piece(sentence.text[start:end], True)]
         last = end
     found.append(Piece(sentence.text[last:], False))

@@ -24,7 +24,7 @@ from ..integrity import check_files
 from ..java import start
 from ..languages import unknown_language
 from ..lease import open_leased
-from ..limit import Limit, LimitedRetriever
+from ..limit import HIGHLIGHTS, Limit, LimitedRetriever
 from ..lucene import PassageSearcher, TermFinder, Weights
 from ..manifest import EncoderInfo, SegmentInfo
 from ..order import Rows
@@ -174,13 +174,22 @@ class Index:
     ) -> Iterator[list[Evidence]]:
         """Yield what a person reads of the hits of each query; what is stored of them is read at once for all.
 
+        Hits that are reached after the limit of ``asked`` have no highlights, and the limit notes it.
+
         Raises NotFoundError if a passage is not there.
         """
         name = self.resolved(asked.retriever)
         shown = self._shown([hit for _, hits in found for hit in hits])
         for query, hits in found:
-            marked = highlighter(self._profile(asked)(query), self.terms) if highlight and hits else _unmarked
+            marked = self._highlighter(query, asked) if highlight and hits else _unmarked
             yield [self._evidence(marked, rank, hit, name, shown) for rank, hit in enumerate(hits, 1)]
+
+    def _highlighter(self, query: str, asked: Search) -> Highlighter:
+        """Return what highlights passages, and stops when the time of the search is over."""
+        limit, marked = asked.limit, highlighter(self._profile(asked)(query), self.terms)
+        if limit is None:
+            return marked
+        return lambda text: [] if limit.is_over(HIGHLIGHTS) else marked(text)
 
     def document(self, docid: str) -> Document:
         """Return the document of this id.

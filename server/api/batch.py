@@ -18,10 +18,10 @@ from ...retrieval.evidence import Evidence
 from ...retrieval.index.local import Index
 from ...retrieval.limit import CutOffError, Limit
 from ...retrieval.run_writer import run_lines
-from ..contract.answers import BatchFault, BatchHits, Coverage, Took
+from ..contract.answers import BatchFault, BatchHits, CoverageIfAny, Took
 from ..contract.errors import BadInput
 from ..contract.requests import BatchQuery, BatchRequest
-from ..contract.search import coverage_of, limit_of, milliseconds, note_search, search_of
+from ..contract.search import coverage_of, limit_of, milliseconds, note_search, search_of, with_missing
 from .explanation import with_passages
 
 _AT_ONCE = 10
@@ -86,16 +86,18 @@ class Batch:
 
     def _answered(self, some: Sequence[_Ranked]) -> Iterator[BatchHits | BatchFault]:
         found = [(ranked.query.text, ranked.hits) for ranked in some]
-        evidences = self._index.evidences(found, self.search, highlight=self._request.highlight)
+        reading = self._limit(self._index.config.server.search_seconds * len(some))
+        search = self.search._replace(limit=reading)
+        evidences = self._index.evidences(found, search, highlight=self._request.highlight)
         for ranked, evidence in zip(some, evidences, strict=True):
-            yield ranked.fault or self._answer(ranked, evidence)
+            yield ranked.fault or self._answer(ranked, evidence, with_missing(ranked.coverage, reading))
 
-    def _answer(self, ranked: _Ranked, evidence: list[Evidence]) -> BatchHits:
+    def _answer(self, ranked: _Ranked, evidence: list[Evidence], coverage: CoverageIfAny) -> BatchHits:
         text = ranked.query.text
         if self._request.passages:
             evidence = with_passages(self._index, text, self.search, evidence)
         note = self._index.note(text, self.search.retriever)
-        return BatchHits(qid=ranked.query.qid, note=note, hits=evidence, coverage=ranked.coverage)
+        return BatchHits(qid=ranked.query.qid, note=note, hits=evidence, coverage=coverage)
 
     def _ranked(self) -> Iterator[list[_Ranked]]:
         """Yield the rankings of a few queries at once, of which the documents are read together."""
@@ -150,7 +152,7 @@ class _Ranked(NamedTuple):
     query: BatchQuery
     hits: list[Hit]
     fault: BatchFault | None = None
-    coverage: Coverage | msgspec.UnsetType = msgspec.UNSET
+    coverage: CoverageIfAny = msgspec.UNSET
 
 
 def _once(ranked: _Ranked, seen: set[str]) -> _Ranked:

@@ -9,7 +9,7 @@ import msgspec
 from ...retrieval.config import FusionSettings
 from ...retrieval.domain import Hit, Part
 from ...retrieval.evidence import Evidence, PassageAnswer
-from ...retrieval.highlight import highlights, query_terms
+from ...retrieval.highlight import Highlighter, highlighter, query_terms
 from ...retrieval.index.local import Index, Search
 from ...retrieval.profile import PROFILES
 from ..contract.answers import ExplainedHit, ExplainedPart, Explanation, FusionAnswer
@@ -29,18 +29,18 @@ def explanation(index: Index, query: str, asked: Search, hits: Sequence[Hit]) ->
 
 def with_passages(index: Index, query: str, asked: Search, hits: Sequence[Evidence]) -> list[Evidence]:
     """Give each hit all passages of its document that hold a word of ``query``, and the best one in any case."""
-    text = _text(index, query, asked)
-    return [msgspec.structs.replace(hit, passages=_passages(index, text, hit)) for hit in hits]
+    marked = highlighter(_text(index, query, asked), index.terms)
+    return [msgspec.structs.replace(hit, passages=_passages(index, marked, hit)) for hit in hits]
 
 
 def _text(index: Index, query: str, asked: Search) -> str:
     return PROFILES[asked.profile or index.config.search.profile](query)
 
 
-def _passages(index: Index, text: str, hit: Evidence) -> list[PassageAnswer]:
+def _passages(index: Index, marked: Highlighter, hit: Evidence) -> list[PassageAnswer]:
     found = []
     for passage in index.passages(hit.docid):
-        marks = highlights(text, passage.text, index.terms)
+        marks = marked(passage.text)
         if marks or passage.number == hit.passage.number:
             found.append(
                 PassageAnswer(

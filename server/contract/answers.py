@@ -66,7 +66,8 @@ class Explanation(Answer):
 
 
 Coverage = dict[str, Literal["complete", "cut off"]]
-"""Of each retriever whether it made it in time; said only when one did not."""
+"""Of each retriever whether it made it in time, and of the highlights if they did not; said only when one did not."""
+CoverageIfAny = Coverage | msgspec.UnsetType
 
 
 class SearchAnswer(Answer):
@@ -80,7 +81,7 @@ class SearchAnswer(Answer):
     note: str
     hits: list[Evidence]
     explanation: Explanation | msgspec.UnsetType = msgspec.UNSET
-    coverage: Coverage | msgspec.UnsetType = msgspec.UNSET
+    coverage: CoverageIfAny = msgspec.UNSET
 
 
 class QueryText(Answer):
@@ -111,7 +112,7 @@ class SimpleAnswer(Answer, kw_only=True):
     took_ms: Took
     note: str
     hits: list[Evidence]
-    coverage: Coverage | msgspec.UnsetType = msgspec.UNSET
+    coverage: CoverageIfAny = msgspec.UNSET
 
 
 class DocumentAnswer(Answer):
@@ -188,7 +189,7 @@ class BatchHits(Answer):
     qid: str
     note: str
     hits: list[Evidence]
-    coverage: Coverage | msgspec.UnsetType = msgspec.UNSET
+    coverage: CoverageIfAny = msgspec.UNSET
 
 
 class BatchFault(Answer):

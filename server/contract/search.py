@@ -17,7 +17,7 @@ from ...retrieval.evidence import Evidence
 from ...retrieval.filters import bound, parse_filter
 from ...retrieval.index.local import Index, Search
 from ...retrieval.limit import CutOffError, Limit
-from .answers import Coverage, RankTook, Took
+from .answers import CoverageIfAny, RankTook, Took
 from .errors import BadInput, RefusedError
 from .requests import FilterRequest, FusionRequest, SearchOptions
 
@@ -40,7 +40,7 @@ class Found(NamedTuple):
     note: str
     took: Took
     ranked: list[Hit]
-    coverage: Coverage | msgspec.UnsetType
+    coverage: CoverageIfAny
 
 
 def retrievers(index: Index) -> list[RetrieverName]:
@@ -81,11 +81,12 @@ def found(index: Index, query: str, asked: Search, *, highlight: bool = True) ->
         raise BadInput("query", error.line) from None
     except CutOffError as error:
         raise TimedOutError(f"{error.line} ({index.config.server.search_seconds:g} seconds)", LATER) from None
-    ranked = perf_counter()
-    evidence = index.evidence(query, hits, asked, highlight=highlight)
+    ranked, name = perf_counter(), index.resolved(asked.retriever)
+    reading = limit_of(index)  # its own: what a stuck retriever took is not lacking here
+    evidence = index.evidence(query, hits, asked._replace(limit=reading), highlight=highlight)
+    coverage = with_missing(coverage_of(name, limit), reading)
     took = Took(retrieve=milliseconds(began, ranked), evidence=milliseconds(ranked, perf_counter()))
-    name = index.resolved(asked.retriever)
-    result = Found(evidence, name, index.note(query, name), took, hits, coverage_of(name, limit))
+    result = Found(evidence, name, index.note(query, name), took, hits, coverage)
     note_search(query, result)
     return result
 
@@ -100,12 +101,19 @@ def limit_of(index: Index, queries: int = 1) -> Limit:
     return Limit(index.config.server.search_seconds * queries, current_app.extensions[_BESIDE])
 
 
-def coverage_of(name: RetrieverName, limit: Limit) -> Coverage | msgspec.UnsetType:
-    """Say which retrievers made it, if one did not."""
+def coverage_of(name: RetrieverName, limit: Limit) -> CoverageIfAny:
+    """Return which retrievers made it within ``limit``, if one did not."""
     if not limit.missing:
         return msgspec.UNSET
     parts = ("bm25", "dense") if name == "hybrid" else (name,)
     return {part: "cut off" if part in limit.missing else "complete" for part in parts}
+
+
+def with_missing(coverage: CoverageIfAny, reading: Limit) -> CoverageIfAny:
+    """Return the coverage of a search with what its evidence lacks."""
+    if not reading.missing:
+        return coverage
+    return {**(coverage or {}), **dict.fromkeys(reading.missing, "cut off")}
 
 
 class Timed(Protocol):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import NamedTuple
 
 import msgspec
@@ -14,12 +13,13 @@ from werkzeug.datastructures import MultiDict
 from ...retrieval.config import RetrieverName
 from ...retrieval.errors import QueryError
 from ...retrieval.evidence import Evidence
-from ...retrieval.highlight import highlights
+from ...retrieval.highlight import Highlighter, highlighter
 from ...retrieval.index.local import Search
+from ...retrieval.limit import HIGHLIGHTS
 from ...retrieval.profile import PROFILES
 from ..contract.errors import BadInput
 from ..contract.requests import SearchOptions, from_query
-from ..contract.search import Found, TimedOutError, found, search_of
+from ..contract.search import Found, TimedOutError, found, limit_of, search_of
 from ..upkeep.service import Served, index_named, service
 from .cards import LONGEST_EXCERPT, Card, blocks, cards, web_link
 from .joins import Gap, gap, numbered
@@ -107,7 +107,7 @@ def document_page(name: str, docid: str) -> str:
     passages = served.index.passages(docid)
     chosen = request.args.get("passage", type=int)
     query = request.args.get("query", "")
-    shown = blocks(document, passages, chosen, partial(_marks, served, query))
+    shown = blocks(document, passages, chosen, _highlighter(served, query))
     return render_template(
         "document.html",
         served=served,
@@ -156,16 +156,22 @@ def _found(served: Served, query: str, asked: Search) -> Found | None:
 def _missing(ranking: Found | None) -> str:
     if ranking is None:
         return "This ranking took too long and was cut off."
-    labels: dict[str, str] = {name: kind.label.lower() for name, kind in KINDS.items()}
+    labels: dict[str, str] = {name: kind.label.lower() for name, kind in KINDS.items()} | {HIGHLIGHTS: HIGHLIGHTS}
     late = [labels[name] for name, state in (ranking.coverage or {}).items() if state != "complete"]
     return f"Without {' and '.join(late)}, which took too long." if late else ""
 
 
-def _marks(served: Served, query: str, text: str) -> list[tuple[int, int]]:
+def _highlighter(served: Served, query: str) -> Highlighter:
+    """Return what highlights the lines of a document while there is time."""
     if not query:
-        return []
+        return _unmarked
     read = PROFILES.get(request.args.get("profile") or served.index.config.search.profile, str)
-    return highlights(read(query), text, served.index.terms)
+    marked, limit = highlighter(read(query), served.index.terms), limit_of(served.index)
+    return lambda line: [] if limit.is_over(HIGHLIGHTS) else marked(line)
+
+
+def _unmarked(_: str) -> list[tuple[int, int]]:
+    return []
 
 
 def _note(columns: list[Column]) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import threading
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from factseek.retrieval.config import Config, ServerSettings
 from factseek.retrieval.encoder import Encoder
 from factseek.retrieval.encoders.runtime import open_encoder
 from factseek.retrieval.index.local import Index, Search
+from factseek.retrieval.limit import Limit
 from factseek.server.app import create_app
 
 LIMIT = 1.0
@@ -118,3 +120,33 @@ def test_the_page_shows_the_rankings_that_came_in_time(client: FlaskClient) -> N
     assert 'id="dense-1"' not in page.text
     assert "Without dense, which took too long." in page.text
     assert "This ranking took too long and was cut off." in page.text
+
+
+def test_evidence_that_is_not_reached_in_time_has_no_highlights_and_says_so(
+    client: FlaskClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def over(self: Limit, part: str) -> bool:
+        self.cut_off(part)
+        return True
+
+    whole = in_time(lambda: search(client, "bm25").json)
+    assert any(hit["passage"]["highlights"] for hit in whole["hits"])
+    monkeypatch.setattr(Limit, "is_over", over)
+    answer = in_time(lambda: search(client, "bm25").json)
+    assert answer["coverage"] == {"bm25": "complete", "highlights": "cut off"}
+    assert [hit["docid"] for hit in answer["hits"]] == [hit["docid"] for hit in whole["hits"]]
+    assert not any(hit["passage"]["highlights"] for hit in answer["hits"])
+    body = {"queries": [{"qid": "a", "text": "measles"}], "retriever": "bm25"}
+    with client.post("/v1/english/search/batch", json=body) as batch:
+        assert json.loads(batch.data)["results"][0]["coverage"] == {"highlights": "cut off"}
+    page = client.get("/?index=english&query=measles", headers={"Accept": "text/html"})
+    assert "Without highlights, which took too long." in page.text
+
+
+def test_a_limit_that_is_over_notes_what_is_missing() -> None:
+    with ThreadPoolExecutor() as beside:
+        assert not Limit(60, beside).is_over("highlights")
+        limit = Limit(0, beside)
+        assert limit.is_over("highlights")
+        assert limit.is_over("highlights")
+        assert limit.missing == ["highlights"]

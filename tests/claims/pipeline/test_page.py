@@ -8,14 +8,14 @@ from hypothesis import strategies as st
 
 from factseek.claims.evidence.sentences import Sentence
 from factseek.claims.pipeline.page import address, pieces, share
+from factseek.retrieval.vocabulary import Vocabulary
 
 
 def sentence(text: str) -> Sentence:
     return Sentence("d", 0, text, 0.0, 0.0, 0, len(text), "", "", "", "")
 
 
-def stem(word: str) -> tuple[str, ...]:
-    return (word.lower().rstrip("s"),)
+STEMS = Vocabulary(lambda words: [(word.lower().rstrip("s"),) for word in words])
 
 
 @pytest.mark.parametrize(
@@ -38,13 +38,13 @@ def test_links_lead_to_the_web_alone(url: str, found: str) -> None:
 
 
 def test_words_of_the_claim_are_marked() -> None:
-    found = pieces("Cats sleep", sentence("My cat sleeps."), stem)
+    found = pieces("Cats sleep", sentence("My cat sleeps."), STEMS)
     assert found == [("My ", False), ("cat", True), (" ", False), ("sleeps", True), (".", False)]
 
 
 @given(st.text(max_size=20), st.text(max_size=60))
 def test_pieces_make_the_sentence(claim: str, text: str) -> None:
-    assert "".join(piece.text for piece in pieces(claim, sentence(text), stem)) == text
+    assert "".join(piece.text for piece in pieces(claim, sentence(text), STEMS)) == text
 
 
 @pytest.mark.parametrize(
