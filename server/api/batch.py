@@ -90,7 +90,8 @@ class Batch:
         search = self.search._replace(limit=reading)
         evidences = self._index.evidences(found, search, highlight=self._request.highlight)
         for ranked, evidence in zip(some, evidences, strict=True):
-            yield ranked.fault or self._answer(ranked, evidence, with_missing(ranked.coverage, reading))
+            coverage = with_missing(ranked.coverage, self._index.resolved(self.search.retriever), reading)
+            yield ranked.fault or self._answer(ranked, evidence, coverage)
 
     def _answer(self, ranked: _Ranked, evidence: list[Evidence], coverage: CoverageIfAny) -> BatchHits:
         text = ranked.query.text

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from time import perf_counter
 from types import MappingProxyType
-from typing import NamedTuple, Protocol
+from typing import Final, NamedTuple, Protocol
 
 import msgspec
 from flask import Flask, current_app, g
@@ -17,10 +18,11 @@ from ...retrieval.evidence import Evidence
 from ...retrieval.filters import bound, parse_filter
 from ...retrieval.index.local import Index, Search
 from ...retrieval.limit import CutOffError, Limit
-from .answers import CoverageIfAny, RankTook, Took
+from .answers import Coverage, CoverageIfAny, RankTook, Took
 from .errors import BadInput, RefusedError
 from .requests import FilterRequest, FusionRequest, SearchOptions
 
+_CUT_OFF: Final = "cut off"
 _BESIDE = "factseek-beside"
 LATER = MappingProxyType({"Retry-After": "5"})
 """The headers of a refusal after which to ask again."""
@@ -84,7 +86,7 @@ def found(index: Index, query: str, asked: Search, *, highlight: bool = True) ->
     ranked, name = perf_counter(), index.resolved(asked.retriever)
     reading = limit_of(index)  # its own: what a stuck retriever took is not lacking here
     evidence = index.evidence(query, hits, asked._replace(limit=reading), highlight=highlight)
-    coverage = with_missing(coverage_of(name, limit), reading)
+    coverage = with_missing(coverage_of(name, limit), name, reading)
     took = Took(retrieve=milliseconds(began, ranked), evidence=milliseconds(ranked, perf_counter()))
     result = Found(evidence, name, index.note(query, name), took, hits, coverage)
     note_search(query, result)
@@ -103,17 +105,19 @@ def limit_of(index: Index, queries: int = 1) -> Limit:
 
 def coverage_of(name: RetrieverName, limit: Limit) -> CoverageIfAny:
     """Return which retrievers made it within ``limit``, if one did not."""
-    if not limit.missing:
-        return msgspec.UNSET
-    parts = ("bm25", "dense") if name == "hybrid" else (name,)
-    return {part: "cut off" if part in limit.missing else "complete" for part in parts}
+    return _coverage(name, limit.missing) if limit.missing else msgspec.UNSET
 
 
-def with_missing(coverage: CoverageIfAny, reading: Limit) -> CoverageIfAny:
-    """Return the coverage of a search with what its evidence lacks."""
+def with_missing(coverage: CoverageIfAny, name: RetrieverName, reading: Limit) -> CoverageIfAny:
+    """Return the coverage of a search by the retriever ``name`` with what its evidence lacks."""
     if not reading.missing:
         return coverage
-    return {**(coverage or {}), **dict.fromkeys(reading.missing, "cut off")}
+    return {**(coverage or _coverage(name, ())), **dict.fromkeys(reading.missing, _CUT_OFF)}
+
+
+def _coverage(name: RetrieverName, missing: Sequence[str]) -> Coverage:
+    parts = ("bm25", "dense") if name == "hybrid" else (name,)
+    return {part: _CUT_OFF if part in missing else "complete" for part in parts}
 
 
 class Timed(Protocol):

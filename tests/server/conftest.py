@@ -15,7 +15,7 @@ from flask import Flask
 from flask.testing import FlaskClient
 
 from factseek.claims.checkworthiness import store, training
-from factseek.eval import statements
+from factseek.eval.tasks import STATEMENTS
 from factseek.indexer.build import Request, build
 from factseek.indexer.writer import Writer
 from factseek.retrieval.config import BestSettings, ClaimsSettings, Config, SearchSettings, ServerSettings
@@ -89,7 +89,8 @@ def folders(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 def ranker_file(tmp_path_factory: pytest.TempPathFactory, examples: Path) -> Path:
     """A ranker that learned from the bundled tweets, without an encoder."""
     source, path = examples / "checkworthy-en-train.tsv", tmp_path_factory.mktemp("rankers") / "tweets.model"
-    tweets = [one._replace(language="en") for one in statements.read("ct2021-1a", source, labelled=True)]
+    statements = STATEMENTS.load("ct2021-1a").read_statements(source, labelled=True)
+    tweets = [tweet._replace(language="en") for tweet in statements]
     config = Config(claims=ClaimsSettings(best=BestSettings(members=("lexical", "neighbours"))))
     learned = training.train("ct2021-1a", "best", [(source, tweets)], config, silent)
     store.save(path, learned.manifest, learned.ranker.state())

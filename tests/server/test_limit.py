@@ -138,7 +138,7 @@ def test_evidence_that_is_not_reached_in_time_has_no_highlights_and_says_so(
     assert not any(hit["passage"]["highlights"] for hit in answer["hits"])
     body = {"queries": [{"qid": "a", "text": "measles"}], "retriever": "bm25"}
     with client.post("/v1/english/search/batch", json=body) as batch:
-        assert json.loads(batch.data)["results"][0]["coverage"] == {"highlights": "cut off"}
+        assert json.loads(batch.data)["results"][0]["coverage"] == {"bm25": "complete", "highlights": "cut off"}
     page = client.get("/?index=english&query=measles", headers={"Accept": "text/html"})
     assert "Without highlights, which took too long." in page.text
 

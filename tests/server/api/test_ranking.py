@@ -15,7 +15,7 @@ from flask.testing import FlaskClient
 
 from factseek.claims.checkworthiness import store, training
 from factseek.claims.checkworthiness.rankers import Ranker
-from factseek.eval import statements
+from factseek.eval.tasks import STATEMENTS
 from factseek.retrieval.config import Config, ServerSettings
 from factseek.retrieval.domain import Statement
 from factseek.retrieval.index.local import Index
@@ -39,7 +39,7 @@ def asked(client: FlaskClient, claims: list[dict[str, Any]], **more: Any) -> dic
 @pytest.fixture(scope="module")
 def tweets(examples: Path) -> list[dict[str, Any]]:
     """The bundled tweets that the ranker has not seen."""
-    found = statements.read("ct2021-1a", examples / "checkworthy-en-dev.tsv", labelled=False)
+    found = STATEMENTS.load("ct2021-1a").read_statements(examples / "checkworthy-en-dev.tsv", labelled=False)
     return [{"id": one.qid, "text": one.text} for one in found]
 
 
@@ -265,7 +265,7 @@ def test_a_debate_is_ranked_by_speaker_and_text(
     code, out, _ = command("rank", "ct2021-1b", "--load", model, "--input", health, "--json", "--top", 0)
     assert code == 0
     printed = {one["id"]: one["score"] for one in map(json.loads, out.splitlines())}
-    lines = statements.read("ct2021-1b", health, labelled=False)
+    lines = STATEMENTS.load("ct2021-1b").read_statements(health, labelled=False)
     claims = [{"id": one.qid, "text": one.text, "speaker": one.speaker} for one in lines]
     client = small(opened(Config(server=ServerSettings(rankers={"debates": str(model)}))))
     answer = asked(client, claims, words=0)
