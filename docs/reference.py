@@ -55,9 +55,7 @@ def subparsers(parser: argparse.ArgumentParser) -> dict[str, argparse.ArgumentPa
 
 def configuration_page(text: str) -> str:
     """Describe every setting: its dotted name, its default, and what ``config.yaml`` says of it."""
-    head = " ".join(
-        line.removeprefix("# ") for line in text.splitlines()[: text.split("\n\n", maxsplit=1)[0].count("\n") + 1]
-    )
+    head = " ".join(line.removeprefix("# ") for line in text.partition("\n\n")[0].splitlines())
     parts = ["# Configuration\n", f"{head}\n"]
     section = ""
     for dotted, default, meaning in settings(text):
@@ -96,7 +94,7 @@ def http_page() -> str:
             parts += [
                 f"## {method.upper()} {path}\n",
                 f"{_prose(operation['summary'])}.\n",
-                *_operation(operation, described),
+                *_operation(operation),
             ]
     parts += ["## Types\n"]
     for name, schema in described["components"]["schemas"].items():
@@ -141,11 +139,9 @@ def _signed(name: str, value: Any) -> str:
         parameters.append(_parameter(parameter))
     after = f" -> {_annotated(signature.return_annotation)}" if kind == "def " else ""
     line = f"{kind}{name}({', '.join(parameters)}){after}"
-    return (
-        line
-        if len(line) <= 100
-        else "\n    ".join([f"{kind}{name}(", *(f"{one}," for one in parameters)]) + f"\n){after}"
-    )
+    if len(line) <= 100:
+        return line
+    return "\n    ".join([f"{kind}{name}(", *(f"{parameter}," for parameter in parameters)]) + f"\n){after}"
 
 
 def _parameter(parameter: inspect.Parameter) -> str:
@@ -164,7 +160,7 @@ def _annotated(annotation: Any) -> str:
     return text if isinstance(text, str) else inspect.formatannotation(text).replace("factseek.retrieval.config.", "")
 
 
-def _operation(operation: Mapping[str, Any], described: Mapping[str, Any]) -> Iterator[str]:
+def _operation(operation: Mapping[str, Any]) -> Iterator[str]:
     if operation.get("description"):
         yield f"{_prose(operation['description'])}\n"
     if operation["parameters"]:
