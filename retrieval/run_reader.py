@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from .lines import Faults, decoded, shown
+from .table_shape import unlike_columns
 
 LARGEST = math.nextafter(2.0**128 - 2.0**103, 0.0)
 """The largest score: what still rounds to a float32, which trec_eval keeps scores as."""
@@ -103,12 +104,14 @@ class RunReader:
             return fields[:6]
         elif not line.startswith(b"#"):
             hint = "; four columns are judgements, not a run" if len(fields) == 4 else ""
+            hint = hint or (unlike_columns(self.path) if number == 1 else "")
             reason = f"has {len(fields)} columns, a run has six (qid Q0 docid rank score tag){hint}"
             self.faults.error(number, reason)
         return []
 
     def _bad_score(self, number: int, fields: list[bytes]) -> None:
         header = "; a run has no header" if number == 1 and fields[4].isalpha() and fields[3].isalpha() else ""
+        header = header or (unlike_columns(self.path) if number == 1 else "")
         self.faults.error(number, f"score {shown(fields[4])} is not a finite number{header}")
 
     def _repeated(self, number: int, qid: bytes, docid: bytes) -> None:

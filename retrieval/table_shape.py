@@ -127,6 +127,15 @@ def shape_of_start(start: bytes) -> TableShape:
     return TableShape(form, encoding, cells)
 
 
+def unlike_columns(path: Path) -> str:
+    """Say, to end a message about the first line of a file, what the file is where it has no columns at blanks."""
+    shape = shape_of(path)
+    if shape.form in ("empty", "tabs", "blanks", "text") and not shape.remedy:
+        return ""
+    remedy = f": {shape.remedy}" if shape.remedy else ""
+    return f"; the file {shape.sentence}{remedy}"
+
+
 def column_name(cell: str) -> str:
     """Return a column's name in the one way that it is looked for: small letters, ``_`` for blanks and hyphens."""
     return "_".join(cell.strip().strip("\"'").strip().lower().replace("-", " ").split())

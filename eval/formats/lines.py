@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from ...retrieval.lines import UNENDED, Faults, lines, shown
+from ...retrieval.table_shape import unlike_columns
 
 
 def text_lines(path: Path, faults: Faults) -> Iterator[tuple[int, str]]:
@@ -32,7 +33,8 @@ def rows(path: Path, faults: Faults, layout: Sequence[str]) -> Iterator[tuple[in
         fields = line.split("\t")
         reason = _misfit(line, fields, layout)
         if reason:
-            faults.error(number, reason)
+            odd = unlike_columns(path) if number == 1 and len(fields) == 1 and len(layout) > 1 else ""
+            faults.error(number, reason + odd)
         else:
             yield number, fields
     if not number:

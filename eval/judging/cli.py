@@ -193,9 +193,10 @@ def compare(args: argparse.Namespace) -> int:
         writable(args.html, [*args.runs, *args.qrels])
     chosen = compared_task(args.task)
     with hinting(chosen, args.qrels, [[run] for run in args.runs], "--qrels and a run"):
-        qrels = chosen.read_gold(args.qrels)
+        repeats: list[str] = []
+        qrels = chosen.read_gold(args.qrels, repeats.append)
         runs, notes = read_runs(args.task, args.runs, qrels)
-    notes = (*notes, *unended([*args.qrels, *args.runs], notes))
+    notes = (*repeats, *notes, *unended([*args.qrels, *args.runs], notes))
     comparison = compare_runs(qrels, runs, measures, seed=args.seed, notes=notes)
     for note in comparison.notes:
         say(f"note: {note}")

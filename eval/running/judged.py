@@ -12,8 +12,8 @@ from ...retrieval.errors import QueryError
 from ...retrieval.index.local import Index, Search
 from ...retrieval.lines import shown
 from ..formats.coverage import near_miss
-from ..tasks import task
-from .batch import Asked, asked_of, habit, search_of
+from ..tasks import RANKING
+from .batch import Asked, asked_of, search_of
 
 DEPTH = 1000
 """Hits that a measure without a cut looks at."""
@@ -45,16 +45,16 @@ def read_judged(files: JudgedFiles, index: Index, *, sample: int | None = None, 
     Raises QueryError if queries and judgements have none in common, or the index holds no document that was judged,
     SourceError if a file cannot be read.
     """
-    habit(files.task)
-    queries = task(files.task).read_queries(files.queries)
-    qrels = task(files.task).read_gold([files.qrels])
+    chosen = RANKING.load(files.task)
+    notes: list[str] = []
+    queries = chosen.read_queries(files.queries)
+    qrels = chosen.read_gold([files.qrels], notes.append)
     found = [query for query in queries if query.qid in qrels]
     if not found:
         hint = near_miss([query.qid for query in queries], qrels)
         examples = f"it has {shown(queries[0].qid)}, the judgements {shown(next(iter(qrels)))}{hint}"
         raise QueryError(f"{files.queries}: no query in common with {files.qrels}: {examples}")
     _check_documents(files.qrels, qrels, index)
-    notes = []
     if len(found) < len(qrels):
         notes.append(f"{len(qrels) - len(found):,} of {len(qrels):,} judged queries are not in {files.queries.name}")
     if sample is not None and len(found) > sample:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ...retrieval.domain import Qrels
 from ...retrieval.errors import QueryError
-from ...retrieval.trec import LARGEST_GRADE
+from ...retrieval.qrels_reader import LARGEST_GRADE
 
 if TYPE_CHECKING:
     import numpy as np

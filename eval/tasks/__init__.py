@@ -18,10 +18,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Generic, Literal, Protocol, TypeVar, cast
 
-from ...retrieval.domain import Claim, Statement
+from ...retrieval.domain import Claim, Qrels, Statement
 from ...retrieval.errors import QueryError
 from ...retrieval.plugins import Plugins
 from ..formats.answers import Answer, RunScores
+from ..formats.gold import Note, unnoted
 from ..formats.habit import Habit
 from ..formats.queries import TaskQuery
 from ..formats.report import Report
@@ -79,6 +80,10 @@ class RankingTask(Task, Protocol):
 
     HABIT: Habit
     HEADER: str
+
+    def read_gold(self, paths: Sequence[Path], note: Note = unnoted) -> Qrels:
+        """Return the judgements; ``note`` is told what a reader of figures should know of them."""
+        ...
 
     def lines(self, answers: Sequence[Answer], run_id: str) -> list[str]:
         """Return the part of a submission that answers each query.

@@ -14,12 +14,14 @@ from pathlib import Path
 from ...retrieval.domain import Columns, Qrels, Run
 from ...retrieval.errors import QueryError
 from ...retrieval.lines import Faults, Strict, shown
+from ...retrieval.qrels_reader import GRADES, LARGEST_GRADE
 from ...retrieval.run_reader import LARGEST, same_score
 from ...retrieval.run_writer import columns, score_texts
-from ...retrieval.trec import GRADES, LARGEST_GRADE, ranked, write_text
+from ...retrieval.trec import ranked, repeats_note, write_text
 from ..formats.answers import Answer, RunScores, answers_of
 from ..formats.claims import as_queries, key, read_claims
 from ..formats.coverage import cover
+from ..formats.gold import Note, unnoted
 from ..formats.habit import Habit
 from ..formats.lines import finite, is_header, rows, text_lines, whole
 from ..formats.paths import only
@@ -63,20 +65,26 @@ def read_queries(path: Path) -> list[TaskQuery]:
     return as_queries(read_claims(path))
 
 
-def read_gold(paths: Sequence[Path]) -> Qrels:
+def read_gold(paths: Sequence[Path], note: Note = unnoted) -> Qrels:
     """Return the judgements of TSV files ``topicID tweetID snippetID label``, or of qrels on ``topicID/tweetID``.
 
-    Raises SourceError at the first line that is neither, or judges a snippet again.
+    A line that repeats a judgement counts once; ``note`` is told of it. Raises SourceError at the first line that is
+    neither, or contradicts one.
     """
     qrels: Qrels = {}
     for path in paths:
         faults = Strict(path)
+        repeats: list[int] = []
         for line, fields in _gold_rows(path, faults):
             qid, snippet, label = _judgement(line, fields, faults)
             judged = qrels.setdefault(qid, {})
-            if snippet in judged:
+            if judged.get(snippet) == label:
+                repeats.append(line)
+            elif snippet in judged:
                 faults.error(line, f"snippet {shown(snippet)} of claim {shown(qid)} was judged already")
             judged[snippet] = label
+        if repeats:
+            note(f"{path}:{repeats[0]}: {repeats_note(len(repeats))}")
     return qrels
 
 
@@ -133,9 +141,10 @@ def check(path: Path, input_path: Path | None = None) -> Report:
 def score(gold: Sequence[Path], runs: Sequence[Path], options: ScoreOptions) -> Scores:
     """Return the figures over claims, P@10 first, and their means over topics."""
     path = only(runs, "--run")
-    qrels = read_gold(gold)
+    repeats: list[str] = []
+    qrels = read_gold(gold, repeats.append)
     table = read_scores(path).table
-    notes = ranking.compared(path, qrels, table, "claim")
+    notes = (*repeats, *ranking.compared(path, qrels, table, "claim"))
     measures = options.measures or MEASURES
     scores = ranking.score(qrels, table, measures, unit="claim", official=OFFICIAL, notes=notes)
     return replace(scores, topics=_over_topics(scores))

@@ -19,6 +19,7 @@ from ...retrieval.terminal import counted
 from ...retrieval.trec import write_text
 from ..formats.answers import Answer, RunScores, answers_of
 from ..formats.coverage import cover
+from ..formats.gold import Note, unnoted
 from ..formats.habit import Habit
 from ..formats.lines import text_lines
 from ..formats.paths import only
@@ -60,7 +61,7 @@ def read_queries(path: Path) -> list[TaskQuery]:
     return [TaskQuery(row["post_id"], row["tweet_text"]) for _, row in _posts(path, ("post_id", "tweet_text"))]
 
 
-def read_gold(paths: Sequence[Path]) -> Qrels:
+def read_gold(paths: Sequence[Path], note: Note = unnoted) -> Qrels:
     """Return the paper of each tweet as judgements; ids are unique only inside a split, so one file is read."""
     path = only(paths, "--gold")
     return {row["post_id"]: {row["cord_uid"]: 1} for _, row in _posts(path, ("post_id", "cord_uid"))}

@@ -21,6 +21,7 @@ from ...retrieval.trec import read_qrels, read_run, write_run
 from ...retrieval.trec import read_scores as read_run_scores
 from ..formats.answers import Answer, RunScores
 from ..formats.coverage import cover
+from ..formats.gold import Note, unnoted
 from ..formats.habit import Habit
 from ..formats.paths import only
 from ..formats.queries import TaskQuery
@@ -44,14 +45,16 @@ def read_queries(path: Path) -> list[TaskQuery]:
     return read_topics(path)
 
 
-def read_gold(paths: Sequence[Path]) -> Qrels:
+def read_gold(paths: Sequence[Path], note: Note = unnoted) -> Qrels:
     """Return the judgements of TREC or BEIR files; those of several files are put together.
+
+    ``note`` is told of lines that repeat a judgement.
 
     Raises SourceError if two files judge a docid differently.
     """
     qrels: Qrels = {}
     for path in paths:
-        for qid, judged in read_qrels(path).items():
+        for qid, judged in read_qrels(path, note).items():
             known = qrels.setdefault(qid, {})
             for docid, grade in judged.items():
                 if known.setdefault(docid, grade) != grade:
@@ -97,8 +100,9 @@ def check(path: Path, input_path: Path | None = None) -> Report:
 def score(gold: Sequence[Path], runs: Sequence[Path], options: ScoreOptions) -> Scores:
     """Return trec_eval's figures, AP first."""
     path = only(runs, "--run")
-    qrels = read_gold(gold)
+    repeats: list[str] = []
+    qrels = read_gold(gold, repeats.append)
     run = read_scores(path)
-    notes = (*run.notes, *ranking.compared(path, qrels, run.table, "query"))
+    notes = (*repeats, *run.notes, *ranking.compared(path, qrels, run.table, "query"))
     measures = options.measures or MEASURES
     return ranking.score(qrels, run.table, measures, unit="query", official=OFFICIAL, notes=notes)

@@ -99,6 +99,8 @@ RUNS = {
     "beyond float32": (GOOD + "q Q0 b 2 3.5e38 t\n", ["2: score '3.5e38' is not a finite number"]),
     "underscore": (GOOD + "q Q0 b 2 1_0 t\n", ["2: score '1_0' is not a finite number"]),
     "columns": (GOOD + "q Q0 b 2\n", ["2: has 4 columns, a run has six (qid Q0 docid rank score tag); four columns are judgements, not a run"]),
+    "commas": ("q,Q0,a,1,2.5,t\n", ["1: has 1 columns, a run has six (qid Q0 docid rank score tag); the file is comma-separated", "0: holds no results"]),
+    "json": ('{"qid": "q", "docid": "a", "score": 1}\n', ["1: score '\"score\":' is not a finite number; the file is JSON lines", "0: holds no results"]),
     "two columns": (GOOD + "q Q0\n", ["2: has 2 columns, a run has six (qid Q0 docid rank score tag)"]),
     "repeated": (GOOD + "r Q0 a 1 2 t\nq Q0 a 2 1 t\n", ["3: docid 'a' of query 'q' is on line 1 already"]),
     "not utf-8": (GOOD.encode() + b"q Q0 caf\xe9 2 1 t\n", ["2: is not UTF-8 (byte 0xe9)"]),
@@ -187,6 +189,13 @@ QRELS = {
     "beir": ("query-id\tcorpus-id\tscore\nq\ta\t1\n", {"q": {"a": 1}}),
     "beir without header": ("q\ta\t2\n", {"q": {"a": 2}}),
     "comments": ("# one\nq 0 a 1\n\n#two\n", {"q": {"a": 1}}),
+    "commas": ("C-1,C-1-09,-1\nC-1,C-1-10,1\n", {"C-1": {"C-1-09": -1, "C-1-10": 1}}),
+    "passages of pages": ("C-1,C-1-09,C-1-09-01,1\n", {"C-1": {"C-1-09-01": 1}}),
+    "semicolons and a header": ('qid;docid;relevance\n"a";"b";2\n', {"a": {"b": 2}}),
+    "columns in another order": ("docid,qid,relevance\nb,a,2\n", {"a": {"b": 2}}),
+    "trec with a header": ("query_id iter docid rel\na 0 b 2\n", {"a": {"b": 2}}),
+    "mark": (b"\xef\xbb\xbfq 0 a 1\n", {"q": {"a": 1}}),
+    "repeated": ("q 0 a 1\nr 0 a 1\nq 0 a 1\n", {"q": {"a": 1}, "r": {"a": 1}}),
     "leading zeros": ("007 0 01 1\n7 0 1 1\n", {"007": {"01": 1}, "7": {"1": 1}}),
 }
 
@@ -195,6 +204,13 @@ QRELS = {
 def test_judgements_are_read(case, put):
     content, qrels = QRELS[case]
     assert read_qrels(put(content)) == qrels
+
+
+def test_a_repeated_judgement_is_noted(put):
+    path = put("q 0 a 1\nr 0 a 1\nq 0 a 1\nq 0 a 1\n")
+    notes: list[str] = []
+    read_qrels(path, notes.append)
+    assert notes == [f"{path}:3: repeats a judgement; it counts once (2 such lines)"]
 
 
 BAD_QRELS = {
@@ -207,7 +223,8 @@ BAD_QRELS = {
     "small grade": ("q 0 a -1001\n", "file:1: relevance '-1001' is not between -1,000 and 1,000; scale the grades down"),
     "huge grade": (f"q 0 a {'9' * 5_000}\n", f"file:1: relevance '{'9' * 39}…' is not a whole number"),
     "late header": ("q a 1\nquery-id\tcorpus-id\tscore\n", "file:2: relevance 'score' is not a whole number"),
-    "repeated": ("q 0 a 1\nr 0 a 1\nq 0 a 1\n", "file:3: docid 'a' of query 'q' was judged on line 1 already"),
+    "contradiction": ("q 0 a 1\nr 0 a 1\nq 0 a 0\n", "file:3: docid 'a' of query 'q' was judged on line 1 already"),
+    "json": ('{"qid": "1"}\n', "file:1: has 2 columns, judgements have four (qid 0 docid relevance) or three; the file is JSON lines"),
     "not utf-8": (b"q 0 caf\xe9 1\n", "file:1: is not UTF-8 (byte 0xe9)"),
 }  # fmt: skip
 

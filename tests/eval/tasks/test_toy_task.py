@@ -40,8 +40,8 @@ def read_queries(path):
     return [TaskQuery(str(number), text) for number, text in enumerate(path.read_text().splitlines(), 1)]
 
 
-def read_gold(paths):
-    return read_qrels(only(paths, "--gold"))
+def read_gold(paths, note=None):
+    return read_qrels(only(paths, "--gold"), note)
 
 
 def check(path, input_path=None):

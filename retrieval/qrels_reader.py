@@ -1,0 +1,130 @@
+"""Read the lines of judgements: TREC's four columns, BEIR's three, or the same between commas."""
+
+from __future__ import annotations
+
+import csv
+from pathlib import Path
+
+from .domain import Qrels
+from .lines import Strict, decoded, shown
+from .table_shape import column_at, column_name, unlike_columns
+
+LARGEST_GRADE = 1_000
+"""The largest relevance, and its negative the smallest: trec_eval allocates as many cells as the largest grade."""
+
+GRADES = f"between -{LARGEST_GRADE:,} and {LARGEST_GRADE:,}"
+
+_GRADES = {b"%d" % grade: grade for grade in range(4)}
+"""The usual grades, as they are written: they need no closer look."""
+
+_QIDS = ("query_id", "queryid", "qid", "topic_id", "topicid", "topic", "claim_id", "claimid", "query", "claim")
+_DOCIDS = ("corpus_id", "docid", "doc_id", "docno", "document_id", "passage_id", "snippet_id", "pageid", "page_id")
+
+
+class QrelsReader:
+    """Take the lines of judgements one by one; ``repeats`` counts those that repeat a judgement as it was."""
+
+    def __init__(self, path: Path) -> None:
+        self.qrels: Qrels = {}
+        self.repeats = 0
+        self.first_repeat = 0
+        self._path = path
+        self._faults = Strict(path)
+        self._delimiter = ""
+        self._any = False
+        self._qid_at, self._docid_at = 0, -2
+        self._before = b""
+        self._judged: dict[str, int] = {}
+
+    def take(self, number: int, line: bytes) -> None:
+        """Take one line; comments and blank lines are passed over.
+
+        Raises SourceError if it is no judgement, or judges a docid otherwise than a line before.
+        """
+        fields = self._fields(line)
+        if not fields or line.startswith(b"#"):
+            return
+        grade: int | None
+        if len(fields) == 4 and fields[3] in _GRADES:
+            grade = _GRADES[fields[3]]
+        else:
+            grade = self._grade(number, fields)
+            if grade is None:
+                return
+        self._any = True
+        name, document = fields[self._qid_at], fields[self._docid_at]
+        try:
+            qid, docid = name.decode(), document.decode()
+        except UnicodeDecodeError:
+            decoded(number, line, self._faults)
+            return
+        if name != self._before:
+            self._judged, self._before = self.qrels.setdefault(qid, {}), name
+        if docid in self._judged:
+            self._again(number, (name, document), qid, docid, grade)
+        self._judged[docid] = grade
+
+    def finish(self) -> Qrels:
+        """Return the judgements.
+
+        Raises SourceError if there is none.
+        """
+        if not self.qrels:
+            self._faults.error(0, "holds no judgements")
+        return self.qrels
+
+    def _again(self, number: int, ids: tuple[bytes, bytes], qid: str, docid: str, grade: int) -> None:
+        """Count a line that repeats a judgement; one that contradicts it is an error."""
+        if self._judged[docid] != grade:
+            where = self._first_judged(number, ids)
+            self._faults.error(number, f"docid {shown(docid)} of query {shown(qid)} was judged {where} already")
+        self.repeats += 1
+        self.first_repeat = self.first_repeat or number
+
+    def _fields(self, line: bytes) -> list[bytes]:
+        """Split a line between blanks, or, where the first line is so, between commas or semicolons."""
+        if not self._any and not self._delimiter and len(line.split()) == 1:
+            self._delimiter = next((mark for mark in (",", ";") if line.count(mark.encode()) in (2, 3)), "")
+        if not self._delimiter:
+            return line.split()
+        row = next(csv.reader([line.decode("utf-8", "surrogateescape")], delimiter=self._delimiter), [])
+        return [cell.strip().encode("utf-8", "surrogateescape") for cell in row]
+
+    def _grade(self, number: int, fields: list[bytes]) -> int | None:
+        """Return the grade of a line; none for a header."""
+        if len(fields) not in (3, 4):
+            hint = "; six columns are a run, not judgements" if len(fields) == 6 else ""
+            hint = hint or (unlike_columns(self._path) if not self._any else "")
+            layout = "judgements have four (qid 0 docid relevance) or three"
+            self._faults.error(number, f"has {len(fields)} columns, {layout}{hint}")
+        text = fields[-1]
+        try:
+            if b"_" in text:
+                raise ValueError
+            grade = int(text)
+        except ValueError:
+            if not self._any and text.replace(b"_", b"").isalpha():
+                self._take_header([column_name(field.decode("utf-8", "replace")) for field in fields])
+                return None
+            self._faults.error(number, f"relevance {shown(text)} is not a whole number")
+        if abs(grade) > LARGEST_GRADE:
+            self._faults.error(number, f"relevance {shown(text)} is not {GRADES}; scale the grades down")
+        return grade
+
+    def _take_header(self, names: list[str]) -> None:
+        """Look where the ids stand; the relevance stands last."""
+        self._any = True
+        docid_at, qid_at = column_at(names, _DOCIDS), column_at(names, _QIDS)
+        if docid_at is not None and qid_at is not None:
+            self._docid_at, self._qid_at = docid_at, qid_at
+
+    def _first_judged(self, number: int, ids: tuple[bytes, bytes]) -> str:
+        """Name the first line that judges a docid: read only for a file that contradicts itself."""
+        if not self._path.is_file():  # a pipe is used up
+            return "above"
+        with self._path.open("rb") as file:
+            for at, line in enumerate(file, 1):
+                fields = self._fields(line)
+                if at < number and len(fields) > 2 and (fields[self._qid_at], fields[self._docid_at]) == ids:
+                    return f"on line {at}"
+        return "above"
