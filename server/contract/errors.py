@@ -7,11 +7,13 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping
+from functools import partial
 from http import HTTPStatus
 
 import msgspec
-from flask import Flask, Response, g, render_template, request
+from flask import Flask, Response, current_app, g, render_template, request
 from werkzeug.exceptions import HTTPException
+from werkzeug.routing import MapAdapter
 
 from ...retrieval.errors import FactseekError, NotFoundError, QueryError
 
@@ -165,4 +167,12 @@ def _json(problem: Problem) -> Response:
 
 
 def _page(problem: Problem) -> Response:
-    return Response(render_template("problem.html", problem=problem), problem.status, mimetype="text/html")
+    # Its links need nothing of the request, whose Host may be what is wrong with it.
+    addresses = current_app.url_map.bind("")
+    page = render_template("problem.html", problem=problem, url_for=partial(_address, addresses))
+    return Response(page, problem.status, mimetype="text/html")
+
+
+def _address(addresses: MapAdapter, endpoint: str, **values: str) -> str:
+    """Return the address of an endpoint within this server."""
+    return addresses.build(endpoint, values)

@@ -310,3 +310,19 @@ def test_a_browser_reads_a_page(client: FlaskClient) -> None:
 
 def test_the_api_answers_json_to_a_browser_too(client: FlaskClient) -> None:
     check(client.get("/v1/none/search?query=a", headers={"Accept": "text/html"}), 404, "unknown-index")
+
+
+@pytest.mark.parametrize("host", ["..", "a" * 64, "a..b"])
+@pytest.mark.parametrize("address", ["/", "/nowhere", "/v1/indexes", "/documents/english/a", "/docs"])
+def test_a_bad_host_is_a_bad_request_for_programs_and_for_browsers(
+    client: FlaskClient, caplog: pytest.LogCaptureFixture, host: str, address: str
+) -> None:
+    check(client.get(address, headers={"Host": host}), 400, "bad-input")
+    page = client.get(address, headers={"Host": host, "Accept": "text/html"})
+    if address.startswith("/v1/"):
+        check(page, 400, "bad-input")
+    else:
+        assert (page.status_code, page.mimetype) == (400, "text/html")
+        assert 'href="/static/style.css"' in page.text
+        assert 'href="/"' in page.text
+    assert not caplog.records
