@@ -12,20 +12,24 @@ from typing import Any
 
 from gunicorn.app.base import BaseApplication
 
-from ..retrieval.config import Config
+from ..retrieval.config import Config, ServerSettings
 from ..retrieval.errors import ConfigError
 from ..retrieval.index.local import Index
-from ..retrieval.java import anserini_jar, java_home
+from ..retrieval.java import anserini_jar, java_home, java_thread
 from ..retrieval.terminal import say
 from .api import rankers
 from .app import create_app
-from .engine.capacity import Room
+from .engine.capacity import Capacity
+from .engine.hooks import Hooks
+from .engine.limits import Limits
+from .engine.refusals import Refusal
 from .engine.worker import EventWorker
 from .upkeep.keeper import Keeper
 from .upkeep.logs import log_to_stderr
 from .upkeep.metrics import metrics_of
 from .upkeep.metrics_folder import share, unshare
 from .upkeep.rates import Rates
+from .upkeep.refused_requests import answer_to
 from .upkeep.service import checked_name, service
 from .upkeep.writers import Writers
 
@@ -88,12 +92,23 @@ def listen(host: str, port: int) -> socket.socket:
         raise ConfigError(f"cannot listen on {host} port {port}: {reason}; choose another --host or --port") from None
 
 
+def limits_of(settings: ServerSettings) -> Limits:
+    """Return the bounds of a worker's engine that the configuration asks for."""
+    return Limits(
+        body=settings.max_body_bytes,
+        waiting=settings.max_waiting,
+        connections=settings.max_connections,
+        changes=settings.writes,
+    )
+
+
 class Server(BaseApplication):  # type: ignore[misc]  # gunicorn has no types
     """gunicorn, configured by us alone and given a socket that is already bound."""
 
     def __init__(self, config: Config, listener: socket.socket) -> None:
         self._config = config
-        self.room = Room(config.server)
+        self.capacity = Capacity()
+        self.limits = limits_of(config.server)
         self._rates = Rates(len(config.server.keys))
         # Its end tells the writers of the indexes that master and workers have ended.
         self._lifeline = os.pipe() if config.server.writes else None
@@ -118,13 +133,13 @@ class Server(BaseApplication):  # type: ignore[misc]  # gunicorn has no types
         self._metrics = metrics_of(app)
         return app
 
-    def refused(self, status: int) -> None:
-        """Count a request that the application never saw."""
-        self._metrics.refused.labels(status).inc()
+    def hooks(self) -> Hooks:
+        """Return what a worker asks of the application that :meth:`load` made."""
+        return Hooks(refused=self._refused, thread=java_thread, close=self._keeper.stop)
 
-    def close(self) -> None:
-        """Close the indexes; runs in each worker, when its last request has been answered."""
-        self._keeper.stop()
+    def _refused(self, refusal: Refusal) -> bytes:
+        self._metrics.refused.labels(refusal.status).inc()
+        return answer_to(refusal)
 
     def _settings(self) -> dict[str, Any]:
         settings = self._config.server

@@ -100,6 +100,13 @@ def test_layers(root: Path) -> None:
         assert foreign <= MAY_IMPORT[package] | {package}, f"{path}: imports {foreign - MAY_IMPORT[package]}"
 
 
+def test_the_http_engine_knows_nothing_of_the_product(root: Path) -> None:
+    for path in sorted((root / "server/engine").rglob("*.py")):
+        own = {name for name in imports(root, path) if name.split(".")[0] in PACKAGES}
+        foreign = {name for name in own if not f"{name}.".startswith("server.engine.")}
+        assert not foreign, f"{path}: imports {sorted(foreign)}; hand it in through server/serve.py"
+
+
 def test_one_module_for_java_one_for_faiss(root: Path) -> None:
     for path in sources(root):
         place = path.relative_to(root).as_posix()

@@ -9,12 +9,13 @@ import asyncio
 import threading
 from collections import deque
 from time import monotonic
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Protocol
 
 import httptools
 
 from .gateway import Ends, Request
-from .refusals import LONG_ADDRESS, LONG_HEADERS, TOO_LARGE, TOO_SLOW, UNREADABLE, Refusal, refusal
+from .limits import Limits
+from .refusals import LONG_ADDRESS, LONG_HEADERS, TOO_LARGE, TOO_SLOW, UNREADABLE, Refusal
 
 MOST_HEADER_BYTES = 16_384
 LONGEST_ADDRESS = 8_190
@@ -22,17 +23,6 @@ LONGEST_ADDRESS = 8_190
 _HIGH_WATER = 1 << 20
 LAST_CALL = 2.0
 """Seconds that an idle connection stays open when the server stops, and a refused one for its answer to be read."""
-
-
-class Limits(NamedTuple):
-    """What one connection may take: bytes of a body, seconds of silence between requests, for one, and of not reading.
-
-    A client that stops reading its answer is cut off after ``reading`` too.
-    """
-
-    body: int
-    idle: float = 15.0
-    reading: float = 20.0
 
 
 class Worker(Protocol):
@@ -49,8 +39,8 @@ class Worker(Protocol):
     def admit(self, connection: Connection, request: Request) -> None:
         """Answer a request, by and by."""
 
-    def refused(self, why: Refusal) -> None:
-        """Count a refusal."""
+    def refused(self, refusal: Refusal) -> bytes:
+        """Count a refusal; return the whole answer that says so."""
 
 
 class _Refused(Exception):
@@ -175,8 +165,7 @@ class Connection(asyncio.Protocol):
             return
         self._refusing = True
         self._waiting.clear()
-        self._worker.refused(why)
-        self._transport.write(refusal(why))
+        self._transport.write(self._worker.refused(why))
         # Closing at once would throw away the answer together with what is still being sent.
         if self._transport.can_write_eof():
             self._transport.write_eof()

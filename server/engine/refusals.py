@@ -1,21 +1,11 @@
-"""Requests that are refused before the application sees them, answered in the application's one error shape.
+"""Requests that are refused before the application sees them.
 
-They cannot be read, come too slowly, or there is no room for them.
+They cannot be read, come too slowly, or there is no capacity for them.
 """
 
 from __future__ import annotations
 
-import logging
-import uuid
-from http import HTTPStatus
 from typing import NamedTuple
-
-import msgspec
-
-from ..contract.errors import TITLES, Problem, slug_of
-from ..upkeep.request_hooks import PROTECTION
-
-_log = logging.getLogger("factseek.server")
 
 
 class Refusal(NamedTuple):
@@ -34,25 +24,3 @@ LONG_ADDRESS = Refusal(414, "the address is too long; send a long query in the b
 LONG_HEADERS = Refusal(431, "the headers of the request are larger than this server takes")
 FAILED = Refusal(500, "something went wrong; the server's log has it")
 OVERLOADED = Refusal(503, "more is asked than this server answers at once; try again", "overloaded", 1)
-
-
-def refusal(why: Refusal) -> bytes:
-    """Return the whole answer, after which the connection is closed, and note it in the log."""
-    slug = why.error or slug_of(why.status)
-    title = TITLES.get(slug, HTTPStatus(why.status).phrase)
-    request_id = uuid.uuid4().hex
-    # What a client sent may hold a query: it is not logged.
-    _log.info("%s refused: %d %s", request_id, why.status, slug)
-    problem = Problem(error=slug, title=title, status=why.status, detail=why.detail, request_id=request_id)
-    body = msgspec.json.encode(problem)
-    lines = [
-        f"HTTP/1.1 {why.status} {HTTPStatus(why.status).phrase}",
-        "Content-Type: application/problem+json",
-        f"Content-Length: {len(body)}",
-        "Connection: close",
-        f"X-Request-Id: {request_id}",
-        *(f"{name}: {value}" for name, value in PROTECTION.items()),
-    ]
-    if why.retry_after:
-        lines.append(f"Retry-After: {why.retry_after}")
-    return "\r\n".join([*lines, "", ""]).encode("ascii") + body

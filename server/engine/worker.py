@@ -23,10 +23,11 @@ from typing import Any
 import uvloop
 from gunicorn.workers.base import Worker
 
-from ...retrieval.java import java_thread
-from .capacity import Room
-from .connection import Connection, Limits
+from .capacity import Capacity
+from .connection import Connection
 from .gateway import WSGI, Exchange, Request
+from .hooks import Hooks
+from .limits import Limits
 from .refusals import FAILED, OVERLOADED, Refusal
 
 ALWAYS = (b"/livez", b"/readyz", b"/metrics")
@@ -63,11 +64,11 @@ class EventWorker(Worker):  # type: ignore[misc]  # gunicorn has no types
         self._connections: set[Connection] = set()
         self._accepting: set[asyncio.Task[Any]] = set()
         self._answers = Lane("answer", self.cfg.threads)
-        self._room: Room = self.app.room
-        self._changes = Lane("change", CHANGING) if self._room.writes else self._answers
-        self._lanes = [self._answers, self._changes] if self._room.writes else [self._answers]
-        self._room.enter(self.age)
-        self.limits: Limits = self._room.limits
+        self.limits: Limits = self.app.limits
+        self._changes = Lane("change", CHANGING) if self.limits.changes else self._answers
+        self._lanes = [self._answers, self._changes] if self.limits.changes else [self._answers]
+        self._capacity: Capacity = self.app.capacity
+        self._capacity.enter(self.age)
         super().init_process()
 
     def init_signals(self) -> None:
@@ -86,6 +87,7 @@ class EventWorker(Worker):  # type: ignore[misc]  # gunicorn has no types
 
     def run(self) -> None:
         """Serve until told to stop, then finish what was asked."""
+        self._hooks: Hooks = self.app.hooks()
         threads = [
             threading.Thread(target=self._answering, args=[lane], name=f"{lane.name}-{n}")
             for lane in self._lanes
@@ -101,7 +103,7 @@ class EventWorker(Worker):  # type: ignore[misc]  # gunicorn has no types
                     lane.jobs.put(None)
             for thread in threads:
                 thread.join(timeout=self.cfg.graceful_timeout)
-            self.app.close()
+            self._hooks.close()
             self.loop.close()
 
     # What a connection asks.
@@ -109,27 +111,27 @@ class EventWorker(Worker):  # type: ignore[misc]  # gunicorn has no types
     def opened(self, connection: Connection) -> None:
         """Count a connection; one too many is refused."""
         self._connections.add(connection)
-        self._room.tell(len(self._connections))
-        if len(self._connections) > self._room.connections:
+        self._capacity.report(len(self._connections))
+        if len(self._connections) > self.limits.connections:
             connection.refuse(OVERLOADED)
 
     def closed(self, connection: Connection) -> None:
         """Forget a connection."""
         self._connections.discard(connection)
-        self._room.tell(len(self._connections))
+        self._capacity.report(len(self._connections))
 
     def admit(self, connection: Connection, request: Request) -> None:
         """Let a request wait for a thread, or refuse it."""
         lane = self._changes if request.method in CHANGES else self._answers
-        if lane.inside >= lane.threads + self._room.waiting and request.path not in ALWAYS:
+        if lane.inside >= lane.threads + self.limits.waiting and request.path not in ALWAYS:
             connection.refuse(OVERLOADED)
             return
         lane.inside += 1
         lane.jobs.put((connection, request))
 
-    def refused(self, why: Refusal) -> None:
-        """Count a refusal."""
-        self.app.refused(why.status)
+    def refused(self, refusal: Refusal) -> bytes:
+        """Count a refusal; return the whole answer that says so."""
+        return self._hooks.refused(refusal)
 
     # The event loop.
 
@@ -178,7 +180,7 @@ class EventWorker(Worker):  # type: ignore[misc]  # gunicorn has no types
 
     def _readable(self, listener: socket.socket) -> None:
         """Accept one connection; leave it a moment to another worker that has fewer."""
-        if self._room.others_have_fewer(len(self._connections)):
+        if self._capacity.others_have_fewer(len(self._connections)):
             self.loop.remove_reader(listener.fileno())
             self.loop.call_later(_YIELD, self._accept_again, listener)
         else:
@@ -219,7 +221,7 @@ class EventWorker(Worker):  # type: ignore[misc]  # gunicorn has no types
     # The threads.
 
     def _answering(self, lane: Lane) -> None:
-        with java_thread():
+        with self._hooks.thread():
             while (job := lane.jobs.get()) is not None:
                 self._answer(lane, *job)
 

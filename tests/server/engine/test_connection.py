@@ -14,9 +14,11 @@ from typing import Any
 import pytest
 import uvloop
 
-from factseek.server.engine.connection import Connection, Limits
+from factseek.server.engine.connection import Connection
 from factseek.server.engine.gateway import Exchange, Request
+from factseek.server.engine.limits import Limits
 from factseek.server.engine.refusals import Refusal
+from factseek.server.upkeep.refused_requests import answer_to
 
 LIMITS = Limits(body=1_000, idle=0.6, reading=0.6)
 PATIENCE = 20.0
@@ -63,8 +65,9 @@ class Bench:
     def closed(self, connection: Connection) -> None:
         self.connections.discard(connection)
 
-    def refused(self, why: Refusal) -> None:
-        self.refusals.append(why.status)
+    def refused(self, refusal: Refusal) -> bytes:
+        self.refusals.append(refusal.status)
+        return answer_to(refusal)
 
     def admit(self, connection: Connection, request: Request) -> None:
         self._threads.submit(self._answer, connection, request)

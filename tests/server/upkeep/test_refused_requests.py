@@ -8,7 +8,8 @@ import logging
 import pytest
 
 from factseek.server.engine import refusals
-from factseek.server.engine.refusals import Refusal, refusal
+from factseek.server.engine.refusals import Refusal
+from factseek.server.upkeep.refused_requests import answer_to
 
 REFUSED = [
     (refusals.UNREADABLE, 400, "bad-input"),
@@ -24,7 +25,7 @@ REFUSED = [
 @pytest.mark.parametrize(("why", "status", "slug"), REFUSED)
 def test_a_refusal_is_a_problem(why: Refusal, status: int, slug: str, caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.INFO, "factseek"):
-        head, _, body = refusal(why).partition(b"\r\n\r\n")
+        head, _, body = answer_to(why).partition(b"\r\n\r\n")
     lines = head.decode().split("\r\n")
     assert lines[0].startswith(f"HTTP/1.1 {status} ")
     headers = dict(line.split(": ", 1) for line in lines[1:])
