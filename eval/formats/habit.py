@@ -20,7 +20,7 @@ class Habit(NamedTuple):
     unit: str = "query"
 
     def __str__(self) -> str:
-        most = ", which is the most it takes" if self.most == self.k else ""
+        most = ", which is the most it takes" if self.most == self.k else f", at most {self.most}" if self.most else ""
         topic = f", of the {self.unit}'s own topic" if self.own_topic else ""
         profile = f"; profile {self.profile}" if self.profile else ""
         return f"{self.k} hits a {self.unit}{most}{topic}{profile}"

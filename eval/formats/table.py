@@ -24,12 +24,13 @@ def shape_of_lines(numbered: Numbered) -> TableShape:
     return shape_of_start("".join(f"{text}\n" for _, text in numbered[:_LOOKED_AT]).encode("utf-8", "replace"))
 
 
-def rows_below(path: Path, numbered: Numbered, delimiter: str) -> Rows:
+def rows_below(path: Path, numbered: Numbered, delimiter: str, *, quoting: bool = False) -> Rows:
     """Return the rows below the header, which is the first line.
 
     Between tabs, quotes are characters like any other, unless every name of the header is in quotes, or only with
     quoting every row has the header's columns, as where a text holds a line break. Between commas and semicolons a
-    cell may always stand in quotes. Raises SourceError, naming the line, if a row has other columns either way.
+    cell may always stand in quotes, and between tabs with ``quoting``. Raises SourceError, naming the line, if a row
+    has other columns either way.
     """
     names = numbered[0][1].split(delimiter)
     if delimiter != "\t":
@@ -38,7 +39,7 @@ def rows_below(path: Path, numbered: Numbered, delimiter: str) -> Rows:
         if not rows:
             _refuse_odd(path, unquoted(numbered[1:], delimiter), width)
         return rows
-    if all(_in_quotes(name) for name in names) and (rows := quoted(numbered, delimiter, len(names))):
+    if (quoting or all(_in_quotes(name) for name in names)) and (rows := quoted(numbered, delimiter, len(names))):
         return rows
     plain = unquoted(numbered[1:], delimiter)
     if all(len(cells) == len(names) for _, cells in plain):

@@ -56,8 +56,10 @@ def read_topics(path: Path) -> list[Query]:
     return [Query(query.qid, query.text) for query in read_queries(path)]
 
 
-def read_queries(path: Path) -> list[TaskQuery]:
+def read_queries(path: Path, *, quoting: bool = False) -> list[TaskQuery]:
     """Return queries in their order, with their dates where the file has them.
+
+    With ``quoting``, a cell of a table between tabs that has a header may stand in quotes.
 
     Raises SourceError at the first line that is no query, or repeats a qid.
     """
@@ -65,7 +67,7 @@ def read_queries(path: Path) -> list[TaskQuery]:
     numbered = list(text_lines(path, faults))
     first_lines: dict[str, int] = {}
     queries: list[TaskQuery] = []
-    for draft in _drafts(path, numbered, faults):
+    for draft in _drafts(path, numbered, faults, quoting=quoting):
         query = _query(draft, faults)
         if query.qid in first_lines:
             faults.error(draft.line, f"query {shown(query.qid)} is on line {first_lines[query.qid]} already")
@@ -76,7 +78,7 @@ def read_queries(path: Path) -> list[TaskQuery]:
     return queries
 
 
-def _drafts(path: Path, numbered: Numbered, faults: Strict) -> Iterator[_Draft]:
+def _drafts(path: Path, numbered: Numbered, faults: Strict, *, quoting: bool) -> Iterator[_Draft]:
     filled = [(line, text) for line, text in numbered if text.strip()]
     shape = shape_of_lines(filled)
     match shape.form:
@@ -87,7 +89,7 @@ def _drafts(path: Path, numbered: Numbered, faults: Strict) -> Iterator[_Draft]:
         case "XML":
             yield from _of_markup(numbered, faults)
         case "tabs" | "commas" | "semicolons":
-            yield from _of_table(path, numbered, shape, faults)
+            yield from _of_table(path, numbered, shape, faults, quoting=quoting)
         case _:
             faults.error(filled[0][0], f"has no tab between qid and text: the file {shape.sentence}; {_accepted()}")
 
@@ -147,7 +149,7 @@ def _cell(value: object) -> str:
     return str(value).strip()
 
 
-def _of_table(path: Path, numbered: Numbered, shape: TableShape, faults: Strict) -> Iterator[_Draft]:
+def _of_table(path: Path, numbered: Numbered, shape: TableShape, faults: Strict, *, quoting: bool) -> Iterator[_Draft]:
     filled = [(line, text) for line, text in numbered if text.strip()]
     delimiter = shape.delimiter
     header = _header(shape, filled[0][0], unquoted(filled, delimiter), faults)
@@ -158,8 +160,8 @@ def _of_table(path: Path, numbered: Numbered, shape: TableShape, faults: Strict)
         yield from _of_pairs(filled, faults)
         return
     qid_at, text_at = header
-    table = filled if delimiter == "\t" else numbered[numbered.index(filled[0]) :]
-    for line, cells in rows_below(path, table, delimiter):
+    table = numbered[numbered.index(filled[0]) :]
+    for line, cells in rows_below(path, table, delimiter, quoting=quoting):
         row = dict(zip(shape.names, cells, strict=True))
         yield _Draft(line, cells[qid_at].strip(), cells[text_at], _date(row))
 

@@ -32,6 +32,13 @@ SAMPLES = {
         {"q1": [Hit("d2", 2.0), Hit("d1", 1.5)], "q2": [Hit("d3", 0.1)]},
         0.75,
     ),
+    "ct2020-claims": Sample(
+        "ct2020-claims",
+        "\ttweet_content\n1\tsome words\n02\tmore words\n",
+        "1\t0\t394\t1\n1\t0\t394\t1\n02\t0\t670\t1\n",
+        {"1": [Hit("12", 2.0), Hit("394", 1e-7)], "02": [Hit("670", -3.5)]},
+        0.75,
+    ),
     "ct2020-evidence": Sample(
         "ct2020-evidence",
         _CLAIMS,

@@ -17,12 +17,13 @@ from factseek.retrieval.errors import CheckFailed, FactseekError, QueryError, So
 
 def test_names_are_those_of_the_command_line():
     assert names() == [
-        "ct2020-evidence", "ct2020-verification", "ct2021-1a", "ct2021-1b", "ct2025-4b", "fever", "trec",
+        "ct2020-claims", "ct2020-evidence", "ct2020-verification",
+        "ct2021-1a", "ct2021-1b", "ct2025-4b", "fever", "trec",
     ]  # fmt: skip
 
 
 def test_unknown_task_is_a_users_error():
-    with pytest.raises(QueryError, match=r"^unknown task 'ct2020_evidence'; the tasks are ct2020-evidence, "):
+    with pytest.raises(QueryError, match=r"^unknown task 'ct2020_evidence'; the tasks are ct2020-claims, ct2020-"):
         task("ct2020_evidence")
 
 

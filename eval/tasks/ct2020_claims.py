@@ -1,0 +1,170 @@
+"""CheckThat! 2020 task 2: rank the claims that fact-checkers have verified for a tweet (English).
+
+A submission is a run of TREC between tabs. The official checker wants rank 1 on every line and a score without an
+exponent; order and figures follow from the scores, by trec_eval's rules. A tweet without results counts 0.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+from ...retrieval.domain import Columns, Qrels, Run
+from ...retrieval.errors import QueryError
+from ...retrieval.lines import Faults, Strict, shown
+from ...retrieval.run_reader import LARGEST, ScoreTable
+from ...retrieval.run_writer import columns
+from ...retrieval.trec import ranked, read_qrels, write_text
+from ..formats.answers import Answer, RunScores, answers_of
+from ..formats.coverage import cover
+from ..formats.gold import Note, unnoted
+from ..formats.habit import Habit
+from ..formats.lines import finite, is_header, rows
+from ..formats.paths import only
+from ..formats.queries import TaskQuery
+from ..formats.report import Report
+from ..formats.scores import ScoreOptions, Scores
+from ..formats.topics import read_queries as read_topics
+from ..scoring import ranking
+
+SUMMARY = "CheckThat! 2020 task 2: verified claims for a tweet (en)"
+OFFICIAL = "AP@5"
+SUBMITS = "documents"
+LANGUAGES = ("en",)
+OPTIONS = ("measures",)
+DEPTH = 1_000
+"""Claims that a run may name for a tweet."""
+
+HABIT = Habit(100, most=DEPTH, profile="tweet", unit="tweet")
+HEADER = ""
+
+MEASURES = (
+    *("AP@5", "AP@1", "AP@3", "AP@10", "AP@20", "AP", "P@1", "P@3", "P@5", "P@10", "P@20"),
+    *("RR@1", "RR@3", "RR@5", "RR@10", "RR@20", "RR", "Rprec"),
+)
+_LAYOUT = ("tweet_id", "Q0", "vclaim_id", "rank", "score", "tag")
+# What the official checker takes for a score.
+_SCORE = re.compile(r"-?[0-9]+(?:\.[0-9]+)?")
+
+
+def read_queries(path: Path) -> list[TaskQuery]:
+    """Return the tweets of a TSV file with CSV quoting, whose first column may have no name, or of another form."""
+    return read_topics(path, quoting=True)
+
+
+def read_gold(paths: Sequence[Path], note: Note = unnoted) -> Qrels:
+    """Return the judgements of a file; ``note`` is told of lines that repeat one, as in the official test file."""
+    return read_qrels(only(paths, "--gold"), note)
+
+
+def read_submission(path: Path) -> Run:
+    """Return a run, in the order of its scores."""
+    return {qid: ranked(scores) for qid, scores in _read(path, Strict(path)).items()}
+
+
+def read_scores(path: Path) -> RunScores:
+    """Return the scores of a run."""
+    report = Report(path)
+    table = _read(path, report)
+    report.refuse()
+    return RunScores(table, tuple(report.said))
+
+
+def write(records: Run, path: Path, run_id: str) -> None:
+    """Write a run: the best 1,000 claims of each tweet.
+
+    Raises QueryError if an id cannot stand in a column.
+    """
+    write_text(path, lines(answers_of(records), run_id))
+
+
+def lines(answers: Sequence[Answer], run_id: str) -> list[str]:
+    """Return the best 1,000 claims of each tweet as they stand in a run.
+
+    Raises QueryError if an id cannot stand in a column, or a score is not finite.
+    """
+    return [_tweet_lines(qid, documents, run_id) for qid, documents in answers]
+
+
+def _tweet_lines(qid: str, documents: Columns, run_id: str) -> str:
+    docids = documents.docids[:DEPTH]
+    columns([qid, run_id, *docids])
+    scored = zip(docids, documents.scores[:DEPTH], strict=True)
+    return "".join(f"{qid}\tQ0\t{docid}\t1\t{_plain(score_)}\t{run_id}\n" for docid, score_ in scored)
+
+
+def _plain(value: float) -> str:
+    """Return a score without an exponent, in the fewest digits that read back to it as float32."""
+    if not np.isfinite(np.float32(value)):
+        raise QueryError("a score is not a finite number")
+    return np.format_float_positional(np.float32(value), unique=True, trim="0")
+
+
+def check(path: Path, input_path: Path | None = None) -> Report:
+    """Report every fault of a run, each that the official checker refuses among them.
+
+    With the input, tweets that are missing are a warning, unknown ones an error.
+    """
+    report = Report(path)
+    table = _read(path, report, submitted=True)
+    if input_path is not None:
+        expected = {query.qid: None for query in read_queries(input_path)}
+        cover(report, dict.fromkeys(table, 0), expected, name="tweet", source=str(input_path), missing="warning")
+    return report
+
+
+def score(gold: Sequence[Path], runs: Sequence[Path], options: ScoreOptions) -> Scores:
+    """Return trec_eval's figures, AP@5 first."""
+    path = only(runs, "--run")
+    repeats: list[str] = []
+    qrels = read_gold(gold, repeats.append)
+    run = read_scores(path)
+    notes = (*repeats, *run.notes, *ranking.compared(path, qrels, run.table, "tweet"))
+    measures = options.measures or MEASURES
+    return ranking.score(qrels, run.table, measures, unit="tweet", official=OFFICIAL, notes=notes)
+
+
+def _read(path: Path, faults: Faults, *, submitted: bool = False) -> ScoreTable:
+    """Read a run; a run that is to be ``submitted`` is held to all that the official checker wants."""
+    table: ScoreTable = {}
+    lines_of: dict[tuple[str, str], int] = {}
+    first_tag = ""
+    for line, (tweet, q0, claim, rank, score_, tag) in rows(path, faults, _LAYOUT):
+        value = _value(line, score_, faults)
+        before = lines_of.setdefault((tweet, claim), line)
+        if before != line:
+            faults.error(line, f"claim {shown(claim)} of tweet {shown(tweet)} is on line {before} already")
+            continue
+        scores = table.setdefault(tweet, {})
+        scores[claim] = value
+        if len(scores) == DEPTH + 1:
+            faults.error(line, f"is result {DEPTH + 1:,} of its tweet; at most {DEPTH:,} are allowed")
+        first_tag = first_tag or tag
+        if submitted:
+            _hold(line, (q0, rank, score_), faults)
+            if tag != first_tag:
+                faults.error(line, f"run id {shown(tag)} differs from {shown(first_tag)} above: a file is one run")
+    return table
+
+
+def _value(line: int, text: str, faults: Faults) -> float:
+    value = finite(text)
+    if value is None or abs(value) > LARGEST:
+        header = "; a submission has no header" if is_header(line, text) else ""
+        faults.error(line, f"score {shown(text)} is not a finite number{header}")
+        return 0.0
+    return value
+
+
+def _hold(line: int, cells: tuple[str, str, str], faults: Faults) -> None:
+    """Hold a line to what the official checker takes."""
+    q0, rank, score_ = cells
+    if q0 != "Q0":
+        faults.error(line, f"{shown(q0)} is refused by the official checker: the second column is Q0")
+    if rank != "1":
+        faults.error(line, f"rank {shown(rank)} is refused by the official checker: it is 1 on every line")
+    if not _SCORE.fullmatch(score_) and finite(score_) is not None:
+        faults.error(line, f"score {shown(score_)} is refused by the official checker: write digits, without exponent")
