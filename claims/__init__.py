@@ -1,1 +1,1 @@
-"""Decide: which claims are worth checking, and what the evidence says of them."""
+"""DECIDE: which claims are worth checking, and what the evidence says of them."""
