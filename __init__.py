@@ -9,8 +9,17 @@ TYPE_CHECKING = False
 """What checkers of types take for true; importing it from ``typing`` would import a dozen modules."""
 
 if TYPE_CHECKING:
-    from .api import build, compare, evaluate, open_index, run
-    from .eval.formats.topics import read_topics as read_queries
+    from .api import (
+        build,
+        compare,
+        evaluate,
+        open_index,
+        read_qrels,
+        read_queries,
+        read_run,
+        run,
+        write_run,
+    )
     from .eval.judging.compare import Comparison
     from .eval.scoring.measures import Figures
     from .indexer.build import Report
@@ -30,7 +39,6 @@ if TYPE_CHECKING:
     )
     from .retrieval.evidence import Evidence
     from .retrieval.index.local import Index, Search
-    from .retrieval.trec import read_qrels, read_run, write_run
 
 __all__ = [
     "CheckFailed",
@@ -70,8 +78,7 @@ __all__ = [
 ]
 
 _HOMES = {
-    "api": "build compare evaluate open_index run",
-    "eval.formats.topics": "read_queries=read_topics",
+    "api": "build compare evaluate open_index read_qrels read_queries read_run run write_run",
     "eval.judging.compare": "Comparison",
     "eval.scoring.measures": "Figures",
     "indexer.build": "Report",
@@ -81,7 +88,6 @@ _HOMES = {
     "SourceError UserError",
     "retrieval.evidence": "Evidence",
     "retrieval.index.local": "Index Search",
-    "retrieval.trec": "read_qrels read_run write_run",
 }
 """Of each module, the names that it gives; ``public=own`` where the module calls it otherwise."""
 

@@ -127,6 +127,46 @@ def compare(runs: Mapping[str, Run], qrels: Qrels, measures: Sequence[str], *, s
     return judging.compare(qrels, scores, named(",".join(measures)), seed=seed)
 
 
+def read_queries(path: str | Path) -> list[Query]:
+    """Return the queries of a file in their order, in any of the forms that ``factseek run trec`` reads.
+
+    Raises SourceError, naming the line, at the first that is no query or repeats a qid.
+    """
+    from .eval.formats.topics import read_topics
+
+    return read_topics(Path(path))
+
+
+def read_run(path: str | Path) -> Run:
+    """Return a TREC run; hits are in the total order, whatever the order of the lines.
+
+    Raises SourceError, naming the line, at the first that is no result or repeats one.
+    """
+    from .retrieval import trec
+
+    return trec.read_run(Path(path))
+
+
+def read_qrels(path: str | Path) -> Qrels:
+    """Return judgements: TREC's ``qid 0 docid relevance``, or BEIR's three columns with or without a header.
+
+    Raises SourceError, naming the line, at the first that is no judgement or judges a docid again.
+    """
+    from .retrieval import trec
+
+    return trec.read_qrels(Path(path))
+
+
+def write_run(run: Run, path: str | Path, tag: str) -> None:
+    """Write a TREC run, its queries in the order of ``run``, in one piece or not at all.
+
+    Raises QueryError if an id or the tag cannot stand in a column, MachineError if the file cannot be written.
+    """
+    from .retrieval import trec
+
+    trec.write_run(run, Path(path), tag)
+
+
 def _scores(run: Run) -> dict[str, dict[str, float]]:
     """Return the score of each docid, which is all that measures look at."""
     return {qid: {hit.docid: hit.score for hit in hits} for qid, hits in run.items()}

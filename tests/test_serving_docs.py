@@ -32,6 +32,7 @@ PATIENCE = 60.0
 VARIES = [
     (r'("request_id": ?)"[^"]*"', r'\1"…"'),
     (r'("(?:manifest_)?id": ?)"[0-9a-f]{16}(?:[0-9a-f]{8})?"', r'\1"…"'),
+    (r'("version": ?)"\d+\.\d+\.\d+"', r'\1"…"'),
     (JOB.pattern, "…"),
     (r'("(?:created|started|ended|python|bytes|\w+_seconds)": ?)("[^"]*"|[\d.]+)', r"\1…"),
     (r'("sha256": ?)"[0-9a-f]*"', r'\1"…"'),
