@@ -38,7 +38,8 @@ if TYPE_CHECKING:
         UserError,
     )
     from .retrieval.evidence import Evidence
-    from .retrieval.index.local import Index, Search
+    from .retrieval.index.local import Index
+    from .retrieval.searcher import Search, Searcher
 
 __all__ = [
     "CheckFailed",
@@ -62,6 +63,7 @@ __all__ = [
     "Report",
     "Run",
     "Search",
+    "Searcher",
     "SourceError",
     "UserError",
     "__version__",
@@ -87,7 +89,8 @@ _HOMES = {
     "retrieval.errors": "CheckFailed ConfigError FactseekError IndexStateError MachineError NotFoundError QueryError "
     "SourceError UserError",
     "retrieval.evidence": "Evidence",
-    "retrieval.index.local": "Index Search",
+    "retrieval.index.local": "Index",
+    "retrieval.searcher": "Search Searcher",
 }
 """Of each module, the names that it gives; ``public=own`` where the module calls it otherwise."""
 

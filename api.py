@@ -19,8 +19,9 @@ if TYPE_CHECKING:
     from .eval.judging.compare import Comparison
     from .eval.scoring.measures import Figures
     from .indexer.build import Report, Verb
-    from .retrieval.config import ProfileName, RetrieverName
+    from .retrieval.config import ProfileName
     from .retrieval.index.local import Index
+    from .retrieval.searcher import Searcher
 
 TASK = "trec"
 """The task whose habits a run has that is made here: any queries, up to ``search.max_k`` hits each."""
@@ -33,9 +34,9 @@ def open_index(folder: str | Path, config: Config | None = None) -> Index:
 
     Raises IndexStateError if there is no index, or it is half-built, damaged, or of another layout.
     """
-    from .retrieval.index.local import Index
+    from .retrieval.index.local import open_index as opened
 
-    return Index(folder, config)
+    return opened(folder, config)
 
 
 def build(
@@ -66,10 +67,10 @@ def build(
 
 
 def run(
-    index: Index,
+    index: Searcher,
     queries: Sequence[Query],
     *,
-    retriever: RetrieverName | None = None,
+    retriever: str | None = None,
     k: int = 1000,
     where: Filter | None = None,
     profile: ProfileName | None = None,
@@ -85,12 +86,12 @@ def run(
     """
     from .eval.formats.queries import TaskQuery
     from .eval.running.batch import asked_of, search_of, searched
-    from .retrieval.index.local import Search
+    from .retrieval.searcher import Search
 
     _check_qids(queries)
     search = search_of(TASK, Search(k=k, retriever=retriever, where=where, profile=profile))
     given = [TaskQuery(query.qid, query.text) for query in queries]
-    asked = asked_of(TASK, given, search, index.config.search.max_query_chars)
+    asked = asked_of(TASK, given, search, index.settings.search.max_query_chars)
     return {done.qid: done.found for chunk in searched(index, asked, search) for done in chunk}
 
 

@@ -18,7 +18,8 @@ from factseek.indexer.build import Request, build
 from factseek.retrieval.config import Config, EncoderSettings, convert
 from factseek.retrieval.encoders.cache import find_model
 from factseek.retrieval.encoders.runtime import open_encoder
-from factseek.retrieval.index.local import Index, Search
+from factseek.retrieval.index.local import Index
+from factseek.retrieval.searcher import Search
 
 FP32 = convert({"encoder": {"precision": "fp32"}}, "encoding").encoder
 SAMPLED = 12

@@ -29,10 +29,11 @@ from factseek.indexer.encoders import Encoders
 from factseek.indexer.segment import checksums
 from factseek.indexer.snapshot import snapshot
 from factseek.retrieval import manifest as manifests
-from factseek.retrieval.config import Config, RetrieverName, convert
-from factseek.retrieval.index.local import Index, Search
+from factseek.retrieval.config import Config, convert
+from factseek.retrieval.index.local import Index
 from factseek.retrieval.index_folder import IndexFolder
 from factseek.retrieval.manifest import VECTORS
+from factseek.retrieval.searcher import Search
 from factseek.retrieval.terminal import say, write
 from factseek.retrieval.views import SegmentPlace, Tools
 from factseek.retrieval.views.vectors import view
@@ -47,7 +48,7 @@ class Method(NamedTuple):
     """A way to search: the retriever, and the type of the dense index that it searches."""
 
     name: str
-    retriever: RetrieverName
+    retriever: str
     type: str = "flat"
 
 

@@ -27,13 +27,14 @@ from benchmarks.sampled import Sampler, Vectors, noisy
 from factseek.eval.reports.machine import this_machine
 from factseek.indexer.build import Report, Request, Verb, build
 from factseek.indexer.snapshot import snapshot
-from factseek.retrieval.config import Config, RetrieverName, convert
+from factseek.retrieval.config import Config, convert
 from factseek.retrieval.encoders.runtime import open_encoder
-from factseek.retrieval.index.local import Index, Search
+from factseek.retrieval.index.local import Index
 from factseek.retrieval.java import java_thread
+from factseek.retrieval.searcher import Search
 from factseek.retrieval.terminal import say, write
 
-ASKED: dict[RetrieverName, tuple[int, int]] = {"bm25": (300, 16), "dense": (150, 2), "hybrid": (150, 2)}
+ASKED: dict[str, tuple[int, int]] = {"bm25": (300, 16), "dense": (150, 2), "hybrid": (150, 2)}
 """How many queries are asked of each index, how often; the first half of it is to warm up."""
 SEGMENTS = 10
 REAL = 300
@@ -145,7 +146,7 @@ def _encoded(sampler: Sampler) -> tuple[Vectors, float]:
         return vectors, len(texts) / (perf_counter() - began)
 
 
-def _seconds(opened: Index, query: str, retriever: RetrieverName) -> float:
+def _seconds(opened: Index, query: str, retriever: str) -> float:
     began = perf_counter()
     opened.search([query], Search(k=10, retriever=retriever))
     return perf_counter() - began

@@ -165,7 +165,7 @@ def _states(copy: Path) -> tuple[bytes, bytes]:
     """Return the manifests of two states of an index, which differ in one document."""
     before = manifests.encode(manifests.read(copy))
     with Index(copy) as index:
-        docid = next(index.segments[-1].documents.docids())
+        docid = list(index.docids())[-1]
     delete(copy, [docid])
     after = manifests.encode(manifests.read(copy))
     return before, after
@@ -174,7 +174,7 @@ def _states(copy: Path) -> tuple[bytes, bytes]:
 def _queries(copy: Path) -> list[str]:
     """Return the beginnings of documents of the index, to be asked for."""
     with Index(copy, Config()) as index:
-        texts = [f"{one.title} {one.text}" for segment in index.segments for one in segment.documents.each()]
+        texts = [f"{one.title} {one.text}" for one in index.documents()]
     step = max(1, len(texts) // 200)
     return [" ".join(text.split()[:12]) for text in texts[::step] if any(map(str.isalnum, text))]
 

@@ -25,7 +25,8 @@ from benchmarks.marked import replace_marked
 from benchmarks.serving import Server, resident, serve, workers
 from factseek.eval.formats.topics import read_topics
 from factseek.eval.reports.machine import this_machine
-from factseek.retrieval.index.local import Index, Search
+from factseek.retrieval.index.local import Index
+from factseek.retrieval.searcher import Search
 
 ROOT = Path(__file__).resolve().parent.parent
 INDEX = ROOT / "indexes" / "example-en"

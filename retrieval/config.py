@@ -24,11 +24,14 @@ Weight = Annotated[float, msgspec.Meta(ge=0, le=1e6)]
 Strength = Annotated[float, msgspec.Meta(gt=0, le=1e6)]
 Unit = Annotated[float, msgspec.Meta(ge=0, le=1)]
 
-RetrieverName = Literal["auto", "bm25", "dense", "hybrid"]
 FusionKind = Literal["rrf", "minmax", "zscore"]
 ProfileName = Literal["plain", "tweet"]
 MemberName = Literal["lexical", "neighbours", "signs", "vectors", "days", "joint_lexical", "joint_signs"]
 DenseType = Literal["flat", "hnsw", "ivfpq"]
+
+
+RENAMED = {f"search.fusion.{name}_weight": f"search.fusion.weights: {{{name}: 0.5}}" for name in ("bm25", "dense")}
+"""Settings of earlier versions, and what to write instead."""
 
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -109,25 +112,29 @@ class WatchSettings(Settings, frozen=True, kw_only=True):
 
 
 class FusionSettings(Settings, frozen=True, kw_only=True):
-    """How the sparse and the dense ranking become one."""
+    """How several rankings become one; ``weights`` names them."""
 
     kind: FusionKind = "rrf"
     rrf_k: RrfK = 10
-    bm25_weight: Weight = 0.5
-    dense_weight: Weight = 0.5
+    weights: dict[str, Weight] = msgspec.field(default_factory=lambda: {"bm25": 0.5, "dense": 0.5})
     depth: Hits = 100
+
+    def __hash__(self) -> int:
+        """Hash by value, as frozen settings do whose members can."""
+        return hash((self.kind, self.rrf_k, frozenset(self.weights.items()), self.depth))
 
 
 class SearchSettings(Settings, frozen=True, kw_only=True):
     """What a search does when the caller does not say."""
 
-    retriever: RetrieverName = "auto"
+    retriever: str = "auto"
     k: Hits = 10
     max_k: Hits = 10_000
     max_query_chars: Positive = 10_000
     profile: ProfileName = "plain"
     group: bool = True
     fusion: FusionSettings = FusionSettings()
+    stages: tuple[str, ...] = ()
 
 
 class JavaSettings(Settings, frozen=True, kw_only=True):
@@ -302,6 +309,8 @@ def explain(error: msgspec.ValidationError) -> str:
     unknown = re.fullmatch(r"Object contains unknown field `(.*)`", reason)
     if unknown:
         dotted = f"{key}.{unknown[1]}" if key else unknown[1]
+        if dotted in RENAMED:
+            return f"{dotted}: is now {RENAMED[dotted]}"
         near = get_close_matches(dotted, _settings(), n=1)
         return f"{dotted}: there is no such setting" + (f"; did you mean {near[0]}?" if near else "")
     if reason.startswith("Invalid enum value"):

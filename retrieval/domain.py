@@ -5,9 +5,9 @@ Records that stream are immutable and compare by value. Identifiers are always s
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from types import MappingProxyType
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -92,7 +92,7 @@ class Query(NamedTuple):
 
 
 class Part(NamedTuple):
-    """What one retriever said of a fused hit: its rank from 1, its score, and what that added to the fused score."""
+    """What a retriever or a stage made of a hit: its rank there from 1, its score, what that added to a fused score."""
 
     retriever: str
     rank: int
@@ -127,14 +127,6 @@ Run = dict[str, list[Hit]]
 
 Qrels = dict[str, dict[str, int]]
 """Relevance of each docid for each qid."""
-
-
-class Retriever(Protocol):
-    """Rank the passages of an index for a batch of queries."""
-
-    def search(self, queries: Sequence[str], k: int, where: Filter | None = None) -> list[list[Hit]]:
-        """Return at most ``k`` hits a query, in the total order of :mod:`factseek.retrieval.order`."""
-        ...
 
 
 class Filter(NamedTuple):

@@ -12,7 +12,7 @@ class Answer(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
 
 
 class RetrieverPart(Answer, kw_only=True):
-    """A retriever's own rank (from 1) and score of a hit."""
+    """The rank (from 1) and the score that a retriever gave a hit, or with which it came to a stage."""
 
     rank: int
     score: float
@@ -29,12 +29,15 @@ class PassageAnswer(Answer, kw_only=True):
 
 
 class Evidence(Answer, kw_only=True):
-    """One hit with its document; ``passages``, when they are asked for, are those that hold a word of the query."""
+    """One hit with its document; ``passages``, when they are asked for, are those that hold a word of the query;
+    ``stages`` says with which rank and score it came to each stage, where there are any.
+    """
 
     rank: int
     docid: str
     score: float
     retrievers: dict[str, RetrieverPart]
+    stages: dict[str, RetrieverPart] | msgspec.UnsetType = msgspec.UNSET
     title: str
     passage: PassageAnswer
     url: str

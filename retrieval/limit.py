@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable
 from concurrent.futures import Executor, Future
 from concurrent.futures import TimeoutError as FutureTimeoutError
 from time import monotonic
+from typing import Generic, TypeVar
 
-from .domain import Filter, Hit, Retriever
 from .errors import FactseekError
 
 HIGHLIGHTS = "highlights"
 """What a limit calls the highlights when they are missing."""
+T = TypeVar("T")
 
 
 class CutOffError(FactseekError):
@@ -52,34 +53,27 @@ class Limit:
             self.missing.append(retriever)
         return CutOffError(f"{retriever} took longer than the search may")
 
+    def begin(self, retriever: str, call: Callable[[], T]) -> Pending[T]:
+        """Begin ``call``, which cannot be interrupted, in another thread, to be waited for as long as it may take."""
+        return Pending(self, retriever, self.beside.submit(call))
 
-class LimitedRetriever:
-    """Lets a retriever that cannot be interrupted work beside the current thread, and waits as long as it may."""
 
-    def __init__(self, name: str, retriever: Retriever, limit: Limit) -> None:
-        self._name = name
-        self._retriever = retriever
+class Pending(Generic[T]):
+    """What a retriever has begun beside the current thread."""
+
+    def __init__(self, limit: Limit, retriever: str, begun: Future[T]) -> None:
         self._limit = limit
+        self._retriever = retriever
+        self._begun = begun
 
-    def begin(self, queries: Sequence[str], k: int, where: Filter | None = None) -> Future[list[list[Hit]]]:
-        """Begin a search, to be waited for with :meth:`end`."""
-        return self._limit.beside.submit(self._retriever.search, queries, k, where)
+    def result(self) -> T:
+        """Wait for the result and return it.
 
-    def end(self, begun: Future[list[list[Hit]]]) -> list[list[Hit]]:
-        """Return what a search found.
-
-        Raises CutOffError if it takes too long.
+        Raises CutOffError if it takes longer than the search may.
         """
         try:
-            return begun.result(self._limit.left(self._name))
+            return self._begun.result(self._limit.left(self._retriever))
         except FutureTimeoutError:
-            raise self._limit.cut_off(self._name) from None
+            raise self._limit.cut_off(self._retriever) from None
         finally:
-            begun.cancel()
-
-    def search(self, queries: Sequence[str], k: int, where: Filter | None = None) -> list[list[Hit]]:
-        """Return at most ``k`` hits a query in the total order.
-
-        Raises CutOffError if that takes too long.
-        """
-        return self.end(self.begin(queries, k, where))
+            self._begun.cancel()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
+from functools import lru_cache
 from types import ModuleType
 from typing import Generic, TypeVar, cast
 
@@ -14,8 +15,13 @@ Offered = TypeVar("Offered")
 
 def names(package: str) -> list[str]:
     """Name the modules of a package but for private ones, in alphabetical order; none is imported."""
-    path = importlib.import_module(package).__path__
-    return sorted(module.name for module in pkgutil.iter_modules(path) if not module.name.startswith("_"))
+    return list(_names(tuple(importlib.import_module(package).__path__)))
+
+
+@lru_cache(maxsize=64)
+def _names(path: tuple[str, ...]) -> tuple[str, ...]:
+    """Name the modules in the folders of a package: looked up once, for every search asks for them."""
+    return tuple(sorted(module.name for module in pkgutil.iter_modules(path) if not module.name.startswith("_")))
 
 
 def load(package: str, name: str) -> ModuleType:
@@ -26,19 +32,22 @@ def load(package: str, name: str) -> ModuleType:
 class Plugins(Generic[Offered]):
     """The plug-ins of one package, each a module that offers what the protocol ``Offered`` says.
 
-    A name is the module's, with hyphens for underscores: ``ct2021-1a`` is ``ct2021_1a.py``. ``unknown`` is the error
-    for a name that there is not, ``noun`` what a plug-in is called, and ``listed`` begins the list of those there are.
+    A name is the module's, with ``hyphens`` in the place of underscores: ``ct2021-1a`` is ``ct2021_1a.py``.
+    ``unknown`` is the error for a name that there is not, ``noun`` what a plug-in is called, and ``listed`` begins the
+    list of those there are.
     """
 
-    def __init__(self, package: str, unknown: type[UserError], noun: str, listed: str) -> None:
+    def __init__(self, package: str, unknown: type[UserError], noun: str, listed: str, *, hyphens: bool = True) -> None:
         self.package = package
         self._unknown = unknown
         self._noun = noun
         self._listed = listed
+        self._hyphens = hyphens
 
     def names(self) -> list[str]:
         """Name the plug-ins as the command line does, in alphabetical order; none is imported."""
-        return sorted(name.replace("_", "-") for name in names(self.package))
+        there = names(self.package)
+        return sorted(name.replace("_", "-") for name in there) if self._hyphens else there
 
     def load(self, name: str) -> Offered:
         """Return the plug-in of a name.
@@ -48,4 +57,4 @@ class Plugins(Generic[Offered]):
         there = self.names()
         if name not in there:
             raise self._unknown(f"unknown {self._noun} {name!r}", remedy=f"{self._listed} {', '.join(there)}")
-        return cast(Offered, load(self.package, name.replace("-", "_")))
+        return cast(Offered, load(self.package, name.replace("-", "_") if self._hyphens else name))

@@ -10,7 +10,7 @@ from flask import Flask
 from werkzeug.routing import BaseConverter
 
 from ..retrieval.config import Config
-from ..retrieval.index.local import Index
+from ..retrieval.searcher import Searcher
 from .api import docs, rankers, ranking
 from .api import routes as api
 from .api.rankers import ServedRanker
@@ -36,7 +36,7 @@ class DocidConverter(BaseConverter):
 
 def create_app(
     config: Config,
-    indexes: Mapping[str, Index],
+    indexes: Mapping[str, Searcher],
     rates: Rates | None = None,
     *,
     ranked_by: Mapping[str, ServedRanker] = MappingProxyType({}),
@@ -57,7 +57,7 @@ def create_app(
     app.url_map.converters["docid"] = DocidConverter
     errors.register(app)
     wire.register(app, config.server)
-    search.register(app, config.server.threads)
+    search.register(app, config.server)
     metrics.register(app)
     access.register(app, config.server, rates)
     app.register_blueprint(api.blueprint)

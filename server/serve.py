@@ -14,7 +14,7 @@ from gunicorn.app.base import BaseApplication
 
 from ..retrieval.config import Config, ServerSettings
 from ..retrieval.errors import ConfigError
-from ..retrieval.index.local import Index
+from ..retrieval.index.local import open_index
 from ..retrieval.java import anserini_jar, java_home, java_thread
 from ..retrieval.terminal import say
 from .api import rankers
@@ -69,8 +69,8 @@ def check(config: Config) -> None:
     anserini_jar()
     for name, folder in config.server.indexes.items():
         checked_name(name)
-        with Index(folder, config) as index:
-            if index.manifest.encoder is not None:
+        with open_index(folder, config) as index:
+            if index.info.encoder is not None:
                 # It exports the model when that was not done before: once, not in each worker.
                 index.encoder.close()
     rankers.check(config)

@@ -17,8 +17,8 @@ import msgspec
 from ...retrieval.config import VerdictSettings
 from ...retrieval.domain import Filter, Hit
 from ...retrieval.evidence import Evidence as Shown
-from ...retrieval.index.local import Index, Search
 from ...retrieval.order import float32, ordered
+from ...retrieval.searcher import Search, Searcher
 from ...retrieval.sentences import sentences
 from ..text.words import coverage, terms
 
@@ -60,16 +60,16 @@ class Evidence(NamedTuple):
 class Finder:
     """Finds evidence in one open index. ``where`` says which documents may be evidence at all."""
 
-    def __init__(self, index: Index, settings: VerdictSettings, where: Filter | None = None) -> None:
+    def __init__(self, index: Searcher, settings: VerdictSettings, where: Filter | None = None) -> None:
         self.index = index
         self._settings = settings
         self._search = Search(k=settings.depth, where=where, group=False)
-        self._whole = {segment.kind for segment in index.manifest.segments if segment.of_sentences}
+        self._whole = {segment.kind for segment in index.info.published.segments if segment.of_sentences}
 
     @property
     def encoder(self) -> str:
         """Name the encoder that compares sentences; ``""`` in an index without vectors."""
-        made_by = self.index.manifest.encoder
+        made_by = self.index.info.encoder
         return str(made_by) if made_by else ""
 
     def find(self, claims: Sequence[str]) -> list[Evidence]:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from ...retrieval.config import Config
 from ...retrieval.errors import QueryError
 from ...retrieval.files import writable, write_atomically
-from ...retrieval.index.local import Index
+from ...retrieval.index.local import open_index
 from ...retrieval.terminal import DONE, Subparsers, add_index, config_of, say, write
 from ..checkworthiness.formats import Formats, StatementFormat, language_of_task
 from ..verdicts.cli import add_where, finder_of
@@ -61,7 +61,7 @@ def run(args: argparse.Namespace, formats: Formats) -> int:
     _refuse(args, html)
     config = config_of(args)
     statements = _statements(args, formats.load(args.task))
-    with Index(args.index, config) as index:
+    with open_index(args.index, config) as index:
         finder = finder_of(args, index, config)
         checked, heading = _checked(args, config, finder, statements)
         content = _page(checked, heading, finder)
@@ -122,7 +122,7 @@ def _heading(args: argparse.Namespace, ranker: str, learned: Learned, finder: Fi
         ranker=ranker,
         model=learned.manifest.model,
         worth=worth,
-        collection=f"{finder.index.folder.name} ({finder.index.manifest.id})",
+        collection=f"{finder.index.info.name} ({finder.index.info.id})",
         version=metadata.version("factseek"),
     )
 

@@ -14,7 +14,8 @@ from ...retrieval.domain import Claim
 from ...retrieval.errors import QueryError
 from ...retrieval.files import writable
 from ...retrieval.filters import parse_filter
-from ...retrieval.index.local import Index
+from ...retrieval.index.local import open_index
+from ...retrieval.searcher import Searcher
 from ...retrieval.terminal import DONE, Subparsers, add_filter, add_index, config_of, say, write
 from .formats import Formats
 from .models import kind, names
@@ -73,7 +74,7 @@ def run(args: argparse.Namespace, formats: Formats) -> int:
     _refuse(args)
     config = config_of(args)
     claims = formats.load(args.task).read_claims(args.input, labelled=False) if args.input else []
-    with Index(args.index, config) as index:
+    with open_index(args.index, config) as index:
         finder = finder_of(args, index, config)
         learned = _learned(args, formats, finder, config)
         if claims:
@@ -82,7 +83,7 @@ def run(args: argparse.Namespace, formats: Formats) -> int:
     return DONE
 
 
-def finder_of(args: argparse.Namespace, index: Index, config: Config) -> Finder:
+def finder_of(args: argparse.Namespace, index: Searcher, config: Config) -> Finder:
     """Return what finds evidence in an index, among the documents that the options admit."""
     from ..evidence.sentences import Finder
 

@@ -73,7 +73,7 @@ class Learned(NamedTuple):
         needed, there = _setting(self.manifest), _setting_of(finder)
         for name, value in needed.items():
             if there[name] != value:
-                here = f"{finder.index.folder} has {there[name] or 'none'}"
+                here = f"{finder.index.info.place} has {there[name] or 'none'}"
                 remedy = "use an index like the one it learned with, or train another model"
                 raise QueryError(f"the model learned with {name} {value or 'none'}, {here}; {remedy}")
         return Verifier(
@@ -115,7 +115,7 @@ def train(name: str, lesson: Lesson, finder: Finder, settings: VerdictSettings, 
         language=setting["language"],
         retriever=setting["retriever"],
         encoder=setting["encoder"],
-        index=finder.index.manifest.id,
+        index=finder.index.info.id,
         sources=tuple(_source(path, found) for path, found in lesson.sources),
         settings=msgspec.to_builtins(settings),
         versions={package: metadata.version(package) for package in _VERSIONED},
@@ -184,7 +184,7 @@ def _setting(manifest: Manifest) -> dict[str, str]:
 
 def _setting_of(finder: Finder) -> dict[str, str]:
     index = finder.index
-    return {"language": index.manifest.language, "retriever": index.resolved(None), "encoder": finder.encoder}
+    return {"language": index.info.language, "retriever": index.resolved(None), "encoder": finder.encoder}
 
 
 def _source(path: Path, claims: Sequence[Claim]) -> Source:

@@ -92,7 +92,7 @@ class Verifier:
 
 def refuse_long(claims: Sequence[Claim], finder: Finder) -> None:
     """Raise QueryError, naming the place, if a claim is longer than a query may be: before any work is done."""
-    longest = finder.index.config.search.max_query_chars
+    longest = finder.index.settings.search.max_query_chars
     for claim in claims:
         if len(claim.text) > longest:
             said = (
@@ -104,5 +104,5 @@ def refuse_long(claims: Sequence[Claim], finder: Finder) -> None:
 def cases_of(claims: Sequence[Claim], found: Sequence[Evidence], finder: Finder) -> Cases:
     """Return what a model sees of claims and their evidence."""
     texts = [claim.text for claim in claims]
-    lists = lexicon(finder.index.manifest.language)
+    lists = lexicon(finder.index.info.language)
     return Cases(texts, matrix(texts, found, finder.index.terms, lists))

@@ -10,11 +10,11 @@ from typing import Any
 import msgspec
 
 from ...retrieval import manifest as manifests
-from ...retrieval.config import RetrieverName
+from ...retrieval import retrievers
 from ...retrieval.errors import QueryError
-from ...retrieval.index.local import Index
 from ...retrieval.progress import Progress, silent
 from ...retrieval.run_reader import ScoreTable
+from ...retrieval.searcher import Searcher
 from ..judging.compare import Comparison, compare
 from ..reports.machine import Machine, this_machine
 from ..running.batch import chunks, columns
@@ -22,7 +22,6 @@ from ..running.judged import DEPTH, Judged, depth_of
 from .load import Load, Timings, measure
 
 CALLERS = (1, 8)
-RETRIEVERS: tuple[RetrieverName, ...] = ("bm25", "dense", "hybrid")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,7 +36,7 @@ class Sizes:
 class Measured:
     """One retriever: how it is to use, and what it needs of the index."""
 
-    retriever: RetrieverName
+    retriever: str
     timings: Timings
     sizes: Sizes
 
@@ -83,38 +82,38 @@ class BenchRequest:
     """What a benchmark is asked: its name, the retrievers, the measures, how many searches are timed."""
 
     name: str
-    retrievers: tuple[RetrieverName, ...]
+    retrievers: tuple[str, ...]
     measures: tuple[str, ...]
     timed: int = 500
     seed: int = 0
 
 
-def bench(index: Index, judged: Judged, request: BenchRequest, progress: Progress = silent) -> Bench:
+def bench(index: Searcher, judged: Judged, request: BenchRequest, progress: Progress = silent) -> Bench:
     """Measure each retriever of the request.
 
     Quality is of all judged queries; latency of ``timed`` searches for them, at one caller and at eight, each
     retriever in a process of its own. Raises QueryError if the index lacks what a retriever needs.
     """
     for retriever in request.retrievers:
-        index.retriever(retriever)
+        index.resolved(retriever)
     depth = max(depth_of(request.measures), min(DEPTH, judged.search.k or DEPTH))
     runs: dict[str, ScoreTable] = {name: _run(index, judged, name, depth, progress) for name in request.retrievers}
     quality = compare(judged.qrels, runs, request.measures, seed=request.seed)
     measured = []
     with closing(progress("timing", "retrievers", len(request.retrievers))) as bar:
         for name in request.retrievers:
-            timings = measure(_load(index, judged, name, request.timed))
+            timings = measure(_load(index, judged, name, request))
             measured.append(Measured(retriever=name, timings=timings, sizes=sizes(index, name)))
             bar.update()
-    encoder = index.manifest.encoder
+    encoder = index.info.encoder
     return Bench(
         name=request.name,
-        manifest=index.manifest.id,
-        documents=index.manifest.documents,
-        passages=index.manifest.passages,
+        manifest=index.info.id,
+        documents=index.info.documents,
+        passages=index.info.passages,
         encoder=f"{encoder.name}, {encoder.precision}" if encoder else "",
         depth=depth,
-        k=index.config.search.k,
+        k=index.settings.search.k,
         timed=request.timed,
         machine=this_machine(),
         quality=quality,
@@ -123,36 +122,28 @@ def bench(index: Index, judged: Judged, request: BenchRequest, progress: Progres
     )
 
 
-def sizes(index: Index, retriever: RetrieverName) -> Sizes:
+def sizes(index: Searcher, retriever: str) -> Sizes:
     """Return what a retriever needs of an index; the documents are counted for every one."""
-    files = [(name, file.bytes) for segment in index.manifest.segments for name, file in segment.files.items()]
-    segments = index.manifest.segments
-    seconds = sum(segment.text_seconds for segment in segments)
-    if retriever != "bm25":
-        seconds += sum(segment.vector_seconds for segment in segments)
-    needed = sum(size for name, size in files if _needed(name, retriever))
-    return Sizes(megabytes=needed / 1e6, build_seconds=seconds)
+    footprint = index.footprint(retriever)
+    return Sizes(megabytes=footprint.bytes / 1e6, build_seconds=footprint.seconds)
 
 
-def chosen(text: str) -> tuple[RetrieverName, ...]:
-    """Split a list of retrievers, ``bm25,hybrid``.
+def chosen(text: str | None, index: Searcher) -> tuple[str, ...]:
+    """Split a list of retrievers, ``bm25,hybrid``; without one, return all that the index answers.
 
     Raises QueryError if one is unknown.
     """
+    if text is None:
+        return tuple(sorted(index.info.retrievers))
     names = list(dict.fromkeys(part.strip() for part in text.split(",") if part.strip()))
-    unknown = next((name for name in names if name not in RETRIEVERS), None)
-    if unknown is not None or not names:
-        raise QueryError(f"--retrievers: there is no retriever {unknown or text!r}; there are {', '.join(RETRIEVERS)}")
-    return tuple(name for name in RETRIEVERS if name in names)
+    if not names:
+        raise QueryError(f"--retrievers: there is no retriever {text!r}; there are {', '.join(retrievers.names())}")
+    for name in names:
+        retrievers.kind(name)
+    return tuple(sorted(names))
 
 
-def _needed(file: str, retriever: RetrieverName) -> bool:
-    if file.startswith(f"{manifests.LUCENE}/"):
-        return retriever != "dense"
-    return file == manifests.DOCUMENTS or retriever != "bm25"
-
-
-def _run(index: Index, judged: Judged, retriever: RetrieverName, k: int, progress: Progress) -> ScoreTable:
+def _run(index: Searcher, judged: Judged, retriever: str, k: int, progress: Progress) -> ScoreTable:
     search = judged.search._replace(retriever=retriever, k=k, group=True)
     run: ScoreTable = {}
     with closing(progress(retriever, "queries", len(judged.asked))) as bar:
@@ -162,19 +153,19 @@ def _run(index: Index, judged: Judged, retriever: RetrieverName, k: int, progres
     return run
 
 
-def _load(index: Index, judged: Judged, retriever: RetrieverName, timed: int) -> Load:
+def _load(index: Searcher, judged: Judged, retriever: str, request: BenchRequest) -> Load:
     search = judged.search
     wordy = (one for one in judged.asked if index.has_words(one.text, search))
-    asked = tuple(islice(wordy, timed))
+    asked = tuple(islice(wordy, request.timed))
     if not asked:
         raise QueryError("no judged query holds words to search for")
     return Load(
-        index=str(index.folder),
-        config=index.config,
+        index=str(index.info.place),
+        config=index.settings,
         retriever=retriever,
         profile=search.profile,  # type: ignore[arg-type]
         asked=asked,
-        k=index.config.search.k,
-        timed=timed,
+        k=index.settings.search.k,
+        timed=request.timed,
         callers=CALLERS,
     )

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from ...retrieval.errors import QueryError
 from ...retrieval.files import told
-from ...retrieval.index.local import Index
+from ...retrieval.index.local import open_index
 from ...retrieval.terminal import DONE, Subparsers, add_index, add_json, config_of, say, write
 from ..tuning.cli import add_judged
 
@@ -26,7 +26,7 @@ def register(commands: Subparsers) -> None:
     add_index(parser)
     add_judged(parser)
     parser.add_argument("--output", type=Path, required=True, metavar="DIR", help="the folder of the reports")
-    parser.add_argument("--retrievers", metavar="LIST", help="default: bm25,dense,hybrid, or bm25 without vectors")
+    parser.add_argument("--retrievers", metavar="LIST", help="default: all that the index answers")
     parser.add_argument(
         "--measures", default=_MEASURES, metavar="LIST", help=f"names of ir-measures (default: {_MEASURES})"
     )
@@ -52,10 +52,10 @@ def bench(args: argparse.Namespace) -> int:
     _check(args)
     config = config_of(args)
     files = JudgedFiles(task=args.task, queries=args.queries, qrels=args.qrels, profile=args.profile)
-    with Index(args.index, config) as index:
+    with open_index(args.index, config) as index:
         request = BenchRequest(
-            name=args.name or index.folder.resolve().name,
-            retrievers=chosen(args.retrievers or ("bm25,dense,hybrid" if index.manifest.encoder else "bm25")),
+            name=args.name or index.info.name,
+            retrievers=chosen(args.retrievers, index),
             measures=tuple(named(args.measures)),
             timed=args.timed,
             seed=args.seed,

@@ -17,11 +17,11 @@ from time import perf_counter
 import msgspec
 
 from ...retrieval.children import command as child_command
-from ...retrieval.config import Config, ProfileName, RetrieverName
+from ...retrieval.config import Config, ProfileName
 from ...retrieval.errors import FactseekError, MachineError
-from ...retrieval.index.local import Index, Search
+from ...retrieval.index.local import open_index
 from ...retrieval.java import java_thread
-from ...retrieval.profile import PROFILES
+from ...retrieval.searcher import Search, Searcher
 from ..reports.machine import peak_megabytes
 from ..running.batch import Asked
 
@@ -31,7 +31,7 @@ class Load(msgspec.Struct, frozen=True, kw_only=True):
 
     index: str
     config: Config
-    retriever: RetrieverName
+    retriever: str
     profile: ProfileName | None
     asked: tuple[Asked, ...]
     k: int
@@ -80,14 +80,14 @@ def put(load: Load) -> Timings:
     """Put the load on the retriever in this process."""
     search = Search(k=load.k, retriever=load.retriever, profile=load.profile)
     began = perf_counter()
-    with Index(Path(load.index), load.config) as index:
+    with open_index(Path(load.index), load.config) as index:
         _search(index, load.asked[0], search)
         first_answer = perf_counter() - began
         some = list(islice(cycle(load.asked), load.timed))
         for asked in some:  # to warm up
             _search(index, asked, search)
         latencies = [_under(index, some, search, callers) for callers in load.callers]
-        encoding = 0.0 if load.retriever == "bm25" else _encoding(index, some, search)
+        encoding = _encoding(index, some, search) if index.encodes(load.retriever) else 0.0
     alone = latencies[0]
     return Timings(
         latencies=tuple(latencies),
@@ -97,7 +97,7 @@ def put(load: Load) -> Timings:
     )
 
 
-def _under(index: Index, asked: Sequence[Asked], search: Search, callers: int) -> Latency:
+def _under(index: Searcher, asked: Sequence[Asked], search: Search, callers: int) -> Latency:
     """Search once for each query, ``callers`` at a time."""
     taken = [0.0] * len(asked)
     numbers = count()
@@ -123,17 +123,16 @@ def _latency(seconds: Sequence[float], callers: int, wall: float) -> Latency:
     return Latency(callers=callers, p50=p50, p95=p95, p99=p99, per_second=len(seconds) / wall)
 
 
-def _encoding(index: Index, asked: Sequence[Asked], search: Search) -> float:
+def _encoding(index: Searcher, asked: Sequence[Asked], search: Search) -> float:
     """Return the seconds that encoding a query takes, on average."""
-    profile = PROFILES[search.profile or index.config.search.profile]
-    texts = [profile(one.text) for one in asked]
+    texts = [index.read_as(query.text, search) for query in asked]
     began = perf_counter()
     for text in texts:
         index.encoder.encode_query([text])
     return (perf_counter() - began) / len(texts)
 
 
-def _search(index: Index, asked: Asked, search: Search) -> None:
+def _search(index: Searcher, asked: Asked, search: Search) -> None:
     index.search([asked.text], search._replace(where=asked.where))
 
 

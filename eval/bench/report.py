@@ -112,7 +112,7 @@ def _speed(one: Measured) -> list[str]:
     return [
         one.retriever,
         *latencies,
-        f"{timings.encoding:.0%}" if one.retriever != "bm25" else "-",
+        f"{timings.encoding:.0%}" if timings.encoding else "–",
         figure(timings.first_answer, 2),
         f"{timings.peak_megabytes:,.0f}",
         f"{sizes.megabytes:,.1f}",

@@ -10,8 +10,8 @@ from typing import Generic, NamedTuple, TypeVar
 from ...retrieval.domain import Columns, Filter, Hit
 from ...retrieval.errors import QueryError
 from ...retrieval.filters import bound
-from ...retrieval.index.local import Index, Search
 from ...retrieval.lines import shown
+from ...retrieval.searcher import Search, Searcher
 from ..formats.habit import Habit
 from ..formats.queries import TaskQuery
 from ..tasks import RANKING
@@ -85,7 +85,7 @@ def asked_of(
     return asked
 
 
-def searched(index: Index, asked: Sequence[Asked], search: Search) -> Iterator[list[Done[list[Hit]]]]:
+def searched(index: Searcher, asked: Sequence[Asked], search: Search) -> Iterator[list[Done[list[Hit]]]]:
     """Yield the hits of the queries in their order, chunk by chunk."""
     return (_answered(index, index.search, chunk, search, []) for chunk in chunks(asked))
 
@@ -98,13 +98,13 @@ def chunks(asked: Sequence[Asked], together: int = CHUNK) -> Iterator[list[Asked
             yield chunk
 
 
-def columns(index: Index, chunk: Sequence[Asked], search: Search) -> list[Done[Columns]]:
+def columns(index: Searcher, chunk: Sequence[Asked], search: Search) -> list[Done[Columns]]:
     """Return the documents found for queries that have the same filter."""
     return _answered(index, index.columns, chunk, search, Columns([], []))
 
 
 def _answered(
-    index: Index,
+    index: Searcher,
     find: Callable[[list[str], Search], list[Found]],
     chunk: Sequence[Asked],
     search: Search,

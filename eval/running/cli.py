@@ -8,7 +8,7 @@ from pathlib import Path
 from time import perf_counter
 
 from ...retrieval.index.cli import add_search_options, asked_of
-from ...retrieval.index.local import Index
+from ...retrieval.index.local import open_index
 from ...retrieval.terminal import DONE, Subparsers, add_index, config_of, counted, say, write
 from ..tasks import RANKING
 
@@ -56,7 +56,7 @@ def run(args: argparse.Namespace) -> int:
         as_of_query=args.as_of_query,
     )
     began = perf_counter()
-    with Index(args.index, config) as index:
+    with open_index(args.index, config) as index:
         report = run_queries(request, index, bar)
     if report.note:
         say(f"note: {report.note}")

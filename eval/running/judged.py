@@ -9,8 +9,8 @@ from pathlib import Path
 from ...retrieval.config import ProfileName
 from ...retrieval.domain import Qrels
 from ...retrieval.errors import QueryError
-from ...retrieval.index.local import Index, Search
 from ...retrieval.lines import shown
+from ...retrieval.searcher import Search, Searcher
 from ..formats.coverage import near_miss
 from ..tasks import RANKING
 from .batch import Asked, asked_of, search_of
@@ -39,7 +39,7 @@ class Judged:
     notes: tuple[str, ...]
 
 
-def read_judged(files: JudgedFiles, index: Index, *, sample: int | None = None, seed: int = 0) -> Judged:
+def read_judged(files: JudgedFiles, index: Searcher, *, sample: int | None = None, seed: int = 0) -> Judged:
     """Read the queries that are judged, at most ``sample`` of them, drawn with ``seed``.
 
     Raises QueryError if queries and judgements have none in common, or the index holds no document that was judged,
@@ -61,7 +61,7 @@ def read_judged(files: JudgedFiles, index: Index, *, sample: int | None = None, 
         notes.append(f"{sample:,} of {len(found):,} judged queries were drawn")
         found = [found[at] for at in drawn(len(found), sample, seed)]
     search = search_of(files.task, Search(profile=files.profile))
-    asked = asked_of(files.task, found, search, index.config.search.max_query_chars)
+    asked = asked_of(files.task, found, search, index.settings.search.max_query_chars)
     return Judged(
         asked=tuple(asked),
         qrels={query.qid: qrels[query.qid] for query in found},
@@ -70,13 +70,13 @@ def read_judged(files: JudgedFiles, index: Index, *, sample: int | None = None, 
     )
 
 
-def _check_documents(path: Path, qrels: Qrels, index: Index) -> None:
+def _check_documents(path: Path, qrels: Qrels, index: Searcher) -> None:
     judged = dict.fromkeys(docid for docids in qrels.values() for docid in docids)
-    indexed = index.rows.docids
-    if judged.keys().isdisjoint(indexed):
+    if not index.held(judged):
+        indexed = list(index.docids())
         examples = f"it has {shown(next(iter(judged)))}, the index {shown(indexed[0]) if indexed else 'no document'}"
         hint = near_miss(judged, set(indexed))
-        raise QueryError(f"{path}: no docid in common with the index {index.folder}: {examples}{hint}")
+        raise QueryError(f"no docid in common with the index {index.info.place}: {examples}{hint}", place=path)
 
 
 def drawn(count: int, sample: int, seed: int) -> list[int]:

@@ -14,13 +14,14 @@ from typing import Any
 import msgspec
 
 from ...retrieval import manifest as manifests
+from ...retrieval import retrievers
 from ...retrieval.domain import Columns
 from ...retrieval.errors import QueryError
 from ...retrieval.files import rereadable, sha256, storable, writable, write_atomically
-from ...retrieval.index.local import DEFAULT_SEARCH, Index, Search
 from ...retrieval.lines import shown
 from ...retrieval.progress import Progress, silent
 from ...retrieval.run_writer import column
+from ...retrieval.searcher import DEFAULT_SEARCH, Search, Searcher
 from ..formats.queries import TaskQuery
 from ..tasks import RANKING
 from .batch import CHUNK, Asked, Done, asked_of, chunks, columns, habit, search_of
@@ -62,7 +63,7 @@ class RunReport:
     note: str
 
 
-def run(request: RunRequest, index: Index, progress: Progress = silent) -> RunReport:
+def run(request: RunRequest, index: Searcher, progress: Progress = silent) -> RunReport:
     """Search for every query and write the submission, with a sidecar ``.meta.json`` that says how it was made.
 
     Raises QueryError if the task ranks nothing, what is asked makes no sense for it, or no query has a hit; SourceError
@@ -72,7 +73,7 @@ def run(request: RunRequest, index: Index, progress: Progress = silent) -> RunRe
     of_task = RANKING.load(request.task)
     queries = of_task.read_queries(request.queries)
     asked_in = sha256(request.queries)  # now: the file may be changed while the run goes on
-    longest = index.config.search.max_query_chars
+    longest = index.settings.search.max_query_chars
     asked = asked_of(request.task, queries, request.search, longest, as_of_query=request.as_of_query)
     began = manifests.now()
     with Partial(request.output, _fingerprint(request, index, asked_in), of_task.HEADER) as partial:
@@ -92,7 +93,7 @@ def run(request: RunRequest, index: Index, progress: Progress = silent) -> RunRe
     return _report(index, request.search, queries, partial.done, resumed)
 
 
-def _answered(request: RunRequest, index: Index, asked: Sequence[Asked], partial: Partial) -> Generator[int]:
+def _answered(request: RunRequest, index: Searcher, asked: Sequence[Asked], partial: Partial) -> Generator[int]:
     """Search, keep what was found in the order of the queries; yield how many are kept at once."""
     of_task = RANKING.load(request.task)
 
@@ -115,10 +116,10 @@ def _answered(request: RunRequest, index: Index, asked: Sequence[Asked], partial
 def _together(search: Search) -> int:
     """Return how many queries are searched together: few where nothing is encoded, to be written while in the cache."""
     few = max(1, _HITS_TOGETHER // (search.k or 1))
-    return min(CHUNK, few) if search.retriever == "bm25" else CHUNK
+    return CHUNK if retrievers.kind(search.retriever or retrievers.AUTO).BATCHES else min(CHUNK, few)
 
 
-def _completed(request: RunRequest, index: Index) -> RunRequest:
+def _completed(request: RunRequest, index: Searcher) -> RunRequest:
     """Fill in what the task and the index choose, and refuse early what could not be written."""
     habit(request.task)
     retriever = index.resolved(request.search.retriever)
@@ -141,16 +142,16 @@ def _completed(request: RunRequest, index: Index) -> RunRequest:
     )
 
 
-def _nothing(request: RunRequest, index: Index, first: TaskQuery) -> str:
+def _nothing(request: RunRequest, index: Searcher, first: TaskQuery) -> str:
     """Say that an index answers none of the queries, and what is often the reason."""
-    said = f"{request.queries}: no query has a hit in {index.folder}, nothing is written"
+    said = f"{request.queries}: no query has a hit in {index.info.place}, nothing is written"
     if habit(request.task).own_topic:
         return f"{said}; its documents need the topics of the claims, such as {shown(first.topic)}"
     return f"{said}; is it the right index" + (", and does anything pass the filter?" if request.search.where else "?")
 
 
 def _report(
-    index: Index, search: Search, queries: Sequence[TaskQuery], done: Sequence[Answered], resumed: int
+    index: Searcher, search: Search, queries: Sequence[TaskQuery], done: Sequence[Answered], resumed: int
 ) -> RunReport:
     sample = " ".join(query.text for query in queries[:_NOTED])
     return RunReport(
@@ -163,20 +164,25 @@ def _report(
     )
 
 
-def _fingerprint(request: RunRequest, index: Index, asked_in: str) -> str:
+def _fingerprint(request: RunRequest, index: Searcher, asked_in: str) -> str:
     """Name all that the lines of a run depend on; ``asked_in`` is the checksum of the queries."""
-    read = (asked_in, index.manifest.id)
-    settings = (index.config.search, index.config.bm25, index.config.dense, index.config.encoder)
+    read = (asked_in, index.info.id)
+    settings = tuple(_settings(index).values())
     asked = (request.task, request.run_id, request.search, request.as_of_query)
     content = msgspec.json.encode((asked, read, settings, manifests.versions()), order="deterministic")
     return hashlib.sha256(content).hexdigest()
+
+
+def _settings(index: Searcher) -> dict[str, Any]:
+    """Return the groups of settings that the hits of a search depend on."""
+    return {name: getattr(index.settings, name) for name in ("search", "bm25", "dense", "encoder")}
 
 
 def _meta_path(output: Path) -> Path:
     return output.with_name(f"{output.name}.meta.json")
 
 
-def _meta(request: RunRequest, index: Index, asked_in: str, partial: Partial, began: str) -> bytes:
+def _meta(request: RunRequest, index: Searcher, asked_in: str, partial: Partial, began: str) -> bytes:
     search: dict[str, Any] = request.search._asdict()
     if request.search.where is not None:
         search["where"] = request.search.where._asdict()
@@ -185,10 +191,10 @@ def _meta(request: RunRequest, index: Index, asked_in: str, partial: Partial, be
         "run_id": request.run_id,
         "output": {"name": storable(request.output.name), "sha256": partial.sha256},
         "queries": {"name": storable(request.queries.name), "sha256": asked_in, "count": len(partial.done)},
-        "index": {"name": storable(index.folder.resolve().name), "manifest": index.manifest.id},
+        "index": {"name": storable(index.info.name), "manifest": index.info.id},
         "search": search,
         "as_of_query": request.as_of_query,
-        "settings": {name: getattr(index.config, name) for name in ("search", "bm25", "dense", "encoder")},
+        "settings": _settings(index),
         "versions": manifests.versions(),
         "began": began,
         "ended": manifests.now(),

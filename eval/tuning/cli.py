@@ -8,7 +8,7 @@ from pathlib import Path
 
 from ...retrieval.errors import QueryError
 from ...retrieval.files import writable
-from ...retrieval.index.local import Index
+from ...retrieval.index.local import open_index
 from ...retrieval.terminal import DONE, Subparsers, add_index, add_json, config_of, say, write
 from ..tasks import RANKING
 
@@ -70,10 +70,10 @@ def tune(args: argparse.Namespace) -> int:
         raise QueryError(f"--measure {args.measure}: give one measure")
     config = config_of(args)
     files = JudgedFiles(task=args.task, queries=args.queries, qrels=args.qrels, profile=args.profile)
-    with Index(args.index, config) as index:
+    with open_index(args.index, config) as index:
         judged = read_judged(files, index, sample=args.sample, seed=args.seed)
         tuning = tune_on(index, judged, measures[0], folds=args.folds, seed=args.seed, progress=bar)
-        searched = f"index {index.folder.resolve().name} ({index.manifest.id}), queries {args.queries.name}"
+        searched = f"index {index.info.name} ({index.info.id}), queries {args.queries.name}"
     for note in judged.notes:
         say(f"note: {note}")
     about = f"{searched}, judgements {args.qrels.name}, seed {args.seed}"

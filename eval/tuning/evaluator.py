@@ -5,17 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 
-import msgspec
-
-from ...retrieval.config import BM25Settings, RetrieverName
+from ...retrieval.config import BM25Settings
 from ...retrieval.domain import Hit, Qrels
-from ...retrieval.index.local import Index, Search
 from ...retrieval.run_reader import ScoreTable
+from ...retrieval.searcher import Search, Searcher
 from ..running.batch import Asked, searched
 from ..scoring.measures import evaluate
 from ..scoring.statistics import Values
 from .fused_evaluator import Pool
-from .grid import DEPTHS, Setting
+from .grid import DEPTHS, HYBRID, SPARSE, Setting
 
 Hits = Mapping[str, list[Hit]]
 
@@ -23,7 +21,7 @@ Hits = Mapping[str, list[Hit]]
 class Bed:
     """Values of a measure for the judged queries; rankings are retrieved once and fused in memory."""
 
-    def __init__(self, index: Index, asked: Sequence[Asked], qrels: Qrels, measure: str, search: Search) -> None:
+    def __init__(self, index: Searcher, asked: Sequence[Asked], qrels: Qrels, measure: str, search: Search) -> None:
         """Take the queries, in the order of ``qrels``; ``search.k`` is how deep the measure looks."""
         self.k = search.k or 1000
         self.measure = measure
@@ -33,8 +31,7 @@ class Bed:
         self._search = search._replace(group=True)
         self._values: dict[Setting, Values] = {}
         # A ranking of many queries is large: only the latest are kept.
-        self._sparse = lru_cache(maxsize=2)(self._by_bm25)
-        self._dense = lru_cache(maxsize=1)(self._by_vectors)
+        self._ranking = lru_cache(maxsize=4)(self._ranked)
         self._pool = lru_cache(maxsize=2)(self._pooled)
 
     @property
@@ -49,32 +46,24 @@ class Bed:
         return self._values[setting]
 
     def _run(self, setting: Setting) -> ScoreTable:
-        if setting.retriever == "bm25":
-            return _scores(self._by_bm25(setting.bm25, self.k), self.k)
-        if setting.retriever == "dense":
-            return _scores(self._dense(self._deepest(setting)), self.k)
-        return self._pool(setting.bm25, max(self.k, setting.fusion.depth)).fused(setting.fusion, self.k)
+        if setting.retriever == SPARSE:
+            # Every k1 and b is asked for once: not to be kept.
+            return _scores(self._ranked(SPARSE, setting.bm25, self.k), self.k)
+        if setting.retriever != HYBRID:
+            return _scores(self._ranking(setting.retriever, None, self._deepest(setting)), self.k)
+        names = tuple(sorted(setting.fusion.weights))
+        return self._pool(names, setting.bm25, max(self.k, setting.fusion.depth)).fused(setting.fusion, self.k)
 
     def _deepest(self, setting: Setting) -> int:
         return max(self.k, setting.fusion.depth, DEPTHS[-1])
 
-    def _pooled(self, bm25: BM25Settings, depth: int) -> Pool:
+    def _pooled(self, names: tuple[str, ...], bm25: BM25Settings, depth: int) -> Pool:
         deepest = max(depth, DEPTHS[-1])
-        return Pool(self._sparse(bm25, deepest), self._dense(deepest), depth)
+        rankings = {name: self._ranking(name, bm25 if name == SPARSE else None, deepest) for name in names}
+        return Pool(rankings, depth)
 
-    def _by_bm25(self, bm25: BM25Settings, k: int) -> Hits:
-        given = self._index.config
-        self._index.config = msgspec.structs.replace(given, bm25=bm25)
-        try:
-            return self._ranked("bm25", k)
-        finally:
-            self._index.config = given
-
-    def _by_vectors(self, k: int) -> Hits:
-        return self._ranked("dense", k)
-
-    def _ranked(self, retriever: RetrieverName, k: int) -> Hits:
-        search = self._search._replace(retriever=retriever, k=k)
+    def _ranked(self, retriever: str, bm25: BM25Settings | None, k: int) -> Hits:
+        search = self._search._replace(retriever=retriever, k=k, bm25=bm25)
         return {done.qid: done.found for chunk in searched(self._index, self._asked, search) for done in chunk}
 
 

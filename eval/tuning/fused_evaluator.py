@@ -1,4 +1,4 @@
-"""Two rankings of many queries, laid side by side once, so that every way to fuse them takes a moment.
+"""Rankings of many queries, laid side by side once, so that every way to fuse them takes a moment.
 
 It says what :func:`factseek.retrieval.fusion.fuse` says, by the same scorers and in the same order; a test holds the
 two equal.
@@ -21,14 +21,16 @@ Hits = Mapping[str, Sequence[Hit]]
 
 
 class Pool:
-    """The first ``depth`` documents of a sparse and a dense ranking of the same queries."""
+    """The first ``depth`` documents of each of several rankings of the same queries, by their names."""
 
-    def __init__(self, sparse: Hits, dense: Hits, depth: int) -> None:
-        self._qids = list(sparse)
-        self._rankings = [[ranking[qid][:depth] for qid in self._qids] for ranking in (sparse, dense)]
+    def __init__(self, rankings: Mapping[str, Hits], depth: int) -> None:
+        self._names = list(rankings)
+        self._qids = list(next(iter(rankings.values())))
+        self._rankings = [[ranking[qid][:depth] for qid in self._qids] for ranking in rankings.values()]
         # Documents stand docid descending: a stable sort by score then leaves equal scores in the total order.
         pooled = [
-            sorted({hit.docid for hit in chain(*both)}, reverse=True) for both in zip(*self._rankings, strict=True)
+            sorted({hit.docid for hit in chain(*of_query)}, reverse=True)
+            for of_query in zip(*self._rankings, strict=True)
         ]
         self._docids = list(chain.from_iterable(pooled))
         self._starts = np.cumsum([0, *map(len, pooled)])
@@ -39,7 +41,7 @@ class Pool:
     def fused(self, fusion: FusionSettings, k: int) -> ScoreTable:
         """Return the ``k`` best documents of each query."""
         votes = np.zeros(len(self._docids))
-        weights = (fusion.bm25_weight, fusion.dense_weight)
+        weights = [fusion.weights[name] for name in self._names]
         for worth, places, weight in zip(self._worth(fusion), self._places, weights, strict=True):
             votes[places] += weight * worth
         scores = votes.astype(np.float32)
@@ -62,7 +64,7 @@ class Pool:
         return np.array(places, dtype=np.intp)
 
     def _worth(self, fusion: FusionSettings) -> list[NDArray[np.float64]]:
-        """Return what each hit of either ranking is worth before it is weighted."""
+        """Return what each hit of each ranking is worth before it is weighted."""
         key = (fusion.kind, fusion.rrf_k)
         if key not in self._worths:
             scorer = scorer_of(*key)

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import product
 from typing import NamedTuple
 
 from msgspec.structs import replace
 
-from ...retrieval.config import BM25Settings, FusionKind, FusionSettings, RetrieverName
+from ...retrieval.config import BM25Settings, FusionKind, FusionSettings
 
 K1 = (0.6, 0.9, 1.2, 1.6, 2.0)
 B = (0.2, 0.4, 0.6, 0.75, 0.9)
 TITLE_WEIGHTS = (0.5, 1.0, 1.5, 2.0, 3.0, 5.0)
 RRF_K = (1, 5, 10, 20, 60)
-DENSE_WEIGHTS = (0.3, 0.4, 0.5, 0.6, 0.7)
+SPARSE, HYBRID = "bm25", "hybrid"
+"""Whose parameters are tuned alone, and what fuses."""
 DEPTHS = (50, 100, 200, 500, 1000)
 _SUMS: tuple[FusionKind, ...] = ("minmax", "zscore")
 
@@ -21,27 +23,32 @@ _SUMS: tuple[FusionKind, ...] = ("minmax", "zscore")
 class Setting(NamedTuple):
     """One way to search."""
 
-    retriever: RetrieverName
+    retriever: str
     bm25: BM25Settings
     fusion: FusionSettings
 
     def row(self) -> tuple[str, ...]:
         """Say the setting in the columns of :data:`COLUMNS`; ``-`` where something does not count."""
         bm25, fusion = self.bm25, self.fusion
-        sparse = (f"{bm25.k1:g}", f"{bm25.b:g}", f"{bm25.title_weight:g}") if self.retriever != "dense" else ("-",) * 3
-        if self.retriever != "hybrid":
+        sparse = (f"{bm25.k1:g}", f"{bm25.b:g}", f"{bm25.title_weight:g}") if self._reads_words else ("-",) * 3
+        if self.retriever != HYBRID:
             return self.retriever, "-", "-", "-", "-", *sparse
         rrf_k = str(fusion.rrf_k) if fusion.kind == "rrf" else "-"
-        weights = f"{fusion.bm25_weight:g} : {fusion.dense_weight:g}"
+        weights = " : ".join(f"{fusion.weights[name]:g}" for name in sorted(fusion.weights))
         return self.retriever, fusion.kind, rrf_k, weights, str(fusion.depth), *sparse
 
+    @property
+    def _reads_words(self) -> bool:
+        """Whether BM25 takes part."""
+        return self.retriever == SPARSE or (self.retriever == HYBRID and SPARSE in self.fusion.weights)
 
-COLUMNS = ("retriever", "fusion", "rrf_k", "bm25 : dense", "depth", "k1", "b", "title weight")
+
+COLUMNS = ("retriever", "fusion", "rrf_k", "weights", "depth", "k1", "b", "title weight")
 
 
 def parameters(base: Setting) -> Sequence[Setting]:
     """Vary k1 and b of BM25 alone; ``base``'s own stand first."""
-    alone = base._replace(retriever="bm25")
+    alone = base._replace(retriever=SPARSE)
     return _distinct([alone, *(alone._replace(bm25=replace(base.bm25, k1=k1, b=b)) for k1 in K1 for b in B)])
 
 
@@ -52,24 +59,32 @@ def title_weights(base: Setting) -> Sequence[Setting]:
     return _distinct([base, *varied])
 
 
-def fusions(base: Setting) -> Sequence[Setting]:
-    """Vary the kind of fusion and the weights, and try either ranking alone; ``base`` stands first."""
+def fusions(base: Setting, alone: Sequence[str]) -> Sequence[Setting]:
+    """Vary the kind of fusion and the weights, and try the rankings ``alone``; ``base`` stands first."""
     rrf = [replace(base.fusion, kind="rrf", rrf_k=rrf_k) for rrf_k in RRF_K]
     sums = [replace(base.fusion, kind=kind) for kind in _SUMS]
     weighted = [
-        replace(fusion, bm25_weight=round(1 - weight, 6), dense_weight=weight)
+        replace(fusion, weights=weights)
         for fusion in (*rrf, *sums)
-        for weight in DENSE_WEIGHTS
+        for weights in _weights(sorted(base.fusion.weights))
     ]
-    alone: list[RetrieverName] = ["bm25", "dense"]
     one = [base._replace(retriever=name) for name in alone]
-    return _distinct([base, *one, *(base._replace(retriever="hybrid", fusion=fusion) for fusion in weighted)])
+    return _distinct([base, *one, *(base._replace(retriever=HYBRID, fusion=fusion) for fusion in weighted)])
 
 
 def depths(base: Setting, k: int) -> Sequence[Setting]:
     """Vary how much of either ranking is fused; ``base`` stands first. At least ``k`` hits always are."""
     varied = (base._replace(fusion=replace(base.fusion, depth=depth)) for depth in DEPTHS if depth >= k)
     return _distinct([base, *varied])
+
+
+def _weights(names: Sequence[str]) -> list[dict[str, float]]:
+    """Return weights of the rankings that add up to 1, in tenths, none of them negligible."""
+    least = max(1, 6 // len(names))
+    shares = product(range(least, 11), repeat=len(names))
+    return [
+        dict(zip(names, (part / 10 for part in reversed(parts)), strict=True)) for parts in shares if sum(parts) == 10
+    ]
 
 
 def _distinct(settings: Sequence[Setting]) -> list[Setting]:

@@ -13,13 +13,14 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from ...retrieval import retrievers
 from ...retrieval.errors import QueryError
-from ...retrieval.index.local import Index
 from ...retrieval.progress import Bar, Progress, silent
+from ...retrieval.searcher import Searcher
 from ..running.judged import Judged, depth_of
 from ..scoring.statistics import Interval, PairedTest, Values, intervals, paired
 from .evaluator import Bed
-from .grid import Setting, depths, fusions, parameters, title_weights
+from .grid import HYBRID, Setting, depths, fusions, parameters, title_weights
 
 SURE = 0.05
 """The p-value below which tuning is believed."""
@@ -69,7 +70,7 @@ class Tuning:
 
 
 def tune(
-    index: Index, judged: Judged, measure: str, *, folds: int = 5, seed: int = 0, progress: Progress = silent
+    index: Searcher, judged: Judged, measure: str, *, folds: int = 5, seed: int = 0, progress: Progress = silent
 ) -> Tuning:
     """Try the settings of :mod:`factseek.eval.tuning.grid` and choose among them; the same for the same seed.
 
@@ -78,7 +79,7 @@ def tune(
     queries = len(judged.asked)
     if not 2 <= folds <= queries:
         raise QueryError(f"--folds {folds}: give a number from 2 to that of the judged queries, {queries:,}")
-    config = index.config
+    config = index.settings
     default = Setting(index.resolved(), config.bm25, config.search.fusion)
     bed = Bed(index, judged.asked, judged.qrels, measure, judged.search._replace(k=depth_of([measure])))
     with closing(progress("tuning", "settings", 0)) as bar:
@@ -92,11 +93,12 @@ def tune(
 class _Chooser:
     """Choose a setting, one group of settings after the other; of equals, the earlier and so the simpler."""
 
-    def __init__(self, bed: Bed, default: Setting, index: Index, bar: Bar) -> None:
+    def __init__(self, bed: Bed, default: Setting, index: Searcher, bar: Bar) -> None:
         self._bed = bed
         self._default = default
-        self._dense = index.manifest.encoder is not None
-        self._titles = index.manifest.fields == "title_text"
+        self._fusible = HYBRID in index.info.retrievers
+        self._alone = [name for name in index.info.retrievers if not retrievers.kind(name).FUSES]
+        self._titles = index.info.published.fields == "title_text"
         self._bar = bar
 
     def choose(self, rows: Rows) -> Setting:
@@ -104,10 +106,10 @@ class _Chooser:
         sparse = self._best(parameters(self._default), rows)
         if self._titles:
             sparse = self._best(title_weights(sparse), rows)
-        if not self._dense:
+        if not self._fusible:
             return sparse
-        found = self._best(fusions(self._default._replace(bm25=sparse.bm25)), rows)
-        if found.retriever == "hybrid":
+        found = self._best(fusions(self._default._replace(bm25=sparse.bm25), self._alone), rows)
+        if found.retriever == HYBRID:
             found = self._best(depths(found, self._bed.k), rows)
         return found
 

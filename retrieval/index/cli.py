@@ -11,12 +11,14 @@ from time import perf_counter
 
 import msgspec
 
+from .. import retrievers, stages
 from ..config import FusionSettings
 from ..errors import QueryError
 from ..evidence import Evidence
 from ..filters import parse_filter
+from ..searcher import Search
 from ..terminal import DONE, Subparsers, add_filter, add_index, add_json, add_verify, config_of, counted, say, write
-from .local import Index, Search
+from .local import open_index
 
 _SHOWN = 500
 _STEERING = re.compile("[\x00-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
@@ -38,9 +40,8 @@ def register(commands: Subparsers) -> None:
 
 def add_search_options(parser: argparse.ArgumentParser, hits: str = "search.k of the configuration, 10") -> None:
     """Add what a search can be asked, for one query or many; ``hits`` says how many there are by default."""
-    parser.add_argument(
-        "--retriever", choices=("bm25", "dense", "hybrid"), help="default: hybrid where there are vectors"
-    )
+    listed = ", ".join(retrievers.names())
+    parser.add_argument("--retriever", metavar="NAME", help=f"{listed} (default: hybrid where there are vectors)")
     parser.add_argument("-k", type=int, metavar="N", help=f"how many hits (default: {hits})")
     add_filter(parser)
     parser.add_argument("--as-of", default="", metavar="DATE", help="only documents up to this day, month or year")
@@ -49,21 +50,27 @@ def add_search_options(parser: argparse.ArgumentParser, hits: str = "search.k of
         "--undated", choices=("drop", "keep"), default="drop", help="what becomes of undated documents under --as-of"
     )
     parser.add_argument("--profile", choices=("plain", "tweet"), help="what is done to the text of a query first")
-    parser.add_argument("--fusion", choices=("rrf", "minmax", "zscore"), help="how hybrid fuses its two rankings")
+    parser.add_argument("--fusion", choices=("rrf", "minmax", "zscore"), help="how hybrid fuses its rankings")
+    parser.add_argument(
+        "--stage",
+        action="append",
+        metavar="NAME[=VALUE]",
+        help=f"what reorders or thins the ranking, may be given again: {', '.join(stages.names())}",
+    )
     parser.add_argument("--passages", action="store_true", help="rank passages, not documents by their best passage")
 
 
 def search(args: argparse.Namespace) -> int:
     """Search and print the evidence."""
     config = config_of(args)
-    with Index(args.index, config) as index:
+    with open_index(args.index, config) as index:
         asked = asked_of(args, config.search.fusion)
         began = perf_counter()
         hits = index.search([args.text], asked)[0]
         evidence = index.evidence(args.text, hits, asked)
         took = perf_counter() - began
         note = index.note(args.text, asked.retriever)
-        manifest_id, retriever = index.manifest.id, index.resolved(asked.retriever)
+        manifest_id, retriever = index.info.id, index.resolved(asked.retriever)
     if note:
         say(f"note: {note}")
     if args.json:
@@ -87,7 +94,15 @@ def asked_of(args: argparse.Namespace, fusion: FusionSettings) -> Search:
     chosen = msgspec.structs.replace(fusion, kind=args.fusion) if args.fusion else None
     where = parse_filter(args.filter, as_of=args.as_of, since=args.since, undated=args.undated == "keep")
     group = False if args.passages else None
-    return Search(k=args.k, retriever=args.retriever, where=where, fusion=chosen, profile=args.profile, group=group)
+    return Search(
+        k=args.k,
+        retriever=args.retriever,
+        where=where,
+        fusion=chosen,
+        profile=args.profile,
+        group=group,
+        stages=tuple(args.stage) if args.stage else None,
+    )
 
 
 def _shown(hit: Evidence) -> str:

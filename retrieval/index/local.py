@@ -1,86 +1,51 @@
-"""The open index: one snapshot of its live segments, searched as one."""
+"""The index of one machine: a snapshot of its live segments, searched as one."""
 
 from __future__ import annotations
 
 import re
-import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import lru_cache, partial
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from types import TracebackType
+from typing import Self
 
-import numpy as np
+import msgspec
 
-from .. import manifest as manifests
-from ..config import Config, FusionSettings, RetrieverName
-from ..documents import Place, SegmentDocuments
-from ..domain import Columns, Document, Filter, Hit, Part, Passage, Retriever, Span
+from .. import retrievers, stages
+from ..config import Config
+from ..domain import Columns, Document, Hit, Part, Passage
 from ..encoder import Encoder
 from ..encoders.runtime import open_encoder
-from ..errors import NotFoundError, QueryError
-from ..evidence import Evidence, PassageAnswer, RetrieverPart
-from ..highlight import Highlighter, highlighter, query_terms
-from ..integrity import check_files
-from ..java import start
+from ..errors import QueryError
+from ..evidence import Evidence
+from ..highlight import query_terms
 from ..languages import unknown_language
-from ..lease import open_leased
-from ..limit import HIGHLIGHTS, Limit, LimitedRetriever
-from ..lucene import PassageSearcher, TermFinder, Weights
-from ..manifest import EncoderInfo, SegmentInfo
-from ..order import Rows
+from ..live.snapshot import Snapshot
+from ..manifest import VECTORS
 from ..profile import PROFILES
-from ..retrievers.bm25 import BM25Retriever
-from ..retrievers.dense import DenseRetriever
-from ..retrievers.hybrid import HybridRetriever
+from ..retrievers import Retriever
 from ..run_writer import best_documents
-from ..vectors import Mask, VectorIndex
-from ..views import OpenSegment, lucene, vectors
+from ..searcher import DEFAULT_SEARCH, Footprint, IndexInfo, Search
+from ..stages import Named
+from ..vocabulary import Vocabulary
+from .evidence_reader import EvidenceReader
+from .footprint import footprint
 
 _WORD = re.compile(r"\w")
-T = TypeVar("T")
-MASKS = 8
-"""Filters whose rows are remembered, a byte each: to find them takes longer than a search."""
 
 
-class Segment(NamedTuple):
-    """A live segment: what the manifest says of it, its documents, and its first row among all rows."""
+def open_index(folder: str | Path, config: Config | None = None) -> Index:
+    """Open the index in ``folder`` for searching; use it as a context manager, or close it.
 
-    info: SegmentInfo
-    documents: SegmentDocuments
-    base: int
-
-
-class _Shown(NamedTuple):
-    """What is read of a hit."""
-
-    segment: Segment
-    document: Document
-    span: Span
-
-
-class Search(NamedTuple):
-    """What a search is asked beside its queries; ``None`` leaves a choice to the configuration.
-
-    ``limit`` is the time that this one search has, and notes what was cut off.
+    Raises IndexStateError if it is missing, half-built, damaged, or of another layout.
     """
-
-    k: int | None = None
-    retriever: RetrieverName | None = None
-    where: Filter | None = None
-    fusion: FusionSettings | None = None
-    profile: str | None = None
-    group: bool | None = None
-    limit: Limit | None = None
-
-
-DEFAULT_SEARCH = Search()
+    return Index(folder, config)
 
 
 class Index:
-    """An index directory, opened for reading. Safe for threads; not to be carried across a ``fork``.
+    """An index directory, opened for reading: a :class:`factseek.retrieval.searcher.Searcher`.
 
-    It keeps the snapshot that it opened, and its files, until it is closed: segments published later are seen by the
-    next one who opens.
+    It is safe for threads and not to be carried across a ``fork``. It keeps the snapshot that it opened, and its files,
+    until it is closed: segments published later are seen by the next one who opens.
     """
 
     def __init__(
@@ -88,80 +53,74 @@ class Index:
     ) -> None:
         """Open the index in ``folder``; ``encoder`` gives an encoder that stays open when the index is closed.
 
-        Raises IndexStateError if it is missing, half-built, damaged, or of another layout; with ``index.verify`` also
-        if a file is not what its checksum says.
+        Raises what :class:`factseek.retrieval.live.snapshot.Snapshot` raises.
         """
-        self.folder = Path(folder)
-        self.config = config or Config()
-        self._shared_encoder = encoder
-        self.manifest, self._lease = open_leased(self.folder)
-        if self.config.index.verify:
-            for info in self.manifest.segments:
-                check_files(self.folder, info)
-        self.segments = self._opened()
-        self._kept = lru_cache(maxsize=MASKS)(partial(_kept, self.segments))
-        self._opening = threading.RLock()
-        self._open: dict[str, Any] = {}
+        self._config = config or Config()
+        self._own_encoder: Encoder | None = None
+        self._snapshot = Snapshot(Path(folder), self._config, encoder or self._opened_encoder)
+        self._reader = EvidenceReader(self._snapshot)
+        offered = retrievers.offered(self._snapshot.manifest, self._config)
+        self.info = IndexInfo(Path(folder), self._snapshot.manifest, offered)
+
+    @property
+    def settings(self) -> Config:
+        """The settings that hold where a search says nothing."""
+        return self._config
+
+    @property
+    def terms(self) -> Vocabulary:
+        """The analyzer, opened when it is first needed."""
+        return self._snapshot.terms
+
+    @property
+    def encoder(self) -> Encoder:
+        """The encoder that made the vectors, opened when it is first needed.
+
+        Raises IndexStateError if the configured encoder is another one.
+        """
+        return self._snapshot.encoder_of(VECTORS)
 
     def search(self, queries: Sequence[str], asked: Search = DEFAULT_SEARCH) -> list[list[Hit]]:
-        """Return the hits of each query, best first.
-
-        Raises QueryError if a query has no words or is too long, ``k`` is out of range, or the index lacks what the
-        retriever needs; CutOffError if nothing was found within the limit.
-        """
+        """Return the hits of each query, best first; see :meth:`factseek.retrieval.searcher.Searcher.search`."""
         texts, k = self._checked(queries, asked)
-        return self._retriever(asked).search(texts, k, asked.where)
+        staged = self._stages(asked)
+        retriever = self._retriever(asked)
+        if not staged:
+            return retriever.search(texts, k, asked.where, asked.limit)
+        return self._staged(texts, k, asked, retriever, staged)
 
     def columns(self, queries: Sequence[str], asked: Search = DEFAULT_SEARCH) -> list[Columns]:
-        """Return the documents of what :meth:`search` returns, without a :class:`Hit` for each where that is faster.
-
-        Raises what :meth:`search` raises.
-        """
+        """Return the documents of what :meth:`search` returns."""
+        if self._stages(asked):
+            return list(map(best_documents, self.search(queries, asked)))
         texts, k = self._checked(queries, asked)
-        retriever = self._retriever(asked)
-        if isinstance(retriever, BM25Retriever):
-            return retriever.columns(texts, k, asked.where)
-        return list(map(best_documents, retriever.search(texts, k, asked.where)))
+        return self._retriever(asked).columns(texts, k, asked.where, asked.limit)
 
     def has_words(self, query: str, asked: Search = DEFAULT_SEARCH) -> bool:
-        """Say whether a query holds anything to search for; :meth:`search` refuses one that does not."""
-        return bool(_WORD.search(self._profile(asked)(query)))
+        """Tell whether a query holds anything to search for."""
+        return bool(_WORD.search(self.read_as(query, asked)))
 
-    def retriever(
-        self,
-        name: RetrieverName | None = None,
-        fusion: FusionSettings | None = None,
-        *,
-        group: bool | None = None,
-        limit: Limit | None = None,
-    ) -> Retriever:
-        """Return the retriever of this name; ``auto`` is hybrid where there are vectors, else bm25.
+    def encodes(self, retriever: str) -> bool:
+        """Tell whether a retriever encodes its queries."""
+        return any(view.startswith(VECTORS) for view in self._views(retriever))
 
-        Raises QueryError if the name is unknown or the index has no vectors for it.
-        """
-        name = self.resolved(name)
-        group = self.config.search.group if group is None else group
-        if name == "bm25":
-            return self._bm25(group, limit)
-        if self.manifest.encoder is None:
-            raise QueryError(
-                f"{self.folder}: was built without vectors: it answers bm25, not {name}; rebuild it without --no-dense"
-            )
-        dense: Retriever = self._dense(group)
-        if limit is not None:
-            dense = LimitedRetriever("dense", dense, limit)
-        if name == "dense":
-            return dense
-        return HybridRetriever(self._bm25(group, limit), dense, fusion or self.config.search.fusion, group=group)
+    def footprint(self, retriever: str) -> Footprint:
+        """Return what a retriever needs of the index; the documents are counted for every one."""
+        return footprint(self.info.published, self._views(retriever))
 
-    def resolved(self, name: RetrieverName | None = None) -> RetrieverName:
-        """Say which retriever ``name``, or the configured one, stands for in this index."""
-        name = name or self.config.search.retriever
-        if name not in ("auto", "bm25", "dense", "hybrid"):
-            raise QueryError(f"there is no retriever {name!r}; there are bm25, dense and hybrid")
-        if name == "auto":
-            return "bm25" if self.manifest.encoder is None else "hybrid"
-        return name
+    def read_as(self, query: str, asked: Search = DEFAULT_SEARCH) -> str:
+        """Return what is searched for: ``query`` as its profile leaves it."""
+        return self._profile(asked)(query)
+
+    def resolved(self, name: str | None = None) -> str:
+        """Return the name of the retriever that ``name``, or the configured one, stands for in this index."""
+        return self._resolved(name, self._config)
+
+    def rankings(self, asked: Search = DEFAULT_SEARCH) -> tuple[str, ...]:
+        """Name the rankings that the hits of a search come from."""
+        config = self._effective(asked)
+        name = self._resolved(asked.retriever, config)
+        return tuple(retrievers.kind(name).rankings(name, config))
 
     def evidence(
         self, query: str, hits: Sequence[Hit], asked: Search = DEFAULT_SEARCH, *, highlight: bool = True
@@ -170,197 +129,85 @@ class Index:
         return next(self.evidences([(query, hits)], asked, highlight=highlight))
 
     def evidences(
-        self, found: Sequence[tuple[str, Sequence[Hit]]], asked: Search = DEFAULT_SEARCH, *, highlight: bool = True
+        self, ranked: Sequence[tuple[str, Sequence[Hit]]], asked: Search = DEFAULT_SEARCH, *, highlight: bool = True
     ) -> Iterator[list[Evidence]]:
-        """Yield what a person reads of the hits of each query; what is stored of them is read at once for all.
-
-        Hits that are reached after the limit of ``asked`` have no highlights, and the limit notes it.
-
-        Raises NotFoundError if a passage is not there.
-        """
-        name = self.resolved(asked.retriever)
-        shown = self._shown([hit for _, hits in found for hit in hits])
-        for query, hits in found:
-            marked = self._highlighter(query, asked) if highlight and hits else _unmarked
-            yield [self._evidence(marked, rank, hit, name, shown) for rank, hit in enumerate(hits, 1)]
-
-    def _highlighter(self, query: str, asked: Search) -> Highlighter:
-        """Return what highlights passages, and stops when the time of the search is over."""
-        limit, marked = asked.limit, highlighter(self._profile(asked)(query), self.terms)
-        if limit is None:
-            return marked
-        return lambda text: [] if limit.is_over(HIGHLIGHTS) else marked(text)
+        """Yield what a person reads of the hits of each query; those reached after the limit have no highlights."""
+        profile = self._profile(asked)
+        read = [(profile(query), hits) for query, hits in ranked]
+        limit = asked.limit
+        return self._reader.evidences(read, self.resolved(asked.retriever), highlight=highlight, limit=limit)
 
     def document(self, docid: str) -> Document:
-        """Return the document of this id.
+        """Return the document of this id."""
+        return self._snapshot.document(docid)[1]
 
-        Raises NotFoundError if there is none.
-        """
-        return self._place(docid)[1]
+    def documents(self) -> Iterator[Document]:
+        """Yield the documents that can be found."""
+        return self._snapshot.documents()
 
     def passages(self, docid: str) -> list[Passage]:
-        """Return the passages of the document of this id, in order.
+        """Return the passages of the document of this id, in order."""
+        return self._snapshot.passages(docid)
 
-        Raises NotFoundError if there is none.
-        """
-        segment, document = self._place(docid)
-        return [_cut(document, span) for span in segment.documents.spans(docid)]
-
-    def note(self, query: str, retriever: RetrieverName | None = None) -> str:
+    def note(self, query: str, retriever: str | None = None) -> str:
         """Return what a reader of the hits of ``query`` should know, else ``""``.
 
         That is: bm25 has nothing to look for in stop words, and an encoder does not know every language.
         """
-        name = self.resolved(retriever)
-        if name == "bm25" and not query_terms(query, self.terms):
-            return f"the analyzer {self.manifest.analyzer} leaves no word of this query to search for"
-        if self.manifest.encoder is None or name == "bm25":
+        rankings = self.rankings(Search(retriever=retriever))
+        if rankings == ("bm25",) and not query_terms(query, self.terms):
+            return f"the analyzer {self.info.published.analyzer} leaves no word of this query to search for"
+        if self.info.encoder is None or not any(map(self.encodes, rankings)):
             return ""
-        known = self.config.encoder.languages
+        known = self._config.encoder.languages
         language = unknown_language(query, known)
         if not language:
             return ""
         return (
-            f"the encoder {self.manifest.encoder.name} knows only {', '.join(known)}, the query looks like {language}; "
+            f"the encoder {self.info.encoder.name} knows only {', '.join(known)}, the query looks like {language}; "
             "trust bm25 more than dense or hybrid, or configure a multilingual encoder"
         )
 
-    @property
-    def encoder(self) -> Encoder:
-        """The encoder that made the vectors, opened when it is first needed.
+    def held(self, docids: Iterable[str]) -> set[str]:
+        """Return those of ``docids`` that are in the index."""
+        return set(self._snapshot.rows.docids).intersection(docids)
 
-        Raises IndexStateError if the configured encoder is another one.
-        """
-        return self._once("encoder", self._fitting_encoder)
+    def docids(self) -> Iterator[str]:
+        """Yield the docid of each passage."""
+        return iter(self._snapshot.rows.docids)
 
-    @property
-    def searcher(self) -> PassageSearcher:
-        """Lucene, opened when it is first needed."""
-        return self._once("searcher", self._opened_searcher)
+    def some_words(self) -> str:
+        """Return words that the index can be asked for: the beginning of its first document."""
+        document = next(self._snapshot.documents(), None)
+        words = f"{document.title} {document.text}"[:200] if document else ""
+        return words if any(map(str.isalnum, words)) else "evidence"
 
-    @property
-    def terms(self) -> TermFinder:
-        """The analyzer, opened when it is first needed."""
-        return self._once("terms", self._opened_terms)
+    def close(self) -> None:
+        """Close what was opened."""
+        self._snapshot.close()
+        if self._own_encoder is not None:
+            self._own_encoder.close()
 
-    @property
-    def vectors(self) -> VectorIndex:
-        """The vectors of all segments, opened when they are first needed."""
-        return self._once("vectors", self._opened_vectors)
+    def __enter__(self) -> Self:
+        return self
 
-    @property
-    def rows(self) -> Rows:
-        """What each row stands for."""
-        return self._once("rows", self._read_rows)
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
 
     def _checked(self, queries: Sequence[str], asked: Search) -> tuple[list[str], int]:
         """Return what is searched for, and how many hits are asked."""
-        settings = self.config.search
+        settings = self._config.search
         profile = self._profile(asked)
         k = settings.k if asked.k is None else asked.k
         if not 1 <= k <= settings.max_k:
             raise QueryError(f"k {k} is out of range: ask for 1 to {settings.max_k} hits")
-        return [self._sound(query, profile(query)) for query in queries], k
+        return [self._worded(query, profile(query)) for query in queries], k
 
-    def _retriever(self, asked: Search) -> Retriever:
-        return self.retriever(asked.retriever, asked.fusion, group=asked.group, limit=asked.limit)
-
-    def _profile(self, asked: Search) -> Callable[[str], str]:
-        name = asked.profile or self.config.search.profile
-        if name not in PROFILES:
-            raise QueryError(f"there is no profile {name!r}; there are {' and '.join(sorted(PROFILES))}")
-        return PROFILES[name]
-
-    def _once(self, name: str, make: Callable[[], T]) -> T:
-        """Return what ``make`` gave the first time; threads that come meanwhile wait for it."""
-        with self._opening:
-            if name not in self._open:
-                self._open[name] = make()
-            opened: T = self._open[name]
-            return opened
-
-    def _opened_searcher(self) -> PassageSearcher:
-        return lucene.view(manifests.LUCENE, self.manifest).open(self._parts(), self.manifest, self.config)
-
-    def _parts(self) -> list[OpenSegment]:
-        return [OpenSegment(self._segment_folder(part.info), part.info, part.documents) for part in self.segments]
-
-    def _opened_terms(self) -> TermFinder:
-        start(self.config.java.heap)
-        return TermFinder(self.manifest.analyzer)
-
-    def _opened_vectors(self) -> VectorIndex:
-        return vectors.view(manifests.VECTORS, self.manifest).open(self._parts(), self.manifest, self.config)
-
-    def _read_rows(self) -> Rows:
-        docids: list[str] = []
-        numbers: list[int] = []
-        for segment in self.segments:
-            more_docids, more_numbers = segment.documents.rows()
-            docids += more_docids
-            numbers += more_numbers
-        split = any(segment.info.passages != segment.info.documents for segment in self.segments)
-        return Rows(docids, numbers, split)
-
-    def close(self) -> None:
-        """Close what was opened."""
-        owned = ("searcher", "terms") if self._shared_encoder else ("searcher", "terms", "encoder")
-        for name in owned:
-            if name in self._open:
-                self._open[name].close()
-        for segment in self.segments:
-            segment.documents.close()
-        self._lease.close()
-
-    def __enter__(self) -> Index:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
-    def _opened(self) -> tuple[Segment, ...]:
-        segments, base = [], 0
-        for info in self.manifest.segments:
-            documents = SegmentDocuments(self._segment_folder(info) / manifests.DOCUMENTS, info.deleted)
-            segments.append(Segment(info, documents, base))
-            base += info.passages
-        return tuple(segments)
-
-    def _segment_folder(self, info: SegmentInfo) -> Path:
-        return self.folder / manifests.SEGMENTS / info.name
-
-    def _bm25(self, group: bool, limit: Limit | None) -> BM25Retriever:
-        settings = self.config.bm25
-        weights = Weights(settings.k1, settings.b, settings.title_weight, settings.text_weight)
-        return BM25Retriever(self.searcher, self.rows, weights, group=group, limit=limit)
-
-    def _dense(self, group: bool) -> DenseRetriever:
-        return DenseRetriever(self.encoder, self.vectors, self.rows, self._mask, group=group)
-
-    def _mask(self, where: Filter | None) -> Mask | None:
-        """Say of each row whether it may be found: it passes the filter and is not deleted; None if all may."""
-        if where is None:
-            return self._once("live", self._live)
-        return self._kept(where)
-
-    def _live(self) -> Mask | None:
-        """Say of each row whether it is not deleted, once for all searches without a filter; None if none is."""
-        if not any(segment.info.deleted for segment in self.segments):
-            return None
-        keep = np.ones(len(self.rows.docids), dtype=np.bool_)
-        for segment in self.segments:
-            keep[np.asarray(segment.documents.deleted_rows(), dtype=np.int64) + segment.base] = False
-        keep.flags.writeable = False
-        return keep
-
-    def _fitting_encoder(self) -> Encoder:
-        encoder = self._shared_encoder() if self._shared_encoder else open_encoder(self.config.encoder)
-        if self.manifest.encoder is not None:
-            self.manifest.encoder.check(EncoderInfo.of(encoder), self.folder, ", or rebuild with --overwrite")
-        return encoder
-
-    def _sound(self, query: str, text: str) -> str:
-        longest = self.config.search.max_query_chars
+    def _worded(self, query: str, text: str) -> str:
+        """Return ``text``, what the profile leaves of ``query``, if it can be searched for."""
+        longest = self._config.search.max_query_chars
         if len(query) > longest:
             raise QueryError(
                 f"the query has {len(query)} characters, at most {longest} are searched (search.max_query_chars)"
@@ -369,72 +216,64 @@ class Index:
             raise QueryError(f"the query {query[:60]!r} holds no words to search for")
         return text
 
-    def _place(self, docid: str) -> tuple[Segment, Document]:
-        for segment in reversed(self.segments):
-            document = segment.documents.document(docid)
-            if document is not None:
-                return segment, document
-        raise NotFoundError(f"there is no document {docid!r} in this index")
+    def _profile(self, asked: Search) -> Callable[[str], str]:
+        name = asked.profile or self._config.search.profile
+        if name not in PROFILES:
+            raise QueryError(f"there is no profile {name!r}; there are {' and '.join(sorted(PROFILES))}")
+        return PROFILES[name]
 
-    def _shown(self, hits: Sequence[Hit]) -> dict[Place, _Shown]:
-        """Read the documents of hits, all of a segment at once.
+    def _effective(self, asked: Search) -> Config:
+        """Return the configuration with what this search varies of it."""
+        config = self._config
+        if asked.bm25 is not None:
+            config = msgspec.structs.replace(config, bm25=asked.bm25)
+        if asked.fusion is not None:
+            config = msgspec.structs.replace(config, search=msgspec.structs.replace(config.search, fusion=asked.fusion))
+        return config
 
-        Raises NotFoundError if one is not there.
-        """
-        shown: dict[Place, _Shown] = {}
-        missing = [(hit.docid, hit.passage) for hit in hits]
-        for segment in reversed(self.segments):
-            found = segment.documents.with_passages(missing)
-            shown.update((place, _Shown(segment, *there)) for place, there in found.items())
-            missing = [place for place in missing if place not in shown]
-            if not missing:
-                break
-        for docid, passage in missing:
-            raise NotFoundError(f"there is no passage {passage} of a document {docid!r} in this index")
-        return shown
+    def _resolved(self, name: str | None, config: Config) -> str:
+        snapshot = self._snapshot
+        return retrievers.resolve(name or config.search.retriever, snapshot.manifest, config, snapshot.folder)
 
-    def _evidence(
-        self, marked: Highlighter, rank: int, hit: Hit, retriever: str, shown: Mapping[Place, _Shown]
-    ) -> Evidence:
-        segment, document, span = shown[hit.docid, hit.passage]
-        passage = _cut(document, span)
-        parts = hit.parts or (Part(retriever, rank, hit.score),)
-        return Evidence(
-            rank=rank,
-            docid=hit.docid,
-            score=hit.score,
-            retrievers={part.retriever: RetrieverPart(rank=part.rank, score=part.score) for part in parts},
-            title=document.title,
-            passage=PassageAnswer(
-                number=passage.number,
-                start=passage.start,
-                end=passage.end,
-                text=passage.text,
-                highlights=marked(passage.text),
-            ),
-            url=document.url,
-            date=document.date,
-            language=document.language,
-            source=document.source,
-            topic=document.topic,
-            kind=segment.info.kind,
-            metadata=dict(document.metadata),
-        )
+    def _retriever(self, asked: Search) -> Retriever:
+        config = self._effective(asked)
+        name = self._resolved(asked.retriever, config)
+        group = config.search.group if asked.group is None else asked.group
+        return retrievers.kind(name).open(name, self._snapshot, config, group=group)
 
+    def _stages(self, asked: Search) -> list[Named]:
+        return stages.opened(self._config.search.stages if asked.stages is None else asked.stages)
 
-def _kept(segments: Sequence[Segment], where: Filter) -> Mask:
-    """Say of each row whether it passes a filter and is not deleted."""
-    keep = np.zeros(sum(segment.info.passages for segment in segments), dtype=np.bool_)
-    for segment in segments:
-        if not where.kind or segment.info.kind in where.kind:
-            keep[np.asarray(segment.documents.kept(where), dtype=np.int64) + segment.base] = True
-    keep.flags.writeable = False
-    return keep
+    def _staged(
+        self, texts: list[str], k: int, asked: Search, retriever: Retriever, staged: Sequence[Named]
+    ) -> list[list[Hit]]:
+        """Return the hits after the stages: ever more are ranked until ``k`` are left, or there are no more."""
+        name = self._resolved(asked.retriever, self._effective(asked))
+        depth = most = self._config.search.max_k
+        wanted = k
+        for _, stage in reversed(staged):
+            wanted = stage.depth(wanted)
+        depth = min(wanted, most)
+        while True:
+            ranked = retriever.search(texts, depth, asked.where, asked.limit)
+            parted = [_with_own_parts(hits, name) for hits in ranked]
+            left = stages.applied(staged, texts, parted, self._reader.texts, asked.limit)
+            short = any(len(after) < k and len(hits) == depth for after, hits in zip(left, ranked, strict=True))
+            if not short or depth >= most:
+                return [hits[:k] for hits in left]
+            depth = min(2 * depth, most)
+
+    def _views(self, retriever: str) -> Sequence[str]:
+        return retrievers.kind(retriever).views(retriever, self.info.published, self._config)
+
+    def _opened_encoder(self) -> Encoder:
+        self._own_encoder = open_encoder(self._config.encoder)
+        return self._own_encoder
 
 
-def _cut(document: Document, span: Span) -> Passage:
-    return Passage(document.docid, span.number, span.start, span.end, document.text[span.start : span.end])
-
-
-def _unmarked(_: str) -> list[tuple[int, int]]:
-    return []
+def _with_own_parts(hits: Sequence[Hit], retriever: str) -> list[Hit]:
+    """Have each hit say what its retriever made of it, before a stage adds its own part."""
+    return [
+        hit if hit.parts else msgspec.structs.replace(hit, parts=(Part(retriever, rank, hit.score, hit.score),))
+        for rank, hit in enumerate(hits, 1)
+    ]

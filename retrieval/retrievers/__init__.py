@@ -1,1 +1,134 @@
-"""The rankings that a search may ask for, one file each, found by name."""
+"""The rankings that a search may ask for: one file each, found by its name (``bm25`` is ``bm25.py``).
+
+A module offers what :class:`Kind` says; a name may carry a variant behind a colon, ``dense:multilingual``, which is the
+module's own to understand. Configuration, command line, HTTP, the page, ``bench`` and ``tune`` take the list from here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple, Protocol
+
+from ..config import Config
+from ..domain import Columns, Filter, Hit
+from ..errors import IndexStateError, QueryError
+from ..limit import Limit
+from ..live.snapshot import Snapshot
+from ..manifest import Manifest
+from ..plugins import Plugins
+
+AUTO = "auto"
+
+
+class Retriever(Protocol):
+    """Rank the passages of a snapshot for a batch of queries."""
+
+    def search(
+        self, queries: Sequence[str], k: int, where: Filter | None = None, limit: Limit | None = None
+    ) -> list[list[Hit]]:
+        """Return at most ``k`` hits a query, in the total order of :mod:`factseek.retrieval.order`.
+
+        Raises CutOffError if nothing is ready within the limit.
+        """
+        ...
+
+    def columns(
+        self, queries: Sequence[str], k: int, where: Filter | None = None, limit: Limit | None = None
+    ) -> list[Columns]:
+        """Return the documents of what :meth:`search` returns."""
+        ...
+
+
+class Lack(NamedTuple):
+    """What an index has not that a retriever needs, and how to mend that."""
+
+    what: str
+    remedy: str
+
+
+class Kind(Protocol):
+    """What a module of this package offers."""
+
+    LABEL: str
+    """Its name for people, a word."""
+    HELP: str
+    """What it goes by, in half a line."""
+    FUSES: bool
+    """Whether it ranks by fusing other rankings."""
+    PREFERENCE: int
+    """Of the retrievers that an index answers, ``auto`` is the one of the highest preference."""
+    BESIDE: bool
+    """Whether it cannot be interrupted: under a time limit it then works in a thread of its own."""
+    BATCHES: bool
+    """Whether queries that are searched together take less time each."""
+
+    def names(self, manifest: Manifest) -> Sequence[str]:
+        """Name it, and its variants, as an index of this manifest may be asked for them."""
+        ...
+
+    def lacks(self, name: str, manifest: Manifest, config: Config) -> Lack | None:
+        """Return what the index has not that the retriever needs; None if it answers."""
+        ...
+
+    def views(self, name: str, manifest: Manifest, config: Config) -> Sequence[str]:
+        """Name the views of a segment that it reads."""
+        ...
+
+    def rankings(self, name: str, config: Config) -> Sequence[str]:
+        """Name the rankings that its hits come from: those that it fuses, or itself."""
+        ...
+
+    def open(self, name: str, snapshot: Snapshot, config: Config, *, group: bool) -> Retriever:
+        """Open it over a snapshot; with ``group``, a document is ranked by its best passage."""
+        ...
+
+
+KINDS: Plugins[Kind] = Plugins(__name__, QueryError, "retriever", "there are", hyphens=False)
+
+
+def names() -> list[str]:
+    """Name the kinds of retriever, in alphabetical order."""
+    return KINDS.names()
+
+
+def kind(name: str) -> Kind:
+    """Return the kind of a retriever, whose name may carry a variant.
+
+    Raises QueryError if there is none of that name.
+    """
+    return KINDS.load(name.partition(":")[0])
+
+
+def offered(manifest: Manifest, config: Config) -> tuple[str, ...]:
+    """Name the retrievers that an index answers: what ``auto`` stands for first, then in alphabetical order."""
+    kinds = [(name, kind(name)) for name in names()]
+    able = [
+        (name, of_kind)
+        for _, of_kind in kinds
+        for name in of_kind.names(manifest)
+        if of_kind.lacks(name, manifest, config) is None
+    ]
+    able.sort(key=lambda entry: -entry[1].PREFERENCE)
+    return tuple([name for name, _ in able[:1]] + sorted(name for name, _ in able[1:]))
+
+
+def resolve(name: str, manifest: Manifest, config: Config, place: object) -> str:
+    """Return the retriever that ``name`` stands for in an index.
+
+    Raises QueryError if there is none of that name, or the index, which is at ``place``, lacks what it needs.
+    """
+    if name == AUTO:
+        answered = offered(manifest, config)
+        if not answered:
+            raise IndexStateError("holds nothing that a retriever reads", place=place)
+        return answered[0]
+    lack = kind(name).lacks(name, manifest, config)
+    if lack is not None:
+        answered = offered(manifest, config)
+        raise QueryError(f"{lack.what}: it answers {listed(answered)}, not {name}", place=place, remedy=lack.remedy)
+    return name
+
+
+def listed(words: Sequence[str]) -> str:
+    """List words: ``bm25, dense and hybrid``."""
+    return " and ".join(filter(None, [", ".join(words[:-1]), *words[-1:]]))

@@ -3,43 +3,109 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 
 import numpy as np
 
-from ..domain import Filter, Hit
+from ..config import Config
+from ..domain import Columns, Filter, Hit
 from ..encoder import Encoder
+from ..limit import Limit
+from ..live.snapshot import Snapshot
+from ..manifest import VECTORS, Manifest
 from ..order import Rows, best, first_fetch
+from ..run_writer import best_documents
 from ..vectors import Found, Mask, VectorIndex, Vectors
+from . import Lack
 
-Kept = Callable[[Filter | None], Mask | None]
-"""Say which rows may be found under a filter; None is all of them."""
+LABEL = "Dense"
+HELP = "vectors: the same meaning"
+FUSES = False
+PREFERENCE = 0
+BESIDE = True
+BATCHES = True
+MaskOf = Callable[[Filter | None], Mask | None]
+"""From a filter to the rows that may be found under it; None is all of them."""
+
+
+def names(manifest: Manifest) -> tuple[str, ...]:
+    """Name the retriever, and one for each further encoder of the index: ``dense:multilingual``."""
+    further = (view.removeprefix(VECTORS) for view in sorted(manifest.views) if view.startswith(f"{VECTORS}:"))
+    return ("dense", *(f"dense{variant}" for variant in further))
+
+
+def lacks(name: str, manifest: Manifest, config: Config) -> Lack | None:
+    """Return that the index was built without vectors, if it was."""
+    if VECTORS not in manifest.views:
+        return Lack("was built without vectors", "rebuild it without --no-dense")
+    if _view(name) not in manifest.views:
+        return Lack(f"has no {_view(name)}", "rebuild it with that encoder")
+    return None
+
+
+def views(name: str, manifest: Manifest, config: Config) -> tuple[str, ...]:
+    """Name the view that is searched."""
+    return (_view(name),)
+
+
+def rankings(name: str, config: Config) -> tuple[str, ...]:
+    """Name the one ranking."""
+    return (name,)
+
+
+def open(name: str, snapshot: Snapshot, config: Config, *, group: bool) -> DenseRetriever:
+    """Open dense retrieval over a snapshot."""
+    return DenseRetriever(
+        name, snapshot.encoder_of(_view(name)), snapshot.view(_view(name)), snapshot.rows, snapshot.mask, group=group
+    )
+
+
+def _view(name: str) -> str:
+    """Return the view that a variant reads: ``vectors:multilingual`` for ``dense:multilingual``."""
+    return VECTORS + name.removeprefix("dense")
 
 
 class DenseRetriever:
     """Ranks by the cosine of query and passage; with ``group``, a document by its best passage. Safe for threads."""
 
-    def __init__(self, encoder: Encoder, vectors: VectorIndex, rows: Rows, kept: Kept, *, group: bool = True) -> None:
+    def __init__(
+        self, name: str, encoder: Encoder, vectors: VectorIndex, rows: Rows, mask: MaskOf, *, group: bool = True
+    ) -> None:
+        self._name = name
         self._encoder = encoder
         self._vectors = vectors
         self._rows = rows
-        self._kept = kept
+        self._mask = mask
         self._group = group
 
-    def search(self, queries: Sequence[str], k: int, where: Filter | None = None) -> list[list[Hit]]:
-        """Return at most ``k`` hits a query in the total order."""
+    def search(
+        self, queries: Sequence[str], k: int, where: Filter | None = None, limit: Limit | None = None
+    ) -> list[list[Hit]]:
+        """Return at most ``k`` hits a query in the total order.
+
+        Raises CutOffError if that takes longer than the limit.
+        """
+        if limit is not None:
+            return limit.begin(self._name, partial(self.search, queries, k, where)).result()
         if not queries:
             return []
-        keep = self._kept(where)
+        keep = self._mask(where)
         vectors = self._encoder.encode_query(queries)
         # One scan for all queries costs half as much a query as a scan for each.
         first = self._vectors.search(vectors, first_fetch(k, self._rows, group=self._group), keep)
-        return [self._one(*pair, k, keep) for pair in zip(vectors, first, strict=True)]
+        return [self._ranked(*pair, k, keep) for pair in zip(vectors, first, strict=True)]
 
-    def _one(self, vector: Vectors, first: Found, k: int, keep: Mask | None) -> list[Hit]:
+    def columns(
+        self, queries: Sequence[str], k: int, where: Filter | None = None, limit: Limit | None = None
+    ) -> list[Columns]:
+        """Return the documents of what :meth:`search` returns."""
+        return list(map(best_documents, self.search(queries, k, where, limit)))
+
+    def _ranked(self, vector: Vectors, first: Found, k: int, keep: Mask | None) -> list[Hit]:
         asked = first_fetch(k, self._rows, group=self._group)
 
         def fetch(n: int) -> tuple[list[float], list[int]]:
-            found = first if n == asked else self._vectors.search(vector[np.newaxis, :], n, keep)[0]
-            return found.scores.tolist(), found.rows.tolist()
+            nearest = first if n == asked else self._vectors.search(vector[np.newaxis, :], n, keep)[0]
+            return nearest.scores.tolist(), nearest.rows.tolist()
 
         return best(fetch, k, self._rows, group=self._group)

@@ -12,16 +12,18 @@ from typing import NamedTuple
 
 import msgspec
 
+from ...retrieval import retrievers
 from ...retrieval.domain import Hit
 from ...retrieval.errors import QueryError
 from ...retrieval.evidence import Evidence
-from ...retrieval.index.local import Index
 from ...retrieval.limit import CutOffError, Limit
 from ...retrieval.run_writer import run_lines
+from ...retrieval.searcher import Searcher
 from ..contract.answers import BatchFault, BatchHits, CoverageIfAny, Took
 from ..contract.errors import BadInput
 from ..contract.requests import BatchQuery, BatchRequest
 from ..contract.search import coverage_of, limit_of, milliseconds, note_search, search_of, with_missing
+from ..upkeep.service import service
 from .explanation import with_passages
 
 _AT_ONCE = 10
@@ -36,7 +38,7 @@ _AHEAD = 2
 class Batch:
     """The queries of one request to one index; iterate over it once."""
 
-    def __init__(self, index: Index, request: BatchRequest) -> None:
+    def __init__(self, index: Searcher, request: BatchRequest) -> None:
         """Check what is asked of all queries.
 
         Raises BadInput, naming the field, if that makes no sense.
@@ -45,16 +47,18 @@ class Batch:
         self._request = request
         self.search = search_of(request, index)
         self.retrieve = self.evidence = 0.0
-        self._k = k = request.k or index.config.search.k
-        most = index.config.server.max_batch
+        server = service().config.server
+        self._seconds = server.search_seconds
+        self._k = k = request.k or index.settings.search.k
+        most = server.max_batch
         if not 1 <= len(request.queries) <= most:
             raise BadInput("queries", f"a batch holds 1 to {most} queries, this one {len(request.queries)}")
-        most_hits = index.config.server.max_batch_hits
+        most_hits = server.max_batch_hits
         if len(request.queries) * k > most_hits:
             raise BadInput(
                 "k", f"{len(request.queries)} queries of {k} hits are more than the {most_hits} of one batch; split it"
             )
-        self._beside = limit_of(index).beside
+        self._beside = limit_of().beside
         self._limit = partial(Limit, beside=self._beside)
         note_search([query.text for query in request.queries], self)
 
@@ -86,11 +90,11 @@ class Batch:
 
     def _answered(self, some: Sequence[_Ranked]) -> Iterator[BatchHits | BatchFault]:
         found = [(ranked.query.text, ranked.hits) for ranked in some]
-        reading = self._limit(self._index.config.server.search_seconds * len(some))
+        reading = self._limit(self._seconds * len(some))
         search = self.search._replace(limit=reading)
         evidences = self._index.evidences(found, search, highlight=self._request.highlight)
         for ranked, evidence in zip(some, evidences, strict=True):
-            coverage = with_missing(ranked.coverage, self._index.resolved(self.search.retriever), reading)
+            coverage = with_missing(ranked.coverage, self._index, self.search, reading)
             yield ranked.fault or self._answer(ranked, evidence, coverage)
 
     def _answer(self, ranked: _Ranked, evidence: list[Evidence], coverage: CoverageIfAny) -> BatchHits:
@@ -112,10 +116,10 @@ class Batch:
             began = perf_counter()
 
     def _chunks(self) -> Iterator[list[_Ranked]]:
-        """Yield the rankings some at a time; BM25 ranks the next while these are read: Lucene works beside Python."""
+        """Yield the rankings some at a time; what gains nothing by more queries ranks the next while these are read."""
         queries = self._request.queries
         parts = [queries[start : start + _AT_ONCE] for start in range(0, len(queries), _AT_ONCE)]
-        if self._index.resolved(self.search.retriever) != "bm25":
+        if retrievers.kind(self._index.resolved(self.search.retriever)).BATCHES:
             yield from map(self._some, parts)
             return
         begun: deque[Future[list[_Ranked]]] = deque()
@@ -127,24 +131,24 @@ class Batch:
             yield begun.popleft().result()
 
     def _some(self, queries: Sequence[BatchQuery]) -> list[_Ranked]:
-        limit = self._limit(self._index.config.server.search_seconds * len(queries))
+        limit = self._limit(self._seconds * len(queries))
         try:
             hits = self._index.search([query.text for query in queries], self.search._replace(limit=limit))
         except (QueryError, CutOffError):
             # One of them is bad: find out which.
             return [self._one(query) for query in queries]
-        coverage = coverage_of(self._index.resolved(self.search.retriever), limit)
+        coverage = coverage_of(self._index, self.search, limit)
         return [_Ranked(query, found, None, coverage) for query, found in zip(queries, hits, strict=True)]
 
     def _one(self, query: BatchQuery) -> _Ranked:
-        limit = self._limit(self._index.config.server.search_seconds)
+        limit = self._limit(self._seconds)
         try:
             hits = self._index.search([query.text], self.search._replace(limit=limit))[0]
         except QueryError as error:
             return _failed(query, "text", error.line)
         except CutOffError as error:
             return _Ranked(query, [], BatchFault(qid=query.qid, error="timed-out", detail=error.line, field="text"))
-        return _Ranked(query, hits, None, coverage_of(self._index.resolved(self.search.retriever), limit))
+        return _Ranked(query, hits, None, coverage_of(self._index, self.search, limit))
 
 
 class _Ranked(NamedTuple):

@@ -10,15 +10,15 @@ from ...retrieval.config import FusionSettings
 from ...retrieval.domain import Hit, Part
 from ...retrieval.evidence import Evidence, PassageAnswer
 from ...retrieval.highlight import Highlighter, highlighter, query_terms
-from ...retrieval.index.local import Index, Search
-from ...retrieval.profile import PROFILES
+from ...retrieval.searcher import Search, Searcher
 from ..contract.answers import ExplainedHit, ExplainedPart, Explanation, FusionAnswer
 
 
-def explanation(index: Index, query: str, asked: Search, hits: Sequence[Hit]) -> Explanation:
+def explanation(index: Searcher, query: str, asked: Search, hits: Sequence[Hit]) -> Explanation:
     """Say what was searched for, and how the score of each hit came about."""
-    text, name = _text(index, query, asked), index.resolved(asked.retriever)
-    fusion = _fusion(asked.fusion or index.config.search.fusion) if name == "hybrid" else None
+    text, name = index.read_as(query, asked), index.resolved(asked.retriever)
+    fused = index.rankings(asked) != (name,)
+    fusion = _fusion(asked.fusion or index.settings.search.fusion) if fused else None
     return Explanation(
         text=text,
         terms=sorted(query_terms(text, index.terms)),
@@ -27,17 +27,13 @@ def explanation(index: Index, query: str, asked: Search, hits: Sequence[Hit]) ->
     )
 
 
-def with_passages(index: Index, query: str, asked: Search, hits: Sequence[Evidence]) -> list[Evidence]:
+def with_passages(index: Searcher, query: str, asked: Search, hits: Sequence[Evidence]) -> list[Evidence]:
     """Give each hit all passages of its document that hold a word of ``query``, and the best one in any case."""
-    marked = highlighter(_text(index, query, asked), index.terms)
+    marked = highlighter(index.read_as(query, asked), index.terms)
     return [msgspec.structs.replace(hit, passages=_passages(index, marked, hit)) for hit in hits]
 
 
-def _text(index: Index, query: str, asked: Search) -> str:
-    return PROFILES[asked.profile or index.config.search.profile](query)
-
-
-def _passages(index: Index, marked: Highlighter, hit: Evidence) -> list[PassageAnswer]:
+def _passages(index: Searcher, marked: Highlighter, hit: Evidence) -> list[PassageAnswer]:
     found = []
     for passage in index.passages(hit.docid):
         marks = marked(passage.text)

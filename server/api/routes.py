@@ -10,7 +10,7 @@ from flask import Blueprint, Response, g, request
 from ...retrieval.documents import checksum, state_of
 from ...retrieval.domain import Span
 from ...retrieval.evidence import Evidence
-from ...retrieval.index.local import Index
+from ...retrieval.searcher import Searcher
 from ..contract.answers import (
     Candidate,
     DocumentAnswer,
@@ -49,7 +49,9 @@ def list_indexes() -> Response:
 def describe_index(name: str) -> Response:
     """Describe one index with its manifest."""
     served = index_named(name)
-    return json_answer(IndexAnswer(request_id=g.request_id, index=_summary(served), manifest=served.index.manifest))
+    return json_answer(
+        IndexAnswer(request_id=g.request_id, index=_summary(served), manifest=served.index.info.published)
+    )
 
 
 @blueprint.get("/v1/<name>/search")
@@ -150,7 +152,7 @@ def document_simply(name: str, docid: str) -> Response:
     return _cacheable(json_answer(SimpleDocument(index=name, docid=docid, doc=doc)), state)
 
 
-def document_state(index: Index, docid: str) -> str:
+def document_state(index: Searcher, docid: str) -> str:
     """Name the state of a document, which changes with its content and its passages.
 
     Raises NotFoundError if there is none.
@@ -174,18 +176,18 @@ def ready() -> Response:
 
 
 def _summary(served: Served) -> IndexSummary:
-    manifest = served.index.manifest
+    info = served.index.info
     return IndexSummary(
         name=served.name,
         manifest_id=served.manifest_id,
-        documents=manifest.documents,
-        passages=manifest.passages,
-        language=manifest.language,
+        documents=info.documents,
+        passages=info.passages,
+        language=info.language,
         retrievers=list(served.retrievers),
     )
 
 
-def _candidate(index: Index, hit: Evidence, parse: bool) -> Candidate:
+def _candidate(index: Searcher, hit: Evidence, parse: bool) -> Candidate:
     return Candidate(docid=hit.docid, score=hit.score, rank=hit.rank, doc=_doc(index, hit.docid, parse))
 
 
@@ -200,6 +202,6 @@ def _cacheable(response: Response, state: str) -> Response:
     return response
 
 
-def _doc(index: Index, docid: str, parse: bool) -> DocumentAnswer | str:
+def _doc(index: Searcher, docid: str, parse: bool) -> DocumentAnswer | str:
     answer = document_answer(index.document(docid))
     return answer if parse else msgspec.json.encode(answer).decode()

@@ -8,9 +8,9 @@ import msgspec
 from flask import Response
 
 from ...indexer.jobs import Mode, State
-from ...retrieval.config import FusionKind, RetrieverName
+from ...retrieval.config import FusionKind
 from ...retrieval.domain import Document, Passage
-from ...retrieval.evidence import Answer, Evidence
+from ...retrieval.evidence import Answer, Evidence, RetrieverPart
 from ...retrieval.manifest import Manifest
 
 
@@ -29,12 +29,11 @@ class RankTook(Answer):
 
 
 class FusionAnswer(Answer):
-    """How hybrid fused: ``rrf_k`` counts for rrf alone, ``depth`` is how many hits of either ranking took part."""
+    """How rankings were fused: ``rrf_k`` counts for rrf alone, ``depth`` is how many hits of each took part."""
 
     kind: FusionKind
     rrf_k: int
-    bm25_weight: float
-    dense_weight: float
+    weights: dict[str, float]
     depth: int
 
 
@@ -54,6 +53,7 @@ class ExplainedHit(Answer):
     passage: int
     score: float
     retrievers: dict[str, ExplainedPart]
+    stages: dict[str, RetrieverPart] | msgspec.UnsetType = msgspec.UNSET
 
 
 class Explanation(Answer):
@@ -76,7 +76,7 @@ class SearchAnswer(Answer):
     request_id: str
     index: str
     manifest_id: str
-    retriever: RetrieverName
+    retriever: str
     took_ms: Took
     note: str
     hits: list[Evidence]
@@ -108,7 +108,7 @@ class SimpleAnswer(Answer, kw_only=True):
     candidates: list[Candidate]
     request_id: str
     manifest_id: str
-    retriever: RetrieverName
+    retriever: str
     took_ms: Took
     note: str
     hits: list[Evidence]
@@ -210,7 +210,7 @@ class BatchAnswer(Answer):
     request_id: str
     index: str
     manifest_id: str
-    retriever: RetrieverName
+    retriever: str
     results: list[Any]
     """Each one of ``BATCH_RESULTS``."""
     took_ms: Took

@@ -12,14 +12,18 @@ from werkzeug.datastructures import MultiDict
 from werkzeug.exceptions import RequestEntityTooLarge, UnsupportedMediaType
 
 from ...indexer.jobs import Mode
-from ...retrieval.config import FusionKind, Positive, ProfileName, RetrieverName, RrfK
+from ...retrieval.config import FusionKind, Positive, ProfileName, RrfK
 from .errors import BadInput
 
 FusionWeight = Annotated[float, Meta(ge=0, le=1_000, description="what the votes of this ranking count")]
 Tag = Annotated[str, Meta(pattern=r"^[!-~]{1,64}(?!\n)$")]
-_LISTS = frozenset({"filter"})
+_LISTS = frozenset({"filter", "stages"})
 _UNKNOWN = re.compile(r"Object contains unknown field `(.*)`")
 _MISSING = re.compile(r"Object missing required field `(.*)`")
+_RENAMED = {
+    f"Object contains unknown field `{name}_weight`": (f"{name}_weight", f'is now fusion.weights: {{"{name}": 0.5}}')
+    for name in ("bm25", "dense")
+}
 _Asked = TypeVar("_Asked", bound="Asked")
 
 
@@ -46,20 +50,24 @@ class FusionRequest(Asked):
 
     kind: Annotated[FusionKind | None, Meta(description="reciprocal ranks, or a sum of normalised scores")] = None
     rrf_k: Annotated[RrfK | None, Meta(description="reciprocal rank fusion's constant")] = None
-    bm25_weight: FusionWeight | None = None
-    dense_weight: FusionWeight | None = None
-    depth: Annotated[Positive | None, Meta(description="hits of either ranking that are fused")] = None
+    weights: Annotated[
+        dict[str, FusionWeight] | None,
+        Meta(description="the rankings that are fused, each with its weight"),
+    ] = None
+    depth: Annotated[Positive | None, Meta(description="hits of each ranking that are fused")] = None
 
 
-FUSION = "how hybrid fuses its two rankings; left out: as configured"
+FUSION = "how hybrid fuses its rankings; left out: as configured"
+STAGES = "what reorders or thins the ranking, in this order, each as NAME or NAME=VALUE; left out: as configured"
 QueryText = Annotated[str, Meta(description="a claim, a tweet or a question")]
 Hits = Annotated[Positive | None, Meta(description="how many hits; left out: as configured")]
-Retriever = Annotated[RetrieverName | None, Meta(description="left out: hybrid where there are vectors, else bm25")]
+Retriever = Annotated[str | None, Meta(description="left out: hybrid where there are vectors, else bm25")]
 AsOf = Annotated[str, Meta(description="only documents up to this day, month or year, such as 2020-03")]
 Since = Annotated[str, Meta(description="only documents from this day, month or year on")]
 Undated = Annotated[Literal["drop", "keep"], Meta(description="undated documents under as_of or since")]
 Profile = Annotated[ProfileName | None, Meta(description="tweet: links, mentions and RT dropped, hashtags split")]
 Highlight = Annotated[bool, Meta(description="say where the passage has words of the query")]
+Stages = Annotated[list[str] | None, Meta(description=STAGES)]
 Group = Annotated[bool | None, Meta(description="one hit a document, by its best passage; false: one a passage")]
 
 
@@ -78,6 +86,7 @@ class SearchOptions(Asked):
     profile: Profile = None
     highlight: Highlight = True
     group: Group = None
+    stages: Stages = None
     passages: Annotated[
         bool, Meta(description="give each hit all passages of its document that hold a word of the query")
     ] = False
@@ -168,6 +177,7 @@ class SimpleSearch(Asked, kw_only=True):
     profile: Profile = None
     highlight: Highlight = True
     group: Group = None
+    stages: Stages = None
 
     def request(self) -> SearchRequest:
         """Return the same as a body would say it."""
@@ -242,6 +252,8 @@ def explained(error: msgspec.ValidationError) -> BadInput:
     """Say which field a validation error is about, as ``queries[3].text``."""
     reason, _, where = str(error).partition(" - at `$")
     place = where.rstrip("`").lstrip(".")
+    if reason in _RENAMED:
+        return BadInput(f"{place}.{_RENAMED[reason][0]}", _RENAMED[reason][1])
     for pattern, said in ((_UNKNOWN, "there is no such field"), (_MISSING, "is missing")):
         if found := pattern.fullmatch(reason):
             return BadInput(f"{place}.{found[1]}" if place else found[1], said)

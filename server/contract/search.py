@@ -11,19 +11,20 @@ from typing import Final, NamedTuple, Protocol
 import msgspec
 from flask import Flask, current_app, g
 
-from ...retrieval.config import FusionKind, FusionSettings, RetrieverName
+from ...retrieval import stages
+from ...retrieval.config import FusionKind, FusionSettings, ServerSettings
 from ...retrieval.domain import Filter, Hit
 from ...retrieval.errors import QueryError
 from ...retrieval.evidence import Evidence
 from ...retrieval.filters import bound, parse_filter
-from ...retrieval.index.local import Index, Search
 from ...retrieval.limit import CutOffError, Limit
+from ...retrieval.searcher import Search, Searcher
 from .answers import Coverage, CoverageIfAny, RankTook, Took
 from .errors import BadInput, RefusedError
 from .requests import FilterRequest, FusionRequest, SearchOptions
 
 _CUT_OFF: Final = "cut off"
-_BESIDE = "factseek-beside"
+_SEARCHING = "factseek-searching"
 LATER = MappingProxyType({"Retry-After": "5"})
 """The headers of a refusal after which to ask again."""
 
@@ -34,90 +35,126 @@ class TimedOutError(RefusedError):
     status, slug = 503, "timed-out"
 
 
+class _Searching(NamedTuple):
+    """What the searches of an application share: its limits, and the threads for what cannot be interrupted."""
+
+    settings: ServerSettings
+    beside: ThreadPoolExecutor
+
+
 class Found(NamedTuple):
     """The evidence for a query and how it was found."""
 
     hits: list[Evidence]
-    retriever: RetrieverName
+    retriever: str
     note: str
     took: Took
     ranked: list[Hit]
     coverage: CoverageIfAny
 
 
-def retrievers(index: Index) -> list[RetrieverName]:
-    """Name the retrievers that an index answers."""
-    return ["bm25"] if index.manifest.encoder is None else ["bm25", "dense", "hybrid"]
-
-
-def search_of(options: SearchOptions, index: Index, k_name: str = "k") -> Search:
+def search_of(options: SearchOptions, index: Searcher, k_name: str = "k") -> Search:
     """Return the search that a request asks of ``index``; ``k_name`` is what the client calls ``k``.
 
     Raises BadInput, naming the field, if the index cannot answer it.
     """
-    most = index.config.search.max_k
-    _check_most(k_name, options.k, most)
-    name = index.resolved(options.retriever)
-    if name not in retrievers(index):
-        raise BadInput("retriever", f"this index was built without vectors: it answers bm25, not {name}")
-    return Search(
+    settings = index.settings.search
+    _check_most(k_name, options.k, settings.max_k)
+    asked = Search(
         k=options.k,
-        retriever=name,
-        where=_where(options, index.config.server.max_filter_values),
-        fusion=_fusion(options.fusion, index.config.search.fusion, most),
+        where=_where(options, _searching().settings.max_filter_values),
+        fusion=_fusion(options.fusion, settings.fusion, settings.max_k),
         profile=options.profile,
         group=options.group,
+        stages=_stages(options.stages),
     )
+    return asked._replace(retriever=_retriever(options.retriever, asked, index))
 
 
-def found(index: Index, query: str, asked: Search, *, highlight: bool = True) -> Found:
+def found(index: Searcher, query: str, asked: Search, *, highlight: bool = True) -> Found:
     """Search for one query and read its evidence.
 
     Raises BadInput if the query cannot be searched for.
     """
     began = perf_counter()
-    limit = limit_of(index)
+    limit = limit_of()
     try:
         hits = index.search([query], asked._replace(limit=limit))[0]
     except QueryError as error:
         raise BadInput("query", error.line) from None
     except CutOffError as error:
-        raise TimedOutError(f"{error.line} ({index.config.server.search_seconds:g} seconds)", LATER) from None
+        raise TimedOutError(f"{error.line} ({_searching().settings.search_seconds:g} seconds)", LATER) from None
     ranked, name = perf_counter(), index.resolved(asked.retriever)
-    reading = limit_of(index)  # its own: what a stuck retriever took is not lacking here
+    reading = limit_of()  # its own: what a stuck retriever took is not lacking here
     evidence = index.evidence(query, hits, asked._replace(limit=reading), highlight=highlight)
-    coverage = with_missing(coverage_of(name, limit), name, reading)
+    coverage = with_missing(coverage_of(index, asked, limit), index, asked, reading)
     took = Took(retrieve=milliseconds(began, ranked), evidence=milliseconds(ranked, perf_counter()))
     result = Found(evidence, name, index.note(query, name), took, hits, coverage)
     note_search(query, result)
     return result
 
 
-def register(app: Flask, threads: int) -> None:
-    """Give the searches of ``app`` threads for what cannot be interrupted."""
-    app.extensions[_BESIDE] = ThreadPoolExecutor(threads, "search")
+def register(app: Flask, settings: ServerSettings) -> None:
+    """Give the searches of ``app`` their limits, and threads for what cannot be interrupted."""
+    app.extensions[_SEARCHING] = _Searching(settings, ThreadPoolExecutor(settings.threads, "search"))
 
 
-def limit_of(index: Index, queries: int = 1) -> Limit:
+def limit_of(queries: int = 1) -> Limit:
     """Return the time that a search for so many queries has from now on."""
-    return Limit(index.config.server.search_seconds * queries, current_app.extensions[_BESIDE])
+    searching = _searching()
+    return Limit(searching.settings.search_seconds * queries, searching.beside)
 
 
-def coverage_of(name: RetrieverName, limit: Limit) -> CoverageIfAny:
-    """Return which retrievers made it within ``limit``, if one did not."""
-    return _coverage(name, limit.missing) if limit.missing else msgspec.UNSET
+def coverage_of(index: Searcher, asked: Search, limit: Limit) -> CoverageIfAny:
+    """Return which rankings were ready within ``limit``, if one was not."""
+    return _coverage(index, asked, limit.missing) if limit.missing else msgspec.UNSET
 
 
-def with_missing(coverage: CoverageIfAny, name: RetrieverName, reading: Limit) -> CoverageIfAny:
-    """Return the coverage of a search by the retriever ``name`` with what its evidence lacks."""
+def with_missing(coverage: CoverageIfAny, index: Searcher, asked: Search, reading: Limit) -> CoverageIfAny:
+    """Return the coverage of a search with what its evidence lacks."""
     if not reading.missing:
         return coverage
-    return {**(coverage or _coverage(name, ())), **dict.fromkeys(reading.missing, _CUT_OFF)}
+    return {**(coverage or _coverage(index, asked, ())), **dict.fromkeys(reading.missing, _CUT_OFF)}
 
 
-def _coverage(name: RetrieverName, missing: Sequence[str]) -> Coverage:
-    parts = ("bm25", "dense") if name == "hybrid" else (name,)
-    return {part: _CUT_OFF if part in missing else "complete" for part in parts}
+def _coverage(index: Searcher, asked: Search, missing: Sequence[str]) -> Coverage:
+    return {name: _CUT_OFF if name in missing else "complete" for name in index.rankings(asked)}
+
+
+def _searching() -> _Searching:
+    installed: _Searching = current_app.extensions[_SEARCHING]
+    return installed
+
+
+def _retriever(asked: str | None, search: Search, index: Searcher) -> str:
+    """Return the retriever that answers.
+
+    Raises BadInput if there is none of that name, or the index cannot answer it or a ranking that it fuses.
+    """
+    try:
+        name = index.resolved(asked)
+    except QueryError as error:
+        raise BadInput("retriever", _reason(error)) from None
+    try:
+        index.rankings(search._replace(retriever=name))
+    except QueryError as error:
+        raise BadInput("fusion.weights", _reason(error)) from None
+    return name
+
+
+def _reason(error: QueryError) -> str:
+    """Return what is wrong without the place, which is a folder of the server's, nobody's business, and the remedy."""
+    return " ".join(error.what.split())
+
+
+def _stages(asked: list[str] | None) -> tuple[str, ...] | None:
+    if asked is None:
+        return None
+    try:
+        stages.opened(asked)
+    except QueryError as error:
+        raise BadInput("stages", error.line) from None
+    return tuple(asked)
 
 
 class Timed(Protocol):
@@ -174,8 +211,8 @@ def _fusion(asked: FusionRequest | FusionKind | None, configured: FusionSettings
     _check_most("fusion.depth", asked.depth, most)
     said = {name: value for name, value in msgspec.structs.asdict(asked).items() if value is not None}
     fusion = msgspec.structs.replace(configured, **said)
-    if said and not fusion.bm25_weight and not fusion.dense_weight:
-        raise BadInput("fusion", "both weights are 0: no ranking would count")
+    if "weights" in said and not any(fusion.weights.values()):
+        raise BadInput("fusion.weights", "all weights are 0: no ranking would count")
     return fusion
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -10,13 +10,14 @@ import msgspec
 from flask import Blueprint, render_template, request
 from werkzeug.datastructures import MultiDict
 
-from ...retrieval.config import RetrieverName
+from ...retrieval import retrievers
 from ...retrieval.errors import QueryError
 from ...retrieval.evidence import Evidence
 from ...retrieval.highlight import Highlighter, highlighter
-from ...retrieval.index.local import Search
 from ...retrieval.limit import HIGHLIGHTS
 from ...retrieval.profile import PROFILES
+from ...retrieval.retrievers import Kind
+from ...retrieval.searcher import Search
 from ..contract.errors import BadInput
 from ..contract.requests import SearchOptions, from_query
 from ..contract.search import Found, TimedOutError, found, limit_of, search_of
@@ -29,20 +30,13 @@ SHORT_EXCERPT = 220
 """Characters of an excerpt where columns stand side by side."""
 
 
-class Kind(NamedTuple):
-    """What a ranking is called and what it goes by."""
-
-    label: str
-    summary: str
-
-
 class Column(NamedTuple):
     """One ranking; ``gap`` holds the lines that join it to the ranking on its left, if there is one.
 
     ``missing`` says what was cut off; a ranking that was cut off itself has nothing ``found``.
     """
 
-    name: RetrieverName
+    name: str
     kind: Kind
     found: Found | None
     cards: list[Card]
@@ -58,12 +52,6 @@ class Example:
     claim: str
 
 
-KINDS: dict[RetrieverName, Kind] = {
-    "bm25": Kind("Sparse", "BM25: the same words"),
-    # What is fused stands between its two sources, so that every line joins neighbours.
-    "hybrid": Kind("Hybrid", "both rankings fused"),
-    "dense": Kind("Dense", "vectors: the same meaning"),
-}
 STAGES = {"retrieve": "ranking", "evidence": "evidence"}
 EXAMPLES = (
     Example("example-en", "Two doses of the measles vaccine are 97 percent effective."),
@@ -79,7 +67,14 @@ def search_page() -> tuple[str, int]:
     name = request.args.get("index") or next(iter(indexes), "")
     query = request.args.get("query", "").strip()
     choices = _choices()
-    shown = {"indexes": indexes, "chosen": name, "query": query, "kinds": KINDS, "columns": [], **choices}
+    shown = {
+        "indexes": indexes,
+        "chosen": name,
+        "query": query,
+        "kinds": _kinds(indexes.get(name)),
+        "columns": [],
+        **choices,
+    }
     if not query:
         return render_template("search.html", **shown, examples=[e for e in EXAMPLES if e.index in indexes]), 200
     served = index_named(name)
@@ -129,9 +124,8 @@ def _choices() -> dict[str, str]:
 def _columns(served: Served, query: str, choices: dict[str, str]) -> list[Column]:
     options = from_query(MultiDict({name: value for name, value in choices.items() if value}), SearchOptions)
     asked = search_of(options, served.index)
-    found_by = {
-        name: _found(served, query, asked._replace(retriever=name)) for name in KINDS if name in served.retrievers
-    }
+    kinds = _kinds(served)
+    found_by = {name: _found(served, query, asked._replace(retriever=name)) for name in kinds}
     if not any(found_by.values()):
         raise TimedOutError("no ranking was ready in time; try again", {})
     rankings: dict[str, Sequence[Evidence]] = {name: one.hits if one else [] for name, one in found_by.items()}
@@ -141,7 +135,7 @@ def _columns(served: Served, query: str, choices: dict[str, str]) -> list[Column
     for name, one in found_by.items():
         beside = gap(rankings[columns[-1].name], rankings[name], joins, rows) if columns else None
         shown = cards(name, rankings, joins, longest)
-        columns.append(Column(name, KINDS[name], one, shown, beside, _missing(one)))
+        columns.append(Column(name, kinds[name], one, shown, beside, _missing(one, kinds)))
     return columns
 
 
@@ -153,11 +147,23 @@ def _found(served: Served, query: str, asked: Search) -> Found | None:
         return None
 
 
-def _missing(ranking: Found | None) -> str:
+def _kinds(served: Served | None) -> dict[str, Kind]:
+    """Return the rankings of an index in the order of their columns.
+
+    What is fused stands behind the first of its sources, so that most lines join neighbours.
+    """
+    names = sorted(served.retrievers) if served else []
+    kinds = {name: retrievers.kind(name) for name in names}
+    fused = [name for name in names if kinds[name].FUSES]
+    sources = [name for name in names if name not in fused]
+    return {name: kinds[name] for name in (*sources[:1], *fused, *sources[1:])}
+
+
+def _missing(ranking: Found | None, kinds: Mapping[str, Kind]) -> str:
     if ranking is None:
         return "This ranking took too long and was cut off."
-    labels: dict[str, str] = {name: kind.label.lower() for name, kind in KINDS.items()} | {HIGHLIGHTS: HIGHLIGHTS}
-    late = [labels[name] for name, state in (ranking.coverage or {}).items() if state != "complete"]
+    labels = {name: kind.LABEL.lower() for name, kind in kinds.items()}
+    late = [labels.get(name, name) for name, state in (ranking.coverage or {}).items() if state != "complete"]
     return f"Without {' and '.join(late)}, which took too long." if late else ""
 
 
@@ -165,8 +171,9 @@ def _highlighter(served: Served, query: str) -> Highlighter:
     """Return what highlights the lines of a document while there is time."""
     if not query:
         return _unmarked
-    read = PROFILES.get(request.args.get("profile") or served.index.config.search.profile, str)
-    marked, limit = highlighter(read(query), served.index.terms), limit_of(served.index)
+    profile = request.args.get("profile") or None
+    asked = Search(profile=profile if profile in PROFILES else None)
+    marked, limit = highlighter(served.index.read_as(query, asked), served.index.terms), limit_of()
     return lambda line: [] if limit.is_over(HIGHLIGHTS) else marked(line)
 
 

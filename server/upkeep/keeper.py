@@ -21,6 +21,7 @@ from ...retrieval.errors import FactseekError
 from ...retrieval.index.local import Index
 from ...retrieval.java import java_thread, start
 from ...retrieval.manifest import NAME as MANIFEST
+from ...retrieval.searcher import Searcher
 from .readiness import GONE, READY, UNAVAILABLE, answers
 from .service import Service
 
@@ -51,7 +52,7 @@ class Keeper:
         self._config = config
         self._signs: dict[str, _Sign | None] = {}
         self._again: dict[str, float] = {}
-        self._asked: SimpleQueue[Index | _Look | None] = SimpleQueue()
+        self._asked: SimpleQueue[Searcher | _Look | None] = SimpleQueue()
         self._looked = threading.Event()
         self._thread = threading.Thread(target=self._run, name="keeper")
         service.retire = self._asked.put
@@ -145,12 +146,12 @@ class Keeper:
             index.close()
             return False
         if name in self._service.indexes:
-            _log.info("%s serves manifest %s", name, index.manifest.id)
+            _log.info("%s serves manifest %s", name, index.info.id)
         self._service.publish(name, index)
         self._service.readiness.say(name, READY)
         return True
 
-    def _opened(self, name: str, folder: Path) -> Index | None:
+    def _opened(self, name: str, folder: Path) -> Searcher | None:
         try:
             return Index(folder, self._config, encoder=self._encoder)
         except FactseekError as error:

@@ -97,10 +97,10 @@ def _served(serving: Service) -> str:
     for what in ("documents", "passages"):
         lines += [f"# HELP factseek_index_{what} What the index holds.", f"# TYPE factseek_index_{what} gauge"]
         for name, served in serving.indexes.items():
-            lines.append(f'factseek_index_{what}{{index="{name}"}} {getattr(served.index.manifest, what)}')
+            lines.append(f'factseek_index_{what}{{index="{name}"}} {getattr(served.index.info, what)}')
     lines += ["# HELP factseek_jobs_waiting Bulks that have not ended.", "# TYPE factseek_jobs_waiting gauge"]
     for name, served in serving.indexes.items():
-        lines.append(f'factseek_jobs_waiting{{index="{name}"}} {len(jobs.waiting(served.index.folder))}')
+        lines.append(f'factseek_jobs_waiting{{index="{name}"}} {len(jobs.waiting(served.index.info.place))}')
     lines += ["# HELP factseek_index_manifest The manifest that is served.", "# TYPE factseek_index_manifest gauge"]
     for name, served in serving.indexes.items():
         lines.append(f'factseek_index_manifest{{index="{name}",manifest="{served.manifest_id}"}} 1')

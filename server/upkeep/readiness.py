@@ -7,7 +7,7 @@ import threading
 from collections.abc import Mapping
 
 from ...retrieval.errors import FactseekError
-from ...retrieval.index.local import Index, Search
+from ...retrieval.searcher import Search, Searcher
 
 READY = "ready"
 UNAVAILABLE = "unavailable"
@@ -22,7 +22,7 @@ class Readiness:
     What nobody has said anything of is asked for a search until it has answered one.
     """
 
-    def __init__(self, indexes: Mapping[str, Index]) -> None:
+    def __init__(self, indexes: Mapping[str, Searcher]) -> None:
         self._indexes = indexes
         self._said: dict[str, str] = {}
         self._asking = threading.Lock()
@@ -44,10 +44,10 @@ class Readiness:
             self._said[name] = READY
 
 
-def answers(name: str, index: Index) -> bool:
+def answers(name: str, index: Searcher) -> bool:
     """Search an index with everything that it has, which opens all of it; log what goes wrong."""
     try:
-        hits = index.search([_words(index)], Search(k=1))[0]
+        hits = index.search([index.some_words()], Search(k=1))[0]
         index.evidence("", hits)
     except FactseekError as error:
         _log.error("%s is not ready: %s", name, error.line)
@@ -56,12 +56,3 @@ def answers(name: str, index: Index) -> bool:
     else:
         return True
     return False
-
-
-def _words(index: Index) -> str:
-    """Return words that the index can be asked for: the beginning of its first document."""
-    for segment in index.segments:
-        for document in segment.documents.each():
-            words = f"{document.title} {document.text}"[:200]
-            return words if any(map(str.isalnum, words)) else "evidence"
-    return "evidence"

@@ -10,11 +10,10 @@ from types import MappingProxyType
 
 from flask import Flask, current_app, request
 
-from ...retrieval.config import Config, RetrieverName
+from ...retrieval.config import Config
 from ...retrieval.errors import ConfigError, IndexStateError
-from ...retrieval.index.local import Index
+from ...retrieval.searcher import Searcher
 from ..contract.errors import UnknownIndexError
-from ..contract.search import retrievers
 from .readiness import Readiness
 from .writers import Writers
 
@@ -32,20 +31,20 @@ class Served:
     """
 
     name: str
-    index: Index
+    index: Searcher
     manifest_id: str
-    retrievers: tuple[RetrieverName, ...]
+    retrievers: tuple[str, ...]
 
 
 class Service:
     """What the routes answer from."""
 
-    def __init__(self, config: Config, indexes: Mapping[str, Index]) -> None:
+    def __init__(self, config: Config, indexes: Mapping[str, Searcher]) -> None:
         self.config = config
         self._served: dict[str, Served] = {}
         self.indexes: Mapping[str, Served] = MappingProxyType(self._served)
         """What is served, by name; its values change when a new manifest is published."""
-        self.retire: Callable[[Index], object] = _keep
+        self.retire: Callable[[Searcher], object] = _keep
         """Is handed an index that nobody answers from any more."""
         self.refresh: Callable[[str], object] = _keep_all
         """Returns when the newest state of the index of this name is served."""
@@ -57,17 +56,17 @@ class Service:
         for name, index in indexes.items():
             self.publish(checked_name(name), index)
 
-    def publish(self, name: str, index: Index) -> None:
+    def publish(self, name: str, index: Searcher) -> None:
         """Answer from this snapshot from now on; requests that began before keep theirs."""
         served = _served(name, index)
         weakref.finalize(served, self._retired, index)
         self._served[name] = served
 
-    def _retired(self, index: Index) -> None:
+    def _retired(self, index: Searcher) -> None:
         self.retire(index)
 
 
-def install(app: Flask, config: Config, indexes: Mapping[str, Index]) -> None:
+def install(app: Flask, config: Config, indexes: Mapping[str, Searcher]) -> None:
     """Give ``app`` the indexes that it serves.
 
     Raises ConfigError if an index has a name that cannot be served.
@@ -118,13 +117,13 @@ def checked_name(name: str) -> str:
     return name
 
 
-def _served(name: str, index: Index) -> Served:
+def _served(name: str, index: Searcher) -> Served:
     default = index.resolved()
-    others = [other for other in retrievers(index) if other != default]
-    return Served(name, index, index.manifest.id, (default, *others))
+    others = [other for other in index.info.retrievers if other != default]
+    return Served(name, index, index.info.id, (default, *others))
 
 
-def _keep(_: Index) -> None:
+def _keep(_: Searcher) -> None:
     """Leave an index to whoever opened it."""
 
 

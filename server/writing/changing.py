@@ -60,7 +60,7 @@ def writable(name: str) -> Served:
 
 def folder_of(served: Served) -> Path:
     """Return the directory of an index."""
-    return served.index.folder.resolve()
+    return served.index.info.place.resolve()
 
 
 def change_to(docid: str, asked: DocumentRequest, manifest: Manifest) -> Change:

@@ -31,7 +31,7 @@ def put_document(name: str, docid: str) -> Response:
     document be in that state, ``If-None-Match: *`` that there be none.
     """
     served = writable(name)
-    change = change_to(docid, from_body(request, DocumentRequest), served.index.manifest)
+    change = change_to(docid, from_body(request, DocumentRequest), served.index.info.published)
     result = made(served, change)
     now = index_named(name)
     answer = DocumentWritten(
@@ -83,7 +83,7 @@ def post_documents(name: str) -> Response:
 def job_state(job: str) -> Response:
     """Say how far a job is, and what became of its documents."""
     serving = service()
-    folders = {name: served.index.folder for name, served in serving.indexes.items()}
+    folders = {name: served.index.info.place for name, served in serving.indexes.items()}
     folders.update({name: Path(folder) for name, folder in serving.config.server.indexes.items()})
     for name, folder in folders.items():
         found = jobs.read(folder, job)

@@ -21,7 +21,8 @@ from factseek.retrieval import manifest as manifests
 from factseek.retrieval.config import convert
 from factseek.retrieval.domain import Filter, Hit
 from factseek.retrieval.errors import SourceError
-from factseek.retrieval.index.local import Index, Search
+from factseek.retrieval.index.local import Index
+from factseek.retrieval.searcher import Search
 
 DOCIDS = ["a", "b", "007", "7", "c/d", "عربي", "e%20f", "😀"]
 WORDS = ["measles", "nile", "pluto", "ozone", "1998"]
@@ -142,10 +143,9 @@ class LiveIndex(RuleBasedStateMachine):
         assert verified.faults == {}
         assert verified.documents == len(self.model)
         with Index(self.index, self.config) as index:
-            assert len(index.segments) <= self.config.index.max_segments or all(
-                segment.info.passages >= 3 for segment in index.segments
-            )
-            found = {d.docid: (d.text, d.topic) for part in index.segments for d in part.documents.each()}
+            segments = index.info.published.segments
+            assert len(segments) <= self.config.index.max_segments or all(segment.passages >= 3 for segment in segments)
+            found = {d.docid: (d.text, d.topic) for d in index.documents()}
             assert found == self.model
             for word, hits in zip(WORDS, self._asked(index)[0], strict=True):
                 matching = {docid for docid, (text, _) in self.model.items() if word in text.split()}

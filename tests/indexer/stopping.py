@@ -17,7 +17,8 @@ from typing import NamedTuple
 
 from factseek.indexer.verification import verify
 from factseek.retrieval import manifest as manifests
-from factseek.retrieval.index.local import Index, Search
+from factseek.retrieval.index.local import Index
+from factseek.retrieval.searcher import Search
 from tests.indexer.verbs import BEFORE, CONFIG, VERBS, State
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -99,7 +100,7 @@ def whole(folder: Path, *states: State) -> bool:
     verified = verify(folder, CONFIG)
     assert verified.faults == {}
     with Index(folder, CONFIG) as index:
-        found = {document.docid: document.text for part in index.segments for document in part.documents.each()}
+        found = {document.docid: document.text for document in index.documents()}
         assert found in states
         hits = index.search(["measles"], Search(k=400, retriever="bm25"))[0]
         assert {hit.docid for hit in hits} == {docid for docid, text in found.items() if "measles" in text}

@@ -17,7 +17,8 @@ from factseek.indexer.lock import locked
 from factseek.retrieval import manifest as manifests
 from factseek.retrieval.domain import Hit
 from factseek.retrieval.errors import ConfigError, IndexStateError, SourceError
-from factseek.retrieval.index.local import Index, Search
+from factseek.retrieval.index.local import Index
+from factseek.retrieval.searcher import Search
 
 TEXTS = [
     "Vaccines prevent measles in most children.",

@@ -16,8 +16,9 @@ from factseek.retrieval import manifest as manifests
 from factseek.retrieval.config import Config, IndexSettings, convert
 from factseek.retrieval.domain import Hit
 from factseek.retrieval.errors import IndexStateError
-from factseek.retrieval.index.local import Index, Search
+from factseek.retrieval.index.local import Index
 from factseek.retrieval.manifest import SegmentInfo
+from factseek.retrieval.searcher import Search
 
 SUBJECTS = ["Measles", "The Nile", "Pluto", "Ice", "A vaccine", "The ozone layer", "النيل"]
 VERBS = ["spreads quickly", "was measured in 1998", "changes slowly", "is not what people think"]

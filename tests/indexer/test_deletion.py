@@ -12,7 +12,8 @@ from factseek.indexer.deletion import delete
 from factseek.retrieval import manifest as manifests
 from factseek.retrieval.domain import Filter
 from factseek.retrieval.errors import IndexStateError, NotFoundError, SourceError
-from factseek.retrieval.index.local import Index, Search
+from factseek.retrieval.index.local import Index
+from factseek.retrieval.searcher import Search
 
 TEXTS = {
     "a": "Measles vaccines protect children.",
@@ -31,7 +32,7 @@ def found(folder: Path, retriever: str, query: str = "measles vaccination", **as
 
 def texts(folder: Path) -> dict[str, str]:
     with Index(folder) as index:
-        return {document.docid: document.text for part in index.segments for document in part.documents.each()}
+        return {document.docid: document.text for document in index.documents()}
 
 
 def test_an_update_replaces_what_changed_and_leaves_the_rest(tmp_path: Path, write_jsonl, build_jsonl) -> None:

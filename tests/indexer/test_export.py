@@ -24,7 +24,7 @@ from tests.indexer.test_compaction import DOCUMENTS, grown, write
 
 def documents(folder: Path) -> list[Document]:
     with Index(folder) as index:
-        return [document for segment in index.segments for document in segment.documents.each()]
+        return list(index.documents())
 
 
 def imported(source: Path, folder: Path, **more: str) -> None:

@@ -12,7 +12,8 @@ from factseek.indexer.deletion import delete
 from factseek.retrieval.config import convert
 from factseek.retrieval.domain import Filter
 from factseek.retrieval.filters import matches
-from factseek.retrieval.index.local import Index, Search
+from factseek.retrieval.index.local import Index
+from factseek.retrieval.searcher import Search
 from tests.indexer.test_compaction import write
 
 SUBJECTS = ["Measles", "The Nile", "Pluto", "Ice", "A vaccine", "The ozone layer", "A tax", "The moon"]
@@ -73,7 +74,7 @@ def index(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
 @pytest.mark.parametrize("k", [1, 10, 60, 240])
 def test_as_many_hits_as_match(index: Index, name: str, k: int) -> None:
     where = FILTERS[name]
-    there = [document for part in index.segments for document in part.documents.each()]
+    there = list(index.documents())
     assert len(there) == 240 - len(DELETED)
     admitted = {d.docid for d in there if where is None or matches(where, d, "jsonl")}
     for retriever in ("dense", "hybrid"):

@@ -14,7 +14,8 @@ from factseek.indexer.verification import verify
 from factseek.retrieval.config import Config, convert
 from factseek.retrieval.domain import Filter
 from factseek.retrieval.errors import SourceError
-from factseek.retrieval.index.local import Index, Search
+from factseek.retrieval.index.local import Index
+from factseek.retrieval.searcher import Search
 from tests.indexer.test_compaction import write
 
 LONG = "Measles " + "vaccines protect children from measles, and rivers flow to the sea. " * 14_800
@@ -46,7 +47,7 @@ def built(
 
 def texts(folder: Path) -> dict[str, str]:
     with Index(folder) as index:
-        return {d.docid: d.text for part in index.segments for d in part.documents.each()}
+        return {d.docid: d.text for d in index.documents()}
 
 
 def found(folder: Path, query: str, retriever: str = "bm25") -> list[str]:
@@ -66,7 +67,7 @@ def test_odd_documents_live_like_any_other(tmp_path: Path, split: bool) -> None:
     assert found(folder, "2019") == found(folder, "3.14159") == ["numbers"]
     assert found(folder, "composed") == ["é"]
     with Index(folder, config) as index:
-        assert sum(len(index.passages(docid)) for docid in ODD) == index.manifest.passages
+        assert sum(len(index.passages(docid)) for docid in ODD) == index.info.passages
         assert (len(index.passages("long")) > 100) == split
     assert built(folder, [tmp_path / "odd.jsonl"], "update", config).duplicates == len(ODD)
     export_to(folder, tmp_path / "out.jsonl")

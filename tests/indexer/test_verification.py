@@ -19,7 +19,8 @@ from factseek.indexer.verification import verify
 from factseek.retrieval import manifest as manifests
 from factseek.retrieval.config import Config, convert
 from factseek.retrieval.errors import IndexStateError
-from factseek.retrieval.index.local import Index, Search
+from factseek.retrieval.index.local import Index
+from factseek.retrieval.searcher import Search
 from tests.indexer.test_compaction import DOCUMENTS, answers, grown, write
 
 SETTINGS = {

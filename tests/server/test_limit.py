@@ -15,8 +15,9 @@ from flask.testing import FlaskClient
 from factseek.retrieval.config import Config, ServerSettings
 from factseek.retrieval.encoder import Encoder
 from factseek.retrieval.encoders.runtime import open_encoder
-from factseek.retrieval.index.local import Index, Search
+from factseek.retrieval.index.local import Index
 from factseek.retrieval.limit import Limit
+from factseek.retrieval.searcher import Search
 from factseek.server.app import create_app
 
 LIMIT = 1.0

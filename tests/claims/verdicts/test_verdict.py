@@ -101,7 +101,7 @@ def test_the_manifest_says_where_a_model_comes_from(learned: training.Learned, f
     manifest = learned.manifest
     assert manifest.sources[0].name == "fever-train.jsonl"
     assert sum(manifest.sources[0].labels.values()) == 36
-    assert manifest.index == finder.index.manifest.id
+    assert manifest.index == finder.index.info.id
     assert (manifest.retriever, manifest.language) == ("hybrid", "en")
     assert manifest.encoder.startswith("all-MiniLM-L6-v2")
     assert manifest.settings == msgspec.to_builtins(SETTINGS)

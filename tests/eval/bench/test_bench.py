@@ -85,7 +85,7 @@ def test_times_are_ordered_and_encoding_is_a_share(found) -> None:
 def test_sizes_are_of_what_a_retriever_needs(example) -> None:
     with Index(example) as index:
         by_name = {name: sizes(index, name) for name in ("bm25", "dense", "hybrid")}
-        segment = index.manifest.segments[0]
+        segment = index.info.published.segments[0]
     on_disk = {path.relative_to(example): path.stat().st_size for path in example.rglob("*") if path.is_file()}
     whole = sum(size for path, size in on_disk.items() if path.parts[0] == "segments")
     vectors = sum(size for path, size in on_disk.items() if path.name == "vectors.f32")

@@ -30,8 +30,9 @@ from factseek.retrieval.config import Config
 from factseek.retrieval.domain import Filter
 from factseek.retrieval.errors import MachineError, QueryError
 from factseek.retrieval.files import sha256
-from factseek.retrieval.index.local import Index, Search
+from factseek.retrieval.index.local import Index
 from factseek.retrieval.java import java_class
+from factseek.retrieval.searcher import Search
 from tests.conftest import ROOT
 
 WORDS = "measles vaccine sea level ice melts mask trial river ocean heat virus death year study risk".split()
@@ -127,7 +128,7 @@ def test_each_claim_is_answered_from_its_own_topic(example, root, tmp_path) -> N
     request = RunRequest(task="ct2020-evidence", queries=root / "examples/claims-en.tsv", output=output)
     with Index(example) as index:
         run_queries(request, index)
-        topic = {docid: index.document(docid).topic for docid in index.rows.docids}
+        topic = {docid: index.document(docid).topic for docid in index.docids()}
     rows = [line.split("\t") for line in output.read_text("utf-8").splitlines()]
     assert len({row[0] for row in rows}) > 1
     assert all(topic[row[3]] == row[0] for row in rows)
@@ -139,7 +140,7 @@ def test_two_runs_write_the_same_bytes_and_the_sidecar_names_them(example, root,
     with Index(example) as index:
         for output in outputs:
             run_queries(RunRequest(task="trec", queries=queries, output=output, run_id="mine"), index)
-        manifest = index.manifest.id
+        manifest = index.info.id
     assert outputs[0].read_bytes() == outputs[1].read_bytes()
     meta = json.loads((tmp_path / "one.txt.meta.json").read_text("utf-8"))
     assert meta["output"] == {"name": "one.txt", "sha256": hashlib.sha256(outputs[0].read_bytes()).hexdigest()}

@@ -30,13 +30,14 @@ from factseek.retrieval.config import BM25Settings, Config, FusionSettings, conv
 from factseek.retrieval.domain import Hit
 from factseek.retrieval.errors import QueryError
 from factseek.retrieval.fusion import Ranking, fuse
-from factseek.retrieval.index.local import Index, Search
+from factseek.retrieval.index.local import Index
 from factseek.retrieval.order import ordered
+from factseek.retrieval.searcher import Search
 from tests.conftest import ROOT
 
 DEFAULT = Setting("hybrid", BM25Settings(), FusionSettings())
 OTHER = Setting(
-    "hybrid", BM25Settings(k1=1.6, b=0.75), FusionSettings(kind="minmax", dense_weight=0.6, bm25_weight=0.4)
+    "hybrid", BM25Settings(k1=1.6, b=0.75), FusionSettings(kind="minmax", weights={"bm25": 0.4, "dense": 0.6})
 )
 
 
@@ -62,14 +63,20 @@ def usual(example, files):
 
 @pytest.mark.parametrize(
     "setting",
-    [DEFAULT, OTHER, DEFAULT._replace(retriever="bm25"), DEFAULT._replace(retriever="dense"), *fusions(OTHER)[::9]],
+    [
+        DEFAULT,
+        OTHER,
+        DEFAULT._replace(retriever="bm25"),
+        DEFAULT._replace(retriever="dense"),
+        *fusions(OTHER, ["bm25", "dense"])[::9],
+    ],
 )
 def test_a_setting_is_worth_what_a_search_with_it_finds(setting, example, files) -> None:
     with Index(example) as index:
         judged = read_judged(files, index)
         bed = Bed(index, judged.asked, judged.qrels, "nDCG@10", judged.search._replace(k=10))
         values = bed.values(setting)
-        assert index.config == Config()
+        assert index.settings == Config()
     search = {"retriever": setting.retriever, "fusion": msgspec.to_builtins(setting.fusion)}
     config = convert({"bm25": msgspec.to_builtins(setting.bm25), "search": search}, "test")
     with Index(example, config) as index:
@@ -90,19 +97,19 @@ HITS = st.dictionaries(st.text("abc/é", min_size=1, max_size=3), st.integers(0,
     depth=st.integers(1, 12),
 )
 def test_a_pool_fuses_as_a_search_does(rankings, kind, weights, depth) -> None:
-    fusion = FusionSettings(kind=kind, rrf_k=3, bm25_weight=weights[0], dense_weight=weights[1])
+    fusion = FusionSettings(kind=kind, rrf_k=3, weights=dict(zip(("bm25", "dense"), weights, strict=True)))
     sparse, dense = ({str(at): both[which] for at, both in enumerate(rankings)} for which in (0, 1))
-    found = Pool(sparse, dense, depth).fused(fusion, 5)
+    found = Pool({"bm25": sparse, "dense": dense}, depth).fused(fusion, 5)
     for qid, scores in found.items():
         parts = [Ranking("bm25", weights[0], sparse[qid][:depth]), Ranking("dense", weights[1], dense[qid][:depth])]
         assert list(scores.items()) == [(hit.docid, hit.score) for hit in fuse(parts, kind, 3, 5)]
 
 
 def test_every_group_of_settings_begins_with_its_base_and_repeats_none() -> None:
-    for group in (parameters(OTHER), title_weights(OTHER), fusions(OTHER), depths(OTHER, 10)):
+    for group in (parameters(OTHER), title_weights(OTHER), fusions(OTHER, ["bm25", "dense"]), depths(OTHER, 10)):
         assert len(set(group)) == len(group) >= 5
     assert parameters(OTHER)[0] == OTHER._replace(retriever="bm25")
-    assert title_weights(OTHER)[0] == fusions(OTHER)[0] == depths(OTHER, 10)[0] == OTHER
+    assert title_weights(OTHER)[0] == fusions(OTHER, ["bm25", "dense"])[0] == depths(OTHER, 10)[0] == OTHER
     assert {setting.fusion.depth for setting in depths(DEFAULT, 1000)} == {100, 1000}
 
 
@@ -132,7 +139,7 @@ class Planted(Bed):
 
 
 def planted(monkeypatch, example, files, where) -> Tuning:
-    good = DEFAULT._replace(fusion=FusionSettings(kind="minmax", bm25_weight=0.4, dense_weight=0.6))
+    good = DEFAULT._replace(fusion=FusionSettings(kind="minmax", weights={"bm25": 0.4, "dense": 0.6}))
     with Index(example) as index:
         judged = read_judged(files, index)
         queries = len(judged.asked)
@@ -239,7 +246,7 @@ def test_judgements_of_another_collection_measure_nothing(example, files, tmp_pa
     qrels = tmp_path / "qrels"
     qrels.write_text("1000000000000000101 0 ex-en-01-0001-001 2\n")
     with Index(example) as index, pytest.raises(QueryError) as raised:
-        first = index.rows.docids[0]
+        first = next(index.docids())
         read_judged(replace(files, qrels=qrels), index)
     assert str(raised.value) == (
         f"{qrels}: no docid in common with the index {example}: it has 'ex-en-01-0001-001', the index {first!r}; "

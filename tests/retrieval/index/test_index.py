@@ -19,9 +19,10 @@ from factseek.retrieval.config import convert
 from factseek.retrieval.domain import Columns, Document, Filter, Hit
 from factseek.retrieval.errors import IndexStateError, NotFoundError, QueryError
 from factseek.retrieval.filters import last_day, matches
-from factseek.retrieval.index.local import Index, Search
+from factseek.retrieval.index.local import Index
 from factseek.retrieval.order import float32, ordered
 from factseek.retrieval.run_writer import best_documents
+from factseek.retrieval.searcher import Search
 from tests.retrieval.conftest import DATES, SENTENCES, documents
 
 RETRIEVERS = ["bm25", "dense", "hybrid"]
@@ -33,7 +34,7 @@ def test_what_went_in_comes_out(small: Index) -> None:
         assert small.document(document.docid) == document
         passages = small.passages(document.docid)
         assert all(document.text[p.start : p.end] == p.text for p in passages)
-    assert small.manifest.documents == 48
+    assert small.info.published.documents == 48
     assert len(small.segments) == 6
     assert small.rows.split
 
@@ -156,7 +157,7 @@ def test_a_query_of_stop_words_finds_nothing_by_bm25(small: Index) -> None:
     [
         (Search(k=0), "k 0 is out of range: ask for 1 to 10000 hits"),
         (Search(k=10_001), "k 10001 is out of range: ask for 1 to 10000 hits"),
-        (Search(retriever="magic"), "there is no retriever 'magic'; there are bm25, dense and hybrid"),
+        (Search(retriever="magic"), "unknown retriever 'magic'; there are bm25, dense, hybrid"),
     ],
 )
 def test_what_cannot_be_asked(small: Index, asked: Search, message: str) -> None:
@@ -208,7 +209,7 @@ def test_a_language_that_the_encoder_does_not_know_gets_a_note(small: Index) -> 
     ],
 )
 def test_a_manifest_that_does_not_fit_is_refused(tmp_path: Path, small: Index, change: object, message: str) -> None:
-    raw = json.loads(manifests.encode(small.manifest))
+    raw = json.loads(manifests.encode(small.info.published))
     change(raw)  # type: ignore[operator]
     (tmp_path / "manifest.json").write_text(json.dumps(raw), "utf-8")
     with pytest.raises(IndexStateError) as error:
@@ -232,8 +233,8 @@ def test_folders_that_are_no_index(tmp_path: Path) -> None:
 
 
 def test_another_encoder_than_the_one_that_made_the_vectors_is_refused(small: Index) -> None:
-    other = msgspec.structs.replace(small.config, encoder=convert({"encoder": {"precision": "fp32"}}, "t").encoder)
-    with Index(small.folder, other) as index:
+    other = msgspec.structs.replace(small.settings, encoder=convert({"encoder": {"precision": "fp32"}}, "t").encoder)
+    with Index(small.info.place, other) as index:
         assert index.search(["measles"], Search(retriever="bm25"))[0]
         with pytest.raises(
             IndexStateError, match=r"its vectors were made by all-MiniLM-L6-v2 \(int8, revision [0-9a-f]+\)"
@@ -248,7 +249,7 @@ def test_the_same_bytes_for_any_hash_seed_and_thread_count(small: Index, tmp_pat
         config = tmp_path / f"{seed}.yaml"
         config.write_text(f"encoder: {{threads: {threads}}}\n", "utf-8")
         environment = {**os.environ, "PYTHONHASHSEED": seed, "OMP_NUM_THREADS": str(threads)}
-        command = ["search", "measles vaccine trials", "--index", str(small.folder), "--json", "-k", "40"]
+        command = ["search", "measles vaccine trials", "--index", str(small.info.place), "--json", "-k", "40"]
         ran = subprocess.run(
             [sys.executable, "-m", "factseek", *command, "--config", str(config)],
             env=environment,
@@ -262,8 +263,9 @@ def test_the_same_bytes_for_any_hash_seed_and_thread_count(small: Index, tmp_pat
 
 def test_searching_imports_neither_torch_nor_pyserini(small: Index) -> None:
     script = (
-        "import sys; from factseek.retrieval.index.local import Index, Search\n"
-        f"with Index({str(small.folder)!r}) as index: assert index.search(['measles'], Search(retriever='hybrid'))[0]\n"
+        "import sys; from factseek import Search, open_index\n"
+        f"with open_index({str(small.info.place)!r}) as index:\n"
+        "    assert index.search(['measles'], Search(retriever='hybrid'))[0]\n"
         "print([name for name in ('torch', 'transformers', 'pyserini', 'pandas') if name in sys.modules])"
     )
     ran = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)

@@ -14,7 +14,8 @@ import pytest
 from factseek.indexer.build import Request, build
 from factseek.retrieval.config import Config
 from factseek.retrieval.domain import Hit
-from factseek.retrieval.index.local import Index, Search
+from factseek.retrieval.index.local import Index
+from factseek.retrieval.searcher import Search
 
 pytestmark = [pytest.mark.data, pytest.mark.slow]
 

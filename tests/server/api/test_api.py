@@ -46,13 +46,13 @@ def test_indexes_are_listed_with_what_they_answer(client: FlaskClient, indexes: 
     assert english["retrievers"] == ["hybrid", "bm25", "dense"]
     assert arabic["retrievers"] == ["bm25"]
     assert english["documents"] == english["passages"] == 5
-    assert english["manifest_id"] == indexes["english"].manifest.id
+    assert english["manifest_id"] == indexes["english"].info.id
 
 
 def test_an_index_is_described_with_its_manifest(client: FlaskClient, indexes: dict[str, Index]) -> None:
     answer = client.get("/v1/indexes/arabic").json
     assert answer["index"]["language"] == "ar"
-    assert msgspec.convert(answer["manifest"], Manifest) == indexes["arabic"].manifest
+    assert msgspec.convert(answer["manifest"], Manifest) == indexes["arabic"].info.published
 
 
 @pytest.mark.parametrize("retriever", ["bm25", "dense", "hybrid"])
@@ -79,7 +79,7 @@ def test_an_answer_says_what_it_is(client: FlaskClient, indexes: dict[str, Index
     answer = response.json
     assert answer["request_id"] == response.headers["X-Request-Id"] == "a.b-c_9"
     assert answer["index"] == "english"
-    assert answer["manifest_id"] == indexes["english"].manifest.id
+    assert answer["manifest_id"] == indexes["english"].info.id
     assert answer["retriever"] == "hybrid"
     assert answer["note"] == ""
     assert set(answer["took_ms"]) == {"retrieve", "evidence"}
@@ -132,7 +132,7 @@ def test_fusion_is_chosen_by_the_request(client: FlaskClient) -> None:
     assert scores(fusion="minmax")[0] == 1.0
     assert scores(fusion={"kind": "minmax"}) == scores(fusion="minmax")
     assert scores(fusion={"rrf_k": 10}) == scores() != scores(fusion={"rrf_k": 60})
-    dense_first = search(client, query=MEASLES, fusion={"bm25_weight": 0, "depth": 5})
+    dense_first = search(client, query=MEASLES, fusion={"weights": {"bm25": 0, "dense": 1}, "depth": 5})
     assert docids(dense_first)[:3] == docids(search(client, query=MEASLES, retriever="dense"))[:3]
 
 

@@ -29,7 +29,9 @@ def search(client: FlaskClient, **body: Any) -> dict[str, Any]:
     return answer
 
 
-@pytest.mark.parametrize("fusion", ["rrf", "minmax", "zscore", {"kind": "rrf", "rrf_k": 60, "dense_weight": 2}])
+@pytest.mark.parametrize(
+    "fusion", ["rrf", "minmax", "zscore", {"kind": "rrf", "rrf_k": 60, "weights": {"bm25": 0.5, "dense": 2}}]
+)
 def test_votes_add_up_to_the_score(client: FlaskClient, fusion: Any) -> None:
     answer = search(client, query=MEASLES, fusion=fusion, explain=True)
     explained = answer["explanation"]
@@ -46,9 +48,9 @@ def test_votes_add_up_to_the_score(client: FlaskClient, fusion: Any) -> None:
 
 
 def test_reciprocal_ranks_are_explained_by_hand(client: FlaskClient) -> None:
-    first = search(client, query=MEASLES, fusion={"rrf_k": 1, "bm25_weight": 0.25}, explain=True)["explanation"][
-        "hits"
-    ][0]
+    first = search(client, query=MEASLES, fusion={"rrf_k": 1, "weights": {"bm25": 0.25, "dense": 0.5}}, explain=True)[
+        "explanation"
+    ]["hits"][0]
     assert {name: part["vote"] for name, part in first["retrievers"].items()} == {"bm25": 0.125, "dense": 0.25}
 
 

@@ -48,7 +48,7 @@ BAD_BODIES = [
     ({"query": "a", "k": 0}, "k", "k: expected int >= 1"),
     ({"query": "a", "k": 51}, "k", "k: 51 is out of range: ask for 1 to 50"),
     ({"query": "a", "k": 10**30}, "k", None),
-    ({"query": "a", "retriever": "splade"}, "retriever", "retriever: invalid enum value 'splade'"),
+    ({"query": "a", "retriever": "splade"}, "retriever", "retriever: unknown retriever 'splade'"),
     (
         {"query": "a", "filter": ["topic"]},
         "filter",
@@ -87,15 +87,37 @@ BAD_BODIES = [
     ({"query": "a", "fusion": {"rrf_k": 10**400}}, "fusion.rrf_k", "fusion.rrf_k: expected int <= 1000000"),
     ({"query": "a", "fusion": {"rrf_k": 1_000_001}}, "fusion.rrf_k", "fusion.rrf_k: expected int <= 1000000"),
     (
-        {"query": "a", "fusion": {"bm25_weight": 0, "dense_weight": 0}},
-        "fusion",
-        "fusion: both weights are 0: no ranking would count",
+        {"query": "a", "fusion": {"weights": {"bm25": 0, "dense": 0}}},
+        "fusion.weights",
+        "fusion.weights: all weights are 0: no ranking would count",
     ),
     ({"query": "a", "fusion": {"depth": 51}}, "fusion.depth", "fusion.depth: 51 is out of range: ask for 1 to 50"),
     (
-        {"query": "a", "fusion": {"dense_weight": -1}},
+        {"query": "a", "fusion": {"dense_weight": 1}},
         "fusion.dense_weight",
-        "fusion.dense_weight: expected float >= 0.0",
+        'fusion.dense_weight: is now fusion.weights: {"dense": 0.5}',
+    ),
+    (
+        {"query": "a", "fusion": {"weights": {"poem": 1}}},
+        "fusion.weights",
+        "fusion.weights: unknown retriever 'poem'",
+    ),
+    (
+        {"query": "a", "fusion": {"weights": {"hybrid": 1}}},
+        "fusion.weights",
+        "fusion.weights: name rankings other than hybrid, each with its weight",
+    ),
+    ({"query": "a", "fusion": {"weights": {"dense": -1}}}, "fusion.weights[...]", None),
+    ({"query": "a", "stages": ["poem"]}, "stages", "stages: unknown stage 'poem'; there are per_source"),
+    (
+        {"query": "a", "stages": ["per_source=0"]},
+        "stages",
+        "stages: per_source=0: give how many hits of one source are kept, from 1",
+    ),
+    (
+        {"query": "a", "stages": ["per_source", "per_source=3"]},
+        "stages",
+        "stages: the stage per_source is named twice",
     ),
     ({"query": "a", "profile": "poem"}, "profile", "profile: invalid enum value 'poem'"),
     ({"query": "a", "highlight": "yes"}, "highlight", "highlight: expected bool, got str"),
@@ -136,7 +158,7 @@ def test_what_is_no_json_object_is_refused(client: FlaskClient, text: bytes, det
         b'{"query": "\\ud800 measles"}',
         b'{"query": "a", "filter": ' + b"[" * 9_000,
         b'{"query": "a", "fusion": ' + b'{"kind":' * 2_000,
-        b'{"query": "a", "fusion": {"bm25_weight": 1e999}}',
+        b'{"query": "a", "fusion": {"weights": {"bm25": 1e999}}}',
         b'{"query": "a", "k": 1e400}',
     ],
     ids=["bytes", "surrogate", "nested", "nested objects", "infinite", "huge"],
@@ -168,7 +190,7 @@ BAD_PARAMETERS = [
     ("query=a&hits=-1", "hits", "hits: expected int >= 1"),
     ("query=a&hits=51", "hits", "hits: 51 is out of range: ask for 1 to 50"),
     ("query=a&highlight=perhaps", "highlight", "highlight: expected bool, got str"),
-    ("query=a&retriever=best", "retriever", "retriever: invalid enum value 'best'"),
+    ("query=a&retriever=best", "retriever", "retriever: unknown retriever 'best'"),
     (
         "query=a&filter=author=x",
         "filter",
@@ -192,7 +214,7 @@ def test_an_index_without_vectors_says_so(client: FlaskClient) -> None:
     problem = check(
         client.post("/v1/arabic/search", json={"query": "a", "retriever": "dense"}), 400, "bad-input", "retriever"
     )
-    assert problem["detail"] == "retriever: this index was built without vectors: it answers bm25, not dense"
+    assert problem["detail"] == "retriever: was built without vectors: it answers bm25, not dense"
 
 
 @pytest.mark.parametrize(

@@ -98,7 +98,7 @@ def test_a_request_keeps_its_snapshot_until_it_ends(app: Flask, folder: Path, mo
     close = Index.close
 
     def noted(index: Index) -> None:
-        closed.append(index.manifest.id)
+        closed.append(index.info.id)
         close(index)
 
     monkeypatch.setattr(Index, "close", noted)

@@ -47,6 +47,6 @@ def test_what_is_served_is_told(client: FlaskClient, indexes: dict[str, Index]) 
     found = metrics(client)
     for name, index in indexes.items():
         assert found[f'factseek_index_ready{{index="{name}"}}'] == 1
-        assert found[f'factseek_index_documents{{index="{name}"}}'] == index.manifest.documents
-        assert found[f'factseek_index_passages{{index="{name}"}}'] == index.manifest.passages
-        assert found[f'factseek_index_manifest{{index="{name}",manifest="{index.manifest.id}"}}'] == 1
+        assert found[f'factseek_index_documents{{index="{name}"}}'] == index.info.documents
+        assert found[f'factseek_index_passages{{index="{name}"}}'] == index.info.passages
+        assert found[f'factseek_index_manifest{{index="{name}",manifest="{index.info.id}"}}'] == 1

@@ -329,7 +329,7 @@ def test_a_snapshot_while_documents_are_put(served: Writable, tmp_path: Path) ->
     for copy in taken:
         assert not (copy / jobs.JOBS).exists()
         with Index(copy, served.config) as index:
-            assert manifests.read(copy).documents == index.manifest.documents
+            assert manifests.read(copy).documents == index.info.documents
     assert len(found(client, "quokka")) == 6
 
 

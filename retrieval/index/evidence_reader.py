@@ -1,0 +1,97 @@
+"""From hits to what a person reads of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+import msgspec
+
+from .. import stages
+from ..documents import Place
+from ..domain import Hit, Part
+from ..evidence import Evidence, PassageAnswer, RetrieverPart
+from ..highlight import Highlighter, highlighter
+from ..limit import HIGHLIGHTS, Limit
+from ..live.snapshot import Snapshot, Stored
+
+
+class EvidenceReader:
+    """Reads the documents of hits from a snapshot, and marks in them the words of the query."""
+
+    def __init__(self, snapshot: Snapshot) -> None:
+        self._snapshot = snapshot
+
+    def evidences(
+        self,
+        ranked: Sequence[tuple[str, Sequence[Hit]]],
+        retriever: str,
+        *,
+        highlight: bool = True,
+        limit: Limit | None = None,
+    ) -> Iterator[list[Evidence]]:
+        """Yield the evidence of each text and its hits; what is stored of them is read at once for all.
+
+        ``retriever`` is whose ranking hits are that say nothing of it. Hits that are reached after the limit have no
+        highlights, and the limit notes it. Raises NotFoundError if a passage is not there.
+        """
+        stored = self._snapshot.stored((hit.docid, hit.passage) for _, hits in ranked for hit in hits)
+        for text, hits in ranked:
+            marked = self._highlighter(text, limit) if highlight and hits else _unmarked
+            yield [_evidence(marked, rank, hit, retriever, stored) for rank, hit in enumerate(hits, 1)]
+
+    def _highlighter(self, text: str, limit: Limit | None) -> Highlighter:
+        """Return what highlights passages, and stops when the time of the search is over."""
+        marked = highlighter(text, self._snapshot.terms)
+        if limit is None:
+            return marked
+        return lambda passage: [] if limit.is_over(HIGHLIGHTS) else marked(passage)
+
+    def texts(self, hits: Sequence[Hit]) -> list[Stored]:
+        """Return the passages of hits, in their order.
+
+        Raises NotFoundError if one is not there.
+        """
+        stored = self._snapshot.stored((hit.docid, hit.passage) for hit in hits)
+        return [stored[hit.docid, hit.passage] for hit in hits]
+
+
+def _evidence(marked: Highlighter, rank: int, hit: Hit, retriever: str, stored: Mapping[Place, Stored]) -> Evidence:
+    document, _, kind = found = stored[hit.docid, hit.passage]
+    passage = found.passage
+    by_retrievers, by_stages = _parted(hit.parts or (Part(retriever, rank, hit.score),))
+    return Evidence(
+        rank=rank,
+        docid=hit.docid,
+        score=hit.score,
+        retrievers=by_retrievers,
+        stages=by_stages or msgspec.UNSET,
+        title=document.title,
+        passage=PassageAnswer(
+            number=passage.number,
+            start=passage.start,
+            end=passage.end,
+            text=passage.text,
+            highlights=marked(passage.text),
+        ),
+        url=document.url,
+        date=document.date,
+        language=document.language,
+        source=document.source,
+        topic=document.topic,
+        kind=kind,
+        metadata=dict(document.metadata),
+    )
+
+
+def _parted(parts: Sequence[Part]) -> tuple[dict[str, RetrieverPart], dict[str, RetrieverPart]]:
+    """Return what retrievers made of a hit, and what stages did."""
+    staged = stages.names() if len(parts) > 1 else ()
+    answers = [(part.retriever, RetrieverPart(rank=part.rank, score=part.score)) for part in parts]
+    return (
+        {name: answer for name, answer in answers if name not in staged},
+        {name: answer for name, answer in answers if name in staged},
+    )
+
+
+def _unmarked(_: str) -> list[tuple[int, int]]:
+    return []

@@ -1,0 +1,1 @@
+"""A published state of an index, held open."""

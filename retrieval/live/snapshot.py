@@ -1,0 +1,222 @@
+"""One published state of an index, held open: its live segments, what each row stands for, and its views."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import lru_cache, partial
+from pathlib import Path
+from typing import Any, NamedTuple, TypeVar
+
+import numpy as np
+
+from .. import views
+from ..config import Config
+from ..documents import Place, SegmentDocuments
+from ..domain import Document, Filter, Passage, Span
+from ..encoder import Encoder
+from ..errors import IndexStateError, NotFoundError
+from ..index_folder import IndexFolder
+from ..integrity import check_files
+from ..java import start
+from ..lucene import TermFinder
+from ..manifest import EncoderInfo, SegmentInfo
+from ..order import Rows
+from ..vectors import Mask
+from ..views import OpenSegment
+
+T = TypeVar("T")
+MASKS = 8
+"""Filters whose rows are remembered, a byte each: to find them takes longer than a search."""
+
+
+class Segment(NamedTuple):
+    """A live segment: what the manifest says of it, its documents, and its first row among all rows."""
+
+    info: SegmentInfo
+    documents: SegmentDocuments
+    base: int
+
+
+class Stored(NamedTuple):
+    """A passage as it is stored: its document, its place in the text, the kind of its segment."""
+
+    document: Document
+    span: Span
+    kind: str
+
+    @property
+    def passage(self) -> Passage:
+        """The passage with its text."""
+        span = self.span
+        text = self.document.text[span.start : span.end]
+        return Passage(self.document.docid, span.number, span.start, span.end, text)
+
+
+class Snapshot:
+    """The state of an index that was last published when it was opened. Safe for threads; not to be forked.
+
+    It keeps the files of its segments until it is closed. What is large is opened when it is first needed.
+    """
+
+    def __init__(self, folder: Path, config: Config, encoder: Callable[[], Encoder]) -> None:
+        """Open the index in ``folder``; ``encoder`` opens the encoder that is configured.
+
+        Raises IndexStateError if it is missing, half-built, damaged, or of another layout; with ``index.verify`` also
+        if a file is not what its checksum says.
+        """
+        self.folder = folder
+        self.config = config
+        self._open_encoder = encoder
+        self.place = IndexFolder(folder)
+        self.manifest, self._lease = self.place.leased()
+        if config.index.verify:
+            for info in self.manifest.segments:
+                check_files(folder, info)
+        self.segments = self._opened_segments()
+        self._filtered = lru_cache(maxsize=MASKS)(partial(_filtered, self.segments))
+        self._opening = threading.RLock()
+        self._open: dict[str, Any] = {}
+
+    def encoder_of(self, view: str) -> Encoder:
+        """Return the encoder that made the vectors of a view.
+
+        Raises IndexStateError if the index has no such vectors, or the configured encoder is another one.
+        """
+        return self._once(f"encoder {view}", partial(self._fitting_encoder, view))
+
+    def view(self, name: str) -> Any:
+        """Return the view of this name, opened over all segments: what its kind opens.
+
+        Raises IndexStateError if the index has none of this name, or it cannot be read.
+        """
+        return self._once(f"view {name}", partial(self._opened_view, name))
+
+    @property
+    def terms(self) -> TermFinder:
+        """The analyzer."""
+        return self._once("terms", self._opened_terms)
+
+    @property
+    def rows(self) -> Rows:
+        """What each row stands for."""
+        return self._once("rows", self._read_rows)
+
+    def mask(self, where: Filter | None) -> Mask | None:
+        """Tell of each row whether it may be found: it passes the filter and is not deleted; None if all may."""
+        if where is None:
+            return self._once("live", self._live)
+        return self._filtered(where)
+
+    def document(self, docid: str) -> tuple[Segment, Document]:
+        """Return the document of this id and its segment.
+
+        Raises NotFoundError if there is none.
+        """
+        for segment in reversed(self.segments):
+            document = segment.documents.document(docid)
+            if document is not None:
+                return segment, document
+        raise NotFoundError(f"there is no document {docid!r} in this index")
+
+    def passages(self, docid: str) -> list[Passage]:
+        """Return the passages of the document of this id, in order.
+
+        Raises NotFoundError if there is none.
+        """
+        segment, document = self.document(docid)
+        return [Stored(document, span, "").passage for span in segment.documents.spans(docid)]
+
+    def stored(self, places: Iterable[Place]) -> dict[Place, Stored]:
+        """Return passages by document and number, all of a segment read at once.
+
+        Raises NotFoundError if one is not there.
+        """
+        read: dict[Place, Stored] = {}
+        missing = list(places)
+        for segment in reversed(self.segments):
+            of_segment = segment.documents.with_passages(missing)
+            read.update((place, Stored(*row, segment.info.kind)) for place, row in of_segment.items())
+            missing = [place for place in missing if place not in read]
+            if not missing:
+                break
+        for docid, passage in missing:
+            raise NotFoundError(f"there is no passage {passage} of a document {docid!r} in this index")
+        return read
+
+    def documents(self) -> Iterator[Document]:
+        """Yield the documents that can be found."""
+        for segment in self.segments:
+            yield from segment.documents.each()
+
+    def close(self) -> None:
+        """Close what was opened; calling it again does nothing."""
+        for name in [name for name in self._open if name == "terms" or name.startswith("view ")]:
+            if hasattr(self._open[name], "close"):
+                self._open.pop(name).close()
+        for segment in self.segments:
+            segment.documents.close()
+        self._lease.close()
+
+    def _once(self, name: str, make: Callable[[], T]) -> T:
+        """Return what ``make`` returned the first time; threads that come meanwhile wait for it."""
+        with self._opening:
+            if name not in self._open:
+                self._open[name] = make()
+            opened: T = self._open[name]
+            return opened
+
+    def _opened_segments(self) -> tuple[Segment, ...]:
+        segments, base = [], 0
+        for info in self.manifest.segments:
+            segments.append(Segment(info, self.place.documents(info), base))
+            base += info.passages
+        return tuple(segments)
+
+    def _opened_terms(self) -> TermFinder:
+        start(self.config.java.heap)
+        return TermFinder(self.manifest.analyzer)
+
+    def _opened_view(self, name: str) -> Any:
+        if name not in self.manifest.views:
+            raise IndexStateError(f"has no view {name}", place=self.folder)
+        parts = [OpenSegment(self.place.segment(part.info.name), part.info, part.documents) for part in self.segments]
+        return views.view(name, self.manifest).open(parts, self.manifest, self.config)
+
+    def _read_rows(self) -> Rows:
+        docids: list[str] = []
+        numbers: list[int] = []
+        for segment in self.segments:
+            more_docids, more_numbers = segment.documents.rows()
+            docids += more_docids
+            numbers += more_numbers
+        split = any(segment.info.passages != segment.info.documents for segment in self.segments)
+        return Rows(docids, numbers, split)
+
+    def _live(self) -> Mask | None:
+        """Tell of each row whether it is not deleted, once for all searches without a filter; None if none is."""
+        if not any(segment.info.deleted for segment in self.segments):
+            return None
+        keep = np.ones(len(self.rows.docids), dtype=np.bool_)
+        for segment in self.segments:
+            keep[np.asarray(segment.documents.deleted_rows(), dtype=np.int64) + segment.base] = False
+        keep.flags.writeable = False
+        return keep
+
+    def _fitting_encoder(self, view: str) -> Encoder:
+        made_by = self.manifest.encoder_of(view) if view in self.manifest.views else None
+        if made_by is None:
+            raise IndexStateError("was built without vectors", place=self.folder)
+        encoder = self._open_encoder()
+        made_by.check(EncoderInfo.of(encoder), self.folder, ", or rebuild with --overwrite")
+        return encoder
+
+
+def _filtered(segments: Sequence[Segment], where: Filter) -> Mask:
+    """Tell of each row whether it passes a filter and is not deleted."""
+    keep = np.zeros(sum(segment.info.passages for segment in segments), dtype=np.bool_)
+    for segment in segments:
+        if not where.kind or segment.info.kind in where.kind:
+            keep[np.asarray(segment.documents.kept(where), dtype=np.int64) + segment.base] = True
+    keep.flags.writeable = False
+    return keep

@@ -1,0 +1,222 @@
+"""What everybody else sees of an open index: the local one, and any other that answers the same.
+
+Nobody outside ``retrieval`` and ``indexer`` looks behind a :class:`Searcher`: what the index is stands in
+:class:`IndexInfo`, what a search may vary in :class:`Search`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import NamedTuple, Protocol, Self
+
+from .config import BM25Settings, Config, FusionSettings
+from .domain import Columns, Document, Filter, Hit, Passage
+from .encoder import Encoder
+from .evidence import Evidence
+from .limit import Limit
+from .manifest import EncoderInfo, Manifest
+from .vocabulary import Vocabulary
+
+
+class Search(NamedTuple):
+    """What a search is asked beside its queries; ``None`` leaves a choice to the configuration.
+
+    ``stages`` reorder or thin the ranking, in their order. ``limit`` is the time that this one search has, and notes
+    what was cut off.
+    """
+
+    k: int | None = None
+    retriever: str | None = None
+    where: Filter | None = None
+    fusion: FusionSettings | None = None
+    profile: str | None = None
+    group: bool | None = None
+    limit: Limit | None = None
+    bm25: BM25Settings | None = None
+    stages: tuple[str, ...] | None = None
+
+
+DEFAULT_SEARCH = Search()
+
+
+@dataclass(frozen=True, slots=True)
+class IndexInfo:
+    """What an open index is: the folder that it was opened from, its manifest, its retrievers, the default first."""
+
+    place: Path
+    published: Manifest
+    retrievers: tuple[str, ...]
+
+    @property
+    def name(self) -> str:
+        """The name of its folder."""
+        return self.place.resolve().name
+
+    @property
+    def id(self) -> str:
+        """The id of the manifest that it answers from."""
+        return self.published.id
+
+    @property
+    def documents(self) -> int:
+        """How many documents can be found."""
+        return self.published.documents
+
+    @property
+    def passages(self) -> int:
+        """How many passages can be found."""
+        return self.published.passages
+
+    @property
+    def language(self) -> str:
+        """The ISO 639-1 code of its documents."""
+        return self.published.language
+
+    @property
+    def encoder(self) -> EncoderInfo | None:
+        """The encoder of its vectors, None if it has none."""
+        return self.published.encoder
+
+
+class Footprint(NamedTuple):
+    """What a retriever needs of an index: bytes on disk, documents included, and the seconds that building took."""
+
+    bytes: int
+    seconds: float
+
+
+class Searcher(Protocol):
+    """An open index. It keeps the state that it opened until it is closed; it is safe for threads."""
+
+    @property
+    def info(self) -> IndexInfo:
+        """What the index is."""
+        ...
+
+    @property
+    def settings(self) -> Config:
+        """The settings that hold where a :class:`Search` says nothing."""
+        ...
+
+    @property
+    def terms(self) -> Vocabulary:
+        """The vocabulary of its analyzer: from a word to its terms."""
+        ...
+
+    @property
+    def encoder(self) -> Encoder:
+        """The encoder of its vectors.
+
+        Raises IndexStateError if it has none, or the configured encoder is another one.
+        """
+        ...
+
+    def search(self, queries: Sequence[str], asked: Search = DEFAULT_SEARCH) -> list[list[Hit]]:
+        """Return the hits of each query, best first.
+
+        Raises QueryError if a query has no words or is too long, ``k`` is out of range, or the index lacks what the
+        retriever needs; CutOffError if nothing was found within the limit.
+        """
+        ...
+
+    def columns(self, queries: Sequence[str], asked: Search = DEFAULT_SEARCH) -> list[Columns]:
+        """Return the documents of what :meth:`search` returns, without a :class:`Hit` for each where that is faster.
+
+        Raises what :meth:`search` raises.
+        """
+        ...
+
+    def has_words(self, query: str, asked: Search = DEFAULT_SEARCH) -> bool:
+        """Tell whether a query holds anything to search for; :meth:`search` refuses one that does not."""
+        ...
+
+    def resolved(self, name: str | None = None) -> str:
+        """Return the name of the retriever that ``name``, or the configured one, stands for in this index.
+
+        Raises QueryError if there is none of that name, or the index lacks what it needs.
+        """
+        ...
+
+    def rankings(self, asked: Search = DEFAULT_SEARCH) -> tuple[str, ...]:
+        """Name the rankings that the hits of a search come from: those that are fused, or the one."""
+        ...
+
+    def encodes(self, retriever: str) -> bool:
+        """Tell whether a retriever encodes its queries."""
+        ...
+
+    def footprint(self, retriever: str) -> Footprint:
+        """Return what a retriever needs of the index; the documents are counted for every one."""
+        ...
+
+    def read_as(self, query: str, asked: Search = DEFAULT_SEARCH) -> str:
+        """Return what is searched for: ``query`` as its profile leaves it.
+
+        Raises QueryError if there is no such profile.
+        """
+        ...
+
+    def evidence(
+        self, query: str, hits: Sequence[Hit], asked: Search = DEFAULT_SEARCH, *, highlight: bool = True
+    ) -> list[Evidence]:
+        """Return what a person reads of the hits of ``query``.
+
+        Raises NotFoundError if a passage is not there.
+        """
+        ...
+
+    def evidences(
+        self, ranked: Sequence[tuple[str, Sequence[Hit]]], asked: Search = DEFAULT_SEARCH, *, highlight: bool = True
+    ) -> Iterator[list[Evidence]]:
+        """Yield what a person reads of the hits of each query; what is stored of them is read at once for all.
+
+        Raises NotFoundError if a passage is not there.
+        """
+        ...
+
+    def document(self, docid: str) -> Document:
+        """Return the document of this id.
+
+        Raises NotFoundError if there is none.
+        """
+        ...
+
+    def documents(self) -> Iterator[Document]:
+        """Yield the documents that can be found."""
+        ...
+
+    def passages(self, docid: str) -> list[Passage]:
+        """Return the passages of the document of this id, in order.
+
+        Raises NotFoundError if there is none.
+        """
+        ...
+
+    def note(self, query: str, retriever: str | None = None) -> str:
+        """Return what a reader of the hits of ``query`` should know, else ``""``."""
+        ...
+
+    def held(self, docids: Iterable[str]) -> set[str]:
+        """Return those of ``docids`` that are in the index."""
+        ...
+
+    def docids(self) -> Iterator[str]:
+        """Yield the docid of each passage."""
+        ...
+
+    def some_words(self) -> str:
+        """Return words that the index can be asked for: the beginning of a document."""
+        ...
+
+    def close(self) -> None:
+        """Let go of what was opened; calling it again does nothing."""
+        ...
+
+    def __enter__(self) -> Self: ...
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None: ...

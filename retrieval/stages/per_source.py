@@ -1,0 +1,52 @@
+"""At most so many hits a source, so that one site does not fill the page."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+
+from ..domain import Hit
+from ..errors import QueryError
+from ..limit import Limit
+from . import Texts, with_part
+
+LABEL = "Per source"
+HELP = "at most so many hits of one source: per_source=2"
+DEFAULT = 2
+
+
+def open(value: str) -> PerSource:
+    """Return the stage that keeps ``value`` hits of each source.
+
+    Raises QueryError if that is no number from 1.
+    """
+    if not value:
+        return PerSource(DEFAULT)
+    if not (value.isascii() and value.isdigit() and int(value) > 0):
+        raise QueryError(f"per_source={value}: give how many hits of one source are kept, from 1")
+    return PerSource(int(value))
+
+
+class PerSource:
+    """Keeps the first hits of each source; documents that name no source are all kept."""
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+
+    def depth(self, k: int) -> int:
+        """Return twice as many hits: sites that publish much are many, and whoever needs more asks again."""
+        return 2 * k
+
+    def apply(
+        self, queries: Sequence[str], hits: Sequence[Sequence[Hit]], texts: Texts, limit: Limit | None
+    ) -> list[list[Hit]]:
+        """Return each query's hits in their order without those that come too late for their source."""
+        sources = iter(stored.document.source for stored in texts([hit for ranked in hits for hit in ranked]))
+        return [list(self._kept(ranked, [next(sources) for _ in ranked])) for ranked in hits]
+
+    def _kept(self, hits: Sequence[Hit], sources: Sequence[str]) -> Iterator[Hit]:
+        counts: Counter[str] = Counter()
+        for rank, (hit, source) in enumerate(zip(hits, sources, strict=True), 1):
+            counts[source] += 1
+            if not source or counts[source] <= self._most:
+                yield with_part(hit, "per_source", rank, hit.score)
