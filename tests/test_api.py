@@ -82,7 +82,16 @@ def test_a_run_is_what_the_command_writes(index: Index, examples: Path, tmp_path
     queries = factseek.read_queries(examples / "queries-en.tsv")
     made = factseek.run(index, queries, retriever="bm25", k=100)
     factseek.write_run(made, tmp_path / "api.run", "factseek-bm25")
-    arguments = ["--queries", examples / "queries-en.tsv", "--index", index.folder, "-k", 100, "--retriever", "bm25"]
+    arguments = [
+        "--queries",
+        examples / "queries-en.tsv",
+        "--index",
+        index.info.place,
+        "-k",
+        100,
+        "--retriever",
+        "bm25",
+    ]
     assert command("run", "trec", *arguments, "--output", tmp_path / "command.run")[0] == 0
     assert (tmp_path / "api.run").read_bytes() == (tmp_path / "command.run").read_bytes()
     reread = factseek.read_run(tmp_path / "api.run")

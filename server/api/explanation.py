@@ -6,9 +6,10 @@ from collections.abc import Sequence
 
 import msgspec
 
+from ...retrieval import stages
 from ...retrieval.config import FusionSettings
 from ...retrieval.domain import Hit, Part
-from ...retrieval.evidence import Evidence, PassageAnswer
+from ...retrieval.evidence import Evidence, PassageAnswer, RetrieverPart
 from ...retrieval.highlight import Highlighter, highlighter, query_terms
 from ...retrieval.searcher import Search, Searcher
 from ..contract.answers import ExplainedHit, ExplainedPart, Explanation, FusionAnswer
@@ -52,10 +53,19 @@ def _fusion(settings: FusionSettings) -> FusionAnswer:
 
 def _explained(rank: int, hit: Hit, retriever: str) -> ExplainedHit:
     parts = hit.parts or (Part(retriever, rank, hit.score, hit.score),)
+    staged = set(stages.names()) if len(parts) > 1 else set()
+    by_stage = {
+        part.retriever: RetrieverPart(rank=part.rank, score=part.score) for part in parts if part.retriever in staged
+    }
     return ExplainedHit(
         rank=rank,
         docid=hit.docid,
         passage=hit.passage,
         score=hit.score,
-        retrievers={part.retriever: ExplainedPart(rank=part.rank, score=part.score, vote=part.vote) for part in parts},
+        retrievers={
+            part.retriever: ExplainedPart(rank=part.rank, score=part.score, vote=part.vote)
+            for part in parts
+            if part.retriever not in staged
+        },
+        stages=by_stage or msgspec.UNSET,
     )

@@ -6,6 +6,7 @@ from typing import Any
 
 import msgspec
 
+from ...retrieval import retrievers
 from ...retrieval.config import Config
 from ..contract.answers import BATCH_RESULTS
 from ..contract.errors import Problem
@@ -65,6 +66,12 @@ def _limit(schemas: Json, config: Config) -> None:
         ("RankRequest", "claims"): {"minItems": 1, "maxItems": server.max_claims},
         ("ClaimRequest", "text"): {"maxLength": server.max_claim_chars},
     }
+    listed = "; ".join(f"{name}: {retrievers.kind(name).HELP}" for name in retrievers.names())
+    pattern = rf"^({'|'.join([retrievers.AUTO, *retrievers.names()])})(:[a-z0-9_-]+)?$"
+    for name in ("SearchRequest", "BatchRequest", "SimpleSearch"):
+        schema = schemas[name]["properties"]["retriever"]
+        schema["description"] = f"{schema['description']}. {listed}"
+        next(option for option in schema["anyOf"] if option["type"] == "string")["pattern"] = pattern
     filters = [(kind, "filter") for kind in ("SearchRequest", "BatchRequest", "SimpleSearch")]
     filters += [("FilterRequest", field) for field in FilterRequest.__struct_fields__]
     limits |= {key: {"maxItems": server.max_filter_values} for key in filters}

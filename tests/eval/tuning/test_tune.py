@@ -212,7 +212,7 @@ def test_the_configuration_loads_and_holds_what_was_chosen(tmp_path) -> None:
     assert json.loads(json.dumps(as_json(tuning)))["chosen"]["bm25"]["k1"] == 1.6
     assert (
         as_text(tuning).splitlines()[0].split()
-        == "AP 95 % interval retriever fusion rrf_k bm25 : dense depth k1 b title weight".split()
+        == "AP 95 % interval retriever fusion rrf_k weights depth k1 b title weight".split()
     )
 
 
