@@ -233,7 +233,9 @@ class Index:
 
     def _resolved(self, name: str | None, config: Config) -> str:
         snapshot = self._snapshot
-        return retrievers.resolve(name or config.search.retriever, snapshot.manifest, config, snapshot.folder)
+        return retrievers.resolve(
+            config.search.retriever if name is None else name, snapshot.manifest, config, snapshot.folder
+        )
 
     def _retriever(self, asked: Search) -> Retriever:
         config = self._effective(asked)

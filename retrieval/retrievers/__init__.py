@@ -123,6 +123,8 @@ def resolve(name: str, manifest: Manifest, config: Config, place: object) -> str
             raise IndexStateError("holds nothing that a retriever reads", place=place)
         return answered[0]
     lack = kind(name).lacks(name, manifest, config)
+    if lack is None and name not in kind(name).names(manifest):
+        lack = Lack(f"has no {name}", "")
     if lack is not None:
         answered = offered(manifest, config)
         raise QueryError(f"{lack.what}: it answers {listed(answered)}, not {name}", place=place, remedy=lack.remedy)
