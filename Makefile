@@ -8,7 +8,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 .DEFAULT_GOAL := help
-.PHONY: help setup pictures docs serve test test-slow check format bench bench-live soak bench-claims bench-finetune bench-quality bench-growth torture example clean
+.PHONY: help setup pictures docs serve test test-slow check format bench bench-live soak bench-claims bench-finetune bench-quality bench-growth torture fuzz example clean
 
 help:
 	@echo "make serve   install, build the example indexes, serve them on http://127.0.0.1:8000"
@@ -16,6 +16,7 @@ help:
 	@echo "make check   lint, types and format"
 	@echo "make bench-growth   rebuild docs/growth.md: an index at 10,000, 100,000 and 1,000,000 passages (half an hour)"
 	@echo "make torture   sequences, kills and faults by the thousand; figures into docs/operating.md (hours)"
+	@echo "make fuzz   feed every reader, parser and route with 10,000 broken inputs; figures into docs/operating.md (an hour)"
 	@echo "make bench-claims   rebuild docs/check-worthiness.md and docs/verification.md (FACTSEEK_DATA; at most 15 minutes)"
 	@echo "make bench-finetune   rebuild the table of fine-tuning in docs/check-worthiness.md (FACTSEEK_DATA; half an hour or more)"
 	@echo "make bench-quality   rebuild docs/benchmark.md: sparse, dense and hybrid, quality beside speed"
@@ -87,6 +88,11 @@ bench-finetune: $(STAMP)
 
 bench-growth: $(STAMP)
 	$(BIN)/python -m benchmarks.growth
+
+fuzz: $(STAMP)
+	$(BIN)/python -m benchmarks.fuzz
+	FACTSEEK_FUZZ=10000 $(BIN)/python -m pytest -q tests/server/test_fuzz.py
+	$(BIN)/python -m benchmarks.fuzz --write
 
 torture: $(STAMP)
 	$(BIN)/python -m benchmarks.torture --write

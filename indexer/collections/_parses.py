@@ -59,12 +59,12 @@ class ParseFolder:
         found = []
         for name in names:
             relative = PurePosixPath(name)
-            if relative.is_absolute() or ".." in relative.parts:
+            if not relative.parts or relative.is_absolute() or ".." in relative.parts:
                 continue
             path = self._root / relative
-            if path.is_file():
+            if _is_there(path):
                 found.append(path)
-            elif (self._root / relative.parts[0]).is_dir():
+            elif _is_there(self._root / relative.parts[0], folder=True):
                 options.skipped["full texts that the metadata list and the folder lacks"] += 1
         return found
 
@@ -74,7 +74,7 @@ class ParseFolder:
             return None
         if self._folders is None:
             self._folders = sorted(_folders_with_json(self._root))
-        return next((path for folder in self._folders if (path := folder / name).is_file()), None)
+        return next((path for folder in self._folders if _is_there(path := folder / name)), None)
 
 
 def read_parse(path: Path, options: ReadOptions) -> Parse | None:
@@ -127,6 +127,14 @@ def _with_headings(body: list[Any]) -> Iterator[str]:
     for section, text in _paragraphs(body):
         yield f"{section}\n{text}" if section and section != last else text
         last = section
+
+
+def _is_there(path: Path, *, folder: bool = False) -> bool:
+    """Return whether there is a file, or a ``folder``, of a name that may be none that a file can have."""
+    try:
+        return path.is_dir() if folder else path.is_file()
+    except OSError:
+        return False
 
 
 def _folders_with_json(root: Path) -> Iterator[Path]:

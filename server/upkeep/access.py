@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import binascii
 import hashlib
 import hmac
 import math
@@ -90,6 +89,6 @@ def _given() -> str:
     if scheme.lower() == "basic":
         try:
             return base64.b64decode(value, validate=True).decode().partition(":")[2]
-        except (binascii.Error, UnicodeDecodeError):
+        except ValueError:  # it is not base64, not ASCII, or not UTF-8 within
             return ""
     return ""

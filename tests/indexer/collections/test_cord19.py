@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from factseek.indexer.collections import BadLines, ReadOptions, Record
+from factseek.indexer.collections import BadLines, ReadOptions, Record, cord19
 from factseek.indexer.collections.cord19 import read
 from factseek.retrieval.domain import Document, Span
 from factseek.retrieval.errors import SourceError
@@ -388,3 +388,12 @@ def test_real_papers_have_every_paragraph_of_their_parse_in_order(
 def test_the_headings_of_real_papers_stand_on_their_own_lines(data_dir: Path) -> None:
     lines = records(data_dir / "cord19" / "jcore-reader-test" / "documents")[2].document.text.splitlines()
     assert {"Introduction", "Methods: Mice and Infection", "Discussion"} <= set(lines)
+
+
+@pytest.mark.parametrize("name", ["d/" + "x" * 300 + ".json", ".", "./.", "x" * 5000, "d/a\x1fb.json"])
+@pytest.mark.parametrize("column", ["pdf_json_files", "pmc_json_files", "sha"])
+def test_a_parse_of_a_name_that_no_file_has_is_not_there(tmp_path: Path, name: str, column: str) -> None:
+    (tmp_path / "d").mkdir()
+    (tmp_path / "metadata.csv").write_text(f"cord_uid,title,abstract,{column}\n1,T,a,{name}\n", "utf-8")
+    (record,) = cord19.read([tmp_path], ReadOptions())
+    assert record.document.text == "a"

@@ -38,7 +38,8 @@ def basic(user: str, password: str) -> str:
 
 
 @pytest.mark.parametrize(
-    "given", ["", "Bearer", "Bearer wrong", f"Bearer {KEY}x", f"Token {KEY}", "Basic !", basic(KEY, "x"), "Bearer é"]
+    "given",
+    ["", "Bearer", "Bearer wrong", f"Bearer {KEY}x", f"Token {KEY}", "Basic !", basic(KEY, "x"), "Bearer é", "Basic é"],
 )
 @pytest.mark.parametrize("address", ["/v1/indexes", "/", "/v1/english/search?query=moon", "/docs"])
 def test_nobody_gets_in_without_a_key(limited: Limited, given: str, address: str) -> None:
