@@ -8,7 +8,6 @@ from __future__ import annotations
 import hashlib
 import re
 import sqlite3
-import threading
 from collections.abc import Iterator, Sequence
 from itertools import chain, groupby
 from operator import itemgetter
@@ -17,25 +16,17 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from .documents_file import SCHEMA, DocumentsFile, Types
 from .domain import Document, Filter, Passage, Span
 from .errors import IndexStateError
 from .files import storable
 from .filters import FIELDS, last_day
+from .integrity import REMEDY
 
-_SCHEMA = """
-CREATE TABLE documents (
-    row INTEGER PRIMARY KEY, docid TEXT NOT NULL UNIQUE, title TEXT NOT NULL, text TEXT NOT NULL, url TEXT NOT NULL,
-    date TEXT NOT NULL, language TEXT NOT NULL, source TEXT NOT NULL, topic TEXT NOT NULL, metadata TEXT NOT NULL,
-    last_day TEXT NOT NULL, checksum TEXT NOT NULL, place TEXT NOT NULL
-) STRICT;
-CREATE TABLE passages (
-    row INTEGER PRIMARY KEY, document INTEGER NOT NULL, number INTEGER NOT NULL,
-    start INTEGER NOT NULL, "end" INTEGER NOT NULL
-) STRICT;
-CREATE INDEX passages_document ON passages (document);
-"""
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _SEEN = "SELECT checksum, place FROM documents WHERE docid = ?"
+_DOCUMENT: Types = (str,) * 9
+_SPAN: Types = (int, int, int)
 _NO_MORE: tuple[int | None, Iterator[Any]] = (None, iter(()))
 _COLUMNS = "docid, text, title, url, date, language, source, topic, metadata"
 _WITH_PASSAGES = (
@@ -64,9 +55,7 @@ class DocumentWriter:
     def __init__(self, path: Path) -> None:
         self._db = sqlite3.connect(path, isolation_level=None)
         # Nothing is read before the segment is published: durability is one sync at the end.
-        self._db.executescript(
-            "PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; PRAGMA page_size = 8192;" + _SCHEMA
-        )
+        self._db.executescript("PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; PRAGMA page_size = 8192;" + SCHEMA)
         self._db.execute("BEGIN")
         self.documents = 0
         self.passages = 0
@@ -126,84 +115,80 @@ class StoredDocument(NamedTuple):
 class SegmentDocuments:
     """Reads the documents of one published segment. Safe for threads."""
 
-    def __init__(self, path: Path, deleted: Sequence[int] = ()) -> None:
+    def __init__(self, path: Path, deleted: Sequence[int] = (), expected: tuple[int, int] | None = None) -> None:
         """Open the documents in ``path``; those of the rows ``deleted`` are not there.
 
-        Raises IndexStateError if the file is missing or damaged.
+        Raises IndexStateError if the file is missing, damaged or foreign, or does not hold as many documents and
+        passages as ``expected``.
         """
-        self._path = path
+        self._file = DocumentsFile(path)
         self._deleted = frozenset(deleted)
-        self._local = threading.local()
-        if not path.is_file():
-            raise IndexStateError(f"{path}: the documents of this segment are missing; restore or rebuild the index")
-        found = path.stat()
-        self._identity = (found.st_dev, found.st_ino)
-        self._select("SELECT 1 FROM documents LIMIT 1")
+        self._counts = self._counted()
+        for what, count, wanted in zip(("documents", "passages"), self._counts, expected or self._counts, strict=True):
+            if count != wanted:
+                raise IndexStateError(f"holds {count} {what}, expected {wanted}", place=path, remedy=REMEDY)
 
     def document(self, docid: str) -> Document | None:
         """Return the document of this id, or None."""
         row = self.row(docid)
         if row is None:
             return None
-        return self._document(self._select(f"SELECT {_COLUMNS} FROM documents WHERE row = ?", (row,))[0])
+        columns = self._one(f"SELECT {_COLUMNS} FROM documents WHERE row = ?", _DOCUMENT, row)
+        return self._document(columns)
 
     def with_passages(self, wanted: Sequence[Place]) -> dict[Place, tuple[Document, Span]]:
         """Return the documents of these docids and where their passages of these numbers stand, as far as there are."""
-        found = {}
+        there = {}
         for start in range(0, len(wanted), _AT_ONCE):
             some = wanted[start : start + _AT_ONCE]
             values = ", ".join(["(?, ?)"] * len(some))
             query = f"WITH wanted (docid, number) AS (VALUES {values}) {_WITH_PASSAGES}"
-            for number, *columns, row, first, last in self._select(query, list(chain.from_iterable(some))):
+            types = (int, *_DOCUMENT, int, int, int)
+            for number, *columns, row, first, last in self._file.select(query, types, list(chain.from_iterable(some))):
                 if row not in self._deleted:
-                    found[columns[0], number] = self._document(columns), Span(number, first, last)
-        return found
+                    there[columns[0], number] = self._document(columns), Span(number, first, last)
+        return there
 
     def row(self, docid: str) -> int | None:
         """Return the row of the document of this id, or None."""
         if not _is_text(docid):
             return None
-        found = self._select("SELECT row FROM documents WHERE docid = ?", (docid,))
-        return int(found[0][0]) if found and found[0][0] not in self._deleted else None
+        rows = self._file.select("SELECT row FROM documents WHERE docid = ?", (int,), (docid,))
+        return int(rows[0][0]) if rows and rows[0][0] not in self._deleted else None
 
     def counts(self) -> tuple[int, int]:
         """Return the numbers of documents and of passages."""
-        ((documents, passages),) = self._select(
-            "SELECT (SELECT COUNT(*) FROM documents), (SELECT COUNT(*) FROM passages)"
-        )
-        return documents, passages
+        return self._counts
 
     def seen(self, docid: str) -> tuple[str, str] | None:
         """Return checksum and place of the document of this id, or None."""
-        if self.row(docid) is None:
+        row = self.row(docid)
+        if row is None:
             return None
-        return tuple(self._select(_SEEN, (docid,))[0])
+        digest, place = self._one("SELECT checksum, place FROM documents WHERE row = ?", (str, str), row)
+        return digest, place
 
     def spans(self, docid: str) -> list[Span]:
         """Return the passages of a document, by number."""
-        return [
-            Span(*row)
-            for row in self._select(
-                'SELECT number, start, "end" FROM passages WHERE document = '
-                "(SELECT row FROM documents WHERE docid = ?) ORDER BY number",
-                (docid,),
-            )
-        ]
+        query = (
+            'SELECT number, start, "end" FROM passages WHERE document = '
+            "(SELECT row FROM documents WHERE docid = ?) ORDER BY number"
+        )
+        return [Span(*row) for row in self._file.select(query, _SPAN, (docid,))]
 
     def each(self) -> Iterator[Document]:
         """Iterate over all documents in the order of their rows."""
-        for row, *columns in self._stream(f"SELECT row, {_COLUMNS} FROM documents ORDER BY row"):
-            if row not in self._deleted:
-                yield self._document(columns)
+        for stored in self.each_stored():
+            yield stored.document
 
     def each_stored(self) -> Iterator[StoredDocument]:
         """Iterate over all documents, with all that is stored of them, in the order of their rows.
 
-        Raises IndexStateError if a passage has no document.
+        Raises IndexStateError if a row is missing, or a passage has no document.
         """
-        documents = self._stream(f"SELECT row, checksum, place, {_COLUMNS} FROM documents ORDER BY row")
-        passages = self._stream('SELECT document, row, number, start, "end" FROM passages ORDER BY row')
-        of_documents = groupby(passages, itemgetter(0))
+        documents = self._in_order(f"row, checksum, place, {_COLUMNS}", "documents", (int, str, str, *_DOCUMENT))
+        passages = self._in_order('row, document, number, start, "end"', "passages", (int, int, *_SPAN))
+        of_documents = groupby(passages, itemgetter(1))
         owner, group = next(of_documents, _NO_MORE)
         for row, digest, place, *columns in documents:
             placed: list[Any] = []
@@ -212,13 +197,13 @@ class SegmentDocuments:
                 owner, group = next(of_documents, _NO_MORE)
             if row not in self._deleted:
                 spans = tuple(Span(*span) for _, _, *span in placed)
-                yield StoredDocument(self._document(columns), spans, placed[0][1] if placed else 0, digest, place)
+                yield StoredDocument(self._document(columns), spans, placed[0][0] if placed else 0, digest, place)
         if owner is not None:
-            raise IndexStateError(f"{self._path}: passage {next(iter(group))[1]} belongs to no document")
+            raise IndexStateError(f"passage {next(iter(group))[0]} belongs to no document", place=self._file.path)
 
     def docids(self) -> Iterator[str]:
         """Iterate over the docids of all documents in the order of their rows."""
-        for row, docid in self._stream("SELECT row, docid FROM documents ORDER BY row"):
+        for row, docid in self._in_order("row, docid", "documents", (int, str)):
             if row not in self._deleted:
                 yield docid
 
@@ -226,84 +211,91 @@ class SegmentDocuments:
         """Return the docids of the deleted documents."""
         if not self._deleted:
             return []
-        return [docid for row, docid in self._select("SELECT row, docid FROM documents") if row in self._deleted]
+        return [docid for row, docid in self._in_order("row, docid", "documents", (int, str)) if row in self._deleted]
 
     def deleted_rows(self) -> list[int]:
         """Return the rows of the passages of the deleted documents."""
         if not self._deleted:
             return []
-        return [
-            row for row, document in self._select("SELECT row, document FROM passages") if document in self._deleted
-        ]
+        placed = self._in_order("row, document", "passages", (int, int))
+        return [row for row, document in placed if document in self._deleted]
 
     def each_passage(self, first_row: int = 0) -> Iterator[StoredPassage]:
-        """Iterate over the passages from ``first_row`` on, in the order of their rows."""
+        """Iterate over the passages from ``first_row`` on, in the order of their rows.
+
+        Raises IndexStateError if a row is missing.
+        """
         query = (
-            'SELECT d.docid, p.number, p.start, p."end", d.text, d.title FROM passages p JOIN documents d '
+            'SELECT p.row, d.docid, p.number, p.start, p."end", d.text, d.title FROM passages p JOIN documents d '
             "ON d.row = p.document WHERE p.row >= ? ORDER BY p.row"
         )
-        for docid, number, start, end, text, title in self._stream(query, (first_row,)):
+        types = (int, str, *_SPAN, str, str)
+        rows = self._file.stream(query, types, (first_row,))
+        for _, docid, number, start, end, text, title in self._consecutive(rows, first_row, self._counts[1]):
             yield StoredPassage(Passage(docid, number, start, end, text[start:end]), title)
 
     def rows(self) -> tuple[list[str], list[int]]:
         """Return the docid and the passage number of every row."""
-        docids: list[str] = [docid for (docid,) in self._select("SELECT docid FROM documents ORDER BY row")]
-        placed = self._select("SELECT document, number FROM passages ORDER BY row")
-        try:
-            return [docids[document] for document, _ in placed], [number for _, number in placed]
-        except IndexError:
-            raise IndexStateError(f"{self._path}: a passage belongs to no document") from None
+        docids: list[str] = [docid for _, docid in self._in_order("row, docid", "documents", (int, str))]
+        of_rows: list[str] = []
+        numbers: list[int] = []
+        for _, document, number in self._in_order("row, document, number", "passages", (int, int, int)):
+            if not 0 <= document < len(docids):
+                raise IndexStateError("a passage belongs to no document", place=self._file.path)
+            of_rows.append(docids[document])
+            numbers.append(number)
+        return of_rows, numbers
 
     def kept(self, where: Filter) -> list[int]:
         """Return the rows of the passages whose document passes the filter (its ``kind`` is the caller's to check)."""
         clauses, values = _where(where)
         query = f"SELECT p.row, d.row FROM passages p JOIN documents d ON d.row = p.document WHERE {clauses}"
-        return [row for row, document in self._select(query, values) if document not in self._deleted]
+        rows = [row for row, owner in self._file.select(query, (int, int), values) if owner not in self._deleted]
+        if rows and not 0 <= min(rows) <= max(rows) < self._counts[1]:
+            raise self._file.damaged("a row is out of range")
+        return rows
 
     def close(self) -> None:
         """Close this thread's connection."""
-        connection = getattr(self._local, "connection", None)
-        if connection is not None:
-            connection.close()
-            self._local.connection = None
+        self._file.close()
+
+    def _counted(self) -> tuple[int, int]:
+        """Return how many documents and passages there are if no row is missing; who reads all of them sees to that.
+
+        To count them one by one would take longer, and for ever in a file whose pages name each other in a circle.
+        """
+        query = "SELECT IFNULL((SELECT MAX(row) FROM documents), -1), IFNULL((SELECT MAX(row) FROM passages), -1)"
+        ((documents, passages),) = self._file.select(query, (int, int))
+        return documents + 1, passages + 1
+
+    def _one(self, query: str, types: Types, row: int) -> Any:
+        """Return the columns of a row that is there."""
+        rows = self._file.select(query, types, (row,))
+        if len(rows) != 1:
+            raise self._file.damaged("its tables and their indexes contradict each other")
+        return rows[0]
+
+    def _in_order(self, columns: str, table: str, types: Types) -> Iterator[Any]:
+        """Yield columns, of which ``row`` is the first, of all rows of a table."""
+        total = self._counts[0 if table == "documents" else 1]
+        return self._consecutive(self._file.stream(f"SELECT {columns} FROM {table} ORDER BY row", types), 0, total)
+
+    def _consecutive(self, rows: Iterator[Any], first: int, after: int) -> Iterator[Any]:
+        """Yield rows that are numbered from ``first`` on and end before ``after``, none missing."""
+        expected = first
+        for row in rows:
+            if row[0] != expected:
+                raise self._file.damaged("rows are missing")
+            yield row
+            expected += 1
+        if expected < after:
+            raise self._file.damaged("rows are missing")
 
     def _document(self, columns: Sequence[Any]) -> Document:
         try:
-            return Document._make((*columns[:-1], msgspec.json.decode(columns[-1])))
-        except msgspec.DecodeError as error:
-            raise IndexStateError(f"{self._path}: document {columns[0]!r} cannot be read: {error}") from error
-
-    def _select(self, query: str, values: Sequence[Any] = ()) -> list[Any]:
-        try:
-            return self._connection().execute(query, values).fetchall()
-        except sqlite3.DatabaseError as error:
-            raise IndexStateError(f"{self._path}: the documents of this segment cannot be read: {error}") from error
-
-    def _stream(self, query: str, values: Sequence[Any] = ()) -> Iterator[Any]:
-        try:
-            for row in self._connection().execute(query, values):  # noqa: UP028  it would close the cursor, maybe late
-                yield row
-        except sqlite3.DatabaseError as error:
-            raise IndexStateError(f"{self._path}: the documents of this segment cannot be read: {error}") from error
-
-    def _same(self) -> None:
-        """Refuse another file that has come to stand here since this segment was opened."""
-        try:
-            found = self._path.stat()
-        except OSError:
-            found = None
-        if found is None or (found.st_dev, found.st_ino) != self._identity:
-            raise IndexStateError(f"{self._path}: another file stands here now; open the index again")
-
-    def _connection(self) -> sqlite3.Connection:
-        connection: sqlite3.Connection | None = getattr(self._local, "connection", None)
-        if connection is None:
-            # A published segment never changes: SQLite needs neither locks nor checks for other writers.
-            uri = f"{self._path.resolve().as_uri()}?mode=ro&immutable=1"
-            connection = sqlite3.connect(uri, uri=True, isolation_level=None)
-            self._same()
-            self._local.connection = connection
-        return connection
+            return Document._make((*columns[:-1], msgspec.json.decode(columns[-1], type=dict[str, Any])))
+        except (msgspec.DecodeError, RecursionError) as error:
+            raise IndexStateError(f"document {columns[0]!r} cannot be read: {error}", place=self._file.path) from error
 
 
 def _is_text(value: str) -> bool:

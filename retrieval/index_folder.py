@@ -69,6 +69,7 @@ class IndexFolder:
     def documents(self, segment: SegmentInfo) -> SegmentDocuments:
         """Open the documents of a published segment, without those that are deleted.
 
-        Raises IndexStateError if they are missing or damaged.
+        Raises IndexStateError if they are missing, damaged, or not as many as the manifest says.
         """
-        return SegmentDocuments(self.segment(segment.name) / DOCUMENTS, segment.deleted)
+        path, expected = self.segment(segment.name) / DOCUMENTS, (segment.documents, segment.passages)
+        return SegmentDocuments(path, segment.deleted, expected)

@@ -1,0 +1,145 @@
+"""The SQLite file of a segment's documents, read as a file that anybody may have written, or a disk damaged.
+
+Its schema must be the one that factseek writes, to the letter: no view, no trigger, nothing else that SQLite would run.
+What is read must be of the type that was written; SQLite itself does not look.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+import threading
+from collections.abc import Iterator, Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from .errors import IndexStateError
+from .integrity import REMEDY
+
+SCHEMA = """
+CREATE TABLE documents (
+    row INTEGER PRIMARY KEY, docid TEXT NOT NULL UNIQUE, title TEXT NOT NULL, text TEXT NOT NULL, url TEXT NOT NULL,
+    date TEXT NOT NULL, language TEXT NOT NULL, source TEXT NOT NULL, topic TEXT NOT NULL, metadata TEXT NOT NULL,
+    last_day TEXT NOT NULL, checksum TEXT NOT NULL, place TEXT NOT NULL
+) STRICT;
+CREATE TABLE passages (
+    row INTEGER PRIMARY KEY, document INTEGER NOT NULL, number INTEGER NOT NULL,
+    start INTEGER NOT NULL, "end" INTEGER NOT NULL
+) STRICT;
+CREATE INDEX passages_document ON passages (document);
+"""
+LEAST_LIMIT = 64 << 20
+"""Bytes that a value may have in any file; in a larger file it may be as large as that."""
+STEPS, STEPS_A_BYTE = 1_000_000, 16
+"""SQLite is looked at after so many steps, and stopped after so many for each byte of the file: it goes in circles."""
+_READ_SCHEMA = "SELECT type, name, tbl_name, sql FROM sqlite_master ORDER BY name"
+Types = tuple[type, ...]
+
+
+class DocumentsFile:
+    """A file of documents, open for reading. Safe for threads: each has a connection of its own."""
+
+    def __init__(self, path: Path) -> None:
+        """Open ``path``.
+
+        Raises IndexStateError if it is missing, damaged, or was not written by factseek.
+        """
+        self.path = path
+        self._local = threading.local()
+        try:
+            there = path.stat() if path.is_file() else None
+        except OSError as error:
+            raise IndexStateError(f"cannot be read: {error.strerror}", place=path, remedy=REMEDY) from None
+        if there is None:
+            raise IndexStateError(
+                "the documents of this segment are missing", place=path, remedy="restore or rebuild the index"
+            )
+        self._identity = (there.st_dev, there.st_ino)
+        self._size = there.st_size
+        self.select("SELECT 1", (int,))
+
+    def select(self, query: str, types: Types, values: Sequence[Any] = ()) -> list[Any]:
+        """Return the rows of a query, whose columns are of these types.
+
+        Raises IndexStateError if the file is damaged.
+        """
+        return list(self.stream(query, types, values))
+
+    def stream(self, query: str, types: Types, values: Sequence[Any] = ()) -> Iterator[Any]:
+        """Yield what :meth:`select` returns."""
+        try:
+            connection = self._connection()
+            self._local.looks = 0
+            for row in connection.execute(query, values):
+                if tuple(map(type, row)) != types:
+                    raise self.damaged("a value is not of the type that was written")
+                yield row
+        except (sqlite3.Error, UnicodeDecodeError) as error:
+            raise self.damaged(_reason(error)) from error
+
+    def damaged(self, what: str) -> IndexStateError:
+        """Return the error that says of this file what is wrong with it."""
+        return IndexStateError(f"the documents of this segment cannot be read: {what}", place=self.path)
+
+    def close(self) -> None:
+        """Close this thread's connection."""
+        connection = getattr(self._local, "connection", None)
+        if connection is not None:
+            connection.close()
+            self._local.connection = None
+
+    def _connection(self) -> sqlite3.Connection:
+        connection: sqlite3.Connection | None = getattr(self._local, "connection", None)
+        if connection is None:
+            connection = self._opened()
+            self._local.connection = connection
+        return connection
+
+    def _opened(self) -> sqlite3.Connection:
+        # A published segment never changes: SQLite needs neither locks nor checks for other writers.
+        uri = f"{self.path.resolve().as_uri()}?mode=ro&immutable=1"
+        connection = sqlite3.connect(uri, uri=True, isolation_level=None)
+        try:
+            self._check_same()
+            connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, max(self._size, LEAST_LIMIT))
+            connection.execute("PRAGMA trusted_schema = OFF")
+            connection.execute("PRAGMA cell_size_check = ON")
+            connection.set_progress_handler(self._goes_in_circles, STEPS)
+            if connection.execute(_READ_SCHEMA).fetchall() != _schema():
+                raise self.damaged("its tables are not those that factseek writes")
+        except BaseException:
+            connection.close()
+            raise
+        return connection
+
+    def _goes_in_circles(self) -> int:
+        """Say whether a statement has taken more steps than there can be something to do."""
+        self._local.looks = getattr(self._local, "looks", 0) + 1
+        return int(self._local.looks > 1 + self._size * STEPS_A_BYTE // STEPS)
+
+    def _check_same(self) -> None:
+        """Refuse another file that has come to stand here since this segment was opened."""
+        try:
+            there = self.path.stat()
+        except OSError:
+            there = None
+        if there is None or (there.st_dev, there.st_ino) != self._identity:
+            raise IndexStateError("another file stands here now; open the index again", place=self.path)
+
+
+@cache
+def _schema() -> list[Any]:
+    """Return what SQLite says of the schema that factseek writes."""
+    connection = sqlite3.connect(":memory:")
+    try:
+        connection.executescript(SCHEMA)
+        return connection.execute(_READ_SCHEMA).fetchall()
+    finally:
+        connection.close()
+
+
+def _reason(error: Exception) -> str:
+    """Return why a file cannot be read, without what stands in it."""
+    if isinstance(error, UnicodeDecodeError) or "decode" in str(error):
+        return "a text is not UTF-8"
+    return str(error)
