@@ -108,7 +108,7 @@ def build_locked(
             raise
         if not work.journal.finished and not work.journal.progress.duplicates:
             journals.give_up(request.folder, work.journal)
-            raise SourceError(f"{', '.join(map(str, request.sources))}: {_why_empty(request.kind, work)}")
+            raise SourceError(_why_empty(request.kind, work), place=", ".join(map(str, request.sources)))
         return _published(request.folder, shape, base.segments if base else (), work)
 
 
@@ -175,8 +175,10 @@ def _base(request: Request) -> Manifest | None:
         return None
     if not request.verb:
         raise IndexStateError(
-            f"{request.folder}: there is an index already; say --append to add to it, --update to replace documents of "
-            "the same docid, or --overwrite to build it anew"
+            "there is an index already",
+            place=request.folder,
+            remedy="say --append to add to it, --update to replace documents of the same docid, or --overwrite to "
+            "build it anew",
         )
     return None if request.verb == "overwrite" else manifests.read(request.folder)
 
@@ -185,7 +187,9 @@ def _check_apart(request: Request) -> None:
     """Raise IndexStateError if the index is to lie in a folder that is read: it would be read, and change it."""
     for source in request.sources:
         if source.is_dir() and Path(os.path.realpath(request.folder)).is_relative_to(os.path.realpath(source)):
-            raise IndexStateError(f"{request.folder}: lies in the source {source}; put the index somewhere else")
+            raise IndexStateError(
+                f"lies in the source {source}", place=request.folder, remedy="put the index somewhere else"
+            )
 
 
 def _shape(request: Request, config: Config, base: Manifest | None, encoders: Encoders) -> Manifest:
@@ -216,12 +220,14 @@ def _shape(request: Request, config: Config, base: Manifest | None, encoders: En
 def _check_fit(request: Request, config: Config, base: Manifest) -> None:
     if request.language and language_code(request.language) != base.language:
         raise IndexStateError(
-            f"{request.folder}: its language is {base.language}, not {request.language}; one index has one language"
+            f"its language is {base.language}, not {request.language}; one index has one language", place=request.folder
         )
     analyzer = config.index.analyzer
     if analyzer and analyzer_name("", analyzer) != base.analyzer:
         raise IndexStateError(
-            f"{request.folder}: its analyzer is {base.analyzer}, not {analyzer}; one index has one analyzer"
+            f"its analyzer is {base.analyzer}, not {analyzer}; one index has one analyzer", place=request.folder
         )
     if not request.dense and base.encoder is not None:
-        raise IndexStateError(f"{request.folder}: has vectors throughout; leave out --no-dense, or --overwrite it")
+        raise IndexStateError(
+            "has vectors throughout", place=request.folder, remedy="leave out --no-dense, or --overwrite it"
+        )

@@ -101,7 +101,7 @@ def made(folder: Path) -> Path:
     Raises IndexStateError if there is no index, MachineError if the folder cannot be made.
     """
     if not (folder / MANIFEST).is_file():
-        raise IndexStateError(f"{folder}: there is no index any more")
+        raise IndexStateError("there is no index any more", place=folder)
     place = folder / JOBS
     with told(place):
         place.mkdir(exist_ok=True)

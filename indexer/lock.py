@@ -27,7 +27,7 @@ def locked(folder: Path, wait: float = 0.0) -> Iterator[None]:
     done by then; IndexStateError if ``folder`` is a file.
     """
     if folder.exists() and not folder.is_dir():
-        raise IndexStateError(f"{folder}: is a file, not an index directory")
+        raise IndexStateError("is a file, not an index directory", place=folder)
     made = not folder.exists()
     handle = _taken(folder, time.monotonic() + wait)
     try:
@@ -48,7 +48,9 @@ def _taken(folder: Path, deadline: float) -> int:
         if isinstance(handle, int):
             return handle
         if time.monotonic() >= deadline:
-            raise IndexBusyError(f"{folder}: is being written by {handle}; try again when it is done, or --wait")
+            raise IndexBusyError(
+                f"is being written by {handle}", place=folder, remedy="try again when it is done, or --wait"
+            )
         if not said:
             say(f"{folder}: is being written by {handle}; waiting for it")
             said = True

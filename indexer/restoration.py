@@ -62,7 +62,9 @@ def _live(folder: Path, overwrite: bool) -> dict[str, SegmentInfo]:
         return {}
     if not overwrite:
         raise IndexStateError(
-            f"{folder}: there is an index already; say --overwrite to put the snapshot's state in its place"
+            "there is an index already",
+            place=folder,
+            remedy="say --overwrite to put the snapshot's state in its place",
         )
     try:
         return {segment.name: segment for segment in manifests.read(folder).segments}

@@ -75,10 +75,10 @@ class Copier:
             try:
                 self.file(folder / SEGMENTS / segment.name / name, place / name)
             except FileNotFoundError as error:
-                raise IndexStateError(f"{error.filename}: is missing; {REMEDY}") from None
+                raise IndexStateError("is missing", place=error.filename, remedy=REMEDY) from None
         if self.shared - shared < len(segment.files):
             for fault in faults_in(place, segment):
-                raise IndexStateError(f"segment {segment.name}: {fault.path.name} {fault.what}; {REMEDY}")
+                raise IndexStateError(f"{fault.path.name} {fault.what}", place=f"segment {segment.name}", remedy=REMEDY)
 
     def file(self, source: Path, target: Path) -> None:
         """Copy a file, durably, or share it."""
@@ -103,11 +103,11 @@ def _place_for(folder: Path, target: Path) -> Iterator[Path]:
     Raises IndexStateError if ``target`` is not free, or lies in the index.
     """
     if target.resolve().is_relative_to(folder.resolve()):
-        raise IndexStateError(f"{target}: lies in the index {folder}; put the snapshot somewhere else")
+        raise IndexStateError(f"lies in the index {folder}", place=target, remedy="put the snapshot somewhere else")
     if target.exists() and (not target.is_dir() or any(target.iterdir())):
-        raise IndexStateError(f"{target}: is there already; name a new folder for the snapshot")
+        raise IndexStateError("is there already", place=target, remedy="name a new folder for the snapshot")
     if not target.absolute().parent.is_dir():
-        raise IndexStateError(f"{target}: there is no folder {target.parent}; make it first")
+        raise IndexStateError(f"there is no folder {target.parent}", place=target, remedy="make it first")
     place = target.with_name(f".{target.name}.partial")
     with locked(place):
         for left in place.iterdir():

@@ -13,7 +13,7 @@ from ..retrieval.config import Config
 from ..retrieval.documents import StoredDocument, checksum
 from ..retrieval.errors import FactseekError, IndexStateError
 from ..retrieval.index_folder import IndexFolder
-from ..retrieval.integrity import REMEDY, Fault, file_faults
+from ..retrieval.integrity import Fault, file_faults
 from ..retrieval.manifest import DOCUMENTS, Manifest, SegmentInfo
 from ..retrieval.progress import bar
 from ..retrieval.views import SegmentPlace, Tools, view, views
@@ -83,7 +83,7 @@ def _of_shared_files(folder: Path, manifest: Manifest) -> Iterator[Fault]:
             if path.exists():
                 view(name, manifest).check_shared(path)
         except IndexStateError as error:
-            yield Fault(path, _what(error, path), "")
+            yield _fault(error, path, "")
 
 
 class Checks(NamedTuple):
@@ -118,7 +118,7 @@ class Checks(NamedTuple):
                 if count <= MOST:
                     yield Fault(path, what, self.segment.name)
         except FactseekError as error:
-            yield Fault(path, _what(error, path), self.segment.name)
+            yield _fault(error, path, self.segment.name)
         if count > MOST:
             yield Fault(path, f"and {count - MOST} more", self.segment.name)
 
@@ -139,9 +139,9 @@ class Checks(NamedTuple):
                     self.seen[document.docid] += 1
 
 
-def _what(error: FactseekError, path: Path) -> str:
-    """Return what an error says of a path, without the remedy: whoever verifies is told it once."""
-    return error.line.removeprefix(f"{path}: ").removesuffix(f"; {REMEDY}")
+def _fault(error: FactseekError, path: Path, segment: str) -> Fault:
+    """Return the fault that an error speaks of, without the remedy: whoever verifies reads that once."""
+    return Fault(Path(error.place) if error.place else path, " ".join(error.what.split()), segment)
 
 
 def _differs(what: str, there: int, expected: int) -> Iterator[str]:

@@ -7,7 +7,6 @@ while a batch was made is the next batch: the more is asked at once, the less ea
 from __future__ import annotations
 
 import logging
-import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from time import monotonic
@@ -221,7 +220,7 @@ class Writer:
                 call()
         except UserError as error:
             _log.error("%s", error.line)
-            return plain(error.line, self._folder)
+            return plain(error, self._folder)
         except Exception:  # noqa: BLE001  whoever waits is told, and the writer goes on
             _log.exception("a change could not be made")
             return "something went wrong; the server's log has it"
@@ -248,6 +247,8 @@ def _met(change: Change, there: Found | None) -> bool:
     return not change.absent and (not change.states or "*" in change.states or there.state in change.states)
 
 
-def plain(line: str, folder: Path) -> str:
-    """Return a message without the paths of an index, which are nobody's business."""
-    return re.sub(rf"{re.escape(str(folder))}[^\s:]*", "the index", line)
+def plain(error: UserError, folder: Path) -> str:
+    """Return what an error says, on one line, without a path of the index, which is nobody's business."""
+    within = Path(error.place.partition(":")[0] or folder).is_relative_to(folder)
+    place = "the index" if within else error.place
+    return type(error)(error.what, place=place, remedy=error.remedy).line

@@ -13,7 +13,6 @@ from typing import BinaryIO
 
 from .errors import MachineError, QueryError, SourceError
 
-FULL = "{path}: the disk is full; make room and run the same command again"
 _SQLITE_REFUSED = {sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN}
 
 
@@ -51,14 +50,16 @@ def writable(path: Path, inputs: Iterable[Path] = ()) -> None:
     Raises QueryError if its folder does not exist, it is there and no regular file, or it is one of ``inputs``.
     """
     if not path.parent.is_dir():
-        raise QueryError(f"{path}: there is no folder {path.parent}; make it first")
+        raise QueryError(f"there is no folder {path.parent}", place=path, remedy="make it first")
     if path.is_dir():
-        raise QueryError(f"{path}: is a folder; name a file")
+        raise QueryError("is a folder", place=path, remedy="name a file")
     if path.exists() and not path.is_file():
-        raise QueryError(f"{path}: is not a regular file; name one that is, or a new one")
+        raise QueryError("is not a regular file", place=path, remedy="name one that is, or a new one")
     for given in inputs:
         if path.exists() and given.exists() and path.samefile(given):
-            raise QueryError(f"{path}: is read by this command and would be written over; name another file")
+            raise QueryError(
+                "is read by this command and would be written over", place=path, remedy="name another file"
+            )
 
 
 def rereadable(path: Path) -> None:
@@ -67,7 +68,7 @@ def rereadable(path: Path) -> None:
     Raises SourceError if it is a pipe or a device.
     """
     if path.exists() and not path.is_file() and not path.is_dir():
-        raise SourceError(f"{path}: is not a regular file; save it to one first")
+        raise SourceError("is not a regular file", place=path, remedy="save it to one first")
 
 
 def sync_folder(folder: Path) -> None:
@@ -105,17 +106,23 @@ def told(path: Path) -> Iterator[None]:
     except sqlite3.OperationalError as error:
         if error.sqlite_errorcode & 0xFF not in _SQLITE_REFUSED:
             raise
-        full = error.sqlite_errorcode == sqlite3.SQLITE_FULL
-        raise MachineError(FULL.format(path=path) if full else f"{path}: cannot be written: {error}") from error
+        if error.sqlite_errorcode == sqlite3.SQLITE_FULL:
+            raise full(path) from error
+        raise MachineError(f"cannot be written: {error}", place=path) from error
     except OSError as error:
         if error.errno in (errno.ENOSPC, errno.EDQUOT):
-            raise MachineError(FULL.format(path=path)) from error
+            raise full(path) from error
         if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
-            raise MachineError(f"{path}: may not be written: {error.strerror}") from error
+            raise MachineError(f"may not be written: {error.strerror}", place=path) from error
         place = error.filename or path
         if error.errno in (errno.EEXIST, errno.ENOTDIR):
-            raise MachineError(f"{place}: is not a folder; name another place") from error
-        raise MachineError(f"{place}: {error.strerror or error}") from error
+            raise MachineError("is not a folder", place=place, remedy="name another place") from error
+        raise MachineError(str(error.strerror or error), place=place) from error
+
+
+def full(path: Path | str) -> MachineError:
+    """Return the error that says that the disk of ``path`` is full."""
+    return MachineError("the disk is full", place=path, remedy="make room and run the same command again")
 
 
 def storable(name: str) -> str:

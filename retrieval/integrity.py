@@ -61,4 +61,4 @@ def file_fault(path: Path, info: FileInfo) -> str:
 def check_files(folder: Path, segment: SegmentInfo, only: Sequence[str] = ()) -> None:
     """Raise IndexStateError, naming the file, if one of the segment's files is not what the manifest says."""
     for fault in file_faults(folder, segment, only):
-        raise IndexStateError(f"{fault}; {REMEDY}")
+        raise IndexStateError(fault.what, place=fault.path, remedy=REMEDY)

@@ -20,7 +20,7 @@ from types import MappingProxyType
 from typing import Any, ParamSpec, TypeVar
 
 from .errors import ConfigError, FactseekError, MachineError
-from .files import FULL
+from .files import full
 
 OLDEST_JAVA = 21
 WARNS_OF_UNSAFE = 23  # from here on Java warns of what Lucene does, and has an option against it
@@ -293,7 +293,11 @@ def anserini_jar() -> Path:
 
 
 def guarded(
-    call: Callable[[], _Returned], place: Path | str, error_type: type[FactseekError], says: str = "{}"
+    call: Callable[[], _Returned],
+    place: Path | str,
+    error_type: type[FactseekError],
+    says: str = "{}",
+    remedy: str = "",
 ) -> _Returned:
     """Run ``call``; a Java exception becomes ``error_type``: ``place``, and ``says`` with the exception in its braces.
 
@@ -308,10 +312,13 @@ def guarded(
         clear_frames(error.__traceback__)
         kind, reason = _said(error)
         if "No space left" in reason or "Disk quota exceeded" in reason:
-            raise MachineError(FULL.format(path=place)) from error
+            raise full(place) from error
         if kind == "OutOfMemoryError":
-            raise MachineError(f"{place}: Java has run out of memory; give it more with java.heap") from error
-        raise error_type(f"{place}: {says.format(f'{kind}: {reason}' if reason else kind)}") from error
+            raise MachineError(
+                "Java has run out of memory", place=place, remedy="give it more with java.heap"
+            ) from error
+        what = says.format(f"{kind}: {reason}" if reason else kind)
+        raise error_type(what, place=place, remedy=remedy) from error
 
 
 def _said(error: Any) -> tuple[str, str]:

@@ -34,7 +34,7 @@ _WORDS_AT_ONCE = 1_000  # that are analysed while others wait
 _OBJECT = "java.lang.Object"
 _ANALYZE = "(Lorg/apache/lucene/analysis/Analyzer;Ljava/lang/String;)Ljava/util/List;"
 _AT_ONCE = 200  # ids of deleted documents that are handed to Java while others wait
-_UNREADABLE = f"cannot be read ({{}}); {REMEDY}"
+_UNREADABLE = "cannot be read ({})", REMEDY
 _Returned = TypeVar("_Returned")
 
 
@@ -213,7 +213,7 @@ class PassageSearcher:
         """
         self._place = os.path.commonpath(folders) if folders else ""
         self._fields = fields
-        self._readers = [guarded(partial(_reader, folder), folder, IndexStateError, _UNREADABLE) for folder in folders]
+        self._readers = [guarded(partial(_reader, folder), folder, IndexStateError, *_UNREADABLE) for folder in folders]
         joined = self._readers[0] if len(self._readers) == 1 else _joined(self._readers)
         self._reader = java_cast("org.apache.lucene.index.IndexReader", joined)
         self._analyzer = java_cast("org.apache.lucene.analysis.Analyzer", open_analyzer(analyzer))
@@ -256,7 +256,7 @@ class PassageSearcher:
         that it took longer than ``seconds``. Raises IndexStateError if the index turns out to be damaged.
         """
         found = guarded(
-            lambda: self._search(query, n, where, weights, seconds), self._place, IndexStateError, _UNREADABLE
+            lambda: self._search(query, n, where, weights, seconds), self._place, IndexStateError, *_UNREADABLE
         )
         return None if found is None else ([hit.score for hit in found], [hit.doc for hit in found])
 
@@ -485,7 +485,7 @@ def _directory(folder: Path) -> Any:
     Raises MachineError if its name is not text: Java could not name it.
     """
     if os.fsencode(folder).decode("utf-8", "replace") != str(folder):
-        raise MachineError(f"{folder}: a name in this path is not UTF-8 text; rename it")
+        raise MachineError("a name in this path is not UTF-8 text", place=folder, remedy="rename it")
     # Java goes on from the folder in which it was started, wherever Python has gone since.
     path = java_class("java.nio.file.Paths").get(str(folder.absolute()))
     return java_class("org.apache.lucene.store.FSDirectory").open(path)

@@ -32,6 +32,7 @@ BUILD = "build"
 LOCK = "lock"
 DOCUMENTS, LUCENE, VECTORS = "documents.sqlite", "lucene", "vectors"
 """The file of a segment's documents, and the two views that an index of layout 1 may have."""
+RESTORE = "restore it or rebuild with --overwrite"
 MOST = 2**31 - 1
 """Passages that Lucene can number."""
 _SEGMENT = re.compile(r"[0-9]{1,18}")
@@ -223,9 +224,9 @@ def read(folder: Path) -> Manifest:
     try:
         content = path.read_bytes()
     except (FileNotFoundError, NotADirectoryError):
-        raise IndexStateError(_what_is(folder)) from None
+        raise _what_is(folder) from None
     except OSError as error:
-        raise IndexStateError(f"{path}: cannot be read: {error.strerror}") from None
+        raise IndexStateError(f"cannot be read: {error.strerror}", place=path) from None
     return _decoded(path, content)
 
 
@@ -233,11 +234,9 @@ def _decoded(path: Path, content: bytes) -> Manifest:
     try:
         raw: Any = msgspec.json.decode(content)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise IndexStateError(
-            f"{path}: is damaged (not JSON: {error}); restore it or rebuild with --overwrite"
-        ) from None
+        raise IndexStateError(f"is damaged (not JSON: {error})", place=path, remedy=RESTORE) from None
     if not isinstance(raw, dict) or "layout" not in raw:
-        raise IndexStateError(f"{path}: is not the manifest of a factseek index")
+        raise IndexStateError("is not the manifest of a factseek index", place=path)
     if raw["layout"] not in (OLDEST_LAYOUT, LAYOUT):
         raise IndexStateError(
             f"has layout {raw['layout']!r}, this factseek reads layouts {OLDEST_LAYOUT} and {LAYOUT}",
@@ -247,9 +246,11 @@ def _decoded(path: Path, content: bytes) -> Manifest:
     try:
         manifest = msgspec.convert(_of_layout_1(raw) if raw["layout"] == OLDEST_LAYOUT else raw, Manifest)
     except msgspec.ValidationError as error:
-        raise IndexStateError(f"{path}: is damaged ({error}); restore it or rebuild with --overwrite") from None
+        raise IndexStateError(f"is damaged ({error})", place=path, remedy=RESTORE) from None
     if manifest.analyzer not in ANALYZERS:
-        raise IndexStateError(f"{path}: this factseek has no analyzer {manifest.analyzer!r}; rebuild with --overwrite")
+        raise IndexStateError(
+            f"this factseek has no analyzer {manifest.analyzer!r}", place=path, remedy="rebuild with --overwrite"
+        )
     return manifest
 
 
@@ -261,14 +262,17 @@ def _of_layout_1(raw: dict[str, Any]) -> dict[str, Any]:
     return {**left, "layout": LAYOUT, "views": views, "shared": {VECTORS: quantizer} if encoder and quantizer else {}}
 
 
-def _what_is(folder: Path) -> str:
+def _what_is(folder: Path) -> IndexStateError:
+    """Return the error that says what a folder without a manifest is."""
     if not folder.exists() or (folder.is_dir() and {path.name for path in folder.iterdir()} <= {LOCK}):
-        return f"{folder}: there is no index; build one with: factseek index KIND SOURCE --index {folder}"
+        remedy = f"build one with: factseek index KIND SOURCE --index {folder}"
+        return IndexStateError("there is no index", place=folder, remedy=remedy)
     if not folder.is_dir():
-        return f"{folder}: is a file, not an index directory"
+        return IndexStateError("is a file, not an index directory", place=folder)
     if (folder / BUILD).is_dir():
-        return f"{folder}: the index is half-built; run the same factseek index command again to go on"
-    return f"{folder}: is not a factseek index (it has no {NAME})"
+        remedy = "run the same factseek index command again to go on"
+        return IndexStateError("the index is half-built", place=folder, remedy=remedy)
+    return IndexStateError(f"is not a factseek index (it has no {NAME})", place=folder)
 
 
 @cache

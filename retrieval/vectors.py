@@ -97,11 +97,10 @@ def read_vectors(path: Path, rows: int, dimension: int) -> Vectors:
     try:
         size = path.stat().st_size
     except OSError as error:
-        raise IndexStateError(f"{path}: cannot be read: {error.strerror}; {REMEDY}") from None
+        raise IndexStateError(f"cannot be read: {error.strerror}", place=path, remedy=REMEDY) from None
     if size != expected:
-        raise IndexStateError(
-            f"{path}: holds {size} bytes, {rows} vectors of {dimension} dimensions take {expected}; {REMEDY}"
-        )
+        what = f"holds {size} bytes, {rows} vectors of {dimension} dimensions take {expected}"
+        raise IndexStateError(what, place=path, remedy=REMEDY)
     if rows == 0:
         return np.empty((0, dimension), dtype=np.float32)
     mapped: Vectors = np.asarray(np.memmap(path, dtype="<f4", mode="r", shape=(rows, dimension)))
@@ -402,18 +401,19 @@ def _read_ann(path: Path, rows: int, dimension: int) -> _Ann:
         return _Ann(index, "hnsw")
     if isinstance(index, faiss.IndexIVFPQ):
         return _Ann(index, "ivfpq")
-    raise IndexStateError(f"{path}: holds neither an HNSW nor an IVF-PQ index; {REMEDY}")
+    raise IndexStateError("holds neither an HNSW nor an IVF-PQ index", place=path, remedy=REMEDY)
 
 
 def _read_index(path: Path, rows: int, dimension: int, flags: int = 0) -> Any:
     try:
         index = _faiss().read_index(str(path), flags)
     except RuntimeError:
-        raise IndexStateError(f"{path}: cannot be read as a FAISS index; {REMEDY}") from None
+        raise IndexStateError("cannot be read as a FAISS index", place=path, remedy=REMEDY) from None
     if (index.ntotal, index.d) != (rows, dimension):
         raise IndexStateError(
-            f"{path}: holds {index.ntotal} vectors of {index.d} dimensions, "
-            f"expected {rows} of {dimension} dimensions; {REMEDY}"
+            f"holds {index.ntotal} vectors of {index.d} dimensions, expected {rows} of {dimension} dimensions",
+            place=path,
+            remedy=REMEDY,
         )
     return index
 
@@ -422,6 +422,8 @@ def _write_index(index: Any, path: Path) -> None:
     try:
         _faiss().write_index(index, str(path))
     except RuntimeError:
-        raise MachineError(f"{path}: cannot be written; see that the folder is there and the disk has room") from None
+        raise MachineError(
+            "cannot be written", place=path, remedy="see that the folder is there and the disk has room"
+        ) from None
     with told(path), path.open("rb") as file:
         os.fsync(file.fileno())

@@ -1,0 +1,114 @@
+"""Damage to any file of an index is one line that names a file, whatever is done with the index."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from factseek.indexer.build import Request, build
+from factseek.indexer.compaction import compact
+from factseek.indexer.deletion import delete
+from factseek.indexer.export import export
+from factseek.indexer.repair import repair
+from factseek.indexer.verification import verify
+from factseek.retrieval.config import convert
+from factseek.retrieval.domain import Filter
+from factseek.retrieval.errors import IndexStateError
+from factseek.retrieval.index.local import Index, Search
+
+CONFIG = convert({"dense": {"type": "hnsw", "flat_below": 5, "exact_below": 1}, "index": {"segment_passages": 12}}, "t")
+COARSE = 4_096
+"""Bytes from one damage to the next here; the documents alone are damaged at every kilobyte elsewhere."""
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Two segments with vectors, of twelve and eight passages, of which two are deleted."""
+    folder = tmp_path_factory.mktemp("damage")
+    rows = ({"docid": f"d{n}", "text": f"Measles case {n} near the river.", "topic": f"t{n % 3}"} for n in range(20))
+    (folder / "docs.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    build(Request(kind="jsonl", sources=(folder / "docs.jsonl",), folder=folder / "index"), CONFIG)
+    delete(folder / "index", ["d3", "d15"])
+    return folder / "index"
+
+
+def uses(folder: Path) -> Iterator[Callable[[], object]]:
+    def search(retriever: str, where: Filter | None = None) -> None:
+        with Index(folder, CONFIG) as index:
+            asked = Search(retriever=retriever, where=where)  # type: ignore[arg-type]
+            for hits in index.search(["measles river 7"], asked):
+                index.evidence("measles river", hits, asked)
+
+    yield lambda: search("bm25")
+    yield lambda: search("dense", Filter(topic=("t1",)))
+    yield lambda: list(export(folder))
+    yield lambda: verify(folder, CONFIG)
+
+
+def use(folder: Path) -> int:
+    """Do all that can be done with an index; return how much of it was refused."""
+    refused = 0
+    for call in uses(folder):
+        try:
+            call()
+        except IndexStateError as error:
+            assert str(folder) in error.place
+            assert "\n" not in str(error)
+            refused += 1
+    return refused
+
+
+def files(folder: Path) -> list[str]:
+    return sorted(
+        path.relative_to(folder).as_posix() for path in (folder / "segments" / "000000").rglob("*") if path.is_file()
+    )
+
+
+@pytest.mark.parametrize("how", ["zeroed", "flipped", "cut", "missing"])
+def test_damage_is_named_and_found(whole: Path, tmp_path: Path, how: str) -> None:
+    for file in files(whole):
+        content = (whole / file).read_bytes()
+        for at in range(0, len(content), COARSE):
+            folder = Path(shutil.copytree(whole, tmp_path / "index"))
+            damaged = bytearray(content)
+            if how == "zeroed":
+                damaged[at : at + 1024] = bytes(len(damaged[at : at + 1024]))
+            elif how == "flipped":
+                damaged[at + (len(damaged) - at) // 3 % 1024] ^= 0x10
+            else:
+                del damaged[at:]
+            (folder / file).write_bytes(damaged) if how != "missing" else (folder / file).unlink()
+            use(folder)
+            if damaged != content or how == "missing":
+                assert "000000" in verify(folder, CONFIG).faults, (file, at)
+            shutil.rmtree(folder)
+            if how == "missing":
+                break
+
+
+def test_what_can_be_made_again_is(whole: Path, tmp_path: Path) -> None:
+    for file in files(whole):
+        folder = Path(shutil.copytree(whole, tmp_path / "index"))
+        if content := (folder / file).read_bytes():
+            (folder / file).write_bytes(bytes(len(content)))
+            done = repair(folder, CONFIG)
+            assert bool(done.left) == file.endswith("documents.sqlite"), file
+        shutil.rmtree(folder)
+
+
+@pytest.mark.parametrize("file", ["documents.sqlite", "vectors.f32", "ann.faiss", "lucene"])
+def test_files_of_two_segments_swapped_are_named(whole: Path, tmp_path: Path, file: str) -> None:
+    folder = Path(shutil.copytree(whole, tmp_path / "index"))
+    first, second = (folder / "segments" / name / file for name in ("000000", "000001"))
+    first.rename(tmp_path / "aside")
+    second.rename(first)
+    (tmp_path / "aside").rename(second)
+    assert use(folder) > 0
+    assert verify(folder, CONFIG).faults.keys() == {"000000", "000001"}
+    with pytest.raises(IndexStateError):
+        delete(folder, ["d1"])
+        compact(folder, CONFIG)
