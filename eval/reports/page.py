@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+import re
 from base64 import b64encode
 from collections.abc import Sequence
 from html import escape
 
 _STYLE = """
-body { font: 16px/1.5 system-ui, sans-serif; max-width: 72rem; margin: 2rem auto; padding: 0 1rem; color: #1b1b1b; }
-table { border-collapse: collapse; margin: 1rem 0; }
-th, td { border-bottom: 1px solid #ccc; padding: .25rem .75rem; text-align: right; }
-th:first-child, td:first-child { text-align: left; }
+body { font: 16px/1.5 system-ui, sans-serif; max-width: 96rem; margin: 2rem auto; padding: 0 1rem; color: #1b1b1b; }
+p, ul, svg { max-width: 72rem; }
+table { border-collapse: collapse; margin: 1rem 0; font-size: .875rem; }
+th, td { border-bottom: 1px solid #ccc; padding: .25rem .5rem; text-align: right; overflow-wrap: anywhere; }
+th { overflow-wrap: normal; }
+th:first-child, td:first-child { text-align: left; overflow-wrap: normal; }
+td.figure { white-space: nowrap; }
 img, svg { max-width: 100%; height: auto; }
 .wide { overflow-x: auto; }
 """
+
+_FIGURE = re.compile(r"[-+]?[0-9][-+0-9.,%–]*(?: to [-+0-9.,]+)?")
 
 
 def page(title: str, body: str) -> str:
@@ -27,10 +33,15 @@ def page(title: str, body: str) -> str:
 
 
 def html_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """Return a table; cells are text."""
+    """Return a table; cells are text. A name may be broken so that all columns fit, a figure is not."""
     head = "".join(f"<th>{escape(cell)}</th>" for cell in header)
-    body = "".join("<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>\n" for row in rows)
+    body = "".join("<tr>" + "".join(map(_cell, row)) + "</tr>\n" for row in rows)
     return f'<div class="wide"><table>\n<tr>{head}</tr>\n{body}</table></div>\n'
+
+
+def _cell(text: str) -> str:
+    figure = ' class="figure"' if _FIGURE.fullmatch(text) else ""
+    return f"<td{figure}>{escape(text)}</td>"
 
 
 def html_image(png: bytes, alternative: str) -> str:

@@ -104,7 +104,7 @@ def test_figures_on_dev_are_those_of_ir_measures(data_dir: Path, tmp_path: Path)
     tweets = TASK.read_queries(dev / "tweets.queries.tsv")
     assert len(tweets) == 197
     assert tweets[1].text.startswith("DEFUND. CBC. NOW.")
-    assert 'CBC deletes Trump from Home Alone 2"' in tweets[1].text
+    assert '"CBC deletes Trump from' in tweets[1].text
     qrels = TASK.read_gold([dev / "tweet-vclaim-pairs.qrels"])
     # A made-up run: the right claim at a rank that the tweet's id decides, and ties below it.
     run = {
