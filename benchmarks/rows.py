@@ -73,7 +73,7 @@ def table(rows: Sequence[Row]) -> str:
     lines = ["| what | unit | factseek | peer | figure | target | |", "|---|---|---:|---:|---:|---|---|"]
     for row in rows:
         theirs = "" if row.theirs is None else _figure(row.theirs)
-        met = "met" if row.met else "MISSED"
+        met = ("met" if row.met else "MISSED") if row.target else "–"
         figures = f"{_figure(row.ours)} | {theirs} | {_figure(row.value)}"
         lines.append(f"| {row.what} | {row.unit} | {figures} | {row.target} | {met} |")
     return "\n".join(lines)

@@ -6,6 +6,48 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from ...retrieval.errors import QueryError
+from ...retrieval.terminal import counted
+
+
+def paired(gold: Sequence[Path], runs: Sequence[Path]) -> list[tuple[Path, Path]]:
+    """Return each file of ``--gold`` with one of ``--run``: by position, or, where both are a folder, by name.
+
+    Raises QueryError if one has more than the other.
+    """
+    if len(gold) == len(runs) == 1 and gold[0].is_dir() and runs[0].is_dir():
+        return _by_name(gold[0], runs[0])
+    right, answers = _files(gold), _files(runs)
+    if len(right) != len(answers):
+        message = f"--gold has {counted(len(right), 'file')}, --run {len(answers)}: they are paired by position"
+        raise QueryError(message)
+    return list(zip(right, answers, strict=True))
+
+
+def _by_name(gold: Path, runs: Path) -> list[tuple[Path, Path]]:
+    right, answers = ({path.stem: path for path in _files([folder])} for folder in (gold, runs))
+    for here, there, folder in ((right, answers, runs), (answers, right, gold)):
+        missing = next((name for name in here if name not in there), None)
+        if missing is not None:
+            raise QueryError(f"has no file for {here[missing]}", place=folder, remedy="files are paired by name")
+    return [(right[name], answers[name]) for name in right]
+
+
+def _files(paths: Sequence[Path]) -> list[Path]:
+    """Return the files, and those of folders by name but for hidden ones.
+
+    Raises QueryError if a folder holds none.
+    """
+    files: list[Path] = []
+    for path in paths:
+        inside = (
+            sorted(file for file in path.iterdir() if file.is_file() and not file.name.startswith("."))
+            if path.is_dir()
+            else [path]
+        )
+        if not inside:
+            raise QueryError("is a folder without files", place=path)
+        files += inside
+    return files
 
 
 def only(paths: Sequence[Path], option: str) -> Path:

@@ -54,7 +54,8 @@ def _register_score(commands: Subparsers) -> None:
         type=Path,
         required=True,
         metavar="FILE",
-        help="the submission; for ct2021-1b one file a debate, paired with the gold by position",
+        help="the submission; for ct2021-1b one file a debate, paired with the gold by position, or, where both are a "
+        "folder, by name",
     )
     parser.add_argument("--per-query", action="store_true", help="print the figures of each query too")
     parser.add_argument("--max-evidence", type=int, metavar="N", help="fever: how many sentences count (default: 5)")

@@ -113,8 +113,10 @@ def compare(
 ) -> Comparison:
     """Compare two or more runs; every pair is tested on every measure, the second run against the first.
 
-    A judged query that a run lacks counts 0.
+    A judged query that a run lacks counts 0. Raises CheckFailed if a run has no query in common with the judgements.
     """
+    for name, run in runs.items():
+        ranking.common(name, qrels, run, "query")
     figures = {name: evaluate(qrels, run, measures) for name, run in runs.items()}
     decided = [f"{name}: {note}" for name, run in runs.items() for note in _tied(qrels, run, figures[name])]
     names = tuple(runs)

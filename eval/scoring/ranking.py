@@ -51,14 +51,24 @@ def compared(path: Path, qrels: Qrels, run: Mapping[str, Mapping[str, float]], u
 
     Raises CheckFailed, with an id of each, if the two have no query in common.
     """
-    strangers = [qid for qid in run if qid not in qrels]
+    strangers = common(path, qrels, run, unit)
     hint = near_miss(strangers, qrels) if strangers else ""
-    if len(strangers) == len(run):
-        examples = f"the judgements have {shown(next(iter(qrels)))}, the run {shown(strangers[0])}"
-        raise CheckFailed(f"{path}: no {unit} in common with the judgements: {examples}{hint}")
     told = f"not judged and left out: {len(strangers):,} of the run's {len(run):,}, such as {unit} "
     left_out = (f"{told}{shown(strangers[0])}{hint}",) if strangers else ()
     return (*left_out, *unjudged(qrels, run))
+
+
+def common(place: object, qrels: Qrels, run: Mapping[str, Mapping[str, float]], unit: str) -> list[str]:
+    """Return the queries of a run, known by its ``place``, that were not judged.
+
+    Raises CheckFailed, with an id of each, if the two have no query in common.
+    """
+    strangers = [qid for qid in run if qid not in qrels]
+    if len(strangers) == len(run):
+        run_has = f"the run {shown(strangers[0])}{near_miss(strangers, qrels)}" if strangers else "the run is empty"
+        examples = f"the judgements have {shown(next(iter(qrels)))}, {run_has}"
+        raise CheckFailed(f"no {unit} in common with the judgements: {examples}", place=place)
+    return strangers
 
 
 def unjudged(

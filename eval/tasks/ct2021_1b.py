@@ -16,6 +16,7 @@ from ...retrieval.terminal import counted
 from ...retrieval.trec import write_text
 from ..formats.labels import read_label
 from ..formats.lines import is_header, rows, text_lines, whole
+from ..formats.paths import paired
 from ..formats.queries import TaskQuery
 from ..formats.report import Report
 from ..formats.scores import ScoreOptions, Scores
@@ -136,10 +137,9 @@ def check(path: Path, input_path: Path | None = None) -> Report:
 
 
 def score(gold: Sequence[Path], runs: Sequence[Path], options: ScoreOptions) -> Scores:
-    """Return the official figures, the mean AP over debates first."""
-    if len(gold) != len(runs):
-        message = f"--gold has {counted(len(gold), 'file')}, --run {len(runs)}: they are paired by position"
-        raise QueryError(message)
+    """Return the official figures, the mean AP over debates first; a folder stands for its files."""
+    pairs = paired(gold, runs)
+    gold, runs = [path for path, _ in pairs], [run for _, run in pairs]
     per_file: dict[str, dict[str, float]] = {}
     worst: dict[str, dict[str, float]] = {}
     best: dict[str, dict[str, float]] = {}

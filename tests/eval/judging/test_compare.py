@@ -107,6 +107,16 @@ def files(tmp_path):
     return tmp_path
 
 
+def test_a_run_for_other_queries_is_refused_not_compared():
+    qrels = {"q1": {"d1": 1}}
+    with pytest.raises(CheckFailed) as refused:
+        compare(qrels, {"mine": {"q1": {"d1": 1.0}}, "theirs": {"x1": {"d1": 1.0}}}, ["AP"], seed=0)
+    expected = "theirs: no query in common with the judgements: the judgements have 'q1', the run 'x1'"
+    assert str(refused.value) == expected
+    with pytest.raises(CheckFailed, match=r"the run is empty$"):
+        compare(qrels, {"mine": {"q1": {"d1": 1.0}}, "theirs": {}}, ["AP"], seed=0)
+
+
 def test_runs_are_named_by_their_file_or_path(files):
     qrels = read_qrels(files / "qrels")
     runs, notes = read_runs("trec", [files / "run.txt", files / "a/run.txt"], qrels)

@@ -118,10 +118,13 @@ def test_figures_on_dev_are_those_of_ir_measures(data_dir: Path, tmp_path: Path)
     TASK.write(run, tmp_path / "run", "made-up")
     assert not TASK.check(tmp_path / "run", dev / "tweets.queries.tsv").errors
     scores = score("ct2020-claims", [dev / "tweet-vclaim-pairs.qrels"], [tmp_path / "run"], ScoreOptions())
-    measures = [ir_measures.parse_measure(name) for name in scores.values]
+    # What ir_measures takes from pytrec_eval: all but reciprocal ranks with a cut, which have an oracle of their own.
+    measures = [ir_measures.parse_measure(name) for name in scores.values if not name.startswith("RR@")]
     expected = ir_measures.pytrec_eval.calc_aggregate(
         measures, qrels, {qid: {hit.docid: hit.score for hit in hits} for qid, hits in run.items()}
     )
     assert scores.official == "AP@5"
-    assert scores.values == pytest.approx({str(measure): value for measure, value in expected.items()}, abs=1e-12)
+    assert {str(measure): scores.values[str(measure)] for measure in measures} == pytest.approx(
+        {str(measure): value for measure, value in expected.items()}, abs=1e-12
+    )
     assert 0.2 < scores.values["AP@5"] < 0.9

@@ -121,6 +121,36 @@ def test_a_debate_without_a_positive_counts_0_and_is_named(put):
     assert scores.notes == ("a: has no sentence worth checking and counts 0",)
 
 
+def folders(tmp_path):
+    for name, labels in (("b", "01"), ("a", "10")):
+        for folder in ("gold", "runs"):
+            (tmp_path / folder).mkdir(exist_ok=True)
+        rows = [f"{line}\tA\tx\t{label}\n" for line, label in enumerate(labels, 1)]
+        (tmp_path / "gold" / f"{name}.tsv").write_text("".join(rows))
+        (tmp_path / "runs" / f"{name}.txt").write_text("1\t0.5\n2\t0.4\n")
+    (tmp_path / "gold" / ".hidden").write_text("")
+    return tmp_path / "gold", tmp_path / "runs"
+
+
+def test_two_folders_are_paired_by_name(tmp_path):
+    gold, runs = folders(tmp_path)
+    scores = TASK.score([gold], [runs], ScoreOptions())
+    assert {name: figures["AP"] for name, figures in scores.per_query.items()} == {"a": 1.0, "b": 0.5}
+    files = TASK.score([gold / "a.tsv", gold / "b.tsv"], [runs], ScoreOptions())
+    assert files.values == scores.values
+
+
+def test_folders_that_do_not_pair_are_refused(tmp_path):
+    gold, runs = folders(tmp_path)
+    (runs / "c.txt").write_text("1\t1\n")
+    with pytest.raises(QueryError) as refused:
+        TASK.score([gold], [runs], ScoreOptions())
+    assert str(refused.value) == f"{gold}: has no file for {runs / 'c.txt'}; files are paired by name"
+    (tmp_path / "none").mkdir()
+    with pytest.raises(QueryError, match=r"none: is a folder without files$"):
+        TASK.score([tmp_path / "none"], [runs / "a.txt"], ScoreOptions())
+
+
 BAD_GOLD = {
     "gap": ("1\tA\tx\t0\n3\tA\tx\t0\n", "gold:2: line number '3' where 2 is due"),
     "columns": ("1\tA\n", "gold:1: has 2 of the 4 columns between tabs (line_number speaker text label)"),
