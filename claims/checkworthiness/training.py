@@ -8,12 +8,14 @@ from pathlib import Path
 from typing import NamedTuple
 
 import msgspec
+import numpy as np
 
 from ...retrieval.config import Config
 from ...retrieval.domain import Statement
 from ...retrieval.errors import QueryError, SourceError
 from ...retrieval.files import sha256, storable
 from ...retrieval.progress import Progress
+from ..learning.restoring import restored_from
 from . import store
 from .rankers import Ranker, kind, names
 from .store import Manifest, Source
@@ -65,10 +67,24 @@ def load(path: Path, task: str | None, config: Config) -> Learned:
         raise SourceError(
             f"{path}: is a model named {manifest.model}, which this factseek does not have; train it again"
         )
-    try:
-        return Learned(kind(manifest.model).restore(state, config), manifest)
-    except (KeyError, TypeError, ValueError):
-        raise SourceError(f"{path}: is a model of another version of factseek; train it again") from None
+    with restored_from(path):
+        ranker = kind(manifest.model).restore(state, config)
+        if state.tensors:  # chance has none, and would be another after a trial
+            _try(ranker, manifest.languages)
+    return Learned(ranker, manifest)
+
+
+def _try(ranker: Ranker, languages: Sequence[str]) -> None:
+    """Rank a statement of each language, of which nothing is known to be right but its form.
+
+    Raises ValueError, or whatever numpy raises, if parts of the ranker do not fit each other.
+    """
+    trials = [Statement("1", "Trying: 2 words.", language=language) for language in languages or [""]]
+    scores = ranker.score(trials)
+    probabilities = ranker.probability(scores)
+    for numbers in (scores, scores if probabilities is None else probabilities):
+        if numbers.shape != (len(trials),) or not np.isfinite(numbers).all():
+            raise ValueError("a score is not a finite number")
 
 
 def _source(path: Path, statements: Sequence[Statement]) -> Source:

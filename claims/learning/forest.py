@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .model_file import State
+from .restoring import array
 
 _SURE = 1e-4
 """A probability is kept so far from 0 and 1, so that its log-odds are finite."""
@@ -56,9 +57,25 @@ class Forest:
         return State({}, {name: getattr(self, f"_{name}") for name in names})
 
 
-def restore(state: State) -> Forest:
-    """Make the forest of its state."""
-    return Forest(**state.tensors)
+def restore(state: State, width: int) -> Forest:
+    """Return the forest of its state.
+
+    Raises ValueError if its arrays do not fit each other, or a node does not stand before its children.
+    """
+    features = array(state, "features", np.int16, None)
+    nodes = len(features)
+    children = array(state, "children", np.int32, nodes, 2)
+    roots = array(state, "roots", np.int32, None)
+    inner = np.flatnonzero(features >= 0)
+    if features.min() < -1 or features.max() >= width:
+        raise ValueError("a node asks for a feature that there is not")
+    # A tree is walked from a node to a later one, and so to an end.
+    if (children[inner] <= inner[:, None]).any() or (children[inner] >= nodes).any():
+        raise ValueError("a node does not stand before its children")
+    if roots.min() < 0 or roots.max() >= nodes:
+        raise ValueError("a tree starts at no node")
+    thresholds, values = array(state, "thresholds", np.float64, nodes), array(state, "values", np.float64, nodes)
+    return Forest(features, thresholds, children, values, roots)
 
 
 def grow(

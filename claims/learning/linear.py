@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .model_file import State
+from .restoring import array, number
 
 _TOLERANCE = 1e-4
 
@@ -40,6 +41,9 @@ def fit(features: Any, labels: NDArray[np.int64], weights: NDArray[np.float64], 
     return Linear(machine.coef_[0], float(machine.intercept_[0]))
 
 
-def restore(state: State) -> Linear:
-    """Make the model of its state."""
-    return Linear(state.tensors["weights"], float(state.settings["bias"]))
+def restore(state: State, width: int | None) -> Linear:
+    """Return the model of its state.
+
+    Raises ValueError if it is not one of ``width`` features.
+    """
+    return Linear(array(state, "weights", np.float64, width), number(state, "bias"))

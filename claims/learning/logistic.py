@@ -7,6 +7,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from .model_file import State
+from .restoring import array
+
 
 class Logistic:
     """A weight for every feature and class; features are first shifted by ``centre`` and divided by ``scale``."""
@@ -42,3 +45,17 @@ def fit(features: Any, classes: NDArray[np.int64], strength: float, *, standardi
     if len(weights) == 1:  # of two classes scikit-learn keeps the second's weights only
         weights, bias = np.vstack([np.zeros_like(weights), weights]), np.array([0.0, *bias])
     return Logistic({**tensors, "weights": weights, "bias": bias})
+
+
+def restore(state: State, width: int, *, standardised: bool) -> Logistic:
+    """Return the regression of a saved state.
+
+    Raises ValueError or KeyError if it is not one on ``width`` features.
+    """
+    weights = array(state, "weights", np.float64, None, width)
+    tensors = {"weights": weights, "bias": array(state, "bias", np.float64, len(weights))}
+    if standardised:
+        tensors |= {name: array(state, name, np.float64, width) for name in ("centre", "scale")}
+        if (tensors["scale"] <= 0).any():
+            raise ValueError("features cannot be divided by what is not positive")
+    return Logistic(tensors)

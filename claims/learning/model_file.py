@@ -84,7 +84,7 @@ def _decoded(path: Path, raw: str) -> _Header:
         layout = msgspec.json.decode(raw, type=_Layout).layout
         if layout == LAYOUT:
             return msgspec.json.decode(raw, type=_Header)
-    except msgspec.DecodeError:
+    except (msgspec.DecodeError, RecursionError):
         raise SourceError(f"{path}: {_CHANGED}: its header is damaged; {_AGAIN}") from None
     raise SourceError(f"{path}: is a model of layout {layout}, this factseek reads layout {LAYOUT}; {_AGAIN}")
 
@@ -98,7 +98,7 @@ def _read(path: Path) -> tuple[str, dict[str, NDArray[Any]]]:
         with safe_open(path, framework="numpy") as file:
             metadata = file.metadata() or {}
             tensors = {name: file.get_tensor(name) for name in sorted(file.keys())}
-    except SafetensorError:
+    except (AttributeError, SafetensorError, TypeError, ValueError):  # the last: an array of a type that numpy lacks
         raise SourceError(f"{path}: is not a model of factseek's, or not whole; {_AGAIN}") from None
     if _KEY not in metadata:
         raise SourceError(f"{path}: is not a model of factseek's; write one with --save")

@@ -16,10 +16,12 @@ from ...retrieval.domain import Claim
 from ...retrieval.errors import QueryError, SourceError
 from ...retrieval.files import sha256, storable
 from ...retrieval.progress import Progress
+from ..evidence.features import NAMES
 from ..evidence.sentences import Finder
 from ..learning import model_file
 from ..learning.figures import figures
 from ..learning.groups import groups
+from ..learning.restoring import restored_from
 from . import models
 from .crossval import out_of_fold, split
 from .models import Cases, Model
@@ -136,10 +138,12 @@ def load(path: Path, task: str = "") -> Learned:
         raise SourceError(
             f"{path}: is a model named {manifest.model}, which this factseek does not have; train it again"
         )
-    try:
-        return Learned(models.kind(manifest.model).restore(state), manifest)
-    except (KeyError, ValueError):
-        raise SourceError(f"{path}: is a model of another version of factseek; train it again") from None
+    with restored_from(path):
+        model = models.kind(manifest.model).restore(state)
+        trial = model.probabilities(Cases(["Trying: 2 words."], np.zeros((1, len(NAMES)))))
+        if trial.shape != (1, len(manifest.labels)) or not np.isfinite(trial).all():
+            raise ValueError("a probability is missing or not a finite number")
+    return Learned(model, manifest)
 
 
 def read_evidence(claims: Sequence[Claim], finder: Finder, progress: Progress) -> Cases:

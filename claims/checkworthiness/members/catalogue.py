@@ -11,6 +11,7 @@ from ....retrieval.domain import Statement
 from ....retrieval.encoders.runtime import open_encoder
 from ...learning import forest, linear
 from ...learning.model_file import State
+from ...text.signs import NAMES as SIGNS
 from . import Member, Model, lexical, neighbours, vectors
 from .days import Days, restore_moments, written
 from .signs import Signs
@@ -66,14 +67,16 @@ def restore(name: str, member: State, model: State, config: Config) -> Reader:
     """
     match name.removeprefix(JOINT):
         case "lexical":
-            return Reader(lexical.restore(member), linear.restore(model))
+            terms = lexical.restore(member)
+            return Reader(terms, linear.restore(model, terms.width))
         case "neighbours":
-            return Reader(neighbours.restore(member), neighbours.restore_votes(model))
+            near = neighbours.restore(member)
+            return Reader(near, neighbours.restore_votes(model, near.width))
         case "days":
             return Reader(Days(), restore_moments(model))
         case "signs":
-            return Reader(Signs(), forest.restore(model))
+            return Reader(Signs(), forest.restore(model, len(SIGNS)))
         case "vectors":
-            return Reader(vectors.restore(member, config.encoder), linear.restore(model))
+            return Reader(vectors.restore(member, config.encoder), linear.restore(model, None))
         case _:
             raise ValueError(f"there is no member {name}")

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from ....retrieval.domain import Statement
 from ...learning.model_file import State
+from ...learning.restoring import array, labels, number
 
 _NUMBER = re.compile(r"[1-9][0-9]{16,18}")
 """A number that X, then Twitter, gave a tweet since the end of 2010: its first 42 bits are a time."""
@@ -60,8 +61,12 @@ class Moments:
 
 
 def restore_moments(state: State) -> Moments:
-    """Make the model of its state."""
-    return Moments(state.tensors["moments"], state.tensors["labels"].astype(np.int64), float(state.settings["span"]))
+    """Return the model of its state.
+
+    Raises ValueError, KeyError or TypeError if it is not one.
+    """
+    moments = array(state, "moments", np.float64, None, allow_nan=True)
+    return Moments(moments, labels(state, "labels", len(moments)), number(state, "span", lambda value: value > 0))
 
 
 class Days:

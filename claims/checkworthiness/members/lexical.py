@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from ....retrieval.domain import Statement
 from ...learning import linear
 from ...learning.model_file import State
+from ...learning.restoring import vocabulary_of
 from ...text.ngrams import Vocabulary
 from ...text.ngrams import learn as learned
 from ...text.tokens import characters, words
@@ -26,6 +27,11 @@ class Lexical:
     def __init__(self, vocabularies: dict[str, Vocabulary], strengths: tuple[float, ...] = ()) -> None:
         self.strengths = strengths
         self._vocabularies = vocabularies
+
+    @property
+    def width(self) -> int:
+        """The number of columns."""
+        return sum(len(vocabulary.terms) for vocabulary in self._vocabularies.values())
 
     def features(self, statements: Sequence[Statement]) -> Any:
         """Return a scipy CSR matrix, a column for each term."""
@@ -56,9 +62,12 @@ def learn(statements: Sequence[Statement], strengths: tuple[float, ...]) -> Lexi
 
 
 def restore(state: State) -> Lexical:
-    """Make the member of its state."""
+    """Return the member of its state.
+
+    Raises ValueError, KeyError or TypeError if it is not one.
+    """
     vocabularies = {
-        name: Vocabulary(state.settings["terms"][name], state.tensors[name], analyze, sublinear=True)
+        name: vocabulary_of(state, state.settings["terms"][name], name, analyze, sublinear=True)
         for name, analyze in _ANALYZERS.items()
     }
     return Lexical(vocabularies)

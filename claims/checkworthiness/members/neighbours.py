@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from ....retrieval.domain import Statement
 from ...learning.model_file import State
+from ...learning.restoring import labels, number, sparse_rows, vocabulary_of
 from ...text.ngrams import Vocabulary
 from ...text.ngrams import learn as learned
 from ...text.tokens import words
@@ -54,15 +55,13 @@ class Votes:
         )
 
 
-def restore_votes(state: State) -> Votes:
-    """Make the votes of their state."""
-    from scipy.sparse import csr_matrix
+def restore_votes(state: State, width: int) -> Votes:
+    """Return the votes of their state.
 
-    tensors = state.tensors
-    labels = tensors["labels"].astype(np.int64)
-    parts = tensors["values"], tensors["columns"], tensors["starts"]
-    rows = csr_matrix(parts, shape=(len(labels), int(state.settings["width"])))
-    return Votes(rows, labels, float(state.settings["sharpness"]))
+    Raises ValueError, KeyError or TypeError if it is not one, of rows of this ``width``.
+    """
+    rows = sparse_rows(state, "", width)
+    return Votes(rows, labels(state, "labels", rows.shape[0]), number(state, "sharpness", lambda value: value > 0))
 
 
 class Neighbours:
@@ -71,6 +70,11 @@ class Neighbours:
     def __init__(self, vocabulary: Vocabulary, strengths: tuple[float, ...] = ()) -> None:
         self.strengths = strengths
         self._vocabulary = vocabulary
+
+    @property
+    def width(self) -> int:
+        """The number of columns."""
+        return len(self._vocabulary.terms)
 
     def features(self, statements: Sequence[Statement]) -> Any:
         """Return a scipy CSR matrix with rows of unit length."""
@@ -93,6 +97,8 @@ def learn(statements: Sequence[Statement], strengths: tuple[float, ...]) -> Neig
 
 
 def restore(state: State) -> Neighbours:
-    """Make the member of its state."""
-    vocabulary = Vocabulary(state.settings["terms"], state.tensors["idf"], words, sublinear=True)
-    return Neighbours(vocabulary)
+    """Return the member of its state.
+
+    Raises ValueError, KeyError or TypeError if it is not one.
+    """
+    return Neighbours(vocabulary_of(state, state.settings["terms"], "idf", words, sublinear=True))

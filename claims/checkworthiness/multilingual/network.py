@@ -22,6 +22,25 @@ class Network:
     def __init__(self, tensors: Tensors) -> None:
         self.tensors = tensors
 
+    def check(self, width: int) -> None:
+        """Raise ValueError or KeyError if a layer does not fit the one before it, or the first rows of ``width``."""
+        if "grams.weight" in self.tensors:
+            buckets, dimension = self.tensors["grams.weight"].shape
+            if buckets != width:
+                raise ValueError("the table has not a row for each bucket")
+            width = dimension
+        for layer in ("shared", "claim.0", "claim.2"):
+            if layer != "shared" or "shared.weight" in self.tensors:
+                width = self._checked(layer, width)
+        if width != 2:
+            raise ValueError("the claim head has not two ends")
+
+    def _checked(self, layer: str, width: int) -> int:
+        weight, bias = self.tensors[f"{layer}.weight"], self.tensors[f"{layer}.bias"]
+        if weight.ndim != 2 or weight.shape[1] != width or bias.shape != weight.shape[:1]:
+            raise ValueError(f"{layer} does not fit what comes before it")
+        return int(weight.shape[0])
+
     def score(self, rows: Rows) -> NDArray[np.float64]:
         """Return a score between -1 and 1 for each row."""
         if not len(rows):

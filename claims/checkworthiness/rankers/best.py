@@ -20,6 +20,7 @@ from ....retrieval.progress import Progress
 from ...learning import stacking
 from ...learning.folds import enough, folds
 from ...learning.model_file import State
+from ...learning.restoring import number
 from ...learning.sampling import sampled
 from ...learning.stacking import Stack
 from ..members import catalogue
@@ -103,13 +104,29 @@ def train(statements: Sequence[Statement], config: Config, progress: Progress) -
 
 
 def restore(state: State, config: Config) -> BestRanker:
-    """Put readers and stacks together again."""
+    """Put readers and stacks together again.
+
+    Raises ValueError, KeyError, TypeError or AttributeError if the state is not that of a ranker, MachineError if it
+    reads the vectors of an encoder that is not the configured one.
+    """
     readers = {}
     for key, parts in state.settings["readers"].items():
         member, model = (_part(state, key, part, parts[part]) for part in ("member", "model"))
         readers[key] = catalogue.restore(key.partition("/")[2], member, model, config)
-    stacks = {language: Stack(**stack) for language, stack in state.settings["stacks"].items()}
+    stacks = {language: _stack(stack, language, readers) for language, stack in state.settings["stacks"].items()}
     return BestRanker(readers, stacks)
+
+
+def _stack(saved: dict[str, Any], language: str, readers: Mapping[str, Reader]) -> Stack:
+    """Return a saved stack.
+
+    Raises ValueError if it weighs a reader that there is not, or with no number.
+    """
+    numbers = State({**saved["weights"], "": saved["bias"]}, {})
+    weights = {name: number(numbers, name) for name in saved["weights"]}
+    if not weights or any(_key(language, name) not in readers for name in weights):
+        raise ValueError(f"{language}: there is no such reader")
+    return Stack(weights, number(numbers, ""))
 
 
 def _part(state: State, key: str, part: str, settings: dict[str, Any]) -> State:

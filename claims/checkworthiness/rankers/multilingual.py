@@ -6,6 +6,7 @@ ensemble that is cross-validated as it is made.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
@@ -22,6 +23,7 @@ from ....retrieval.errors import MachineError
 from ....retrieval.progress import Progress
 from ...learning.folds import average_precision, enough, folds
 from ...learning.model_file import State
+from ...learning.restoring import array, number
 from ...text.grams import Hashing, learn
 from ..multilingual.network import Network, Rows
 from . import Trained
@@ -45,6 +47,11 @@ class Reading:
         if isinstance(self._read, Hashing):
             return self._read.rows(statements)
         return self._read.encode_document([one.text for one in statements])
+
+    @property
+    def width(self) -> int:
+        """The length of a vector, or the number of buckets."""
+        return len(self._read.rarity) if isinstance(self._read, Hashing) else self._read.dimension
 
     def state(self) -> State:
         """Return the name of the encoder, or how rare each bucket is."""
@@ -77,8 +84,8 @@ class MultilingualRanker:
         """Return every network, and what they read."""
         reading = self._reading.state()
         tensors = {
-            f"{number}/{name}": tensor
-            for number, network in enumerate(self._networks)
+            f"{place}/{name}": tensor
+            for place, network in enumerate(self._networks)
             for name, tensor in network.tensors.items()
         }
         settings = {"networks": len(self._networks), "slope": self._slope, "bias": self._bias}
@@ -120,11 +127,12 @@ def train(statements: Sequence[Statement], config: Config, progress: Progress) -
 def restore(state: State, config: Config) -> MultilingualRanker:
     """Put the ensemble together again.
 
-    Raises MachineError if it reads the vectors of an encoder that is not the one it was trained with.
+    Raises ValueError, KeyError or TypeError if the state is not that of an ensemble, MachineError if it reads the
+    vectors of an encoder that is not the one it was trained with.
     """
     settings = state.settings
     if settings["encoder"] == CHARACTERS:
-        reading = Reading(Hashing(state.tensors[_RARITY]))
+        reading = Reading(Hashing(array(state, _RARITY, np.float64, None)))
     else:
         reading = _found_again(str(settings["encoder"]), config)
     found = reading.state().settings["revision"]
@@ -133,11 +141,16 @@ def restore(state: State, config: Config) -> MultilingualRanker:
             f"the model was trained with encoder {settings['encoder']} ({settings['revision']}), on this machine it is "
             f"({found}); train again"
         )
-    networks = [
-        Network({name.partition("/")[2]: one for name, one in state.tensors.items() if name.startswith(f"{number}/")})
-        for number in range(settings["networks"])
-    ]
-    return MultilingualRanker(reading, networks, settings["slope"], settings["bias"])
+    tensors: dict[str, dict[str, NDArray[np.float32]]] = defaultdict(dict)
+    for name in state.tensors.keys() - {_RARITY}:
+        place, _, layer = name.partition("/")
+        tensors[place][layer] = array(state, name, np.float32, *state.tensors[name].shape)
+    if set(tensors) != {str(place) for place in range(len(tensors))} or len(tensors) != settings["networks"]:
+        raise ValueError("networks are missing")
+    networks = [Network(tensors[str(place)]) for place in range(len(tensors))]
+    for network in networks:
+        network.check(reading.width)
+    return MultilingualRanker(reading, networks, number(state, "slope"), number(state, "bias"))
 
 
 def _reading(settings: MultilingualSettings, config: Config, statements: Sequence[Statement] = ()) -> Reading:

@@ -17,6 +17,7 @@ from ....retrieval.config import Config
 from ....retrieval.domain import Statement
 from ....retrieval.progress import Progress
 from ...learning.model_file import State
+from ...learning.restoring import array, number, sparse_rows, vocabulary_of
 from ...text.ngrams import Vocabulary, learn
 from . import Trained
 
@@ -84,15 +85,14 @@ def train(statements: Sequence[Statement], config: Config, progress: Progress) -
 
 
 def restore(state: State, config: Config) -> NgramRanker:
-    """Put the classifier together again."""
-    from scipy.sparse import csr_matrix
+    """Put the classifier together again.
 
-    tensors = state.tensors
-    terms = state.settings["terms"]
-    vocabulary = Vocabulary(terms, tensors["idf"], _words, sublinear=False)
-    parts = tensors["supports.values"], tensors["supports.columns"], tensors["supports.starts"]
-    supports = csr_matrix(parts, shape=(len(tensors["weights"]), len(terms)))
-    return NgramRanker(vocabulary, supports, tensors["weights"], float(state.settings["bias"]))
+    Raises ValueError, KeyError or TypeError if the state is not that of one.
+    """
+    vocabulary = vocabulary_of(state, state.settings["terms"], "idf", _words, sublinear=False)
+    supports = sparse_rows(state, "supports.", len(vocabulary.terms))
+    weights = array(state, "weights", np.float64, supports.shape[0])
+    return NgramRanker(vocabulary, supports, weights, number(state, "bias"))
 
 
 def _words(text: str) -> list[str]:

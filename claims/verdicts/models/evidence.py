@@ -9,6 +9,7 @@ from ....retrieval.config import VerdictSettings
 from ...evidence.features import NAMES
 from ...learning.logistic import Logistic
 from ...learning.logistic import fit as fit_logistic
+from ...learning.logistic import restore as restore_logistic
 from ...learning.model_file import State
 from . import Cases
 
@@ -43,4 +44,4 @@ def restore(state: State) -> EvidenceModel:
     """
     if state.settings["features"] != list(NAMES):
         raise ValueError("the model was learned on other features")
-    return EvidenceModel(Logistic(state.tensors))
+    return EvidenceModel(restore_logistic(state, len(NAMES), standardised=True))

@@ -14,7 +14,9 @@ from numpy.typing import NDArray
 from ....retrieval.config import VerdictSettings
 from ...learning.logistic import Logistic
 from ...learning.logistic import fit as fit_logistic
+from ...learning.logistic import restore as restore_logistic
 from ...learning.model_file import State
+from ...learning.restoring import vocabulary_of
 from ...text.ngrams import Vocabulary, learn
 from . import Cases
 
@@ -53,9 +55,8 @@ def fit(cases: Cases, classes: NDArray[np.int64], number: int, settings: Verdict
 
 def restore(state: State) -> HypothesisModel:
     """Put the model together again."""
-    tensors = dict(state.tensors)
-    vocabulary = Vocabulary(state.settings["terms"], tensors.pop("idf"), _words, sublinear=True)
-    return HypothesisModel(vocabulary, Logistic(tensors))
+    vocabulary = vocabulary_of(state, state.settings["terms"], "idf", _words, sublinear=True)
+    return HypothesisModel(vocabulary, restore_logistic(state, len(vocabulary.terms), standardised=False))
 
 
 def _words(text: str) -> list[str]:

@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 from ....retrieval.config import VerdictSettings
 from ...learning.model_file import State
+from ...learning.restoring import array
 from . import Cases
 
 SUMMARY = "baseline: the commonest label, for every claim"
@@ -35,4 +36,4 @@ def fit(cases: Cases, classes: NDArray[np.int64], number: int, settings: Verdict
 
 def restore(state: State) -> MajorityModel:
     """Put the model together again."""
-    return MajorityModel(state.tensors["shares"])
+    return MajorityModel(array(state, "shares", np.float64, None))

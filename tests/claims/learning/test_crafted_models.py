@@ -1,0 +1,274 @@
+"""Model files that somebody made: whatever they hold, they are used or refused in one line."""
+
+from __future__ import annotations
+
+import copy
+import warnings
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from factseek.claims.checkworthiness import training as ranking
+from factseek.claims.checkworthiness.members import Model
+from factseek.claims.checkworthiness.members.days import Days
+from factseek.claims.checkworthiness.members.signs import Signs
+from factseek.claims.checkworthiness.rankers import names as rankers
+from factseek.claims.evidence.features import NAMES
+from factseek.claims.learning import model_file
+from factseek.claims.learning.model_file import State
+from factseek.claims.verdicts import models
+from factseek.claims.verdicts import training as verifying
+from factseek.claims.verdicts.models import Cases
+from factseek.retrieval.config import Config, VerdictSettings
+from factseek.retrieval.domain import Statement
+from factseek.retrieval.errors import FactseekError, SourceError
+from factseek.retrieval.progress import silent
+from tests.conftest import ROOT
+
+EXAMPLE = ROOT / "examples" / "checkworthy-en-train.tsv"
+VERDICTS = verifying.Manifest(
+    task="fever",
+    model="",
+    labels=("REFUTES", "SUPPORTS"),
+    undecided="NOT ENOUGH INFO",
+    language="en",
+    retriever="bm25",
+    encoder="",
+    index="",
+    sources=(),
+    settings={},
+    versions={},
+)
+
+
+@pytest.fixture(scope="module")
+def saved(train: list[Statement], config: Config) -> dict[str, tuple[msgspec.Struct, State]]:
+    """The manifest and the state of every ranker and every model of verdicts."""
+    models_of: dict[str, tuple[msgspec.Struct, State]] = {}
+    for name in rankers():
+        learned = ranking.train("ct2021-1a", name, [(EXAMPLE, train)], config, silent)
+        models_of[name] = learned.manifest, learned.ranker.state()
+    _add(
+        models_of["best"][1], "days", Days().fit(np.array([1.0, np.nan, 3.0]), np.array([0, 1, 1]), np.ones(3), 2.0, 0)
+    )
+    labels = np.array([statement.label for statement in train])
+    signs = Signs(10, 1)
+    _add(models_of["best"][1], "signs", signs.fit(signs.features(train), labels, np.ones(len(train)), 1.0, 0))
+    drawn = np.random.default_rng(0)
+    cases = Cases([statement.text for statement in train], drawn.normal(size=(len(train), len(NAMES))))
+    for name in models.names():
+        fitted = models.kind(name).fit(cases, np.arange(len(train)) % 2, 2, VerdictSettings())
+        models_of[name] = msgspec.structs.replace(VERDICTS, model=name), fitted.state()
+    return models_of
+
+
+def _add(best: State, name: str, model: Model) -> None:
+    """Give the ranker a reader, whether or not it was chosen."""
+    state = model.state()
+    best.settings["readers"][f"en/{name}"] = {"member": {}, "model": state.settings}
+    best.settings["stacks"]["en"]["weights"][name] = 0.1
+    best.tensors.update({f"en/{name}/model/{tensor}": array for tensor, array in state.tensors.items()})
+
+
+def use(path: Path, manifest: msgspec.Struct, config: Config) -> None:
+    """Load a model and let it decide."""
+    texts = ["The vaccine is 97 % safe!", "", "http://example.org \ud83d\ude00 לא"]
+    if isinstance(manifest, verifying.Manifest):
+        probabilities = verifying.load(path, "fever").model.probabilities(Cases(texts, np.ones((3, len(NAMES)))))
+        assert probabilities.shape == (3, 2)
+    else:
+        ranker = ranking.load(path, "ct2021-1a", config).ranker
+        statements = [Statement(str(10**17 + at), text, language="en") for at, text in enumerate(texts)]
+        assert ranker.score(statements).shape == (3,)
+
+
+@pytest.mark.parametrize("name", [*rankers(), *models.names()])
+def test_what_was_saved_is_used(
+    saved: dict[str, tuple[msgspec.Struct, State]], config: Config, tmp_path: Path, name: str
+) -> None:
+    manifest, state = saved[name]
+    model_file.save(tmp_path / "m", manifest, state)
+    use(tmp_path / "m", manifest, config)
+
+
+def changed(name: str, change: Callable[[Any], Any]) -> Callable[[State], None]:
+    def apply(state: State) -> None:
+        state.tensors[name] = change(state.tensors[name])
+
+    return apply
+
+
+def put(at: Any, value: Any) -> Callable[[Any], Any]:
+    def change(array: Any) -> Any:
+        array[at] = value
+        return array
+
+    return change
+
+
+SIGNS, NEAR = "en/signs/model/", "en/neighbours/model/"
+SHARP = [
+    ("ngram", changed("supports.columns", put(0, 2**31 - 1))),
+    ("ngram", changed("supports.columns", put(0, -(2**31)))),
+    ("ngram", changed("supports.columns", lambda columns: columns[::-1].copy())),
+    ("ngram", changed("supports.starts", put(1, 2**40))),
+    ("ngram", changed("supports.starts", put(1, -1))),
+    ("ngram", changed("supports.starts", lambda starts: starts[:-1])),
+    ("ngram", changed("supports.values", put(0, np.nan))),
+    ("ngram", changed("supports.values", lambda values: values[:-1])),
+    ("ngram", changed("idf", lambda weights: weights[:-1])),
+    ("ngram", changed("idf", lambda weights: weights.astype(np.float32))),
+    ("ngram", changed("weights", lambda weights: weights[:, None])),
+    ("best", changed(f"{NEAR}columns", put(0, 2**31 - 1))),
+    ("best", changed(f"{NEAR}starts", put(-1, 2**40))),
+    ("best", changed(f"{NEAR}labels", put(0, 7))),
+    ("best", changed(f"{SIGNS}children", put(slice(None), 0))),
+    ("best", changed(f"{SIGNS}children", put(slice(None), 2**31 - 1))),
+    ("best", changed(f"{SIGNS}features", put(0, 32_767))),
+    ("best", changed(f"{SIGNS}roots", put(0, 2**31 - 1))),
+    ("best", changed(f"{SIGNS}roots", put(0, -1))),
+    ("best", changed(f"{SIGNS}thresholds", put(0, np.inf))),
+    ("best", changed("en/days/model/moments", put(0, np.inf))),
+    ("multilingual", changed("rarity", lambda rarity: rarity[:0])),
+    ("multilingual", changed("0/grams.weight", lambda table: table[:1])),
+    ("multilingual", changed("0/claim.2.bias", lambda bias: bias[:1])),
+    ("evidence", changed("weights", lambda weights: weights[:1])),
+    ("evidence", changed("scale", put(0, 0.0))),
+    ("hypothesis", changed("bias", put(0, np.nan))),
+    ("majority", changed("shares", lambda shares: np.append(shares, 0.0))),
+]
+
+
+@pytest.mark.parametrize("at", range(len(SHARP)))
+def test_arrays_that_do_not_fit_are_refused_before_they_are_used(
+    saved: dict[str, tuple[msgspec.Struct, State]], config: Config, tmp_path: Path, at: int
+) -> None:
+    name, spoil = SHARP[at]
+    manifest, state = saved[name]
+    crafted = State(copy.deepcopy(state.settings), {key: array.copy() for key, array in state.tensors.items()})
+    spoil(crafted)
+    model_file.save(tmp_path / "m", manifest, crafted)
+    with pytest.raises(SourceError) as refused:
+        use(tmp_path / "m", manifest, config)
+    assert refused.value.line == f"{tmp_path / 'm'}: is a model of another version of factseek; train it again"
+
+
+def places(value: Any, above: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    """Yield the way to every value inside of one, a few of each list."""
+    keys = list(value) if isinstance(value, dict) else range(min(3, len(value))) if isinstance(value, list) else ()
+    for key in keys:
+        yield (*above, key)
+        yield from places(value[key], (*above, key))
+
+
+ODD = st.sampled_from([None, True, -1, 0, 10**9, 2**62, 1e308, -1e308, "", "x", [], [1], ["x", "x"], {}, {"x": None}])
+
+
+def spoil_settings(data: st.DataObject, settings_of: dict[str, Any]) -> None:
+    way = data.draw(st.sampled_from(list(places(settings_of))))
+    above = settings_of
+    for key in way[:-1]:
+        above = above[key]
+    if data.draw(st.booleans()):
+        above[way[-1]] = copy.deepcopy(data.draw(ODD))
+    else:
+        del above[way[-1]]
+
+
+def _extremes(dtype: np.dtype[Any]) -> list[float]:
+    if dtype.kind == "f":
+        return [-1, 0, 1, 2, np.nan, np.inf, float(np.finfo(dtype).max)]
+    return [-1, 0, 1, 2, int(np.iinfo(dtype).min), int(np.iinfo(dtype).max)] if dtype.kind == "i" else [0, 1]
+
+
+def spoil_array(data: st.DataObject, tensors: dict[str, Any]) -> None:
+    name = data.draw(st.sampled_from(sorted(tensors)))
+    array = tensors[name].copy()
+    how = data.draw(st.sampled_from(["value", "all", "cut", "empty", "turn", "flat", "deep", "type", "gone", "double"]))
+    extreme = data.draw(st.sampled_from(_extremes(array.dtype)))
+    if how == "value" and array.size:
+        array.reshape(-1)[data.draw(st.integers(0, array.size - 1))] = extreme
+    elif how == "all":
+        array[...] = extreme
+    elif how == "type":
+        array = array.astype(data.draw(st.sampled_from(["<i8", "<i1", "<f4", "<f2", "?"])), copy=False)
+    tensors[name] = {
+        "cut": array[: len(array) // 2],
+        "empty": array[:0],
+        "turn": np.ascontiguousarray(array[::-1]),
+        "flat": array.reshape(-1),
+        "deep": array[None],
+        "double": np.concatenate([array, array]),
+    }.get(how, array)
+    if how == "gone":
+        del tensors[name]
+
+
+@settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
+@pytest.mark.parametrize("name", [*rankers(), *models.names()])
+@given(data=st.data())
+def test_whatever_a_model_file_holds_it_is_used_or_refused(
+    saved: dict[str, tuple[msgspec.Struct, State]], config: Config, tmp_path: Path, name: str, data: st.DataObject
+) -> None:
+    manifest, state = saved[name]
+    crafted = State(copy.deepcopy(state.settings), dict(state.tensors))
+    for _ in range(data.draw(st.integers(1, 3))):
+        if crafted.settings and (not crafted.tensors or data.draw(st.booleans())):
+            spoil_settings(data, crafted.settings)
+        elif crafted.tensors:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                spoil_array(data, crafted.tensors)
+    model_file.save(tmp_path / "m", manifest, crafted)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)  # huge weights may overflow, and then say so
+        try:
+            use(tmp_path / "m", manifest, config)
+        except FactseekError as refused:
+            assert refused.line.count("\n") == 0
+
+
+@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(data=st.data())
+def test_whatever_a_header_holds_it_is_used_or_refused(
+    saved: dict[str, tuple[msgspec.Struct, State]], config: Config, tmp_path: Path, data: st.DataObject
+) -> None:
+    from safetensors.numpy import save
+
+    manifest, state = saved["ngram"]
+    model_file.save(tmp_path / "m", manifest, state)
+    raw, tensors = model_file._read(tmp_path / "m")
+    header = msgspec.json.decode(raw)
+    spoil_settings(data, header)
+    if isinstance(header.get("manifest"), dict) and isinstance(header.get("state"), dict):
+        header["checksum"] = model_file._checksum(header["manifest"], header["state"], tensors)
+    (tmp_path / "m").write_bytes(save(tensors, metadata={"factseek": msgspec.json.encode(header).decode()}))
+    try:
+        use(tmp_path / "m", manifest, config)
+    except FactseekError as refused:
+        assert refused.line.count("\n") == 0
+
+
+@pytest.mark.parametrize("header", ["[" * 100_000, '{"layout":' + "[" * 100_000, "{}", "null", '"x"', '{"layout":1}'])
+def test_a_header_that_is_none(tmp_path: Path, header: str) -> None:
+    from safetensors.numpy import save
+
+    (tmp_path / "m").write_bytes(save({"a": np.zeros(1)}, metadata={"factseek": header}))
+    with pytest.raises(SourceError, match="was changed after it was written: its header is damaged; train it again"):
+        model_file.load(tmp_path / "m", VERDICTS.__class__)
+
+
+def test_arrays_of_a_type_that_numpy_lacks(tmp_path: Path) -> None:
+    from safetensors.numpy import save
+
+    content = save({"a": np.zeros(2, dtype=np.float16)}, metadata={"factseek": "{}"})
+    for kind in (b"BF16", b"F8_E4M3"[:4]):
+        (tmp_path / "m").write_bytes(content.replace(b'"F16"', b'"' + kind + b'"')[: len(content)])
+        with pytest.raises(SourceError):
+            model_file.load(tmp_path / "m", VERDICTS.__class__)
