@@ -5,11 +5,15 @@ Indexes are opened in each worker: neither Java nor SQLite survives a fork.
 
 from __future__ import annotations
 
+import mimetypes
 import os
+import resource
 import socket
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from flask import Flask
 from gunicorn.app.base import BaseApplication
 
 from ..retrieval.config import Config, ServerSettings
@@ -96,10 +100,30 @@ def limits_of(settings: ServerSettings) -> Limits:
     """Return the bounds of a worker's engine that the configuration asks for."""
     return Limits(
         body=settings.max_body_bytes,
+        memory=settings.memory_bytes,
+        threads=settings.threads,
         waiting=settings.max_waiting,
         connections=settings.max_connections,
+        descriptors=_most_descriptors(),
+        answering=settings.answer_seconds,
         changes=settings.writes,
     )
+
+
+def _most_descriptors() -> int:
+    """Let the process, and those that it forks, open as many files as the system grants; return how many, or 0."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    with suppress(OSError, ValueError):
+        resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+        soft = hard
+    return 0 if soft == resource.RLIM_INFINITY else soft
+
+
+def _preload(app: Flask) -> None:
+    """Read what pages are made of before there are connections, which take file descriptors."""
+    mimetypes.init()
+    for name in app.jinja_env.list_templates():
+        app.jinja_env.get_template(name)
 
 
 class Server(BaseApplication):  # type: ignore[misc]  # gunicorn has no types
@@ -131,6 +155,7 @@ class Server(BaseApplication):  # type: ignore[misc]  # gunicorn has no types
             self._keeper = Keeper(service(), self._config)
         self._keeper.start()
         self._metrics = metrics_of(app)
+        _preload(app)
         return app
 
     def hooks(self) -> Hooks:

@@ -1,26 +1,24 @@
 """One connection of HTTP/1.1: requests are read whole before they cost a thread, so a slow client keeps nobody waiting.
 
-Everything here runs on the event loop, but for :meth:`Connection.send`.
+Everything here runs on the event loop.
 """
 
 from __future__ import annotations
 
 import asyncio
-import threading
-from collections import deque
+from collections.abc import Callable
+from math import inf
 from time import monotonic
 from typing import Any, Protocol
 
-import httptools
-
+from .budget import Budget
 from .gateway import Ends, Request
 from .limits import Limits
-from .refusals import LONG_ADDRESS, LONG_HEADERS, TOO_LARGE, TOO_SLOW, UNREADABLE, Refusal
+from .refusals import TOO_SLOW, Refusal
+from .request_reader import RequestReader
 
-MOST_HEADER_BYTES = 16_384
-LONGEST_ADDRESS = 8_190
-"""Bytes of path and query: a longer query comes in a body."""
-_HIGH_WATER = 1 << 20
+HIGH_WATER = 1 << 18
+"""Bytes that wait for a client to read them, above which no more are made."""
 LAST_CALL = 2.0
 """Seconds that an idle connection stays open when the server stops, and a refused one for its answer to be read."""
 
@@ -29,6 +27,7 @@ class Worker(Protocol):
     """What a connection asks of the process that it is in."""
 
     limits: Limits
+    budget: Budget
 
     def opened(self, connection: Connection) -> None:
         """Count a connection."""
@@ -43,225 +42,179 @@ class Worker(Protocol):
         """Count a refusal; return the whole answer that says so."""
 
 
-class _Refused(Exception):
-    def __init__(self, why: Refusal) -> None:
-        super().__init__(why.detail)
-        self.why = why
-
-
 class Connection(asyncio.Protocol):
     """Reads requests, one after the other, and writes their answers in the same order."""
 
     def __init__(self, worker: Worker) -> None:
         self._worker = worker
-        self._parser: Any = httptools.HttpRequestParser(self)
-        self._waiting: deque[Request] = deque()
-        self._drained = threading.Event()
-        self._drained.set()
-        self._unsent = 0
+        self._reader = RequestReader(worker.limits, worker.budget)
+        self._full = False
+        self._then: Callable[[], object] | None = None
         self.answering = False
         self.gone = False
-        self._refusing = False
-        self._fault: Refusal | None = None
-        self._begun = False
-        self._deadline = monotonic() + worker.limits.reading
-        self._reset()
+        self.used = False
+        """Whether anything was ever asked."""
+        self.crowded = False
+        """Whether it is one too many: only who looks after the server is answered."""
+        self.descriptor = -1
+        self.half_closed = False
+        """Whether the client sends no more; it may have gone altogether."""
+        self._free_since = monotonic()
+        self._closing_at = inf
+        self._unsent, self._unsent_since, self._begun_at = 0, 0.0, 0.0
 
     def connection_made(self, transport: Any) -> None:
         """Remember the ends of a new connection."""
         self._transport = transport
-        transport.set_write_buffer_limits(high=_HIGH_WATER)
+        transport.set_write_buffer_limits(high=HIGH_WATER)
         self.ends = Ends(*(_end(transport.get_extra_info(name)) for name in ("sockname", "peername")))
+        self.descriptor = transport.get_extra_info("socket").fileno()
         self._worker.opened(self)
 
     def connection_lost(self, _: Exception | None) -> None:
-        """Wake whoever is writing: nobody reads any longer."""
+        """Let go of what was read, and of whoever waits for the client: nobody reads any longer."""
         self.gone = True
-        self._waiting.clear()
-        self._drained.set()
+        self._reader.close()
         self._worker.closed(self)
+        self._go_on()
 
     def data_received(self, data: bytes) -> None:
         """Read on; a request that cannot be read is refused, and the connection with it."""
-        if self._refusing or self._fault:
-            return
-        try:
-            self._parser.feed_data(data)
-        except httptools.HttpParserUpgrade:
-            pass  # no other protocol is spoken here: it was answered as if nobody had asked for one
-        except httptools.HttpParserCallbackError as error:
-            cause = error.__context__
-            self._give_up(cause.why if isinstance(cause, _Refused) else UNREADABLE)
-        except httptools.HttpParserError:
-            self._give_up(UNREADABLE)
+        if not self._closing:
+            self._reader.feed(data)
+            self._advance()
+
+    def eof_received(self) -> bool:
+        """Answer what was asked before the client closed its sending half; return whether to keep ours open."""
+        self.half_closed = True
+        return self.answering or self._reader.backlog
 
     def pause_writing(self) -> None:
-        """Stop whoever is writing: the client reads slowly."""
-        self._drained.clear()
+        """Note that the client reads more slowly than it is answered."""
+        self._full = True
 
     def resume_writing(self) -> None:
-        """Let whoever is writing go on."""
-        self._drained.set()
+        """Have more made for a client that has read what there was."""
+        self._full = False
+        self._go_on()
 
-    # What the parser says, in this order.
+    @property
+    def idle(self) -> bool:
+        """Whether nothing is asked or answered: it may be closed without harm."""
+        return not (self.answering or self.gone or self._closing or self._reader.began or self._reader.backlog)
 
-    def on_message_begin(self) -> None:
-        """Begin a request."""
-        self._reset()
-        self._begun = True
-        self._deadline = monotonic() + self._worker.limits.reading
+    # What the worker calls.
 
-    def on_url(self, piece: bytes) -> None:
-        """Take a piece of the address."""
-        self._url += piece
-        if len(self._url) > LONGEST_ADDRESS:
-            raise _Refused(LONG_ADDRESS)
-
-    def on_header(self, name: bytes, value: bytes) -> None:
-        """Take a header."""
-        name = name.lower()
-        self._header_bytes += len(name) + len(value) + 4
-        if self._header_bytes > MOST_HEADER_BYTES:
-            raise _Refused(LONG_HEADERS)
-        if name == b"content-length" and int(value) > self._worker.limits.body:
-            raise _Refused(TOO_LARGE)
-        if self._in_body:
-            return  # What follows a body cannot say who asked, or for what: that was taken from what came before it.
-        if name == b"expect" and value.lower() == b"100-continue":
-            self._expecting = True
-        self._headers.append((name, value))
-
-    def on_headers_complete(self) -> None:
-        """Ask for the body, if the client waits to be asked: not amid the answer to what it asked before."""
-        self._in_body = True
-        if self._expecting and not self.answering:
-            self._ask_for_body()
-
-    def on_body(self, piece: bytes) -> None:
-        """Take a piece of the body."""
-        self._body += piece
-        if len(self._body) > self._worker.limits.body:
-            raise _Refused(TOO_LARGE)
-
-    def on_message_complete(self) -> None:
-        """Have a complete request answered, or keep it until those before it are."""
-        self._begun = self._expecting = False
-        url = httptools.parse_url(self._url)
-        method = self._parser.get_method().decode("ascii")
-        version = "1.0" if self._parser.get_http_version() == "1.0" else "1.1"
-        keep = self._parser.should_keep_alive() and not self._parser.should_upgrade()
-        request = Request(method, url.path or b"/", url.query or b"", version, self._headers, bytes(self._body), keep)
-        self._waiting.append(request)
-        if self.answering:
-            self._transport.pause_reading()
-        else:
-            self._next()
-
-    # What the worker says.
-
-    def refuse(self, why: Refusal) -> None:
+    def refuse(self, refusal: Refusal) -> None:
         """Answer that a request is refused, and close when the client has had time to read it."""
-        if self.gone or self._refusing:
+        if self.gone or self._closing:
             return
-        self._refusing = True
-        self._waiting.clear()
-        self._transport.write(self._worker.refused(why))
+        self._reader.close()
+        self._transport.write(self._worker.refused(refusal))
         # Closing at once would throw away the answer together with what is still being sent.
         if self._transport.can_write_eof():
             self._transport.write_eof()
-        self._deadline = monotonic() + LAST_CALL
+        self._closing_at = monotonic() + LAST_CALL
         self.answering = False
+        self._transport.resume_reading()
 
-    def answered(self, last: bytes, *, keep_alive: bool) -> None:
-        """Write the end of an answer and go on to the next request, or close."""
+    def write(self, pieces: tuple[bytes, ...], then: Callable[[], object]) -> None:
+        """Write a part of an answer; call ``then`` when the client has read most of it, or will read no more."""
+        if not (self.gone or self._closing):
+            self._begun_at = self._begun_at or monotonic()
+            self._transport.writelines([piece for piece in pieces if piece])
+        self._then = then
+        if not self._full or self.gone:
+            self._go_on()
+
+    def answered(self, *, keep_alive: bool) -> None:
+        """Go on to the next request when an answer has been written, or close."""
         self.answering = False
-        if self.gone or self._refusing:
+        if self.gone or self._closing:
             return
-        self._transport.write(last)
-        if not keep_alive:
+        if not keep_alive or (self.half_closed and not self._reader.backlog):
             self._close()
             return
-        self._deadline = monotonic() + self._worker.limits.idle
-        self._transport.resume_reading()
-        if self._waiting:
-            self._next()
-        elif self._fault:
-            self.refuse(self._fault)
-        elif self._expecting and self._in_body:
-            self._ask_for_body()
+        self._free_since = monotonic()
+        self._advance()
 
     def stop(self, now: float) -> None:
         """Give a client that is about to ask something a moment to do so: its answer says that it is the last."""
-        if not self.answering and not self._begun:
-            self._deadline = min(self._deadline, now + LAST_CALL)
+        if self.idle:
+            self._free_since = min(self._free_since, now - self._worker.limits.idle + LAST_CALL)
 
     def swept(self, now: float) -> None:
         """Close if the client took too long."""
-        if self.answering:
+        limits = self._worker.limits
+        if self._closing:
+            if now > self._closing_at:
+                self._transport.abort()
+        elif self.answering:
             self._sweep_unread(now)
-        elif now <= self._deadline:
-            return
-        elif self._refusing:
-            self._transport.abort()
-        elif self._begun:
-            self.refuse(TOO_SLOW)
-        else:
+        elif self._reader.began:
+            if now > max(self._reader.began, self._free_since) + limits.reading:
+                self.refuse(TOO_SLOW)
+        elif now > self._free_since + limits.idle:
             self._close()
+
+    def close_idle(self) -> None:
+        """Make way for another connection."""
+        self._transport.close()
 
     def abort(self) -> None:
         """Break off, so that the client sees that its answer is not whole."""
         if not self.gone:
             self._transport.abort()
 
-    def send(self, piece: bytes, loop: asyncio.AbstractEventLoop) -> bool:
-        """Write from another thread; wait while the client reads slowly. Return whether anybody still reads."""
-        if not self._drained.wait(self._worker.limits.reading):
-            loop.call_soon_threadsafe(self.abort)
-            return False
-        if not self.gone:
-            loop.call_soon_threadsafe(self._write, piece)
-        return not self.gone
+    @property
+    def _closing(self) -> bool:
+        return self._closing_at != inf
 
-    def _give_up(self, why: Refusal) -> None:
-        """Refuse what cannot be read when what came before it has been answered."""
-        if self.answering:
-            self._fault = why
+    def _advance(self) -> None:
+        """Read on as far as may be, and have the next request answered if none is."""
+        reader = self._reader
+        reader.read()
+        if not self.answering:
+            if reader.requests:
+                self._begin(reader.requests.popleft())
+            elif reader.fault:
+                self.refuse(reader.fault)
+            elif reader.awaits_body:
+                reader.asked_for_body()
+                self._transport.write(b"HTTP/1.1 100 Continue\r\n\r\n")
+        if self.gone or self._closing:
+            return
+        if self.answering and reader.backlog:
+            self._transport.pause_reading()
         else:
-            self.refuse(why)
+            self._transport.resume_reading()
 
-    def _ask_for_body(self) -> None:
-        self._expecting = False
-        self._transport.write(b"HTTP/1.1 100 Continue\r\n\r\n")
+    def _begin(self, request: Request) -> None:
+        self.answering = self.used = True
+        self._unsent, self._unsent_since, self._begun_at = 0, 0.0, 0.0
+        self._worker.admit(self, request)
 
-    def _next(self) -> None:
-        self.answering = True
-        self._unsent, self._deadline = 0, 0.0
-        self._worker.admit(self, self._waiting.popleft())
-
-    def _write(self, piece: bytes) -> None:
-        if not self.gone:
-            self._transport.write(piece)
+    def _go_on(self) -> None:
+        then, self._then = self._then, None
+        if then is not None:
+            then()
 
     def _close(self) -> None:
         # What is not yet sent is sent first; what is never read is given up in the end.
-        self._refusing = True
-        self._deadline = monotonic() + self._worker.limits.reading
+        self._reader.close()
+        self._closing_at = monotonic() + self._worker.limits.reading
         self._transport.close()
 
     def _sweep_unread(self, now: float) -> None:
-        """Cut off a client that reads nothing of a waiting answer."""
+        """Cut off a client that reads nothing of a waiting answer, or not all of it in the time that it has."""
+        limits = self._worker.limits
         unsent = self._transport.get_write_buffer_size()
-        if not unsent or unsent != self._unsent:
-            self._unsent, self._deadline = unsent, now + self._worker.limits.reading
-        elif now > self._deadline:
+        if self._begun_at and now > self._begun_at + limits.answering:
             self._transport.abort()
-
-    def _reset(self) -> None:
-        self._url = b""
-        self._headers: list[tuple[bytes, bytes]] = []
-        self._header_bytes = 0
-        self._body = bytearray()
-        self._expecting = self._in_body = False
+        elif not unsent or unsent != self._unsent:
+            self._unsent, self._unsent_since = unsent, now
+        elif now > self._unsent_since + limits.reading:
+            self._transport.abort()
 
 
 def _end(address: Any) -> tuple[str, int]:

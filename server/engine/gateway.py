@@ -5,18 +5,21 @@ from __future__ import annotations
 import io
 import sys
 from collections.abc import Callable, Iterable, Iterator
+from contextvars import copy_context
 from email.utils import formatdate
 from functools import lru_cache
 from time import time
 from typing import Any, NamedTuple
 from urllib.parse import unquote_to_bytes
 
+from .budget import Charge
+
 WSGI = Callable[[dict[str, Any], Callable[..., Any]], Iterable[bytes]]
 BODILESS = (204, 304)
 
 
 class Request(NamedTuple):
-    """A request as it was read; names of headers are lower-case."""
+    """A request as it was read; names of headers are lower-case. ``charge`` is what its body holds of the budget."""
 
     method: str
     path: bytes
@@ -25,6 +28,7 @@ class Request(NamedTuple):
     headers: list[tuple[bytes, bytes]]
     body: bytes
     keep_alive: bool
+    charge: Charge
 
 
 class Ends(NamedTuple):
@@ -39,7 +43,7 @@ def environ(request: Request, ends: Ends) -> dict[str, Any]:
 
     A header whose name holds an underscore is dropped: it could pass for another one.
     """
-    made: dict[str, Any] = {
+    variables: dict[str, Any] = {
         "REQUEST_METHOD": request.method,
         "SCRIPT_NAME": "",
         "PATH_INFO": unquote_to_bytes(request.path).decode("latin-1"),
@@ -61,13 +65,13 @@ def environ(request: Request, ends: Ends) -> dict[str, Any]:
     for name, value in request.headers:
         key, text = _variable(name), value.decode("latin-1")
         if key:
-            made[key] = f"{made[key]},{text}" if key in made else text
+            variables[key] = f"{variables[key]},{text}" if key in variables else text
     # The body was read whole, whatever its transfer encoding was.
-    made.pop("HTTP_TRANSFER_ENCODING", None)
-    made.pop("CONTENT_LENGTH", None)
+    variables.pop("HTTP_TRANSFER_ENCODING", None)
+    variables.pop("CONTENT_LENGTH", None)
     if request.body:
-        made["CONTENT_LENGTH"] = str(len(request.body))
-    return made
+        variables["CONTENT_LENGTH"] = str(len(request.body))
+    return variables
 
 
 @lru_cache(maxsize=1000)
@@ -79,70 +83,76 @@ def _variable(name: bytes) -> str:
 
 
 class Exchange:
-    """One request given to the application: iterate over the bytes of its answer, then :meth:`close`."""
+    """One request given to the application: :meth:`begin` its answer, :meth:`more` of it, then :meth:`close`.
+
+    Threads may take turns: what the application keeps in context variables goes with the exchange.
+    """
 
     def __init__(self, application: WSGI, request: Request, ends: Ends) -> None:
         self._request = request
         self._environ = environ(request, ends)
         self._head: tuple[str, list[tuple[str, str]]] = ("500 Internal Server Error", [])
         self.keep_alive = request.keep_alive
-        self.begun = False
+        self.streamed = False
+        """Whether the application did not say how long its answer is: it is sent as it is made."""
+        self._chunked = self._bodiless = False
+        self._context = copy_context()
         self._application = application
         self._body: Iterable[bytes] = ()
+        self._pieces: Iterator[bytes] = iter(())
 
     def close(self) -> None:
-        """Tell the application that the answer has been sent, or that nobody waits for it."""
+        """Show the application that the answer has been sent, or that nobody waits for it."""
         close = getattr(self._body, "close", None)
         if close is not None:
-            close()
+            self._context.run(close)
 
-    def pieces(self, *, stopping: Callable[[], bool]) -> Iterator[bytes]:
-        """Yield the answer: in one piece if the application gave it in one, else as it comes.
-
-        ``stopping`` is asked whether the connection is to be closed after the answer.
-        """
-        self._body = self._application(self._environ, self._start)
-        pieces = iter(self._body)
-        first = next(pieces, b"")
-        self.keep_alive = self.keep_alive and not stopping()
+    def begin(self, *, stopping: bool) -> tuple[bytes, bytes]:
+        """Return the head of the answer and its first piece; if ``stopping``, the connection is closed after it."""
+        self._body = self._context.run(self._application, self._environ, self._start)
+        self._pieces = iter(self._body)
+        first = self._context.run(next, self._pieces, b"")
+        self.keep_alive = self.keep_alive and not stopping
         status = int(self._head[0][:3])
-        bodiless = self._request.method == "HEAD" or status in BODILESS or status < 200
-        length = next((value for name, value in self._head[1] if name.lower() == "content-length"), None)
-        chunked = length is None and not bodiless and self._request.version == "1.1"
-        if length is None and not bodiless and not chunked:
+        self._bodiless = self._request.method == "HEAD" or status in BODILESS or status < 200
+        sized = any(name.lower() == "content-length" for name, _ in self._head[1])
+        self.streamed = not sized and not self._bodiless
+        self._chunked = self.streamed and self._request.version == "1.1"
+        if self.streamed and not self._chunked:
             self.keep_alive = False  # where the answer ends is said by the end of the connection
-        head = self._written(chunked)
-        self.begun = True
-        if bodiless:
-            yield head
-            return
-        yield head + _chunk(first) if chunked else head + first
-        for piece in pieces:
-            if piece:
-                yield _chunk(piece) if chunked else piece
-        if chunked:
-            yield b"0\r\n\r\n"
+        return self._written(), b"" if self._bodiless else self._framed(first)
+
+    def more(self) -> bytes | None:
+        """Return the next piece, or None at the end."""
+        if self._bodiless:
+            return None
+        piece = self._context.run(next, self._pieces, None)
+        return None if piece is None else self._framed(piece)
+
+    @property
+    def end(self) -> bytes:
+        """What follows the last piece."""
+        return b"0\r\n\r\n" if self._chunked else b""
 
     def _start(self, status: str, headers: list[tuple[str, str]], _: Any = None) -> Callable[[bytes], object]:
         self._head = (status, headers)
         return _no_write
 
-    def _written(self, chunked: bool) -> bytes:
+    def _framed(self, piece: bytes) -> bytes:
+        return b"%x\r\n%b\r\n" % (len(piece), piece) if self._chunked and piece else piece
+
+    def _written(self) -> bytes:
         status, headers = self._head
         # werkzeug dates what a client may keep: there is one date only.
         own = [f"{name}: {value}" for name, value in headers if name != "Date"]
         lines = [f"HTTP/1.1 {status}", f"Date: {_now(int(time()))}", *own]
-        if chunked:
+        if self._chunked:
             lines.append("Transfer-Encoding: chunked")
         if not self.keep_alive:
             lines.append("Connection: close")
         elif self._request.version == "1.0":
             lines.append("Connection: keep-alive")
         return "\r\n".join([*lines, "", ""]).encode("latin-1")
-
-
-def _chunk(piece: bytes) -> bytes:
-    return b"%x\r\n%b\r\n" % (len(piece), piece) if piece else b""
 
 
 @lru_cache(maxsize=2)

@@ -7,15 +7,22 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
-    """The bounds of one worker: bytes of a body, requests that wait, connections, and seconds of patience.
+    """The bounds of one worker.
 
-    ``idle`` is silence between two requests, ``reading`` the time for a request to come whole and for a client that
-    takes nothing of its answer. ``changes`` says whether PUT and DELETE have threads of their own.
+    Bytes: ``body`` of one body, ``memory`` of all bodies being read and all answers that wait for their readers.
+    Numbers: ``threads`` that answer, requests ``waiting`` for one, ``connections``, and ``descriptors`` that the
+    system grants the process (0: unknown). Seconds: ``idle`` is silence between two requests, ``reading`` the time for
+    a request to come whole and for a client that takes nothing of its answer, ``answering`` that for a whole answer to
+    be taken. ``changes`` says whether PUT and DELETE have threads of their own.
     """
 
     body: int
+    memory: int = 200_000_000
+    threads: int = 4
     waiting: int = 64
     connections: int = 2_000
+    descriptors: int = 0
     idle: float = 15.0
     reading: float = 20.0
+    answering: float = 600.0
     changes: bool = False

@@ -24,3 +24,6 @@ LONG_ADDRESS = Refusal(414, "the address is too long; send a long query in the b
 LONG_HEADERS = Refusal(431, "the headers of the request are larger than this server takes")
 FAILED = Refusal(500, "something went wrong; the server's log has it")
 OVERLOADED = Refusal(503, "more is asked than this server answers at once; try again", "overloaded", 1)
+NO_MEMORY = Refusal(
+    503, "requests and answers fill the memory that this server has for them; try again", "overloaded", 1
+)

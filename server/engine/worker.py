@@ -1,7 +1,7 @@
 """The worker process: an event loop that reads and writes, and a few threads that answer.
 
-A request reaches a thread when it has been read whole. As many may wait as ``server.max_waiting`` says; what comes then
-is told at once to come back later, so that overload does not become delay.
+A request reaches a thread when it has been read whole. As many may wait as :class:`Limits` says; what comes then is
+refused at once, so that overload does not become delay.
 """
 
 from __future__ import annotations
@@ -13,43 +13,31 @@ import logging
 import os
 import signal
 import socket
-import threading
-from collections.abc import Callable
 from contextlib import suppress
-from queue import SimpleQueue
 from time import monotonic
 from typing import Any
 
 import uvloop
 from gunicorn.workers.base import Worker
 
+from .answering import Answering
+from .budget import Budget
 from .capacity import Capacity
 from .connection import Connection
-from .gateway import WSGI, Exchange, Request
+from .gateway import Request
 from .hooks import Hooks
 from .limits import Limits
-from .refusals import FAILED, OVERLOADED, Refusal
+from .refusals import OVERLOADED, Refusal
 
-ALWAYS = (b"/livez", b"/readyz", b"/metrics")
-"""What is answered in overload too: who looks after a server must not take it for dead."""
-CHANGES = ("PUT", "DELETE")
-"""What waits for the writer of an index: it has threads of its own, so that no search waits behind it."""
-CHANGING = 16
-"""Those threads: changes that wait together are published together."""
 _TICK = 0.25
 _YIELD = 0.002
-_M_ARENA_MAX = -8
+_RESERVED_CONNECTIONS = 16
+"""Connections above the limit that are still read, in case they ask how the server is."""
+_RESERVED_DESCRIPTORS = 256
+"""File descriptors that connections leave to indexes, templates and writers; a quarter where there are few."""
+_M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD, _M_ARENA_MAX = -1, -3, -8
+_LARGE = 1 << 20
 _log = logging.getLogger("factseek.server")
-
-
-class Lane:
-    """Threads that answer one request after the other, and the requests that wait for them."""
-
-    def __init__(self, name: str, threads: int) -> None:
-        self.name = name
-        self.threads = threads
-        self.inside = 0
-        self.jobs: SimpleQueue[tuple[Connection, Request] | None] = SimpleQueue()
 
 
 class EventWorker(Worker):  # type: ignore[misc]  # gunicorn has no types
@@ -61,12 +49,10 @@ class EventWorker(Worker):  # type: ignore[misc]  # gunicorn has no types
         self.loop = uvloop.new_event_loop()
         asyncio.set_event_loop(self.loop)
         self._stopped = asyncio.Event()
-        self._connections: set[Connection] = set()
+        self._connections: dict[Connection, None] = {}
         self._accepting: set[asyncio.Task[Any]] = set()
-        self._answers = Lane("answer", self.cfg.threads)
         self.limits: Limits = self.app.limits
-        self._changes = Lane("change", CHANGING) if self.limits.changes else self._answers
-        self._lanes = [self._answers, self._changes] if self.limits.changes else [self._answers]
+        self.budget = Budget(self.limits.memory)
         self._capacity: Capacity = self.app.capacity
         self._capacity.enter(self.age)
         super().init_process()
@@ -86,52 +72,59 @@ class EventWorker(Worker):  # type: ignore[misc]  # gunicorn has no types
         signal.signal(signal.SIGQUIT, lambda *_: self._quit())
 
     def run(self) -> None:
-        """Serve until told to stop, then finish what was asked."""
+        """Serve until a signal stops it, then finish what was asked."""
         self._hooks: Hooks = self.app.hooks()
-        threads = [
-            threading.Thread(target=self._answering, args=[lane], name=f"{lane.name}-{n}")
-            for lane in self._lanes
-            for n in range(lane.threads)
-        ]
-        for thread in threads:
-            thread.start()
+        self._answering = Answering(self.loop, self.wsgi, self._hooks, self.limits, self.budget)
+        self._answering.start()
         try:
             self.loop.run_until_complete(self._serve())
         finally:
-            for lane in self._lanes:
-                for _ in range(lane.threads):
-                    lane.jobs.put(None)
-            for thread in threads:
-                thread.join(timeout=self.cfg.graceful_timeout)
+            self._answering.stop(self.cfg.graceful_timeout)
             self._hooks.close()
             self.loop.close()
 
     # What a connection asks.
 
     def opened(self, connection: Connection) -> None:
-        """Count a connection; one too many is refused."""
-        self._connections.add(connection)
+        """Count a connection; where they are too many, close one that is idle, or refuse this one."""
+        self._connections[connection] = None
         self._capacity.report(len(self._connections))
-        if len(self._connections) > self.limits.connections:
+        if not self._beyond(connection, 0) or self._closed_an_idle_one(connection):
+            return
+        connection.crowded = True
+        if self._beyond(connection, _RESERVED_CONNECTIONS):
             connection.refuse(OVERLOADED)
 
     def closed(self, connection: Connection) -> None:
         """Forget a connection."""
-        self._connections.discard(connection)
+        self._connections.pop(connection, None)
         self._capacity.report(len(self._connections))
 
     def admit(self, connection: Connection, request: Request) -> None:
         """Let a request wait for a thread, or refuse it."""
-        lane = self._changes if request.method in CHANGES else self._answers
-        if lane.inside >= lane.threads + self.limits.waiting and request.path not in ALWAYS:
-            connection.refuse(OVERLOADED)
-            return
-        lane.inside += 1
-        lane.jobs.put((connection, request))
+        self._answering.admit(connection, request)
 
     def refused(self, refusal: Refusal) -> bytes:
         """Count a refusal; return the whole answer that says so."""
         return self._hooks.refused(refusal)
+
+    def _beyond(self, connection: Connection, reserve: int) -> bool:
+        """Return whether this is a connection too many, even with a reserve of so many."""
+        limits = self.limits
+        if len(self._connections) > limits.connections + reserve:
+            return True
+        # The system grants the lowest number that is free: it says how many descriptors are in use.
+        kept = min(_RESERVED_DESCRIPTORS, limits.descriptors // 4)
+        return bool(limits.descriptors) and connection.descriptor >= limits.descriptors - kept + reserve
+
+    def _closed_an_idle_one(self, newest: Connection) -> bool:
+        """Close a connection that is idle, rather one that never asked anything; return whether there was one."""
+        for unused in (True, False):
+            for connection in self._connections:
+                if connection is not newest and connection.idle and not (unused and connection.used):
+                    connection.close_idle()
+                    return True
+        return False
 
     # The event loop.
 
@@ -151,8 +144,9 @@ class EventWorker(Worker):  # type: ignore[misc]  # gunicorn has no types
     async def _finish(self) -> None:
         deadline = monotonic() + self.cfg.graceful_timeout
         self.alive = False
+        self._answering.stopping = True
         self._stopped.clear()
-        while (self._connections or any(lane.inside for lane in self._lanes)) and monotonic() < deadline:
+        while (self._connections or self._answering.busy) and monotonic() < deadline:
             for connection in tuple(self._connections):
                 connection.stop(monotonic())
             await self._tick()
@@ -205,57 +199,14 @@ class EventWorker(Worker):  # type: ignore[misc]  # gunicorn has no types
         self._accepting.add(task)
         task.add_done_callback(self._accepting.discard)
 
-    def _done(self, lane: Lane, connection: Connection, last: bytes, keep_alive: bool) -> None:
-        lane.inside -= 1
-        connection.answered(last, keep_alive=keep_alive)
-
-    def _broken(self, lane: Lane, connection: Connection, begun: bool) -> None:
-        """Say that an answer failed; one that had begun can only be broken off."""
-        lane.inside -= 1
-        connection.answering = False
-        if begun:
-            connection.abort()
-        else:
-            connection.refuse(FAILED)
-
-    # The threads.
-
-    def _answering(self, lane: Lane) -> None:
-        with self._hooks.thread():
-            while (job := lane.jobs.get()) is not None:
-                self._answer(lane, *job)
-
-    def _answer(self, lane: Lane, connection: Connection, request: Request) -> None:
-        if connection.gone:
-            self._tell(self._done, lane, connection, b"", False)
-            return
-        application: WSGI = self.wsgi
-        exchange = Exchange(application, request, connection.ends)
-        try:
-            self._tell(self._done, lane, connection, *self._answered(connection, exchange))
-        except Exception:  # noqa: BLE001  whatever the application raises ends this answer, not the thread
-            _log.exception("an answer failed")
-            self._tell(self._broken, lane, connection, exchange.begun)
-        finally:
-            exchange.close()
-
-    def _answered(self, connection: Connection, exchange: Exchange) -> tuple[bytes, bool]:
-        """Answer all but the last piece; return that, and whether the connection may stay open."""
-        last = b""
-        for piece in exchange.pieces(stopping=lambda: not self.alive):
-            if last and not connection.send(last, self.loop):
-                return b"", False
-            last = piece
-        return last, exchange.keep_alive
-
-    def _tell(self, call: Callable[..., object], *args: Any) -> None:
-        try:
-            self.loop.call_soon_threadsafe(call, *args)
-        except RuntimeError:
-            _log.debug("the event loop has ended")
-
 
 def _share_memory_among_threads() -> None:
-    """Have the C library keep two arenas, not eight a core, of which each would grow to what one thread once needed."""
+    """Have the C library keep two arenas, not eight a core, of which each would grow to what one thread once needed.
+
+    What is large goes back to the system at once: left to itself, the library raises the bound of what is large.
+    """
     with suppress(AttributeError, OSError):  # only glibc has this
-        ctypes.CDLL(None).mallopt(_M_ARENA_MAX, 2)
+        library = ctypes.CDLL(None)
+        library.mallopt(_M_ARENA_MAX, 2)
+        library.mallopt(_M_MMAP_THRESHOLD, _LARGE)
+        library.mallopt(_M_TRIM_THRESHOLD, _LARGE)

@@ -2,90 +2,16 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import socket
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
-import uvloop
 
-from factseek.server.engine.connection import Connection
-from factseek.server.engine.gateway import Exchange, Request
-from factseek.server.engine.limits import Limits
-from factseek.server.engine.refusals import Refusal
-from factseek.server.upkeep.refused_requests import answer_to
-
-LIMITS = Limits(body=1_000, idle=0.6, reading=0.6)
-PATIENCE = 20.0
-
-
-class Bench:
-    """A worker of one loop and one thread, with an application that the test gives."""
-
-    def __init__(self, application: Callable[..., Iterable[bytes]]) -> None:
-        self.limits = LIMITS
-        self.refusals: list[int] = []
-        self.connections: set[Connection] = set()
-        self._application = application
-        self._threads = ThreadPoolExecutor(2)
-        self.loop = uvloop.new_event_loop()
-        self._listener = socket.create_server(("127.0.0.1", 0))
-        self.port: int = self._listener.getsockname()[1]
-        self._thread = threading.Thread(target=self._run)
-        self._thread.start()
-
-    def _run(self) -> None:
-        asyncio.set_event_loop(self.loop)
-        self._server = self.loop.run_until_complete(
-            self.loop.create_server(lambda: Connection(self), sock=self._listener)
-        )
-        self.loop.call_later(0.05, self._sweep)
-        self.loop.run_forever()
-        self.loop.close()
-
-    def _sweep(self) -> None:
-        for connection in tuple(self.connections):
-            connection.swept(time.monotonic())
-        self.loop.call_later(0.05, self._sweep)
-
-    def _end(self) -> None:
-        self._server.close()
-        for connection in tuple(self.connections):
-            connection.abort()
-        self.loop.call_later(0.1, self.loop.stop)
-
-    def opened(self, connection: Connection) -> None:
-        self.connections.add(connection)
-
-    def closed(self, connection: Connection) -> None:
-        self.connections.discard(connection)
-
-    def refused(self, refusal: Refusal) -> bytes:
-        self.refusals.append(refusal.status)
-        return answer_to(refusal)
-
-    def admit(self, connection: Connection, request: Request) -> None:
-        self._threads.submit(self._answer, connection, request)
-
-    def _answer(self, connection: Connection, request: Request) -> None:
-        exchange, last = Exchange(self._application, request, connection.ends), b""
-        for piece in exchange.pieces(stopping=lambda: False):
-            if last and not connection.send(last, self.loop):
-                break
-            last = piece
-        exchange.close()
-        self.loop.call_soon_threadsafe(lambda: connection.answered(last, keep_alive=exchange.keep_alive))
-
-    def stop(self) -> None:
-        self.loop.call_soon_threadsafe(self._end)
-        self._thread.join()
-        self._threads.shutdown()
-        self._listener.close()
+from tests.server.engine.engine_bench import PATIENCE, EngineBench
 
 
 def echo(environ: dict[str, Any], start: Callable[..., Any]) -> Iterable[bytes]:
@@ -117,13 +43,13 @@ def slowly(*pieces: bytes) -> Iterator[bytes]:
 
 
 @pytest.fixture
-def bench() -> Iterator[Bench]:
-    made = Bench(echo)
+def bench() -> Iterator[EngineBench]:
+    made = EngineBench(echo)
     yield made
     made.stop()
 
 
-def talk(bench: Bench, *pieces: bytes, pause: float = 0.0) -> bytes:
+def talk(bench: EngineBench, *pieces: bytes, pause: float = 0.0) -> bytes:
     """Send pieces, then read until the server closes."""
     with socket.create_connection(("127.0.0.1", bench.port), timeout=PATIENCE) as client:
         for piece in pieces:
@@ -141,7 +67,7 @@ def said(answer: bytes) -> Any:
 CLOSE = b"Connection: close\r\n"
 
 
-def test_a_request_reaches_the_application_as_it_was_sent(bench: Bench) -> None:
+def test_a_request_reaches_the_application_as_it_was_sent(bench: EngineBench) -> None:
     sent = b"POST /a%2Fb%20%C3%A9//c?q=%20x&y HTTP/1.1\r\nHost: x\r\nX-A: 1\r\nx-a: 2\r\nX_B: evil\r\n"
     answer = said(talk(bench, sent + CLOSE + b"Content-Length: 3\r\n\r\nabc"))
     assert answer == {
@@ -155,7 +81,7 @@ def test_a_request_reaches_the_application_as_it_was_sent(bench: Bench) -> None:
     }
 
 
-def test_a_request_may_come_byte_by_byte_and_in_chunks(bench: Bench) -> None:
+def test_a_request_may_come_byte_by_byte_and_in_chunks(bench: EngineBench) -> None:
     sent = (
         b"POST / HTTP/1.1\r\nHost: x\r\n"
         + CLOSE
@@ -165,7 +91,7 @@ def test_a_request_may_come_byte_by_byte_and_in_chunks(bench: Bench) -> None:
     assert (answer["body"], answer["CONTENT_LENGTH"]) == ("abcde", "5")
 
 
-def test_requests_of_one_connection_are_answered_in_order(bench: Bench) -> None:
+def test_requests_of_one_connection_are_answered_in_order(bench: EngineBench) -> None:
     one = b"GET /%d HTTP/1.1\r\nHost: x\r\n\r\n"
     last = b"GET /last HTTP/1.1\r\nHost: x\r\n" + CLOSE + b"\r\n"
     answer = talk(bench, b"".join(one % number for number in range(20)) + last)
@@ -188,14 +114,16 @@ def test_requests_of_one_connection_are_answered_in_order(bench: Bench) -> None:
         (b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\nabc", 408),
     ],
 )
-def test_what_cannot_be_answered_is_refused_and_the_connection_closed(bench: Bench, sent: bytes, status: int) -> None:
+def test_what_cannot_be_answered_is_refused_and_closes_the_connection(
+    bench: EngineBench, sent: bytes, status: int
+) -> None:
     answer = talk(bench, sent)
     assert answer.startswith(b"HTTP/1.1 %d " % status), answer
     assert json.loads(answer.partition(b"\r\n\r\n")[2])["status"] == status
     assert bench.refusals == [status]
 
 
-def test_a_client_that_waits_to_be_asked_for_its_body_is_asked(bench: Bench) -> None:
+def test_a_client_that_waits_to_be_asked_for_its_body_is_asked(bench: EngineBench) -> None:
     head = b"POST / HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\n" + CLOSE + b"Content-Length: 2\r\n\r\n"
     with socket.create_connection(("127.0.0.1", bench.port), timeout=PATIENCE) as client:
         client.sendall(head)
@@ -204,7 +132,7 @@ def test_a_client_that_waits_to_be_asked_for_its_body_is_asked(bench: Bench) -> 
         assert said(b"".join(iter(lambda: client.recv(65_536), b"")))["body"] == "ab"
 
 
-def test_what_follows_a_request_does_not_disturb_its_answer(bench: Bench) -> None:
+def test_what_follows_a_request_does_not_disturb_its_answer(bench: EngineBench) -> None:
     first = b"GET /slow HTTP/1.1\r\nHost: x\r\n\r\n"
     whole = b"\r\n\r\n4\r\none,\r\n3\r\ntwo\r\n0\r\n\r\n"
     for pieces in ([first + b"nonsense\r\n\r\n"], [first, b"nonsense\r\n\r\n"]):
@@ -216,26 +144,35 @@ def test_what_follows_a_request_does_not_disturb_its_answer(bench: Bench) -> Non
     assert answer.count(b"100 Continue") == 1
 
 
-def test_what_follows_a_body_is_no_header(bench: Bench) -> None:
+def test_what_follows_a_body_is_no_header(bench: EngineBench) -> None:
     head = b"POST / HTTP/1.1\r\nHost: x\r\nX-A: 1\r\n" + CLOSE + b"Transfer-Encoding: chunked\r\n\r\n"
     answer = said(talk(bench, head + b"1\r\na\r\n0\r\nX-A: 2\r\nX-B: 3\r\n\r\n"))
     assert (answer["HTTP_X_A"], answer["body"]) == ("1", "a")
     assert "HTTP_X_B" not in answer
 
 
-def test_an_answer_has_one_date(bench: Bench) -> None:
+def test_an_answer_has_one_date(bench: EngineBench) -> None:
     answer = talk(bench, b"GET /dated HTTP/1.1\r\nHost: x\r\n" + CLOSE + b"\r\n")
     assert answer.count(b"\r\nDate: ") == 1
 
 
-def test_another_protocol_is_not_spoken(bench: Bench) -> None:
+def test_a_client_that_has_closed_its_sending_half_is_answered(bench: EngineBench) -> None:
+    for path in (b"/", b"/slow"):
+        with bench.connect() as client:
+            client.sendall(b"GET %b HTTP/1.1\r\nHost: x\r\n\r\nGET /last HTTP/1.1\r\nHost: x\r\n\r\n" % path)
+            client.shutdown(socket.SHUT_WR)
+            answers = b"".join(iter(lambda: client.recv(65_536), b""))
+        assert (answers.count(b"HTTP/1.1 200 OK"), b'"/last"' in answers) == (2, True)
+
+
+def test_another_protocol_is_not_spoken(bench: EngineBench) -> None:
     sent = b"GET / HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\nrubbish"
     answer = talk(bench, sent)
     assert answer.startswith(b"HTTP/1.1 200 OK\r\n")
     assert b"Connection: close" in answer
 
 
-def test_what_has_no_length_is_sent_in_chunks_or_ends_with_the_connection(bench: Bench) -> None:
+def test_what_has_no_length_is_sent_in_chunks_or_ends_with_the_connection(bench: EngineBench) -> None:
     new = talk(bench, b"GET /stream HTTP/1.1\r\nHost: x\r\n" + CLOSE + b"\r\n")
     assert b"Transfer-Encoding: chunked" in new
     assert new.endswith(b"\r\n\r\n4\r\none,\r\n3\r\ntwo\r\n0\r\n\r\n")
@@ -245,13 +182,13 @@ def test_what_has_no_length_is_sent_in_chunks_or_ends_with_the_connection(bench:
 
 
 @pytest.mark.parametrize(("method", "path"), [(b"HEAD", b"/"), (b"GET", b"/nothing")])
-def test_an_answer_without_a_body_has_none(bench: Bench, method: bytes, path: bytes) -> None:
+def test_an_answer_without_a_body_has_none(bench: EngineBench, method: bytes, path: bytes) -> None:
     answer = talk(bench, b"%s %s HTTP/1.1\r\nHost: x\r\n" % (method, path) + CLOSE + b"\r\n")
     assert answer.endswith(b"\r\n\r\n")
     assert b"chunked" not in answer
 
 
-def test_a_silent_connection_is_closed_without_a_word(bench: Bench) -> None:
+def test_a_silent_connection_is_closed_without_a_word(bench: EngineBench) -> None:
     assert talk(bench) == b""
     answer = talk(bench, b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")
     assert answer.count(b"HTTP/1.1 200 ") == 1
@@ -272,7 +209,7 @@ def test_a_client_that_reads_nothing_is_cut_off() -> None:
         start("200 OK", [])
         return Endless()
 
-    bench = Bench(application)
+    bench = EngineBench(application)
     try:
         with socket.create_connection(("127.0.0.1", bench.port), timeout=PATIENCE) as client:
             client.sendall(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")
