@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Annotated, Any, Literal, get_args, get_type_hints
 
 import msgspec
-import yaml
 
+from .config_file import read_yaml
 from .errors import ConfigError
 
 Positive = Annotated[int, msgspec.Meta(ge=1)]
@@ -274,18 +274,7 @@ def read(path: Path) -> Config:
 
     Raises ConfigError, naming file and dotted key.
     """
-    try:
-        raw = yaml.safe_load(path.read_text("utf-8"))
-    except FileNotFoundError:
-        raise ConfigError(f"{path}: there is no such configuration file") from None
-    except OSError as error:
-        raise ConfigError(f"{path}: cannot be read: {error.strerror}") from None
-    except UnicodeDecodeError:
-        raise ConfigError(f"{path}: is not UTF-8 text") from None
-    except yaml.YAMLError as error:
-        mark = getattr(error, "problem_mark", None)
-        line = f":{mark.line + 1}" if mark else ""
-        raise ConfigError(f"{path}{line}: is not YAML: {getattr(error, 'problem', error)}") from None
+    raw = read_yaml(path)
     config = convert(raw if raw is not None else {}, str(path))
     return _anchored(config, path.parent)
 
@@ -298,7 +287,9 @@ def convert(raw: Any, place: str) -> Config:
     try:
         return msgspec.convert(_without_empty(raw), Config)
     except msgspec.ValidationError as error:
-        raise ConfigError(f"{place}: {explain(error)}") from None
+        raise ConfigError(explain(error), place=place) from None
+    except RecursionError:
+        raise ConfigError("is nested too deeply", place=place) from None
 
 
 def explain(error: msgspec.ValidationError) -> str:

@@ -69,6 +69,26 @@ def test_what_is_no_yaml(tmp_path: Path) -> None:
         read(path)
 
 
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("bm25: " + "[" * 100_000, "{}: is nested too deeply"),
+        ("bm25: " + "{a: " * 100_000, "{}: is nested too deeply"),
+        ("bm25: &a [*a]", "{}: bm25: expected object, got array"),
+        ("bm25: {k1: 1}\nsearch: {k: 3}\nbm25: {k1: 2}", "{}:3: the key 'bm25' stands on line 1 already; keep one"),
+        ("search:\n  k: 3\n  k: 3\n", "{}:3: the key 'k' stands on line 2 already; keep one"),
+        ("search: {k: 2020-13-45}", "{}: holds a value that is none: month must be in 1..12"),
+        ("{[1]: 2}", "{}:1: is not YAML: found unhashable key"),
+    ],
+)
+def test_what_is_no_configuration_is_one_line(tmp_path: Path, text: str, message: str) -> None:
+    path = tmp_path / "c.yaml"
+    path.write_text(text, "utf-8")
+    with pytest.raises(ConfigError) as error:
+        read(path)
+    assert error.value.line == message.format(path)
+
+
 def test_yaml_cannot_make_objects(tmp_path: Path) -> None:
     path = tmp_path / "c.yaml"
     path.write_text("bm25: !!python/object/apply:os.system ['true']\n", "utf-8")
