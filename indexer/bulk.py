@@ -9,7 +9,7 @@ from typing import NamedTuple
 import msgspec
 
 from ..retrieval.documents import checksum
-from .given import exported, read_line
+from .given import Refused, exported, read_line
 from .jobs import Job, payload
 from .publishing import Held
 
@@ -99,10 +99,10 @@ def checked(lines: Sequence[bytes], language: str) -> list[Item]:
 
 
 def _item(number: int, line: bytes, language: str) -> Item:
-    found = read_line(line.decode("utf-8", "replace"), language)
-    if isinstance(found, str):
-        return Item(number, refused=found)
+    document = read_line(line.decode("utf-8", "replace"), language)
+    if isinstance(document, Refused):
+        return Item(number, refused=document.reason)
     try:
-        return Item(number, found.docid, exported(found), checksum(found))
+        return Item(number, document.docid, exported(document), checksum(document))
     except RecursionError:
-        return Item(number, found.docid, refused="is nested too deeply")
+        return Item(number, document.docid, refused="is nested too deeply")

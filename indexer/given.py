@@ -2,24 +2,45 @@
 
 from __future__ import annotations
 
+from typing import Literal, NamedTuple
+
 import msgspec
 
 from ..retrieval.documents import checksum
 from ..retrieval.domain import Document
-from .collections import BadLines, ReadOptions
+from ..retrieval.errors import SourceError
+from .collections import ReadOptions
+from .collections._documents import check_docid
 from .collections.jsonl import record_of
 
 
-def read_line(line: str, language: str) -> Document | str:
+class Refused(NamedTuple):
+    """Why a line is no document, and which part of it is to be mended: the docid, the text, or the line as a whole."""
+
+    reason: str
+    part: Literal["docid", "text", "body"]
+
+
+def read_line(line: str, language: str) -> Document | Refused:
     """Return the document of a line of JSON, as ``factseek index jsonl`` reads it, or what is wrong with it."""
-    options = ReadOptions(language=language, bad_lines=BadLines(limit=1))
-    record = record_of(line, "", options)
-    if record is not None:
-        return record.document
-    return options.bad_lines.examples[0].removeprefix(": ") if options.bad_lines.count else "has neither text nor title"
+    try:
+        record = record_of(line, "", ReadOptions(language=language))
+    except SourceError as error:
+        return Refused(error.what, "body" if _has_fit_docid(line) else "docid")
+    return Refused("has neither text nor title", "text") if record is None else record.document
 
 
 def exported(document: Document) -> str:
     """Return a document as the line that is read back as it is."""
     row = {**document._asdict(), "metadata": dict(document.metadata), "checksum": checksum(document)}
     return msgspec.json.encode(row, order="deterministic").decode()
+
+
+def _has_fit_docid(line: str) -> bool:
+    """Say whether a docid can be read that is fit to be one; what is no JSON object is another matter."""
+    try:
+        row = msgspec.json.decode(line)
+    except (msgspec.DecodeError, RecursionError):
+        return True
+    docid = row.get("docid") if isinstance(row, dict) else ""
+    return not isinstance(row, dict) or (isinstance(docid, str) and not check_docid(docid))

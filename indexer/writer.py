@@ -41,6 +41,7 @@ IDLE = 300.0
 """Seconds without anything to do after which the writer ends; the next change starts another."""
 ATTEMPTS = 3
 """Processes that may die at one slice of a job before it is given up."""
+UNTOLD = "something went wrong; the server's log has it"
 _PUT: frozenset[Result] = frozenset({"created", "replaced"})
 _log = logging.getLogger("factseek.writer")
 
@@ -223,7 +224,7 @@ class Writer:
             return plain(error, self._folder)
         except Exception:  # noqa: BLE001  whoever waits is told, and the writer goes on
             _log.exception("a change could not be made")
-            return "something went wrong; the server's log has it"
+            return UNTOLD
         return ""
 
 
@@ -249,6 +250,6 @@ def _met(change: Change, there: Found | None) -> bool:
 
 def plain(error: UserError, folder: Path) -> str:
     """Return what an error says, on one line, without a path of the index, which is nobody's business."""
-    within = Path(error.place.partition(":")[0] or folder).is_relative_to(folder)
-    place = "the index" if within else error.place
-    return type(error)(error.what, place=place, remedy=error.remedy).line
+    place = "the index" if error.place.startswith(str(folder)) else error.place
+    line = type(error)(error.what, place=place, remedy=error.remedy).line
+    return UNTOLD if str(folder) in line else line

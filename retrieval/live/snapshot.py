@@ -17,7 +17,7 @@ from ..domain import Document, Filter, Passage, Span
 from ..encoder import Encoder
 from ..errors import IndexStateError, NotFoundError
 from ..index_folder import IndexFolder
-from ..integrity import check_files
+from ..integrity import REMEDY, check_files
 from ..java import start
 from ..lucene import TermFinder
 from ..manifest import EncoderInfo, SegmentInfo
@@ -130,7 +130,7 @@ class Snapshot:
     def stored(self, places: Iterable[Place]) -> dict[Place, Stored]:
         """Return passages by document and number, all of a segment read at once.
 
-        Raises NotFoundError if one is not there.
+        Raises NotFoundError if one is not there, IndexStateError if a row says that it is.
         """
         read: dict[Place, Stored] = {}
         missing = list(places)
@@ -141,8 +141,15 @@ class Snapshot:
             if not missing:
                 break
         for docid, passage in missing:
-            raise NotFoundError(f"there is no passage {passage} of a document {docid!r} in this index")
+            raise self._missing(docid, passage)
         return read
+
+    def _missing(self, docid: str, passage: int) -> NotFoundError | IndexStateError:
+        """Return the error for a passage that is not there: damage if it was found in a row of this very index."""
+        what = f"there is no passage {passage} of a document {docid!r} in this index"
+        if (docid, passage) in zip(self.rows.docids, self.rows.numbers, strict=True):
+            return IndexStateError(f"{what}, although it has a row", place=self.folder, remedy=REMEDY)
+        return NotFoundError(what)
 
     def documents(self) -> Iterator[Document]:
         """Yield the documents that can be found."""

@@ -13,7 +13,7 @@ from flask import current_app, request
 
 from ...indexer import changes
 from ...indexer.changes import Change, Result
-from ...indexer.given import exported, read_line
+from ...indexer.given import Refused, exported, read_line
 from ...retrieval.documents import checksum
 from ...retrieval.errors import NotFoundError, UserError
 from ...retrieval.manifest import Manifest
@@ -72,8 +72,8 @@ def change_to(docid: str, asked: DocumentRequest, manifest: Manifest) -> Change:
         raise BadInput("docid", f"is {asked.docid[:80]!r}, the address says {docid[:80]!r}; leave it out")
     row = {**msgspec.structs.asdict(asked), "docid": docid}
     found = read_line(msgspec.json.encode(row).decode(), manifest.language)
-    if isinstance(found, str):
-        raise BadInput(_field_of(found), found)
+    if isinstance(found, Refused):
+        raise BadInput(found.part, found.reason)
     if found.docid != docid:
         raise BadInput("docid", f"docid {docid[:80]!r} holds white space")
     states, absent = _conditions()
@@ -164,9 +164,3 @@ def _conditions() -> tuple[tuple[str, ...], bool]:
     if "If-Match" in request.headers and not states:
         raise BadInput("If-Match", "names no state; send the ETag of the document, or *")
     return states, none_match.star_tag
-
-
-def _field_of(reason: str) -> str:
-    if "docid" in reason:
-        return "docid"
-    return "text" if "neither text" in reason else "body"

@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 
 from factseek.indexer.build import Request, build
-from factseek.indexer.compaction import compact
 from factseek.indexer.deletion import delete
 from factseek.indexer.export import export
 from factseek.indexer.repair import repair
@@ -109,6 +108,3 @@ def test_files_of_two_segments_swapped_are_named(whole: Path, tmp_path: Path, fi
     (tmp_path / "aside").rename(second)
     assert use(folder) > 0
     assert verify(folder, CONFIG).faults.keys() == {"000000", "000001"}
-    with pytest.raises(IndexStateError):
-        delete(folder, ["d1"])
-        compact(folder, CONFIG)

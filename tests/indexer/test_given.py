@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import msgspec
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from factseek.indexer.given import exported, read_line
+from factseek.indexer.given import Refused, exported, read_line
 from factseek.retrieval.domain import Document
 
 TEXT = st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]), max_size=20)
@@ -20,6 +21,25 @@ METADATA = st.dictionaries(TEXT, VALUES, max_size=3)
 def test_a_document_comes_back_as_it_is() -> None:
     document = Document("a", "text\n\r\u2028", " title", "http://x.org", "2020", "", "s", "t", {"metadata": {"a": [1]}})
     assert read_line(exported(document), "en") == document
+
+
+@pytest.mark.parametrize(
+    ("line", "part"),
+    [
+        ('{"docid": "a b", "text": "x"}', "docid"),
+        ('{"text": "x"}', "docid"),
+        ('{"docid": 1.5, "text": "docid"}', "docid"),
+        ('{"docid": "a", "text": " "}', "text"),
+        ('{"docid": "a", "text": 1}', "body"),
+        ('{"docid": "docid"}', "body"),
+        ("[]", "body"),
+        ("{", "body"),
+    ],
+)
+def test_what_is_to_be_mended_is_named(line: str, part: str) -> None:
+    refused = read_line(line, "en")
+    assert isinstance(refused, Refused)
+    assert refused.part == part
 
 
 FIELDS = {"docid": DOCIDS, "text": TEXT, "title": TEXT, "url": TEXT, "date": TEXT, "topic": TEXT, "metadata": METADATA}
@@ -34,8 +54,8 @@ def test_whatever_is_stored_comes_back(fields: dict[str, Any]) -> None:
 @given(st.fixed_dictionaries(FIELDS))
 def test_what_was_read_is_read_as_the_same(fields: dict[str, Any]) -> None:
     once = read_line(msgspec.json.encode(fields).decode(), "en")
-    if isinstance(once, str):
-        assert once == "has neither text nor title"
+    if isinstance(once, Refused):
+        assert once == ("has neither text nor title", "text")
         return
     answered = {**once._asdict(), "metadata": dict(once.metadata)}
     assert read_line(msgspec.json.encode(answered).decode(), "en") == once

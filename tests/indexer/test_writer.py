@@ -19,12 +19,12 @@ from factseek.indexer.given import exported
 from factseek.indexer.jobs import Job
 from factseek.indexer.lock import POLL_SECONDS, locked
 from factseek.indexer.publishing import held
-from factseek.indexer.writer import ATTEMPTS, Writer, plain
+from factseek.indexer.writer import ATTEMPTS, UNTOLD, Writer, plain
 from factseek.retrieval import manifest as manifests
 from factseek.retrieval.config import Config
 from factseek.retrieval.documents import checksum
 from factseek.retrieval.domain import Document
-from factseek.retrieval.errors import IndexBusyError
+from factseek.retrieval.errors import IndexBusyError, MachineError
 from factseek.retrieval.index.local import Index
 from factseek.retrieval.java import java_thread
 from tests.indexer.conftest import Build, Write
@@ -251,7 +251,8 @@ def test_a_bulk_of_which_nothing_is_known_fails_and_says_so(folder: Path, writer
 
 def test_messages_hold_no_path() -> None:
     folder = Path("/srv/index")
-    assert (
-        plain("/srv/index/jobs/batch:3: is bad; /srv/index: is full", folder)
-        == "the index:3: is bad; the index: is full"
-    )
+    for place in ("/srv/index", "/srv/index/jobs/batch:3"):
+        error = MachineError("the disk\nis full", place=place, remedy="make room")
+        assert plain(error, folder) == "the index: the disk is full; make room"
+    assert plain(MachineError("is missing", place="encoder"), folder) == "encoder: is missing"
+    assert plain(MachineError("/srv/index/x is bad"), folder) == UNTOLD
