@@ -20,14 +20,13 @@ if TYPE_CHECKING:
     from .eval.scoring.measures import Figures
     from .indexer.build import Report, Verb
     from .retrieval.config import ProfileName
-    from .retrieval.index.local import Index
     from .retrieval.searcher import Searcher
 
 TASK = "trec"
 """The task whose habits a run has that is made here: any queries, up to ``search.max_k`` hits each."""
 
 
-def open_index(folder: str | Path, config: Config | None = None) -> Index:
+def open_index(folder: str | Path, config: Config | None = None) -> Searcher:
     """Return the index in ``folder``, opened for reading: a context manager, safe for threads.
 
     Without ``config`` every setting has its default; :func:`read_config` reads a file of settings.

@@ -1,4 +1,4 @@
-"""Which language a query is in, as far as it matters to an encoder that does not know them all."""
+"""Tell languages: the one identifier, and whether an encoder that does not know them all knows that of a query."""
 
 from __future__ import annotations
 
@@ -67,15 +67,24 @@ def _script(text: str) -> str:
 def _latin_language(text: str, known: Sequence[str]) -> str:
     if len(text.split()) < _LATIN_WORDS or (tuple(known) == ("en",) and _english(text)):
         return ""
-    language, probability = _identifier().classify(text)
+    language, probability = identifier(probabilities=True).classify(text)
     return str(language) if language not in (*known, _NO_LANGUAGE) and probability >= _SURE else ""
 
 
 @cache
-def _identifier() -> Any:
+def identifier(among: tuple[str, ...] = (), *, iso_639_1: bool = False, probabilities: bool = False) -> Any:
+    """Return py3langid's identifier, whose ``classify`` gives a language's code and how sure it is.
+
+    ``among`` are the only codes that it may give, all that it knows if none is named; with ``iso_639_1`` those of two
+    letters. With ``probabilities`` it says how sure it is between 0 and 1.
+    """
     from py3langid.langid import MODEL_FILE, LanguageIdentifier
 
-    return LanguageIdentifier.from_model_file(MODEL_FILE, norm_probs=True)
+    loaded = LanguageIdentifier.from_model_file(MODEL_FILE, norm_probs=probabilities)
+    possible = [label for label in loaded.labels if len(label) == 2] if iso_639_1 else list(among)
+    if possible:
+        loaded.set_languages(possible)
+    return loaded
 
 
 _ENGLISH = frozenset("the and that this which their been with from are were your you what".split())

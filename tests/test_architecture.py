@@ -130,6 +130,23 @@ def test_no_import_cycle_between_folders(root: Path) -> None:
     assert_no_cycle(needs)
 
 
+INSIDE = {"config", "manifest", "folder", "segments", "rows"}
+"""What of an open index is the business of ``retrieval`` and ``indexer`` alone."""
+
+
+def test_nobody_looks_behind_a_searcher(root: Path) -> None:
+    for path in sources(root):
+        package = path.relative_to(root).parts[0]
+        tree = ast.parse(path.read_text("utf-8"))
+        if package in ("retrieval", "indexer"):
+            continue
+        assert not any(name.endswith("index.local.Index") for name in imports(root, path)), f"{path}: use a Searcher"
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Attribute) and node.attr in INSIDE:
+                owner = node.value.attr if isinstance(node.value, ast.Attribute) else getattr(node.value, "id", "")
+                assert owner.lstrip("_") not in ("index", "searcher"), f"{path}:{node.lineno}: {owner}.{node.attr}"
+
+
 def test_packages_are_listed(root: Path) -> None:
     setup = configparser.ConfigParser()
     setup.read(root / "setup.cfg", "utf-8")

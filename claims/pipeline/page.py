@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from importlib import resources
 from typing import NamedTuple
-from urllib.parse import urlsplit
 
+from ...retrieval.display import Piece, pieces_of, web_link
 from ...retrieval.highlight import highlights
 from ...retrieval.vocabulary import Vocabulary
 from ..evidence.sentences import Sentence
@@ -38,19 +38,12 @@ class Heading(NamedTuple):
     version: str
 
 
-class Piece(NamedTuple):
-    """A stretch of a sentence; ``marked`` if it holds a word of the claim."""
-
-    text: str
-    marked: bool
-
-
 def page(checked: Sequence[Checked], heading: Heading, vocabulary: Vocabulary) -> str:
     """Return the page; ``vocabulary`` is that of the index, which says which words to mark."""
     from jinja2 import Environment
 
     environment = Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True)
-    environment.globals.update(address=address, said=said, share=share)
+    environment.globals.update(address=web_link, said=said, share=share)
     environment.globals["pieces"] = lambda claim, sentence: pieces(claim, sentence, vocabulary)
     template = resources.files(__package__).joinpath("templates", "pipeline.html").read_text("utf-8")
     return environment.from_string(template).render(checked=checked, heading=heading)
@@ -66,20 +59,7 @@ def share(probability: float) -> str:
     return "<1%" if probability < 0.01 else ">99%" if probability > 0.99 else f"{probability:.0%}"
 
 
-def address(url: str) -> str:
-    """Return an address of the web, or ``""`` for any other, which a link must not lead to."""
-    try:
-        parts = urlsplit(url.strip())
-    except ValueError:
-        return ""
-    return url.strip() if parts.scheme in ("http", "https") and parts.netloc else ""
-
-
 def pieces(claim: str, sentence: Sentence, vocabulary: Vocabulary) -> list[Piece]:
     """Part a sentence into stretches with and without words of the claim."""
-    found, last = [], 0
-    for start, end in highlights(claim, sentence.text, vocabulary):
-        found += [Piece(sentence.text[last:start], False), Piece(sentence.text[start:end], True)]
-        last = end
-    found.append(Piece(sentence.text[last:], False))
-    return [piece for piece in found if piece.text]
+    text = sentence.text
+    return pieces_of(text, highlights(claim, text, vocabulary), 0, len(text))

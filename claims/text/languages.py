@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from functools import cache
-from typing import Any
 
 from ...retrieval.domain import Statement
 from ...retrieval.errors import SourceError
+from ...retrieval.languages import identifier
 
 _READ = 20_000
 """Characters of a file that decide its language."""
@@ -35,7 +34,7 @@ def language_of(texts: Sequence[str], among: Sequence[str] = ()) -> str:
         length += len(text)
         if length > _READ:
             break
-    return str(_identifier(tuple(among)).classify(" ".join(read))[0])
+    return str(identifier(tuple(among)).classify(" ".join(read))[0])
 
 
 def known(statements: Sequence[Statement], languages: Sequence[str], source: str) -> None:
@@ -50,13 +49,3 @@ def known(statements: Sequence[Statement], languages: Sequence[str], source: str
             f"{source}: is in language {foreign!r}, the model learned from {learned}; "
             f"add a --train file in it, or name the language with --language"
         )
-
-
-@cache
-def _identifier(among: tuple[str, ...]) -> Any:
-    from py3langid.langid import MODEL_FILE, LanguageIdentifier
-
-    identifier = LanguageIdentifier.from_model_file(MODEL_FILE)
-    if among:
-        identifier.set_languages(list(among))
-    return identifier

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import functools
-from typing import Any
-
+from ...retrieval.languages import identifier
 from ._documents import clean_language
 
 _LETTERS_TO_TELL = 20
@@ -31,14 +29,4 @@ def language_of(text: str, declared: str) -> str:
     latin = 2 * sum(character < "\u0250" for character in letters) > len(letters)
     if code and latin != (code in _OTHER_SCRIPTS):
         return code
-    return str(_identifier().classify(sample)[0])
-
-
-@functools.cache
-def _identifier() -> Any:
-    """Load the model, for the languages that have a code of two letters."""
-    from py3langid.langid import MODEL_FILE, LanguageIdentifier
-
-    identifier = LanguageIdentifier.from_model_file(MODEL_FILE)
-    identifier.set_languages([label for label in identifier.labels if len(label) == 2])
-    return identifier
+    return str(identifier(iso_639_1=True).classify(sample)[0])

@@ -13,6 +13,7 @@ import msgspec
 
 from .. import retrievers, stages
 from ..config import FusionSettings
+from ..display import pieces_of
 from ..errors import QueryError
 from ..evidence import Evidence
 from ..filters import parse_filter
@@ -122,14 +123,11 @@ def _shown(hit: Evidence) -> str:
 
 def _marked(hit: Evidence) -> str:
     """Return the first 500 characters or so of the passage, its highlights between two characters of no use."""
-    text, last, pieces = hit.passage.text, 0, []
+    text = hit.passage.text
     end = _end(text)
-    for start, stop in hit.passage.highlights:
-        if stop <= end:
-            pieces += [text[last:start], "\ue000", text[start:stop], "\ue001"]
-            last = stop
-    pieces.append(text[last:end])
-    return " ".join("".join(pieces).split()) + (" …" if end < len(text) else "")
+    pieces = pieces_of(text, hit.passage.highlights, 0, end)
+    marked = (f"\ue000{piece.text}\ue001" if piece.marked else piece.text for piece in pieces)
+    return " ".join("".join(marked).split()) + (" …" if end < len(text) else "")
 
 
 def _end(text: str) -> int:

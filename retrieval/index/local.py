@@ -24,7 +24,7 @@ from ..manifest import VECTORS
 from ..profile import PROFILES
 from ..retrievers import Retriever
 from ..run_writer import best_documents
-from ..searcher import DEFAULT_SEARCH, Footprint, IndexInfo, Search
+from ..searcher import DEFAULT_SEARCH, Footprint, IndexInfo, Search, Searcher
 from ..stages import Named
 from ..vocabulary import Vocabulary
 from .evidence_reader import EvidenceReader
@@ -33,12 +33,15 @@ from .footprint import footprint
 _WORD = re.compile(r"\w")
 
 
-def open_index(folder: str | Path, config: Config | None = None) -> Index:
+def open_index(
+    folder: str | Path, config: Config | None = None, *, encoder: Callable[[], Encoder] | None = None
+) -> Searcher:
     """Open the index in ``folder`` for searching; use it as a context manager, or close it.
 
-    Raises IndexStateError if it is missing, half-built, damaged, or of another layout.
+    ``encoder`` gives an encoder that stays open when the index is closed. Raises IndexStateError if the index is
+    missing, half-built, damaged, or of another layout.
     """
-    return Index(folder, config)
+    return Index(folder, config, encoder=encoder)
 
 
 class Index:

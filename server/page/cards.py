@@ -6,8 +6,8 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
 from typing import NamedTuple
-from urllib.parse import urlsplit
 
+from ...retrieval.display import Piece, pieces_of, web_link
 from ...retrieval.domain import Document, Passage
 from ...retrieval.evidence import Evidence
 
@@ -16,13 +16,6 @@ Mark = Callable[[str], Sequence[tuple[int, int]]]
 """Say which stretches of a text match a query, in order."""
 _LEAD = 60
 _RIGHT_TO_LEFT = frozenset({"ar", "arc", "ckb", "dv", "fa", "he", "ps", "sd", "ug", "ur", "yi"})
-
-
-class Piece(NamedTuple):
-    """A stretch of text, and whether it matches the query."""
-
-    text: str
-    marked: bool
 
 
 class Place(NamedTuple):
@@ -103,26 +96,6 @@ def excerpt(text: str, highlights: Sequence[tuple[int, int]], longest: int = LON
     shown = pieces_of(text, highlights, begin, end)
     before, after = Piece("… ", False), Piece(" …", False)
     return [*([before] if begin else []), *shown, *([after] if end < len(text) else [])]
-
-
-def pieces_of(text: str, highlights: Sequence[tuple[int, int]], begin: int, end: int) -> list[Piece]:
-    """Split ``text[begin:end]`` at the highlights that lie in it."""
-    pieces, last = [], begin
-    for start, stop in highlights:
-        if start >= last and stop <= end:
-            pieces += [Piece(text[last:start], False), Piece(text[start:stop], True)]
-            last = stop
-    pieces.append(Piece(text[last:end], False))
-    return [piece for piece in pieces if piece.text]
-
-
-def web_link(url: str) -> str:
-    """Return ``url`` if a browser may be sent there, else ``""``."""
-    try:
-        parts = urlsplit(url)
-    except ValueError:
-        return ""
-    return url if parts.scheme in ("http", "https") and parts.hostname else ""
 
 
 def blocks(document: Document, passages: Sequence[Passage], chosen: int | None, mark: Mark) -> list[Block]:

@@ -11,6 +11,7 @@ from flask import Blueprint, render_template, request
 from werkzeug.datastructures import MultiDict
 
 from ...retrieval import retrievers
+from ...retrieval.display import web_link
 from ...retrieval.errors import QueryError
 from ...retrieval.evidence import Evidence
 from ...retrieval.highlight import Highlighter, highlighter
@@ -22,7 +23,7 @@ from ..contract.errors import BadInput
 from ..contract.requests import SearchOptions, from_query
 from ..contract.search import Found, TimedOutError, found, limit_of, search_of
 from ..upkeep.service import Served, index_named, service
-from .cards import LONGEST_EXCERPT, Card, blocks, cards, web_link
+from .cards import LONGEST_EXCERPT, Card, blocks, cards
 from .joins import Gap, gap, numbered
 
 blueprint = Blueprint("page", __name__)

@@ -18,7 +18,7 @@ from ...retrieval.config import Config
 from ...retrieval.encoder import Encoder
 from ...retrieval.encoders.runtime import open_encoder
 from ...retrieval.errors import FactseekError
-from ...retrieval.index.local import Index
+from ...retrieval.index.local import open_index
 from ...retrieval.java import java_thread, start
 from ...retrieval.manifest import NAME as MANIFEST
 from ...retrieval.searcher import Searcher
@@ -153,7 +153,7 @@ class Keeper:
 
     def _opened(self, name: str, folder: Path) -> Searcher | None:
         try:
-            return Index(folder, self._config, encoder=self._encoder)
+            return open_index(folder, self._config, encoder=self._encoder)
         except FactseekError as error:
             _log.error("%s is not ready: %s", name, error.line)
         except Exception:  # noqa: BLE001  a damaged index may raise anything: the others go on

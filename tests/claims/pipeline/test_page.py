@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from factseek.claims.evidence.sentences import Sentence
-from factseek.claims.pipeline.page import address, pieces, share
+from factseek.claims.pipeline.page import pieces, share
+from factseek.retrieval.display import web_link
 from factseek.retrieval.vocabulary import Vocabulary
 
 
@@ -34,7 +35,7 @@ STEMS = Vocabulary(lambda words: [(word.lower().rstrip("s"),) for word in words]
     ],
 )
 def test_links_lead_to_the_web_alone(url: str, found: str) -> None:
-    assert address(url) == found
+    assert web_link(url) == found
 
 
 def test_words_of_the_claim_are_marked() -> None:

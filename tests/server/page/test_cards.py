@@ -10,9 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from factseek.retrieval.display import Piece, web_link
 from factseek.retrieval.domain import Document, Passage
 from factseek.server.page import cards
-from factseek.server.page.cards import Block, Piece, blocks, excerpt, web_link
+from factseek.server.page.cards import Block, blocks, excerpt
 
 
 def test_a_short_text_is_split_at_its_highlights() -> None:
