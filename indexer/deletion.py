@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import closing
 from itertools import chain
 from pathlib import Path
 from typing import NamedTuple
@@ -36,8 +37,8 @@ def delete(folder: Path, docids: Sequence[str], *, where: Filter | None = None, 
     with locked(folder, wait), told(folder):
         before = manifests.read(folder)
         wanted = dict.fromkeys(docids)
-        opened = [IndexFolder(folder).documents(segment) for segment in before.segments]
-        unknown = tuple(docid for docid in wanted if all(part.row(docid) is None for part in opened))
+        with IndexFolder(folder).opened(before.segments) as opened:
+            unknown = tuple(docid for docid in wanted if all(part.row(docid) is None for part in opened))
         segments = without(folder, before.segments, chain(wanted, _passing(folder, before.segments, where)))
         gone = before.documents - live_documents(segments)
         if gone:
@@ -51,20 +52,21 @@ def delete(folder: Path, docids: Sequence[str], *, where: Filter | None = None, 
 def _passing(folder: Path, segments: Sequence[SegmentInfo], where: Filter | None) -> Iterator[str]:
     """Yield the docids of the documents that pass a filter; none without one."""
     for segment in segments if where else ():
-        for document in IndexFolder(folder).documents(segment).each():
-            if where and matches(where, document, segment.kind):
-                yield document.docid
+        with closing(IndexFolder(folder).documents(segment)) as documents:
+            for document in documents.each():
+                if where and matches(where, document, segment.kind):
+                    yield document.docid
 
 
 def without(folder: Path, segments: Sequence[SegmentInfo], docids: Iterable[str]) -> tuple[SegmentInfo, ...]:
     """Return the segments with the documents of these ids marked as deleted."""
     rows: list[set[int]] = [set(segment.deleted) for segment in segments]
-    opened = [IndexFolder(folder).documents(segment) for segment in segments]
-    for docid in docids:
-        for documents, deleted in zip(opened, rows, strict=True):
-            row = documents.row(docid)
-            if row is not None:
-                deleted.add(row)
+    with IndexFolder(folder).opened(segments) as opened:
+        for docid in docids:
+            for documents, deleted in zip(opened, rows, strict=True):
+                row = documents.row(docid)
+                if row is not None:
+                    deleted.add(row)
     return tuple(
         msgspec.structs.replace(segment, deleted=tuple(sorted(deleted)))
         for segment, deleted in zip(segments, rows, strict=True)
@@ -73,7 +75,8 @@ def without(folder: Path, segments: Sequence[SegmentInfo], docids: Iterable[str]
 
 def with_segments(shape: Manifest, segments: tuple[SegmentInfo, ...], folder: Path) -> Manifest:
     """Return ``shape`` with these segments, counted and dated."""
-    gone = sum(len(IndexFolder(folder).documents(segment).deleted_rows()) for segment in segments if segment.deleted)
+    with IndexFolder(folder).opened([segment for segment in segments if segment.deleted]) as opened:
+        gone = sum(len(documents.deleted_rows()) for documents in opened)
     return msgspec.structs.replace(
         shape,
         created=manifests.now(),

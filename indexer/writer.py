@@ -39,6 +39,8 @@ PATIENCE = 5.0
 """Seconds after ``server.write_seconds`` in which whoever asked for a change has surely withdrawn it, or died."""
 IDLE = 300.0
 """Seconds without anything to do after which the writer ends; the next change starts another."""
+FAILURES = 5
+"""Failures in a row after which the writer ends: what it lacks (files that it may open, memory) another may have."""
 ATTEMPTS = 3
 """Processes that may die at one slice of a job before it is given up."""
 UNTOLD = "something went wrong; the server's log has it"
@@ -55,13 +57,17 @@ class Writer:
         self._encoders = Encoders(config)
         self._bulk: Bulk | None = None
         self._breathed = monotonic()
+        self._failures = 0
 
     def run(self, stopped: Callable[[float], bool]) -> None:
-        """Make what waits until ``stopped``, which waits for so many seconds, says so, or nothing comes any more."""
+        """Make what waits until ``stopped``, which waits for so many seconds, says so, or nothing comes any more.
+
+        It ends as well when nothing succeeds any more.
+        """
         self._tried(self._tidy)
         last = monotonic()
         pause = 0.0
-        while not stopped(pause) and monotonic() - last < IDLE:
+        while self._failures < FAILURES and not stopped(pause) and monotonic() - last < IDLE:
             pause = self._turn()
             last = last if pause == LOOK_EVERY else monotonic()
 
@@ -78,6 +84,7 @@ class Writer:
             return BUSY_EVERY
         except (UserError, OSError) as error:  # a directory that is gone, or may not be written: it may come back
             _log.error("%s", error)
+            self._failures += 1
             return TROUBLED_EVERY
 
     def work(self) -> bool:
@@ -141,6 +148,8 @@ class Writer:
         return self._tried(lambda: note(self._folder, singles, undone=undone))
 
     def _answer(self, taken: Sequence[Taken], results: dict[str, Result], error: str) -> None:
+        if taken:
+            self._count(error)
         for one in taken:
             said = Outcome(result="failed", error=error) if error else Outcome(result=results[one.name])
             changes.answer(self._folder, one.name, said)
@@ -155,6 +164,7 @@ class Writer:
         if bulk is None:
             return
         error = self._tried(lambda: self._publish(bulk))
+        self._count(error)
         if error or bulk.done:
             jobs.end(self._folder, bulk.job, error)
             self._bulk = None
@@ -201,6 +211,10 @@ class Writer:
         bulk.job = after
 
     # Both.
+
+    def _count(self, error: str) -> None:
+        """Count a failure; a success says that this writer is able to write, whatever failed before."""
+        self._failures = self._failures + 1 if error else 0
 
     def _put(self, lines: Sequence[str]) -> None:
         put(self._folder, lines, self._config, self._encoders)

@@ -69,7 +69,7 @@ class DocumentsFile:
         """Yield what :meth:`select` returns."""
         try:
             connection = self._connection()
-            self._local.looks = 0
+            self._local.steps.looks = 0
             for row in connection.execute(query, values):
                 if tuple(map(type, row)) != types:
                     raise self.damaged("a value is not of the type that was written")
@@ -104,18 +104,14 @@ class DocumentsFile:
             connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, max(self._size, LEAST_LIMIT))
             connection.execute("PRAGMA trusted_schema = OFF")
             connection.execute("PRAGMA cell_size_check = ON")
-            connection.set_progress_handler(self._goes_in_circles, STEPS)
+            self._local.steps = _Steps(1 + self._size * STEPS_A_BYTE // STEPS)
+            connection.set_progress_handler(self._local.steps, STEPS)
             if connection.execute(_READ_SCHEMA).fetchall() != _schema():
                 raise self.damaged("its tables are not those that factseek writes")
         except BaseException:
             connection.close()
             raise
         return connection
-
-    def _goes_in_circles(self) -> int:
-        """Say whether a statement has taken more steps than there can be something to do."""
-        self._local.looks = getattr(self._local, "looks", 0) + 1
-        return int(self._local.looks > 1 + self._size * STEPS_A_BYTE // STEPS)
 
     def _check_same(self) -> None:
         """Refuse another file that has come to stand here since this segment was opened."""
@@ -125,6 +121,18 @@ class DocumentsFile:
             there = None
         if there is None or (there.st_dev, there.st_ino) != self._identity:
             raise IndexStateError("another file stands here now; open the index again", place=self.path)
+
+
+class _Steps:
+    """Stops a statement that takes more steps than there can be something to do."""
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self.looks = 0
+
+    def __call__(self) -> int:
+        self.looks += 1
+        return int(self.looks > self._most)
 
 
 @cache

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 
 from . import manifest as manifests
@@ -73,3 +75,12 @@ class IndexFolder:
         """
         path, expected = self.segment(segment.name) / DOCUMENTS, (segment.documents, segment.passages)
         return SegmentDocuments(path, segment.deleted, expected)
+
+    @contextmanager
+    def opened(self, segments: Sequence[SegmentInfo]) -> Iterator[list[SegmentDocuments]]:
+        """Open the documents of published segments, and close them after use.
+
+        Raises IndexStateError as :meth:`documents` does.
+        """
+        with ExitStack() as closed_last:
+            yield [closed_last.enter_context(closing(self.documents(segment))) for segment in segments]
