@@ -9,21 +9,19 @@ from pathlib import Path
 from typing import BinaryIO, NoReturn, Protocol
 
 from .errors import SourceError
+from .table_shape import binary_content
 
 MAX_LINE = 1_000_000
 """Bytes of a line, beyond which it is a fault."""
 
 UNENDED = "the last line has no line end: is the file whole?"
 
+_PEEKED = 4_096
+
 _BLOCK = 1 << 18
 """Bytes that are read at once: fewer than a line may have."""
 
 _UTF16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
-
-_FOREIGN = {
-    b"\x1f\x8b": "is compressed (gzip); unpack it first",
-    b"PK\x03\x04": "is compressed (zip); unpack it first",
-}
 
 
 class Faults(Protocol):
@@ -77,8 +75,8 @@ def lines(path: Path, faults: Faults) -> Iterator[tuple[int, bytes]]:
     number = windows = 0
     with _opened(path) as file:
         start = file.peek(4)[:4]
-        if reason := next((reason for magic, reason in _FOREIGN.items() if start.startswith(magic)), ""):
-            faults.error(0, reason)
+        if content := binary_content(file.peek(_PEEKED)):
+            faults.error(0, content)
             return
         text: BinaryIO | None = file
         if start.startswith(codecs.BOM_UTF8):

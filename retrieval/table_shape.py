@@ -9,6 +9,7 @@ from __future__ import annotations
 import codecs
 import csv
 import json
+import re
 from collections.abc import Sequence
 from itertools import islice
 from pathlib import Path
@@ -22,12 +23,15 @@ Form = Literal["empty", "binary", "JSON", "JSON lines", "XML", "HTML", "tabs", "
 LOOKED_AT = 1 << 16
 """Bytes of the beginning of a file that are looked at."""
 
+SAVE_AS_UTF8 = 'save it as UTF-8 (in Excel: "CSV UTF-8"; elsewhere: iconv -f ENCODING -t UTF-8)'
+"""What to do with text in an encoding that cannot be told."""
+
 _ROWS = 20
 _PAIRED = 400
 _DELIMITERS: dict[Form, str] = {"tabs": "\t", "commas": ",", "semicolons": ";"}
 _MARKS = {codecs.BOM_UTF8: "utf-8-sig", codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16"}
 _BINARY = {
-    b"PK\x03\x04": "a zip archive",
+    b"PK\x03\x04": "compressed (zip)",
     b"\xd0\xcf\x11\xe0": "an Excel workbook (.xls)",
     b"\x1f\x8b": "compressed (gzip)",
     b"BZh": "compressed (bzip2)",
@@ -37,6 +41,7 @@ _BINARY = {
     b"%PDF": "a PDF",
     b"SQLite format 3": "an SQLite database",
 }
+_CONTROL = re.compile(rb"[\x00-\x08\x0e-\x1f]|^\xd0\xcf")
 _WORKBOOK = (b"xl/", b"[Content_Types].xml")
 _SENTENCES: dict[Form, str] = {
     "empty": "is empty",
@@ -86,10 +91,10 @@ class TableShape(NamedTuple):
         """What to do with a file that cannot be read as it is, ``""`` if nothing has to be done."""
         if "Excel" in self.content:
             return 'in Excel, save the sheet as "CSV UTF-8 (Comma delimited)"'
-        if "compressed" in self.content or "archive" in self.content:
+        if "compressed" in self.content:
             return "unpack it first"
         if self.form != "binary" and not self.encoding:
-            return 'save it as UTF-8 (in Excel: "CSV UTF-8"; elsewhere: iconv -f ENCODING -t UTF-8)'
+            return SAVE_AS_UTF8
         return ""
 
 
@@ -113,10 +118,9 @@ def shape_of(path: Path) -> TableShape:
 
 def shape_of_start(start: bytes) -> TableShape:
     """Return what a file that begins with ``start`` looks like; the last line of it may be cut."""
-    for magic, content in _BINARY.items():
-        if start.startswith(magic):
-            workbook = magic == b"PK\x03\x04" and any(name in start for name in _WORKBOOK)
-            return TableShape("binary", "", (), "an Excel workbook (.xlsx)" if workbook else content)
+    content = _binary(start)
+    if content:
+        return TableShape("binary", "", (), content)
     encoding = _encoding(start)
     text = _decoded(start, encoding or "latin-1")
     if not text.strip():
@@ -125,6 +129,15 @@ def shape_of_start(start: bytes) -> TableShape:
         return TableShape("binary", "")
     form, cells = _form(text)
     return TableShape(form, encoding, cells)
+
+
+def binary_content(start: bytes) -> str:
+    """Say what a file that begins with ``start`` is and what to do, if it is a known kind that is no text; else ""."""
+    content = _binary(start)
+    if not content:
+        return ""
+    shape = TableShape("binary", "", (), content)
+    return f"{shape.sentence}; {shape.remedy}" if shape.remedy else shape.sentence
 
 
 def unlike_columns(path: Path) -> str:
@@ -144,6 +157,15 @@ def column_name(cell: str) -> str:
 def column_at(names: Sequence[str], wanted: Sequence[str]) -> int | None:
     """Return where the first of the ``wanted`` names that is there stands among the names of a header."""
     return next((names.index(name) for name in wanted if name in names), None)
+
+
+def _binary(start: bytes) -> str:
+    """Name a known kind of file that is no text; a text may begin with the same letters, as an id does."""
+    for magic, content in _BINARY.items():
+        if start.startswith(magic) and _CONTROL.search(start):
+            workbook = magic == b"PK\x03\x04" and any(name in start for name in _WORKBOOK)
+            return "an Excel workbook (.xlsx)" if workbook else content
+    return ""
 
 
 def _encoding(start: bytes) -> str:

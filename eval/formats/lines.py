@@ -13,13 +13,16 @@ from ...retrieval.lines import UNENDED, Faults, lines, shown
 from ...retrieval.table_shape import unlike_columns
 
 
-def text_lines(path: Path, faults: Faults) -> Iterator[tuple[int, str]]:
-    """Yield number and text of each line, blank ones included; a line that is not UTF-8 is an error and left out."""
+def text_lines(path: Path, faults: Faults, remedy: str = "") -> Iterator[tuple[int, str]]:
+    """Yield number and text of each line, blank ones included; a line that is not UTF-8 is an error and left out.
+
+    ``remedy`` says what to do about that.
+    """
     for number, line in lines(path, faults):
         try:
             yield number, line.decode("utf-8")
         except UnicodeDecodeError as error:
-            faults.error(number, f"is not UTF-8 (byte 0x{line[error.start]:02x})")
+            faults.error(number, f"is not UTF-8 (byte 0x{line[error.start]:02x}){remedy and '; ' + remedy}")
 
 
 def rows(path: Path, faults: Faults, layout: Sequence[str]) -> Iterator[tuple[int, list[str]]]:

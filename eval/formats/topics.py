@@ -16,7 +16,7 @@ from ...retrieval.domain import Query
 from ...retrieval.errors import QueryError
 from ...retrieval.lines import Strict, shown
 from ...retrieval.run_writer import column, encodable
-from ...retrieval.table_shape import TableShape, column_at, column_name
+from ...retrieval.table_shape import SAVE_AS_UTF8, TableShape, column_at, column_name
 from .lines import text_lines
 from .marked_topics import marked_topics
 from .queries import TaskQuery
@@ -64,7 +64,7 @@ def read_queries(path: Path, *, quoting: bool = False) -> list[TaskQuery]:
     Raises SourceError at the first line that is no query, or repeats a qid.
     """
     faults = Strict(path)
-    numbered = list(text_lines(path, faults))
+    numbered = list(text_lines(path, faults, SAVE_AS_UTF8))
     first_lines: dict[str, int] = {}
     queries: list[TaskQuery] = []
     for draft in _drafts(path, numbered, faults, quoting=quoting):

@@ -11,6 +11,7 @@ from ...retrieval.errors import CheckFailed, FactseekError, SourceError
 from ..formats.lines import unended
 from ..formats.scores import ScoreOptions, Scores
 from ..tasks import Task, task
+from .elsewhere import elsewhere
 
 
 def score(name: str, gold: Sequence[Path], runs: Sequence[Path], options: ScoreOptions) -> Scores:
@@ -31,8 +32,12 @@ def hinting(chosen: Task, gold: Sequence[Path], runs: Iterable[Sequence[Path]], 
     try:
         yield
     except (CheckFailed, SourceError) as error:
+        runs = list(runs)
         if any(_swapped(chosen, gold, submission) for submission in runs):
             raise type(error)(f"{error}; {options} seem to be swapped") from None
+        hint = elsewhere(chosen, gold, [path for submission in runs for path in submission])
+        if hint:
+            raise type(error)(f"{error}; {hint}") from None
         raise
 
 

@@ -15,6 +15,7 @@ from typing import NamedTuple
 from ...retrieval.domain import Hit, Qrels, Run
 from ...retrieval.errors import QueryError, SourceError
 from ...retrieval.lines import MAX_LINE, Faults, Strict, shown
+from ...retrieval.table_shape import shape_of
 from ...retrieval.terminal import counted
 from ...retrieval.trec import write_text
 from ..formats.answers import Answer, RunScores, answers_of
@@ -57,7 +58,7 @@ class Predictions(NamedTuple):
 
 
 def read_queries(path: Path) -> list[TaskQuery]:
-    """Return the tweets of a TSV file ``post_id tweet_text [cord_uid]`` with CSV quoting."""
+    """Return the tweets of a table ``post_id tweet_text [cord_uid]`` with CSV quoting."""
     return [TaskQuery(row["post_id"], row["tweet_text"]) for _, row in _posts(path, ("post_id", "tweet_text"))]
 
 
@@ -191,7 +192,8 @@ def _posts(path: Path, needed: Sequence[str]) -> list[tuple[int, dict[str, str]]
     faults = Strict(path)
     first: dict[str, int] = {}
     found = []
-    for line, row in _table(path, faults, needed):
+    delimiter = shape_of(path).delimiter or "\t"
+    for line, row in _table(path, faults, needed, delimiter):
         empty = next((name for name in needed if not row[name].strip()), None)
         if empty:
             faults.error(line, f"column {empty} is empty")
@@ -204,11 +206,13 @@ def _posts(path: Path, needed: Sequence[str]) -> list[tuple[int, dict[str, str]]
     return found
 
 
-def _table(path: Path, faults: Faults, needed: Sequence[str]) -> Iterator[tuple[int, dict[str, str]]]:
-    """Yield the first line and the cells by header of each row of a TSV file with CSV quoting."""
+def _table(
+    path: Path, faults: Faults, needed: Sequence[str], delimiter: str = "\t"
+) -> Iterator[tuple[int, dict[str, str]]]:
+    """Yield the first line and the cells by header of each row of a table with CSV quoting."""
     csv.field_size_limit(max(csv.field_size_limit(), MAX_LINE))
     source = _Numbered(path, faults)
-    reader = csv.reader(source, "excel-tab", strict=True)
+    reader = csv.reader(source, "excel", delimiter=delimiter, strict=True)
     header: list[str] = []
     while True:
         source.begin()

@@ -171,3 +171,9 @@ def test_public_runs_hold_ten_a_row_which_is_a_warning(data_dir):
     for path in sorted((folder / "runs").iterdir()):
         report = TASK.check(path, folder / "subtask4b_query_tweets_dev.tsv")
         assert (report.errors, report.warnings) == (0, 1_400)
+
+
+def test_tweets_between_commas_are_read(put):
+    path = put("posts", 'post_id,tweet_text,cord_uid\n1,"one, two",abcdefg1\n')
+    assert [(query.qid, query.text) for query in TASK.read_queries(path)] == [("1", "one, two")]
+    assert TASK.read_gold([path]) == {"1": {"abcdefg1": 1}}

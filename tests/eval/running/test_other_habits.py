@@ -1,0 +1,129 @@
+"""A person with other habits gets from her file to a run, or is told in a line what to do, without reading source."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from factseek import commands
+from factseek.indexer.build import Request, build
+from factseek.retrieval.config import Config
+
+QUERIES = {"K-01": "measles vaccine, deaths", "K-02": 'the "measles" vaccine'}
+
+
+@pytest.fixture(scope="module")
+def example(root: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The English snippets of the bundled example, indexed for BM25."""
+    folder = tmp_path_factory.mktemp("example") / "index"
+    source = root / "examples" / "snippets-en.tsv"
+    build(Request(kind="snippets", sources=(source,), folder=folder, dense=False), Config())
+    return folder
+
+
+@pytest.fixture
+def factseek(capsys: pytest.CaptureFixture[str]) -> Callable[..., tuple[int, str]]:
+    """Run a command; return its exit code and what it says on standard error."""
+
+    def command(*arguments: object) -> tuple[int, str]:
+        capsys.readouterr()
+        code = commands.main(list(map(str, arguments)))
+        return code, capsys.readouterr().err
+
+    return command
+
+
+def sheet(header: list[str], delimiter: str, first: tuple[str, ...] = ()) -> str:
+    content = io.StringIO()
+    rows = csv.writer(content, delimiter=delimiter)
+    rows.writerow(header)
+    rows.writerows([*first, qid, text] for qid, text in QUERIES.items())
+    return content.getvalue()
+
+
+FILES = {
+    "CSV of Excel": sheet(["Claim ID", "Claim"], ",").encode("utf-8-sig"),
+    "CSV of a German Excel": sheet(["ID", "Statement"], ";").encode("utf-8-sig"),
+    "Unicode text of Excel": sheet(["ID", "Claim"], "\t").encode("utf-16"),
+    "CSV of pandas": sheet(["qid", "query"], ",").encode(),
+    "CSV with columns beside": sheet(["language", "id", "text"], ",", ("en",)).encode(),
+    "JSON lines": "".join(json.dumps({"qid": qid, "query": text}) + "\n" for qid, text in QUERIES.items()).encode(),
+    "a JSON list": json.dumps([{"id": qid, "claim": text} for qid, text in QUERIES.items()], indent=1).encode(),
+    "topics": "".join(f"<top>\n<num>{q}</num>\n<title>{t}</title>\n</top>\n" for q, t in QUERIES.items()).encode(),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("habit", FILES)
+def test_her_queries_become_the_same_run(habit, example, factseek, tmp_path: Path) -> None:
+    plain = tmp_path / "plain.tsv"
+    plain.write_text("".join(f"{qid}\t{text}\n" for qid, text in QUERIES.items()))
+    hers = tmp_path / "hers"
+    hers.write_bytes(FILES[habit])
+    for queries in (plain, hers):
+        run = factseek("run", "trec", "--queries", queries, "--index", example, "--output", f"{queries}.run")
+        assert run == (0, ""), habit
+    if habit == "Unicode text of Excel":
+        assert set((tmp_path / "hers.run").read_text().split()) >= set(QUERIES)  # quotes stand in it as Excel puts them
+    else:
+        assert (tmp_path / "hers.run").read_bytes() == (tmp_path / "plain.tsv.run").read_bytes()
+
+
+def test_her_tweets_as_a_sheet_of_excel(example, factseek, tmp_path: Path) -> None:
+    rows = [["Topic ID", "Tweet ID", "Tweet Text"], ["EX-EN-01", "1", "measles, deaths"]]
+    content = io.StringIO()
+    csv.writer(content, delimiter=";").writerows(rows)
+    hers, output = tmp_path / "hers.csv", tmp_path / "run"
+    hers.write_bytes(content.getvalue().encode("utf-8-sig"))
+    assert factseek("run", "ct2020-evidence", "--queries", hers, "--index", example, "--output", output) == (0, "")
+    assert output.read_text().startswith("EX-EN-01\t1\t1\t")
+
+
+def workbook() -> bytes:
+    content = io.BytesIO()
+    with zipfile.ZipFile(content, "w") as archive:
+        archive.writestr("[Content_Types].xml", "<Types/>")
+        archive.writestr("xl/workbook.xml", "<workbook/>")
+    return content.getvalue()
+
+
+REFUSED = {
+    "workbook": (
+        workbook(),
+        ': is an Excel workbook (.xlsx); in Excel, save the sheet as "CSV UTF-8 (Comma delimited)"',
+    ),
+    "another encoding": (
+        sheet(["id", "claim"], ",").encode() + "K-03,Fieber über 40°\n".encode("cp1252"),
+        ':4: is not UTF-8 (byte 0xfc); save it as UTF-8 (in Excel: "CSV UTF-8"; elsewhere: iconv -f ENCODING -t UTF-8)',
+    ),
+    "own names": (
+        sheet(["nummer", "behauptung"], ",").encode(),
+        ":1: is a header with no column of ids among 'nummer', 'behauptung': looked for qid, query_id, queryid, _id, "
+        "id …; name them qid and query",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("habit", REFUSED)
+def test_what_is_not_read_is_refused_with_what_to_do(habit, example, factseek, tmp_path: Path) -> None:
+    content, message = REFUSED[habit]
+    hers, output = tmp_path / "hers", tmp_path / "run"
+    hers.write_bytes(content)
+    refused = factseek("run", "trec", "--queries", hers, "--index", example, "--output", output)
+    assert refused == (2, f"factseek: {hers}{message}\n")
+    assert not output.exists()
+
+
+def test_a_file_of_another_task_is_named(factseek, tmp_path: Path) -> None:
+    gold, run = tmp_path / "gold", tmp_path / "run"
+    gold.write_text("1 0 2 1\n")
+    run.write_text('{"id": 1, "predicted_label": "SUPPORTS", "predicted_evidence": []}\n')
+    code, said = factseek("score", "trec", "--gold", gold, "--run", run)
+    assert code == 1
+    assert "the file is JSON lines" in said
+    assert said.endswith("; run reads as a submission of fever\n")
