@@ -259,4 +259,5 @@ def test_type_checkers_find_every_import_from_a_plain_checkout(name: str, root: 
         )  # fmt: skip
         found = json.loads(done.stdout)["generalDiagnostics"]
         missing = [one["message"] for one in found if one.get("rule") == "reportMissingImports"]
+        missing = [message for message in missing if re.match(r'Import "(factseek|tests|benchmarks|\.)', message)]
         assert missing == []
