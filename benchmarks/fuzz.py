@@ -111,14 +111,21 @@ def run(names: Sequence[str], count: int, state: State) -> None:
             known["megabytes"] = max(known["megabytes"], answer["megabytes"])
             known["seconds"] += time.monotonic() - began
             known["done"] += number
-            save(state)
+            remember(name, known)
         say(f"{name}: {known['done']:,} inputs, {len(known['finds'])} finds, at most {known['megabytes']:.0f} MB")
         for find in known["finds"][:5]:
             say(f"  {find['input']}: {find['error']}")
 
 
-def save(state: State) -> None:
-    """Keep what was done."""
+def done() -> State:
+    """Return what was done until now."""
+    state: State = json.loads(STATE.read_text("utf-8")) if STATE.exists() else {}
+    return state
+
+
+def remember(name: str, known: dict[str, Any]) -> None:
+    """Keep what was done of one target, whatever others have done meanwhile."""
+    state = {**done(), name: known}
     STATE.parent.mkdir(exist_ok=True)
     beside = STATE.with_suffix(".tmp")
     beside.write_text(json.dumps(state, indent=1), "utf-8")
@@ -176,8 +183,10 @@ def main() -> None:
         with tempfile.TemporaryDirectory() as folder, bounded(SECONDS):
             feed(known[names[0]], args.input, Path(folder))
     else:
-        state: State = {} if args.again or not STATE.exists() else json.loads(STATE.read_text("utf-8"))
-        run(names, args.count, state)
+        if args.again:
+            STATE.unlink(missing_ok=True)
+        run(names, args.count, done())
+        state = done()
         write(table(state) + "\n")
         if args.write:
             replace_marked(DOCUMENT, "fuzz", table(state))

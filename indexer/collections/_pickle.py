@@ -10,7 +10,8 @@ from __future__ import annotations
 import io
 import pickle
 import struct
-from typing import Any, ClassVar
+from collections.abc import Callable
+from typing import Any, ClassVar, cast
 
 from ...retrieval.errors import SourceError
 
@@ -128,11 +129,19 @@ def load(content: bytes) -> Any:
     Raises PickleRefused, without a place, if it is damaged or asks for a name that is not in ``ADMITTED``.
     """
     try:
-        return _InertUnpickler(io.BytesIO(content)).load()
+        return _InertUnpickler(io.BytesIO(content), len(content)).load()
     except PickleRefused:
         raise
     except _DAMAGE:
         raise PickleRefused("is damaged, or is not a pickle") from None
+
+
+def _load_bytearray(unpickler: Any) -> None:
+    """Load bytes whose length is written before them; it is believed only as far as there are so many."""
+    length = int.from_bytes(unpickler.read(8), "little")
+    if length > unpickler.size:
+        raise PickleRefused("is damaged, or is not a pickle")
+    unpickler.append(bytearray(unpickler.read(length)))
 
 
 class _InertUnpickler(pickle._Unpickler):
@@ -142,8 +151,14 @@ class _InertUnpickler(pickle._Unpickler):
     pickle writes. Each load has its own classes, so nothing that a pickle does to them outlasts it.
     """
 
-    def __init__(self, stream: io.BytesIO) -> None:
+    dispatch: ClassVar[dict[int, Callable[[Any], None]]] = {
+        **cast(Any, pickle._Unpickler).dispatch,
+        pickle.BYTEARRAY8[0]: _load_bytearray,
+    }
+
+    def __init__(self, stream: io.BytesIO, size: int) -> None:
         super().__init__(stream)
+        self.size = size
         self._classes: dict[tuple[str, str], type[Made]] = {}
 
     def find_class(self, module: str, name: str) -> type[Made]:

@@ -15,12 +15,12 @@ from pathlib import Path
 from typing import Any
 
 from ...retrieval.errors import SourceError
-from ...retrieval.table_shape import Form, shape_of_start
+from ...retrieval.table_shape import Form, TableShape, shape_of_start
 from . import Files, ReadOptions, Record
 from ._checkthat import page_of, topic_of
 from ._documents import make_record, named_fields
 from ._files import expand
-from ._foreign import refuse_binary, remedy_for, start_of
+from ._foreign import is_table, kind_for, refuse_binary, remedy_for, start_of
 from ._lines import json_name, parse_json_object, read_lines, read_table
 from ._quoting import is_quoted
 
@@ -42,10 +42,19 @@ _NAMES = {
     "snippetid": "docid",
     "docid": "docid",
     "parid": "docid",
+    "passageid": "docid",
+    "paragraphid": "docid",
+    "sentenceid": "docid",
+    "identifier": "docid",
     "id": "docid",
     "snippettext": "text",
     "snippet": "text",
     "text": "text",
+    "passage": "text",
+    "paragraph": "text",
+    "sentence": "text",
+    "content": "text",
+    "contents": "text",
     "topicid": "topic",
     "topic": "topic",
     "pageid": "page",
@@ -57,6 +66,21 @@ _NAMES = {
     "lang": "language",
     "source": "source",
 }
+_OTHER_IDS = {
+    "qid",
+    "queryid",
+    "tweetid",
+    "claimid",
+    "vclaimid",
+    "postid",
+    "documentid",
+    "sid",
+    "uid",
+    "corduid",
+    "paperid",
+}
+"""What else a first cell may be that names a column: a file that begins so is no headerless table of snippets."""
+
 _HEADERLESS = {2: ("docid", "text"), 3: ("docid", "topic", "text")}
 
 
@@ -76,9 +100,17 @@ def _read_file(path: Path, options: ReadOptions) -> Iterator[Record]:
     refuse_binary(path, shape)
     if shape.form in ("HTML", "XML"):
         raise SourceError(f"{shape.sentence}, not snippets", place=path, remedy=remedy_for(shape))
-    if shape.form in ("commas", "semicolons") and _header(shape.cells, f"{path}:1") is not None:
-        yield from _read_rows(read_table(path, options, shape.delimiter, quoting=True), options)
-        return
+    if shape.form in ("commas", "semicolons"):
+        header = _header(shape.cells, f"{path}:1")
+        if header is None and is_table(start, shape):
+            raise SourceError(
+                f'{shape.sentence}, and its first line names no columns "id" and "text"',
+                place=f"{path}:1",
+                remedy=_remedy(shape),
+            )
+        if header is not None:
+            yield from _read_rows(read_table(path, options, shape.delimiter, quoting=True), options)
+            return
     lines = ((place, line) for place, line in read_lines(path, options) if line.strip())
     first = next(lines, None)
     if first is None:
@@ -138,6 +170,12 @@ def _read_rows(rows: Iterator[tuple[str, list[str]]], options: ReadOptions) -> I
         return
     place, cells = first
     header = _header(cells, place)
+    if header is None and _plain(cells[0]) in _OTHER_IDS:
+        raise SourceError(
+            f"the column {cells[0].strip()!r} is no name of an id of snippets",
+            place=place,
+            remedy='name the columns "id" and "text"',
+        )
     columns = header or _headerless(cells, place)
     if header is None:
         rows = chain([first], rows)
@@ -203,6 +241,11 @@ def _record(fields: dict[str, str], metadata: Mapping[str, Any], place: str, opt
     if page:
         metadata = {"page": page, **metadata}
     return make_record({**fields, "topic": topic}, place, options, metadata)
+
+
+def _remedy(shape: TableShape) -> str:
+    kind = kind_for(shape)
+    return f"read it with factseek index {kind}" if kind else "name them there, or separate the columns by tabs"
 
 
 def _plain(name: str) -> str:

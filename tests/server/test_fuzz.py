@@ -5,7 +5,6 @@ What was sent stands in ``bench/fuzz.json``, as for readers and parsers (``pytho
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import time
@@ -18,7 +17,7 @@ import pytest
 from flask import Flask
 from flask.testing import FlaskClient
 
-from benchmarks.fuzz import STATE, save
+from benchmarks.fuzz import done, remember
 from benchmarks.fuzz_requests import Request, request_of, routes
 from factseek.server.api.operations import OPERATIONS
 from tests.server.conftest import Writable, writable
@@ -54,17 +53,16 @@ def counted(name: str, few: int, most: int) -> Iterator[range]:
     if not COUNT:
         yield range(few)
         return
-    state = json.loads(STATE.read_text("utf-8")) if STATE.exists() else {}
-    known = state.setdefault(name, {"done": 0, "finds": [], "megabytes": 0.0, "seconds": 0.0})
+    known = done().get(name) or {"done": 0, "finds": [], "megabytes": 0.0, "seconds": 0.0}
     began, numbers = time.monotonic(), range(known["done"], min(COUNT, most))
     try:
         yield numbers
     except AssertionError as error:
         known["finds"].append({"input": known["done"], "error": str(error)[:300]})
-        save(state)
+        remember(name, known)
         raise
     known.update(done=max(known["done"], numbers.stop), seconds=known["seconds"] + time.monotonic() - began)
-    save(state)
+    remember(name, known)
 
 
 def test_every_route_answers(app: Flask, config: Any) -> None:

@@ -6,6 +6,7 @@ import io
 import os
 import pickle
 import sys
+import tracemalloc
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -191,3 +192,15 @@ def test_any_change_to_a_pickle_is_read_or_refused(data: st.DataObject) -> None:
         load(bytes(content))
     except PickleRefused as error:
         assert error.line
+
+
+def test_a_length_is_not_believed_beyond_what_is_there() -> None:
+    """Python's own unpickler makes room for all that a forged length announces before it reads a byte."""
+    tracemalloc.start()
+    try:
+        with pytest.raises(PickleRefused):
+            load(b"\x80\x05\x96" + (200_000_000).to_bytes(8, "little") + b"x.")
+        assert tracemalloc.get_traced_memory()[1] < 1_000_000
+    finally:
+        tracemalloc.stop()
+    assert load(b"\x80\x05\x96" + (2).to_bytes(8, "little") + b"ab.") == bytearray(b"ab")

@@ -167,3 +167,25 @@ def test_what_unpacks_to_endless_text_is_refused(tmp_path: Path, kind: str, monk
     with pytest.raises(SourceError) as caught:
         list(reader(kind).read([path], ReadOptions(max_file_bytes=40_000_000, bad_lines=BadLines(limit=0))))
     assert "unpacks to more than 200 times its size; it is no collection" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("identifier\tpassage\n1\ta\n", ""),
+        ("sentence_id,content\n1,a\n", ""),
+        ("qid\tquestion\n1\ta\n", "1: the column 'qid' is no name of an id of snippets; name the columns "
+         "\"id\" and \"text\""),
+        ("cord_uid,title\n1,a\n", "1: is comma-separated, and its first line names no columns \"id\" and \"text\"; "
+         "read it with factseek index cord19"),
+    ],
+)  # fmt: skip
+def test_a_header_is_recognised_or_refused(tmp_path: Path, content: str, message: str) -> None:
+    path = tmp_path / "a.tsv"
+    path.write_text(content, "utf-8")
+    if not message:
+        assert texts(path) == ["a"]
+        return
+    with pytest.raises(SourceError) as caught:
+        texts(path)
+    assert str(caught.value) == f"{path}:{message}"
