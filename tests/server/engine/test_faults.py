@@ -5,17 +5,13 @@ from __future__ import annotations
 import http.client
 import json
 import os
-import re
 import shutil
 import signal
-import socket
 import statistics
-import subprocess
-import sys
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
@@ -23,63 +19,10 @@ from typing import Any
 
 import pytest
 
-from tests.server.ending import AT_ONCE, counted, end
+from tests.server.ending import AT_ONCE, counted
+from tests.server.engine.served import BODY, PATIENCE, Served, answer_of, request_bytes, runs, serve, until
 
 pytestmark = pytest.mark.slow
-PATIENCE = 60.0
-BODY = json.dumps({"query": "measles vaccine", "retriever": "bm25"}).encode()
-
-
-class Served:
-    """A server in a process of its own."""
-
-    def __init__(self, process: subprocess.Popen[bytes], log: Path) -> None:
-        self.process = process
-        self.log = log
-        self.port = self._port()
-
-    def _port(self) -> int:
-        deadline = time.monotonic() + PATIENCE
-        while time.monotonic() < deadline:
-            said = re.search(r"factseek serves .* on http://127\.0\.0\.1:(\d+)\n", self.log.read_text())
-            if said:
-                return int(said[1])
-            assert self.process.poll() is None, self.log.read_text()
-            time.sleep(0.05)
-        raise AssertionError(self.log.read_text())
-
-    def connect(self) -> socket.socket:
-        return socket.create_connection(("127.0.0.1", self.port), timeout=PATIENCE)
-
-    def ask(self, method: str = "POST", address: str = "/v1/en/search", body: bytes | None = BODY) -> tuple[int, Any]:
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=PATIENCE)
-        try:
-            connection.request(method, address, body, {"Content-Type": "application/json"})
-            response = connection.getresponse()
-            return response.status, json.loads(response.read())
-        finally:
-            connection.close()
-
-    def workers(self) -> list[int]:
-        found = subprocess.run(["pgrep", "-P", str(self.process.pid)], capture_output=True, text=True, check=False)
-        return [int(pid) for pid in found.stdout.split()]
-
-
-@contextmanager
-def serve(folders: dict[str, Path], work: Path, settings: str, **more: Path) -> Iterator[Served]:
-    """Start a server with these settings of ``server``, of ``more`` indexes too, and see to its end."""
-    config, log = work / "config.yaml", work / "log"
-    config.write_text(f"server: {{{settings}}}")
-    command = [sys.executable, "-m", "factseek.server", "serve", "--config", str(config), "--port", "0"]
-    for name, folder in {"en": folders["english"], **more}.items():
-        command += ["--index", f"{name}={folder}"]
-    with log.open("wb") as sink:
-        # A Java that crashes reports it in the folder that it runs in.
-        process = subprocess.Popen(command, cwd=work, stdout=sink, stderr=sink, start_new_session=True)
-        try:
-            yield Served(process, log)
-        finally:
-            end(process)
 
 
 @pytest.fixture(scope="module")
@@ -88,19 +31,6 @@ def server(folders: dict[str, Path], tmp_path_factory: pytest.TempPathFactory) -
     with serve(folders, tmp_path_factory.mktemp("serve"), "workers: 2, max_waiting: 32") as served:
         yield served
         assert "Traceback" not in served.log.read_text()
-
-
-def request_bytes(body: bytes = BODY, extra: str = "") -> bytes:
-    head = f"POST /v1/en/search HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n{extra}"
-    return f"{head}Content-Length: {len(body)}\r\n\r\n".encode() + body
-
-
-def answer_of(client: socket.socket) -> bytes:
-    pieces = []
-    with suppress(ConnectionResetError):
-        while piece := client.recv(65_536):
-            pieces.append(piece)
-    return b"".join(pieces)
 
 
 def test_deep_nesting_is_refused(server: Served) -> None:
@@ -221,13 +151,6 @@ def server_says(served: Served, status: int) -> Any:
     return answer if got == status else None
 
 
-def until(true: Callable[[], Any]) -> Any:
-    deadline = time.monotonic() + PATIENCE
-    while not (found := true()):
-        assert time.monotonic() < deadline
-    return found
-
-
 def test_a_worker_killed_under_load_takes_only_its_own_requests_along(folders: dict[str, Path], tmp_path: Path) -> None:
     with serve(folders, tmp_path, "workers: 2") as served:
         killed, stop = threading.Event(), threading.Event()
@@ -321,7 +244,7 @@ def test_what_a_killed_server_leaves_in_memory_goes_with_the_next(folders: dict[
         workers = first.workers()
         first.process.kill()
         first.process.wait()
-        until(lambda: not any(map(_runs, workers)))
+        until(lambda: not any(map(runs, workers)))
         assert counted(first.process.pid)
         with serve(folders, tmp_path, "workers: 1") as second:
             assert not counted(first.process.pid)
@@ -349,12 +272,6 @@ def test_a_segment_that_is_cut_off_takes_no_other_index_along(folders: dict[str,
         status, problem = served.ask(address="/v1/cut/search", body=dense)
         assert (status, problem["error"]) == (503, "unavailable")
         assert str(tmp_path) not in json.dumps(problem)
-
-
-def _runs(process: int) -> bool:
-    with suppress(OSError):
-        return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
-    return False
 
 
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM])
