@@ -77,7 +77,7 @@ def ranker_named(name: str | None, configured: Mapping[str, str]) -> ServedRanke
         raise UnknownRankerError(f"there is no ranker {wanted[:80]!r}; served are: {', '.join(known)}")
     if wanted not in rankers:
         raise RankerUnavailableError(
-            f"ranker {wanted!r} could not be loaded; the server's log says why", {"Retry-After": "60"}
+            f"ranker {wanted!r} could not be loaded; the server's log says why", retry_after=60
         )
     return rankers[wanted]
 

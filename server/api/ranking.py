@@ -19,7 +19,7 @@ from ...retrieval.limit import CutOffError
 from ..contract.answers import RankAnswer, RankedClaim, RankTook, WordWeight, json_answer
 from ..contract.errors import BadInput
 from ..contract.requests import ClaimRequest, RankRequest, from_body
-from ..contract.search import LATER, TimedOutError, milliseconds, note_search
+from ..contract.search import TimedOutError, milliseconds, note_search
 from ..upkeep.service import service
 from .rankers import ServedRanker, ranker_named
 from .timed_ranker import TimedRanker
@@ -98,7 +98,7 @@ def _ranked(asked: RankRequest, statements: list[Statement], ranker: Ranker, sec
     try:
         ranked = rank(timed, statements)[: asked.top]
     except CutOffError as error:
-        raise TimedOutError(f"{error.line} ({seconds:g} seconds); send fewer claims at once", LATER) from None
+        raise TimedOutError(f"{error.line} ({seconds:g} seconds); send fewer claims at once") from None
     done = perf_counter()
     explained = 0
     try:

@@ -6,9 +6,11 @@
 from __future__ import annotations
 
 import logging
+import math
 from collections.abc import Mapping
 from functools import partial
 from http import HTTPStatus
+from types import MappingProxyType
 
 import msgspec
 from flask import Flask, Response, current_app, g, render_template, request
@@ -19,7 +21,7 @@ from ...retrieval.errors import FactseekError, NotFoundError, QueryError
 
 _log = logging.getLogger("factseek.server")
 
-RETRY_AFTER = "5"
+RETRY_AFTER = 5.0
 """Seconds after which to ask again for an index that could not be searched: one that was replaced is there by then."""
 _HTTP = {
     400: ("bad-input", "the request makes no sense"),
@@ -62,13 +64,19 @@ class BadInput(QueryError):
 
 
 class RefusedError(FactseekError):
-    """A request that is not answered whatever it asks; ``headers`` go with the refusal."""
+    """A request that is not answered whatever it asks; ``headers`` go with the refusal.
+
+    Its client is asked to come again after ``retry_after`` seconds; 0 leaves that to the status.
+    """
 
     status, slug = 503, "unavailable"
 
-    def __init__(self, message: str, headers: Mapping[str, str]) -> None:
+    def __init__(
+        self, message: str, headers: Mapping[str, str] = MappingProxyType({}), *, retry_after: float = 0.0
+    ) -> None:
         super().__init__(message)
         self.headers = headers
+        self.retry_after = retry_after
 
 
 class UnknownIndexError(NotFoundError):
@@ -116,13 +124,19 @@ def answer(error: Exception) -> Response | HTTPException:
         reason = error.line if isinstance(error, FactseekError) else "unexpected error"
         _log.error("%s %s", problem.request_id, reason, exc_info=None if expected else error)
     response = _page(problem) if _from_browser() else _json(problem)
-    if problem.status == 503:
-        response.headers["Retry-After"] = RETRY_AFTER
+    seconds = RETRY_AFTER if problem.status == 503 else 0.0
     if isinstance(error, RefusedError):
         response.headers.update(error.headers)
+        seconds = error.retry_after or seconds
+    response.headers.update(retry_after(seconds))
     if isinstance(error, HTTPException) and error.code == 405:
         response.headers["Allow"] = dict(error.get_headers()).get("Allow", "")
     return response
+
+
+def retry_after(seconds: float) -> Mapping[str, str]:
+    """Return the header that asks a client to come again after so many seconds; none if that is 0."""
+    return {"Retry-After": str(math.ceil(seconds))} if seconds else {}
 
 
 def problem_of(error: Exception) -> Problem:

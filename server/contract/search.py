@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from time import perf_counter
-from types import MappingProxyType
 from typing import Final, NamedTuple, Protocol
 
 import msgspec
@@ -25,8 +24,6 @@ from .requests import FilterRequest, FusionRequest, SearchOptions
 
 _CUT_OFF: Final = "cut off"
 _SEARCHING = "factseek-searching"
-LATER = MappingProxyType({"Retry-After": "5"})
-"""The headers of a refusal after which to ask again."""
 
 
 class TimedOutError(RefusedError):
@@ -83,7 +80,7 @@ def found(index: Searcher, query: str, asked: Search, *, highlight: bool = True)
     except QueryError as error:
         raise BadInput("query", error.line) from None
     except CutOffError as error:
-        raise TimedOutError(f"{error.line} ({_searching().settings.search_seconds:g} seconds)", LATER) from None
+        raise TimedOutError(f"{error.line} ({_searching().settings.search_seconds:g} seconds)") from None
     ranked, name = perf_counter(), index.resolved(asked.retriever)
     reading = limit_of()  # its own: what a stuck retriever took is not lacking here
     evidence = index.evidence(query, hits, asked._replace(limit=reading), highlight=highlight)

@@ -128,7 +128,7 @@ def _columns(served: Served, query: str, choices: dict[str, str]) -> list[Column
     kinds = _kinds(served)
     found_by = {name: _found(served, query, asked._replace(retriever=name)) for name in kinds}
     if not any(found_by.values()):
-        raise TimedOutError("no ranking was ready in time; try again", {})
+        raise TimedOutError("no ranking was ready in time; try again")
     rankings: dict[str, Sequence[Evidence]] = {name: one.hits if one else [] for name, one in found_by.items()}
     joins, rows = numbered(rankings), max(map(len, rankings.values()))
     longest = LONGEST_EXCERPT if len(rankings) == 1 else SHORT_EXCERPT

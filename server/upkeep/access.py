@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import hashlib
 import hmac
-import math
 import secrets
 from collections.abc import Mapping
 
@@ -59,7 +58,7 @@ def register(app: Flask, settings: ServerSettings, rates: Rates | None) -> None:
             if wait:
                 raise TooManyRequestsError(
                     f"at most {settings.per_minute} requests a minute are answered; wait {wait:.1f} seconds",
-                    {"Retry-After": str(math.ceil(wait))},
+                    retry_after=wait,
                 )
 
     app.before_request(check)

@@ -8,7 +8,7 @@ from http import HTTPStatus
 
 import msgspec
 
-from ..contract.errors import TITLES, Problem, slug_of
+from ..contract.errors import TITLES, Problem, retry_after, slug_of
 from ..engine.refusals import Refusal
 from .request_hooks import PROTECTION
 
@@ -30,8 +30,6 @@ def answer_to(refusal: Refusal) -> bytes:
         f"Content-Length: {len(body)}",
         "Connection: close",
         f"X-Request-Id: {request_id}",
-        *(f"{name}: {value}" for name, value in PROTECTION.items()),
+        *(f"{name}: {value}" for name, value in {**PROTECTION, **retry_after(refusal.retry_after)}.items()),
     ]
-    if refusal.retry_after:
-        lines.append(f"Retry-After: {refusal.retry_after}")
     return "\r\n".join([*lines, "", ""]).encode("ascii") + body

@@ -24,7 +24,6 @@ from ..upkeep.service import Served, index_named, service
 
 _LOOK_EVERY = 0.005
 _SEE_EVERY = 0.25
-LATER = {"Retry-After": "5"}
 _log = logging.getLogger("factseek.server")
 
 
@@ -54,7 +53,7 @@ def writable(name: str) -> Served:
     settings = service().config.server
     # Without keys anybody could write: such a server does not start, and nothing else that serves may do so either.
     if not settings.writes or not settings.keys:
-        raise WritesOffError("this server changes nothing; start it with --allow-writes, or server.writes: true", {})
+        raise WritesOffError("this server changes nothing; start it with --allow-writes, or server.writes: true")
     return index_named(name)
 
 
@@ -95,11 +94,11 @@ def made(served: Served, change: Change) -> Result:
     result = _published(folder_of(served), change)
     metrics_of(current_app).writes.labels(served.name, result).inc()
     if result == "conflict":
-        raise ConditionError("the document is not in the state that the condition of the request names", {})
+        raise ConditionError("the document is not in the state that the condition of the request names")
     if result == "absent":
         raise NotFoundError(f"there is no document {change.docid!r} in this index")
     if result == "unsure":
-        raise NotWrittenError("the change was interrupted and may have been made: look before asking again", LATER)
+        raise NotWrittenError("the change was interrupted and may have been made: look before asking again")
     service().refresh(served.name)
     return result
 
@@ -114,7 +113,7 @@ def told() -> Iterator[None]:
         yield
     except UserError as error:
         _log.error("%s", error.line)
-        raise NotWrittenError("the change cannot be kept; the server's log says why", LATER) from None
+        raise NotWrittenError("the change cannot be kept; the server's log says why") from None
 
 
 def _published(folder: Path, change: Change) -> Result:
@@ -132,7 +131,7 @@ def _published(folder: Path, change: Change) -> Result:
             see_to(folder)
         sleep(_LOOK_EVERY)
     if found.result == "failed":
-        raise NotWrittenError(f"the change was not made: {found.error}", LATER)
+        raise NotWrittenError(f"the change was not made: {found.error}")
     return found.result
 
 
@@ -146,9 +145,9 @@ def see_to(folder: Path) -> None:
 def _late(folder: Path, ticket: str, patience: float) -> NotWrittenError:
     if changes.withdraw(folder, ticket):
         reason = f"the index could not be written within {patience:g} seconds: another process may be at it"
-        return NotWrittenError(f"{reason}; nothing was changed, ask again", LATER)
+        return NotWrittenError(f"{reason}; nothing was changed, ask again")
     return NotWrittenError(
-        f"the change is being made, but was not published within {patience:g} seconds: look before asking again", LATER
+        f"the change is being made, but was not published within {patience:g} seconds: look before asking again"
     )
 
 

@@ -17,7 +17,7 @@ from ..contract.errors import UnknownJobError
 from ..contract.requests import BulkParameters, DocumentRequest, from_body, from_query
 from ..upkeep.service import index_named, service
 from .bulk import lines_of
-from .changing import LATER, NotWrittenError, change_to, deletion_of, folder_of, made, see_to, told, writable
+from .changing import NotWrittenError, change_to, deletion_of, folder_of, made, see_to, told, writable
 
 blueprint = Blueprint("writing", __name__)
 Put = Literal["created", "replaced", "unchanged"]
@@ -70,7 +70,7 @@ def post_documents(name: str) -> Response:
     lines = lines_of(request, settings.max_bulk)
     folder = folder_of(served)
     if len(jobs.waiting(folder)) >= settings.max_queued:
-        raise NotWrittenError(f"{settings.max_queued} bulks wait already; nothing was taken, ask again", LATER)
+        raise NotWrittenError(f"{settings.max_queued} bulks wait already; nothing was taken, ask again")
     with told():
         job = jobs.submit(folder, mode, lines)
     see_to(folder)
