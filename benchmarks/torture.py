@@ -1,7 +1,8 @@
 """Torture: what the tests of a living index do in seconds, done for hours; the figures go into docs/operating.md.
 
 ``python -m benchmarks.torture`` runs all of it; ``--sequences``, ``--kills`` and ``--minutes`` say how much, and
-``--write`` puts the figures into the document. It ends with an error at the first loss.
+``--write`` puts the figures into the document. It ends with an error at the first loss. Interrupted and run again with
+the same arguments, it goes on after the trials that are done.
 """
 
 from __future__ import annotations
@@ -9,9 +10,11 @@ from __future__ import annotations
 import argparse
 import random
 import tempfile
-import time
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import NamedTuple
 
@@ -20,15 +23,22 @@ from hypothesis.stateful import run_state_machine_as_test
 
 from benchmarks.crowd import crowd
 from benchmarks.marked import replace_marked
+from benchmarks.torture_kept import ROOT, Kept, Trial
 from factseek.eval.reports.machine import this_machine
 from factseek.retrieval.terminal import say, write
 from tests.indexer.live import LiveDenseIndex, LiveIndex
 from tests.indexer.stopping import Bench, bench, duration, kill_at_random, stop_at
 from tests.indexer.verbs import BEFORE, VERBS
 
-DOCUMENT = Path(__file__).resolve().parent.parent / "docs" / "operating.md"
+DOCUMENT = ROOT / "docs" / "operating.md"
+KEPT = ROOT / "bench" / "torture.json"
+NOTHING_LOST = "0 documents lost, 0 half-visible"
 DENSE_SHARE = 25
 """One sequence in so many is of an index with vectors."""
+
+
+SEQUENCES_AT_ONCE, KILLS_AT_ONCE, CALLS_AT_ONCE = 100, 50, 50
+"""How much of its kind a trial does: what an interruption can lose."""
 
 
 class Figure(NamedTuple):
@@ -40,64 +50,110 @@ class Figure(NamedTuple):
     seconds: float
 
 
-def sequences(runs: int) -> Iterator[Figure]:
+class Line(NamedTuple):
+    """A line of the table: its trials, and how what they came to is said."""
+
+    what: str
+    trials: Sequence[Trial]
+    result: Callable[[Counter[str]], str]
+
+    def figure(self, kept: Kept) -> Figure:
+        """Return what the trials came to so far."""
+        tally = kept.tally(self.what)
+        return Figure(self.what, tally.counts["runs"], self.result(tally.counts), tally.seconds)
+
+
+def sequences(runs: int) -> Iterator[Line]:
     """Run random sequences of verbs against a model."""
     dense = runs // DENSE_SHARE
     for machine, what, count in (
         (LiveIndex, "random sequences of verbs against a model", runs - dense),
         (LiveDenseIndex, "the same with vectors", dense),
     ):
-        if not count:
-            continue
-        began = time.monotonic()
-        chosen = settings(max_examples=count, stateful_step_count=12, suppress_health_check=list(HealthCheck))
-        run_state_machine_as_test(machine, settings=settings(chosen, deadline=None, derandomize=False))
-        yield Figure(what, count, "equal after each", time.monotonic() - began)
+        trials = [
+            Trial(f"{what} {at}", what, partial(_sequences, machine, size))
+            for at, size in _parts(count, SEQUENCES_AT_ONCE)
+        ]
+        yield Line(what, trials, lambda _: "equal after each")
 
 
-def kills(of: Bench, count: int) -> Iterator[Figure]:
+def _sequences(machine: type[LiveIndex], count: int) -> Mapping[str, int]:
+    chosen = settings(max_examples=count, stateful_step_count=12, suppress_health_check=list(HealthCheck))
+    run_state_machine_as_test(machine, settings=settings(chosen, deadline=None, derandomize=False))
+    return {"runs": count}
+
+
+def kills(of: Bench, count: int) -> Iterator[Line]:
     """Kill each verb at random points of its time."""
-    chance = random.Random(1)  # noqa: S311  a test's chance
     verbs = sorted(VERBS)
     for verb in verbs if count >= len(verbs) else ():
-        began = time.monotonic()
-        seconds = duration(of, verb)
-        done = [kill_at_random(of, verb, seconds, chance) for _ in range(count // len(verbs))]
-        killed = [published for was_killed, published in done if was_killed]
+        what = f"SIGKILL at a random point of `{verb}`"
+        trials = [
+            Trial(f"{what} {at}", what, partial(_kills, of, verb, at, size))
+            for at, size in _parts(count // len(verbs), KILLS_AT_ONCE)
+        ]
         # What leaves the documents as they are shows no difference between before and after.
-        had = f", {sum(killed)} of them had published" if VERBS[verb].after != BEFORE else ""
-        result = f"{len(killed)} killed at work{had}; 0 documents lost, 0 half-visible"
-        yield Figure(f"SIGKILL at a random point of `{verb}`", len(done), result, time.monotonic() - began)
+        yield Line(what, trials, partial(_killed, published=VERBS[verb].after != BEFORE))
 
 
-def calls(of: Bench, every: int) -> Iterator[Figure]:
+def _kills(of: Bench, verb: str, at: int, count: int) -> Mapping[str, int]:
+    chance = random.Random(f"{verb} {at}")  # noqa: S311  a test's chance
+    seconds = duration(of, verb)
+    done = [kill_at_random(of, verb, seconds, chance) for _ in range(count)]
+    killed = [published for was_killed, published in done if was_killed]
+    return {"runs": count, "killed": len(killed), "published": sum(killed)}
+
+
+def _killed(counts: Counter[str], *, published: bool) -> str:
+    had = f", {counts['published']} of them had published" if published else ""
+    return f"{counts['killed']} killed at work{had}; {NOTHING_LOST}"
+
+
+def calls(of: Bench, every: int) -> Iterator[Line]:
     """Stop each verb at each of its calls to the file system, by a kill and by a full disk."""
     for how, name in (("kill", "SIGKILL"), ("ENOSPC", "disk full"), ("EIO", "input/output error")):
         for verb in sorted(VERBS):
-            began = time.monotonic()
+            what = f"{name} at a call to the file system in `{verb}`"
             of.begin()
-            at = range(1, of.run(verb).calls + 1, every)
-            said = sum(stop_at(of, verb, call, how).code == 2 for call in at)
-            result = "0 documents lost, 0 half-visible" + (f"; {said} said so in one line" if how != "kill" else "")
-            yield Figure(f"{name} at a call to the file system in `{verb}`", len(at), result, time.monotonic() - began)
+            numbers = range(1, of.run(verb).calls + 1, every)
+            trials = [
+                Trial(f"{what} {at}", what, partial(_stops, of, verb, numbers[at : at + size], how))
+                for at, size in _parts(len(numbers), CALLS_AT_ONCE)
+            ]
+            yield Line(what, trials, partial(_stopped, told=how != "kill"))
 
 
-def together(minutes: float) -> Iterator[Figure]:
+def _stops(of: Bench, verb: str, numbers: Sequence[int], how: str) -> Mapping[str, int]:
+    said = sum(stop_at(of, verb, call, how).code == 2 for call in numbers)
+    return {"runs": len(numbers), "said": said}
+
+
+def _stopped(counts: Counter[str], *, told: bool) -> str:
+    return f"{NOTHING_LOST}; {counts['said']} said so in one line" if told else NOTHING_LOST
+
+
+def together(minutes: float) -> Iterator[Line]:
     """Let writers, readers and kills loose on one index."""
     if minutes:
-        began = time.monotonic()
-        with _place() as folder:
-            done = crowd(folder, minutes * 60)
-        result = (
-            f"{done.verbs} verbs, {done.killed} killed, {done.searches:,} searches by {done.readers:,} readers; "
-            "`verify-index` clean, search equal to the model's"
-        )
-        yield Figure(
-            f"writers, readers, compactions and kills side by side for {minutes:g} minutes",
-            1,
-            result,
-            time.monotonic() - began,
-        )
+        what = f"writers, readers, compactions and kills side by side for {minutes:g} minutes"
+        yield Line(what, [Trial(what, what, partial(_together, minutes))], _crowded)
+
+
+def _together(minutes: float) -> Mapping[str, int]:
+    with _place() as folder:
+        return {"runs": 1, **crowd(folder, minutes * 60)._asdict()}
+
+
+def _crowded(counts: Counter[str]) -> str:
+    return (
+        f"{counts['verbs']} verbs, {counts['killed']} killed, {counts['searches']:,} searches by {counts['readers']:,} "
+        "readers; `verify-index` clean, search equal to the model's"
+    )
+
+
+def _parts(count: int, most: int) -> Iterator[tuple[int, int]]:
+    """Divide a number: yield where each part begins and how large it is."""
+    yield from ((start, min(most, count - start)) for start in range(0, count, most))
 
 
 def table(figures: Sequence[Figure]) -> str:
@@ -124,16 +180,20 @@ def main() -> None:
     parser.add_argument("--minutes", type=float, default=10.0, metavar="M")
     parser.add_argument("--write", action="store_true")
     args = parser.parse_args()
+    kept = Kept(KEPT, f"{args.sequences} {args.kills} {args.every} {args.minutes}")
     figures: list[Figure] = []
     with _place() as folder, bench(folder) as of:
         parts = (together(args.minutes), sequences(args.sequences), kills(of, args.kills), calls(of, args.every))
-        for part in parts:
-            for figure in part:
-                figures.append(figure)
-                say(f"{figure.what}: {figure.runs:,} runs, {figure.result} ({figure.seconds:.0f} s)")
+        for line in (line for line in chain.from_iterable(parts) if line.trials):
+            for trial in line.trials:
+                if kept.do(trial):
+                    say(f"{trial.key}: done")
+            figures.append(figure := line.figure(kept))
+            say(f"{figure.what}: {figure.runs:,} runs, {figure.result} ({figure.seconds:.0f} s)")
     write(table(figures) + "\n")
     if args.write:
         replace_marked(DOCUMENT, "torture", table(figures))
+    kept.forget()
 
 
 if __name__ == "__main__":
