@@ -35,7 +35,7 @@ SENTENCES = False
 WHOLE_FOLDER = True
 FILES: tuple[Files, ...] = (("HTML", frozenset()),)
 
-TABLE_ENDINGS = (".tsv", ".csv", ".ndjson", ".parquet", ".pkl")
+_TABLE_ENDINGS = (".tsv", ".csv", ".ndjson", ".parquet", ".pkl")
 _PAGES = (".html", ".htm", ".xhtml", ".txt")
 
 
@@ -80,7 +80,7 @@ def _page_of_file(path: Path, docid: str, result: Result | None, options: ReadOp
         options.bad_lines.report(place, f"is {reason}, not a web page")
         return None
     shape = shape_of_start(content[:LOOKED_AT])
-    if path.suffix.lower() in TABLE_ENDINGS or shape.form == "JSON lines" or is_table(content[:LOOKED_AT], shape):
+    if path.suffix.lower() in _TABLE_ENDINGS or shape.form == "JSON lines" or is_table(content[:LOOKED_AT], shape):
         kind = kind_for(shape)
         remedy = f"; read it with factseek index {kind}" if kind else ""
         options.bad_lines.report(place, f"{shape.sentence}, not a web page{remedy}")

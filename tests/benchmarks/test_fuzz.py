@@ -15,7 +15,13 @@ from factseek.retrieval.errors import SourceError
 TARGETS = {target.name: target for target in targets(None)}
 
 
-@pytest.mark.parametrize("name", sorted(TARGETS))
+SECONDS = {"index webpages", "index cord19"}
+"""Targets that take some: what they read with takes its time to load."""
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=pytest.mark.slow if name in SECONDS else ()) for name in sorted(TARGETS)]
+)
 def test_a_broken_input_is_answered_in_words(name: str) -> None:
     assert finds(TARGETS[name], 0, 15 if name == "index webpages" else 60) == []
 

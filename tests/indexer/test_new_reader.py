@@ -28,6 +28,7 @@ SUMMARY = "poems: a file a poem, each of its lines a passage"
 SPLIT = True
 SENTENCES = True
 WHOLE_FOLDER = True
+FILES = ()
 
 
 def read(sources, options):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import gzip
 import io
+import tracemalloc
 import zipfile
 from pathlib import Path
 
@@ -189,3 +190,37 @@ def test_a_header_is_recognised_or_refused(tmp_path: Path, content: str, message
     with pytest.raises(SourceError) as caught:
         texts(path)
     assert str(caught.value) == f"{path}:{message}"
+
+
+def archive(body: bytes, packing: bytes = b"") -> bytes:
+    """A WARC file of one page."""
+    http = b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n" + packing + b"\r\n" + body
+    header = (
+        b"WARC/1.0\r\nWARC-Type: response\r\nWARC-Target-URI: http://x.org/\r\nWARC-Date: 2020-01-01T00:00:00Z\r\n"
+        b"WARC-Record-ID: <urn:uuid:0>\r\nContent-Type: application/http; msgtype=response\r\n"
+    )
+    return header + b"Content-Length: %d\r\n\r\n" % len(http) + http + b"\r\n\r\n"
+
+
+def test_a_page_of_an_archive_that_unpacks_to_endless_text_is_left_out(tmp_path: Path) -> None:
+    """Twenty megabytes are packed into twenty kilobytes; what is held of them is bounded."""
+    bomb = gzip.compress(b"x" * 20_000_000)
+    path = tmp_path / "a.warc"
+    path.write_bytes(archive(bomb, b"Content-Encoding: gzip\r\n") + archive(b"<p>A short page.</p>"))
+    options = ReadOptions(max_file_bytes=100_000, bad_lines=BadLines(limit=1))
+    tracemalloc.start()
+    try:
+        assert [record.document.text for record in reader("webpages").read([path], options)] == ["A short page."]
+    finally:
+        peak = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+    assert options.bad_lines.examples == [f"{path}#1: is longer than 100,000 bytes (build.max_file_bytes)"]
+    assert peak < 60_000_000
+
+
+def test_an_archive_that_unpacks_to_endless_text_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_streams, "UNPACKED_AT_ONCE", 1_000_000)
+    path = tmp_path / "a.warc.gz"
+    path.write_bytes(gzip.compress(archive(b"x" * 30_000_000)))
+    with pytest.raises(SourceError, match="unpacks to more than 200 times its size; it is no collection"):
+        list(reader("webpages").read([path], ReadOptions()))
