@@ -199,7 +199,8 @@ def _form(text: str) -> tuple[Form, tuple[str, ...]]:
     if first[0] == "<":
         return ("HTML" if first.lower().startswith(("<!doctype html", "<html")) else "XML"), ()
     if "\t" in lines[0]:
-        return "tabs", tuple(_rows(lines[:1], "\t")[0])
+        rows = _rows(lines[:1], "\t") or [lines[0].split("\t")]  # quotes of a cell that is too long do not close
+        return "tabs", tuple(rows[0])
     for form in ("commas", "semicolons"):
         rows = _rows(lines[: _ROWS + 1], _DELIMITERS[form])
         if _is_table(rows, whole=len(lines) <= _ROWS):

@@ -136,3 +136,8 @@ rows = st.lists(
 def test_a_table_shows_its_delimiter(table: list[list[str]], delimiter: str) -> None:
     shape = shape_of_start("".join("id" + delimiter + delimiter.join(row) + "\n" for row in table).encode())
     assert (shape.delimiter, shape.cells) == (delimiter, ("id", *table[0]))
+
+
+def test_a_cell_that_is_longer_than_python_reads_is_a_cell() -> None:
+    long = "x" * 200_000
+    assert shape_of_start(f"a\t{long}\n".encode()) == TableShape("tabs", "utf-8", ("a", long))
