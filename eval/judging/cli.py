@@ -54,11 +54,16 @@ def _register_score(commands: Subparsers) -> None:
         type=Path,
         required=True,
         metavar="FILE",
-        help="the submission; for ct2021-1b one file a debate, paired with the gold by position, or, where both are a "
-        "folder, by name",
+        help="the submission; for a task of several files one each, paired with the gold by position, or, where both are "
+        "a folder, by name",
     )
     parser.add_argument("--per-query", action="store_true", help="print the figures of each query too")
-    parser.add_argument("--max-evidence", type=int, metavar="N", help="fever: how many sentences count (default: 5)")
+    parser.add_argument(
+        "--max-evidence",
+        type=int,
+        metavar="N",
+        help=f"{_takers('max_evidence')}: how many sentences count (default: 5)",
+    )
     parser.add_argument(
         "--measures", metavar="LIST", help="names of ir-measures, such as AP,P@5 (default: those of the task)"
     )
@@ -145,14 +150,18 @@ def _score_options(args: argparse.Namespace) -> ScoreOptions:
         value = getattr(args, option)
         if value is None:
             continue
-        takers = [name for name in names() if option in task(name).OPTIONS]
-        if args.task in names() and args.task not in takers:
+        if args.task in names() and option not in task(args.task).OPTIONS:
             raise QueryError(
-                f"{args.task} {refusal.format(takers=', '.join(takers))}",
+                f"{args.task} {refusal.format(takers=_takers(option))}",
                 place=f"--{option.replace('_', '-')} {value}",
             )
         asked[option] = tuple(named(value)) if option == "measures" else value
     return ScoreOptions(**asked)
+
+
+def _takers(option: str) -> str:
+    """Name the tasks whose score takes an option."""
+    return ", ".join(name for name in names() if option in task(name).OPTIONS)
 
 
 def _score_rows(scores: Scores) -> tuple[list[str], list[list[str]]]:

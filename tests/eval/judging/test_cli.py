@@ -137,6 +137,8 @@ def test_score_says_by_how_much_ties_change_each_figure(files, command):
         (["score", "trec", "--gold", "nowhere", "--run", "run"], 2, "{f}/nowhere: there is no such file"),
         (["score", "trec", "--gold", "qrels", "--run", "run", "run2"], 2, "--run: give one file, not 2"),
         (["score", "tracks", "--gold", "qrels", "--run", "run"], 2, "unknown task 'tracks'; the tasks are ct2020-claims, ct2020-evidence, ct2020-verification, ct2021-1a, ct2021-1b, ct2025-4b, fever, trec"),
+        (["score", "fever", "--gold", "qrels", "--run", "run", "--measures", "AP"], 2, "--measures AP: fever has measures of its own alone; it is for ct2020-claims, ct2020-evidence, trec"),
+        (["score", "trec", "--gold", "qrels", "--run", "run", "--measures", "MAQ"], 2, "unknown measure 'MAQ'; for example AP, AP@5, P@1, P@3, P@5, P@10, nDCG@10, R@100"),
         (["compare", "--qrels", "qrels", "run", "run2", "--measures", "MAQ"], 2, "unknown measure 'MAQ'; for example AP, AP@5, P@1, P@3, P@5, P@10, nDCG@10, R@100"),
         (["compare", "--qrels", "qrels", "run", "run2", "--seed", "-1"], 2, "--seed -1: give a number from 0"),
         (["compare", "--qrels", "qrels", "run", "run2", "--html", "run2"], 2, "{f}/run2: is read by this command and would be written over; name another file"),

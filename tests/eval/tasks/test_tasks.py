@@ -71,6 +71,26 @@ def test_failed_write_leaves_what_was_there(sample, put, tmp_path):
     assert [p.name for p in tmp_path.iterdir()] == ["run"]
 
 
+@pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16"])
+def test_a_byte_order_mark_is_read_and_warned_of(sample, put, tmp_path, encoding):
+    of_task = task(sample.task)
+    of_task.write(sample.records, tmp_path / "run", "team-run1")
+    marked = put("marked", (tmp_path / "run").read_text("utf-8").encode(encoding))
+    report = of_task.check(marked, put("input", sample.input.encode(encoding)))
+    assert (report.errors, report.warnings) == (0, 1)
+    scores = of_task.score([put("gold", sample.gold.encode(encoding))], [marked], ScoreOptions())
+    assert scores.values[of_task.OFFICIAL] == pytest.approx(sample.official)
+
+
+def test_takes_the_options_that_it_names(sample, put, tmp_path):
+    of_task = task(sample.task)
+    of_task.write(sample.records, tmp_path / "run", "team-run1")
+    if "measures" in of_task.OPTIONS:
+        options = ScoreOptions(measures=("P@2", "RR"))
+        scores = of_task.score([put("gold", sample.gold)], [tmp_path / "run"], options)
+        assert (list(scores.values), scores.official) == (["P@2", "RR"], of_task.OFFICIAL)
+
+
 def test_reads_back_what_it_wrote(sample, tmp_path):
     of_task = task(sample.task)
     of_task.write(sample.records, tmp_path / "run", "team-run1")
