@@ -187,10 +187,11 @@ def _header(
 
 
 def _looks_like_names(cells: Sequence[str], rows: Sequence[tuple[int, list[str]]]) -> bool:
-    """Tell whether a first row is none of the table's: single words, above ids that all hold a digit as it does not."""
-    words = all(cell.strip().replace("-", "_").replace(" ", "_").isidentifier() for cell in cells)
+    """Tell whether a first row names columns: words alone, above texts of several words with ids that hold digits."""
+    words = all(cell.strip().replace("-", "_").isidentifier() for cell in cells) and len(cells[0].strip()) > 1
     ids = [row[0] for _, row in rows]
-    return words and bool(ids) and not _has_digit(cells[0]) and all(map(_has_digit, ids))
+    texts = all(any(len(cell.split()) > 1 for cell in row) for _, row in rows)
+    return words and texts and bool(ids) and not _has_digit(cells[0]) and all(map(_has_digit, ids))
 
 
 def _has_digit(text: str) -> bool:

@@ -94,6 +94,8 @@ def test_quotes_between_tabs_are_kept(put) -> None:
 def test_a_query_is_no_header(put) -> None:
     assert [query.qid for query in read_topics(put("a\tmeasles\nb\tmasks\n"))] == ["a", "b"]
     assert [query.qid for query in read_topics(put("a\ttopic\nb\tmasks\n"))] == ["a", "b"]
+    assert [query.qid for query in read_topics(put("first\tmeasles\nq1\tmasks\n"))] == ["first", "q1"]
+    assert [query.qid for query in read_topics(put("a\tmeasles\nq1\tuseless masks\n"))] == ["a", "q1"]
     assert [query.qid for query in read_topics(put("q1\tmeasles\nq2\tmasks\n"))] == ["q1", "q2"]
 
 
@@ -111,8 +113,8 @@ BAD_TOPICS = {
     "spaces": ("a one\n", "file:1: has no tab between qid and text: the file is separated by blanks; give lines of qid TAB text, CSV with a header, JSON lines, or TREC's topics"),
     "sentences": ("A text.\nOf some sentences.\n", "file:1: has no tab between qid and text: the file is text without columns; give lines of qid TAB text, CSV with a header, JSON lines, or TREC's topics"),
     "a run": ("q\tQ0\td\t1\t2.5\tt\n", "file:1: has 6 columns, a query has two (qid TAB text); six columns are a run, not queries"),
-    "unknown header": ("nummer\tbehauptung\n1\tone\n", "file:1: is a header with no column of ids among 'nummer', 'behauptung': looked for qid, query_id, queryid, _id, id …; name them qid and query"),
-    "no texts": ("qid\tlang\tdate\n1\ten\t2020\n", "file:1: is a header with no column of queries among 'qid', 'lang', 'date': looked for query, query_text, text, tweet_text, tweet_content …; name them qid and query"),
+    "unknown header": ("nummer\tbehauptung\n1\tone two\n", "file:1: is a header with no column of ids among 'nummer', 'behauptung': looked for qid, query_id, queryid, _id, id …; name them qid and query"),
+    "no texts": ("qid\tlang\tdate\n1\ten and ar\t2020\n", "file:1: is a header with no column of queries among 'qid', 'lang', 'date': looked for query, query_text, text, tweet_text, tweet_content …; name them qid and query"),
     "no header": ("1,one\n2,two\n", "file:1: is comma-separated and its first row is '1,one': a table needs a header; name them qid and query"),
     "header alone": ("qid\tquery\n", "file: holds no queries"),
     "xml": ("<html><body/></html>\n<x/>", "file:1: has no tab between qid and text: the file is HTML; give lines of qid TAB text, CSV with a header, JSON lines, or TREC's topics"),
