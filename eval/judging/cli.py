@@ -54,8 +54,8 @@ def _register_score(commands: Subparsers) -> None:
         type=Path,
         required=True,
         metavar="FILE",
-        help="the submission; for a task of several files one each, paired with the gold by position, or, where both are"
-        " a folder, by name",
+        help="the submission; for a task of several files one each, paired with the gold by position, or, where both"
+        " are a folder, by name",
     )
     parser.add_argument("--per-query", action="store_true", help="print the figures of each query too")
     parser.add_argument(
