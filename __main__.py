@@ -2,10 +2,26 @@
 
 import sys
 
+from .retrieval.entry import enter
 from .retrieval.safe_path import leave_current_folder
+
+TYPE_CHECKING = False
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+def main() -> int:
+    """Run the command line; return its exit code."""
+    return enter(_loaded)
+
+
+def _loaded() -> "Callable[[], int]":
+    from .commands import main as run
+
+    return run
+
 
 if __name__ == "__main__":
     leave_current_folder()
-    from .commands import main
-
     sys.exit(main())

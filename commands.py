@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 from .claims.checkworthiness import cli as rank_cli
@@ -17,7 +18,7 @@ from .eval.tasks import STATEMENTS, VERDICTS
 from .eval.tuning import cli as tune_cli
 from .indexer import cli as indexer_cli
 from .retrieval.index import cli as retrieval_cli
-from .retrieval.terminal import Parser, run, write
+from .retrieval.terminal import DONE, Parser, Subparsers, run, write
 from .server import cli as server_cli
 
 _COMMANDS = (indexer_cli, retrieval_cli, server_cli, run_cli, judging_cli, tune_cli, bench_cli)
@@ -34,7 +35,41 @@ def parser() -> Parser:
     encoder_tuning_cli.register(commands, STATEMENTS)
     verdict_cli.register(commands, VERDICTS)
     pipeline_cli.register(commands, STATEMENTS)
+    _register_completion(commands)
     return top
+
+
+def _register_completion(commands: Subparsers) -> None:
+    parser = commands.add_parser(
+        "completion",
+        help="print what lets a shell complete commands",
+        description="Print a script with which a shell completes commands, options and file names.",
+        epilog="bash: source <(factseek completion bash)\n"
+        "zsh:  factseek completion zsh > a file named _factseek in a folder of $fpath\n"
+        "fish: factseek completion fish > ~/.config/fish/completions/factseek.fish",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("shell", choices=("bash", "zsh", "fish"), metavar="SHELL", help="bash, zsh or fish")
+    parser.set_defaults(command=print_completion)
+
+
+def print_completion(args: argparse.Namespace) -> int:
+    """Print the script with which a shell completes the command line."""
+    import shtab
+
+    top = parser()
+    for command in (top, *_commands_of(top).values()):
+        for action in command._actions:
+            if action.type is Path:
+                action.complete = shtab.FILE  # type: ignore[attr-defined]  # as shtab's manual shows it
+    write(shtab.complete(top, args.shell))
+    return DONE
+
+
+def _commands_of(top: argparse.ArgumentParser) -> dict[str, argparse.ArgumentParser]:
+    """Return the parser of each command by its name."""
+    subparsers = next(action for action in top._actions if isinstance(action, argparse._SubParsersAction))
+    return dict(subparsers.choices)
 
 
 class _Version(argparse.Action):

@@ -2,10 +2,18 @@
 
 import sys
 
+from ..retrieval.entry import enter
 from ..retrieval.safe_path import leave_current_folder
 
-if __name__ == "__main__":
-    leave_current_folder()
+TYPE_CHECKING = False
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+def _loaded() -> "Callable[[], int]":
+    from functools import partial
+
     from ..retrieval.terminal import Parser, run
     from .bench import cli as bench_cli
     from .judging import cli
@@ -16,4 +24,9 @@ if __name__ == "__main__":
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     for module in (run_cli, cli, tune_cli, bench_cli):
         module.register(commands)
-    sys.exit(run(parser))
+    return partial(run, parser)
+
+
+if __name__ == "__main__":
+    leave_current_folder()
+    sys.exit(enter(_loaded))

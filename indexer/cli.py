@@ -5,14 +5,27 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 from time import perf_counter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from ..retrieval.config import Config
 from ..retrieval.errors import SourceError, UsageError
 from ..retrieval.filters import parse_filter
-from ..retrieval.terminal import DONE, Subparsers, add_filter, add_index, add_json, config_of, counted, say, write
+from ..retrieval.terminal import (
+    DONE,
+    GOES_ON,
+    STAYS_WHOLE,
+    Subparsers,
+    add_filter,
+    add_index,
+    add_json,
+    config_of,
+    counted,
+    report,
+    say,
+    write,
+)
 from . import upkeep_cli, watch_cli
 from .collections import kinds, reader
 
@@ -63,7 +76,8 @@ def _register_index(commands: Subparsers) -> None:
         "--skip-bad-lines", type=int, metavar="N", help="tolerate, count and list up to N unreadable lines"
     )
     upkeep_cli.add_wait(parser)
-    parser.set_defaults(command=make_index, verb="")
+    add_json(parser)
+    parser.set_defaults(command=make_index, verb="", interrupted=GOES_ON)
 
 
 def _register_delete(commands: Subparsers) -> None:
@@ -73,7 +87,8 @@ def _register_delete(commands: Subparsers) -> None:
     add_filter(parser, "all documents")
     add_index(parser)
     upkeep_cli.add_wait(parser)
-    parser.set_defaults(command=delete_documents)
+    add_json(parser)
+    parser.set_defaults(command=delete_documents, interrupted=STAYS_WHOLE)
 
 
 def delete_documents(args: argparse.Namespace) -> int:
@@ -88,7 +103,8 @@ def delete_documents(args: argparse.Namespace) -> int:
     for docid in deleted.unknown[:20]:
         say(f"not there: {docid}")
     more = f", {len(deleted.unknown)} were not there" if deleted.unknown else ""
-    write(f"{args.index}: deleted {counted(deleted.documents, 'document')}{more}\n")
+    facts = {"index": str(args.index), "deleted": deleted.documents, "not_there": list(deleted.unknown)}
+    report(args, facts, f"{args.index}: deleted {counted(deleted.documents, 'document')}{more}\n")
     return DONE
 
 
@@ -115,29 +131,51 @@ def make_index(args: argparse.Namespace) -> int:
         wait=args.wait,
     )
     began = perf_counter()
-    report = build(request, _settings(args))
-    for example in report.bad_lines.examples:
+    built = build(request, _settings(args))
+    seconds = perf_counter() - began
+    for example in built.bad_lines.examples:
         say(f"skipped: {example}")
-    _say_left_out(report)
-    added = f"{counted(report.documents, 'document')} in {counted(report.passages, 'passage')}"
-    more = f", of which {report.replaced} replaced others" if report.replaced else ""
-    more += f", {report.duplicates} were there already" if report.duplicates else ""
-    bad = f", {report.bad_lines.count} bad lines skipped" if report.bad_lines.count else ""
-    on = "went on and " if report.resumed else ""
-    if report.merged > 0:
-        say(f"small segments were merged; segments now: {len(report.manifest.segments)}")
-    if report.unmerged:
-        say(f"the segments could not be merged: {report.unmerged}")
-    write(f"{args.index}: {on}added {added}{more}{bad} in {perf_counter() - began:.1f} s\n")
+    _say_left_out(built)
+    if built.merged > 0:
+        say(f"small segments were merged; segments now: {len(built.manifest.segments)}")
+    if built.unmerged:
+        say(f"the segments could not be merged: {built.unmerged}")
+    report(args, _facts(args.index, built, seconds), _line(args.index, built, seconds))
     return DONE
 
 
-def _say_left_out(report: Report) -> None:
+def _line(index: Path, built: Report, seconds: float) -> str:
+    added = f"{counted(built.documents, 'document')} in {counted(built.passages, 'passage')}"
+    more = f", of which {built.replaced} replaced others" if built.replaced else ""
+    more += f", {built.duplicates} were there already" if built.duplicates else ""
+    bad = f", {built.bad_lines.count} bad lines skipped" if built.bad_lines.count else ""
+    on = "went on and " if built.resumed else ""
+    return f"{index}: {on}added {added}{more}{bad} in {seconds:.1f} s\n"
+
+
+def _facts(index: Path, built: Report, seconds: float) -> dict[str, Any]:
+    return {
+        "index": str(index),
+        "manifest_id": built.manifest.id,
+        "documents": built.documents,
+        "passages": built.passages,
+        "replaced": built.replaced,
+        "there_already": built.duplicates,
+        "bad_lines": built.bad_lines.count,
+        "left_out": dict(sorted(built.skipped.items())),
+        "segments": len(built.manifest.segments),
+        "unmerged": built.unmerged,
+        "went_on": built.resumed,
+        "seconds": round(seconds, 3),
+    }
+
+
+def _say_left_out(built: Report) -> None:
     """Say how much was left out and why, with the first names of each reason."""
     names: dict[str, list[str]] = {}
-    for place, reason in report.left_out:
+    for place, reason in built.left_out:
         names.setdefault(reason, []).append(place)
-    for reason, count in sorted(report.skipped.items()):
+    for reason, count in sorted(built.skipped.items()):
         say(f"left out: {count} {reason}")
         shown = names.get(reason, [])[:MOST_NAMES]
         for name in shown:

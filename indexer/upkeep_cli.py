@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 from time import perf_counter
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -12,16 +13,21 @@ from ..retrieval.errors import CheckFailed, UsageError
 from ..retrieval.filters import parse_filter
 from ..retrieval.terminal import (
     DONE,
+    STAYS_WHOLE,
     Subparsers,
     add_filter,
     add_index,
     add_json,
     config_of,
     counted,
+    report,
     say,
     write,
     write_bytes,
 )
+
+if TYPE_CHECKING:
+    from .snapshot import Copied
 
 
 def register(commands: Subparsers) -> None:
@@ -58,7 +64,8 @@ def _register_compact(commands: Subparsers) -> None:
     )
     add_index(parser)
     add_wait(parser)
-    parser.set_defaults(command=compact_index)
+    add_json(parser)
+    parser.set_defaults(command=compact_index, interrupted=STAYS_WHOLE)
 
 
 def _register_verify(commands: Subparsers) -> None:
@@ -71,7 +78,7 @@ def _register_verify(commands: Subparsers) -> None:
     parser.add_argument("--repair", action="store_true", help="make what is damaged again from the documents")
     add_json(parser)
     add_wait(parser)
-    parser.set_defaults(command=verify_index)
+    parser.set_defaults(command=verify_index, interrupted=STAYS_WHOLE)
 
 
 def _register_snapshot(commands: Subparsers) -> None:
@@ -83,7 +90,8 @@ def _register_snapshot(commands: Subparsers) -> None:
     parser.add_argument("target", type=Path, metavar="DIR", help="the folder to make")
     parser.add_argument("--copy", action="store_true", help="copy every file, also where files could be shared")
     add_index(parser)
-    parser.set_defaults(command=take_snapshot)
+    add_json(parser)
+    parser.set_defaults(command=take_snapshot, interrupted=STAYS_WHOLE)
 
 
 def _register_restore(commands: Subparsers) -> None:
@@ -96,7 +104,8 @@ def _register_restore(commands: Subparsers) -> None:
     parser.add_argument("--overwrite", action="store_true", help="replace the state of an index that is there")
     add_index(parser)
     add_wait(parser)
-    parser.set_defaults(command=restore_index)
+    add_json(parser)
+    parser.set_defaults(command=restore_index, interrupted=STAYS_WHOLE)
 
 
 def _register_export(commands: Subparsers) -> None:
@@ -108,6 +117,7 @@ def _register_export(commands: Subparsers) -> None:
     parser.add_argument("--output", type=Path, metavar="FILE", help="where to (default: standard output)")
     add_filter(parser)
     add_index(parser)
+    add_json(parser)
     parser.set_defaults(command=export_documents)
 
 
@@ -123,10 +133,17 @@ def compact_index(args: argparse.Namespace) -> int:
         done.append(f"merged {counted(compacted.before, 'segment')} into {after}")
     if compacted.dropped:
         done.append(f"dropped {counted(compacted.dropped, 'deleted document')}")
-    if done:
-        write(f"{args.index}: {', '.join(done)} in {perf_counter() - began:.1f} s\n")
-    else:
-        write(f"{args.index}: nothing to merge in {counted(after, 'segment')}\n")
+    seconds = perf_counter() - began
+    line = f"{', '.join(done)} in {seconds:.1f} s" if done else f"nothing to merge in {counted(after, 'segment')}"
+    facts = {
+        "index": str(args.index),
+        "manifest_id": compacted.manifest.id,
+        "segments_before": compacted.before,
+        "segments": after,
+        "dropped": compacted.dropped,
+        "seconds": round(seconds, 3),
+    }
+    report(args, facts, f"{args.index}: {line}\n")
     return DONE
 
 
@@ -176,7 +193,9 @@ def take_snapshot(args: argparse.Namespace) -> int:
     from .snapshot import snapshot
 
     done = snapshot(args.index, args.target, copy=args.copy)
-    write(f"{args.target}: {counted(done.manifest.documents, 'document')}, {_shared(done.files, done.shared)}\n")
+    facts = {"snapshot": str(args.target), "index": str(args.index), **_copied(done)}
+    line = f"{counted(done.manifest.documents, 'document')}, {_shared(done.files, done.shared)}"
+    report(args, facts, f"{args.target}: {line}\n")
     return DONE
 
 
@@ -185,8 +204,18 @@ def restore_index(args: argparse.Namespace) -> int:
     from .restoration import restore
 
     done = restore(args.source, args.index, config_of(args), overwrite=args.overwrite, wait=args.wait)
-    write(f"{args.index}: {counted(done.manifest.documents, 'document')} restored from {args.source}\n")
+    facts = {"index": str(args.index), "snapshot": str(args.source), **_copied(done)}
+    report(args, facts, f"{args.index}: {counted(done.manifest.documents, 'document')} restored from {args.source}\n")
     return DONE
+
+
+def _copied(done: Copied) -> dict[str, Any]:
+    return {
+        "manifest_id": done.manifest.id,
+        "documents": done.manifest.documents,
+        "files": done.files,
+        "shared": done.shared,
+    }
 
 
 def export_documents(args: argparse.Namespace) -> int:
@@ -194,11 +223,15 @@ def export_documents(args: argparse.Namespace) -> int:
     from .export import export, export_to
 
     where = parse_filter(args.filter)
+    if args.output is None and args.json:
+        raise UsageError("--json tells of a file that was written: give --output; without, the documents are JSON")
     if args.output is None:
         for line in export(args.index, where):
             write_bytes(line)
         return DONE
-    write(f"{args.output}: {counted(export_to(args.index, args.output, where), 'document')}\n")
+    documents = export_to(args.index, args.output, where)
+    facts = {"output": str(args.output), "index": str(args.index), "documents": documents}
+    report(args, facts, f"{args.output}: {counted(documents, 'document')}\n")
     return DONE
 
 

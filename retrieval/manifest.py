@@ -7,7 +7,9 @@ A manifest may have been written by anybody. Every name in it that becomes part 
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
+import os
 import platform
 import re
 from datetime import UTC, datetime
@@ -264,6 +266,9 @@ def _of_layout_1(raw: dict[str, Any]) -> dict[str, Any]:
 
 def _what_is(folder: Path) -> IndexStateError:
     """Return the error that says what a folder without a manifest is."""
+    if _has_writer(folder):
+        remedy = "search it when the build is done"
+        return IndexStateError("the index is being built for the first time", place=folder, remedy=remedy)
     if not folder.exists() or (folder.is_dir() and {path.name for path in folder.iterdir()} <= {LOCK}):
         remedy = f"build one with: factseek index KIND SOURCE --index {folder}"
         return IndexStateError("there is no index", place=folder, remedy=remedy)
@@ -273,6 +278,19 @@ def _what_is(folder: Path) -> IndexStateError:
         remedy = "run the same factseek index command again to go on"
         return IndexStateError("the index is half-built", place=folder, remedy=remedy)
     return IndexStateError(f"is not a factseek index (it has no {NAME})", place=folder)
+
+
+def _has_writer(folder: Path) -> bool:
+    """Return whether another process holds the writer's lock."""
+    try:
+        with (folder / LOCK).open("rb") as lock:
+            try:
+                fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
+            except BlockingIOError:
+                return f'"process": {os.getpid()},'.encode() not in lock.read(4096)
+    except OSError:
+        pass
+    return False
 
 
 @cache

@@ -6,24 +6,71 @@ import argparse
 import io
 import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
+from difflib import get_close_matches
 from pathlib import Path
-from typing import NoReturn, TypeAlias
+from typing import Any, NoReturn, TypeAlias
 
 import msgspec
 
 from .config import Config, load
+from .entry import BEFORE_ANYTHING, INTERRUPTED
 from .errors import CheckFailed, FactseekError, UsageError
 
-DONE, BAD_FILE, USER_ERROR, INTERRUPTED = 0, 1, 2, 130
+DONE, BAD_FILE, USER_ERROR = 0, 1, 2
+GOES_ON = "interrupted; what was published is whole, the same command goes on"
+"""What an interrupted command says that begins where it stopped: set it with ``set_defaults(interrupted=…)``."""
+STAYS_WHOLE = "interrupted; what was published is whole"
+"""What an interrupted command says that publishes all or nothing."""
 
 Subparsers: TypeAlias = "argparse._SubParsersAction[Parser]"
 Command = Callable[[argparse.Namespace], int]
 
 
+class _Once(argparse._StoreAction):
+    """Store the value of an option; of two, argparse would keep the last and say nothing."""
+
+    def __call__(
+        self, parser: argparse.ArgumentParser, namespace: argparse.Namespace, values: Any, option: str | None = None
+    ) -> None:
+        """Store the value.
+
+        Raises ArgumentError if the option was given before.
+        """
+        if option and isinstance(parser, Parser):
+            if self.dest in parser.options_read:
+                raise argparse.ArgumentError(self, "is given twice; give it once")
+            parser.options_read.add(self.dest)
+        super().__call__(parser, namespace, values, option)
+
+
 class Parser(argparse.ArgumentParser):
     """A parser, of the program or of a command, that says what is wrong in one line."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.options_read: set[str] = set()
+        for name in (None, "store"):
+            self.register("action", name, _Once)
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
+        """Parse arguments; none has been read yet."""
+        self.options_read.clear()
+        return super().parse_known_args(args, namespace)
+
+    def _check_value(self, action: argparse.Action, value: Any) -> None:
+        """Refuse a value that is no choice, with the nearest one.
+
+        Raises ArgumentError.
+        """
+        choices: Iterable[Any] = action.choices or ()
+        if not isinstance(action, argparse._SubParsersAction) or value in choices:
+            super()._check_value(action, value)
+            return
+        near = get_close_matches(str(value), map(str, choices), n=1)
+        listed = f"did you mean {near[0]}?" if near else f"there are {', '.join(choices)}"
+        self.error(f"there is no command {value!r}; {listed}")
 
     def error(self, message: str) -> NoReturn:
         """Raise UsageError: what is wrong with the arguments, and where help is."""
@@ -71,6 +118,7 @@ def run(parser: argparse.ArgumentParser, arguments: Sequence[str] | None = None)
     0 is done, 1 a checked file that is bad, 2 a user's error, said in one line on standard error.
     """
     _open_streams()
+    args = argparse.Namespace(interrupted=BEFORE_ANYTHING)
     try:
         args = parser.parse_args(arguments)
         command: Command = args.command
@@ -83,12 +131,12 @@ def run(parser: argparse.ArgumentParser, arguments: Sequence[str] | None = None)
     except (FactseekError, KeyboardInterrupt, ModuleNotFoundError, OSError) as error:
         if isinstance(error, OSError) and not error.filename:
             _drop_output()
-        line, code = _said(error)
+        line, code = _line_and_code(error, getattr(args, "interrupted", "interrupted"))
         say(f"factseek: {line}")
     return code
 
 
-def _said(error: BaseException) -> tuple[str, int]:
+def _line_and_code(error: BaseException, interrupted: str) -> tuple[str, int]:
     """Return the line that says an error, and the exit code that goes with it."""
     match error:
         case CheckFailed():
@@ -96,7 +144,7 @@ def _said(error: BaseException) -> tuple[str, int]:
         case FactseekError():
             return error.line, USER_ERROR
         case KeyboardInterrupt():
-            return "interrupted; what was published is whole, the same command goes on", INTERRUPTED
+            return interrupted, INTERRUPTED
         case ModuleNotFoundError():
             return f"the package {error.name} is missing; install factseek again, with all that it needs", USER_ERROR
         case OSError():
@@ -152,7 +200,12 @@ def add_filter(parser: argparse.ArgumentParser, what: str = "only documents") ->
 
 def add_json(parser: argparse.ArgumentParser) -> None:
     """Add ``--json``."""
-    parser.add_argument("--json", action="store_true", help="print JSON instead of a table")
+    parser.add_argument("--json", action="store_true", help="print JSON instead of text")
+
+
+def report(args: argparse.Namespace, facts: Mapping[str, Any], text: str) -> None:
+    """Write what a command did: with ``--json`` its facts as one object, else ``text``."""
+    write(msgspec.json.encode(facts).decode() + "\n" if args.json else text)
 
 
 def add_verify(parser: argparse.ArgumentParser) -> None:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ...retrieval.domain import Statement
 from ...retrieval.errors import QueryError, SourceError
-from ...retrieval.terminal import DONE, Subparsers, add_config, config_of, say, write, write_now
+from ...retrieval.terminal import DONE, Subparsers, add_config, config_of, report, say, write, write_now
 from ..text.languages import known, language_of, with_language
 from .formats import Formats, StatementFormat, language_of_task
 from .rankers import names
@@ -64,7 +64,7 @@ def _add_input(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--stream", action="store_true", help="answer each line as it comes, as a JSON line")
     parser.add_argument("--words", type=int, default=0, metavar="N", help="name the N words that weighed most")
     parser.add_argument("--top", type=int, default=20, metavar="N", help="how many to print (default: 20; 0: all)")
-    parser.add_argument("--json", action="store_true", help="print JSON lines instead of a table")
+    parser.add_argument("--json", action="store_true", help="print JSON lines instead of text")
 
 
 _PIPED = "standard input"
@@ -146,7 +146,8 @@ def _submit(
         rows = zip(given.statements, scores[start:end], strict=True)
         output.parent.mkdir(exist_ok=True)
         formats.load(args.task).write([(one.topic, one.qid, score) for one, score in rows], output, run_id)
-        write(f"{output}: {len(given.statements):,} ranked by {learned.manifest.model}\n")
+        facts = {"output": str(output), "statements": len(given.statements), "model": learned.manifest.model}
+        report(args, facts, f"{output}: {len(given.statements):,} ranked by {learned.manifest.model}\n")
         start = end
 
 

@@ -6,7 +6,7 @@ import argparse
 from functools import partial
 from pathlib import Path
 
-from ...retrieval.terminal import DONE, Subparsers, add_config, config_of, write
+from ...retrieval.terminal import DONE, Subparsers, add_config, add_json, config_of, report
 from .cli import add_language, in_language
 from .formats import Formats
 
@@ -24,6 +24,7 @@ def register(commands: Subparsers, formats: Formats) -> None:
     parser.add_argument("--output", type=Path, required=True, metavar="DIR", help="the new folder of the encoder")
     add_language(parser)
     add_config(parser)
+    add_json(parser)
     parser.set_defaults(command=partial(run, formats=formats))
 
 
@@ -35,5 +36,6 @@ def run(args: argparse.Namespace, formats: Formats) -> int:
     parts = [in_language(args, format_, format_.read_statements(path, labelled=True)) for path in args.train]
     statements = [statement for part in parts for statement in part]
     tune(statements, config_of(args), args.output)
-    write(f"{args.output}: trained on {len(statements):,} statements\n")
+    facts = {"output": str(args.output), "statements": len(statements)}
+    report(args, facts, f"{args.output}: trained on {len(statements):,} statements\n")
     return DONE

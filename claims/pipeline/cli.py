@@ -12,7 +12,7 @@ from ...retrieval.config import Config
 from ...retrieval.errors import QueryError
 from ...retrieval.files import writable, write_atomically
 from ...retrieval.index.local import open_index
-from ...retrieval.terminal import DONE, Subparsers, add_index, config_of, say, write
+from ...retrieval.terminal import DONE, Subparsers, add_index, add_json, config_of, report, say
 from ..checkworthiness.formats import Formats, StatementFormat, language_of_task
 from ..verdicts.cli import add_where, finder_of
 
@@ -52,6 +52,7 @@ def register(commands: Subparsers, formats: Formats) -> None:
     parser.add_argument("--title", default="Claims to check", help="of the page (default: Claims to check)")
     add_index(parser)
     add_where(parser)
+    add_json(parser)
     parser.set_defaults(command=partial(run, formats=formats))
 
 
@@ -69,9 +70,16 @@ def run(args: argparse.Namespace, formats: Formats) -> int:
 
     write_atomically(args.output, "".join(map(json_line, checked)).encode())
     write_atomically(html, content.encode())
-    write(f"{args.output}: the {len(checked):,} of {len(statements):,} most worth checking, with their evidence\n")
-    write(f"{html}: the page\n")
-    abstained = sum(bool(one.verdict.abstained) for one in checked)
+    abstained = sum(bool(checked_claim.verdict.abstained) for checked_claim in checked)
+    text = f"{args.output}: the {len(checked):,} of {len(statements):,} most worth checking, with their evidence\n"
+    facts = {
+        "output": str(args.output),
+        "page": str(html),
+        "statements": len(statements),
+        "checked": len(checked),
+        "abstained": abstained,
+    }
+    report(args, facts, f"{text}{html}: the page\n")
     if abstained:
         say(f"note: the evidence allows no verdict on {abstained:,} of {len(checked):,}; the page says why")
     return DONE

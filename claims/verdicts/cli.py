@@ -16,7 +16,7 @@ from ...retrieval.files import writable
 from ...retrieval.filters import parse_filter
 from ...retrieval.index.local import open_index
 from ...retrieval.searcher import Searcher
-from ...retrieval.terminal import DONE, Subparsers, add_filter, add_index, config_of, say, write
+from ...retrieval.terminal import DONE, Subparsers, add_filter, add_index, add_json, config_of, report, say
 from .formats import Formats
 from .models import kind, names
 
@@ -57,6 +57,7 @@ def register(commands: Subparsers, formats: Formats) -> None:
     parser.add_argument("--run-id", default="", metavar="ID", help="default: factseek- and the model")
     add_index(parser)
     add_where(parser)
+    add_json(parser)
     parser.set_defaults(command=partial(run, formats=formats))
 
 
@@ -154,9 +155,15 @@ def _submit(args: argparse.Namespace, formats: Formats, learned: Learned, found:
     write_atomically(shown, "".join(map(json_line, found)).encode())
     counts = Counter(one.label for one in found)
     each = ", ".join(f"{counts[label]:,} {label}" for label in format_.LABELS if counts[label])
-    write(f"{args.output}: {len(found):,} claims: {each}\n")
-    write(f"{shown}: the evidence\n")
-    abstained = sum(bool(one.abstained) for one in found)
+    abstained = sum(bool(verdict.abstained) for verdict in found)
+    facts = {
+        "output": str(args.output),
+        "evidence": str(shown),
+        "claims": len(found),
+        "labels": dict(counts),
+        "abstained": abstained,
+    }
+    report(args, facts, f"{args.output}: {len(found):,} claims: {each}\n{shown}: the evidence\n")
     if abstained:
         said = f"the evidence allows no decision on {abstained:,} of {len(found):,} claims"
         say(f"note: {said}; they are {learned.manifest.undecided}, and {shown} says why")

@@ -9,7 +9,7 @@ from time import perf_counter
 
 from ...retrieval.index.cli import add_search_options, asked_of
 from ...retrieval.index.local import open_index
-from ...retrieval.terminal import DONE, Subparsers, add_index, config_of, counted, say, write
+from ...retrieval.terminal import DONE, GOES_ON, Subparsers, add_index, add_json, config_of, counted, report, say
 from ..tasks import RANKING
 
 _EPILOG = """\
@@ -37,7 +37,8 @@ def register(commands: Subparsers) -> None:
         "--as-of-query", action="store_true", help="for each query, only documents up to the query's own date"
     )
     add_search_options(parser, hits="the task's, below")
-    parser.set_defaults(command=run)
+    add_json(parser)
+    parser.set_defaults(command=run, interrupted=GOES_ON)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -57,16 +58,27 @@ def run(args: argparse.Namespace) -> int:
     )
     began = perf_counter()
     with open_index(args.index, config) as index:
-        report = run_queries(request, index, bar)
-    if report.note:
-        say(f"note: {report.note}")
-    if report.empty:
-        say(f"note: queries without words to search for, and so without hits: {_named(report.empty)}")
-    if report.unanswered:
-        say(f"note: queries without hits: {_named(report.unanswered)}")
-    on = f"went on after {counted(report.resumed, 'query')}, " if report.resumed else ""
-    said = f"{counted(report.hits, 'hit')} for {counted(report.queries, 'query')} in {perf_counter() - began:.1f} s"
-    write(f"{args.output}: {on}{said}\n")
+        done = run_queries(request, index, bar)
+    seconds = perf_counter() - began
+    if done.note:
+        say(f"note: {done.note}")
+    if done.empty:
+        say(f"note: queries without words to search for, and so without hits: {_named(done.empty)}")
+    if done.unanswered:
+        say(f"note: queries without hits: {_named(done.unanswered)}")
+    on = f"went on after {counted(done.resumed, 'query')}, " if done.resumed else ""
+    line = f"{counted(done.hits, 'hit')} for {counted(done.queries, 'query')} in {seconds:.1f} s"
+    facts = {
+        "output": str(args.output),
+        "hits": done.hits,
+        "queries": done.queries,
+        "went_on_after": done.resumed,
+        "without_words": list(done.empty),
+        "without_hits": list(done.unanswered),
+        "note": done.note,
+        "seconds": round(seconds, 3),
+    }
+    report(args, facts, f"{args.output}: {on}{line}\n")
     return DONE
 
 

@@ -163,6 +163,7 @@ def _downloaded(name: str) -> Path:
     except LocalEntryNotFoundError:
         raise MachineError(
             f"encoder {name!r} is not on this machine; fetch it with: hf download {repository}"
+            + ("" if "/" in name else "; if it is a folder, give its path")
         ) from None
 
 

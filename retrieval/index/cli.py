@@ -31,7 +31,9 @@ def register(commands: Subparsers) -> None:
     parser = commands.add_parser(
         "search", help="find the evidence for a claim", description="Find the evidence for a claim."
     )
-    parser.add_argument("text", metavar="TEXT", help="the claim, tweet or question")
+    parser.add_argument(
+        "text", nargs="+", metavar="TEXT", help="the claim, tweet or question; several words are joined by blanks"
+    )
     add_index(parser)
     add_search_options(parser)
     add_verify(parser)
@@ -64,13 +66,14 @@ def add_search_options(parser: argparse.ArgumentParser, hits: str = "search.k of
 def search(args: argparse.Namespace) -> int:
     """Search and print the evidence."""
     config = config_of(args)
+    text = " ".join(args.text)
     with open_index(args.index, config) as index:
         asked = asked_of(args, config.search.fusion)
         began = perf_counter()
-        hits = index.search([args.text], asked)[0]
-        evidence = index.evidence(args.text, hits, asked)
+        hits = index.search([text], asked)[0]
+        evidence = index.evidence(text, hits, asked)
         took = perf_counter() - began
-        note = index.note(args.text, asked.retriever)
+        note = index.note(text, asked.retriever)
         manifest_id, retriever = index.info.id, index.resolved(asked.retriever)
     if note:
         say(f"note: {note}")

@@ -18,7 +18,7 @@ ENDS = [
         2,
         "the package faiss is missing; install factseek again, with all that it needs",
     ),
-    (KeyboardInterrupt(), 130, "interrupted; what was published is whole, the same command goes on"),
+    (KeyboardInterrupt(), 130, "interrupted"),
 ]
 
 

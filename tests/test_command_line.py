@@ -1,0 +1,187 @@
+"""The command line as a whole: every command, what it reports, how it is interrupted and completed."""
+
+from __future__ import annotations
+
+import argparse
+import builtins
+import fcntl
+import json
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from factseek import commands
+from factseek.__main__ import main
+from factseek.retrieval import entry
+
+Run = Callable[..., tuple[int, str, str]]
+QUIET = {"serve", "watch", "key", "completion"}
+"""Commands that report nothing: two go on until they are stopped, two print what is to be used as it is."""
+
+
+def parsers() -> dict[str, argparse.ArgumentParser]:
+    return commands._commands_of(commands.parser())
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An index without vectors."""
+    folder = tmp_path_factory.mktemp("made")
+    (folder / "d.jsonl").write_text(
+        '{"docid": "a", "text": "Measles vaccines."}\n{"docid": "b", "text": "Two words."}\n'
+    )
+    assert commands.main(["index", "jsonl", str(folder / "d.jsonl"), "--index", str(folder / "ix"), "--no-dense"]) == 0
+    return folder
+
+
+@pytest.fixture
+def here(made: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The current folder, with a copy of the index in it."""
+    shutil.copytree(made, tmp_path, dirs_exist_ok=True)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("FACTSEEK_CONFIG", raising=False)
+    return tmp_path
+
+
+def test_every_command_that_reports_has_json() -> None:
+    without = {name for name, parser in parsers().items() if "--json" not in parser._option_string_actions}
+    assert without == QUIET
+
+
+def test_what_is_reported_as_json_are_the_facts_of_the_text(here: Path, command: Run) -> None:
+    def facts(*arguments: object) -> dict[str, Any]:
+        code, out, _ = command(*arguments, "--json")
+        assert code == 0
+        assert out.count("\n") == 1
+        read: dict[str, Any] = json.loads(out)
+        return read
+
+    indexed = facts("index", "jsonl", "d.jsonl", "--index", "new", "--no-dense")
+    assert (indexed["index"], indexed["documents"], indexed["passages"], indexed["went_on"]) == ("new", 2, 2, False)
+    updated = facts("index", "jsonl", "d.jsonl", "--index", "new", "--no-dense", "--update")
+    assert (updated["documents"], updated["there_already"]) == (0, 2)
+    assert facts("delete", "--index", "new", "a", "z") == {"index": "new", "deleted": 1, "not_there": ["z"]}
+    compacted = facts("compact", "--index", "new")
+    assert (compacted["segments_before"], compacted["segments"], compacted["dropped"]) == (1, 1, 1)
+    copied = facts("snapshot", "copy", "--index", "new")
+    assert (copied["snapshot"], copied["documents"]) == ("copy", 1)
+    assert copied["manifest_id"] == compacted["manifest_id"]
+    restored = facts("restore", "copy", "--index", "again")
+    assert (restored["index"], restored["snapshot"], restored["documents"]) == ("again", "copy", 1)
+    assert facts("export", "--output", "o.jsonl", "--index", "new")["documents"] == 1
+    Path("q.tsv").write_text("1\tmeasles\n2\t?!\n")
+    ran = facts("run", "trec", "--queries", "q.tsv", "--index", "ix", "--output", "o.trec")
+    assert (ran["output"], ran["queries"], ran["hits"], ran["without_words"]) == ("o.trec", 2, 1, ["2"])
+
+
+def test_export_to_standard_output_is_json_already(here: Path, command: Run) -> None:
+    code, _, err = command("export", "--index", "ix", "--json")
+    assert (code, err) == (
+        2,
+        "factseek: --json tells of a file that was written: give --output; without, the documents are JSON\n",
+    )
+
+
+def test_words_without_quotes_are_one_query(here: Path, command: Run) -> None:
+    quoted = command("search", "two words", "--index", "ix", "--json")
+    assert quoted[0] == 0
+    assert command("search", "two", "words", "--index", "ix", "--json")[1] == quoted[1]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "line"),
+    [
+        (["serach", "x"], "there is no command 'serach'; did you mean search?; see factseek --help"),
+        (["tune-encode"], "there is no command 'tune-encode'; did you mean tune-encoder?; see factseek --help"),
+        (
+            ["search", "x", "--index", "ix", "--index", "ix"],
+            "argument --index: is given twice; give it once; see factseek search --help",
+        ),
+        (["search", "x", "--index", "ix", "-k", "3", "-k", "10"], "argument -k: is given twice; give it once; see "),
+    ],
+)
+def test_slips_are_told_with_what_helps(here: Path, command: Run, arguments: list[str], line: str) -> None:
+    code, out, err = command(*arguments)
+    assert (code, out, err.count("\n")) == (2, "", 1)
+    assert err.startswith(f"factseek: {line}")
+
+
+def test_what_may_be_given_again_may(here: Path, command: Run) -> None:
+    assert command("search", "x", "--index", "ix", "--filter", "topic=a", "--filter", "topic=b")[0] == 0
+    assert command("search", "x", "--index", "ix")[0] == 0
+    assert command("search", "x", "--index", "ix")[0] == 0
+
+
+def test_an_index_that_is_being_built_is_not_called_half_built(here: Path, command: Run) -> None:
+    (here / "new" / "build").mkdir(parents=True)
+    (here / "new" / "lock").touch()
+    half = "factseek: new: the index is half-built; run the same factseek index command again to go on\n"
+    assert command("search", "x", "--index", "new") == (2, "", half)
+    with (here / "new" / "lock").open("r+") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        line = "factseek: new: the index is being built for the first time; search it when the build is done\n"
+        assert command("search", "x", "--index", "new") == (2, "", line)
+        shutil.rmtree(here / "new" / "build")
+        assert command("search", "x", "--index", "new") == (2, "", line)
+
+
+def test_ctrl_c_while_commands_are_imported_is_one_line(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    imported = builtins.__import__
+
+    def interrupted(name: str, *rest: Any) -> Any:
+        if name == "commands":
+            raise KeyboardInterrupt
+        return imported(name, *rest)
+
+    monkeypatch.setattr(entry, "_let_end", lambda: None)
+    monkeypatch.setattr(builtins, "__import__", interrupted)
+    assert main() == 130
+    assert capsys.readouterr() == ("", "factseek: interrupted before anything was done\n")
+
+
+def test_ctrl_c_after_the_end_changes_nothing() -> None:
+    script = "import os, signal; from factseek.retrieval.entry import enter; code = enter(lambda: lambda: 7); "
+    script += "os.kill(os.getpid(), signal.SIGINT); raise SystemExit(code)"
+    ended = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
+    assert (ended.returncode, ended.stdout, ended.stderr) == (7, "", "")
+
+
+def test_only_commands_that_go_on_say_so() -> None:
+    lines = {name: parser.get_default("interrupted") or "interrupted" for name, parser in parsers().items()}
+    assert {name for name, line in lines.items() if "goes on" in line} == {"index", "run"}
+    whole = {name for name, line in lines.items() if line == "interrupted; what was published is whole"}
+    assert whole == {"delete", "compact", "verify-index", "snapshot", "restore"}
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_a_shell_completes_every_command(command: Run, shell: str) -> None:
+    code, script, _ = command("completion", shell)
+    assert code == 0
+    for name, parser in parsers().items():
+        assert name in script
+        for option in parser._option_string_actions:
+            assert option.lstrip("-") in script
+    if shutil.which(shell):
+        assert subprocess.run([shell, "-n"], input=script, text=True, check=False).returncode == 0
+
+
+@pytest.mark.skipif(not shutil.which("bash"), reason="there is no bash")
+def test_bash_completes_a_command_and_its_options(command: Run) -> None:
+    script = command("completion", "bash")[1]
+    script += '\nfor words in "sea" "search --ind"; do COMP_WORDS=(factseek $words); '
+    script += "COMP_CWORD=$((${#COMP_WORDS[@]} - 1)); COMPREPLY=(); "
+    script += '_shtab_factseek factseek "${COMP_WORDS[COMP_CWORD]}"; echo "${COMPREPLY[@]}"; done'
+    done = subprocess.run(["bash"], input=script, capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["search", "--index"]
+
+
+def test_a_writer_that_finds_no_index_says_so(here: Path, command: Run) -> None:
+    code, _, err = command("delete", "--index", "nowhere", "a")
+    assert (code, err.startswith("factseek: nowhere: there is no index; ")) == (2, True)
