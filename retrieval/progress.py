@@ -1,43 +1,82 @@
-"""Progress bars: for whatever takes more than two seconds, on standard error, silent when it is no terminal."""
+"""Progress on standard error: a bar where it is a terminal, else a line every ten seconds."""
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
+from time import monotonic
 from typing import Protocol
+
+SECONDS_BETWEEN_LINES = 10.0
 
 
 class Bar(Protocol):
-    """A running progress bar."""
+    """Running progress."""
 
     def update(self, n: int = 1) -> object:
-        """Say that ``n`` more are done."""
+        """Count ``n`` more as done."""
         ...
 
     def close(self) -> None:
-        """End the bar."""
+        """End it."""
         ...
 
 
 Progress = Callable[[str, str, int], Bar]
-"""Start a bar: what is done, to what, and how many there are."""
+"""Start progress: what is done, to what, and how many there are."""
 
 
 def bar(doing: str, unit: str, total: int | None = None) -> Bar:
-    """Start a bar that shows after two seconds."""
+    """Start progress that shows after two seconds on a terminal, and after ten elsewhere."""
+    if not sys.stderr.isatty():
+        return Lines(doing, unit, total)
     from tqdm import tqdm
 
-    running: Bar = tqdm(desc=doing, unit=f" {unit}", total=total, delay=2, disable=None, dynamic_ncols=True)
+    running: Bar = tqdm(desc=doing, unit=f" {unit}", total=total, delay=2, dynamic_ncols=True)
     return running
+
+
+class Lines:
+    """Progress as lines, for a log: one every ten seconds, as far as there is any progress."""
+
+    def __init__(
+        self,
+        doing: str,
+        unit: str,
+        total: int | None = None,
+        *,
+        clock: Callable[[], float] = monotonic,
+        write: Callable[[str], object] | None = None,
+    ) -> None:
+        self._doing = doing
+        self._unit = unit
+        self._total = total
+        self._clock = clock
+        self._write = write or sys.stderr.write
+        self._done = 0
+        self._began = self._last = clock()
+
+    def update(self, n: int = 1) -> None:
+        """Count ``n`` more as done, and write a line if the last is ten seconds old."""
+        self._done += n
+        now = self._clock()
+        if now - self._last >= SECONDS_BETWEEN_LINES:
+            self._last = now
+            of = f" of {self._total:,}" if self._total is not None else ""
+            self._write(f"{self._doing}: {self._done:,}{of} {self._unit} in {now - self._began:.0f} s\n")
+
+    def close(self) -> None:
+        """Write nothing: the command says what it did."""
 
 
 class _Silent:
     def update(self, n: int = 1) -> None:
-        """Say nothing."""
+        """Show nothing."""
 
     def close(self) -> None:
-        """Say nothing."""
+        """Show nothing."""
 
 
 def silent(doing: str, unit: str, total: int) -> Bar:
-    """Start a bar that shows nothing."""
+    """Start progress that shows nothing."""
     return _Silent()
