@@ -138,10 +138,9 @@ def table(state: State) -> str:
         "| fed with broken inputs | inputs | tracebacks, answers of status 500, leftovers | most memory |",
         "|---|---:|---:|---:|",
     ]
-    lines += [
-        f"| `{name}` | {known['done']:,} | {len(known['finds'])} | {known['megabytes']:.0f} MB |"
-        for name, known in sorted(state.items())
-    ]
+    for name, known in sorted(state.items()):
+        memory = f"{known['megabytes']:.0f} MB" if known["megabytes"] else ""
+        lines.append(f"| `{name}` | {known['done']:,} | {len(known['finds'])} | {memory} |")
     hours = sum(known["seconds"] for known in state.values()) / 3600
     return "\n".join(
         [

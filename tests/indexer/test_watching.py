@@ -17,13 +17,13 @@ import pytest
 
 from factseek import commands
 from factseek.indexer.build import Request
+from factseek.indexer.export import export
 from factseek.indexer.lock import locked
 from factseek.indexer.watch_cli import _kind_of
 from factseek.indexer.watching import Outcome, Watch, Watched, check, watch
 from factseek.retrieval import manifest as manifests
 from factseek.retrieval.config import convert
 from factseek.retrieval.errors import SourceError
-from factseek.retrieval.index.local import Index
 from tests.indexer.test_compaction import write
 
 
@@ -62,8 +62,7 @@ def rows(*docids: str, text: str = "Measles.") -> list[dict[str, str]]:
 
 
 def texts(index: Path) -> dict[str, str]:
-    with Index(index) as opened:
-        return {d.docid: d.text for part in opened.segments for d in part.documents.each()}
+    return {row["docid"]: row["text"] for row in map(json.loads, export(index, None))}
 
 
 def names(outcomes: list[Outcome]) -> list[list[str]]:
@@ -146,7 +145,8 @@ def test_what_is_not_read(folder: Path) -> None:
 @pytest.mark.parametrize("kind", ["jsonl", "webpages"])
 def test_what_is_no_regular_file_is_named_once_and_never_opened(folder: Path, kind: str) -> None:
     suffix = {"jsonl": ".jsonl", "webpages": ".txt"}[kind]
-    (folder / f"a{suffix}").write_text('{"docid": "a", "text": "Measles."}\n', "utf-8")
+    content = {"jsonl": '{"docid": "a", "text": "Measles."}\n', "webpages": "Measles.\n"}[kind]
+    (folder / f"a{suffix}").write_text(content, "utf-8")
     os.mkfifo(folder / f"pipe{suffix}")
     (folder / f"ring{suffix}").symlink_to(folder / f"ring{suffix}")
     watch = watching(folder, kind, pattern=f"*{suffix}")
