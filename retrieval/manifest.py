@@ -20,6 +20,7 @@ from typing import Annotated, Any, Literal
 
 import msgspec
 
+from .. import __version__
 from .analyzers import ANALYZERS
 from .encoder import Encoder
 from .errors import IndexStateError
@@ -299,7 +300,7 @@ def versions() -> Versions:
     from .java import anserini_jar
 
     return Versions(
-        factseek=metadata.version("factseek"),
+        factseek=__version__,
         python=platform.python_version(),
         anserini=anserini_jar().name.removeprefix("anserini-").removesuffix("-fatjar.jar"),
         faiss=metadata.version("faiss-cpu"),

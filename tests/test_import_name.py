@@ -234,6 +234,10 @@ def test_a_checkout_that_is_not_installed_is_found_by_its_parent(environment: Pa
     count, place = ran([interpreter, "-c", WALK], tmp_path / "environment", PYTHONPATH=str(tmp_path)).split()
     assert int(count) > 200
     assert Path(place) == source / "__init__.py"
+    outside, source_file = tmp_path / "outside", str(root / "examples/snippets-en.tsv")
+    outside.mkdir()
+    index = ["-m", "factseek", "index", "snippets", source_file, "--index", "index", "--no-dense"]
+    assert "added 38 documents" in ran([interpreter, *index], outside, PYTHONPATH=str(tmp_path))
     # From the folder that holds it, without PYTHONPATH: there it is found, and what lies beside it is not imported.
     (tmp_path / "json.py").write_text("raise SystemExit('imported')\n")
     assert ran([interpreter, "-m", "factseek", "--version"], tmp_path).startswith("factseek ")

@@ -10,6 +10,7 @@ from typing import NamedTuple
 import msgspec
 import numpy as np
 
+from ... import __version__
 from ...retrieval.config import Config
 from ...retrieval.domain import Statement
 from ...retrieval.errors import QueryError, SourceError
@@ -20,7 +21,7 @@ from . import store
 from .rankers import Ranker, kind, names
 from .store import Manifest, Source
 
-_VERSIONED = ("factseek", "numpy", "scipy", "scikit-learn")
+_VERSIONED = ("numpy", "scipy", "scikit-learn")
 
 
 class Learned(NamedTuple):
@@ -49,7 +50,7 @@ def train(
         languages=tuple(sorted({statement.language for statement in statements} - {""})),
         sources=tuple(_source(path, found) for path, found in sources),
         settings=msgspec.json.decode(msgspec.json.encode(config.claims)),
-        versions={name: metadata.version(name) for name in _VERSIONED},
+        versions={"factseek": __version__} | {name: metadata.version(name) for name in _VERSIONED},
         figures=trained.figures,
     )
     return Learned(trained.ranker, manifest)

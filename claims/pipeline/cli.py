@@ -111,8 +111,7 @@ def _checked(
 
 
 def _heading(args: argparse.Namespace, ranker: str, learned: Learned, finder: Finder, statements: int) -> Heading:
-    from importlib import metadata
-
+    from ... import __version__
     from .page import Heading
 
     figures = learned.manifest.figures
@@ -131,7 +130,7 @@ def _heading(args: argparse.Namespace, ranker: str, learned: Learned, finder: Fi
         model=learned.manifest.model,
         worth=worth,
         collection=f"{finder.index.info.name} ({finder.index.info.id})",
-        version=metadata.version("factseek"),
+        version=__version__,
     )
 
 

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import msgspec
 import numpy as np
 
+from ... import __version__
 from ...retrieval.config import VerdictSettings
 from ...retrieval.domain import Claim
 from ...retrieval.errors import QueryError, SourceError
@@ -28,7 +29,7 @@ from .models import Cases, Model
 from .verdict import AT_ONCE, Verifier, cases_of, refuse_long
 
 UNDECIDED = "NOT ENOUGH INFO"
-_VERSIONED = ("factseek", "numpy", "scikit-learn")
+_VERSIONED = ("numpy", "scikit-learn")
 
 
 class Source(msgspec.Struct, frozen=True, kw_only=True):
@@ -120,7 +121,7 @@ def train(name: str, lesson: Lesson, finder: Finder, settings: VerdictSettings, 
         index=finder.index.info.id,
         sources=tuple(_source(path, found) for path, found in lesson.sources),
         settings=msgspec.to_builtins(settings),
-        versions={package: metadata.version(package) for package in _VERSIONED},
+        versions={"factseek": __version__} | {name: metadata.version(name) for name in _VERSIONED},
         figures=_figures(claims, cases, labels, settings),
     )
     return Learned(model, manifest)

@@ -7,13 +7,13 @@ import inspect
 import re
 from collections.abc import Callable, Iterable, Mapping
 from http import HTTPStatus
-from importlib import metadata
 from typing import Any
 
 import msgspec
 from flask import Flask
 from werkzeug.routing import Rule
 
+from ... import __version__
 from ...retrieval.config import Config
 from ..contract.errors import TITLES, Problem, slug_of
 from .operations import JSON, NDJSON, OPERATIONS, Operation
@@ -62,7 +62,7 @@ def document(app: Flask, config: Config, names: Iterable[str]) -> Json:
         "openapi": "3.1.0",
         "info": {
             "title": "factseek",
-            "version": metadata.version("factseek"),
+            "version": __version__,
             "description": _ABOUT,
             "license": {"name": "Apache-2.0", "identifier": "Apache-2.0"},
         },
