@@ -8,6 +8,7 @@ import importlib.util
 import logging
 import os
 import re
+import stat
 import subprocess
 import tempfile
 from collections.abc import Sequence
@@ -77,6 +78,10 @@ def exported(settings: EncoderSettings) -> Export:
     key = _hash([digest, settings.precision, str(EXPORTER), str(settings.max_tokens)])
     folder = cache / f"{re.sub(r'[^A-Za-z0-9.-]+', '-', model.name)}-{key[:16]}"
     description = _whole(folder, cache)
+    if description is None and not settings.cache and not _is_writable(cache):
+        # Where the home is read-only: nothing but the time of the export is lost.
+        log.warning("%s cannot be written: the encoder is kept in %s; set encoder.cache", cache, temporary_cache())
+        return exported(msgspec.structs.replace(settings, cache=str(temporary_cache())))
     if description is None:
         _make(model, digest[:16], settings, folder)
         description = _whole(folder, cache)
@@ -110,6 +115,29 @@ def cache_folder(settings: EncoderSettings) -> Path:
         return Path(settings.cache).expanduser()
     home = os.environ.get("XDG_CACHE_HOME") or "~/.cache"
     return Path(home).expanduser() / "factseek" / "encoders"
+
+
+def temporary_cache() -> Path:
+    """Return the folder of exported encoders of a user whose home cannot be written, made for nobody else to write.
+
+    Raises MachineError if another user has made it.
+    """
+    folder = Path(tempfile.gettempdir()) / f"factseek-{os.getuid()}"
+    with told(folder):
+        folder.mkdir(mode=0o700, exist_ok=True)
+    status = folder.lstat()
+    if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.getuid() or status.st_mode & 0o022:
+        raise MachineError("is somebody else's", place=folder, remedy="set encoder.cache to a folder of your own")
+    return folder / "encoders"
+
+
+def _is_writable(folder: Path) -> bool:
+    """Return whether files can be made in a folder, which is made if it is not there."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError:
+        return False
+    return os.access(folder, os.W_OK)
 
 
 def model_digest(folder: Path, cache: Path) -> str:
@@ -182,8 +210,8 @@ def _remembered(folder: Path, names: Sequence[str], cache: Path) -> str:
     """Return ``content_digest``, remembered for as long as sizes and times of the files stay what they are."""
     facts = [str(folder)]
     for name in names:
-        stat = (folder / name).stat()
-        facts.append(f"{name} {stat.st_size} {stat.st_mtime_ns} {stat.st_ctime_ns}")
+        there = (folder / name).stat()
+        facts.append(f"{name} {there.st_size} {there.st_mtime_ns} {there.st_ctime_ns}")
     memory = cache / "digests" / _hash(facts)[:32]
     with suppress(OSError, UnicodeDecodeError):
         known = memory.read_text("ascii")

@@ -375,6 +375,49 @@ def test_the_cache_is_where_it_is_asked_to_be(monkeypatch: pytest.MonkeyPatch, t
     assert encoder_cache.cache_folder(EncoderSettings(cache="~/here")) == Path.home() / "here"
 
 
+@pytest.fixture
+def nowhere(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+    """A home that cannot be written, and a folder for what is temporary."""
+    (tmp_path / "file").touch()
+    (tmp_path / "tmp").mkdir()
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file" / "cache"))
+    monkeypatch.setattr(encoder_cache.tempfile, "tempdir", str(tmp_path / "tmp"))
+    return tmp_path
+
+
+def test_a_home_that_cannot_be_written_is_replaced_with_a_note(
+    nowhere: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    made: list[Path] = []
+
+    def refuse(model: object, revision: str, settings: object, target: Path) -> None:
+        made.append(target)
+
+    monkeypatch.setattr(encoder_cache, "_make", refuse)
+    with pytest.raises(MachineError, match="is damaged and could not be replaced"):
+        encoder_cache.exported(EncoderSettings())
+    kept = nowhere / "tmp" / f"factseek-{os.getuid()}" / "encoders"
+    assert [target.parent for target in made] == [kept]
+    assert [record.getMessage() for record in caplog.records if record.levelname == "WARNING"] == [
+        f"{nowhere / 'file/cache/factseek/encoders'} cannot be written: the encoder is kept in {kept}; "
+        "set encoder.cache"
+    ]
+
+
+def test_a_configured_cache_is_not_replaced(nowhere: Path) -> None:
+    with pytest.raises(MachineError, match="file"):
+        encoder_cache.exported(EncoderSettings(cache=str(nowhere / "file" / "cache")))
+
+
+def test_a_temporary_cache_of_somebody_else_is_not_used(nowhere: Path) -> None:
+    folder = nowhere / "tmp" / f"factseek-{os.getuid()}"
+    folder.mkdir(mode=0o777)
+    folder.chmod(0o777)
+    with pytest.raises(MachineError) as refused:
+        encoder_cache.temporary_cache()
+    assert refused.value.line == f"{folder}: is somebody else's; set encoder.cache to a folder of your own"
+
+
 @pytest.mark.parametrize(
     ("model", "message"),
     [
