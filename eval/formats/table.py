@@ -34,7 +34,7 @@ def rows_below(path: Path, numbered: Numbered, delimiter: str, *, quoting: bool 
     """
     names = numbered[0][1].split(delimiter)
     if delimiter != "\t":
-        width = len(next(csv.reader([numbered[0][1]], delimiter=delimiter)))
+        width = _width(path, numbered[0], delimiter)
         rows = quoted(numbered, delimiter, width)
         if not rows:
             _refuse_odd(path, unquoted(numbered[1:], delimiter), width)
@@ -48,6 +48,17 @@ def rows_below(path: Path, numbered: Numbered, delimiter: str, *, quoting: bool 
     if not rows:
         _refuse_odd(path, plain, len(names))
     return rows
+
+
+def _width(path: Path, header: tuple[int, str], delimiter: str) -> int:
+    """Count the columns of a header; raise SourceError if it is no row, as with a carriage return in a cell."""
+    number, text = header
+    try:
+        return len(next(csv.reader([text], delimiter=delimiter)))
+    except csv.Error:
+        raise SourceError(
+            "the header is not a row of a table: a cell holds a line end", place=f"{path}:{number}"
+        ) from None
 
 
 def unquoted(numbered: Numbered, delimiter: str) -> Rows:
