@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from .eval.judging.compare import Comparison
     from .eval.scoring.measures import Figures
     from .indexer.build import Report
-    from .retrieval.config import Config
-    from .retrieval.config import load as read_config
     from .retrieval.domain import Document, Filter, Hit, Passage, Qrels, Query, Run
     from .retrieval.errors import (
         CheckFailed,
@@ -40,6 +38,8 @@ if TYPE_CHECKING:
     from .retrieval.evidence import Evidence
     from .retrieval.index.local import Index
     from .retrieval.searcher import Search, Searcher
+    from .settings import Config
+    from .settings import load as read_config
 
 __all__ = [
     "CheckFailed",
@@ -84,13 +84,13 @@ _HOMES = {
     "eval.judging.compare": "Comparison",
     "eval.scoring.measures": "Figures",
     "indexer.build": "Report",
-    "retrieval.config": "Config read_config=load",
     "retrieval.domain": "Document Filter Hit Passage Qrels Query Run",
     "retrieval.errors": "CheckFailed ConfigError FactseekError IndexStateError MachineError NotFoundError QueryError "
     "SourceError UserError",
     "retrieval.evidence": "Evidence",
     "retrieval.index.local": "Index",
     "retrieval.searcher": "Search Searcher",
+    "settings": "Config read_config=load",
 }
 """Of each module, the names that it gives; ``public=own`` where the module calls it otherwise."""
 

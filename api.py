@@ -10,10 +10,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from .retrieval.config import Config
 from .retrieval.domain import Filter, Qrels, Query, Run
 from .retrieval.errors import QueryError
 from .retrieval.lines import shown
+from .settings import Config
 
 if TYPE_CHECKING:
     from .eval.judging.compare import Comparison

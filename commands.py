@@ -20,6 +20,7 @@ from .indexer import cli as indexer_cli
 from .retrieval.index import cli as retrieval_cli
 from .retrieval.terminal import DONE, Parser, Subparsers, run, write
 from .server import cli as server_cli
+from .settings import Config
 
 _COMMANDS = (indexer_cli, retrieval_cli, server_cli, run_cli, judging_cli, tune_cli, bench_cli)
 
@@ -27,6 +28,7 @@ _COMMANDS = (indexer_cli, retrieval_cli, server_cli, run_cli, judging_cli, tune_
 def parser() -> Parser:
     """Return the parser of the command line; what a command needs is imported when it runs."""
     top = Parser(prog="factseek", description="Find the evidence for a claim.")
+    top.set_defaults(config_type=Config)
     top.add_argument("--version", action=_Version, help="print the version and exit")
     commands = top.add_subparsers(required=True, metavar="COMMAND")
     for module in _COMMANDS:

@@ -18,10 +18,10 @@ from factseek.indexer.build import Request, build
 from factseek.indexer.compaction import compact
 from factseek.indexer.export import export
 from factseek.indexer.verification import verify
-from factseek.retrieval.config import Config, convert
 from factseek.retrieval.index.local import Index
 from factseek.retrieval.java import java_thread
 from factseek.retrieval.searcher import Search
+from factseek.settings import Config, convert
 
 WORDS = "measles nile pluto ozone ice river vaccine virus planet glacier".split()
 SETTINGS = {"index": {"segment_passages": 200, "max_segments": 6}}

@@ -15,11 +15,12 @@ from numpy.typing import NDArray
 from benchmarks.collection import Collection, ndcg10
 from benchmarks.rows import Row, below, faster, within
 from factseek.indexer.build import Request, build
-from factseek.retrieval.config import Config, EncoderSettings, convert
+from factseek.retrieval.config import EncoderSettings
 from factseek.retrieval.encoders.cache import find_model
 from factseek.retrieval.encoders.runtime import open_encoder
 from factseek.retrieval.index.local import Index
 from factseek.retrieval.searcher import Search
+from factseek.settings import Config, convert
 
 FP32 = convert({"encoder": {"precision": "fp32"}}, "encoding").encoder
 SAMPLED = 12

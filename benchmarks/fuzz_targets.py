@@ -14,14 +14,15 @@ import msgspec
 
 from benchmarks.fuzz_inputs import mutated
 from benchmarks.fuzz_seeds import DOCUMENTS, OTHERS, SOURCES, TASK_FILES, TASKS, frames, manifest, ranker, real
+from factseek import settings
 from factseek.claims.checkworthiness import store
 from factseek.eval import tasks
 from factseek.eval.formats import topics, tweets
 from factseek.indexer.collections import BadLines, ReadOptions, kinds, reader
 from factseek.indexer.collections._documents import check_docid
 from factseek.indexer.given import read_line
-from factseek.retrieval import config, trec
 from factseek.retrieval import manifest as manifests
+from factseek.retrieval import trec
 from factseek.retrieval.errors import FactseekError
 from factseek.retrieval.table_shape import shape_of
 
@@ -138,7 +139,7 @@ def _parsers(data: Path | None) -> Iterator[Target]:
     yield Target("read_topics", _TABLES, _seeds(OTHERS["topics"]), lambda path, _: _ignore(topics.read_topics(path)))
     yield Target("read_tweets", _TABLES, tweets_of, lambda path, _: _ignore(tweets.read_tweets(path)))
     yield Target("a document by HTTP", (".jsonl",), _seeds(DOCUMENTS["jsonl"]), _by_line)
-    yield Target("config.yaml", (".yaml",), _seeds(OTHERS["config"]), lambda path, _: _ignore(config.read(path)))
+    yield Target("config.yaml", (".yaml",), _seeds(OTHERS["config"]), lambda path, _: _ignore(settings.read(path)))
     yield Target("a ranker's file", (".model",), cache(ranker), lambda path, _: _ignore(store.load(path)))
     yield Target("manifest.json", (".json",), cache(manifest), _manifest)
     yield Target("the looks of a file", _TABLES, _seeds(every), lambda path, _: _ignore(shape_of(path)))

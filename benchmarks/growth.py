@@ -29,7 +29,6 @@ from factseek.indexer.encoders import Encoders
 from factseek.indexer.segment import checksums
 from factseek.indexer.snapshot import snapshot
 from factseek.retrieval import manifest as manifests
-from factseek.retrieval.config import Config, convert
 from factseek.retrieval.index.local import Index
 from factseek.retrieval.index_folder import IndexFolder
 from factseek.retrieval.manifest import VECTORS
@@ -37,6 +36,7 @@ from factseek.retrieval.searcher import Search
 from factseek.retrieval.terminal import say, write
 from factseek.retrieval.views import SegmentPlace, Tools
 from factseek.retrieval.views.vectors import view
+from factseek.settings import Config, convert
 
 ROOT = Path(__file__).resolve().parent.parent
 DOCS, KEPT = ROOT / "docs", ROOT / "bench" / "growth.json"

@@ -27,12 +27,12 @@ from benchmarks.sampled import Sampler, Vectors, noisy
 from factseek.eval.reports.machine import this_machine
 from factseek.indexer.build import Report, Request, Verb, build
 from factseek.indexer.snapshot import snapshot
-from factseek.retrieval.config import Config, convert
 from factseek.retrieval.encoders.runtime import open_encoder
 from factseek.retrieval.index.local import Index
 from factseek.retrieval.java import java_thread
 from factseek.retrieval.searcher import Search
 from factseek.retrieval.terminal import say, write
+from factseek.settings import Config, convert
 
 ASKED: dict[str, tuple[int, int]] = {"bm25": (300, 16), "dense": (150, 2), "hybrid": (150, 2)}
 """How many queries are asked of each index, how often; the first half of it is to warm up."""

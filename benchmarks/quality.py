@@ -22,11 +22,12 @@ from factseek.eval.running.judged import JudgedFiles, read_judged
 from factseek.indexer.build import Request, Verb, build
 from factseek.indexer.sources import describe
 from factseek.retrieval import manifest as manifests
-from factseek.retrieval.config import Config, ProfileName
+from factseek.retrieval.config import ProfileName
 from factseek.retrieval.errors import FactseekError, IndexStateError
 from factseek.retrieval.files import write_atomically
 from factseek.retrieval.index.local import Index
 from factseek.retrieval.terminal import say
+from factseek.settings import Config
 
 ROOT = Path(__file__).resolve().parent.parent
 MEASURES = ("nDCG@10", "R@100", "AP", "RR@10")

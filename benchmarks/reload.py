@@ -24,10 +24,10 @@ from benchmarks.rows import Row, below, table, told
 from benchmarks.serving import serve
 from factseek.indexer.deletion import delete
 from factseek.retrieval import manifest as manifests
-from factseek.retrieval.config import Config
 from factseek.retrieval.files import write_atomically
 from factseek.retrieval.index.local import Index
 from factseek.retrieval.terminal import say, write
+from factseek.settings import Config
 
 CALLERS = 4
 EVERY = 0.2

@@ -20,10 +20,10 @@ from benchmarks.rows import Row, faster, rates, table
 from factseek.eval.formats.topics import read_topics
 from factseek.eval.running.run import RunRequest, run
 from factseek.indexer.build import Request, build
-from factseek.retrieval.config import Config
 from factseek.retrieval.domain import Query
 from factseek.retrieval.index.local import Index
 from factseek.retrieval.searcher import Search
+from factseek.settings import Config
 
 ROOT = Path(__file__).resolve().parent.parent
 TARGET = 0.8

@@ -16,9 +16,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from factseek.indexer.passages import sentences
-from factseek.retrieval.config import Config
 from factseek.retrieval.encoder import Encoder
 from factseek.retrieval.encoders.runtime import open_encoder
+from factseek.settings import Config
 
 NOISE = 0.5
 """The length of what is added to a vector of unit length: the cosine to the real one is about 0.89."""

@@ -21,8 +21,8 @@ from benchmarks.collection import Collection
 from benchmarks.load import Load, load, post
 from benchmarks.rows import Row, above, below, faster, slower, told
 from factseek.indexer.build import Request, build
-from factseek.retrieval.config import Config
 from factseek.retrieval.java import start
+from factseek.settings import Config
 
 CALLERS, ROUNDS, SECONDS, BATCH = 8, 3, 4.0, 100
 BATCHES = 15

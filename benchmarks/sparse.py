@@ -15,10 +15,10 @@ from typing import Any
 from benchmarks.collection import Collection
 from benchmarks.rows import Row, below, faster, rates
 from factseek.indexer.build import Request, build
-from factseek.retrieval.config import Config
 from factseek.retrieval.index.local import Index
 from factseek.retrieval.java import start
 from factseek.retrieval.searcher import Search
+from factseek.settings import Config
 
 TARGETS = {10: 1.3, 100: 3.0, 1000: 8.0}
 

@@ -33,7 +33,6 @@ from factseek.eval.formats.scores import ScoreOptions
 from factseek.eval.reports.page import markdown_table
 from factseek.eval.tasks import fever
 from factseek.indexer.build import Request, build
-from factseek.retrieval.config import Config
 from factseek.retrieval.encoder import Encoder
 from factseek.retrieval.encoders.runtime import open_encoder
 from factseek.retrieval.errors import FactseekError
@@ -41,6 +40,7 @@ from factseek.retrieval.files import write_atomically
 from factseek.retrieval.index.local import Index
 from factseek.retrieval.progress import bar
 from factseek.retrieval.terminal import say
+from factseek.settings import Config
 
 ROOT = Path(__file__).resolve().parent.parent
 CONFIG = Config()

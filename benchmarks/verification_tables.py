@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 
 from factseek.claims.evidence.sentences import Evidence
 from factseek.claims.learning.figures import Figures, figures
+from factseek.claims.settings import VerdictSettings
 from factseek.claims.verdicts.crossval import Split, out_of_fold, split
 from factseek.claims.verdicts.models import Cases
 from factseek.eval.reports.page import markdown_table
-from factseek.retrieval.config import VerdictSettings
 from factseek.retrieval.domain import Claim
 
 SEEDS = 5

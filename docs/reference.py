@@ -13,9 +13,9 @@ from typing import Any
 
 import factseek
 from factseek import commands
-from factseek.retrieval.config import Config
 from factseek.server.api.openapi import document
 from factseek.server.app import create_app
+from factseek.settings import Config
 
 _WIDTH = "100"
 _SETTING = re.compile(r"^(?P<indent> *)(?P<key>[\w-]+):(?P<rest>.*)$")

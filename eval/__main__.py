@@ -15,12 +15,14 @@ def _loaded() -> "Callable[[], int]":
     from functools import partial
 
     from ..retrieval.terminal import Parser, run
+    from ..settings import Config
     from .bench import cli as bench_cli
     from .judging import cli
     from .running import cli as run_cli
     from .tuning import cli as tune_cli
 
     parser = Parser(prog="python -m factseek.eval", description=__doc__)
+    parser.set_defaults(config_type=Config)
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     for module in (run_cli, cli, tune_cli, bench_cli):
         module.register(commands)

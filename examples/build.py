@@ -6,11 +6,12 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from factseek import commands
+from factseek import commands, settings
+from factseek.claims import settings as claims
 from factseek.claims.checkworthiness import training
 from factseek.indexer.sources import describe
-from factseek.retrieval import config as configuration
 from factseek.retrieval import manifest as manifests
+from factseek.retrieval.config import view
 from factseek.retrieval.errors import FactseekError, IndexStateError
 from factseek.retrieval.files import sha256
 
@@ -56,7 +57,7 @@ def _current(index: Path) -> bool:
 def _trained(ranker: Path) -> bool:
     """Say whether the ranker can be used as factseek is configured, and learned from what its source holds now."""
     try:
-        learned = training.load(ranker, TASK, configuration.load())
+        learned = training.load(ranker, TASK, view(settings.load(), claims.Config))
     except FactseekError:
         return False
     return [source.sha256 for source in learned.manifest.sources] == [sha256(TWEETS)]

@@ -13,7 +13,6 @@ import msgspec
 
 from ..retrieval import manifest as manifests
 from ..retrieval.analyzers import analyzer_name, language_code
-from ..retrieval.config import Config
 from ..retrieval.errors import IndexStateError, SourceError, UserError
 from ..retrieval.files import told
 from ..retrieval.index_folder import IndexFolder
@@ -26,6 +25,7 @@ from .deletion import live_documents, with_segments, without
 from .encoders import Encoders
 from .journal import Journal
 from .lock import locked
+from .settings import Config
 from .sources import describe
 from .work import Task, Work
 
@@ -99,7 +99,7 @@ def build_locked(
         tools = Tools(IndexFolder(request.folder), shape, config, encoders)
         for view in views(shape):
             view.prepare(tools)
-        work = _begun(request, tools, base.segments if base else (), sources)
+        work = _begun(request, config, tools, base.segments if base else (), sources)
         opened.enter_context(closing(work))
         try:
             work.run()
@@ -122,15 +122,18 @@ def _with_few_segments(folder: Path, report: Report, config: Config) -> Report:
     return replace(report, manifest=compacted.manifest, merged=fewer)
 
 
-def _begun(request: Request, tools: Tools, live: tuple[SegmentInfo, ...], sources: tuple[SourceInfo, ...]) -> Work:
+def _begun(
+    request: Request, config: Config, tools: Tools, live: tuple[SegmentInfo, ...], sources: tuple[SourceInfo, ...]
+) -> Work:
     """Return the work to do: what an interrupted build of the same left to do, else all of it."""
-    config, shape = tools.config, tools.manifest
     limits = (config.passages, config.index.segment_passages, config.build.skip_bad_lines)
-    asked = journals.fingerprint(request.kind, [source.name for source in sources], shape, request.verb, limits)
+    asked = journals.fingerprint(
+        request.kind, [source.name for source in sources], tools.manifest, request.verb, limits
+    )
 
     def work(journal: Journal) -> Work:
         update = request.verb == "update"
-        return Work(Task(request.kind, request.sources, sources, live, update), tools, journal)
+        return Work(Task(request.kind, request.sources, sources, live, update), config, tools, journal)
 
     unfinished = journals.unfinished(request.folder, asked)
     if unfinished:

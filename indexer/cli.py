@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from ..retrieval.config import Config
 from ..retrieval.errors import SourceError, UsageError
 from ..retrieval.filters import parse_filter
 from ..retrieval.terminal import (
@@ -28,6 +27,7 @@ from ..retrieval.terminal import (
 )
 from . import upkeep_cli, watch_cli
 from .collections import kinds, reader
+from .settings import Config
 
 if TYPE_CHECKING:
     from ..retrieval.manifest import SegmentInfo
@@ -216,7 +216,7 @@ def _described(segment: SegmentInfo) -> str:
 
 
 def _settings(args: argparse.Namespace) -> Config:
-    config = config_of(args)
+    config = config_of(args, Config)
     if args.analyzer:
         config = msgspec.structs.replace(config, index=msgspec.structs.replace(config.index, analyzer=args.analyzer))
     if args.skip_bad_lines is not None:

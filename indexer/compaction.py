@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ..retrieval import manifest as manifests
-from ..retrieval.config import Config, IndexSettings
+from ..retrieval.config import IndexSettings
 from ..retrieval.files import told
 from ..retrieval.index_folder import IndexFolder
 from ..retrieval.manifest import Manifest, SegmentInfo
@@ -22,6 +22,7 @@ from .deletion import with_segments
 from .encoders import Encoders
 from .lock import locked
 from .merge import Merge, write_all
+from .settings import Config
 
 Group = list[SegmentInfo]
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from ..retrieval.config import Config
 from ..retrieval.encoder import Encoder
 from ..retrieval.encoders.runtime import open_encoder
 from ..retrieval.errors import ConfigError
 from ..retrieval.manifest import VECTORS
+from .settings import Config
 
 
 class Encoders:

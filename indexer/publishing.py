@@ -10,7 +10,6 @@ from typing import NamedTuple
 import msgspec
 
 from ..retrieval import manifest as manifests
-from ..retrieval.config import Config
 from ..retrieval.documents import state_of
 from ..retrieval.index_folder import IndexFolder
 from ..retrieval.manifest import SourceInfo
@@ -19,6 +18,7 @@ from .build import Request, build_locked
 from .deletion import with_segments, without
 from .encoders import Encoders
 from .jobs import JOBS
+from .settings import Config
 
 KIND = "jsonl"
 SOURCE = SourceInfo(name="http", bytes=0, sha256="")

@@ -10,7 +10,6 @@ from typing import NamedTuple
 import msgspec
 
 from ..retrieval import manifest as manifests
-from ..retrieval.config import Config
 from ..retrieval.files import told
 from ..retrieval.index_folder import IndexFolder
 from ..retrieval.integrity import Fault
@@ -22,6 +21,7 @@ from .deletion import with_segments
 from .encoders import Encoders
 from .lock import locked
 from .merge import Merge, write_all
+from .settings import Config
 from .verification import Verified, verify
 
 

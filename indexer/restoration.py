@@ -8,7 +8,6 @@ from pathlib import Path
 import msgspec
 
 from ..retrieval import manifest as manifests
-from ..retrieval.config import Config
 from ..retrieval.errors import IndexStateError
 from ..retrieval.files import sha256, sync_tree, told
 from ..retrieval.index_folder import IndexFolder
@@ -23,6 +22,7 @@ from .encoders import Encoders
 from .lock import locked
 from .merge import Merge, write_all
 from .segment import settle
+from .settings import Config
 from .snapshot import Copied, Copier
 
 

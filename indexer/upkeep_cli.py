@@ -25,6 +25,7 @@ from ..retrieval.terminal import (
     write,
     write_bytes,
 )
+from .settings import Config
 
 if TYPE_CHECKING:
     from .snapshot import Copied
@@ -126,7 +127,7 @@ def compact_index(args: argparse.Namespace) -> int:
     from .compaction import compact
 
     began = perf_counter()
-    compacted = compact(args.index, config_of(args), wait=args.wait)
+    compacted = compact(args.index, config_of(args, Config), wait=args.wait)
     after = len(compacted.manifest.segments)
     done = []
     if after < compacted.before:
@@ -155,7 +156,7 @@ def verify_index(args: argparse.Namespace) -> int:
     from .repair import Repaired, repair
     from .verification import verify
 
-    config = config_of(args)
+    config = config_of(args, Config)
     if args.repair:
         done = repair(args.index, config, wait=args.wait)
     else:
@@ -203,7 +204,7 @@ def restore_index(args: argparse.Namespace) -> int:
     """Bring back a snapshot and say what there is now."""
     from .restoration import restore
 
-    done = restore(args.source, args.index, config_of(args), overwrite=args.overwrite, wait=args.wait)
+    done = restore(args.source, args.index, config_of(args, Config), overwrite=args.overwrite, wait=args.wait)
     facts = {"index": str(args.index), "snapshot": str(args.source), **_copied(done)}
     report(args, facts, f"{args.index}: {counted(done.manifest.documents, 'document')} restored from {args.source}\n")
     return DONE

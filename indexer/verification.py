@@ -9,7 +9,6 @@ from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
 
-from ..retrieval.config import Config
 from ..retrieval.documents import StoredDocument, checksum
 from ..retrieval.errors import FactseekError, IndexStateError
 from ..retrieval.index_folder import IndexFolder
@@ -18,6 +17,7 @@ from ..retrieval.manifest import DOCUMENTS, Manifest, SegmentInfo
 from ..retrieval.progress import bar
 from ..retrieval.views import SegmentPlace, Tools, view, views
 from .encoders import Encoders
+from .settings import Config
 
 MOST = 100
 """Faults of a kind that are named in a segment; the rest is counted."""

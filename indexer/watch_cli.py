@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from ..retrieval.errors import UsageError
 from ..retrieval.terminal import DONE, Subparsers, add_index, config_of, counted, say, write_now
 from .collections import kinds
+from .settings import Config
 
 if TYPE_CHECKING:
     from .watching import Outcome
@@ -59,7 +60,7 @@ def watch_folder(args: argparse.Namespace) -> int:
     check(watched)
     with _stopped_by_signals() as stop:
         say(f"watching {args.folder}; Ctrl-C stops")
-        for outcome in watch(watched, config_of(args), stop):
+        for outcome in watch(watched, config_of(args, Config), stop):
             _tell(args.index, outcome)
     say("stopped")
     return DONE

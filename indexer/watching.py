@@ -13,11 +13,11 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ..retrieval import manifest as manifests
-from ..retrieval.config import Config
 from ..retrieval.errors import SourceError, UserError
 from .build import Report, Request, build
 from .collections import reader
 from .collections._files import NOT_REGULAR
+from .settings import Config
 
 UNFINISHED = (".tmp", ".part", ".partial", ".crdownload", ".swp", "~")
 LOOK_SECONDS = 0.5

@@ -19,6 +19,7 @@ from .collections import BadLines, ReadOptions, Record, reader
 from .journal import Journal, Progress
 from .passages import split, whole
 from .segment import Seen, TextWriter, checksums, complete, settle, written
+from .settings import Config
 from .unchanged import Unchanged
 
 
@@ -38,10 +39,11 @@ class Task(NamedTuple):
 class Work:
     """One build at work: it reads the sources and leaves finished segments in the journal."""
 
-    def __init__(self, task: Task, tools: Tools, journal: Journal) -> None:
+    def __init__(self, task: Task, config: Config, tools: Tools, journal: Journal) -> None:
         self._kind, self._paths, self._sources, live, self.updates = task
         self._tools = tools
-        self._folder, self._shape, self._config, _ = tools
+        self._folder, self._shape = tools.folder, tools.manifest
+        self._config = config
         self._reader = reader(task.kind)
         self._split = self._config.passages.split.get(task.kind, self._reader.SPLIT)
         self._live = [self._folder.documents(info) for info in live]

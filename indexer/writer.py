@@ -10,9 +10,9 @@ import logging
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from time import monotonic
+from typing import NamedTuple
 
 from ..retrieval import manifest as manifests
-from ..retrieval.config import Config
 from ..retrieval.errors import IndexBusyError, UserError
 from ..retrieval.files import told
 from . import changes, jobs
@@ -24,6 +24,7 @@ from .jobs import Job
 from .lock import locked
 from .overtaking import Single, forget, note, overtaken
 from .publishing import Found, held, put, remove
+from .settings import Config
 
 MOST = 200
 """Changes that are published together."""
@@ -36,7 +37,7 @@ the lock gets it; and after the directory failed."""
 BREATH_EVERY = 1.0
 """Seconds of changes that follow each other after which there is a breath; between slices of a bulk there always is."""
 PATIENCE = 5.0
-"""Seconds after ``server.write_seconds`` in which whoever asked for a change has surely withdrawn it, or died."""
+"""Seconds after ``write_seconds`` in which whoever asked for a change has surely withdrawn it, or died."""
 IDLE = 300.0
 """Seconds without anything to do after which the writer ends; the next change starts another."""
 FAILURES = 5
@@ -48,12 +49,21 @@ _PUT: frozenset[Result] = frozenset({"created", "replaced"})
 _log = logging.getLogger("factseek.writer")
 
 
+class WriterLimits(NamedTuple):
+    """How long whoever asks for a change waits for it, and how many jobs are remembered for how long."""
+
+    write_seconds: float
+    keep_jobs: int
+    keep_job_days: float
+
+
 class Writer:
     """Makes the changes and the jobs that wait in one index."""
 
-    def __init__(self, folder: Path, config: Config) -> None:
+    def __init__(self, folder: Path, config: Config, limits: WriterLimits) -> None:
         self._folder = folder
         self._config = config
+        self._limits = limits
         self._encoders = Encoders(config)
         self._bulk: Bulk | None = None
         self._breathed = monotonic()
@@ -94,7 +104,7 @@ class Writer:
         """
         if changes.left(self._folder):
             with locked(self._folder), told(self._folder):
-                self._make(changes.taken(self._folder, MOST, self._config.server.write_seconds + PATIENCE))
+                self._make(changes.taken(self._folder, MOST, self._limits.write_seconds + PATIENCE))
                 self._merge()
             return True
         waiting = jobs.waiting(self._folder)
@@ -224,8 +234,7 @@ class Writer:
         self._tried(lambda: keep_few(self._folder, manifests.read(self._folder), self._config))
 
     def _tidy(self) -> None:
-        settings = self._config.server
-        jobs.tidy(self._folder, most=settings.keep_jobs, days=settings.keep_job_days)
+        jobs.tidy(self._folder, most=self._limits.keep_jobs, days=self._limits.keep_job_days)
         forget(self._folder)
 
     def _tried(self, call: Callable[[], object]) -> str:

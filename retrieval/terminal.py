@@ -14,7 +14,7 @@ from typing import Any, NoReturn, TypeAlias
 
 import msgspec
 
-from .config import Config, load
+from .config import AnyConfig, Config, load, view
 from .entry import BEFORE_ANYTHING, INTERRUPTED
 from .errors import CheckFailed, FactseekError, UsageError
 
@@ -215,9 +215,22 @@ def add_verify(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def config_of(args: argparse.Namespace) -> Config:
-    """Read the configuration that ``--config`` names, with ``--verify`` if the command has it."""
-    config = load(args.config)
+def config_of(args: argparse.Namespace, kind: type[AnyConfig]) -> AnyConfig:
+    """Return the settings that a command reads, ``kind``, of the configuration that ``--config`` names.
+
+    Raises ConfigError, naming file and dotted key, if the file cannot be read or any setting in it is wrong.
+    """
+    return view(full_config_of(args), kind)
+
+
+def full_config_of(args: argparse.Namespace) -> Config:
+    """Return all settings of the configuration that ``--config`` names, with ``--verify`` if the command has it.
+
+    The front door says of which class they are, by ``config_type``: so one file does for every command.
+    Raises ConfigError, naming file and dotted key, if the file cannot be read or a setting is wrong.
+    """
+    kind: type[Config] = args.config_type
+    config = load(args.config, kind)
     if getattr(args, "verify", False):
         config = msgspec.structs.replace(config, index=msgspec.structs.replace(config.index, verify=True))
     return config

@@ -15,9 +15,11 @@ def _loaded() -> "Callable[[], int]":
     from functools import partial
 
     from ..retrieval.terminal import Parser, run
+    from ..settings import Config
     from .cli import register
 
     parser = Parser(prog="python -m factseek.server", description=__doc__)
+    parser.set_defaults(config_type=Config)
     register(parser.add_subparsers(required=True, metavar="COMMAND"))
     return partial(run, parser)
 

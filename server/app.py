@@ -9,13 +9,13 @@ from urllib.parse import quote
 from flask import Flask
 from werkzeug.routing import BaseConverter
 
-from ..retrieval.config import Config
 from ..retrieval.searcher import Searcher
 from .api import docs, rankers, ranking
 from .api import routes as api
 from .api.rankers import ServedRanker
 from .contract import errors, requests, search
 from .page import routes as page
+from .settings import Config
 from .upkeep import access, metrics, service
 from .upkeep import request_hooks as wire
 from .upkeep.rates import Rates

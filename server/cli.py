@@ -8,9 +8,9 @@ from pathlib import Path
 
 import msgspec
 
-from ..retrieval.config import Config
 from ..retrieval.errors import ConfigError, UsageError
 from ..retrieval.terminal import DONE, Subparsers, add_config, add_verify, config_of, say, write
+from .settings import Config
 
 _KEY_NAME = re.compile(r"[A-Za-z0-9._-]{1,64}")
 
@@ -83,7 +83,7 @@ def configured(args: argparse.Namespace) -> Config:
 
     Raises ConfigError if an option makes no sense.
     """
-    config = config_of(args)
+    config = config_of(args, Config)
     said = {name: getattr(args, name) for name in ("host", "port", "workers") if getattr(args, name) is not None}
     if args.index:
         said["indexes"] = _named("--index", "DIR", args.index)

@@ -16,7 +16,6 @@ from typing import Any
 from flask import Flask
 from gunicorn.app.base import BaseApplication
 
-from ..retrieval.config import Config, ServerSettings
 from ..retrieval.errors import ConfigError
 from ..retrieval.index.local import open_index
 from ..retrieval.java import anserini_jar, java_home, java_thread
@@ -28,6 +27,7 @@ from .engine.hooks import Hooks
 from .engine.limits import Limits
 from .engine.refusals import Refusal
 from .engine.worker import EventWorker
+from .settings import Config, ServerSettings
 from .upkeep.keeper import Keeper
 from .upkeep.logs import log_to_stderr
 from .upkeep.metrics import metrics_of

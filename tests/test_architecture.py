@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import ast
 import configparser
+import importlib
 import subprocess
 import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import pytest
+
+from factseek.settings import Config
 
 PACKAGES = {"retrieval", "indexer", "server", "eval", "claims"}
 MAY_IMPORT = {
@@ -18,6 +21,13 @@ MAY_IMPORT = {
     "eval": {"retrieval"},
     "claims": {"retrieval"},
     "server": {"retrieval", "indexer", "claims"},
+}
+FRONT_DOOR = {"api", "commands", "settings"}
+SETTINGS = {
+    "retrieval": "retrieval.config",
+    "indexer": "indexer.settings",
+    "claims": "claims.settings",
+    "server": "server.settings",
 }
 ONLY_IN = {
     "jnius": {"retrieval/java.py"},
@@ -100,6 +110,26 @@ def test_layers(root: Path) -> None:
         assert foreign <= MAY_IMPORT[package] | {package}, f"{path}: imports {foreign - MAY_IMPORT[package]}"
 
 
+def test_the_front_door_is_on_top(root: Path) -> None:
+    """``python -m`` is a front door of its own: it alone may read the composed settings, as ``commands`` does."""
+    for path in sources(root):
+        front = {name.split(".")[0] for name in imports(root, path)} & FRONT_DOOR
+        assert not front or path.name == "__main__.py", f"{path}: imports {sorted(front)}"
+
+
+def test_settings_stand_beside_their_owner(root: Path) -> None:
+    """No package but the server, which serves what the others make, holds groups of settings that are not its own."""
+    groups = {
+        package: set(importlib.import_module(f"factseek.{module}").Config.__struct_fields__)
+        for package, module in SETTINGS.items()
+    }
+    assert groups["retrieval"] == {"index", "build", "bm25", "dense", "encoder", "search", "java"}
+    assert groups["indexer"] - groups["retrieval"] == {"passages", "watch"}
+    assert groups["claims"] - groups["retrieval"] == {"claims", "verdict"}
+    assert groups["server"] - groups["indexer"] - groups["claims"] == {"server"}
+    assert set(Config.__struct_fields__) == set.union(*groups.values())
+
+
 def test_the_http_engine_knows_nothing_of_the_product(root: Path) -> None:
     for path in sorted((root / "server/engine").rglob("*.py")):
         own = {name for name in imports(root, path) if name.split(".")[0] in PACKAGES}
@@ -119,13 +149,19 @@ def test_no_import_cycle(root: Path) -> None:
     assert_no_cycle({name: imports_at_top(root, path) & there.keys() - {name} for name, path in there.items()})
 
 
+def folder_of(root: Path, path: Path) -> str:
+    """Return the folder of a module; the settings of a package, which all its folders read, are one of their own."""
+    place = path.relative_to(root)
+    return (place.with_suffix("") if place.name == "settings.py" else place.parent).as_posix()
+
+
 def test_no_import_cycle_between_folders(root: Path) -> None:
     """Count imports wherever they stand: one inside a function ties two folders together as well."""
     there = modules(root)
     needs: dict[str, set[str]] = {}
     for path in there.values():
-        folder = path.parent.relative_to(root).as_posix()
-        used = {there[name].parent.relative_to(root).as_posix() for name in imports(root, path) & there.keys()}
+        folder = folder_of(root, path)
+        used = {folder_of(root, there[name]) for name in imports(root, path) & there.keys()}
         needs.setdefault(folder, set()).update(used - {folder})
     assert_no_cycle(needs)
 

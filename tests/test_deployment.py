@@ -16,7 +16,7 @@ import pytest
 import yaml
 
 from factseek import commands
-from factseek.retrieval.config import Config, read
+from factseek.settings import Config, read
 
 KNOWN = {"ARG", "FROM", "ENV", "RUN", "WORKDIR", "COPY", "USER", "EXPOSE", "HEALTHCHECK", "ENTRYPOINT", "CMD"}
 

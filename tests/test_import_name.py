@@ -20,7 +20,9 @@ import pytest
 from factseek.server.upkeep.access import digest
 from tests.server.ending import end
 
-OURS = "api benchmarks claims cluster commands config eval examples indexer integrations retrieval server".split()
+OURS = (
+    "api benchmarks claims cluster commands config eval examples indexer integrations retrieval server settings"
+).split()
 PYTHONS = (
     "argparse array ast asyncio base64 bisect calendar collections concurrent contextlib copy csv ctypes dataclasses "
     "datetime decimal difflib email enum fractions functools gzip hashlib heapq hmac html http importlib inspect "

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from ...retrieval.domain import Statement
 from ...retrieval.errors import QueryError, SourceError
 from ...retrieval.terminal import DONE, Subparsers, add_config, config_of, report, say, write, write_now
+from ..settings import Config
 from ..text.languages import known, language_of, with_language
 from .formats import Formats, StatementFormat, language_of_task
 from .rankers import names
@@ -99,7 +100,7 @@ def _learned(args: argparse.Namespace, formats: Formats) -> Learned:
     from ...retrieval.progress import bar
     from . import store, training
 
-    config = config_of(args)
+    config = config_of(args, Config)
     if args.load:
         learned = training.load(args.load, args.task, config)
         if args.model and args.model != learned.manifest.model:

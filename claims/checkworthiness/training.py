@@ -11,12 +11,12 @@ import msgspec
 import numpy as np
 
 from ... import __version__
-from ...retrieval.config import Config
 from ...retrieval.domain import Statement
 from ...retrieval.errors import QueryError, SourceError
 from ...retrieval.files import sha256, storable
 from ...retrieval.progress import Progress
 from ..learning.restoring import restored_from
+from ..settings import Config
 from . import store
 from .rankers import Ranker, kind, names
 from .store import Manifest, Source

@@ -7,6 +7,7 @@ from functools import partial
 from pathlib import Path
 
 from ...retrieval.terminal import DONE, Subparsers, add_config, add_json, config_of, report
+from ..settings import Config
 from .cli import add_language, in_language
 from .formats import Formats
 
@@ -35,7 +36,7 @@ def run(args: argparse.Namespace, formats: Formats) -> int:
     format_ = formats.load(args.task)
     parts = [in_language(args, format_, format_.read_statements(path, labelled=True)) for path in args.train]
     statements = [statement for part in parts for statement in part]
-    tune(statements, config_of(args), args.output)
+    tune(statements, config_of(args, Config), args.output)
     facts = {"output": str(args.output), "statements": len(statements)}
     report(args, facts, f"{args.output}: trained on {len(statements):,} statements\n")
     return DONE

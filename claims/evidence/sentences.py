@@ -14,12 +14,12 @@ from typing import NamedTuple
 
 import msgspec
 
-from ...retrieval.config import VerdictSettings
 from ...retrieval.domain import Filter, Hit
 from ...retrieval.evidence import Evidence as Shown
 from ...retrieval.order import float32, ordered
 from ...retrieval.searcher import Search, Searcher
 from ...retrieval.sentences import sentences
+from ..settings import VerdictSettings
 from ..text.words import coverage, terms
 
 _AT_ONCE = 64

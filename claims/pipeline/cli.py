@@ -8,12 +8,12 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ...retrieval.config import Config
 from ...retrieval.errors import QueryError
 from ...retrieval.files import writable, write_atomically
 from ...retrieval.index.local import open_index
 from ...retrieval.terminal import DONE, Subparsers, add_index, add_json, config_of, report, say
 from ..checkworthiness.formats import Formats, StatementFormat, language_of_task
+from ..settings import Config
 from ..verdicts.cli import add_where, finder_of
 
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ def run(args: argparse.Namespace, formats: Formats) -> int:
     """Rank, find evidence, judge; write the JSON lines and the page."""
     html = args.html or args.output.with_name(f"{args.output.name}.html")
     _refuse(args, html)
-    config = config_of(args)
+    config = config_of(args, Config)
     statements = _statements(args, formats.load(args.task))
     with open_index(args.index, config) as index:
         finder = finder_of(args, index, config)

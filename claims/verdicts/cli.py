@@ -9,7 +9,6 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ...retrieval.config import Config
 from ...retrieval.domain import Claim
 from ...retrieval.errors import QueryError
 from ...retrieval.files import writable
@@ -17,6 +16,7 @@ from ...retrieval.filters import parse_filter
 from ...retrieval.index.local import open_index
 from ...retrieval.searcher import Searcher
 from ...retrieval.terminal import DONE, Subparsers, add_filter, add_index, add_json, config_of, report, say
+from ..settings import Config
 from .formats import Formats
 from .models import kind, names
 
@@ -73,7 +73,7 @@ def add_where(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace, formats: Formats) -> int:
     """Train or load a model; judge the claims; write the submission and the evidence beside it."""
     _refuse(args)
-    config = config_of(args)
+    config = config_of(args, Config)
     claims = formats.load(args.task).read_claims(args.input, labelled=False) if args.input else []
     with open_index(args.index, config) as index:
         finder = finder_of(args, index, config)

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ...retrieval.config import VerdictSettings
+from ..settings import VerdictSettings
 from .models import Cases, kind
 
 

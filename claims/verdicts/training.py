@@ -12,7 +12,6 @@ import msgspec
 import numpy as np
 
 from ... import __version__
-from ...retrieval.config import VerdictSettings
 from ...retrieval.domain import Claim
 from ...retrieval.errors import QueryError, SourceError
 from ...retrieval.files import sha256, storable
@@ -23,6 +22,7 @@ from ..learning import model_file
 from ..learning.figures import figures
 from ..learning.groups import groups
 from ..learning.restoring import restored_from
+from ..settings import VerdictSettings
 from . import models
 from .crossval import out_of_fold, split
 from .models import Cases, Model

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from ...retrieval.config import VerdictSettings
 from ...retrieval.domain import Claim
 from ...retrieval.errors import QueryError
 from ...retrieval.progress import Bar
 from ..evidence.features import covered, matrix
 from ..evidence.sentences import Evidence, Finder
+from ..settings import VerdictSettings
 from ..text.lexicon import lexicon
 from ..text.words import terms
 from .models import Cases, Model

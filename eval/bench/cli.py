@@ -6,6 +6,7 @@ import argparse
 import json
 from pathlib import Path
 
+from ...retrieval.config import Config
 from ...retrieval.errors import QueryError
 from ...retrieval.files import told
 from ...retrieval.index.local import open_index
@@ -50,7 +51,7 @@ def bench(args: argparse.Namespace) -> int:
     from .report import as_html, as_markdown, plot
 
     _check(args)
-    config = config_of(args)
+    config = config_of(args, Config)
     files = JudgedFiles(task=args.task, queries=args.queries, qrels=args.qrels, profile=args.profile)
     with open_index(args.index, config) as index:
         request = BenchRequest(

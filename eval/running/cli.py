@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from time import perf_counter
 
+from ...retrieval.config import Config
 from ...retrieval.index.cli import add_search_options, asked_of
 from ...retrieval.index.local import open_index
 from ...retrieval.terminal import DONE, GOES_ON, Subparsers, add_index, add_json, config_of, counted, report, say
@@ -47,7 +48,7 @@ def run(args: argparse.Namespace) -> int:
     from .run import RunRequest
     from .run import run as run_queries
 
-    config = config_of(args)
+    config = config_of(args, Config)
     request = RunRequest(
         task=args.task,
         queries=args.queries,

@@ -9,7 +9,7 @@ from pathlib import Path
 from ...retrieval.errors import QueryError
 from ...retrieval.files import writable
 from ...retrieval.index.local import open_index
-from ...retrieval.terminal import DONE, Subparsers, add_index, add_json, config_of, say, write
+from ...retrieval.terminal import DONE, Subparsers, add_index, add_json, full_config_of, say, write
 from ..tasks import RANKING
 
 _EPILOG = """\
@@ -68,7 +68,7 @@ def tune(args: argparse.Namespace) -> int:
     measures = named(args.measure)
     if len(measures) > 1:
         raise QueryError(f"--measure {args.measure}: give one measure")
-    config = config_of(args)
+    config = full_config_of(args)
     files = JudgedFiles(task=args.task, queries=args.queries, qrels=args.qrels, profile=args.profile)
     with open_index(args.index, config) as index:
         judged = read_judged(files, index, sample=args.sample, seed=args.seed)

@@ -85,7 +85,7 @@ def as_yaml(tuning: Tuning, config: Config, about: str, folder: Path) -> str:
 
 def settings(tuning: Tuning, config: Config, folder: Path) -> dict[str, Any]:
     """Return the settings of the configuration file, as mappings."""
-    changed = _changed(msgspec.to_builtins(config), msgspec.to_builtins(Config()))
+    changed = _changed(msgspec.to_builtins(config), msgspec.to_builtins(type(config)()))
     indexes = changed.get("server", {}).get("indexes", {})
     for name, path in indexes.items():
         indexes[name] = os.path.relpath(path, folder)

@@ -12,7 +12,7 @@ from time import perf_counter
 import msgspec
 
 from .. import retrievers, stages
-from ..config import FusionSettings
+from ..config import Config, FusionSettings
 from ..display import pieces_of
 from ..errors import QueryError
 from ..evidence import Evidence
@@ -65,7 +65,7 @@ def add_search_options(parser: argparse.ArgumentParser, hits: str = "search.k of
 
 def search(args: argparse.Namespace) -> int:
     """Search and print the evidence."""
-    config = config_of(args)
+    config = config_of(args, Config)
     text = " ".join(args.text)
     with open_index(args.index, config) as index:
         asked = asked_of(args, config.search.fusion)

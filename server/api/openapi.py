@@ -14,8 +14,8 @@ from flask import Flask
 from werkzeug.routing import Rule
 
 from ... import __version__
-from ...retrieval.config import Config
 from ..contract.errors import TITLES, Problem, slug_of
+from ..settings import Config
 from .operations import JSON, NDJSON, OPERATIONS, Operation
 from .schemas import MANY, Json, ref, schemas_of, used
 

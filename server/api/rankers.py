@@ -9,12 +9,14 @@ from typing import NamedTuple
 
 from flask import Flask, current_app
 
+from ...claims import settings as claims
 from ...claims.checkworthiness import training
 from ...claims.checkworthiness.training import Learned
-from ...retrieval.config import Config
+from ...retrieval.config import view
 from ...retrieval.errors import ConfigError, FactseekError
 from ...retrieval.files import sha256
 from ..contract.errors import RefusedError, UnknownRankerError
+from ..settings import Config
 
 _KEY = "factseek.rankers"
 _log = logging.getLogger("factseek.server")
@@ -83,5 +85,5 @@ def ranker_named(name: str | None, configured: Mapping[str, str]) -> ServedRanke
 
 
 def _loaded(name: str, path: str, config: Config) -> ServedRanker:
-    learned = training.load(Path(path), None, config)
+    learned = training.load(Path(path), None, view(config, claims.Config))
     return ServedRanker(name, learned, sha256(Path(path))[:16])

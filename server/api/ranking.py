@@ -12,7 +12,6 @@ from ...claims.checkworthiness.explain import explain
 from ...claims.checkworthiness.rankers import Ranker
 from ...claims.checkworthiness.ranking import Ranked, rank
 from ...claims.text.languages import language_of
-from ...retrieval.config import ServerSettings
 from ...retrieval.domain import Statement
 from ...retrieval.languages import unknown_language
 from ...retrieval.limit import CutOffError
@@ -20,6 +19,7 @@ from ..contract.answers import RankAnswer, RankedClaim, RankTook, WordWeight, js
 from ..contract.errors import BadInput
 from ..contract.requests import ClaimRequest, RankRequest, from_body
 from ..contract.search import TimedOutError, milliseconds, note_search
+from ..settings import ServerSettings
 from ..upkeep.service import service
 from .rankers import ServedRanker, ranker_named
 from .timed_ranker import TimedRanker

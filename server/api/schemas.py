@@ -7,10 +7,10 @@ from typing import Any
 import msgspec
 
 from ...retrieval import retrievers
-from ...retrieval.config import Config
 from ..contract.answers import BATCH_RESULTS
 from ..contract.errors import Problem
 from ..contract.requests import DocumentRequest, FilterRequest
+from ..settings import Config
 from .operations import OPERATIONS
 
 Json = dict[str, Any]

@@ -11,13 +11,14 @@ import msgspec
 from flask import Flask, current_app, g
 
 from ...retrieval import stages
-from ...retrieval.config import FusionKind, FusionSettings, ServerSettings
+from ...retrieval.config import FusionKind, FusionSettings
 from ...retrieval.domain import Filter, Hit
 from ...retrieval.errors import QueryError
 from ...retrieval.evidence import Evidence
 from ...retrieval.filters import bound, parse_filter
 from ...retrieval.limit import CutOffError, Limit
 from ...retrieval.searcher import Search, Searcher
+from ..settings import ServerSettings
 from .answers import Coverage, CoverageIfAny, RankTook, Took
 from .errors import BadInput, RefusedError
 from .requests import FilterRequest, FusionRequest, SearchOptions

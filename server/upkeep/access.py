@@ -10,8 +10,8 @@ from collections.abc import Mapping
 
 from flask import Flask, g, request
 
-from ...retrieval.config import ServerSettings
 from ..contract.errors import RefusedError
+from ..settings import ServerSettings
 from .rates import Rates
 
 OPEN = ("/livez", "/readyz", "/metrics", "/static/")

@@ -14,7 +14,6 @@ from queue import Empty, SimpleQueue
 from time import monotonic
 from typing import NamedTuple
 
-from ...retrieval.config import Config
 from ...retrieval.encoder import Encoder
 from ...retrieval.encoders.runtime import open_encoder
 from ...retrieval.errors import FactseekError
@@ -22,6 +21,7 @@ from ...retrieval.index.local import open_index
 from ...retrieval.java import java_thread, start
 from ...retrieval.manifest import NAME as MANIFEST
 from ...retrieval.searcher import Searcher
+from ..settings import Config
 from .readiness import GONE, READY, UNAVAILABLE, answers
 from .service import Service
 

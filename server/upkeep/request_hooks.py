@@ -13,7 +13,7 @@ from typing import Any
 from flask import Flask, Response, g, request
 from werkzeug.exceptions import NotFound
 
-from ...retrieval.config import ServerSettings
+from ..settings import ServerSettings
 from .service import doubt
 
 _access = logging.getLogger("factseek.access")

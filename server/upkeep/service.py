@@ -10,10 +10,10 @@ from types import MappingProxyType
 
 from flask import Flask, current_app, request
 
-from ...retrieval.config import Config
 from ...retrieval.errors import ConfigError, IndexStateError
 from ...retrieval.searcher import Searcher
 from ..contract.errors import UnknownIndexError
+from ..settings import Config
 from .readiness import Readiness
 from .writers import Writers
 

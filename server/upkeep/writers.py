@@ -19,7 +19,7 @@ import msgspec
 from ...indexer import changes, jobs
 from ...retrieval.children import command as child_command
 from ...retrieval.children import environment
-from ...retrieval.config import Config
+from ..settings import Config
 
 AGAIN = 2.0
 """Seconds between two starts by one worker: a writer that dies at once is not started at once."""

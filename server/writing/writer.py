@@ -16,8 +16,8 @@ from pathlib import Path
 import msgspec
 
 from ...indexer import jobs
-from ...indexer.writer import Writer
-from ...retrieval.config import Config
+from ...indexer.writer import Writer, WriterLimits
+from ..settings import Config, ServerSettings
 from ..upkeep.logs import log_to_stderr
 
 NICE = 5
@@ -33,9 +33,14 @@ def main(folder: str, lock: str, lifeline: str) -> int:
     log_to_stderr()
     with suppress(OSError):
         os.nice(NICE)
-    with closing(Writer(Path(folder), config)) as writer:
+    with closing(Writer(Path(folder), config, limits_of(config.server))) as writer:
         writer.run(_stop(Path(folder) / jobs.JOBS / jobs.LOCK, int(lock), int(lifeline)))
     return 0
+
+
+def limits_of(settings: ServerSettings) -> WriterLimits:
+    """Return what the configuration says of waiting for changes and of remembering jobs."""
+    return WriterLimits(settings.write_seconds, settings.keep_jobs, settings.keep_job_days)
 
 
 def _stop(path: Path, lock: int, lifeline: int) -> Callable[[float], bool]:

@@ -10,9 +10,9 @@ from typing import NamedTuple
 import pytest
 
 from factseek import commands
+from factseek.claims.settings import BestSettings, ClaimsSettings, Config, MultilingualSettings
 from factseek.eval.tasks import STATEMENTS
 from factseek.indexer.build import Request, build
-from factseek.retrieval.config import BestSettings, ClaimsSettings, Config, MultilingualSettings
 from factseek.retrieval.domain import Statement
 
 EXAMPLES = Path(__file__).resolve().parent.parent.parent / "examples"

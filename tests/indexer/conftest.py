@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from factseek.indexer.build import Report, Request, Verb, build
-from factseek.retrieval.config import Config, convert
+from factseek.settings import Config, convert
 
 Build = Callable[..., Report]
 Write = Callable[[str, Sequence[dict[str, object]]], Path]

@@ -18,11 +18,11 @@ from factseek.indexer.restoration import restore
 from factseek.indexer.snapshot import snapshot
 from factseek.indexer.verification import verify
 from factseek.retrieval import manifest as manifests
-from factseek.retrieval.config import convert
 from factseek.retrieval.domain import Filter, Hit
 from factseek.retrieval.errors import SourceError
 from factseek.retrieval.index.local import Index
 from factseek.retrieval.searcher import Search
+from factseek.settings import convert
 
 DOCIDS = ["a", "b", "007", "7", "c/d", "عربي", "e%20f", "😀"]
 WORDS = ["measles", "nile", "pluto", "ozone", "1998"]

@@ -13,12 +13,13 @@ from factseek.indexer.compaction import compact, surplus, worth_merging
 from factseek.indexer.deletion import delete
 from factseek.indexer.lock import locked
 from factseek.retrieval import manifest as manifests
-from factseek.retrieval.config import Config, IndexSettings, convert
+from factseek.retrieval.config import IndexSettings
 from factseek.retrieval.domain import Hit
 from factseek.retrieval.errors import IndexStateError
 from factseek.retrieval.index.local import Index
 from factseek.retrieval.manifest import SegmentInfo
 from factseek.retrieval.searcher import Search
+from factseek.settings import Config, convert
 
 SUBJECTS = ["Measles", "The Nile", "Pluto", "Ice", "A vaccine", "The ozone layer", "النيل"]
 VERBS = ["spreads quickly", "was measured in 1998", "changes slowly", "is not what people think"]

@@ -14,10 +14,10 @@ from factseek.indexer.deletion import delete
 from factseek.indexer.export import export
 from factseek.indexer.repair import repair
 from factseek.indexer.verification import verify
-from factseek.retrieval.config import convert
 from factseek.retrieval.domain import Filter
 from factseek.retrieval.errors import IndexStateError
 from factseek.retrieval.index.local import Index, Search
+from factseek.settings import convert
 
 CONFIG = convert({"dense": {"type": "hnsw", "flat_below": 5, "exact_below": 1}, "index": {"segment_passages": 12}}, "t")
 COARSE = 4_096

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from factseek.indexer.build import Request, build
-from factseek.retrieval.config import Config, read
 from factseek.retrieval.index.local import Index
 from factseek.retrieval.searcher import Search
+from factseek.settings import Config, read
 
 SUBJECTS = ["Measles", "The Nile", "Pluto", "Ice", "A vaccine", "The ozone layer"]
 VERBS = ["spreads quickly", "was measured in 1998", "changes slowly", "is not what people think"]

@@ -16,7 +16,7 @@ from factseek.indexer.repair import repair
 from factseek.indexer.restoration import restore
 from factseek.indexer.snapshot import snapshot
 from factseek.retrieval import manifest as manifests
-from factseek.retrieval.config import convert
+from factseek.settings import convert
 from tests.indexer.test_compaction import DOCUMENTS, write
 
 CONFIG = convert(

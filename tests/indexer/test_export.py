@@ -14,11 +14,11 @@ from factseek import commands
 from factseek.indexer.build import Request, build
 from factseek.indexer.deletion import delete
 from factseek.indexer.export import export, export_to
-from factseek.retrieval.config import Config
 from factseek.retrieval.documents import checksum
 from factseek.retrieval.domain import Document, Filter
 from factseek.retrieval.errors import IndexStateError, QueryError
 from factseek.retrieval.index.local import Index
+from factseek.settings import Config
 from tests.indexer.test_compaction import DOCUMENTS, grown, write
 
 

@@ -15,8 +15,8 @@ from factseek.indexer.repair import repair
 from factseek.indexer.restoration import restore
 from factseek.indexer.snapshot import snapshot
 from factseek.indexer.verification import verify
-from factseek.retrieval.config import Config
 from factseek.retrieval.errors import IndexStateError, MachineError
+from factseek.settings import Config
 from tests.indexer.conftest import Build, Write
 
 

@@ -9,11 +9,11 @@ import pytest
 
 from factseek.indexer.build import Request, build
 from factseek.indexer.deletion import delete
-from factseek.retrieval.config import convert
 from factseek.retrieval.domain import Filter
 from factseek.retrieval.filters import matches
 from factseek.retrieval.index.local import Index
 from factseek.retrieval.searcher import Search
+from factseek.settings import convert
 from tests.indexer.test_compaction import write
 
 SUBJECTS = ["Measles", "The Nile", "Pluto", "Ice", "A vaccine", "The ozone layer", "A tax", "The moon"]

@@ -15,8 +15,8 @@ from factseek.indexer.repair import repair
 from factseek.indexer.snapshot import snapshot
 from factseek.indexer.verification import verify
 from factseek.retrieval import manifest as manifests
-from factseek.retrieval.config import convert
 from factseek.retrieval.index.local import Index, Search
+from factseek.settings import convert
 
 CONFIG = convert({"dense": {"type": "hnsw", "flat_below": 2}}, "test")
 QUERY = "sea water"

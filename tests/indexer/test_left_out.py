@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from factseek.indexer.build import Request, build
-from factseek.retrieval.config import Config
+from factseek.settings import Config
 
 PAGE = "<html><body><article><h1>A bridge</h1><p>The new bridge will be opened to all traffic in spring.</p></article>"
 MENU = "<html><body><nav><img src='a.png'></nav></body></html>"

@@ -9,12 +9,13 @@ from pathlib import Path
 import pytest
 
 from factseek.claims.evidence.sentences import Finder
+from factseek.claims.settings import VerdictSettings
 from factseek.indexer import collections
 from factseek.indexer.build import Request
 from factseek.indexer.watching import Watch, Watched
 from factseek.retrieval import manifest as manifests
-from factseek.retrieval.config import VerdictSettings, convert
 from factseek.retrieval.index.local import Index
+from factseek.settings import convert
 
 READER = '''
 """Verses: a file a poem, a line a passage."""

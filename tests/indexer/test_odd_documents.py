@@ -11,11 +11,11 @@ from factseek.indexer.compaction import compact
 from factseek.indexer.deletion import delete
 from factseek.indexer.export import export_to
 from factseek.indexer.verification import verify
-from factseek.retrieval.config import Config, convert
 from factseek.retrieval.domain import Filter
 from factseek.retrieval.errors import SourceError
 from factseek.retrieval.index.local import Index
 from factseek.retrieval.searcher import Search
+from factseek.settings import Config, convert
 from tests.indexer.test_compaction import write
 
 LONG = "Measles " + "vaccines protect children from measles, and rivers flow to the sea. " * 14_800

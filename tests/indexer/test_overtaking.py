@@ -15,11 +15,11 @@ from factseek.indexer.overtaking import Single, forget, note, overtaken
 from factseek.indexer.publishing import held
 from factseek.indexer.writer import Writer
 from factseek.retrieval import manifest as manifests
-from factseek.retrieval.config import Config
 from factseek.retrieval.documents import checksum
 from factseek.retrieval.domain import Document
+from factseek.settings import Config
 from tests.indexer.conftest import Build, Write
-from tests.indexer.test_writer import job_of, leave, lines, result, rows
+from tests.indexer.test_writer import LIMITS, job_of, leave, lines, result, rows
 
 
 @pytest.fixture
@@ -42,16 +42,16 @@ def _document(docid: str, text: str) -> Document:
 
 def finish(folder: Path, *, anew: bool) -> None:
     """Work until nothing waits; with ``anew`` each step by a new writer, after the one before was killed."""
-    writer = Writer(folder, Config())
+    writer = Writer(folder, Config(), LIMITS)
     while writer.work():
         if anew:
-            writer = Writer(folder, Config())
+            writer = Writer(folder, Config(), LIMITS)
 
 
 @pytest.mark.parametrize("anew", [False, True])
 def test_single_changes_win_over_a_bulk_that_was_accepted_before(folder: Path, anew: bool) -> None:
     leave(folder, "n399", "Old.")
-    Writer(folder, Config()).work()
+    Writer(folder, Config(), LIMITS).work()
     job = jobs.submit(folder, "update", lines(rows(2 * SLICE)))
     put, gone = leave(folder, "n398", "A wombat."), leave(folder, "n399")
     finish(folder, anew=anew)
@@ -78,7 +78,7 @@ def test_a_bulk_wins_over_what_was_changed_before_it_was_accepted(folder: Path) 
 
 def test_a_put_of_what_is_there_already_wins_too(folder: Path) -> None:
     leave(folder, "n3", "A wombat.")
-    Writer(folder, Config()).work()
+    Writer(folder, Config(), LIMITS).work()
     jobs.submit(folder, "update", lines(rows(5)))
     again = leave(folder, "n3", "A wombat.")
     finish(folder, anew=True)
@@ -89,7 +89,7 @@ def test_a_change_that_was_not_made_overtakes_nothing(folder: Path) -> None:
     jobs.submit(folder, "update", lines(rows(5)))
     put, conflict = leave(folder, "n3", "A wombat."), leave(folder, "n4", "A wombat.", states=("none",))
     (folder / JOBS / "batch").mkdir()
-    Writer(folder, Config()).work()
+    Writer(folder, Config(), LIMITS).work()
     (folder / JOBS / "batch").rmdir()
     finish(folder, anew=False)
     assert (result(folder, put), result(folder, conflict)) == ("failed", "conflict")
@@ -113,7 +113,7 @@ def test_a_note_that_a_crash_cut_off_costs_no_other(folder: Path) -> None:
 
 def test_without_a_bulk_nothing_is_noted(folder: Path) -> None:
     leave(folder, "b", "A wombat.")
-    Writer(folder, Config()).work()
+    Writer(folder, Config(), LIMITS).work()
     assert not (folder / JOBS / LEDGER).exists()
 
 
@@ -128,7 +128,7 @@ def test_the_last_accepted_change_stands(build_once: Path, steps: list[tuple[str
     """Whatever is asked in whatever order: each document is as whoever was accepted last has left it."""
     folder = build_once
     expected: dict[str, str | None] = {}
-    writer = Writer(folder, Config())
+    writer = Writer(folder, Config(), LIMITS)
     for number in range(3):
         leave(folder, f"n{number}")
     finish(folder, anew=False)
@@ -149,7 +149,7 @@ def test_the_last_accepted_change_stands(build_once: Path, steps: list[tuple[str
         elif verb == "work":
             writer.work()
         else:
-            writer = Writer(folder, Config())
+            writer = Writer(folder, Config(), LIMITS)
     finish(folder, anew=False)
     assert {docid: text_of(folder, docid) for docid in expected} == expected
 

@@ -21,12 +21,12 @@ from factseek.indexer.restoration import restore
 from factseek.indexer.snapshot import snapshot
 from factseek.indexer.verification import verify
 from factseek.retrieval import manifest as manifests
-from factseek.retrieval.config import Config, convert
 from factseek.retrieval.domain import Hit
 from factseek.retrieval.errors import IndexStateError
 from factseek.retrieval.index.local import Index
 from factseek.retrieval.java import java_thread
 from factseek.retrieval.searcher import Search
+from factseek.settings import Config, convert
 from tests.indexer.test_compaction import DOCUMENTS, QUERIES, answers, grown, write
 
 CONFIG = convert({"index": {"segment_passages": 10}}, "test")

@@ -21,10 +21,10 @@ from factseek.indexer.restoration import restore
 from factseek.indexer.snapshot import snapshot
 from factseek.indexer.verification import verify
 from factseek.retrieval import manifest as manifests
-from factseek.retrieval.config import Config, convert
 from factseek.retrieval.errors import ConfigError, IndexStateError
 from factseek.retrieval.index_folder import IndexFolder
 from factseek.retrieval.views import OpenSegment, view
+from factseek.settings import Config, convert
 
 SETTINGS = {"type": "ivfpq", "flat_below": 4, "exact_below": 1, "lists": 1, "probes": 1, "subquantizers": 2}
 CONFIG = convert({"dense": SETTINGS, "index": {"segment_passages": 6}}, "test")

@@ -17,10 +17,10 @@ from factseek.indexer.deletion import delete
 from factseek.indexer.repair import repair
 from factseek.indexer.verification import verify
 from factseek.retrieval import manifest as manifests
-from factseek.retrieval.config import Config, convert
 from factseek.retrieval.errors import IndexStateError
 from factseek.retrieval.index.local import Index
 from factseek.retrieval.searcher import Search
+from factseek.settings import Config, convert
 from tests.indexer.test_compaction import DOCUMENTS, answers, grown, write
 
 SETTINGS = {

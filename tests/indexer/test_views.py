@@ -16,11 +16,11 @@ from factseek.indexer.snapshot import snapshot
 from factseek.indexer.verification import verify
 from factseek.retrieval import manifest as manifests
 from factseek.retrieval import views
-from factseek.retrieval.config import convert
 from factseek.retrieval.errors import IndexStateError
 from factseek.retrieval.index_folder import IndexFolder
 from factseek.retrieval.manifest import Manifest
 from factseek.retrieval.views import OpenSegment
+from factseek.settings import convert
 
 CONFIG = convert({}, "test")
 TOY = '''

@@ -22,8 +22,8 @@ from factseek.indexer.lock import locked
 from factseek.indexer.watch_cli import _kind_of
 from factseek.indexer.watching import Outcome, Watch, Watched, check, watch
 from factseek.retrieval import manifest as manifests
-from factseek.retrieval.config import convert
 from factseek.retrieval.errors import SourceError
+from factseek.settings import convert
 from tests.indexer.test_compaction import write
 
 

@@ -19,15 +19,17 @@ from factseek.indexer.given import exported
 from factseek.indexer.jobs import Job
 from factseek.indexer.lock import POLL_SECONDS, locked
 from factseek.indexer.publishing import held
-from factseek.indexer.writer import ATTEMPTS, UNTOLD, Writer, plain
+from factseek.indexer.writer import ATTEMPTS, UNTOLD, Writer, WriterLimits, plain
 from factseek.retrieval import manifest as manifests
-from factseek.retrieval.config import Config
 from factseek.retrieval.documents import checksum
 from factseek.retrieval.domain import Document
 from factseek.retrieval.errors import IndexBusyError, MachineError
 from factseek.retrieval.index.local import Index
 from factseek.retrieval.java import java_thread
+from factseek.settings import Config
 from tests.indexer.conftest import Build, Write
+
+LIMITS = WriterLimits(write_seconds=30.0, keep_jobs=1_000, keep_job_days=7.0)
 
 
 @pytest.fixture
@@ -38,7 +40,7 @@ def folder(build_jsonl: Build, write_jsonl: Write, tmp_path: Path) -> Path:
 
 @pytest.fixture
 def writer(folder: Path) -> Writer:
-    return Writer(folder, Config())
+    return Writer(folder, Config(), LIMITS)
 
 
 def lines(rows: Sequence[dict[str, Any]]) -> list[bytes]:
@@ -156,7 +158,7 @@ def test_another_writer_goes_on_where_one_died(folder: Path, writer: Writer) -> 
     writer.work()
     jobs.save(folder, halfway)
     jobs.payload(folder, job.id).write_bytes(b"".join(line + b"\n" for line in lines(rows(SLICE + 1))))
-    another = Writer(folder, Config())
+    another = Writer(folder, Config(), LIMITS)
     assert another.work()
     ended = job_of(folder, job)
     assert (ended.state, ended.added, ended.unchanged, ended.handled) == ("done", SLICE, 1, SLICE + 1)
@@ -166,7 +168,7 @@ def test_a_job_at_which_writers_die_is_given_up(folder: Path) -> None:
     job = jobs.submit(folder, "update", lines(rows(SLICE + 1)))
     job.attempts, job.state = ATTEMPTS, "running"
     jobs.save(folder, job)
-    Writer(folder, Config()).work()
+    Writer(folder, Config(), LIMITS).work()
     ended = job_of(folder, job)
     assert (ended.state, ended.error) == (
         "failed",
@@ -176,7 +178,7 @@ def test_a_job_at_which_writers_die_is_given_up(folder: Path) -> None:
 
 def test_a_writer_that_is_stopped_did_not_die(folder: Path) -> None:
     job = jobs.submit(folder, "update", lines(rows(SLICE + 1)))
-    writer = Writer(folder, Config())
+    writer = Writer(folder, Config(), LIMITS)
     writer.work()
     writer.close()
     assert job_of(folder, job).attempts == 0

@@ -13,10 +13,10 @@ from factseek.indexer.changes import Change
 from factseek.indexer.deletion import delete
 from factseek.indexer.lock import locked
 from factseek.indexer.writer import FAILURES, TROUBLED_EVERY, Writer
-from factseek.retrieval.config import Config, convert
 from factseek.retrieval.domain import Filter
+from factseek.settings import Config, convert
 from tests.indexer.conftest import Build, Write
-from tests.indexer.test_writer import leave, lines, rows
+from tests.indexer.test_writer import LIMITS, leave, lines, rows
 
 
 @pytest.fixture
@@ -47,7 +47,7 @@ def held_open(folder: Path) -> list[str]:
 
 @pytest.mark.skipif(not Path("/proc/self/fd").is_dir(), reason="the system does not list what is open")
 def test_nothing_stays_open_after_a_change(folder: Path, no_collector: None) -> None:
-    writer = Writer(folder, convert({"index": {"max_segments": 3}}, "test"))
+    writer = Writer(folder, convert({"index": {"max_segments": 3}}, "test"), LIMITS)
     for number in range(6):
         leave(folder, f"b{number}", "A wombat.")
         writer.work()
@@ -73,10 +73,10 @@ def test_a_writer_to_which_nothing_succeeds_ends(folder: Path) -> None:
         leave(folder, f"b{len(pauses)}", "A wombat.")
         return len(pauses) > 10 * FAILURES
 
-    Writer(folder, Config()).run(stopped)
+    Writer(folder, Config(), LIMITS).run(stopped)
     assert len(pauses) == FAILURES
     (folder / jobs.JOBS / "batch").rmdir()
-    assert changes.left(folder) is False or Writer(folder, Config()).work()
+    assert changes.left(folder) is False or Writer(folder, Config(), LIMITS).work()
 
 
 def test_a_success_between_failures_counts(folder: Path) -> None:
@@ -93,7 +93,7 @@ def test_a_success_between_failures_counts(folder: Path) -> None:
         leave(folder, f"b{len(pauses)}", "A wombat.")
         return len(pauses) > 3 * FAILURES
 
-    Writer(folder, Config()).run(stopped)
+    Writer(folder, Config(), LIMITS).run(stopped)
     assert len(pauses) > 3 * FAILURES
 
 
@@ -103,7 +103,7 @@ def test_a_folder_that_cannot_be_read_ends_it(folder: Path, monkeypatch: pytest.
 
     monkeypatch.setattr(changes, "left", no_more_files)
     pauses: list[float] = []
-    Writer(folder, Config()).run(lambda pause: pauses.append(pause) or len(pauses) > 10 * FAILURES)
+    Writer(folder, Config(), LIMITS).run(lambda pause: pauses.append(pause) or len(pauses) > 10 * FAILURES)
     assert pauses == [0.0, *[TROUBLED_EVERY] * (FAILURES - 1)]
 
 
@@ -111,5 +111,5 @@ def test_waiting_for_another_writer_is_no_failure(folder: Path) -> None:
     changes.leave(folder, Change(docid="b"))
     pauses: list[float] = []
     with locked(folder):
-        Writer(folder, Config()).run(lambda pause: pauses.append(pause) or len(pauses) > 3 * FAILURES)
+        Writer(folder, Config(), LIMITS).run(lambda pause: pauses.append(pause) or len(pauses) > 3 * FAILURES)
     assert len(pauses) > 3 * FAILURES

@@ -20,8 +20,8 @@ from factseek.indexer.compaction import compact
 from factseek.indexer.deletion import delete
 from factseek.indexer.restoration import restore
 from factseek.indexer.snapshot import snapshot
-from factseek.retrieval.config import convert
 from factseek.retrieval.errors import UserError
+from factseek.settings import convert
 
 CONFIG = convert({"index": {"segment_passages": 80}}, "test")
 WORDS = "measles nile pluto ozone ice river vaccine virus planet glacier".split()

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from factseek.indexer.build import Request, build
-from factseek.retrieval.config import convert
 from factseek.retrieval.domain import Document
 from factseek.retrieval.index.local import Index
+from factseek.settings import convert
 
 SENTENCES = [
     "Measles vaccination prevents millions of deaths every year.",

@@ -7,8 +7,8 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from factseek.retrieval.config import Config, load, read
 from factseek.retrieval.errors import ConfigError
+from factseek.settings import Config, load, read
 
 
 def test_the_documented_defaults_are_the_defaults(root: Path) -> None:

@@ -16,9 +16,9 @@ from factseek.indexer.restoration import restore
 from factseek.indexer.snapshot import snapshot
 from factseek.indexer.verification import verify
 from factseek.retrieval import manifest as manifests
-from factseek.retrieval.config import Config
 from factseek.retrieval.errors import IndexStateError
 from factseek.retrieval.index.local import Index
+from factseek.settings import Config
 
 FILE = {"bytes": 1, "sha256": ""}
 SEGMENT: dict[str, Any] = {

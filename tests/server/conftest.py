@@ -15,17 +15,21 @@ from flask import Flask
 from flask.testing import FlaskClient
 
 from factseek.claims.checkworthiness import store, training
+from factseek.claims.settings import BestSettings, ClaimsSettings
 from factseek.eval.tasks import STATEMENTS
 from factseek.indexer.build import Request, build
 from factseek.indexer.writer import Writer
-from factseek.retrieval.config import BestSettings, ClaimsSettings, Config, SearchSettings, ServerSettings
+from factseek.retrieval.config import SearchSettings
 from factseek.retrieval.index.local import Index
 from factseek.retrieval.java import java_thread
 from factseek.retrieval.progress import silent
 from factseek.server.api.rankers import ServedRanker, opened
 from factseek.server.app import create_app
+from factseek.server.settings import ServerSettings
 from factseek.server.upkeep.access import digest
 from factseek.server.upkeep.keeper import Keeper
+from factseek.server.writing.writer import limits_of
+from factseek.settings import Config
 
 ODD = "pages/2020//a+b?c#نص&d%2F"
 NILE = "نيل/١"
@@ -170,7 +174,7 @@ def writable(folder: Path, **settings: Any) -> Iterator[Writable]:
     stop = threading.Event()
 
     def write() -> None:
-        with java_thread(), closing(Writer(folder.resolve(), config)) as writer:
+        with java_thread(), closing(Writer(folder.resolve(), config, limits_of(server))) as writer:
             writer.run(stop.wait)
 
     thread = threading.Thread(target=write)

@@ -10,11 +10,13 @@ import pytest
 
 from factseek.retrieval.terminal import USER_ERROR, run
 from factseek.server import cli
+from factseek.settings import Config
 
 
 @pytest.fixture
 def parser() -> argparse.ArgumentParser:
     made = argparse.ArgumentParser()
+    made.set_defaults(config_type=Config)
     cli.register(made.add_subparsers())
     return made
 

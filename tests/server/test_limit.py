@@ -12,13 +12,14 @@ from typing import Any
 import pytest
 from flask.testing import FlaskClient
 
-from factseek.retrieval.config import Config, ServerSettings
 from factseek.retrieval.encoder import Encoder
 from factseek.retrieval.encoders.runtime import open_encoder
 from factseek.retrieval.index.local import Index
 from factseek.retrieval.limit import Limit
 from factseek.retrieval.searcher import Search
 from factseek.server.app import create_app
+from factseek.server.settings import ServerSettings
+from factseek.settings import Config
 
 LIMIT = 1.0
 CUT_OFF = {"bm25": "complete", "dense": "cut off"}

@@ -20,10 +20,10 @@ from typing import Any
 import pytest
 
 from factseek.claims.checkworthiness import store, training
-from factseek.retrieval.config import Config
 from factseek.retrieval.errors import ConfigError
 from factseek.retrieval.progress import silent
 from factseek.server.serve import listen, url_of
+from factseek.settings import Config
 from tests.server.ending import AT_ONCE, end
 
 PATIENCE = 60.0
@@ -176,7 +176,7 @@ def test_serving_needs_neither_torch_nor_pyserinis_searcher(folders: dict[str, P
     script = f"""
 import sys
 import factseek.server.serve as serving
-from factseek.retrieval.config import Config
+from factseek.settings import Config
 from factseek.retrieval.index.local import Index
 from factseek.server.app import create_app
 with Index({str(folders["english"])!r}, Config()) as index:

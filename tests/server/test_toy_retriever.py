@@ -13,10 +13,11 @@ from factseek.eval.bench import bench as benchmark
 from factseek.eval.bench import load
 from factseek.eval.running.judged import JudgedFiles, read_judged
 from factseek.retrieval import retrievers
-from factseek.retrieval.config import Config, ServerSettings, convert
 from factseek.retrieval.index.local import Index
 from factseek.retrieval.searcher import Search
 from factseek.server.app import create_app
+from factseek.server.settings import ServerSettings
+from factseek.settings import Config, convert
 
 RETRIEVER = '''
 """Ranks by how many of the query's words a document holds, letter by letter."""

@@ -6,11 +6,11 @@ import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from ....retrieval.config import Config, MemberName
 from ....retrieval.domain import Statement
 from ....retrieval.encoders.runtime import open_encoder
 from ...learning import forest, linear
 from ...learning.model_file import State
+from ...settings import Config, MemberName
 from ...text.signs import NAMES as SIGNS
 from . import Member, Model, lexical, neighbours, vectors
 from .days import Days, restore_moments, written

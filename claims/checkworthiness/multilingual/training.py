@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ....retrieval.config import MultilingualSettings
+from ...settings import MultilingualSettings
 
 _DRAWN = 0.1
 """The standard deviation of the table of characters before training."""

@@ -15,11 +15,11 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from ....retrieval.config import Config
 from ....retrieval.domain import Statement
 from ....retrieval.encoders.cache import find_model
 from ....retrieval.errors import QueryError
 from ....retrieval.files import sync_tree, told
+from ...settings import Config
 from .training import Examples, heads, learn, numbered
 
 CHARACTERS = "characters"

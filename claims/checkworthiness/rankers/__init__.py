@@ -15,12 +15,12 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from ....retrieval.config import Config
 from ....retrieval.domain import Statement
 from ....retrieval.errors import QueryError
 from ....retrieval.plugins import Plugins
 from ....retrieval.progress import Progress
 from ...learning.model_file import State
+from ...settings import Config
 
 
 class Ranker(Protocol):

@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ....retrieval.config import Config
 from ....retrieval.domain import Statement
 from ....retrieval.errors import QueryError
 from ....retrieval.progress import Progress
@@ -23,6 +22,7 @@ from ...learning.model_file import State
 from ...learning.restoring import number
 from ...learning.sampling import sampled
 from ...learning.stacking import Stack
+from ...settings import Config
 from ..members import catalogue
 from ..members.catalogue import JOINT, Reader
 from ..members.trials import Population, Trial, fitted, population, trial

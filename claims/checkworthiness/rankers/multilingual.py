@@ -16,7 +16,6 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from ....retrieval.config import Config, MultilingualSettings
 from ....retrieval.domain import Statement
 from ....retrieval.encoders.runtime import OnnxEncoder, open_encoder
 from ....retrieval.errors import MachineError
@@ -24,6 +23,7 @@ from ....retrieval.progress import Progress
 from ...learning.folds import average_precision, enough, folds
 from ...learning.model_file import State
 from ...learning.restoring import array, number
+from ...settings import Config, MultilingualSettings
 from ...text.grams import Hashing, learn
 from ..multilingual.network import Network, Rows
 from . import Trained

@@ -13,11 +13,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ....retrieval.config import Config
 from ....retrieval.domain import Statement
 from ....retrieval.progress import Progress
 from ...learning.model_file import State
 from ...learning.restoring import array, number, sparse_rows, vocabulary_of
+from ...settings import Config
 from ...text.ngrams import Vocabulary, learn
 from . import Trained
 

@@ -8,10 +8,10 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from ....retrieval.config import Config
 from ....retrieval.domain import Statement
 from ....retrieval.progress import Progress
 from ...learning.model_file import State
+from ...settings import Config
 from . import Trained
 
 SUMMARY = "the organisers' random baseline"

@@ -16,10 +16,10 @@ from typing import NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from ....retrieval.config import VerdictSettings
 from ....retrieval.errors import QueryError
 from ....retrieval.plugins import Plugins
 from ...learning.model_file import State
+from ...settings import VerdictSettings
 
 
 class Cases(NamedTuple):

@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from ....retrieval.config import VerdictSettings
 from ...evidence.features import NAMES
 from ...learning.logistic import Logistic
 from ...learning.logistic import fit as fit_logistic
 from ...learning.logistic import restore as restore_logistic
 from ...learning.model_file import State
+from ...settings import VerdictSettings
 from . import Cases
 
 SUMMARY = "claim and evidence: likeness, words covered, quantities, negation, direction"

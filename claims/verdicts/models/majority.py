@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from ....retrieval.config import VerdictSettings
 from ...learning.model_file import State
 from ...learning.restoring import array
+from ...settings import VerdictSettings
 from . import Cases
 
 SUMMARY = "baseline: the commonest label, for every claim"

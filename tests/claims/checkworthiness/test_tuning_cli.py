@@ -9,7 +9,8 @@ import pytest
 
 from factseek import commands
 from factseek.claims.checkworthiness.rankers import kind
-from factseek.retrieval.config import ClaimsSettings, Config, EncoderSettings, MultilingualSettings
+from factseek.claims.settings import ClaimsSettings, Config, MultilingualSettings
+from factseek.retrieval.config import EncoderSettings
 from factseek.retrieval.domain import Statement
 from factseek.retrieval.errors import MachineError
 from factseek.retrieval.progress import silent

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from factseek.claims.evidence.sentences import Evidence, Finder, lifted
-from factseek.retrieval.config import VerdictSettings
+from factseek.claims.settings import VerdictSettings
 from factseek.retrieval.domain import Filter, Hit
 from factseek.retrieval.errors import NotFoundError, QueryError
 from factseek.retrieval.index.local import Index

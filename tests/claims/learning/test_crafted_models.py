@@ -22,10 +22,10 @@ from factseek.claims.checkworthiness.rankers import names as rankers
 from factseek.claims.evidence.features import NAMES
 from factseek.claims.learning import model_file
 from factseek.claims.learning.model_file import State
+from factseek.claims.settings import Config, VerdictSettings
 from factseek.claims.verdicts import models
 from factseek.claims.verdicts import training as verifying
 from factseek.claims.verdicts.models import Cases
-from factseek.retrieval.config import Config, VerdictSettings
 from factseek.retrieval.domain import Statement
 from factseek.retrieval.errors import FactseekError, SourceError
 from factseek.retrieval.progress import silent

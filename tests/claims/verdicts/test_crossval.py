@@ -7,9 +7,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from factseek.claims.evidence.features import NAMES
+from factseek.claims.settings import VerdictSettings
 from factseek.claims.verdicts.crossval import out_of_fold, split
 from factseek.claims.verdicts.models import Cases
-from factseek.retrieval.config import VerdictSettings
 
 SETTINGS = VerdictSettings()
 

@@ -24,9 +24,9 @@ from factseek.eval.reports.machine import peak_megabytes, this_machine
 from factseek.eval.reports.page import html_table, markdown_table
 from factseek.eval.running.judged import JudgedFiles, read_judged
 from factseek.indexer.build import Request, build
-from factseek.retrieval.config import Config
 from factseek.retrieval.errors import MachineError, QueryError
 from factseek.retrieval.index.local import Index
+from factseek.settings import Config
 
 
 @pytest.fixture(scope="module")

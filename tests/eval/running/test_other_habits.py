@@ -13,7 +13,7 @@ import pytest
 
 from factseek import commands
 from factseek.indexer.build import Request, build
-from factseek.retrieval.config import Config
+from factseek.settings import Config
 
 QUERIES = {"K-01": "measles vaccine, deaths", "K-02": 'the "measles" vaccine'}
 

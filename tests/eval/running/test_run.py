@@ -26,13 +26,13 @@ from factseek.eval.running.partial import Answered, Partial
 from factseek.eval.running.run import RunRequest
 from factseek.eval.running.run import run as run_queries
 from factseek.indexer.build import Request, build
-from factseek.retrieval.config import Config
 from factseek.retrieval.domain import Filter
 from factseek.retrieval.errors import MachineError, QueryError
 from factseek.retrieval.files import sha256
 from factseek.retrieval.index.local import Index
 from factseek.retrieval.java import java_class
 from factseek.retrieval.searcher import Search
+from factseek.settings import Config
 from tests.conftest import ROOT
 
 WORDS = "measles vaccine sea level ice melts mask trial river ocean heat virus death year study risk".split()

@@ -12,7 +12,7 @@ import pytest
 from factseek import commands
 from factseek.eval import tasks
 from factseek.indexer.build import Request, build
-from factseek.retrieval.config import Config
+from factseek.settings import Config
 from tests.conftest import ROOT
 
 TOY = '''

@@ -9,6 +9,7 @@ import pytest
 
 from factseek.eval.tuning.cli import register
 from factseek.retrieval.terminal import run
+from factseek.settings import Config
 
 REFUSED = [
     (["--measure", "AP(rel=0)"], "measure 'AP(rel=0)': rel is not between 1 and 1,000"),
@@ -24,6 +25,7 @@ def test_refused_in_one_line(
     (tmp_path / "q").write_text("q1\tone\n")
     usual = ["--queries", "{f}/q", "--qrels", "{f}/qrels", "--index", "{f}/none", "--output", "{f}/x.yaml"]
     parser = argparse.ArgumentParser(prog="factseek")
+    parser.set_defaults(config_type=Config)
     register(parser.add_subparsers(required=True))
     code = run(parser, [part.format(f=tmp_path) for part in ("tune", *usual, *arguments)])
     assert (code, capsys.readouterr().err) == (2, f"factseek: {message.format(f=tmp_path)}\n")

@@ -26,13 +26,14 @@ from factseek.eval.tuning.grid import Setting, depths, fusions, parameters, titl
 from factseek.eval.tuning.report import as_json, as_text, as_yaml, verdict
 from factseek.eval.tuning.tune import Fold, Tuning, _parts, tune
 from factseek.indexer.build import Request, build
-from factseek.retrieval.config import BM25Settings, Config, FusionSettings, convert, read
+from factseek.retrieval.config import BM25Settings, FusionSettings
 from factseek.retrieval.domain import Hit
 from factseek.retrieval.errors import QueryError
 from factseek.retrieval.fusion import Ranking, fuse
 from factseek.retrieval.index.local import Index
 from factseek.retrieval.order import ordered
 from factseek.retrieval.searcher import Search
+from factseek.settings import Config, convert, read
 from tests.conftest import ROOT
 
 DEFAULT = Setting("hybrid", BM25Settings(), FusionSettings())

@@ -15,7 +15,6 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from factseek.retrieval import manifest as manifests
-from factseek.retrieval.config import convert
 from factseek.retrieval.domain import Columns, Document, Filter, Hit
 from factseek.retrieval.errors import IndexStateError, NotFoundError, QueryError
 from factseek.retrieval.filters import last_day, matches
@@ -23,6 +22,7 @@ from factseek.retrieval.index.local import Index
 from factseek.retrieval.order import float32, ordered
 from factseek.retrieval.run_writer import best_documents
 from factseek.retrieval.searcher import Search
+from factseek.settings import convert
 from tests.retrieval.conftest import DATES, SENTENCES, documents
 
 RETRIEVERS = ["bm25", "dense", "hybrid"]
@@ -175,7 +175,7 @@ def test_a_query_that_is_too_long(small: Index) -> None:
 
 def test_an_index_without_vectors_answers_bm25_only(tmp_path: Path, written: Path) -> None:
     from factseek.indexer.build import Request, build
-    from factseek.retrieval.config import Config
+    from factseek.settings import Config
 
     build(Request(kind="jsonl", sources=(written,), folder=tmp_path / "sparse", dense=False), Config())
     with Index(tmp_path / "sparse") as index:

@@ -12,10 +12,10 @@ from typing import Any, NamedTuple
 import pytest
 
 from factseek.indexer.build import Request, build
-from factseek.retrieval.config import Config
 from factseek.retrieval.domain import Hit
 from factseek.retrieval.index.local import Index
 from factseek.retrieval.searcher import Search
+from factseek.settings import Config
 
 pytestmark = [pytest.mark.data, pytest.mark.slow]
 
@@ -93,7 +93,7 @@ def test_splitting_into_segments_changes_no_score(both: Both, data_dir: Path, tm
     folder = both.ours.manifest.segments[0].sources[0].name
     source = next(data_dir / path for path, *_ in COLLECTIONS.values() if Path(path).name == folder)
     raw = {"index": {"segment_passages": max(1, both.ours.manifest.passages // 5)}}
-    from factseek.retrieval.config import convert
+    from factseek.settings import convert
 
     config = convert(raw, "test")
     request = Request(

@@ -16,6 +16,7 @@ from factseek.retrieval.index import cli
 from factseek.retrieval.index.local import Index
 from factseek.retrieval.manifest import Manifest
 from factseek.retrieval.terminal import run
+from factseek.settings import Config
 
 MEASLES = "two doses of the measles vaccine"
 ODD = "pages/2020//a+b?c#نص&d%2F"
@@ -65,6 +66,7 @@ def test_hits_are_byte_equal_to_the_command_lines(
     body = {"query": MEASLES, "retriever": retriever, "k": 2}
     served = msgspec.json.decode(client.post("/v1/english/search", json=body).data, type=RawHits).hits
     parser = argparse.ArgumentParser()
+    parser.set_defaults(config_type=Config)
     cli.register(parser.add_subparsers())
     capsys.readouterr()
     command = ["search", MEASLES, "--index", str(folders["english"]), "--retriever", retriever, "-k", "2", "--json"]

@@ -10,10 +10,10 @@ import msgspec
 import pytest
 from flask.testing import FlaskClient
 
-from factseek.retrieval.config import Config
 from factseek.retrieval.index.local import Index
 from factseek.retrieval.trec import read_run
 from factseek.server.app import create_app
+from factseek.settings import Config
 
 TEXTS = {"a": "measles vaccine", "نص": "walked on the moon", "c": "sea level"}
 QUERIES = [{"qid": qid, "text": text} for qid, text in TEXTS.items()]

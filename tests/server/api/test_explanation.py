@@ -12,9 +12,10 @@ import pytest
 from flask.testing import FlaskClient
 
 from factseek.indexer.build import Request, build
-from factseek.retrieval.config import Config, PassageSettings
+from factseek.indexer.settings import PassageSettings
 from factseek.retrieval.index.local import Index
 from factseek.server.app import create_app
+from factseek.settings import Config
 
 MEASLES = "two doses of the measles vaccine"
 LONG = (

@@ -18,13 +18,13 @@ from flask.testing import FlaskClient
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from factseek.retrieval.config import Config
 from factseek.retrieval.index.local import Index
 from factseek.server.api.operations import OPERATIONS
 from factseek.server.api.rankers import ServedRanker
 from factseek.server.app import create_app
 from factseek.server.upkeep.access import digest, new_key
 from factseek.server.upkeep.service import service
+from factseek.settings import Config
 from tests.server.conftest import MAY, Writable, writable
 
 with warnings.catch_warnings():

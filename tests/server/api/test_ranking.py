@@ -16,13 +16,14 @@ from flask.testing import FlaskClient
 from factseek.claims.checkworthiness import store, training
 from factseek.claims.checkworthiness.rankers import Ranker
 from factseek.eval.tasks import STATEMENTS
-from factseek.retrieval.config import Config, ServerSettings
 from factseek.retrieval.domain import Statement
 from factseek.retrieval.index.local import Index
 from factseek.retrieval.limit import CutOffError
 from factseek.retrieval.progress import silent
 from factseek.server.api.rankers import ServedRanker, opened
 from factseek.server.app import create_app
+from factseek.server.settings import ServerSettings
+from factseek.settings import Config
 
 WORTH = "The measles vaccine protects 97 percent of the children."
 NOT = "My cat wishes you a good morning!"

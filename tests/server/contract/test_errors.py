@@ -11,10 +11,10 @@ from flask import Flask
 from flask.testing import FlaskClient
 from werkzeug.test import TestResponse
 
-from factseek.retrieval.config import Config
 from factseek.retrieval.errors import IndexStateError, MachineError
 from factseek.retrieval.index.local import Index
 from factseek.server.app import create_app
+from factseek.settings import Config
 
 PROBLEM = "application/problem+json"
 

@@ -21,8 +21,8 @@ from typing import Any
 import pytest
 
 from factseek.indexer.verification import verify
-from factseek.retrieval.config import Config
 from factseek.server.upkeep.access import digest
+from factseek.settings import Config
 from tests.server.conftest import ARABIC, KEY, MAY, build_index
 from tests.server.engine.served import BODY, PATIENCE, Served, answer_of, request_bytes, serve, until
 

@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
-from factseek.retrieval.config import Config
 from factseek.retrieval.index.local import Index
 from factseek.server.app import create_app
+from factseek.settings import Config
 
 THREADS = 8
 ASKED = [

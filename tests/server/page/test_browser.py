@@ -16,10 +16,10 @@ from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.remote.webelement import WebElement
 from werkzeug.serving import make_server
 
-from factseek.retrieval.config import Config
 from factseek.retrieval.index.local import Index
 from factseek.server.app import create_app
 from factseek.server.page.routes import EXAMPLES
+from factseek.settings import Config
 
 pytestmark = pytest.mark.slow
 

@@ -11,13 +11,14 @@ from pathlib import Path
 import pytest
 from flask.testing import FlaskClient
 
-from factseek.retrieval.config import Config, ServerSettings, read
 from factseek.retrieval.errors import ConfigError
 from factseek.retrieval.index.local import Index
 from factseek.retrieval.terminal import run
 from factseek.server import cli
 from factseek.server.app import create_app
+from factseek.server.settings import ServerSettings
 from factseek.server.upkeep.access import digest, new_key
+from factseek.settings import Config, read
 
 KEY, OTHER = new_key(), new_key()
 Limited = Callable[..., FlaskClient]

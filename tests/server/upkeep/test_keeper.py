@@ -14,13 +14,14 @@ import pytest
 from flask import Flask
 
 from factseek.indexer.build import Request, build
-from factseek.retrieval.config import Config, ServerSettings
 from factseek.retrieval.errors import IndexStateError
 from factseek.retrieval.index.local import Index
 from factseek.server.app import create_app
+from factseek.server.settings import ServerSettings
 from factseek.server.upkeep import keeper as keeping
 from factseek.server.upkeep.keeper import Keeper
 from factseek.server.upkeep.service import Service
+from factseek.settings import Config
 
 WITHIN = 1.0
 """Seconds in which a new manifest is to be noticed."""

@@ -7,10 +7,11 @@ import logging
 
 import pytest
 
-from factseek.retrieval.config import Config, ServerSettings
 from factseek.retrieval.index.local import Index
 from factseek.server.app import create_app
+from factseek.server.settings import ServerSettings
 from factseek.server.upkeep.logs import JsonLines
+from factseek.settings import Config
 
 
 @pytest.mark.parametrize("wanted", [False, True])

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from flask.testing import FlaskClient
 
-from factseek.retrieval.config import Config
 from factseek.retrieval.index.local import Index
 from factseek.server.app import create_app
+from factseek.settings import Config
 
 
 @pytest.fixture

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from factseek.retrieval.config import Config
 from factseek.retrieval.errors import ConfigError
 from factseek.retrieval.index.local import Index
 from factseek.server.app import create_app
 from factseek.server.upkeep.service import checked_name
+from factseek.settings import Config
 
 
 @pytest.mark.parametrize("name", ["a", "9", "example-en", "CT20.AR_1", "x" * 64, "search"])

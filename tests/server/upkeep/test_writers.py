@@ -19,8 +19,8 @@ import pytest
 
 from factseek.indexer import jobs
 from factseek.indexer.verification import verify
-from factseek.retrieval.config import Config
 from factseek.server.upkeep.access import digest
+from factseek.settings import Config
 from tests.server.conftest import ENGLISH, KEY, MAY, build_index
 from tests.server.ending import end
 

@@ -20,9 +20,9 @@ from factseek.indexer import changes, jobs
 from factseek.indexer.lock import locked
 from factseek.indexer.snapshot import snapshot
 from factseek.retrieval import manifest as manifests
-from factseek.retrieval.config import Config
 from factseek.retrieval.index.local import Index
 from factseek.server.app import create_app
+from factseek.settings import Config
 from tests.server.conftest import ENGLISH, NILE, ODD, Writable, writable
 
 PATIENCE = 10.0

@@ -9,7 +9,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.svm import SVC
 
 from factseek.claims.checkworthiness.rankers import kind
-from factseek.retrieval.config import Config
+from factseek.claims.settings import Config
 from factseek.retrieval.domain import Statement
 from factseek.retrieval.progress import silent
 

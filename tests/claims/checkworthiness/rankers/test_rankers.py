@@ -14,7 +14,7 @@ from factseek.claims.checkworthiness.rankers import kind, names
 from factseek.claims.checkworthiness.training import Learned, load
 from factseek.claims.checkworthiness.training import train as learn
 from factseek.claims.learning import model_file
-from factseek.retrieval.config import Config
+from factseek.claims.settings import Config
 from factseek.retrieval.domain import Statement
 from factseek.retrieval.errors import QueryError
 from factseek.retrieval.progress import silent

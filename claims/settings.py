@@ -1,0 +1,84 @@
+"""The settings of the claims: rankers of check-worthiness, and verification."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+import msgspec
+
+from ..retrieval import config
+from ..retrieval.config import Count, Hits, Positive, Settings, Strength, Unit, Weight
+
+MemberName = Literal["lexical", "neighbours", "signs", "vectors", "days", "joint_lexical", "joint_signs"]
+
+
+class BestSettings(Settings, frozen=True, kw_only=True):
+    """The ranker ``best``: the members that are tried, and how freely each may learn."""
+
+    members: tuple[MemberName, ...] = (
+        "lexical", "neighbours", "signs", "vectors", "days", "joint_lexical", "joint_signs",
+    )  # fmt: skip
+    strengths: tuple[Strength, ...] = (0.3, 1.0, 3.0)
+    sharpnesses: tuple[Strength, ...] = (1.0, 2.0)
+    spans: tuple[Strength, ...] = (1.0, 3.0, 7.0)
+    trees: Positive = 100
+    leaf: Positive = 10
+    most_negatives: Count = 20
+
+
+class TuningSettings(Settings, frozen=True, kw_only=True):
+    """How ``tune-encoder`` trains a whole sentence encoder."""
+
+    epochs: Positive = 3
+    batch: Positive = 16
+    learning_rate: Strength = 2e-5
+
+
+class MultilingualSettings(Settings, frozen=True, kw_only=True):
+    """The ranker ``multilingual``: its encoder, its heads, and how they are trained."""
+
+    encoder: str = "sentence-transformers/quora-distilbert-multilingual"
+    max_tokens: Count = 128
+    claim_weight: Unit = 0.6
+    shared: Count = 128
+    hidden: Positive = 64
+    dropout: Annotated[float, msgspec.Meta(ge=0, lt=1)] = 0.1
+    epochs: Positive = 4
+    batch: Positive = 32
+    learning_rate: Strength = 1e-2
+    weight_decay: Weight = 0.01
+    warmup: Unit = 0.1
+    clip: Strength = 1.0
+    buckets: Positive = 16_384
+    dimension: Positive = 64
+    tuning: TuningSettings = TuningSettings()
+
+
+class ClaimsSettings(Settings, frozen=True, kw_only=True):
+    """Rankers of check-worthiness: which one, and how it is trained."""
+
+    model: Literal["best", "multilingual", "ngram", "random"] = "best"
+    seed: Count = 0
+    folds: Annotated[int, msgspec.Meta(ge=2, le=100)] = 5
+    best: BestSettings = BestSettings()
+    multilingual: MultilingualSettings = MultilingualSettings()
+
+
+class VerdictSettings(Settings, frozen=True, kw_only=True):
+    """Verification: which sentences are evidence, when they are too thin to decide, how the classifier is trained."""
+
+    sentences: Annotated[int, msgspec.Meta(ge=1, le=5)] = 5
+    depth: Hits = 100
+    page_weight: Weight = 0.5
+    min_coverage: Unit = 0.25
+    min_confidence: Unit = 0.0
+    regularisation: Annotated[float, msgspec.Meta(gt=0, le=1e6)] = 0.01
+    folds: Annotated[int, msgspec.Meta(ge=2, le=100)] = 5
+    seed: Count = 0
+
+
+class Config(config.Config, frozen=True, kw_only=True):
+    """What rankers and verifiers read."""
+
+    claims: ClaimsSettings = ClaimsSettings()
+    verdict: VerdictSettings = VerdictSettings()

@@ -1,0 +1,40 @@
+"""The settings of the indexer: passages, building, watching."""
+
+from __future__ import annotations
+
+import msgspec
+
+from ..retrieval import config
+from ..retrieval.config import Count, Positive, Settings, Weight
+
+
+class PassageSettings(Settings, frozen=True, kw_only=True):
+    """How the text of a long document becomes passages."""
+
+    words: Positive = 200
+    overlap_sentences: Count = 1
+    split: dict[str, bool] = msgspec.field(default_factory=dict)
+
+
+class BuildSettings(config.BuildSettings, frozen=True, kw_only=True):
+    """Limits of reading and the memory of building."""
+
+    skip_bad_lines: Count = 0
+    max_line_bytes: Positive = 10_000_000
+    max_file_bytes: Positive = 50_000_000
+
+
+class WatchSettings(Settings, frozen=True, kw_only=True):
+    """How a folder is watched for files."""
+
+    settle_seconds: Weight = 1.0
+    batch_files: Positive = 100
+    rescan_seconds: Weight = 60.0
+
+
+class Config(config.Config, frozen=True, kw_only=True):
+    """What the indexer reads."""
+
+    passages: PassageSettings = PassageSettings()
+    build: BuildSettings = BuildSettings()
+    watch: WatchSettings = WatchSettings()

@@ -1,0 +1,59 @@
+"""The settings of the server, beside those of what it serves: indexes that are written, rankers of claims."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Self
+
+import msgspec
+
+from ..claims.settings import ClaimsSettings, VerdictSettings
+from ..indexer import settings as indexer
+from ..retrieval.config import Count, Positive, Settings, anchored_path
+
+
+class ServerSettings(Settings, frozen=True, kw_only=True):
+    """The HTTP server; ``indexes`` maps the names it serves to directories, ``rankers`` theirs to files."""
+
+    host: str = "127.0.0.1"
+    port: Annotated[int, msgspec.Meta(ge=0, le=65_535)] = 8000
+    workers: Positive = 2
+    threads: Positive = 4
+    max_waiting: Count = 64
+    max_connections: Positive = 2_000
+    memory_bytes: Positive = 200_000_000
+    answer_seconds: Annotated[float, msgspec.Meta(gt=0, le=86_400)] = 600.0
+    search_seconds: Annotated[float, msgspec.Meta(gt=0, le=3600)] = 10.0
+    per_minute: Count = 0
+    keys: dict[str, Annotated[str, msgspec.Meta(pattern=r"^[0-9a-f]{64}$")]] = msgspec.field(default_factory=dict)
+    log_queries: bool = False
+    max_body_bytes: Positive = 2_000_000
+    max_batch: Positive = 1_000
+    max_batch_hits: Positive = 1_000_000
+    max_filter_values: Positive = 1_000
+    writes: bool = False
+    write_seconds: Annotated[float, msgspec.Meta(gt=0, le=3600)] = 30.0
+    max_bulk: Positive = 10_000
+    max_queued: Positive = 100
+    keep_jobs: Positive = 1_000
+    keep_job_days: Annotated[float, msgspec.Meta(gt=0, le=36_500)] = 7.0
+    max_claims: Positive = 1_000
+    max_claim_chars: Positive = 10_000
+    indexes: dict[str, str] = msgspec.field(default_factory=dict)
+    rankers: dict[str, str] = msgspec.field(default_factory=dict)
+
+    def anchored(self, folder: Path) -> Self:
+        """Take the directories of indexes and the files of rankers from ``folder``."""
+        indexes, rankers = (
+            {name: anchored_path(path, folder) for name, path in named.items()}
+            for named in (self.indexes, self.rankers)
+        )
+        return msgspec.structs.replace(self, indexes=indexes, rankers=rankers)
+
+
+class Config(indexer.Config, frozen=True, kw_only=True):
+    """What the server reads."""
+
+    claims: ClaimsSettings = ClaimsSettings()
+    verdict: VerdictSettings = VerdictSettings()
+    server: ServerSettings = ServerSettings()
