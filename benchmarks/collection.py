@@ -35,10 +35,9 @@ def example(examples: Path, index: Path, folder: Path) -> Collection:
     """Write the bundled English example, as it stands in its index, in BEIR's form into ``folder``, and read it."""
     folder.mkdir()
     with Index(index) as opened, (folder / "corpus.jsonl").open("w", encoding="utf-8") as file:
-        for segment in opened.segments:
-            for document in segment.documents.each():
-                record = {"_id": document.docid, "title": document.title, "text": document.text}
-                file.write(json.dumps(record) + "\n")
+        for document in opened.documents():
+            record = {"_id": document.docid, "title": document.title, "text": document.text}
+            file.write(json.dumps(record) + "\n")
     documents = [(record["_id"], _text(record)) for record in _objects(folder / "corpus.jsonl")]
     queries = {query.qid: query.text for query in read_topics(examples / "queries-en.tsv")}
     return Collection("the example", folder, documents, queries, read_qrels(examples / "qrels-en.txt"))

@@ -66,7 +66,7 @@ def index(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
     build(Request(kind="jsonl", sources=(write(folder, "docs.jsonl", rows()),), folder=folder / "index"), config)
     delete(folder / "index", DELETED)
     with Index(folder / "index", config) as opened:
-        assert len(opened.segments) > 1
+        assert len(opened.info.published.segments) > 1
         yield opened
 
 

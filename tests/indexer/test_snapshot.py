@@ -90,7 +90,7 @@ def test_readers_keep_what_they_opened_when_a_snapshot_takes_its_place(index: Pa
     assert commands.main(["index", "jsonl", str(source), "--index", str(other), "--no-dense"]) == 0
     with Index(other, CONFIG) as reader:
         seen = reader.search(["something"], Search(k=50))
-        before = reader.manifest.segments
+        before = reader.info.published.segments
         restore(tmp_path / "snap", other, CONFIG, overwrite=True)
         assert docids(answers(other, CONFIG)) == docids(expected)  # what was deleted is no longer counted
         assert before[0].name not in {segment.name for segment in manifests.read(other).segments}
