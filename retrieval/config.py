@@ -16,6 +16,7 @@ import msgspec
 
 from .config_file import read_yaml
 from .errors import ConfigError
+from .validation import mismatch
 
 Positive = Annotated[int, msgspec.Meta(ge=1)]
 Hits = Annotated[int, msgspec.Meta(ge=1, le=1_000_000)]
@@ -201,7 +202,7 @@ def view(config: Config, kind: type[AnyConfig]) -> AnyConfig:
 
 def explain(error: msgspec.ValidationError, kind: type[Settings]) -> str:
     """Say a validation error as ``bm25.k1: expected float, got str``."""
-    reason, _, where = str(error).partition(" - at `")
+    reason, where = mismatch(error)
     inside = where.removeprefix("key` in `")
     key = inside.rstrip("`").removeprefix("$").lstrip(".")
     if inside != where:

@@ -50,6 +50,15 @@ def parse_filter(
     return where if where._replace(undated=False) != Filter() else None
 
 
+class DateError(QueryError):
+    """A bound is no date; ``unnamed`` says so for whoever calls the field otherwise."""
+
+    def __init__(self, name: str, value: str) -> None:
+        """Name the field and the value."""
+        self.unnamed = f"{value!r} is not a date of the form 2020-03-01, 2020-03 or 2020"
+        super().__init__(f"{name} {self.unnamed}")
+
+
 def bound(value: str, name: str) -> str:
     """Return the last day that ``value`` (a day, a month or a year) stands for.
 
@@ -57,7 +66,7 @@ def bound(value: str, name: str) -> str:
     """
     day = last_day(value)
     if not day:
-        raise QueryError(f"{name} {value!r} is not a date of the form 2020-03-01, 2020-03 or 2020")
+        raise DateError(name, value)
     return day
 
 

@@ -183,6 +183,47 @@ def test_nobody_looks_behind_a_searcher(root: Path) -> None:
                 assert owner.lstrip("_") not in ("index", "searcher"), f"{path}:{node.lineno}: {owner}.{node.attr}"
 
 
+PARTING = {"partition", "rpartition", "removeprefix", "removesuffix", "split", "rsplit", "splitlines"}
+OTHERS_ERRORS = {
+    "retrieval/validation.py": "msgspec's errors have a message and no fields",
+    "retrieval/java.py": "pyjnius raises whatever the loader of libjvm raised",
+    "indexer/collections/_tables.py": "Arrow's errors are several lines long",
+}
+
+
+def taken_apart(tree: ast.AST) -> Iterator[int]:
+    """Yield the lines on which the message of a caught error is parted; words are only joined anew by ``split()``."""
+    for handler in ast.walk(tree):
+        if not isinstance(handler, ast.ExceptHandler | ast.FunctionDef):
+            continue
+        if isinstance(handler, ast.ExceptHandler):
+            errors = {handler.name}
+        else:
+            errors = {arg.arg for arg in handler.args.args if arg.annotation and "Error" in ast.unparse(arg.annotation)}
+        for call in ast.walk(handler):
+            if not (isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute)):
+                continue
+            if call.func.attr in PARTING and (call.args or call.func.attr == "splitlines"):
+                names = {name.id for name in ast.walk(call.func.value) if isinstance(name, ast.Name)}
+                if names & errors:
+                    yield call.lineno
+
+
+def test_no_message_of_an_error_is_taken_apart(root: Path) -> None:
+    for path in sources(root):
+        place = path.relative_to(root).as_posix()
+        lines = sorted(set(taken_apart(ast.parse(path.read_text("utf-8")))))
+        assert bool(lines) == (place in OTHERS_ERRORS), f"{place}:{lines}: use the fields of the error"
+
+
+def test_an_error_that_is_taken_apart_is_found() -> None:
+    bad = (
+        "try: f()\nexcept E as e:\n  g(str(e).partition(':'))\n  h(e.line.removeprefix('x'))\n  ''.join(str(e).split())"
+    )
+    assert list(taken_apart(ast.parse(bad))) == [3, 4]
+    assert list(taken_apart(ast.parse("def f(error: FactseekError): return error.what.split(';')"))) == [1]
+
+
 def test_packages_are_listed(root: Path) -> None:
     setup = configparser.ConfigParser()
     setup.read(root / "setup.cfg", "utf-8")

@@ -56,11 +56,14 @@ TITLES = {
 class BadInput(QueryError):
     """A field of a request makes no sense."""
 
-    def __init__(self, field: str, reason: str) -> None:
-        """Name the field as the client wrote it; ``body`` is the whole."""
+    def __init__(self, field: str, reason: str, unnamed: str = "") -> None:
+        """Name the field as the client wrote it; ``body`` is the whole.
+
+        ``unnamed`` is the reason for a page, which calls the field by its label, where ``reason`` names it.
+        """
         super().__init__(f"{field}: {reason}")
         self.field = field
-        self.reason = reason
+        self.unnamed = unnamed or reason
 
 
 class RefusedError(FactseekError):

@@ -13,6 +13,7 @@ from werkzeug.exceptions import RequestEntityTooLarge, UnsupportedMediaType
 
 from ...indexer.jobs import Mode
 from ...retrieval.config import FusionKind, Positive, ProfileName, RrfK
+from ...retrieval.validation import mismatch
 from .errors import BadInput
 
 FusionWeight = Annotated[float, Meta(ge=0, le=1_000, description="what the votes of this ranking count")]
@@ -250,8 +251,8 @@ def body_of(request: Request) -> bytes:
 
 def explained(error: msgspec.ValidationError) -> BadInput:
     """Say which field a validation error is about, as ``queries[3].text``."""
-    reason, _, where = str(error).partition(" - at `$")
-    place = where.rstrip("`").lstrip(".")
+    reason, where = mismatch(error)
+    place = where.removeprefix("$").rstrip("`").lstrip(".")
     if reason in _RENAMED:
         return BadInput(f"{place}.{_RENAMED[reason][0]}", _RENAMED[reason][1])
     for pattern, said in ((_UNKNOWN, "there is no such field"), (_MISSING, "is missing")):

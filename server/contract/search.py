@@ -15,7 +15,7 @@ from ...retrieval.config import FusionKind, FusionSettings
 from ...retrieval.domain import Filter, Hit
 from ...retrieval.errors import QueryError
 from ...retrieval.evidence import Evidence
-from ...retrieval.filters import bound, parse_filter
+from ...retrieval.filters import DateError, bound, parse_filter
 from ...retrieval.limit import CutOffError, Limit
 from ...retrieval.searcher import Search, Searcher
 from ..settings import ServerSettings
@@ -184,6 +184,8 @@ def _where(options: SearchOptions, most: int) -> Filter | None:
         for field in ("as_of", "since"):
             bound(getattr(options, field) or "2000", field)
         return parse_filter(pairs, as_of=options.as_of, since=options.since, undated=options.undated == "keep")
+    except DateError as error:
+        raise BadInput(field, error.line, error.unnamed) from None
     except QueryError as error:
         raise BadInput(field, error.line) from None
 

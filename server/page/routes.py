@@ -83,7 +83,7 @@ def search_page() -> tuple[str, int]:
         columns = _columns(served, query, choices)
     except QueryError as error:
         # The page calls a field by its label, not by its name in the address.
-        reason = error.reason.removeprefix(f"{error.field} ") if isinstance(error, BadInput) else error.line
+        reason = error.unnamed if isinstance(error, BadInput) else error.line
         return render_template("search.html", **shown, problem=reason), 400
     return render_template(
         "search.html",
