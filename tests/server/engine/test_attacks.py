@@ -272,14 +272,17 @@ def ready(server: Served) -> bool:
 
 def writers_of(server: Served) -> list[int]:
     """Return the processes that write, whether or not the worker that started them lives."""
-    listed = subprocess.run(["ps", "-eo", "pid,sid,args"], capture_output=True, text=True, check=True).stdout
+    listed = subprocess.run(["ps", "-ww", "-eo", "pid,sid,args"], capture_output=True, text=True, check=True).stdout
     rows = [line.split(None, 2) for line in listed.splitlines()[1:]]
     return [int(pid) for pid, session, args in rows if int(session) == server.process.pid and "writing.writer" in args]
 
 
 @contextmanager
 def changing(server: Served, model: Model, prefix: str, seed: int) -> Iterator[None]:
-    """Change documents at random meanwhile."""
+    """Change documents at random meanwhile.
+
+    Raises whatever went wrong with a change.
+    """
     stop, chance = threading.Event(), random.Random(seed)
 
     def change() -> None:
@@ -289,13 +292,13 @@ def changing(server: Served, model: Model, prefix: str, seed: int) -> Iterator[N
             text = None if chance.random() < 0.25 else f"Version {count} of the note."
             model.change(server, f"{prefix}{chance.randrange(6)}", text)
 
-    thread = threading.Thread(target=change)
-    thread.start()
-    try:
-        yield
-    finally:
-        stop.set()
-        thread.join()
+    with ThreadPoolExecutor(1) as pool:
+        changes = pool.submit(change)
+        try:
+            yield
+        finally:
+            stop.set()
+            changes.result()
 
 
 def test_what_was_acknowledged_is_there_whoever_was_killed(tmp_path: Path) -> None:

@@ -55,7 +55,9 @@ class Served:
 
     def children(self, command: str) -> list[int]:
         """Return the workers, or the writers, which are children of workers."""
-        found = subprocess.run(["ps", "-eo", "pid,ppid,sid,args"], capture_output=True, text=True, check=True).stdout
+        found = subprocess.run(
+            ["ps", "-ww", "-eo", "pid,ppid,sid,args"], capture_output=True, text=True, check=True
+        ).stdout
         rows = [line.split(None, 3) for line in found.splitlines()[1:]]
         mine = [row for row in rows if int(row[2]) == self.process.pid and int(row[0]) != self.process.pid]
         return [int(row[0]) for row in mine if command in row[3]]
