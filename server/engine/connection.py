@@ -6,7 +6,11 @@ Everything here runs on the event loop.
 from __future__ import annotations
 
 import asyncio
+import fcntl
+import sys
+import termios
 from collections.abc import Callable
+from contextlib import suppress
 from math import inf
 from time import monotonic
 from typing import Any, Protocol
@@ -209,12 +213,24 @@ class Connection(asyncio.Protocol):
         """Cut off a client that reads nothing of a waiting answer, or not all of it in the time that it has."""
         limits = self._worker.limits
         unsent = self._transport.get_write_buffer_size()
+        if unsent:
+            unsent += _in_system(self.descriptor)
         if self._begun_at and now > self._begun_at + limits.answering:
             self._transport.abort()
         elif not unsent or unsent != self._unsent:
             self._unsent, self._unsent_since = unsent, now
         elif now > self._unsent_since + limits.reading:
             self._transport.abort()
+
+
+def _in_system(descriptor: int) -> int:
+    """Return the bytes that the system has yet to deliver; 0 where it does not say.
+
+    It takes no more before a third of its own buffer is free, which a slow client may need longer for than it has.
+    """
+    with suppress(OSError):
+        return int.from_bytes(fcntl.ioctl(descriptor, termios.TIOCOUTQ, bytes(4)), sys.byteorder)
+    return 0
 
 
 def _end(address: Any) -> tuple[str, int]:

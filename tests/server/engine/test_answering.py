@@ -136,6 +136,21 @@ def test_a_stream_that_is_not_read_in_its_time_is_broken_off() -> None:
         assert streams.streams[0].made < MANY
 
 
+def test_a_client_that_reads_slowly_but_steadily_is_not_cut_off() -> None:
+    streams = Streams()
+    limits = Limits(body=1_000, reading=1.0)
+    with EngineBench(streams, limits) as bench, bench.connect(receive_buffer=4_096) as client:
+        client.sendall(get(b"/stream"))
+        until(lambda: streams.streams)
+        until_full = time.monotonic() + 4.0
+        read = 0
+        while time.monotonic() < until_full:  # much less than a third of what the system takes for a socket
+            read += len(client.recv(1_000))
+            time.sleep(0.05)
+        assert read
+        assert not streams.streams[0].closed.is_set()
+
+
 def test_who_looks_after_a_server_never_waits() -> None:
     streams = Streams()
     limits = Limits(body=1_000, threads=1, waiting=0)
