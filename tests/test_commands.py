@@ -725,7 +725,7 @@ def test_json_of_search_and_info(here: Path, run: Run) -> None:
     assert hits[0]["retrievers"].keys() == {"bm25", "dense"}
     assert json.loads(run("search", "zebra", "--index", "nd", "--json").out)["hits"] == []
     described = json.loads(run("info", "--index", "ix", "--json").out)
-    assert (described["documents"], described["encoder"]["dimension"]) == (3, 384)
+    assert (described["documents"], described["views"]["vectors"]["dimension"]) == (3, 384)
 
 
 def test_version_and_help(capsys: pytest.CaptureFixture[str]) -> None:
