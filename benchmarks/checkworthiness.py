@@ -24,13 +24,13 @@ from benchmarks.marked import replace_marked
 from benchmarks.parts import part
 from factseek.claims.checkworthiness.rankers import Trained, kind
 from factseek.claims.learning.folds import folds
+from factseek.claims.settings import Config
 from factseek.eval.reports.machine import this_machine
 from factseek.eval.reports.page import markdown_table
 from factseek.retrieval.domain import Statement
 from factseek.retrieval.errors import FactseekError
 from factseek.retrieval.progress import bar
 from factseek.retrieval.terminal import say, write
-from factseek.settings import Config
 
 ROOT = Path(__file__).resolve().parent.parent
 CONFIG = Config()

@@ -25,13 +25,12 @@ from benchmarks.marked import replace_marked
 from benchmarks.parts import part
 from factseek.claims.checkworthiness.multilingual.tuning import tune
 from factseek.claims.checkworthiness.rankers import kind
-from factseek.claims.settings import MultilingualSettings
+from factseek.claims.settings import Config, MultilingualSettings
 from factseek.eval.reports.machine import this_machine
 from factseek.retrieval.domain import Statement
 from factseek.retrieval.errors import FactseekError
 from factseek.retrieval.progress import bar
 from factseek.retrieval.terminal import say, write
-from factseek.settings import Config
 
 ROOT = Path(__file__).resolve().parent.parent
 LANGUAGES = ("en", "tr")

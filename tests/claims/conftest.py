@@ -13,6 +13,7 @@ from factseek import commands
 from factseek.claims.settings import BestSettings, ClaimsSettings, Config, MultilingualSettings
 from factseek.eval.tasks import STATEMENTS
 from factseek.indexer.build import Request, build
+from factseek.indexer.settings import Config as IndexerConfig
 from factseek.retrieval.domain import Statement
 
 EXAMPLES = Path(__file__).resolve().parent.parent.parent / "examples"
@@ -73,7 +74,7 @@ def config() -> Config:
 def pages(examples: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The example's pages in FEVER's form, each sentence a passage, with vectors."""
     folder = tmp_path_factory.mktemp("verify") / "pages"
-    build(Request(kind="fever", sources=(examples / "fever-pages.jsonl",), folder=folder), Config())
+    build(Request(kind="fever", sources=(examples / "fever-pages.jsonl",), folder=folder), IndexerConfig())
     return folder
 
 
@@ -84,5 +85,5 @@ def arabic(examples: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     request = Request(
         kind="snippets", sources=(examples / "snippets-ar.tsv",), folder=folder, language="ar", dense=False
     )
-    build(request, Config())
+    build(request, IndexerConfig())
     return folder

@@ -13,8 +13,8 @@ import lxml.html
 import pytest
 
 from factseek import commands
-from factseek.claims.settings import Config
 from factseek.indexer.build import Request, build
+from factseek.settings import Config
 
 Ran = tuple[int, str, str]
 Command = Callable[..., Ran]

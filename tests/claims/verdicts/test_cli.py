@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from factseek.claims.settings import Config
 from factseek.indexer.build import Request, build
+from factseek.settings import Config
 
 Ran = tuple[int, str, str]
 Command = Callable[..., Ran]

@@ -26,7 +26,7 @@ from factseek.eval.tuning.grid import Setting, depths, fusions, parameters, titl
 from factseek.eval.tuning.report import as_json, as_text, as_yaml, verdict
 from factseek.eval.tuning.tune import Fold, Tuning, _parts, tune
 from factseek.indexer.build import Request, build
-from factseek.retrieval.config import BM25Settings, FusionSettings
+from factseek.retrieval.config import BM25Settings, FusionSettings, view
 from factseek.retrieval.domain import Hit
 from factseek.retrieval.errors import QueryError
 from factseek.retrieval.fusion import Ranking, fuse
@@ -77,7 +77,7 @@ def test_a_setting_is_worth_what_a_search_with_it_finds(setting, example, files)
         judged = read_judged(files, index)
         bed = Bed(index, judged.asked, judged.qrels, "nDCG@10", judged.search._replace(k=10))
         values = bed.values(setting)
-        assert index.settings == Config()
+        assert index.settings == view(Config(), type(index.settings))
     search = {"retriever": setting.retriever, "fusion": msgspec.to_builtins(setting.fusion)}
     config = convert({"bm25": msgspec.to_builtins(setting.bm25), "search": search}, "test")
     with Index(example, config) as index:

@@ -1,0 +1,84 @@
+"""The composed settings: one file for every command, and for each command what its package owns."""
+
+from __future__ import annotations
+
+import argparse
+import subprocess
+import sys
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from factseek import settings
+from factseek.claims import settings as claims
+from factseek.indexer import settings as indexer
+from factseek.retrieval import config as retrieval
+from factseek.retrieval.errors import ConfigError
+from factseek.retrieval.terminal import config_of, full_config_of
+from factseek.server import settings as server
+
+KINDS: list[type[retrieval.Config]] = [retrieval.Config, indexer.Config, claims.Config, server.Config]
+EVERYTHING = """
+bm25: {k1: 1.2}
+build: {lucene_buffer_mb: 7, skip_bad_lines: 3}
+passages: {words: 50}
+claims: {seed: 4}
+verdict: {sentences: 2}
+server: {port: 8001, indexes: {one: data/one}}
+"""
+
+
+def arguments(folder: Path, text: str) -> argparse.Namespace:
+    path = folder / "c.yaml"
+    path.write_text(text, "utf-8")
+    return argparse.Namespace(config=path, config_type=settings.Config)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_command_gets_what_its_package_owns(tmp_path: Path, kind: type[retrieval.Config]) -> None:
+    args = arguments(tmp_path, EVERYTHING)
+    config, full = config_of(args, kind), full_config_of(args)
+    assert type(config) is kind
+    assert type(full) is settings.Config
+    assert full != settings.Config()
+    assert (config.bm25.k1, config.build.lucene_buffer_mb) == (1.2, 7)
+    for name in kind.__struct_fields__:
+        group, whole = getattr(config, name), getattr(full, name)
+        assert {field: getattr(whole, field) for field in group.__struct_fields__} == msgspec.structs.asdict(group)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_command_checks_the_whole_file(tmp_path: Path, kind: type[retrieval.Config]) -> None:
+    args = arguments(tmp_path, "server: {prot: 8001}")
+    with pytest.raises(ConfigError) as error:
+        config_of(args, kind)
+    assert str(error.value) == f"{args.config}: server.prot: there is no such setting; did you mean server.port?"
+
+
+def test_verify_is_set_in_the_view(tmp_path: Path) -> None:
+    args = arguments(tmp_path, "index: {language: ar}")
+    args.verify = True
+    config = config_of(args, indexer.Config)
+    assert (config.index.language, config.index.verify) == ("ar", True)
+
+
+def test_paths_are_taken_from_the_file_by_whoever_owns_them(tmp_path: Path) -> None:
+    (tmp_path / "model").mkdir()
+    args = arguments(tmp_path, "encoder: {model: model, cache: c}\nserver: {indexes: {one: i}, rankers: {two: /r}}")
+    full = settings.read(args.config)
+    assert (full.encoder.model, full.encoder.cache) == (str(tmp_path / "model"), str(tmp_path / "c"))
+    assert (full.server.indexes, full.server.rankers) == ({"one": str(tmp_path / "i")}, {"two": "/r"})
+    assert settings.convert({"encoder": {"model": "a-name"}}, "test").anchored(tmp_path).encoder.model == "a-name"
+
+
+@pytest.mark.parametrize(
+    ("module", "command"), [("indexer", ["compact"]), ("eval", ["run", "trec", "--queries", "q", "--output", "o"])]
+)
+def test_one_file_does_for_every_front_door(tmp_path: Path, module: str, command: list[str]) -> None:
+    config = arguments(tmp_path, EVERYTHING).config
+    (tmp_path / "q").write_text("q1\tone\n", "utf-8")
+    call = [sys.executable, "-m", f"factseek.{module}", *command, "--index", "none", "--config", str(config)]
+    ran = subprocess.run(call, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert (ran.returncode, ran.stdout) == (2, "")
+    assert ran.stderr.startswith("factseek: none: "), ran.stderr
