@@ -21,7 +21,7 @@ class ServerSettings(Settings, frozen=True, kw_only=True):
     threads: Positive = 4
     max_waiting: Count = 64
     max_connections: Positive = 2_000
-    memory_bytes: Positive = 200_000_000
+    memory_bytes: Positive = 100_000_000
     answer_seconds: Annotated[float, msgspec.Meta(gt=0, le=86_400)] = 600.0
     search_seconds: Annotated[float, msgspec.Meta(gt=0, le=3600)] = 10.0
     per_minute: Count = 0

@@ -12,6 +12,15 @@ class Budget:
         self._limit = limit
         self._lock = threading.Lock()
         self.held = 0
+        self._most = 0
+
+    def calmed(self, much: int) -> bool:
+        """Return whether nothing is held any more of what, since the last time, was more than ``much``."""
+        with self._lock:
+            if self.held or self._most <= much:
+                return False
+            self._most = 0
+            return True
 
     def take(self, size: int, own: int = 0) -> bool:
         """Take ``size`` bytes beside ``own`` that the caller holds already; return whether they could be had.
@@ -22,6 +31,7 @@ class Budget:
             if self.held > own and self.held + size > self._limit:
                 return False
             self.held += size
+            self._most = max(self._most, self.held)
             return True
 
     def give(self, size: int) -> None:

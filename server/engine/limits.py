@@ -17,7 +17,7 @@ class Limits:
     """
 
     body: int
-    memory: int = 200_000_000
+    memory: int = 100_000_000
     threads: int = 4
     waiting: int = 64
     connections: int = 2_000

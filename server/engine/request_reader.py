@@ -160,11 +160,11 @@ class RequestReader:
     def on_body(self, piece: bytes) -> None:
         """Take a piece of the body."""
         self._silent = 0
-        self._body.append(piece)
-        self._body_bytes += len(piece)
-        if self._body_bytes > self._limits.body:
+        # One block that grows: what is large is mapped by itself, and goes back to the system at once.
+        self._body += piece
+        if len(self._body) > self._limits.body:
             raise _Refused(TOO_LARGE)
-        more = self._body_bytes - FREE_BODY - self._charge.held
+        more = len(self._body) - FREE_BODY - self._charge.held
         if more > 0 and not self._charge.take(more):
             raise _Refused(NO_MEMORY)
 
@@ -182,7 +182,7 @@ class RequestReader:
                 query=url.query or b"",
                 version=self._parser.get_http_version(),
                 headers=self._headers,
-                body=b"".join(self._body),
+                body=bytes(self._body),
                 keep_alive=keep,
                 charge=self._charge,
             )
@@ -212,6 +212,6 @@ class RequestReader:
         self._url = b""
         self._headers: list[tuple[bytes, bytes]] = []
         self._seen: set[bytes] = set()
-        self._header_bytes = self._body_bytes = self._silent = 0
-        self._body: list[bytes] = []
+        self._header_bytes = self._silent = 0
+        self._body = bytearray()
         self._expecting = self._in_body = False

@@ -37,6 +37,9 @@ _RESERVED_DESCRIPTORS = 256
 """File descriptors that connections leave to indexes, templates and writers; a quarter where there are few."""
 _M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD, _M_ARENA_MAX = -1, -3, -8
 _LARGE = 1 << 20
+"""Bytes from which on a block of memory is mapped by itself."""
+_MUCH = 16 << 20
+"""Bytes of bodies and answers after which, when all are gone, memory is given back."""
 _log = logging.getLogger("factseek.server")
 
 
@@ -158,6 +161,8 @@ class EventWorker(Worker):  # type: ignore[misc]  # gunicorn has no types
         now = monotonic()
         for connection in tuple(self._connections):
             connection.swept(now)
+        if self.budget.calmed(_MUCH):
+            _give_memory_back()
         try:
             await asyncio.wait_for(self._stopped.wait(), _TICK)
         except TimeoutError:
@@ -198,6 +203,12 @@ class EventWorker(Worker):  # type: ignore[misc]  # gunicorn has no types
         task = self.loop.create_task(self.loop.connect_accepted_socket(lambda: Connection(self), accepted))
         self._accepting.add(task)
         task.add_done_callback(self._accepting.discard)
+
+
+def _give_memory_back() -> None:
+    """Have the C library return to the system what lies free between what is in use."""
+    with suppress(AttributeError, OSError):  # only glibc has this
+        ctypes.CDLL(None).malloc_trim(0)
 
 
 def _share_memory_among_threads() -> None:

@@ -141,6 +141,16 @@ def test_what_is_larger_than_the_whole_budget_may_have_it_alone() -> None:
     assert other.fault is not None
 
 
+def test_memory_is_given_back_when_much_was_held_and_nothing_is() -> None:
+    budget = Budget(1_000)
+    assert budget.take(500)
+    assert not budget.calmed(100)
+    budget.give(500)
+    assert not budget.calmed(500)
+    assert budget.calmed(100)
+    assert not budget.calmed(100)
+
+
 def pieces(text: bytes, cuts: list[int]) -> Iterator[bytes]:
     ends = sorted({0, len(text), *(cut % (len(text) + 1) for cut in cuts)})
     for begin, end in pairwise(ends):
