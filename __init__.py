@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     )
     from .eval.judging.compare import Comparison
     from .eval.scoring.measures import Figures
-    from .indexer.build import Report
+    from .indexer.build import BuildReport
     from .retrieval.domain import Document, Filter, Hit, Passage, Qrels, Query, Run
     from .retrieval.errors import (
         CheckFailed,
@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from .settings import load as read_config
 
 __all__ = [
+    "BuildReport",
     "CheckFailed",
     "Comparison",
     "Config",
@@ -60,7 +61,6 @@ __all__ = [
     "Qrels",
     "Query",
     "QueryError",
-    "Report",
     "Run",
     "Search",
     "Searcher",
@@ -83,7 +83,7 @@ _HOMES = {
     "api": "build compare evaluate open_index read_qrels read_queries read_run run write_run",
     "eval.judging.compare": "Comparison",
     "eval.scoring.measures": "Figures",
-    "indexer.build": "Report",
+    "indexer.build": "BuildReport",
     "retrieval.domain": "Document Filter Hit Passage Qrels Query Run",
     "retrieval.errors": "CheckFailed ConfigError FactseekError IndexStateError MachineError NotFoundError QueryError "
     "SourceError UserError",

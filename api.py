@@ -18,7 +18,7 @@ from .settings import Config
 if TYPE_CHECKING:
     from .eval.judging.compare import Comparison
     from .eval.scoring.measures import Figures
-    from .indexer.build import Report, Verb
+    from .indexer.build import BuildReport, Verb
     from .retrieval.config import ProfileName
     from .retrieval.searcher import Searcher
 
@@ -47,7 +47,7 @@ def build(
     language: str = "",
     dense: bool = True,
     config: Config | None = None,
-) -> Report:
+) -> BuildReport:
     """Index ``sources`` into ``folder`` and return what was added; interrupted and called again, it goes on.
 
     ``kind`` is what ``factseek index`` calls it (``snippets``, ``webpages``, ``beir``, …). ``verb`` says what to do
@@ -57,11 +57,11 @@ def build(
     Raises SourceError for what cannot be read, IndexStateError if there is an index and no verb or one that does not
     fit, MachineError if the disk is full or Java or the encoder is missing.
     """
-    from .indexer.build import Request
+    from .indexer.build import BuildRequest
     from .indexer.build import build as build_index
 
     paths = tuple(map(Path, sources))
-    request = Request(kind=kind, sources=paths, folder=Path(folder), verb=verb, language=language, dense=dense)
+    request = BuildRequest(kind=kind, sources=paths, folder=Path(folder), verb=verb, language=language, dense=dense)
     return build_index(request, config or Config())
 
 

@@ -14,7 +14,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import NamedTuple
 
-from factseek.indexer.build import Request, build
+from factseek.indexer.build import BuildRequest, build
 from factseek.indexer.compaction import compact
 from factseek.indexer.export import export
 from factseek.indexer.verification import verify
@@ -191,7 +191,7 @@ def _compare(folder: Path, index: Path, writers: list[Writer], config: Config) -
 
 def _fresh(folder: Path, index: Path, documents: Model, config: Config) -> None:
     source = write_rows(folder / "fresh.jsonl", documents)
-    build(Request(kind="jsonl", sources=(source,), folder=index, dense=False), config)
+    build(BuildRequest(kind="jsonl", sources=(source,), folder=index, dense=False), config)
 
 
 def write_rows(path: Path, documents: Model) -> Path:

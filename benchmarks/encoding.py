@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from benchmarks.collection import Collection, ndcg10
 from benchmarks.rows import Row, below, faster, within
-from factseek.indexer.build import Request, build
+from factseek.indexer.build import BuildRequest, build
 from factseek.retrieval.config import EncoderSettings
 from factseek.retrieval.encoders.cache import find_model
 from factseek.retrieval.encoders.runtime import open_encoder
@@ -83,7 +83,7 @@ def peer() -> Any:
 def _indexed(collection: Collection, work: Path) -> tuple[Path, float]:
     """Index a collection; return the index and how many documents were encoded a second."""
     folder = work / f"{collection.name}-dense"
-    report = build(Request(kind="beir", sources=(collection.source,), folder=folder), Config())
+    report = build(BuildRequest(kind="beir", sources=(collection.source,), folder=folder), Config())
     return folder, report.passages / sum(segment.vector_seconds for segment in report.manifest.segments)
 
 

@@ -191,7 +191,9 @@ def manifest() -> tuple[bytes, ...]:
 
 def ranker() -> tuple[bytes, ...]:
     """Return a ranker's file."""
-    about = store.Manifest(task="ct2021-1a", model="best", languages=("en",), sources=(), settings={}, versions={})
+    about = store.RankerManifest(
+        task="ct2021-1a", model="best", languages=("en",), sources=(), settings={}, versions={}
+    )
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "a.model")
         store.save(path, about, State({"a": 1}, {"b": np.zeros(3, dtype=np.float32)}))

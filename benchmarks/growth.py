@@ -23,8 +23,8 @@ from benchmarks.marked import replace_marked
 from benchmarks.sampled import REAL, Sampler, noisy, real_vectors
 from factseek.eval.bench.load import Load, measure
 from factseek.eval.reports.machine import this_machine
-from factseek.eval.running.batch import Asked
-from factseek.indexer.build import Request, build
+from factseek.eval.running.batch import SearchQuery
+from factseek.indexer.build import BuildRequest, build
 from factseek.indexer.encoders import Encoders
 from factseek.indexer.segment import checksums
 from factseek.indexer.snapshot import snapshot
@@ -80,7 +80,7 @@ class Growth:
         folders = {"flat": work / "flat"}
         source = self._sampler.write(work / "documents.jsonl", 0, passages)
         with noisy(self._vectors):
-            request = Request(kind="jsonl", sources=(source,), folder=folders["flat"])
+            request = BuildRequest(kind="jsonl", sources=(source,), folder=folders["flat"])
             manifest = build(request, Config()).manifest
         source.unlink()
         text = sum(segment.text_seconds for segment in manifest.segments)
@@ -97,7 +97,7 @@ class Growth:
             yield self._measured(passages, method, folder, seconds[name], recall)
 
     def _measured(self, passages: int, method: Method, folder: Path, seconds: float, recall: float) -> Grown:
-        asked = tuple(Asked(str(number), query, None) for number, query in enumerate(self._queries))
+        asked = tuple(SearchQuery(str(number), query, None) for number, query in enumerate(self._queries))
         timings = measure(
             Load(
                 index=str(folder),

@@ -25,7 +25,7 @@ from benchmarks.peak import Peak
 from benchmarks.rows import Row, below, table
 from benchmarks.sampled import Sampler, Vectors, noisy
 from factseek.eval.reports.machine import this_machine
-from factseek.indexer.build import Report, Request, Verb, build
+from factseek.indexer.build import BuildReport, BuildRequest, Verb, build
 from factseek.indexer.snapshot import snapshot
 from factseek.retrieval.encoders.runtime import open_encoder
 from factseek.retrieval.index.local import Index
@@ -44,7 +44,7 @@ NO_COMPACTION = convert({"index": {"max_segments": 1000}}, "live")
 
 
 class _Built(NamedTuple):
-    report: Report
+    report: BuildReport
     seconds: float
 
 
@@ -154,7 +154,7 @@ def _seconds(opened: Index, query: str, retriever: str) -> float:
 
 def _timed(index: Path, source: Path, verb: Verb, config: Config) -> _Built:
     began = perf_counter()
-    report = build(Request(kind="jsonl", sources=(source,), folder=index, verb=verb), config)
+    report = build(BuildRequest(kind="jsonl", sources=(source,), folder=index, verb=verb), config)
     return _Built(report, perf_counter() - began)
 
 

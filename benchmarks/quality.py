@@ -19,7 +19,7 @@ from factseek.eval.bench.bench import RETRIEVERS, Bench, BenchRequest, bench
 from factseek.eval.bench.report import as_markdown, plot
 from factseek.eval.reports.page import markdown_table
 from factseek.eval.running.judged import JudgedFiles, read_judged
-from factseek.indexer.build import Request, Verb, build
+from factseek.indexer.build import BuildRequest, Verb, build
 from factseek.indexer.sources import describe
 from factseek.retrieval import manifest as manifests
 from factseek.retrieval.config import ProfileName
@@ -135,7 +135,7 @@ def _build(folder: Path, collection: Collection) -> None:
     folder.parent.mkdir(parents=True, exist_ok=True)
     verb: Verb = "overwrite"
     for kind, source in collection.steps:
-        build(Request(kind=kind, sources=(source,), folder=folder, verb=verb), Config())
+        build(BuildRequest(kind=kind, sources=(source,), folder=folder, verb=verb), Config())
         verb = "append"
 
 

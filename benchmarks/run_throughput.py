@@ -19,7 +19,7 @@ from typing import NamedTuple
 from benchmarks.rows import Row, faster, rates, table
 from factseek.eval.formats.topics import read_topics
 from factseek.eval.running.run import RunRequest, run
-from factseek.indexer.build import Request, build
+from factseek.indexer.build import BuildRequest, build
 from factseek.retrieval.domain import Query
 from factseek.retrieval.index.local import Index
 from factseek.retrieval.searcher import Search
@@ -55,7 +55,7 @@ class _Batch(NamedTuple):
 
 def _scifact(data: Path, work: Path, rounds: int) -> list[Row]:
     folder = work / "index"
-    build(Request(kind="beir", sources=(data / "scifact",), folder=folder, dense=False), Config())
+    build(BuildRequest(kind="beir", sources=(data / "scifact",), folder=folder, dense=False), Config())
     batch = _Batch("SciFact", _repeated(read_topics(data / "scifact" / "queries.jsonl"), 5), work, rounds)
     with Index(folder) as index:
         return [_row(index, batch, Search(k=k, retriever="bm25")) for k in (10, 100, 1000)]

@@ -20,7 +20,7 @@ from typing import NamedTuple
 from benchmarks.collection import Collection
 from benchmarks.load import Load, load, post
 from benchmarks.rows import Row, above, below, faster, slower, told
-from factseek.indexer.build import Request, build
+from factseek.indexer.build import BuildRequest, build
 from factseek.retrieval.java import start
 from factseek.settings import Config
 
@@ -62,7 +62,7 @@ def serving(collection: Collection, work: Path) -> list[Row]:
     """Measure requests, batches, start and memory; hybrid only if the index has vectors."""
     ours, theirs = work / f"{collection.name}-dense", work / f"{collection.name}-peer"
     if not ours.is_dir():
-        build(Request(kind="beir", sources=(collection.source,), folder=ours), Config())
+        build(BuildRequest(kind="beir", sources=(collection.source,), folder=ours), Config())
     _their_index(collection, theirs)
     queries = list(collection.queries.values())[:300]
     with ExitStack() as stack:

@@ -14,7 +14,7 @@ from typing import Any
 
 from benchmarks.collection import Collection
 from benchmarks.rows import Row, below, faster, rates
-from factseek.indexer.build import Request, build
+from factseek.indexer.build import BuildRequest, build
 from factseek.retrieval.index.local import Index
 from factseek.retrieval.java import start
 from factseek.retrieval.searcher import Search
@@ -94,7 +94,7 @@ def memory(collection: Collection, work: Path, passages: int = 100_000) -> list[
 
 def _our_index(collection: Collection, folder: Path, language: str = "en") -> None:
     shutil.rmtree(folder, ignore_errors=True)
-    request = Request(kind="beir", sources=(collection.source,), folder=folder, language=language, dense=False)
+    request = BuildRequest(kind="beir", sources=(collection.source,), folder=folder, language=language, dense=False)
     build(request, Config())
 
 

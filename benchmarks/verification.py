@@ -24,7 +24,7 @@ from benchmarks.remembering import RememberingEncoder
 from benchmarks.verification_plot import plot
 from benchmarks.verification_tables import Bed, held_out, probabilities, results, section
 from factseek.claims.evidence.features import covered
-from factseek.claims.evidence.sentences import Evidence, Finder
+from factseek.claims.evidence.sentences import ClaimEvidence, Finder
 from factseek.claims.learning.figures import bins
 from factseek.claims.learning.groups import groups
 from factseek.claims.verdicts.crossval import Split
@@ -32,7 +32,7 @@ from factseek.claims.verdicts.verdict import AT_ONCE, cases_of
 from factseek.eval.formats.scores import ScoreOptions
 from factseek.eval.reports.page import markdown_table
 from factseek.eval.tasks import fever
-from factseek.indexer.build import Request, build
+from factseek.indexer.build import BuildRequest, build
 from factseek.retrieval.encoder import Encoder
 from factseek.retrieval.encoders.runtime import open_encoder
 from factseek.retrieval.errors import FactseekError
@@ -82,7 +82,7 @@ def _measured(folder: Path, work: Path) -> tuple[list[Bed], str]:
 def _bed(collection: data.Collection, work: Path, encoder: Encoder) -> Bed:
     folder = work / f"{collection.name.lower()}-index"
     with part(f"{collection.name}: indexing"):
-        build(Request(kind="fever", sources=(collection.pages,), folder=folder), CONFIG)
+        build(BuildRequest(kind="fever", sources=(collection.pages,), folder=folder), CONFIG)
     texts = [claim.text for claim in collection.claims]
     with part(f"{collection.name}: finding evidence"), Index(folder, CONFIG, encoder=lambda: encoder) as index:
         finder = Finder(index, CONFIG.verdict)
@@ -106,9 +106,9 @@ def _bed(collection: data.Collection, work: Path, encoder: Encoder) -> Bed:
         )
 
 
-def _found(name: str, texts: Sequence[str], finder: Finder) -> list[Evidence]:
+def _found(name: str, texts: Sequence[str], finder: Finder) -> list[ClaimEvidence]:
     running = bar(f"{name}: finding evidence", "claims", len(texts))
-    found: list[Evidence] = []
+    found: list[ClaimEvidence] = []
     for start in range(0, len(texts), AT_ONCE):
         found += finder.find(texts[start : start + AT_ONCE])
         running.update(len(texts[start : start + AT_ONCE]))
@@ -135,7 +135,7 @@ def _arabic(folder: Path, work: Path) -> str:
     say("CheckThat! 2018: judging")
     claims, debates = data.arabic_claims(folder)
     held = work / "arabic"
-    build(Request(kind="snippets", sources=(folder / _PASSAGES,), folder=held, language="ar", dense=False), CONFIG)
+    build(BuildRequest(kind="snippets", sources=(folder / _PASSAGES,), folder=held, language="ar", dense=False), CONFIG)
     labels = ("TRUE", "FALSE")
     classes = np.array([labels.index(claim.label) for claim in claims])
     parted = Split(classes, [np.flatnonzero(np.array(debates) == debate) for debate in sorted(set(debates))])

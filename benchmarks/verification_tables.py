@@ -9,8 +9,8 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from factseek.claims.evidence.sentences import Evidence
-from factseek.claims.learning.figures import Figures, figures
+from factseek.claims.evidence.sentences import ClaimEvidence
+from factseek.claims.learning.figures import VerdictFigures, figures
 from factseek.claims.settings import VerdictSettings
 from factseek.claims.verdicts.crossval import Split, out_of_fold, split
 from factseek.claims.verdicts.models import Cases
@@ -32,7 +32,7 @@ class Bed(NamedTuple):
     claims: list[Claim]
     classes: NDArray[np.int64]
     groups: list[int]
-    found: list[Evidence]
+    found: list[ClaimEvidence]
     retrieved: Cases
     given: Cases
     covered: NDArray[np.float64]
@@ -55,7 +55,7 @@ def section(bed: Bed) -> str:
     return "\n".join([*parts, _recall(bed), _abstaining(bed)])
 
 
-def results(rows: Sequence[tuple[str, str, Sequence[Figures]]], labels: Sequence[str]) -> str:
+def results(rows: Sequence[tuple[str, str, Sequence[VerdictFigures]]], labels: Sequence[str]) -> str:
     """Return the table of models, the evidence they had, and their figures in one or more cross-validations."""
     each = [f"F1 {label}" for label in labels]
     header = ("model", "evidence", "macro-F1", "accuracy", *each, "calibration error")
@@ -67,16 +67,18 @@ def probabilities(name: str, bed: Bed, seed: int, *, given: bool = False) -> NDA
     return out_of_fold(name, _parted(bed, seed), bed.settings, bed.given if given else bed.retrieved)
 
 
-def held_out(name: str, parted: Split, cases: Cases, labels: Sequence[str], settings: VerdictSettings) -> Figures:
+def held_out(
+    name: str, parted: Split, cases: Cases, labels: Sequence[str], settings: VerdictSettings
+) -> VerdictFigures:
     """Return a model's figures over parts that are held out one at a time."""
     return figures(parted.classes, out_of_fold(name, parted, settings, cases), labels)
 
 
-def _runs(name: str, bed: Bed, *, given: bool = False) -> list[Figures]:
+def _runs(name: str, bed: Bed, *, given: bool = False) -> list[VerdictFigures]:
     return [figures(bed.classes, probabilities(name, bed, seed, given=given), bed.labels) for seed in range(SEEDS)]
 
 
-def _carried(bed: Bed) -> list[Figures]:
+def _carried(bed: Bed) -> list[VerdictFigures]:
     """Judge on retrieved evidence what was learned on given evidence."""
     each = [
         out_of_fold("evidence", _parted(bed, seed), bed.settings, bed.given, bed.retrieved) for seed in range(SEEDS)
@@ -88,7 +90,7 @@ def _parted(bed: Bed, seed: int) -> Split:
     return split(bed.classes, bed.groups, msgspec.structs.replace(bed.settings, seed=seed))
 
 
-def _row(model: str, evidence: str, found: Sequence[Figures], labels: Sequence[str]) -> list[str]:
+def _row(model: str, evidence: str, found: Sequence[VerdictFigures], labels: Sequence[str]) -> list[str]:
     macro = [one.macro_f1 for one in found]
     away = max(abs(value - float(np.mean(macro))) for value in macro)
     each = [_mean([one.labels[label].f1 for one in found]) for label in labels]

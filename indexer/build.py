@@ -27,13 +27,13 @@ from .journal import Journal
 from .lock import locked
 from .settings import Config
 from .sources import describe
-from .work import Task, Work
+from .work import BuildTask, Work
 
 Verb = Literal["", "append", "update", "overwrite"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Request:
+class BuildRequest:
     """What a build is asked to do. ``verb`` says what to do with an index that is there.
 
     A new index has a view of each kind, without ``dense`` no vectors; ``views`` names further ones.
@@ -51,7 +51,7 @@ class Request:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Report:
+class BuildReport:
     """What a build did; ``skipped`` counts by reason what a reader left out on purpose, ``left_out`` names it.
 
     ``merged`` is how many segments fewer there are after small ones were merged, ``unmerged`` why they could not be.
@@ -70,7 +70,7 @@ class Report:
     unmerged: str = ""
 
 
-def build(request: Request, config: Config, encoders: Encoders | None = None) -> Report:
+def build(request: BuildRequest, config: Config, encoders: Encoders | None = None) -> BuildReport:
     """Read the sources, write segments, publish them; an interrupted call, repeated, goes on from where it stopped.
 
     ``encoders`` are those of the views if they are not, or not all, the configured one; they stay open.
@@ -86,8 +86,8 @@ def build(request: Request, config: Config, encoders: Encoders | None = None) ->
 
 
 def build_locked(
-    request: Request, config: Config, sources: tuple[SourceInfo, ...], encoders: Encoders | None = None
-) -> Report:
+    request: BuildRequest, config: Config, sources: tuple[SourceInfo, ...], encoders: Encoders | None = None
+) -> BuildReport:
     """Do as :func:`build` does for whoever holds the index's lock, and leave small segments as they are.
 
     ``sources`` describes what is read; ``encoders`` stay open.
@@ -112,7 +112,7 @@ def build_locked(
         return _published(request.folder, shape, base.segments if base else (), work)
 
 
-def _with_few_segments(folder: Path, report: Report, config: Config) -> Report:
+def _with_few_segments(folder: Path, report: BuildReport, config: Config) -> BuildReport:
     """Merge segments if there are too many; what was built is published, whether that succeeds or not."""
     try:
         compacted = keep_few(folder, report.manifest, config)
@@ -123,7 +123,7 @@ def _with_few_segments(folder: Path, report: Report, config: Config) -> Report:
 
 
 def _begun(
-    request: Request, config: Config, tools: Tools, live: tuple[SegmentInfo, ...], sources: tuple[SourceInfo, ...]
+    request: BuildRequest, config: Config, tools: Tools, live: tuple[SegmentInfo, ...], sources: tuple[SourceInfo, ...]
 ) -> Work:
     """Return the work to do: what an interrupted build of the same left to do, else all of it."""
     limits = (config.passages, config.index.segment_passages, config.build.skip_bad_lines)
@@ -133,7 +133,7 @@ def _begun(
 
     def work(journal: Journal) -> Work:
         update = request.verb == "update"
-        return Work(Task(request.kind, request.sources, sources, live, update), config, tools, journal)
+        return Work(BuildTask(request.kind, request.sources, sources, live, update), config, tools, journal)
 
     unfinished = journals.unfinished(request.folder, asked)
     if unfinished:
@@ -144,7 +144,7 @@ def _begun(
     return work(journals.begin(request.folder, asked, sources))
 
 
-def _published(folder: Path, shape: Manifest, live: tuple[SegmentInfo, ...], work: Work) -> Report:
+def _published(folder: Path, shape: Manifest, live: tuple[SegmentInfo, ...], work: Work) -> BuildReport:
     new = work.journal.finished
     replaced = without(folder, live, work.new_docids()) if work.updates else live
     manifest = shape
@@ -152,7 +152,7 @@ def _published(folder: Path, shape: Manifest, live: tuple[SegmentInfo, ...], wor
         manifest = with_segments(shape, (*replaced, *new), folder)
         manifests.publish(folder, manifest)
     journals.clean(folder)
-    return Report(
+    return BuildReport(
         manifest=manifest,
         replaced=live_documents(live) - live_documents(replaced),
         documents=sum(segment.documents for segment in new),
@@ -172,7 +172,7 @@ def _why_empty(kind: str, work: Work) -> str:
     return f"no {kind} document was found" + (f" (left out: {', '.join(left_out)})" if left_out else "")
 
 
-def _base(request: Request) -> Manifest | None:
+def _base(request: BuildRequest) -> Manifest | None:
     """Return the manifest that the build adds to, or None if it makes a new index."""
     if not (request.folder / manifests.NAME).is_file():
         return None
@@ -186,7 +186,7 @@ def _base(request: Request) -> Manifest | None:
     return None if request.verb == "overwrite" else manifests.read(request.folder)
 
 
-def _check_apart(request: Request) -> None:
+def _check_apart(request: BuildRequest) -> None:
     """Raise IndexStateError if the index is to lie in a folder that is read: it would be read, and change it."""
     for source in request.sources:
         if source.is_dir() and Path(os.path.realpath(request.folder)).is_relative_to(os.path.realpath(source)):
@@ -195,7 +195,7 @@ def _check_apart(request: Request) -> None:
             )
 
 
-def _shape(request: Request, config: Config, base: Manifest | None, encoders: Encoders) -> Manifest:
+def _shape(request: BuildRequest, config: Config, base: Manifest | None, encoders: Encoders) -> Manifest:
     """Return a manifest without segments: what the index is, as given or as it has been."""
     if base is not None:
         _check_fit(request, config, base)
@@ -220,7 +220,7 @@ def _shape(request: Request, config: Config, base: Manifest | None, encoders: En
     return msgspec.structs.replace(shape, shared=shared)
 
 
-def _check_fit(request: Request, config: Config, base: Manifest) -> None:
+def _check_fit(request: BuildRequest, config: Config, base: Manifest) -> None:
     if request.language and language_code(request.language) != base.language:
         raise IndexStateError(
             f"its language is {base.language}, not {request.language}; one index has one language", place=request.folder

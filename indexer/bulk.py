@@ -17,7 +17,7 @@ SLICE = 200
 """Documents that are published together: who changes a single document waits for no more than these."""
 
 
-class Item(NamedTuple):
+class BulkItem(NamedTuple):
     """A document of a job: its line as it is exported, or why it is refused.
 
     ``repeated`` says that an item before it is the same.
@@ -60,7 +60,7 @@ class Bulk:
         return after, lines
 
 
-def _counted(job: Job, item: Item, live: Held) -> bool:
+def _counted(job: Job, item: BulkItem, live: Held) -> bool:
     """Count an item by what becomes of it; say whether it is to be written."""
     there = None if item.refused else live.found(item.docid)
     other = there is not None and there.checksum != item.checksum
@@ -78,13 +78,13 @@ def _counted(job: Job, item: Item, live: Held) -> bool:
     return False
 
 
-def checked(lines: Sequence[bytes], language: str) -> list[Item]:
+def checked(lines: Sequence[bytes], language: str) -> list[BulkItem]:
     """Check documents, a line of JSON each, by themselves and against each other; items are numbered from 1.
 
     Of two with the same docid and other content the first counts and the second is refused.
     """
-    items: list[Item] = []
-    first: dict[str, Item] = {}
+    items: list[BulkItem] = []
+    first: dict[str, BulkItem] = {}
     for number, line in enumerate(lines, 1):
         item = _item(number, line, language)
         before = None if item.refused else first.setdefault(item.docid, item)
@@ -98,11 +98,11 @@ def checked(lines: Sequence[bytes], language: str) -> list[Item]:
     return items
 
 
-def _item(number: int, line: bytes, language: str) -> Item:
+def _item(number: int, line: bytes, language: str) -> BulkItem:
     document = read_line(line.decode("utf-8", "replace"), language)
     if isinstance(document, Refused):
-        return Item(number, refused=document.reason)
+        return BulkItem(number, refused=document.reason)
     try:
-        return Item(number, document.docid, exported(document), checksum(document))
+        return BulkItem(number, document.docid, exported(document), checksum(document))
     except RecursionError:
-        return Item(number, document.docid, refused="is nested too deeply")
+        return BulkItem(number, document.docid, refused="is nested too deeply")

@@ -51,7 +51,7 @@ class _Left(msgspec.Struct, frozen=True, kw_only=True):
     seconds: float
 
 
-class Outcome(msgspec.Struct, frozen=True, kw_only=True):
+class ChangeOutcome(msgspec.Struct, frozen=True, kw_only=True):
     """What became of a change.
 
     ``conflict``: the document is not in the state that was asked for; ``unsure``: a writer was killed at it;
@@ -83,7 +83,7 @@ def leave(folder: Path, change: Change) -> str:
     return name
 
 
-def outcome(folder: Path, name: str) -> Outcome | None:
+def outcome(folder: Path, name: str) -> ChangeOutcome | None:
     """Return what became of a change, once; None while nothing has."""
     path = folder / JOBS / f"{name}{_OUTCOME}"
     try:
@@ -91,7 +91,7 @@ def outcome(folder: Path, name: str) -> Outcome | None:
     except OSError:
         return None
     path.unlink(missing_ok=True)
-    return msgspec.json.decode(content, type=Outcome)
+    return msgspec.json.decode(content, type=ChangeOutcome)
 
 
 def withdraw(folder: Path, name: str) -> bool:
@@ -143,7 +143,7 @@ def _waited_for(path: Path, patience: float) -> Change | None:
     return None
 
 
-def answer(folder: Path, name: str, result: Outcome) -> None:
+def answer(folder: Path, name: str, result: ChangeOutcome) -> None:
     """Tell whoever asked what became of a change that was taken."""
     place = folder / JOBS
     _write(place / f"{name}{_OUTCOME}", msgspec.json.encode(result))

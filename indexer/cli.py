@@ -31,7 +31,7 @@ from .settings import Config
 
 if TYPE_CHECKING:
     from ..retrieval.manifest import SegmentInfo
-    from .build import Report
+    from .build import BuildReport
 
 MOST_SOURCES = 10
 MOST_NAMES = 10
@@ -119,9 +119,9 @@ def _docids_in(path: Path) -> list[str]:
 
 def make_index(args: argparse.Namespace) -> int:
     """Build an index and say what it holds."""
-    from .build import Request, build
+    from .build import BuildRequest, build
 
-    request = Request(
+    request = BuildRequest(
         kind=args.kind,
         sources=tuple(args.sources),
         folder=args.index,
@@ -144,7 +144,7 @@ def make_index(args: argparse.Namespace) -> int:
     return DONE
 
 
-def _line(index: Path, built: Report, seconds: float) -> str:
+def _line(index: Path, built: BuildReport, seconds: float) -> str:
     added = f"{counted(built.documents, 'document')} in {counted(built.passages, 'passage')}"
     more = f", of which {built.replaced} replaced others" if built.replaced else ""
     more += f", {built.duplicates} were there already" if built.duplicates else ""
@@ -153,7 +153,7 @@ def _line(index: Path, built: Report, seconds: float) -> str:
     return f"{index}: {on}added {added}{more}{bad} in {seconds:.1f} s\n"
 
 
-def _facts(index: Path, built: Report, seconds: float) -> dict[str, Any]:
+def _facts(index: Path, built: BuildReport, seconds: float) -> dict[str, Any]:
     return {
         "index": str(index),
         "manifest_id": built.manifest.id,
@@ -170,7 +170,7 @@ def _facts(index: Path, built: Report, seconds: float) -> dict[str, Any]:
     }
 
 
-def _say_left_out(built: Report) -> None:
+def _say_left_out(built: BuildReport) -> None:
     """Say how much was left out and why, with the first names of each reason."""
     names: dict[str, list[str]] = {}
     for place, reason in built.left_out:

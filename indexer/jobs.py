@@ -32,7 +32,7 @@ Mode = Literal["append", "update"]
 State = Literal["queued", "running", "done", "failed"]
 
 
-class Refusal(msgspec.Struct, frozen=True, kw_only=True):
+class BulkRefusal(msgspec.Struct, frozen=True, kw_only=True):
     """A document that was refused: its number among those of the job, from 1, and why; ``docid`` as far as known."""
 
     item: int
@@ -56,9 +56,9 @@ class Job(msgspec.Struct, kw_only=True):
     replaced: int = 0
     unchanged: int = 0
     refused: int = 0
-    refusals: list[Refusal] = []
+    refusals: list[BulkRefusal] = []
     skipped: int = 0
-    skips: list[Refusal] = []
+    skips: list[BulkRefusal] = []
     attempts: int = 0
     created: str = ""
     started: str = ""
@@ -69,14 +69,14 @@ class Job(msgspec.Struct, kw_only=True):
         """Count a refused document, and name it while there are not too many."""
         self.refused += 1
         if len(self.refusals) < MOST_REFUSALS:
-            self.refusals.append(Refusal(item=item, docid=docid, reason=reason))
+            self.refusals.append(BulkRefusal(item=item, docid=docid, reason=reason))
 
     def skip(self, item: int, docid: str) -> None:
         """Count a document that was changed singly since, and name it while there are not too many."""
         self.skipped += 1
         if len(self.skips) < MOST_REFUSALS:
             reason = f"docid {docid!r} was changed singly after this bulk was accepted; it stays as it was changed"
-            self.skips.append(Refusal(item=item, docid=docid, reason=reason))
+            self.skips.append(BulkRefusal(item=item, docid=docid, reason=reason))
 
 
 def submit(folder: Path, mode: Mode, documents: Sequence[bytes]) -> Job:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from itertools import accumulate
 
 from ..retrieval.domain import Span
-from ..retrieval.sentences import Sentence, sentences
+from ..retrieval.sentences import SentenceSpan, sentences
 
 _SHORTEST_TAIL = 0.2  # of a passage: a shorter rest joins the passage before it
 
@@ -29,7 +29,7 @@ def split(text: str, words: int = 200, overlap: int = 1) -> tuple[Span, ...]:
     return tuple(Span(i, found[first].start, found[last].end) for i, (first, last) in enumerate(groups))
 
 
-def _groups(found: list[Sentence], words: int, overlap: int) -> Iterator[tuple[int, int]]:
+def _groups(found: list[SentenceSpan], words: int, overlap: int) -> Iterator[tuple[int, int]]:
     """Yield the first and the last sentence of each passage."""
     left = list(accumulate((sentence.words for sentence in reversed(found)), initial=0))[::-1]
     first = 0
@@ -43,7 +43,7 @@ def _groups(found: list[Sentence], words: int, overlap: int) -> Iterator[tuple[i
         first = last + 1 - _repeated(found, last, words, overlap)
 
 
-def _repeated(found: list[Sentence], last: int, words: int, overlap: int) -> int:
+def _repeated(found: list[SentenceSpan], last: int, words: int, overlap: int) -> int:
     """Return how many sentences up to ``last`` the next passage can repeat and still hold a new one."""
     room = words - found[last + 1].words
     count = 0
@@ -53,7 +53,7 @@ def _repeated(found: list[Sentence], last: int, words: int, overlap: int) -> int
     return count
 
 
-def _last(found: list[Sentence], first: int, words: int) -> int:
+def _last(found: list[SentenceSpan], first: int, words: int) -> int:
     """Return the last sentence of the passage that starts with sentence ``first``."""
     last, count = first, found[first].words
     while last + 1 < len(found) and count + found[last + 1].words <= words:

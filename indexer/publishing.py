@@ -14,7 +14,7 @@ from ..retrieval.documents import state_of
 from ..retrieval.index_folder import IndexFolder
 from ..retrieval.manifest import SourceInfo
 from . import journal as journals
-from .build import Request, build_locked
+from .build import BuildRequest, build_locked
 from .deletion import with_segments, without
 from .encoders import Encoders
 from .jobs import JOBS
@@ -25,7 +25,7 @@ SOURCE = SourceInfo(name="http", bytes=0, sha256="")
 """Every document that comes this way has the same source, so that the list of sources does not grow."""
 
 
-class Found(NamedTuple):
+class DocumentState(NamedTuple):
     """A document that is there: the checksum of its content and the name of its state."""
 
     checksum: str
@@ -42,12 +42,12 @@ class Held:
         """
         self._segments = [IndexFolder(folder).documents(info) for info in manifests.read(folder).segments]
 
-    def found(self, docid: str) -> Found | None:
+    def found(self, docid: str) -> DocumentState | None:
         """Return what is known of a document, or None if it is not there."""
         for documents in self._segments:
             seen = documents.seen(docid)
             if seen:
-                return Found(seen[0], state_of(seen[0], documents.spans(docid)))
+                return DocumentState(seen[0], state_of(seen[0], documents.spans(docid)))
         return None
 
     def close(self) -> None:
@@ -66,7 +66,7 @@ def put(folder: Path, lines: Sequence[str], config: Config, encoders: Encoders |
     journals.clean(folder)  # two batches look alike: none may go on from the other
     try:
         source.write_text("".join(f"{line}\n" for line in lines), "utf-8")
-        request = Request(kind=KIND, sources=(source,), folder=folder, verb="update")
+        request = BuildRequest(kind=KIND, sources=(source,), folder=folder, verb="update")
         # The index has its analyzer, whatever is configured for new ones.
         index = msgspec.structs.replace(config.index, analyzer="")
         build_locked(request, msgspec.structs.replace(config, index=index), (SOURCE,), encoders)

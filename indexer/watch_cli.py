@@ -16,7 +16,7 @@ from .collections import kinds
 from .settings import Config
 
 if TYPE_CHECKING:
-    from .watching import Outcome
+    from .watching import WatchOutcome
 
 PATIENCE = 60.0
 """Seconds that a batch waits for another writer to be done; it is tried again after that."""
@@ -45,10 +45,10 @@ def register(commands: Subparsers) -> None:
 
 def watch_folder(args: argparse.Namespace) -> int:
     """Watch until stopped; say what becomes of each batch."""
-    from .build import Request
+    from .build import BuildRequest
     from .watching import Watched, check, watch
 
-    request = Request(
+    request = BuildRequest(
         kind=args.kind or _kind_of(args.index),
         sources=(),
         folder=args.index,
@@ -80,7 +80,7 @@ def _kind_of(index: Path) -> str:
     return held.pop()
 
 
-def _tell(index: Path, outcome: Outcome) -> None:
+def _tell(index: Path, outcome: WatchOutcome) -> None:
     if outcome.report is None:
         say(f"factseek: {outcome.error}")
         return

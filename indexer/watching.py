@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from ..retrieval import manifest as manifests
 from ..retrieval.errors import SourceError, UserError
-from .build import Report, Request, build
+from .build import BuildReport, BuildRequest, build
 from .collections import reader
 from .collections._files import NOT_REGULAR
 from .settings import Config
@@ -37,15 +37,15 @@ class Watched:
     """What is watched: the files of ``folder`` whose names match ``pattern``; ``request`` says what becomes of them."""
 
     folder: Path
-    request: Request
+    request: BuildRequest
     pattern: str = "*"
 
 
-class Outcome(NamedTuple):
+class WatchOutcome(NamedTuple):
     """What became of some files: what was built of them, or why nothing was."""
 
     files: tuple[Path, ...]
-    report: Report | None
+    report: BuildReport | None
     error: str = ""
 
 
@@ -75,7 +75,7 @@ class Watch:
             elif path not in self._waiting or self._waiting[path][0] != stamp:
                 self._waiting[path] = stamp, now
 
-    def batches(self, stopped: Callable[[], bool] = lambda: False) -> Iterator[Outcome]:
+    def batches(self, stopped: Callable[[], bool] = lambda: False) -> Iterator[WatchOutcome]:
         """Read the files that have settled, batch by batch, until ``stopped`` says so; yield what became of each."""
         yield from self._named_left_out()
         self.look(list(self._waiting))
@@ -89,7 +89,7 @@ class Watch:
                 return
             yield from self._batch(ready[start : start + size])
 
-    def _batch(self, files: list[Path]) -> Iterator[Outcome]:
+    def _batch(self, files: list[Path]) -> Iterator[WatchOutcome]:
         stamps = {path: self._waiting[path][0] for path in files}
         request = self._watched.request
         sources = (self._watched.folder,) if self._whole else tuple(files)
@@ -101,13 +101,13 @@ class Watch:
                 for path in files:
                     yield from self._batch([path])
                 return
-            outcome = Outcome(tuple(files), None, error.line)
+            outcome = WatchOutcome(tuple(files), None, error.line)
         except UserError as error:  # not the files' fault: they are tried again
             self._not_before = self._clock() + RETRY_SECONDS
-            yield Outcome(tuple(files), None, error.line)
+            yield WatchOutcome(tuple(files), None, error.line)
             return
         else:
-            outcome = Outcome(tuple(files), report)
+            outcome = WatchOutcome(tuple(files), report)
         for path, stamp in stamps.items():
             self._read[path] = stamp
             self._waiting.pop(path, None)
@@ -118,11 +118,11 @@ class Watch:
             folders[:] = sorted(name for name in folders if not name.startswith("."))
             yield from (Path(parent, name) for name in sorted(names))
 
-    def _named_left_out(self) -> Iterator[Outcome]:
+    def _named_left_out(self) -> Iterator[WatchOutcome]:
         """Say once of each thing that is no regular file that it is left out."""
         left_out, self._left_out = self._left_out, []
         for path in left_out:
-            yield Outcome((path,), None, SourceError(f"is {NOT_REGULAR}; it is left out", place=path).line)
+            yield WatchOutcome((path,), None, SourceError(f"is {NOT_REGULAR}; it is left out", place=path).line)
 
     def _is_irregular(self, path: Path) -> bool:
         """Return whether ``path`` is a pipe, a device or a link in a circle, and was not named before."""
@@ -160,7 +160,7 @@ def check(watched: Watched) -> None:
         raise SourceError(f"lies in the folder {folder} that is watched; put the index somewhere else", place=index)
 
 
-def watch(watched: Watched, config: Config, stop: threading.Event) -> Iterator[Outcome]:
+def watch(watched: Watched, config: Config, stop: threading.Event) -> Iterator[WatchOutcome]:
     """Read what is in the folder, then what appears in it, until ``stop`` is set; yield what became of each batch.
 
     The batch at work is finished first.

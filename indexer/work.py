@@ -23,7 +23,7 @@ from .settings import Config
 from .unchanged import Unchanged
 
 
-class Task(NamedTuple):
+class BuildTask(NamedTuple):
     """What is built: ``paths`` are read, ``sources`` describes them, ``live`` is there already.
 
     With ``update``, a document whose docid is live with other content takes its place.
@@ -39,7 +39,7 @@ class Task(NamedTuple):
 class Work:
     """One build at work: it reads the sources and leaves finished segments in the journal."""
 
-    def __init__(self, task: Task, config: Config, tools: Tools, journal: Journal) -> None:
+    def __init__(self, task: BuildTask, config: Config, tools: Tools, journal: Journal) -> None:
         self._kind, self._paths, self._sources, live, self.updates = task
         self._tools = tools
         self._folder, self._shape = tools.folder, tools.manifest

@@ -17,13 +17,13 @@ from ..retrieval.errors import IndexBusyError, UserError
 from ..retrieval.files import told
 from . import changes, jobs
 from .bulk import Bulk
-from .changes import Change, Outcome, Result, Taken
+from .changes import Change, ChangeOutcome, Result, Taken
 from .compaction import keep_few
 from .encoders import Encoders
 from .jobs import Job
 from .lock import locked
 from .overtaking import Single, forget, note, overtaken
-from .publishing import Found, held, put, remove
+from .publishing import DocumentState, held, put, remove
 from .settings import Config
 
 MOST = 200
@@ -161,7 +161,7 @@ class Writer:
         if taken:
             self._count(error)
         for one in taken:
-            said = Outcome(result="failed", error=error) if error else Outcome(result=results[one.name])
+            said = ChangeOutcome(result="failed", error=error) if error else ChangeOutcome(result=results[one.name])
             changes.answer(self._folder, one.name, said)
 
     # Bulks.
@@ -251,7 +251,7 @@ class Writer:
         return ""
 
 
-def result_of(taken: Taken, there: Found | None) -> Result:
+def result_of(taken: Taken, there: DocumentState | None) -> Result:
     """Say what becomes of a change of a document that is as ``there`` says, or not there."""
     change = taken.change
     if taken.again and change.conditional:
@@ -265,7 +265,7 @@ def result_of(taken: Taken, there: Found | None) -> Result:
     return "unchanged" if there.checksum == change.checksum else "replaced"
 
 
-def _met(change: Change, there: Found | None) -> bool:
+def _met(change: Change, there: DocumentState | None) -> bool:
     if there is None:
         return not change.states
     return not change.absent and (not change.states or "*" in change.states or there.state in change.states)

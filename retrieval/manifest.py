@@ -48,11 +48,11 @@ Bytes = Annotated[int, msgspec.Meta(ge=0)]
 Seconds = Annotated[float, msgspec.Meta(ge=0)]
 
 
-class Record(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class ManifestPart(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The base of what a manifest holds."""
 
 
-class SourceInfo(Record, frozen=True, kw_only=True):
+class SourceInfo(ManifestPart, frozen=True, kw_only=True):
     """A file that was read, by its name and content."""
 
     name: str
@@ -60,14 +60,14 @@ class SourceInfo(Record, frozen=True, kw_only=True):
     sha256: str
 
 
-class FileInfo(Record, frozen=True, kw_only=True):
+class FileInfo(ManifestPart, frozen=True, kw_only=True):
     """A file of a segment, by its content."""
 
     bytes: Bytes
     sha256: str
 
 
-class SegmentInfo(Record, frozen=True, kw_only=True):
+class SegmentInfo(ManifestPart, frozen=True, kw_only=True):
     """A segment: documents and the views that are made from them.
 
     It never changes: ``deleted`` are the rows of the documents that are no longer there.
@@ -104,7 +104,7 @@ class SegmentInfo(Record, frozen=True, kw_only=True):
         return self.sentences
 
 
-class EncoderInfo(Record, frozen=True, kw_only=True):
+class EncoderInfo(ManifestPart, frozen=True, kw_only=True):
     """The encoder that made the vectors."""
 
     name: str
@@ -136,14 +136,14 @@ class EncoderInfo(Record, frozen=True, kw_only=True):
             )
 
 
-class BM25Info(Record, frozen=True, kw_only=True):
+class BM25Info(ManifestPart, frozen=True, kw_only=True):
     """BM25's parameters as they were configured when the index was built; a search uses its own configuration's."""
 
     k1: float
     b: float
 
 
-class Versions(Record, frozen=True, kw_only=True):
+class Versions(ManifestPart, frozen=True, kw_only=True):
     """What the index was written with."""
 
     factseek: str
@@ -152,7 +152,7 @@ class Versions(Record, frozen=True, kw_only=True):
     faiss: str
 
 
-class Manifest(Record, frozen=True, kw_only=True):
+class Manifest(ManifestPart, frozen=True, kw_only=True):
     """What an index is: a new one is published for every change.
 
     ``documents`` and ``passages`` count what can be found. ``views`` describes what every segment holds beside its

@@ -19,7 +19,7 @@ _ABBREVIATION = re.compile(
 _WORD = re.compile(r"[぀-ヿ㐀-鿿豈-﫿]|[^\s぀-ヿ㐀-鿿豈-﫿]+")
 
 
-class Sentence(NamedTuple):
+class SentenceSpan(NamedTuple):
     """A sentence: ``text[start:end]``, without white space at its ends, and its number of words."""
 
     start: int
@@ -27,7 +27,7 @@ class Sentence(NamedTuple):
     words: int
 
 
-def sentences(text: str, longest: int = 200) -> Iterator[Sentence]:
+def sentences(text: str, longest: int = 200) -> Iterator[SentenceSpan]:
     """Yield the sentences of a text; one of more than ``longest`` words is cut between words.
 
     A line break ends a sentence: headings, list items and paragraphs stand alone.
@@ -46,8 +46,8 @@ def _stops(text: str) -> Iterator[int]:
     yield len(text)
 
 
-def _pieces(text: str, start: int, end: int, longest: int) -> Iterator[Sentence]:
+def _pieces(text: str, start: int, end: int, longest: int) -> Iterator[SentenceSpan]:
     words = [(word.start(), word.end()) for word in _WORD.finditer(text, start, end)]
     for first in range(0, len(words), longest):
         piece = words[first : first + longest]
-        yield Sentence(piece[0][0], piece[-1][1], len(piece))
+        yield SentenceSpan(piece[0][0], piece[-1][1], len(piece))

@@ -55,7 +55,7 @@ class VectorFiles(NamedTuple):
 FIRST_FILES = VectorFiles()
 
 
-class Found(NamedTuple):
+class Nearest(NamedTuple):
     """The best rows of one query: score descending, rows of equal score ascending."""
 
     scores: NDArray[np.float32]
@@ -179,7 +179,7 @@ class VectorIndex:
     def __len__(self) -> int:
         return self._bounds[-1]
 
-    def search(self, queries: Vectors, k: int, keep: Mask | None = None) -> list[Found]:
+    def search(self, queries: Vectors, k: int, keep: Mask | None = None) -> list[Nearest]:
         """Find, for each query of shape (n, dimension), every row that scores no less than the ``k``-th best.
 
         So there are more than ``k`` when scores are equal at the cut, and fewer only when fewer rows are kept.
@@ -188,16 +188,16 @@ class VectorIndex:
         """
         self._check(queries, k, keep)
         queries = np.ascontiguousarray(queries, dtype=np.float32)
-        found: list[Found] = []
+        found: list[Nearest] = []
         for start in range(0, len(queries), BLOCK_QUERIES):
             found += self._search(queries[start : start + BLOCK_QUERIES], k, keep)
         return found
 
-    def _search(self, queries: Vectors, k: int, keep: Mask | None) -> list[Found]:
+    def _search(self, queries: Vectors, k: int, keep: Mask | None) -> list[Nearest]:
         parts = []
         for segment, start, end in zip(self._segments, self._bounds, self._bounds[1:], strict=False):
             kept = None if keep is None else keep[start:end]
-            parts.append([Found(hit.scores, hit.rows + start) for hit in segment.search(queries, k, kept)])
+            parts.append([Nearest(hit.scores, hit.rows + start) for hit in segment.search(queries, k, kept)])
         return [_merged([part[number] for part in parts], k) for number in range(len(queries))]
 
     def _check(self, queries: Vectors, k: int, keep: Mask | None) -> None:
@@ -218,14 +218,14 @@ class _Segment:
         self._settings = settings
         self._ann = _read_ann(ann, rows, dimension) if ann.exists() else None
 
-    def search(self, queries: Vectors, k: int, keep: Mask | None) -> list[Found]:
+    def search(self, queries: Vectors, k: int, keep: Mask | None) -> list[Nearest]:
         """Find what scores no less than the ``k``-th best of the rows kept, for each query."""
         kept = len(self._vectors) if keep is None else int(np.count_nonzero(keep))
         if kept == 0:
             return [_NONE] * len(queries)
         if keep is not None and kept == len(keep):
             keep = None
-        found: list[Found | None] = [None] * len(queries)
+        found: list[Nearest | None] = [None] * len(queries)
         if self._ann is not None and kept >= self._settings.exact_below:
             found = self._approximate(queries, k, keep, kept)
         missing = [number for number, one in enumerate(found) if one is None]
@@ -234,14 +234,14 @@ class _Segment:
             return [next(scanned) if one is None else one for one in found]
         return [one for one in found if one is not None]
 
-    def _exact(self, queries: Vectors, k: int, keep: Mask | None, kept: int) -> list[Found]:
+    def _exact(self, queries: Vectors, k: int, keep: Mask | None, kept: int) -> list[Nearest]:
         """Scan all rows kept.
 
         FAISS's float32 sums depend on how it was asked, but are well within ``slack`` of the exact value. So a row
         that was not fetched scores less than the k-th once the last one fetched lies farther than that below it.
         """
         slack = 4 * (self._vectors.shape[1] + 2) * 2.0**-24 * np.linalg.norm(queries, axis=1)
-        found: dict[int, Found] = {}
+        found: dict[int, Nearest] = {}
         pending = list(range(len(queries)))
         n = k + MARGIN
         while pending:
@@ -269,7 +269,7 @@ class _Segment:
         faiss.knn_inner_product(*pointers[:2], *sizes, *pointers[2:], selector)
         return scores, rows
 
-    def _approximate(self, queries: Vectors, k: int, keep: Mask | None, kept: int) -> list[Found | None]:
+    def _approximate(self, queries: Vectors, k: int, keep: Mask | None, kept: int) -> list[Nearest | None]:
         """Ask the approximate index; None where it came back short, or with equal scores up to its last row."""
         if self._ann is None:
             return [None] * len(queries)
@@ -277,21 +277,21 @@ class _Segment:
         if n >= kept:
             return [None] * len(queries)
         rows = self._ann.fetch(queries, n, keep, self._settings)
-        found: list[Found | None] = []
+        found: list[Nearest | None] = []
         for query, candidates in zip(queries, rows, strict=True):
             all_found = self._rescored(query, candidates[candidates >= 0])
             best = _cut(all_found, k)
             found.append(best if len(best.rows) >= k and len(best.rows) < len(all_found.rows) else None)
         return found
 
-    def _rescored(self, query: Vectors, rows: NDArray[np.int64]) -> Found:
+    def _rescored(self, query: Vectors, rows: NDArray[np.int64]) -> Nearest:
         """Score rows exactly: products of float32 are exact in float64, and each row is summed by itself."""
         exact = query.astype(np.float64)
         scores = np.empty(len(rows), dtype=np.float32)
         for start in range(0, len(rows), BLOCK_ROWS):
             block = self._vectors[rows[start : start + BLOCK_ROWS]].astype(np.float64)
             scores[start : start + BLOCK_ROWS] = (block * exact).sum(axis=1)
-        return Found(scores, rows)
+        return Nearest(scores, rows)
 
 
 class _Ann(NamedTuple):
@@ -312,7 +312,7 @@ class _Ann(NamedTuple):
         return rows
 
 
-_NONE = Found(np.empty(0, dtype=np.float32), np.empty(0, dtype=np.int64))
+_NONE = Nearest(np.empty(0, dtype=np.float32), np.empty(0, dtype=np.int64))
 
 
 def _faiss() -> Any:
@@ -322,23 +322,23 @@ def _faiss() -> Any:
     return faiss
 
 
-def _cut(found: Found, k: int) -> Found:
+def _cut(found: Nearest, k: int) -> Nearest:
     """Order rows and drop what scores less than the ``k``-th."""
     order = np.lexsort((found.rows, -found.scores))
     scores, rows = found.scores[order], found.rows[order]
     if len(scores) > k:
         size = int(np.searchsorted(-scores, -scores[k - 1], side="right"))
         scores, rows = scores[:size], rows[:size]
-    return Found(scores, rows)
+    return Nearest(scores, rows)
 
 
-def _merged(parts: Sequence[Found], k: int) -> Found:
+def _merged(parts: Sequence[Nearest], k: int) -> Nearest:
     if len(parts) == 1:
         return parts[0]
     if not parts:
         return _NONE
     scores = np.concatenate([part.scores for part in parts])
-    return _cut(Found(scores, np.concatenate([part.rows for part in parts])), k)
+    return _cut(Nearest(scores, np.concatenate([part.rows for part in parts])), k)
 
 
 def not_unit(vectors: Vectors) -> Iterator[int]:

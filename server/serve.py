@@ -51,7 +51,7 @@ def serve(config: Config) -> None:
     shared = share()
     master = os.getpid()
     try:
-        Server(config, listener).run()
+        FactseekServer(config, listener).run()
     finally:
         if os.getpid() == master:
             unshare(shared)
@@ -126,7 +126,7 @@ def _preload(app: Flask) -> None:
         app.jinja_env.get_template(name)
 
 
-class Server(BaseApplication):  # type: ignore[misc]  # gunicorn has no types
+class FactseekServer(BaseApplication):  # type: ignore[misc]  # gunicorn has no types
     """gunicorn, configured by us alone and given a socket that is already bound."""
 
     def __init__(self, config: Config, listener: socket.socket) -> None:

@@ -14,16 +14,16 @@ from ...retrieval.errors import QueryError, SourceError
 from ...retrieval.terminal import DONE, Subparsers, add_config, config_of, report, say, write, write_now
 from ..settings import Config
 from ..text.languages import known, language_of, with_language
-from .formats import Formats, StatementFormat, language_of_task
+from .formats import StatementFormat, StatementFormats, language_of_task
 from .rankers import names
 from .request import STANDARD_INPUT, outputs_of
 
 if TYPE_CHECKING:
     from .ranking import Ranked
-    from .training import Learned
+    from .training import TrainedRanker
 
 
-def register(commands: Subparsers, formats: Formats) -> None:
+def register(commands: Subparsers, formats: StatementFormats) -> None:
     """Add ``rank``; ``formats`` reads and writes the tasks' files."""
     parser = commands.add_parser(
         "rank",
@@ -78,7 +78,7 @@ class _Input(NamedTuple):
     statements: list[Statement]
 
 
-def run(args: argparse.Namespace, formats: Formats) -> int:
+def run(args: argparse.Namespace, formats: StatementFormats) -> int:
     """Train or load a ranker; rank what is given; write submissions, or print the ranking."""
     outputs = outputs_of(args)
     # What is to be ranked is read first: a mistake in it is found before minutes of training.
@@ -95,7 +95,7 @@ def run(args: argparse.Namespace, formats: Formats) -> int:
     return DONE
 
 
-def _learned(args: argparse.Namespace, formats: Formats) -> Learned:
+def _learned(args: argparse.Namespace, formats: StatementFormats) -> TrainedRanker:
     """Load the ranker, or train it and save it if asked to."""
     from ...retrieval.progress import bar
     from . import store, training
@@ -120,7 +120,7 @@ def _learned(args: argparse.Namespace, formats: Formats) -> Learned:
     return learned
 
 
-def _read(args: argparse.Namespace, formats: Formats, name: str) -> _Input:
+def _read(args: argparse.Namespace, formats: StatementFormats, name: str) -> _Input:
     format_ = formats.load(args.task)
     if name != STANDARD_INPUT:
         return _Input(name, in_language(args, format_, format_.read_statements(Path(name), labelled=False)))
@@ -136,7 +136,11 @@ def in_language(args: argparse.Namespace, format_: StatementFormat, statements: 
 
 
 def _submit(
-    args: argparse.Namespace, formats: Formats, learned: Learned, inputs: Sequence[_Input], outputs: Sequence[Path]
+    args: argparse.Namespace,
+    formats: StatementFormats,
+    learned: TrainedRanker,
+    inputs: Sequence[_Input],
+    outputs: Sequence[Path],
 ) -> None:
     """Score all inputs in one go and write one submission each."""
     scores = learned.ranker.score([one for given in inputs for one in given.statements]).tolist()
@@ -152,7 +156,7 @@ def _submit(
         start = end
 
 
-def _print(args: argparse.Namespace, learned: Learned, inputs: Sequence[_Input]) -> None:
+def _print(args: argparse.Namespace, learned: TrainedRanker, inputs: Sequence[_Input]) -> None:
     from .printing import json_line, row
     from .ranking import rank
 
@@ -164,13 +168,13 @@ def _print(args: argparse.Namespace, learned: Learned, inputs: Sequence[_Input])
         write(json_line(one) if args.json else row(one))
 
 
-def _words(learned: Learned, ranked: Ranked, most: int) -> list[Any]:
+def _words(learned: TrainedRanker, ranked: Ranked, most: int) -> list[Any]:
     from .explain import explain
 
     return list(explain(learned.ranker, ranked.statement, most))
 
 
-def _stream(args: argparse.Namespace, formats: Formats, learned: Learned) -> int:
+def _stream(args: argparse.Namespace, formats: StatementFormats, learned: TrainedRanker) -> int:
     from .printing import json_line
     from .ranking import rank_stream
 
@@ -179,7 +183,7 @@ def _stream(args: argparse.Namespace, formats: Formats, learned: Learned) -> int
     return DONE
 
 
-def _coming(args: argparse.Namespace, formats: Formats, learned: Learned) -> Iterator[Statement]:
+def _coming(args: argparse.Namespace, formats: StatementFormats, learned: TrainedRanker) -> Iterator[Statement]:
     """Yield the statements of the inputs as they come, each with its language."""
     from ...retrieval.languages import unknown_language
 
@@ -201,7 +205,7 @@ def _coming(args: argparse.Namespace, formats: Formats, learned: Learned) -> Ite
                 yield from named(format_.stream_statements(file, name))
 
 
-def _counted(learned: Learned) -> str:
+def _counted(learned: TrainedRanker) -> str:
     sources = learned.manifest.sources
     positives = sum(source.positives for source in sources)
     return f"{sum(source.statements for source in sources):,} statements, {positives:,} of them worth checking"

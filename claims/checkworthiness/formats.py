@@ -31,7 +31,7 @@ class StatementFormat(Protocol):
         ...
 
 
-class Formats(Protocol):
+class StatementFormats(Protocol):
     """The tasks that rank statements, by name."""
 
     def names(self) -> list[str]:

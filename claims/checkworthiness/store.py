@@ -11,7 +11,7 @@ from ..learning import model_file
 from ..learning.model_file import State
 
 
-class Source(msgspec.Struct, frozen=True, kw_only=True):
+class TrainingFile(msgspec.Struct, frozen=True, kw_only=True):
     """A training file: its name, its checksum and what was in it."""
 
     name: str
@@ -20,7 +20,7 @@ class Source(msgspec.Struct, frozen=True, kw_only=True):
     positives: int
 
 
-class Manifest(msgspec.Struct, frozen=True, kw_only=True):
+class RankerManifest(msgspec.Struct, frozen=True, kw_only=True):
     """What a ranker is and where it comes from.
 
     ``languages`` are those it learned from; empty is any. ``figures`` are cross-validated on the training files.
@@ -29,13 +29,13 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
     task: str
     model: str
     languages: tuple[str, ...]
-    sources: tuple[Source, ...]
+    sources: tuple[TrainingFile, ...]
     settings: dict[str, Any]
     versions: dict[str, str]
     figures: dict[str, Any] = {}
 
 
-def save(path: Path, manifest: Manifest, state: State) -> None:
+def save(path: Path, manifest: RankerManifest, state: State) -> None:
     """Write a ranker.
 
     Raises MachineError if there is no room or no right to write.
@@ -43,9 +43,9 @@ def save(path: Path, manifest: Manifest, state: State) -> None:
     model_file.save(path, manifest, state)
 
 
-def load(path: Path) -> tuple[Manifest, State]:
+def load(path: Path) -> tuple[RankerManifest, State]:
     """Read a ranker.
 
     Raises SourceError if the file is no ranker, of another layout, or not what was written.
     """
-    return model_file.load(path, Manifest)
+    return model_file.load(path, RankerManifest)

@@ -19,21 +19,21 @@ from ..learning.restoring import restored_from
 from ..settings import Config
 from . import store
 from .rankers import Ranker, kind, names
-from .store import Manifest, Source
+from .store import RankerManifest, TrainingFile
 
 _VERSIONED = ("numpy", "scipy", "scikit-learn")
 
 
-class Learned(NamedTuple):
+class TrainedRanker(NamedTuple):
     """A ranker with what it is and where it comes from."""
 
     ranker: Ranker
-    manifest: Manifest
+    manifest: RankerManifest
 
 
 def train(
     task: str, model: str, sources: Sequence[tuple[Path, list[Statement]]], config: Config, progress: Progress
-) -> Learned:
+) -> TrainedRanker:
     """Train a ranker on labelled files.
 
     Raises SourceError if they do not hold both classes.
@@ -44,7 +44,7 @@ def train(
         named = ", ".join(str(path) for path, _ in sources)
         raise SourceError(f"{named}: every label is {int(positives > 0)}; a ranker learns from both classes, 0 and 1")
     trained = kind(model).train(statements, config, progress)
-    manifest = Manifest(
+    manifest = RankerManifest(
         task=task,
         model=model,
         languages=tuple(sorted({statement.language for statement in statements} - {""})),
@@ -53,10 +53,10 @@ def train(
         versions={"factseek": __version__} | {name: metadata.version(name) for name in _VERSIONED},
         figures=trained.figures,
     )
-    return Learned(trained.ranker, manifest)
+    return TrainedRanker(trained.ranker, manifest)
 
 
-def load(path: Path, task: str | None, config: Config) -> Learned:
+def load(path: Path, task: str | None, config: Config) -> TrainedRanker:
     """Load a ranker that was saved; ``None`` is any task.
 
     Raises SourceError if the file is not one or of another version, QueryError if it was trained for another task.
@@ -72,7 +72,7 @@ def load(path: Path, task: str | None, config: Config) -> Learned:
         ranker = kind(manifest.model).restore(state, config)
         if state.tensors:  # chance has none, and would be another after a trial
             _try(ranker, manifest.languages)
-    return Learned(ranker, manifest)
+    return TrainedRanker(ranker, manifest)
 
 
 def _try(ranker: Ranker, languages: Sequence[str]) -> None:
@@ -88,8 +88,8 @@ def _try(ranker: Ranker, languages: Sequence[str]) -> None:
             raise ValueError("a score is not a finite number")
 
 
-def _source(path: Path, statements: Sequence[Statement]) -> Source:
-    return Source(
+def _source(path: Path, statements: Sequence[Statement]) -> TrainingFile:
+    return TrainingFile(
         name=storable(path.name),
         sha256=sha256(path),
         statements=len(statements),

@@ -9,10 +9,10 @@ from pathlib import Path
 from ...retrieval.terminal import DONE, Subparsers, add_config, add_json, config_of, report
 from ..settings import Config
 from .cli import add_language, in_language
-from .formats import Formats
+from .formats import StatementFormats
 
 
-def register(commands: Subparsers, formats: Formats) -> None:
+def register(commands: Subparsers, formats: StatementFormats) -> None:
     """Add ``tune-encoder``; ``formats`` reads the tasks' files."""
     parser = commands.add_parser(
         "tune-encoder",
@@ -29,7 +29,7 @@ def register(commands: Subparsers, formats: Formats) -> None:
     parser.set_defaults(command=partial(run, formats=formats))
 
 
-def run(args: argparse.Namespace, formats: Formats) -> int:
+def run(args: argparse.Namespace, formats: StatementFormats) -> int:
     """Train the encoder on the labelled files."""
     from .multilingual.tuning import tune
 

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from ..text.lexicon import Lexicon, Polarity, polarity
 from ..text.quantities import Quantity, agreement, quantities
 from ..text.words import Analyzer, coverage, terms
-from .sentences import Evidence, Sentence
+from .sentences import ClaimEvidence, EvidenceSentence
 
 PAIR = (
     "similarity", "coverage", "precision", "word pairs", "missing words", "length", "numbers repeated",
@@ -48,7 +48,9 @@ def reading(text: str, analyzer: Analyzer, lists: Lexicon) -> Reading:
     return Reading(terms(text, analyzer), quantities(text), polarity(text, lists))
 
 
-def matrix(claims: Sequence[str], found: Sequence[Evidence], analyzer: Analyzer, lists: Lexicon) -> NDArray[np.float64]:
+def matrix(
+    claims: Sequence[str], found: Sequence[ClaimEvidence], analyzer: Analyzer, lists: Lexicon
+) -> NDArray[np.float64]:
     """Return the features, shape (len(claims), len(NAMES))."""
     rows = [
         _row(reading(claim, analyzer, lists), one, analyzer, lists) for claim, one in zip(claims, found, strict=True)
@@ -56,13 +58,13 @@ def matrix(claims: Sequence[str], found: Sequence[Evidence], analyzer: Analyzer,
     return np.array(rows, dtype=np.float64).reshape(-1, len(NAMES))
 
 
-def covered(claim: str, evidence: Evidence, analyzer: Analyzer) -> float:
+def covered(claim: str, evidence: ClaimEvidence, analyzer: Analyzer) -> float:
     """Return the share of a claim's distinct terms that its evidence holds in all."""
     there = [term for sentence in evidence.sentences for term in terms(sentence.text, analyzer)]
     return coverage(terms(claim, analyzer), there)
 
 
-def _row(claim: Reading, evidence: Evidence, analyzer: Analyzer, lists: Lexicon) -> list[float]:
+def _row(claim: Reading, evidence: ClaimEvidence, analyzer: Analyzer, lists: Lexicon) -> list[float]:
     read = [reading(sentence.text, analyzer, lists) for sentence in evidence.sentences]
     pairs = np.array([_pair(claim, one, text) for one, text in zip(evidence.sentences, read, strict=True)])
     together = _together(pairs) if len(pairs) else [0.0] * (len(_OF) * len(PAIR))
@@ -73,7 +75,7 @@ def _together(pairs: NDArray[np.float64]) -> list[float]:
     return [float(value) for part in (pairs[0], pairs.max(axis=0), pairs.mean(axis=0)) for value in part]
 
 
-def _pair(claim: Reading, sentence: Sentence, text: Reading) -> list[float]:
+def _pair(claim: Reading, sentence: EvidenceSentence, text: Reading) -> list[float]:
     likely = max(sentence.similarity, 0.0)
     numbers = agreement(claim.quantities, text.quantities)
     negated, claimed = text.polarity.negations > 0, claim.polarity.negations > 0
@@ -109,7 +111,7 @@ def _claim(claim: Reading) -> list[float]:
     ]
 
 
-def _search(claim: Reading, evidence: Evidence, read: Sequence[Reading]) -> list[float]:
+def _search(claim: Reading, evidence: ClaimEvidence, read: Sequence[Reading]) -> list[float]:
     distinct = frozenset(claim.terms)
     return [
         evidence.bm25 / max(len(distinct), 1),

@@ -28,7 +28,7 @@ _MORE = 2
 """How many passages are read for each sentence that is wanted, where passages are longer than sentences."""
 
 
-class Sentence(NamedTuple):
+class EvidenceSentence(NamedTuple):
     """A sentence of evidence with what a reader needs to find it: document, passage and characters of its text.
 
     ``score`` is that of its passage; ``similarity`` is the cosine to the claim or, where the index has no vectors, the
@@ -48,10 +48,10 @@ class Sentence(NamedTuple):
     source: str
 
 
-class Evidence(NamedTuple):
+class ClaimEvidence(NamedTuple):
     """What was found for a claim: sentences best first, and how well the best passage answers each retriever."""
 
-    sentences: tuple[Sentence, ...]
+    sentences: tuple[EvidenceSentence, ...]
     bm25: float = 0.0
     dense: float = 0.0
     spread: float = 0.0
@@ -72,19 +72,19 @@ class Finder:
         made_by = self.index.info.encoder
         return str(made_by) if made_by else ""
 
-    def find(self, claims: Sequence[str]) -> list[Evidence]:
+    def find(self, claims: Sequence[str]) -> list[ClaimEvidence]:
         """Return the evidence for each claim, in their order; none for one that holds no words.
 
         Raises QueryError if a claim is longer than a query may be.
         """
-        found: list[Evidence] = []
+        found: list[ClaimEvidence] = []
         for start in range(0, len(claims), _AT_ONCE):
             found += self._found(claims[start : start + _AT_ONCE])
         return found
 
     def given(
-        self, claims: Sequence[str], groups: Sequence[Sequence[tuple[str, int]]], found: Sequence[Evidence]
-    ) -> list[Evidence]:
+        self, claims: Sequence[str], groups: Sequence[Sequence[tuple[str, int]]], found: Sequence[ClaimEvidence]
+    ) -> list[ClaimEvidence]:
         """Put evidence that is given, by document and number of the passage, in the place of what was found.
 
         What the search says of the claim stays, and so does what was found where nothing is given.
@@ -95,20 +95,20 @@ class Finder:
             for claim, group, one in zip(claims, groups, found, strict=True)
         ]
 
-    def _found(self, claims: Sequence[str]) -> list[Evidence]:
+    def _found(self, claims: Sequence[str]) -> list[ClaimEvidence]:
         worded = [claim for claim in claims if self.index.has_words(claim, self._search)]
         hits = dict(zip(worded, self.index.search(worded, self._search), strict=True)) if worded else {}
         return [self._evidence(claim, hits.get(claim, [])) for claim in claims]
 
-    def _evidence(self, claim: str, hits: Sequence[Hit]) -> Evidence:
+    def _evidence(self, claim: str, hits: Sequence[Hit]) -> ClaimEvidence:
         if not hits:
-            return Evidence(())
+            return ClaimEvidence(())
         chosen = self._chosen(claim, lifted(hits, self._settings.page_weight))
         top, last = hits[0].score, hits[min(len(hits), self._settings.sentences) - 1].score
         spread = (top - last) / abs(top) if top else 0.0
-        return Evidence(chosen, bm25=self._best(hits, "bm25"), dense=self._best(hits, "dense"), spread=spread)
+        return ClaimEvidence(chosen, bm25=self._best(hits, "bm25"), dense=self._best(hits, "dense"), spread=spread)
 
-    def _chosen(self, claim: str, hits: Sequence[Hit]) -> tuple[Sentence, ...]:
+    def _chosen(self, claim: str, hits: Sequence[Hit]) -> tuple[EvidenceSentence, ...]:
         """Return the sentences of the first passages; of longer passages, those most like the claim, out of more."""
         number = self._settings.sentences
         shown = self.index.evidence(claim, hits[:number], self._search, highlight=False)
@@ -124,11 +124,11 @@ class Finder:
             return max(hit.score for hit in hits)
         return max((part.score for hit in hits for part in hit.parts if part.retriever == retriever), default=0.0)
 
-    def _given(self, claim: str, group: Sequence[tuple[str, int]]) -> tuple[Sentence, ...]:
+    def _given(self, claim: str, group: Sequence[tuple[str, int]]) -> tuple[EvidenceSentence, ...]:
         hits = [Hit(docid, 0.0, number) for docid, number in group]
         return _nearest(self._compared(claim, self.index.evidence(claim, hits, self._search, highlight=False)))
 
-    def _compared(self, claim: str, shown: Sequence[Shown]) -> list[list[Sentence]]:
+    def _compared(self, claim: str, shown: Sequence[Shown]) -> list[list[EvidenceSentence]]:
         """Return the sentences of each passage with their likeness to the claim, in the order of the text."""
         cut = [list(_cut(one, whole=one.kind in self._whole)) for one in shown]
         flat = [sentence for passage in cut for sentence in passage]
@@ -155,12 +155,12 @@ def lifted(hits: Sequence[Hit], weight: float) -> list[Hit]:
     return ordered(again)
 
 
-def _cut(shown: Shown, *, whole: bool) -> Iterator[Sentence]:
+def _cut(shown: Shown, *, whole: bool) -> Iterator[EvidenceSentence]:
     """Yield the sentences of a passage, or the passage ``whole``, if it is a sentence itself."""
     text = shown.passage.text
     stretches = [] if whole else [(one.start, one.end) for one in sentences(text)]
     for start, end in stretches or [(0, len(text))]:
-        yield Sentence(
+        yield EvidenceSentence(
             docid=shown.docid,
             number=shown.passage.number,
             text=text[start:end],
@@ -175,12 +175,12 @@ def _cut(shown: Shown, *, whole: bool) -> Iterator[Sentence]:
         )
 
 
-def _nearest(passages: Sequence[Sequence[Sentence]]) -> tuple[Sentence, ...]:
+def _nearest(passages: Sequence[Sequence[EvidenceSentence]]) -> tuple[EvidenceSentence, ...]:
     """Return the sentence of each passage that is most like the claim, the earlier of equals; no text twice.
 
     What ends without a stop is a heading or a caption as a rule, and taken only where there is nothing else.
     """
-    chosen: dict[str, Sentence] = {}
+    chosen: dict[str, EvidenceSentence] = {}
     for passage in passages:
         best = max(passage, key=lambda sentence: (bool(_STOP.search(sentence.text)), sentence.similarity))
         chosen.setdefault(best.text, best)

@@ -21,7 +21,7 @@ class ClassFigures(msgspec.Struct, frozen=True, kw_only=True):
     f1: float
 
 
-class Figures(msgspec.Struct, frozen=True, kw_only=True):
+class VerdictFigures(msgspec.Struct, frozen=True, kw_only=True):
     """Of all claims: ``calibration_error`` is the mean gap between probability and share right, over ten bins."""
 
     macro_f1: float
@@ -38,11 +38,11 @@ class Bin(NamedTuple):
     right: float
 
 
-def figures(truth: NDArray[np.int64], probabilities: NDArray[np.float64], labels: Sequence[str]) -> Figures:
+def figures(truth: NDArray[np.int64], probabilities: NDArray[np.float64], labels: Sequence[str]) -> VerdictFigures:
     """Judge the most probable class of each claim, the first of equals; what is never predicted has precision 0."""
     found = probabilities.argmax(axis=1)
     each = {label: _label(truth == number, found == number) for number, label in enumerate(labels)}
-    return Figures(
+    return VerdictFigures(
         macro_f1=float(np.mean([one.f1 for one in each.values()])),
         accuracy=float(np.mean(truth == found)),
         calibration_error=sum(one.claims * abs(one.probability - one.right) for one in bins(truth, probabilities))

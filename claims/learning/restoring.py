@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...retrieval.errors import SourceError
-from ..text.ngrams import Analyze, Vocabulary
+from ..text.ngrams import Analyze, NgramVocabulary
 from .model_file import State
 
 _BROKEN = (ArithmeticError, AttributeError, LookupError, MemoryError, RecursionError, TypeError, ValueError)
@@ -62,7 +62,7 @@ def number(state: State, name: str, allowed: Callable[[float], bool] = np.isfini
     return float(value)
 
 
-def vocabulary_of(state: State, names: Any, weights: str, analyze: Analyze, *, sublinear: bool) -> Vocabulary:
+def vocabulary_of(state: State, names: Any, weights: str, analyze: Analyze, *, sublinear: bool) -> NgramVocabulary:
     """Return a saved vocabulary: its terms, and the array of their weights by its name.
 
     Raises TypeError if ``names`` is no list of strings, ValueError if a term stands twice or the weights do not fit.
@@ -71,7 +71,7 @@ def vocabulary_of(state: State, names: Any, weights: str, analyze: Analyze, *, s
         raise TypeError("terms are no list of strings")
     if len(set(names)) != len(names):
         raise ValueError("a term stands twice")
-    return Vocabulary(names, array(state, weights, np.float64, len(names)), analyze, sublinear=sublinear)
+    return NgramVocabulary(names, array(state, weights, np.float64, len(names)), analyze, sublinear=sublinear)
 
 
 def labels(state: State, name: str, count: int | None) -> NDArray[np.int64]:

@@ -12,14 +12,14 @@ from ...retrieval.errors import QueryError
 from ...retrieval.files import writable, write_atomically
 from ...retrieval.index.local import open_index
 from ...retrieval.terminal import DONE, Subparsers, add_index, add_json, config_of, report, say
-from ..checkworthiness.formats import Formats, StatementFormat, language_of_task
+from ..checkworthiness.formats import StatementFormat, StatementFormats, language_of_task
 from ..settings import Config
 from ..verdicts.cli import add_where, finder_of
 
 if TYPE_CHECKING:
     from ...retrieval.domain import Statement
     from ..evidence.sentences import Finder
-    from ..verdicts.training import Learned
+    from ..verdicts.training import TrainedVerdicts
     from .page import Heading
     from .steps import Checked
 
@@ -27,7 +27,7 @@ _FORM = "ct2021-1a"
 """The task whose files are meant unless ``--task`` says otherwise: tweets."""
 
 
-def register(commands: Subparsers, formats: Formats) -> None:
+def register(commands: Subparsers, formats: StatementFormats) -> None:
     """Add ``pipeline``; ``formats`` reads the tasks' files."""
     parser = commands.add_parser(
         "pipeline",
@@ -56,7 +56,7 @@ def register(commands: Subparsers, formats: Formats) -> None:
     parser.set_defaults(command=partial(run, formats=formats))
 
 
-def run(args: argparse.Namespace, formats: Formats) -> int:
+def run(args: argparse.Namespace, formats: StatementFormats) -> int:
     """Rank, find evidence, judge; write the JSON lines and the page."""
     html = args.html or args.output.with_name(f"{args.output.name}.html")
     _refuse(args, html)
@@ -110,7 +110,9 @@ def _checked(
     return checked, _heading(args, ranker.manifest.model, learned, finder, len(statements))
 
 
-def _heading(args: argparse.Namespace, ranker: str, learned: Learned, finder: Finder, statements: int) -> Heading:
+def _heading(
+    args: argparse.Namespace, ranker: str, learned: TrainedVerdicts, finder: Finder, statements: int
+) -> Heading:
     from ... import __version__
     from .page import Heading
 

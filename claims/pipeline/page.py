@@ -13,7 +13,7 @@ from typing import NamedTuple
 from ...retrieval.display import Piece, pieces_of, web_link
 from ...retrieval.highlight import highlights
 from ...retrieval.vocabulary import Vocabulary
-from ..evidence.sentences import Sentence
+from ..evidence.sentences import EvidenceSentence
 from .steps import Checked
 
 _SAID = {
@@ -59,7 +59,7 @@ def share(probability: float) -> str:
     return "<1%" if probability < 0.01 else ">99%" if probability > 0.99 else f"{probability:.0%}"
 
 
-def pieces(claim: str, sentence: Sentence, vocabulary: Vocabulary) -> list[Piece]:
+def pieces(claim: str, sentence: EvidenceSentence, vocabulary: Vocabulary) -> list[Piece]:
     """Part a sentence into stretches with and without words of the claim."""
     text = sentence.text
     return pieces_of(text, highlights(claim, text, vocabulary), 0, len(text))

@@ -13,7 +13,7 @@ Analyze = Callable[[str], Iterable[str]]
 """The terms of a text, as often as they occur."""
 
 
-class Vocabulary:
+class NgramVocabulary:
     """Terms with their weights; a text becomes the unit vector of its terms' counts times their weights.
 
     With ``sublinear``, a count n counts as 1 + ln n.
@@ -51,7 +51,7 @@ class Vocabulary:
         return values / norm if norm else values
 
 
-def learn(texts: Sequence[str], analyze: Analyze, *, sublinear: bool, least: int = 1) -> Vocabulary:
+def learn(texts: Sequence[str], analyze: Analyze, *, sublinear: bool, least: int = 1) -> NgramVocabulary:
     """Take the terms of at least ``least`` texts, in alphabetical order, with their inverse document frequency.
 
     The weight is scikit-learn's: ln((1 + texts) / (1 + texts with the term)) + 1.
@@ -61,4 +61,4 @@ def learn(texts: Sequence[str], analyze: Analyze, *, sublinear: bool, least: int
         found.update(set(analyze(text)))
     terms = sorted(term for term, number in found.items() if number >= least)
     frequencies = np.array([found[term] for term in terms], dtype=np.float64)
-    return Vocabulary(terms, np.log((1 + len(texts)) / (1 + frequencies)) + 1, analyze, sublinear=sublinear)
+    return NgramVocabulary(terms, np.log((1 + len(texts)) / (1 + frequencies)) + 1, analyze, sublinear=sublinear)

@@ -17,12 +17,12 @@ from ...retrieval.index.local import open_index
 from ...retrieval.searcher import Searcher
 from ...retrieval.terminal import DONE, Subparsers, add_filter, add_index, add_json, config_of, report, say
 from ..settings import Config
-from .formats import Formats
+from .formats import ClaimFormats
 from .models import kind, names
 
 if TYPE_CHECKING:
     from ..evidence.sentences import Finder
-    from .training import Learned
+    from .training import TrainedVerdicts
     from .verdict import Verdict
 
 BESIDE = ".evidence.jsonl"
@@ -36,7 +36,7 @@ models:
 """
 
 
-def register(commands: Subparsers, formats: Formats) -> None:
+def register(commands: Subparsers, formats: ClaimFormats) -> None:
     """Add ``verdict``; ``formats`` reads and writes the tasks' files."""
     parser = commands.add_parser(
         "verdict",
@@ -70,7 +70,7 @@ def add_where(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def run(args: argparse.Namespace, formats: Formats) -> int:
+def run(args: argparse.Namespace, formats: ClaimFormats) -> int:
     """Train or load a model; judge the claims; write the submission and the evidence beside it."""
     _refuse(args)
     config = config_of(args, Config)
@@ -92,7 +92,7 @@ def finder_of(args: argparse.Namespace, index: Searcher, config: Config) -> Find
     return Finder(index, config.verdict, where)
 
 
-def judged(learned: Learned, finder: Finder, config: Config, claims: Sequence[Claim]) -> list[Verdict]:
+def judged(learned: TrainedVerdicts, finder: Finder, config: Config, claims: Sequence[Claim]) -> list[Verdict]:
     """Return the verdicts on claims, with a bar while it lasts; say what a reader of them should know."""
     from ...retrieval.progress import bar
 
@@ -108,7 +108,7 @@ def judged(learned: Learned, finder: Finder, config: Config, claims: Sequence[Cl
     return found
 
 
-def _learned(args: argparse.Namespace, formats: Formats, finder: Finder, config: Config) -> Learned:
+def _learned(args: argparse.Namespace, formats: ClaimFormats, finder: Finder, config: Config) -> TrainedVerdicts:
     from ...retrieval.progress import bar
     from ..learning import model_file
     from . import training
@@ -131,7 +131,7 @@ def _learned(args: argparse.Namespace, formats: Formats, finder: Finder, config:
     return learned
 
 
-def _say_figures(learned: Learned) -> None:
+def _say_figures(learned: TrainedVerdicts) -> None:
     figures = learned.manifest.figures
     if not figures:
         say("note: too few claims of some label for a cross-validation: what the model is worth is not known")
@@ -140,7 +140,9 @@ def _say_figures(learned: Learned) -> None:
     say(f"macro-F1 on {figures['claims']:,} training claims, cross-validated over {figures['folds']} folds: {each}")
 
 
-def _submit(args: argparse.Namespace, formats: Formats, learned: Learned, found: Sequence[Verdict]) -> None:
+def _submit(
+    args: argparse.Namespace, formats: ClaimFormats, learned: TrainedVerdicts, found: Sequence[Verdict]
+) -> None:
     from ...retrieval.files import write_atomically
     from .records import json_line
 

@@ -26,7 +26,7 @@ class ClaimFormat(Protocol):
         ...
 
 
-class Formats(Protocol):
+class ClaimFormats(Protocol):
     """The tasks that ask for verdicts, by name."""
 
     def names(self) -> list[str]:

@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from ..evidence.sentences import Sentence
+from ..evidence.sentences import EvidenceSentence
 from .verdict import Verdict
 
 
@@ -27,7 +27,7 @@ def record(verdict: Verdict) -> dict[str, Any]:
     }
 
 
-def _sentence(sentence: Sentence) -> dict[str, Any]:
+def _sentence(sentence: EvidenceSentence) -> dict[str, Any]:
     """Return a sentence with its place: ``start`` and ``end`` are characters of the document's text."""
     return {
         "docid": sentence.docid,

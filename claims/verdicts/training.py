@@ -25,14 +25,14 @@ from ..learning.restoring import restored_from
 from ..settings import VerdictSettings
 from . import models
 from .crossval import out_of_fold, split
-from .models import Cases, Model
+from .models import Cases, VerdictModel
 from .verdict import AT_ONCE, Verifier, cases_of, refuse_long
 
 UNDECIDED = "NOT ENOUGH INFO"
 _VERSIONED = ("numpy", "scikit-learn")
 
 
-class Source(msgspec.Struct, frozen=True, kw_only=True):
+class ClaimsFile(msgspec.Struct, frozen=True, kw_only=True):
     """A training file: its name, its checksum and how many claims of each label were in it."""
 
     name: str
@@ -40,7 +40,7 @@ class Source(msgspec.Struct, frozen=True, kw_only=True):
     labels: dict[str, int]
 
 
-class Manifest(msgspec.Struct, frozen=True, kw_only=True):
+class VerdictManifest(msgspec.Struct, frozen=True, kw_only=True):
     """What a model of verdicts is and where it comes from.
 
     ``labels`` are its classes in order, ``undecided`` what it says where it abstains. ``retriever`` and ``encoder`` are
@@ -56,17 +56,17 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
     retriever: str
     encoder: str
     index: str
-    sources: tuple[Source, ...]
+    sources: tuple[ClaimsFile, ...]
     settings: dict[str, Any]
     versions: dict[str, str]
     figures: dict[str, Any] = {}
 
 
-class Learned(NamedTuple):
+class TrainedVerdicts(NamedTuple):
     """A model with what it is and where it comes from."""
 
-    model: Model
-    manifest: Manifest
+    model: VerdictModel
+    manifest: VerdictManifest
 
     def verifier(self, finder: Finder, settings: VerdictSettings) -> Verifier:
         """Return what gives verdicts by this model and the evidence of an index.
@@ -97,7 +97,7 @@ class Lesson(NamedTuple):
     sources: Sequence[tuple[Path, list[Claim]]]
 
 
-def train(name: str, lesson: Lesson, finder: Finder, settings: VerdictSettings, progress: Progress) -> Learned:
+def train(name: str, lesson: Lesson, finder: Finder, settings: VerdictSettings, progress: Progress) -> TrainedVerdicts:
     """Train the model ``name`` on evidence that is found for the claims, as it will be when it is used.
 
     Raises SourceError if the files hold claims of fewer than two labels, QueryError if a claim is longer than a query
@@ -110,7 +110,7 @@ def train(name: str, lesson: Lesson, finder: Finder, settings: VerdictSettings, 
     cases = read_evidence(claims, finder, progress)
     model = models.kind(name).fit(cases, classes, len(labels), settings)
     setting = _setting_of(finder)
-    manifest = Manifest(
+    manifest = VerdictManifest(
         task=lesson.task,
         model=name,
         labels=labels,
@@ -124,15 +124,15 @@ def train(name: str, lesson: Lesson, finder: Finder, settings: VerdictSettings, 
         versions={"factseek": __version__} | {name: metadata.version(name) for name in _VERSIONED},
         figures=_figures(claims, cases, labels, settings),
     )
-    return Learned(model, manifest)
+    return TrainedVerdicts(model, manifest)
 
 
-def load(path: Path, task: str = "") -> Learned:
+def load(path: Path, task: str = "") -> TrainedVerdicts:
     """Load a model that was saved, for one task or, if none is named, for any.
 
     Raises SourceError if the file is not one, QueryError if it was trained for another task.
     """
-    manifest, state = model_file.load(path, Manifest)
+    manifest, state = model_file.load(path, VerdictManifest)
     if task and manifest.task != task:
         raise QueryError(f"{path}: was trained for {manifest.task}, not for {task}; load another or train one")
     if manifest.model not in models.names():
@@ -144,7 +144,7 @@ def load(path: Path, task: str = "") -> Learned:
         trial = model.probabilities(Cases(["Trying: 2 words."], np.zeros((1, len(NAMES)))))
         if trial.shape != (1, len(manifest.labels)) or not np.isfinite(trial).all():
             raise ValueError("a probability is missing or not a finite number")
-    return Learned(model, manifest)
+    return TrainedVerdicts(model, manifest)
 
 
 def read_evidence(claims: Sequence[Claim], finder: Finder, progress: Progress) -> Cases:
@@ -183,7 +183,7 @@ def _figures(claims: Sequence[Claim], cases: Cases, labels: Sequence[str], setti
     return {"folds": len(parted.parts), "claims": len(claims), **msgspec.to_builtins(found)}
 
 
-def _setting(manifest: Manifest) -> dict[str, str]:
+def _setting(manifest: VerdictManifest) -> dict[str, str]:
     return {"language": manifest.language, "retriever": manifest.retriever, "encoder": manifest.encoder}
 
 
@@ -192,6 +192,6 @@ def _setting_of(finder: Finder) -> dict[str, str]:
     return {"language": index.info.language, "retriever": index.resolved(None), "encoder": finder.encoder}
 
 
-def _source(path: Path, claims: Sequence[Claim]) -> Source:
+def _source(path: Path, claims: Sequence[Claim]) -> ClaimsFile:
     counts = Counter(claim.label for claim in claims)
-    return Source(name=storable(path.name), sha256=sha256(path), labels=dict(sorted(counts.items())))
+    return ClaimsFile(name=storable(path.name), sha256=sha256(path), labels=dict(sorted(counts.items())))

@@ -9,11 +9,11 @@ from ...retrieval.domain import Claim
 from ...retrieval.errors import QueryError
 from ...retrieval.progress import Bar
 from ..evidence.features import covered, matrix
-from ..evidence.sentences import Evidence, Finder
+from ..evidence.sentences import ClaimEvidence, Finder
 from ..settings import VerdictSettings
 from ..text.lexicon import lexicon
 from ..text.words import terms
-from .models import Cases, Model
+from .models import Cases, VerdictModel
 
 AT_ONCE = 64
 
@@ -29,7 +29,7 @@ class Verdict(NamedTuple):
     label: str
     probabilities: dict[str, float]
     abstained: str
-    evidence: Evidence
+    evidence: ClaimEvidence
 
 
 class Verifier:
@@ -37,7 +37,7 @@ class Verifier:
 
     def __init__(
         self,
-        model: Model,
+        model: VerdictModel,
         labels: Sequence[str],
         finder: Finder,
         settings: VerdictSettings,
@@ -64,7 +64,7 @@ class Verifier:
             if progress:
                 progress.update(len(chunk))
 
-    def _decided(self, claims: Sequence[Claim], found: Sequence[Evidence]) -> Iterator[Verdict]:
+    def _decided(self, claims: Sequence[Claim], found: Sequence[ClaimEvidence]) -> Iterator[Verdict]:
         probabilities = self._model.probabilities(cases_of(claims, found, self._finder))
         for claim, evidence, row in zip(claims, found, probabilities.tolist(), strict=True):
             each = dict(zip(self.labels, row, strict=True))
@@ -73,7 +73,7 @@ class Verifier:
             reason = reason or self._unsure(label, each[label])
             yield Verdict(claim, self._undecided if reason else label, each, reason, evidence)
 
-    def _thin(self, claim: Claim, evidence: Evidence) -> str:
+    def _thin(self, claim: Claim, evidence: ClaimEvidence) -> str:
         """Say why there is too little evidence to decide, else return ``""``."""
         if not evidence.sentences:
             return "no evidence was found"
@@ -101,7 +101,7 @@ def refuse_long(claims: Sequence[Claim], finder: Finder) -> None:
             raise QueryError(f"{claim.place}: {said}")
 
 
-def cases_of(claims: Sequence[Claim], found: Sequence[Evidence], finder: Finder) -> Cases:
+def cases_of(claims: Sequence[Claim], found: Sequence[ClaimEvidence], finder: Finder) -> Cases:
     """Return what a model sees of claims and their evidence."""
     texts = [claim.text for claim in claims]
     lists = lexicon(finder.index.info.language)

@@ -23,7 +23,7 @@ from ...retrieval.index.local import open_index
 from ...retrieval.java import java_thread
 from ...retrieval.searcher import Search, Searcher
 from ..reports.machine import peak_megabytes
-from ..running.batch import Asked
+from ..running.batch import SearchQuery
 
 
 class Load(msgspec.Struct, frozen=True, kw_only=True):
@@ -33,7 +33,7 @@ class Load(msgspec.Struct, frozen=True, kw_only=True):
     config: Config
     retriever: str
     profile: ProfileName | None
-    asked: tuple[Asked, ...]
+    asked: tuple[SearchQuery, ...]
     k: int
     timed: int
     callers: tuple[int, ...]
@@ -97,7 +97,7 @@ def put(load: Load) -> Timings:
     )
 
 
-def _under(index: Searcher, asked: Sequence[Asked], search: Search, callers: int) -> Latency:
+def _under(index: Searcher, asked: Sequence[SearchQuery], search: Search, callers: int) -> Latency:
     """Search once for each query, ``callers`` at a time."""
     taken = [0.0] * len(asked)
     numbers = count()
@@ -123,7 +123,7 @@ def _latency(seconds: Sequence[float], callers: int, wall: float) -> Latency:
     return Latency(callers=callers, p50=p50, p95=p95, p99=p99, per_second=len(seconds) / wall)
 
 
-def _encoding(index: Searcher, asked: Sequence[Asked], search: Search) -> float:
+def _encoding(index: Searcher, asked: Sequence[SearchQuery], search: Search) -> float:
     """Return the seconds that encoding a query takes, on average."""
     texts = [index.read_as(query.text, search) for query in asked]
     began = perf_counter()
@@ -132,7 +132,7 @@ def _encoding(index: Searcher, asked: Sequence[Asked], search: Search) -> float:
     return (perf_counter() - began) / len(texts)
 
 
-def _search(index: Searcher, asked: Asked, search: Search) -> None:
+def _search(index: Searcher, asked: SearchQuery, search: Search) -> None:
     index.search([asked.text], search._replace(where=asked.where))
 
 

@@ -6,11 +6,11 @@ from collections.abc import Collection, Mapping
 
 from ...retrieval.lines import shown
 from ...retrieval.terminal import counted
-from .report import Report, Severity
+from .report import CheckReport, Severity
 
 
 def cover(
-    report: Report,
+    report: CheckReport,
     lines: Mapping[str, int],
     expected: Collection[str],
     *,
@@ -82,7 +82,7 @@ def _folded(key: str) -> str:
     return "/".join(part.strip().lstrip("0") for part in key.casefold().split("/"))
 
 
-def _tell(report: Report, severity: Severity, line: int, reason: str) -> None:
+def _tell(report: CheckReport, severity: Severity, line: int, reason: str) -> None:
     if severity == "error":
         report.error(line, reason)
     else:

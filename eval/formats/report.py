@@ -15,7 +15,7 @@ KEPT = 20
 """How many errors, and how many warnings, are kept in words."""
 
 
-class Problem(NamedTuple):
+class FileProblem(NamedTuple):
     """One fault: line 0 is the file as a whole."""
 
     line: int
@@ -23,27 +23,27 @@ class Problem(NamedTuple):
     reason: str
 
 
-class Report:
+class CheckReport:
     """The faults of one file; errors and warnings are kept apart, so that neither hides the other."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
         self.errors = 0
         self.warnings = 0
-        self._kept: dict[Severity, list[Problem]] = {"error": [], "warning": []}
+        self._kept: dict[Severity, list[FileProblem]] = {"error": [], "warning": []}
 
     def error(self, line: int, reason: str) -> None:
         """Take note of what makes the figure undefined or wrong."""
         self.errors += 1
-        self._keep(Problem(line, "error", reason))
+        self._keep(FileProblem(line, "error", reason))
 
     def warning(self, line: int, reason: str) -> None:
         """Take note of what the organisers tolerate."""
         self.warnings += 1
-        self._keep(Problem(line, "warning", reason))
+        self._keep(FileProblem(line, "warning", reason))
 
     @property
-    def problems(self) -> list[Problem]:
+    def problems(self) -> list[FileProblem]:
         """The faults that were kept, by line; those of the file as a whole come last."""
         return sorted(self._kept["error"] + self._kept["warning"], key=lambda problem: problem.line or float("inf"))
 
@@ -82,7 +82,7 @@ class Report:
             "problems": [problem._asdict() for problem in self.problems],
         }
 
-    def _keep(self, problem: Problem) -> None:
+    def _keep(self, problem: FileProblem) -> None:
         kept = self._kept[problem.severity]
         if len(kept) < KEPT:
             kept.append(problem)

@@ -22,7 +22,7 @@ CHUNK = 64
 _TWITTER = "%a %b %d %H:%M:%S %z %Y"
 
 
-class Asked(NamedTuple):
+class SearchQuery(NamedTuple):
     """A query with what may be ranked for it."""
 
     qid: str
@@ -33,7 +33,7 @@ class Asked(NamedTuple):
 Found = TypeVar("Found", list[Hit], Columns)
 
 
-class Done(NamedTuple, Generic[Found]):
+class SearchedQuery(NamedTuple, Generic[Found]):
     """What was found for a query; ``empty`` if it held no words to search for."""
 
     qid: str
@@ -65,7 +65,7 @@ def search_of(task: str, asked: Search) -> Search:
 
 def asked_of(
     task: str, queries: Sequence[TaskQuery], search: Search, longest: int, *, as_of_query: bool = False
-) -> list[Asked]:
+) -> list[SearchQuery]:
     """Say of each query what may be ranked for it; ``as_of_query`` admits nothing newer than the query itself.
 
     Raises QueryError, naming the query, if one is longer than ``longest`` characters, or has no date that is needed.
@@ -81,16 +81,16 @@ def asked_of(
             where = where._replace(topic=(query.topic,))
         if as_of_query:
             where = where._replace(as_of=_day(query))
-        asked.append(Asked(query.qid, query.text, where if where != Filter() else None))
+        asked.append(SearchQuery(query.qid, query.text, where if where != Filter() else None))
     return asked
 
 
-def searched(index: Searcher, asked: Sequence[Asked], search: Search) -> Iterator[list[Done[list[Hit]]]]:
+def searched(index: Searcher, asked: Sequence[SearchQuery], search: Search) -> Iterator[list[SearchedQuery[list[Hit]]]]:
     """Yield the hits of the queries in their order, chunk by chunk."""
     return (_answered(index, index.search, chunk, search, []) for chunk in chunks(asked))
 
 
-def chunks(asked: Sequence[Asked], together: int = CHUNK) -> Iterator[list[Asked]]:
+def chunks(asked: Sequence[SearchQuery], together: int = CHUNK) -> Iterator[list[SearchQuery]]:
     """Yield the queries in their order, at most ``together`` at once; neighbours with the same filter go together."""
     for _, group in groupby(asked, lambda query: query.where):
         same = iter(group)
@@ -98,7 +98,7 @@ def chunks(asked: Sequence[Asked], together: int = CHUNK) -> Iterator[list[Asked
             yield chunk
 
 
-def columns(index: Searcher, chunk: Sequence[Asked], search: Search) -> list[Done[Columns]]:
+def columns(index: Searcher, chunk: Sequence[SearchQuery], search: Search) -> list[SearchedQuery[Columns]]:
     """Return the documents found for queries that have the same filter."""
     return _answered(index, index.columns, chunk, search, Columns([], []))
 
@@ -106,21 +106,21 @@ def columns(index: Searcher, chunk: Sequence[Asked], search: Search) -> list[Don
 def _answered(
     index: Searcher,
     find: Callable[[list[str], Search], list[Found]],
-    chunk: Sequence[Asked],
+    chunk: Sequence[SearchQuery],
     search: Search,
     nothing: Found,
-) -> list[Done[Found]]:
+) -> list[SearchedQuery[Found]]:
     search = search._replace(where=chunk[0].where)
     try:
         found = find([query.text for query in chunk], search)
-        return [Done(query.qid, hits) for query, hits in zip(chunk, found, strict=True)]
+        return [SearchedQuery(query.qid, hits) for query, hits in zip(chunk, found, strict=True)]
     except QueryError:
         wordy = [index.has_words(query.text, search) for query in chunk]
         if all(wordy):
             raise
     some = iter(find([query.text for query in compress(chunk, wordy)], search))
     pairs = zip(chunk, wordy, strict=True)
-    return [Done(query.qid, next(some) if has else nothing, empty=not has) for query, has in pairs]
+    return [SearchedQuery(query.qid, next(some) if has else nothing, empty=not has) for query, has in pairs]
 
 
 def _day(query: TaskQuery) -> str:

@@ -13,7 +13,7 @@ from ...retrieval.lines import shown
 from ...retrieval.searcher import Search, Searcher
 from ..formats.coverage import near_miss
 from ..tasks import RANKING
-from .batch import Asked, asked_of, search_of
+from .batch import SearchQuery, asked_of, search_of
 
 DEPTH = 1000
 """Hits that a measure without a cut looks at."""
@@ -33,7 +33,7 @@ class JudgedFiles:
 class Judged:
     """Judged queries in the order of their file, their judgements in the same order, and how the task searches."""
 
-    asked: tuple[Asked, ...]
+    asked: tuple[SearchQuery, ...]
     qrels: Qrels
     search: Search
     notes: tuple[str, ...]

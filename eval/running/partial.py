@@ -21,7 +21,7 @@ _SYNCED = 8 << 20
 """Bytes after which what is written goes to the disk, so that the end need not wait for all of it."""
 
 
-class Answered(msgspec.Struct, frozen=True):
+class WrittenQuery(msgspec.Struct, frozen=True):
     """A query that is done: how many documents it has; ``empty`` if it held no words to search for."""
 
     qid: str
@@ -32,7 +32,7 @@ class Answered(msgspec.Struct, frozen=True):
 class _Entry(msgspec.Struct, frozen=True):
     """What the journal says of a query: the length of its lines in bytes, and their checksum."""
 
-    answered: Answered
+    answered: WrittenQuery
     size: int
     crc: int
 
@@ -55,7 +55,7 @@ class Partial:
         self._hash = hashlib.sha256()
         self._unsynced = 0
         self._broken = False
-        self.done: list[Answered] = []
+        self.done: list[WrittenQuery] = []
 
     def __enter__(self) -> Partial:
         with told(self._journal_path):
@@ -82,7 +82,7 @@ class Partial:
         with suppress(OSError):  # what it could not take was told
             self._journal.close()
 
-    def add(self, answers: Sequence[tuple[Answered, str]]) -> int:
+    def add(self, answers: Sequence[tuple[WrittenQuery, str]]) -> int:
         """Add queries that are done, with their lines, so that they outlive this process; return how many.
 
         Nothing is added after what could not be: there is never a gap.

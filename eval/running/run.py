@@ -24,8 +24,8 @@ from ...retrieval.run_writer import column
 from ...retrieval.searcher import DEFAULT_SEARCH, Search, Searcher
 from ..formats.queries import TaskQuery
 from ..tasks import RANKING
-from .batch import CHUNK, Asked, Done, asked_of, chunks, columns, habit, search_of
-from .partial import Answered, Partial
+from .batch import CHUNK, SearchedQuery, SearchQuery, asked_of, chunks, columns, habit, search_of
+from .partial import Partial, WrittenQuery
 
 _HITS_TOGETHER = 1_000
 _WAITING = 2
@@ -93,13 +93,13 @@ def run(request: RunRequest, index: Searcher, progress: Progress = silent) -> Ru
     return _report(index, request.search, queries, partial.done, resumed)
 
 
-def _answered(request: RunRequest, index: Searcher, asked: Sequence[Asked], partial: Partial) -> Generator[int]:
+def _answered(request: RunRequest, index: Searcher, asked: Sequence[SearchQuery], partial: Partial) -> Generator[int]:
     """Search, keep what was found in the order of the queries; yield how many are kept at once."""
     of_task = RANKING.load(request.task)
 
-    def keep(done: Sequence[Done[Columns]]) -> int:
+    def keep(done: Sequence[SearchedQuery[Columns]]) -> int:
         texts = of_task.lines([(one.qid, one.found) for one in done], request.run_id)
-        answers = (Answered(one.qid, len(one.found.docids), one.empty) for one in done)
+        answers = (WrittenQuery(one.qid, len(one.found.docids), one.empty) for one in done)
         return partial.add(list(zip(answers, texts, strict=True)))
 
     # Lucene searches outside of Python, so that a second thread can write what was found meanwhile.
@@ -151,7 +151,7 @@ def _nothing(request: RunRequest, index: Searcher, first: TaskQuery) -> str:
 
 
 def _report(
-    index: Searcher, search: Search, queries: Sequence[TaskQuery], done: Sequence[Answered], resumed: int
+    index: Searcher, search: Search, queries: Sequence[TaskQuery], done: Sequence[WrittenQuery], resumed: int
 ) -> RunReport:
     sample = " ".join(query.text for query in queries[:_NOTED])
     return RunReport(

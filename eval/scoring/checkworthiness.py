@@ -23,7 +23,7 @@ NAMES = ("AP", "RR", "Rprec", *(f"P@{k}" for k in CUTOFFS))
 _SCORE = re.compile(r"[-+]?[0-9]*\.[0-9]+|[0-9]+")
 
 
-class Item(NamedTuple):
+class LabelledScore(NamedTuple):
     """One row of a submission with its gold label (0 or 1)."""
 
     name: str
@@ -31,7 +31,7 @@ class Item(NamedTuple):
     label: int
 
 
-def figures(items: Sequence[Item], positives: int) -> dict[str, float]:
+def figures(items: Sequence[LabelledScore], positives: int) -> dict[str, float]:
     """Return the organisers' measures of rows in the order of their file; ``positives`` counts ids, not rows."""
     labels = [item.label for item in sorted(items, key=lambda item: item.score, reverse=True)]
     hits = [rank for rank, label in enumerate(labels, 1) if label]
@@ -52,7 +52,7 @@ class Ties(NamedTuple):
     best: dict[str, float]
 
 
-def ties(items: Sequence[Item], positives: int) -> Ties | None:
+def ties(items: Sequence[LabelledScore], positives: int) -> Ties | None:
     """Return what other orders of equal scores would give; ``None`` if no tie can change anything."""
     labels_of: dict[float, set[int]] = {}
     for item in items:

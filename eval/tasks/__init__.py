@@ -25,7 +25,7 @@ from ..formats.answers import Answer, RunScores
 from ..formats.gold import Note, unnoted
 from ..formats.habit import Habit
 from ..formats.queries import TaskQuery
-from ..formats.report import Report
+from ..formats.report import CheckReport
 from ..formats.scores import ScoreOptions, Scores
 
 Submits = Literal["documents", "statements", "verdicts"]
@@ -59,7 +59,7 @@ class Task(Protocol):
         """Write a submission, in one piece or not at all."""
         ...
 
-    def check(self, path: Path, input_path: Path | None = None) -> Report:
+    def check(self, path: Path, input_path: Path | None = None) -> CheckReport:
         """Report every fault of a submission; with the input, also what is missing or unknown."""
         ...
 

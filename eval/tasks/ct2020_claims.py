@@ -25,7 +25,7 @@ from ..formats.habit import Habit
 from ..formats.lines import finite, is_header, rows
 from ..formats.paths import only
 from ..formats.queries import TaskQuery
-from ..formats.report import Report
+from ..formats.report import CheckReport
 from ..formats.scores import ScoreOptions, Scores
 from ..formats.topics import read_queries as read_topics
 from ..scoring import ranking
@@ -67,7 +67,7 @@ def read_submission(path: Path) -> Run:
 
 def read_scores(path: Path) -> RunScores:
     """Return the scores of a run."""
-    report = Report(path)
+    report = CheckReport(path)
     table = _read(path, report)
     report.refuse()
     return RunScores(table, tuple(report.said))
@@ -103,12 +103,12 @@ def _plain(value: float) -> str:
     return np.format_float_positional(np.float32(value), unique=True, trim="0")
 
 
-def check(path: Path, input_path: Path | None = None) -> Report:
+def check(path: Path, input_path: Path | None = None) -> CheckReport:
     """Report every fault of a run, each that the official checker refuses among them.
 
     With the input, tweets that are missing are a warning, unknown ones an error.
     """
-    report = Report(path)
+    report = CheckReport(path)
     table = _read(path, report, submitted=True)
     if input_path is not None:
         expected = {query.qid: None for query in read_queries(input_path)}

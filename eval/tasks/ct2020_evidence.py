@@ -26,7 +26,7 @@ from ..formats.habit import Habit
 from ..formats.lines import finite, is_header, rows, text_lines, whole
 from ..formats.paths import only
 from ..formats.queries import TaskQuery
-from ..formats.report import Report
+from ..formats.report import CheckReport
 from ..formats.scores import ScoreOptions, Scores
 from ..scoring import ranking
 from ..scoring.measures import mean
@@ -95,7 +95,7 @@ def read_submission(path: Path) -> Run:
 
 def read_scores(path: Path) -> RunScores:
     """Return the scores of a run by ``topic/tweet``."""
-    report = Report(path)
+    report = CheckReport(path)
     claims = _read(path, report)
     report.refuse()
     return RunScores({qid: claim.scores for qid, claim in claims.items()})
@@ -127,9 +127,9 @@ def _claim_lines(qid: str, found: Columns, run_id: str) -> str:
     return "".join([f"{topic}\t{tweet}\t{rank}\t{docid}\t{score}\t{run_id}\n" for rank, (docid, score) in rows])
 
 
-def check(path: Path, input_path: Path | None = None) -> Report:
+def check(path: Path, input_path: Path | None = None) -> CheckReport:
     """Report every fault of a run; with the input, also claims that are missing or unknown."""
-    report = Report(path)
+    report = CheckReport(path)
     claims = _read(path, report)
     if input_path is not None:
         expected = {query.qid: None for query in read_queries(input_path)}

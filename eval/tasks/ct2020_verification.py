@@ -17,7 +17,7 @@ from ..formats.coverage import cover
 from ..formats.lines import rows
 from ..formats.paths import only
 from ..formats.queries import TaskQuery
-from ..formats.report import Report
+from ..formats.report import CheckReport
 from ..formats.scores import ScoreOptions, Scores
 from ..formats.statements import no_labels
 from ..formats.tweets import VERDICTS, columns_of
@@ -33,7 +33,7 @@ _LAYOUT = ("topicID", "tweetID", "label", "runID")
 _GOLD = ("topicID", "tweetID", "label")
 
 
-class Verdict(NamedTuple):
+class LabelledClaim(NamedTuple):
     """What was said of a claim, on which line."""
 
     label: str
@@ -45,13 +45,13 @@ def read_queries(path: Path) -> list[TaskQuery]:
     return as_queries(read_tweets(path))
 
 
-def read_gold(paths: Sequence[Path]) -> dict[str, Verdict]:
+def read_gold(paths: Sequence[Path]) -> dict[str, LabelledClaim]:
     """Return the right label of each claim, by ``topic/tweet``."""
     path = only(paths, "--gold")
     return _read(path, Strict(path), _GOLD)
 
 
-def read_submission(path: Path) -> dict[str, Verdict]:
+def read_submission(path: Path) -> dict[str, LabelledClaim]:
     """Return the label that a submission gives each claim, by ``topic/tweet``."""
     return _read(path, Strict(path), _LAYOUT)
 
@@ -95,9 +95,9 @@ def write_verdicts(verdicts: Iterable[tuple[Claim, str, Sequence[tuple[str, int]
     write(records, path, run_id)
 
 
-def check(path: Path, input_path: Path | None = None) -> Report:
+def check(path: Path, input_path: Path | None = None) -> CheckReport:
     """Report every fault of a submission; with the input, also claims that are missing or unknown."""
-    report = Report(path)
+    report = CheckReport(path)
     found = _read(path, report, _LAYOUT)
     if input_path is not None:
         _cover(report, found, {query.qid: None for query in read_queries(input_path)}, str(input_path))
@@ -107,7 +107,7 @@ def check(path: Path, input_path: Path | None = None) -> Report:
 def score(gold: Sequence[Path], runs: Sequence[Path], options: ScoreOptions) -> Scores:
     """Return macro-averaged F1 and what it is made of; a class that is never predicted has precision 0."""
     right = read_gold(gold)
-    report = Report(only(runs, "--run"))
+    report = CheckReport(only(runs, "--run"))
     found = _read(report.path, report, _LAYOUT)
     report.refuse()
     _cover(report, found, right, "the gold")
@@ -134,8 +134,8 @@ def _figures(pairs: Sequence[tuple[str, str]], label: str) -> tuple[float, float
     return precision, recall, 2 * hits / (predicted + actual) if hits else 0.0
 
 
-def _read(path: Path, faults: Faults, layout: Sequence[str]) -> dict[str, Verdict]:
-    found: dict[str, Verdict] = {}
+def _read(path: Path, faults: Faults, layout: Sequence[str]) -> dict[str, LabelledClaim]:
+    found: dict[str, LabelledClaim] = {}
     run_id = ""
     for line, fields in rows(path, faults, layout):
         topic, tweet, label = fields[:3]
@@ -149,7 +149,7 @@ def _read(path: Path, faults: Faults, layout: Sequence[str]) -> dict[str, Verdic
             faults.error(line, f"label {shown(label)} is neither TRUE nor FALSE{hint}")
         if qid in found:
             faults.error(line, f"claim {shown(qid)} is on line {found[qid].line} already")
-        found.setdefault(qid, Verdict(label, line))
+        found.setdefault(qid, LabelledClaim(label, line))
         tag = fields[3] if len(fields) > 3 else ""
         run_id = run_id or tag
         if tag != run_id:
@@ -157,7 +157,9 @@ def _read(path: Path, faults: Faults, layout: Sequence[str]) -> dict[str, Verdic
     return found
 
 
-def _cover(report: Report, found: Mapping[str, Verdict], expected: Mapping[str, object], source: str) -> None:
+def _cover(
+    report: CheckReport, found: Mapping[str, LabelledClaim], expected: Mapping[str, object], source: str
+) -> None:
     lines = {qid: verdict.line for qid, verdict in found.items()}
     cover(report, lines, list(expected), name="claim", source=source)
 

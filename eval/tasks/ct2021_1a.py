@@ -22,11 +22,11 @@ from ..formats.labels import read_label
 from ..formats.lines import is_header, rows
 from ..formats.paths import only
 from ..formats.queries import TaskQuery
-from ..formats.report import Report
+from ..formats.report import CheckReport
 from ..formats.scores import ScoreOptions, Scores
 from ..formats.statements import no_labels, statement_of, stream, with_labels
 from ..formats.tweets import LABELS, Tweet, columns, columns_of, has_id, read_tweets, tweet_of
-from ..scoring.checkworthiness import Item, changed, digits, figures, read_score, tie_note, ties
+from ..scoring.checkworthiness import LabelledScore, changed, digits, figures, read_score, tie_note, ties
 
 SUMMARY = "CheckThat! 2021 task 1A: check-worthiness of tweets (ar, bg, en, es, tr)"
 OFFICIAL = "AP"
@@ -38,7 +38,7 @@ _LAYOUT = ("topic_id", "tweet_id", "score", "run_id")
 _TWEET = re.compile(r"[1-9][0-9]{16,22}")
 
 
-class Row(NamedTuple):
+class ScoredTweet(NamedTuple):
     """One row of a submission."""
 
     line: int
@@ -115,7 +115,7 @@ class _Table:
         return statement_of(self._path, tweet_of(self._path, line, dict(zip(self._header, fields, strict=True))))
 
 
-def read_submission(path: Path) -> list[Row]:
+def read_submission(path: Path) -> list[ScoredTweet]:
     """Return the rows of a submission in their order."""
     return _read(path, Strict(path))
 
@@ -129,9 +129,9 @@ def write(records: Iterable[tuple[str, str, float]], path: Path, run_id: str) ->
     write_text(path, (_line(topic, tweet, score_, run_id) for topic, tweet, score_ in records))
 
 
-def check(path: Path, input_path: Path | None = None) -> Report:
+def check(path: Path, input_path: Path | None = None) -> CheckReport:
     """Report every fault of a submission; with the input, also ids that are missing, unknown or too often there."""
-    report = Report(path)
+    report = CheckReport(path)
     found = _read(path, report)
     if input_path is not None:
         _cover(report, found, read_tweets(input_path), str(input_path))
@@ -143,12 +143,12 @@ def check(path: Path, input_path: Path | None = None) -> Report:
 def score(gold: Sequence[Path], runs: Sequence[Path], options: ScoreOptions) -> Scores:
     """Return the official figures, AP first, over all topics pooled."""
     right = read_gold(gold)
-    report = Report(only(runs, "--run"))
+    report = CheckReport(only(runs, "--run"))
     found = _read(report.path, report)
     report.refuse()
     _cover(report, found, right.tweets, "the gold")
     report.refuse()
-    items = [Item(row.tweet_id, row.score, right.labels[row.tweet_id]) for row in found]
+    items = [LabelledScore(row.tweet_id, row.score, right.labels[row.tweet_id]) for row in found]
     positives = sum(right.labels.values())
     values = figures(items, positives)
     tied = ties(items, positives)
@@ -162,7 +162,7 @@ def score(gold: Sequence[Path], runs: Sequence[Path], options: ScoreOptions) -> 
     )
 
 
-def _read(path: Path, faults: Faults) -> list[Row]:
+def _read(path: Path, faults: Faults) -> list[ScoredTweet]:
     found = []
     first_tag = ""
     for line, (topic, tweet_id, score_, tag) in rows(path, faults, _LAYOUT):
@@ -170,14 +170,14 @@ def _read(path: Path, faults: Faults) -> list[Row]:
             faults.error(line, f"tweet_id {shown(tweet_id)} is refused by the official checker: 17 to 23 digits")
         value = read_score(line, score_, faults)
         if value is not None:
-            found.append(Row(line, topic, tweet_id, value))
+            found.append(ScoredTweet(line, topic, tweet_id, value))
         first_tag = first_tag or tag
         if tag != first_tag:
             faults.error(line, f"run id {shown(tag)} differs from {shown(first_tag)} above: a file is one run")
     return found
 
 
-def _cover(report: Report, found: Sequence[Row], tweets: Sequence[Tweet], source: str) -> None:
+def _cover(report: CheckReport, found: Sequence[ScoredTweet], tweets: Sequence[Tweet], source: str) -> None:
     lines = {row.tweet_id: row.line for row in reversed(found)}
     cover(report, lines, list(dict.fromkeys(tweet.tweet_id for tweet in tweets)), name="tweet", source=source)
     _repeated(report, found, Counter(tweet.tweet_id for tweet in tweets), source)
@@ -188,7 +188,7 @@ def _cover(report: Report, found: Sequence[Row], tweets: Sequence[Tweet], source
             report.warning(row.line, f"topic {shown(row.topic)} is not tweet {row.tweet_id}'s in {source}")
 
 
-def _repeated(report: Report, found: Sequence[Row], allowed: Counter[str], source: str) -> None:
+def _repeated(report: CheckReport, found: Sequence[ScoredTweet], allowed: Counter[str], source: str) -> None:
     """Report ids that come more often than in the input; without the input, ids that come more than once."""
     seen: dict[str, list[int]] = {}
     for row in found:

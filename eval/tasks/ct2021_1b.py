@@ -18,10 +18,10 @@ from ..formats.labels import read_label
 from ..formats.lines import is_header, rows, text_lines, whole
 from ..formats.paths import paired
 from ..formats.queries import TaskQuery
-from ..formats.report import Report
+from ..formats.report import CheckReport
 from ..formats.scores import ScoreOptions, Scores
 from ..formats.statements import no_labels, stream, with_labels
-from ..scoring.checkworthiness import Item, changed, digits, figures, over_files, read_score, tie_note, ties
+from ..scoring.checkworthiness import LabelledScore, changed, digits, figures, over_files, read_score, tie_note, ties
 
 SUMMARY = "CheckThat! 2021 task 1B: check-worthiness of the sentences of debates, one file a debate (en)"
 OFFICIAL = "AP"
@@ -35,7 +35,7 @@ _LAST = 9_999
 """The last line number that the official checker takes."""
 
 
-class Sentence(NamedTuple):
+class DebateLine(NamedTuple):
     """A sentence of a debate; ``label`` is ``""`` where the file has none."""
 
     line: int
@@ -127,9 +127,9 @@ def write(records: Iterable[tuple[str, str, float]], path: Path, run_id: str) ->
     write_text(path, (f"{line}\t{digits(scores[line])}\n" for line in numbers))
 
 
-def check(path: Path, input_path: Path | None = None) -> Report:
+def check(path: Path, input_path: Path | None = None) -> CheckReport:
     """Report every fault of one debate's submission; with the input, also whether every line is there."""
-    report = Report(path)
+    report = CheckReport(path)
     found = _read(path, report)
     if input_path is not None:
         _cover(report, len(found), len(read_sentences(input_path)), str(input_path))
@@ -145,13 +145,13 @@ def score(gold: Sequence[Path], runs: Sequence[Path], options: ScoreOptions) -> 
     best: dict[str, dict[str, float]] = {}
     notes = _crossed(gold, runs)
     for path, run, labels in zip(gold, runs, read_gold(gold), strict=True):
-        report = Report(run)
+        report = CheckReport(run)
         found = _read(run, report)
         report.refuse()
         _cover(report, len(found), len(labels), str(path))
         report.refuse()
         name = str(path) if path.stem in per_file else path.stem
-        items = [Item(str(line), *pair) for line, pair in enumerate(zip(found, labels, strict=True), 1)]
+        items = [LabelledScore(str(line), *pair) for line, pair in enumerate(zip(found, labels, strict=True), 1)]
         per_file[name] = figures(items, sum(labels))
         tied = ties(items, sum(labels))
         worst[name], best[name] = (tied.worst, tied.best) if tied else (per_file[name], per_file[name])
@@ -192,12 +192,12 @@ def _read(path: Path, faults: Faults) -> list[float]:
     return found
 
 
-def _cover(report: Report, found: int, expected: int, source: str) -> None:
+def _cover(report: CheckReport, found: int, expected: int, source: str) -> None:
     if found != expected and not report.errors:
         report.error(0, f"has {counted(found, 'line')}, {source} {expected}: every line needs a score")
 
 
-def read_sentences(path: Path) -> list[Sentence]:
+def read_sentences(path: Path) -> list[DebateLine]:
     """Return the sentences of a debate, whose lines are numbered 1, 2, 3 ….
 
     Raises SourceError at the first line that is no sentence, or where the numbers jump.
@@ -210,7 +210,7 @@ def read_sentences(path: Path) -> list[Sentence]:
             faults.error(number, f"has {len(fields)} of the {len(_GOLD)} columns between tabs ({' '.join(_GOLD)})")
         if fields[0] != str(number):
             faults.error(number, f"line number {shown(fields[0])} where {number} is due")
-        found.append(Sentence(number, fields[1], fields[2], fields[3] if len(fields) == len(_GOLD) else ""))
+        found.append(DebateLine(number, fields[1], fields[2], fields[3] if len(fields) == len(_GOLD) else ""))
     if not found:
         faults.error(0, "holds no sentences")
     return found

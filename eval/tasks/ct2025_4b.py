@@ -25,7 +25,7 @@ from ..formats.habit import Habit
 from ..formats.lines import text_lines
 from ..formats.paths import only
 from ..formats.queries import TaskQuery
-from ..formats.report import Report
+from ..formats.report import CheckReport
 from ..formats.scores import ScoreOptions, Scores
 from ..scoring import ranking
 from ..scoring.measures import mean
@@ -75,7 +75,7 @@ def read_submission(path: Path) -> Run:
 
 def read_scores(path: Path) -> RunScores:
     """Return a submission as a run of scores that only say the order."""
-    report = Report(path)
+    report = CheckReport(path)
     found = _read(path, report)
     report.refuse()
     return RunScores({post: {hit.docid: hit.score for hit in _slots(row.papers)} for post, row in found.items()})
@@ -104,9 +104,9 @@ def _post_line(qid: str, papers: Sequence[str]) -> str:
     return f"{qid}\t[{', '.join(map(repr, papers))}]\n"
 
 
-def check(path: Path, input_path: Path | None = None) -> Report:
+def check(path: Path, input_path: Path | None = None) -> CheckReport:
     """Report every fault of a submission; a missing tweet is a warning, an unknown one an error."""
-    report = Report(path)
+    report = CheckReport(path)
     found = _read(path, report)
     if input_path is not None:
         _cover(report, found, [query.qid for query in read_queries(input_path)], str(input_path))
@@ -116,7 +116,7 @@ def check(path: Path, input_path: Path | None = None) -> Report:
 def score(gold: Sequence[Path], runs: Sequence[Path], options: ScoreOptions) -> Scores:
     """Return MRR@5, then MRR@1 and, over what is there, MRR@10."""
     right = read_gold(gold)
-    report = Report(only(runs, "--run"))
+    report = CheckReport(only(runs, "--run"))
     found = _read(report.path, report)
     report.refuse()
     _cover(report, found, list(right), "the gold")
@@ -182,7 +182,7 @@ def _judge(row: Predictions, faults: Faults) -> None:
         faults.warning(row.line, f"{shown(odd)} does not look like a cord_uid (eight digits and small letters)")
 
 
-def _cover(report: Report, found: dict[str, Predictions], expected: list[str], source: str) -> None:
+def _cover(report: CheckReport, found: dict[str, Predictions], expected: list[str], source: str) -> None:
     lines = {post: row.line for post, row in found.items()}
     cover(report, lines, expected, name="tweet", source=source, missing="warning")
 

@@ -22,7 +22,7 @@ from ..formats.coverage import cover, near_miss
 from ..formats.lines import json_objects
 from ..formats.paths import only
 from ..formats.queries import TaskQuery
-from ..formats.report import Report
+from ..formats.report import CheckReport
 from ..formats.scores import ScoreOptions, Scores
 from ..formats.statements import no_labels
 from ..scoring.measures import mean
@@ -129,9 +129,9 @@ def write_verdicts(verdicts: Iterable[tuple[Claim, str, Sequence[tuple[str, int]
     write(((claim.qid, label, evidence) for claim, label, evidence in verdicts), path, run_id)
 
 
-def check(path: Path, input_path: Path | None = None) -> Report:
+def check(path: Path, input_path: Path | None = None) -> CheckReport:
     """Report every fault of a submission; with the input, also claims that are missing, unknown or repeated."""
-    report = Report(path)
+    report = CheckReport(path)
     found = _read(path, report)
     if input_path is not None:
         asked = Counter(query.qid for query in read_queries(input_path))
@@ -147,7 +147,7 @@ def check(path: Path, input_path: Path | None = None) -> Report:
     return report
 
 
-def _too_few(report: Report, lines: Mapping[str, Sequence[int]], asked: Mapping[str, int], source: str) -> None:
+def _too_few(report: CheckReport, lines: Mapping[str, Sequence[int]], asked: Mapping[str, int], source: str) -> None:
     """Report claims whose id the input repeats, and that are answered less often."""
     for claim, number in asked.items():
         if 0 < len(lines.get(claim, ())) < number:
@@ -160,7 +160,7 @@ def score(gold: Sequence[Path], runs: Sequence[Path], options: ScoreOptions) -> 
     if options.max_evidence < 0:
         raise QueryError(f"--max-evidence {options.max_evidence}: give a number of sentences, 0 or more")
     right = read_gold(gold)
-    report = Report(only(runs, "--run"))
+    report = CheckReport(only(runs, "--run"))
     found = _read(report.path, report)
     report.refuse()
     pairs, notes = _paired(report.path, found, right)

@@ -25,7 +25,7 @@ from ..formats.gold import Note, unnoted
 from ..formats.habit import Habit
 from ..formats.paths import only
 from ..formats.queries import TaskQuery
-from ..formats.report import Report
+from ..formats.report import CheckReport
 from ..formats.scores import ScoreOptions, Scores
 from ..formats.topics import read_queries as read_topics
 from ..scoring import ranking
@@ -71,7 +71,7 @@ def read_submission(path: Path) -> Run:
 
 def read_scores(path: Path) -> RunScores:
     """Return the scores of a run as trec_eval reads them, and what is odd about the file."""
-    report = Report(path)
+    report = CheckReport(path)
     table = read_run_scores(path, report)
     report.refuse()
     return RunScores(table, tuple(report.said))
@@ -87,9 +87,9 @@ def lines(answers: Sequence[Answer], run_id: str) -> list[str]:
     return runs_lines(answers, run_id)
 
 
-def check(path: Path, input_path: Path | None = None) -> Report:
+def check(path: Path, input_path: Path | None = None) -> CheckReport:
     """Report every fault of a run to be handed in; queries of the input that it lacks are a warning."""
-    report = Report(path)
+    report = CheckReport(path)
     table = read_run_scores(path, report, submitted=True)
     if input_path is not None:
         expected = {query.qid: None for query in read_queries(input_path)}

@@ -9,19 +9,21 @@ from ...retrieval.config import BM25Settings
 from ...retrieval.domain import Hit, Qrels
 from ...retrieval.run_reader import ScoreTable
 from ...retrieval.searcher import Search, Searcher
-from ..running.batch import Asked, searched
+from ..running.batch import SearchQuery, searched
 from ..scoring.measures import evaluate
 from ..scoring.statistics import Values
-from .fused_evaluator import Pool
+from .fused_evaluator import FusedEvaluator
 from .grid import DEPTHS, HYBRID, SPARSE, Setting
 
 Hits = Mapping[str, list[Hit]]
 
 
-class Bed:
+class SettingEvaluator:
     """Values of a measure for the judged queries; rankings are retrieved once and fused in memory."""
 
-    def __init__(self, index: Searcher, asked: Sequence[Asked], qrels: Qrels, measure: str, search: Search) -> None:
+    def __init__(
+        self, index: Searcher, asked: Sequence[SearchQuery], qrels: Qrels, measure: str, search: Search
+    ) -> None:
         """Take the queries, in the order of ``qrels``; ``search.k`` is how deep the measure looks."""
         self.k = search.k or 1000
         self.measure = measure
@@ -57,10 +59,10 @@ class Bed:
     def _deepest(self, setting: Setting) -> int:
         return max(self.k, setting.fusion.depth, DEPTHS[-1])
 
-    def _pooled(self, names: tuple[str, ...], bm25: BM25Settings, depth: int) -> Pool:
+    def _pooled(self, names: tuple[str, ...], bm25: BM25Settings, depth: int) -> FusedEvaluator:
         deepest = max(depth, DEPTHS[-1])
         rankings = {name: self._ranking(name, bm25 if name == SPARSE else None, deepest) for name in names}
-        return Pool(rankings, depth)
+        return FusedEvaluator(rankings, depth)
 
     def _ranked(self, retriever: str, bm25: BM25Settings | None, k: int) -> Hits:
         search = self._search._replace(retriever=retriever, k=k, bm25=bm25)

@@ -20,7 +20,7 @@ from ...retrieval.run_reader import ScoreTable
 Hits = Mapping[str, Sequence[Hit]]
 
 
-class Pool:
+class FusedEvaluator:
     """The first ``depth`` documents of each of several rankings of the same queries, by their names."""
 
     def __init__(self, rankings: Mapping[str, Hits], depth: int) -> None:

@@ -19,7 +19,7 @@ from ...retrieval.progress import Bar, Progress, silent
 from ...retrieval.searcher import Searcher
 from ..running.judged import Judged, depth_of
 from ..scoring.statistics import Interval, PairedTest, Values, intervals, paired
-from .evaluator import Bed
+from .evaluator import SettingEvaluator
 from .grid import HYBRID, Setting, depths, fusions, parameters, title_weights
 
 SURE = 0.05
@@ -81,7 +81,7 @@ def tune(
         raise QueryError(f"--folds {folds}: give a number from 2 to that of the judged queries, {queries:,}")
     config = index.settings
     default = Setting(index.resolved(), config.bm25, config.search.fusion)
-    bed = Bed(index, judged.asked, judged.qrels, measure, judged.search._replace(k=depth_of([measure])))
+    bed = SettingEvaluator(index, judged.asked, judged.qrels, measure, judged.search._replace(k=depth_of([measure])))
     with closing(progress("tuning", "settings", 0)) as bar:
         chooser = _Chooser(bed, default, index, bar)
         parts = _parts(queries, folds, seed)
@@ -93,7 +93,7 @@ def tune(
 class _Chooser:
     """Choose a setting, one group of settings after the other; of equals, the earlier and so the simpler."""
 
-    def __init__(self, bed: Bed, default: Setting, index: Searcher, bar: Bar) -> None:
+    def __init__(self, bed: SettingEvaluator, default: Setting, index: Searcher, bar: Bar) -> None:
         self._bed = bed
         self._default = default
         self._fusible = HYBRID in index.info.retrievers
@@ -128,7 +128,9 @@ def _parts(queries: int, folds: int, seed: int) -> list[Rows]:
     return [np.sort(order[at::folds]) for at in range(folds)]
 
 
-def _found(bed: Bed, default: Setting, best: Setting, parts: Sequence[tuple[Rows, Setting]], seed: int) -> Tuning:
+def _found(
+    bed: SettingEvaluator, default: Setting, best: Setting, parts: Sequence[tuple[Rows, Setting]], seed: int
+) -> Tuning:
     plain = bed.values(default)
     held_out: Values = np.empty_like(plain)
     folds = []

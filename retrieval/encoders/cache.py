@@ -35,7 +35,7 @@ MODEL_FILES = (".json", ".txt", ".model", ".safetensors", ".bin")
 ONNX, TOKENIZER, DESCRIPTION = "model.onnx", "tokenizer.json", "encoder.json"
 
 
-class Model(NamedTuple):
+class ModelSource(NamedTuple):
     """A sentence-transformers model on this machine."""
 
     name: str
@@ -63,7 +63,7 @@ class Export(NamedTuple):
 
     folder: Path
     description: Description
-    model: Model
+    model: ModelSource
 
 
 def exported(settings: EncoderSettings) -> Export:
@@ -90,23 +90,23 @@ def exported(settings: EncoderSettings) -> Export:
     return Export(folder, description, model)
 
 
-def find_model(name: str) -> Model:
+def find_model(name: str) -> ModelSource:
     """Find a model by its name or the path of its folder: bundled, a local folder, or in the Hugging Face cache.
 
     Raises MachineError, naming the command that fetches it, if it is not on this machine.
     """
     if name in (BUNDLED, f"sentence-transformers/{BUNDLED}"):
-        return Model(BUNDLED, _bundled())
+        return ModelSource(BUNDLED, _bundled())
     if not name.strip():
         raise MachineError("encoder.model is empty; give the name of a model or the path of its folder")
     folder = Path(name).expanduser()
     if folder.is_dir():
         if not any((folder / file).is_file() for file in ("modules.json", "config.json")):
             raise MachineError(f"{name}: is not the folder of a sentence-transformers model (it has no modules.json)")
-        return Model(folder.resolve().name, folder.resolve())
+        return ModelSource(folder.resolve().name, folder.resolve())
     if name.startswith((".", "/", "~")):
         raise MachineError(f"encoder {name!r}: there is no such folder")
-    return Model(name, _downloaded(name))
+    return ModelSource(name, _downloaded(name))
 
 
 def cache_folder(settings: EncoderSettings) -> Path:
@@ -238,7 +238,7 @@ def _whole(folder: Path, cache: Path) -> Description | None:
     return description if found == description.content else None
 
 
-def _make(model: Model, revision: str, settings: EncoderSettings, target: Path) -> None:
+def _make(model: ModelSource, revision: str, settings: EncoderSettings, target: Path) -> None:
     log.info("exporting the encoder %s to ONNX (%s); this is done once", model.name, settings.precision)
     with told(target.parent):
         target.parent.mkdir(parents=True, exist_ok=True)
@@ -250,7 +250,7 @@ def _make(model: Model, revision: str, settings: EncoderSettings, target: Path) 
             _install(made, target, Path(scratch) / "damaged")
 
 
-def _run_exporter(model: Model, revision: str, settings: EncoderSettings, made: Path) -> None:
+def _run_exporter(model: ModelSource, revision: str, settings: EncoderSettings, made: Path) -> None:
     """Export in a process of its own, so that torch is never loaded into the one that searches."""
     command = child_command("retrieval.encoders.export", str(model.folder), str(made))
     command += ["--name", model.name, "--revision", revision]

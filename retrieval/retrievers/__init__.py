@@ -1,7 +1,8 @@
 """The rankings that a search may ask for: one file each, found by its name (``bm25`` is ``bm25.py``).
 
-A module offers what :class:`Kind` says; a name may carry a variant behind a colon, ``dense:multilingual``, which is the
-module's own to understand. Configuration, command line, HTTP, the page, ``bench`` and ``tune`` take the list from here.
+A module offers what :class:`RetrieverKind` says; a name may carry a variant behind a colon, ``dense:multilingual``,
+which is the module's own to understand. Configuration, command line, HTTP, the page, ``bench`` and ``tune`` take the
+list from here.
 """
 
 from __future__ import annotations
@@ -46,7 +47,7 @@ class Lack(NamedTuple):
     remedy: str
 
 
-class Kind(Protocol):
+class RetrieverKind(Protocol):
     """What a module of this package offers."""
 
     LABEL: str
@@ -83,7 +84,7 @@ class Kind(Protocol):
         ...
 
 
-KINDS: Plugins[Kind] = Plugins(__name__, QueryError, "retriever", "there are", hyphens=False)
+KINDS: Plugins[RetrieverKind] = Plugins(__name__, QueryError, "retriever", "there are", hyphens=False)
 
 
 def names() -> list[str]:
@@ -91,7 +92,7 @@ def names() -> list[str]:
     return KINDS.names()
 
 
-def kind(name: str) -> Kind:
+def kind(name: str) -> RetrieverKind:
     """Return the kind of a retriever, whose name may carry a variant.
 
     Raises QueryError if there is none of that name.

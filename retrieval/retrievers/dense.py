@@ -15,7 +15,7 @@ from ..live.snapshot import Snapshot
 from ..manifest import VECTORS, Manifest
 from ..order import Rows, best, first_fetch
 from ..run_writer import best_documents
-from ..vectors import Found, Mask, VectorIndex, Vectors
+from ..vectors import Mask, Nearest, VectorIndex, Vectors
 from . import Lack
 
 LABEL = "Dense"
@@ -101,7 +101,7 @@ class DenseRetriever:
         """Return the documents of what :meth:`search` returns."""
         return list(map(best_documents, self.search(queries, k, where, limit)))
 
-    def _ranked(self, vector: Vectors, first: Found, k: int, keep: Mask | None) -> list[Hit]:
+    def _ranked(self, vector: Vectors, first: Nearest, k: int, keep: Mask | None) -> list[Hit]:
         asked = first_fetch(k, self._rows, group=self._group)
 
         def fetch(n: int) -> tuple[list[float], list[int]]:

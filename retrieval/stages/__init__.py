@@ -34,7 +34,7 @@ class Stage(Protocol):
         ...
 
 
-class Kind(Protocol):
+class StageKind(Protocol):
     """What a module of this package offers."""
 
     LABEL: str
@@ -57,7 +57,7 @@ class Named(NamedTuple):
     stage: Stage
 
 
-KINDS: Plugins[Kind] = Plugins(__name__, QueryError, "stage", "there are", hyphens=False)
+KINDS: Plugins[StageKind] = Plugins(__name__, QueryError, "stage", "there are", hyphens=False)
 
 
 def names() -> list[str]:

@@ -147,7 +147,7 @@ class View(Protocol):
         return
 
 
-class Kind(Protocol):
+class ViewKind(Protocol):
     """What a module of this package offers."""
 
     def describe(self, name: str, config: Config, encoders: Encoders) -> dict[str, Any] | None:
@@ -159,7 +159,7 @@ class Kind(Protocol):
         ...
 
 
-_KINDS: Plugins[Kind] = Plugins(__name__, IndexStateError, "kind of view", "this factseek has")
+_KINDS: Plugins[ViewKind] = Plugins(__name__, IndexStateError, "kind of view", "this factseek has")
 
 
 def kinds() -> list[str]:
@@ -201,5 +201,5 @@ def shared_patterns() -> list[str]:
     return [pattern for kind in kinds() if (pattern := getattr(_kind(kind), "SHARED", ""))]
 
 
-def _kind(name: str) -> Kind:
+def _kind(name: str) -> ViewKind:
     return _KINDS.load(name.partition(":")[0])

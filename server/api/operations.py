@@ -20,8 +20,8 @@ class Operation(NamedTuple):
     tag: str
     answer: type | None = None
     """Of ``status``, as JSON; none where nothing is answered or ``other`` says what."""
-    parameters: type[requests.Asked] | None = None
-    body: type[requests.Asked] | None = None
+    parameters: type[requests.RequestFields] | None = None
+    body: type[requests.RequestFields] | None = None
     many: bool = False
     """Whether the body is a list of ``body``, or a line of JSON each."""
     status: int = 200

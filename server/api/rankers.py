@@ -11,7 +11,7 @@ from flask import Flask, current_app
 
 from ...claims import settings as claims
 from ...claims.checkworthiness import training
-from ...claims.checkworthiness.training import Learned
+from ...claims.checkworthiness.training import TrainedRanker
 from ...retrieval.config import view
 from ...retrieval.errors import ConfigError, FactseekError
 from ...retrieval.files import sha256
@@ -26,7 +26,7 @@ class ServedRanker(NamedTuple):
     """A trained ranker under its name; ``manifest_id`` stands for the bytes of its file."""
 
     name: str
-    learned: Learned
+    learned: TrainedRanker
     manifest_id: str
 
 

@@ -27,7 +27,7 @@ from .timed_ranker import TimedRanker
 blueprint = Blueprint("claims", __name__)
 
 
-class Ranking(NamedTuple):
+class ClaimRanking(NamedTuple):
     """Claims in the order in which they are worth checking; the first ``explained`` have their words."""
 
     ranked: list[Ranked]
@@ -88,7 +88,7 @@ def _statement(number: int, asked: ClaimRequest, languages: Sequence[str], most:
     return Statement(asked.id, text, speaker=asked.speaker.strip(), language=language, place=str(number))
 
 
-def _ranked(asked: RankRequest, statements: list[Statement], ranker: Ranker, seconds: float) -> Ranking:
+def _ranked(asked: RankRequest, statements: list[Statement], ranker: Ranker, seconds: float) -> ClaimRanking:
     """Rank, then explain from the first on while there is time.
 
     Raises TimedOutError if there is not even time to rank.
@@ -108,10 +108,10 @@ def _ranked(asked: RankRequest, statements: list[Statement], ranker: Ranker, sec
     except CutOffError:
         pass  # The note says so.
     took = RankTook(rank=milliseconds(began, done), explain=milliseconds(done, perf_counter()))
-    return Ranking(ranked, explained, took)
+    return ClaimRanking(ranked, explained, took)
 
 
-def _note(asked: RankRequest, ranking: Ranking, served: ServedRanker) -> str:
+def _note(asked: RankRequest, ranking: ClaimRanking, served: ServedRanker) -> str:
     if asked.words and not served.learned.ranker.explains:
         return f"{served.learned.manifest.model} does not go by words: none weigh anything"
     missing = len(ranking.ranked) - ranking.explained

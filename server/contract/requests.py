@@ -25,14 +25,14 @@ _RENAMED = {
     f"Object contains unknown field `{name}_weight`": (f"{name}_weight", f'is now fusion.weights: {{"{name}": 0.5}}')
     for name in ("bm25", "dense")
 }
-_Asked = TypeVar("_Asked", bound="Asked")
+_Asked = TypeVar("_Asked", bound="RequestFields")
 
 
-class Asked(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
+class RequestFields(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     """The base of what is asked: an unknown field is an error."""
 
 
-class FilterRequest(Asked):
+class FilterRequest(RequestFields):
     """The values that a field may have; the values of one field are alternatives, fields narrow each other."""
 
     topic: Annotated[str | list[str], Meta(description="as the collection names it")] = []
@@ -46,7 +46,7 @@ class FilterRequest(Asked):
         return {name: [found] if isinstance(found, str) else found for name, found in named}
 
 
-class FusionRequest(Asked):
+class FusionRequest(RequestFields):
     """How hybrid fuses this one time; what is not said stays as configured."""
 
     kind: Annotated[FusionKind | None, Meta(description="reciprocal ranks, or a sum of normalised scores")] = None
@@ -72,7 +72,7 @@ Stages = Annotated[list[str] | None, Meta(description=STAGES)]
 Group = Annotated[bool | None, Meta(description="one hit a document, by its best passage; false: one a passage")]
 
 
-class SearchOptions(Asked):
+class SearchOptions(RequestFields):
     """What a search is asked beside its text; ``None`` leaves a choice to the configuration."""
 
     k: Hits = None
@@ -100,7 +100,7 @@ class SearchRequest(SearchOptions, kw_only=True):
     explain: Annotated[bool, Meta(description="say what was searched for and how each score came about")] = False
 
 
-class BatchQuery(Asked):
+class BatchQuery(RequestFields):
     """One query of a batch."""
 
     qid: str
@@ -114,7 +114,7 @@ class BatchRequest(SearchOptions, kw_only=True):
     run_id: Tag = "factseek"
 
 
-class ClaimRequest(Asked):
+class ClaimRequest(RequestFields):
     """A tweet, or a sentence of a debate, that may hold a claim worth checking."""
 
     id: Annotated[str, Meta(min_length=1, max_length=200, description="what its line of the answer is known by")]
@@ -125,7 +125,7 @@ class ClaimRequest(Asked):
     speaker: Annotated[str, Meta(max_length=200, description="whose sentence of a debate it is")] = ""
 
 
-class RankRequest(Asked):
+class RankRequest(RequestFields):
     """The body of ``POST /v1/claims/rank``."""
 
     claims: list[ClaimRequest]
@@ -134,7 +134,7 @@ class RankRequest(Asked):
     ranker: Annotated[str | None, Meta(description="by its name; left out: the server's first")] = None
 
 
-class DocumentRequest(Asked, kw_only=True):
+class DocumentRequest(RequestFields, kw_only=True):
     """A document to put: what ``GET`` answers as ``document``; unknown is ``""``, a text or a title there must be.
 
     What is left out is taken as ``factseek index jsonl`` takes it: the language of the index, the host of the URL as
@@ -152,7 +152,7 @@ class DocumentRequest(Asked, kw_only=True):
     metadata: Annotated[dict[str, Any], Meta(description="whatever else is to be shown")] = {}
 
 
-class BulkParameters(Asked):
+class BulkParameters(RequestFields):
     """The parameters of ``POST /v1/{index}/documents``."""
 
     mode: Annotated[
@@ -163,7 +163,7 @@ class BulkParameters(Asked):
 Parse = Annotated[bool, Meta(description="documents as objects; false: as strings that hold their JSON")]
 
 
-class SimpleSearch(Asked, kw_only=True):
+class SimpleSearch(RequestFields, kw_only=True):
     """The parameters of ``GET /v1/{index}/search``, as Anserini and Pyserini name them, and ours."""
 
     query: QueryText
@@ -186,13 +186,13 @@ class SimpleSearch(Asked, kw_only=True):
         return SearchRequest(k=self.hits, **shared)
 
 
-class DocParameters(Asked):
+class DocParameters(RequestFields):
     """The parameters of ``GET /v1/{index}/doc/{docid}``."""
 
     parse: Parse = True
 
 
-def prepare(kind: type[Asked] = Asked) -> None:
+def prepare(kind: type[RequestFields] = RequestFields) -> None:
     """Have msgspec look at every type of request, once and from one thread.
 
     It looks at a type when it first reads one; threads that make it do so at the same moment can crash the process.

@@ -40,7 +40,7 @@ class _Searching(NamedTuple):
     beside: ThreadPoolExecutor
 
 
-class Found(NamedTuple):
+class RankedEvidence(NamedTuple):
     """The evidence for a query and how it was found."""
 
     hits: list[Evidence]
@@ -69,7 +69,7 @@ def search_of(options: SearchOptions, index: Searcher, k_name: str = "k") -> Sea
     return asked._replace(retriever=_retriever(options.retriever, asked, index))
 
 
-def found(index: Searcher, query: str, asked: Search, *, highlight: bool = True) -> Found:
+def found(index: Searcher, query: str, asked: Search, *, highlight: bool = True) -> RankedEvidence:
     """Search for one query and read its evidence.
 
     Raises BadInput if the query cannot be searched for.
@@ -87,7 +87,7 @@ def found(index: Searcher, query: str, asked: Search, *, highlight: bool = True)
     evidence = index.evidence(query, hits, asked._replace(limit=reading), highlight=highlight)
     coverage = with_missing(coverage_of(index, asked, limit), index, asked, reading)
     took = Took(retrieve=milliseconds(began, ranked), evidence=milliseconds(ranked, perf_counter()))
-    result = Found(evidence, name, index.note(query, name), took, hits, coverage)
+    result = RankedEvidence(evidence, name, index.note(query, name), took, hits, coverage)
     note_search(query, result)
     return result
 

@@ -17,7 +17,7 @@ from typing import Any
 
 from .budget import Budget, Charge
 from .connection import HIGH_WATER, Connection
-from .gateway import WSGI, Exchange, Request
+from .gateway import WSGI, Exchange, HttpRequest
 from .hooks import Hooks
 from .limits import Limits
 from .refusals import FAILED, NO_MEMORY, OVERLOADED, Refusal
@@ -39,7 +39,7 @@ _log = logging.getLogger("factseek.server")
 class _Job:
     """A request that is to be answered by a thread, unless it is taken back before one has begun."""
 
-    def __init__(self, lane: _Lane, connection: Connection, request: Request) -> None:
+    def __init__(self, lane: _Lane, connection: Connection, request: HttpRequest) -> None:
         self.lane = lane
         self.connection = connection
         self.request = request
@@ -57,7 +57,7 @@ class _Job:
 class _Stream:
     """An answer that is made piece by piece."""
 
-    def __init__(self, exchange: Exchange, connection: Connection, request: Request, budget: Budget) -> None:
+    def __init__(self, exchange: Exchange, connection: Connection, request: HttpRequest, budget: Budget) -> None:
         self.exchange = exchange
         self.connection = connection
         self.request = request
@@ -120,7 +120,7 @@ class Answering:
 
     # The event loop.
 
-    def admit(self, connection: Connection, request: Request) -> None:
+    def admit(self, connection: Connection, request: HttpRequest) -> None:
         """Let a request wait for a thread, or refuse it."""
         lane = self._lane_of(request)
         if lane is not self._always and (connection.crowded or not self._makes_way(lane)):
@@ -131,7 +131,7 @@ class Answering:
         lane.inside[job] = None
         lane.work.put(partial(self._answer, job))
 
-    def _lane_of(self, request: Request) -> _Lane:
+    def _lane_of(self, request: HttpRequest) -> _Lane:
         if request.path in ALWAYS:
             return self._always
         return self._changes if request.method in CHANGES else self._searches

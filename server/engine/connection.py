@@ -16,7 +16,7 @@ from time import monotonic
 from typing import Any, Protocol
 
 from .budget import Budget
-from .gateway import Ends, Request
+from .gateway import Ends, HttpRequest
 from .limits import Limits
 from .refusals import TOO_SLOW, Refusal
 from .request_reader import RequestReader
@@ -39,7 +39,7 @@ class Worker(Protocol):
     def closed(self, connection: Connection) -> None:
         """Forget a connection."""
 
-    def admit(self, connection: Connection, request: Request) -> None:
+    def admit(self, connection: Connection, request: HttpRequest) -> None:
         """Answer a request, by and by."""
 
     def refused(self, refusal: Refusal) -> bytes:
@@ -193,7 +193,7 @@ class Connection(asyncio.Protocol):
         else:
             self._transport.resume_reading()
 
-    def _begin(self, request: Request) -> None:
+    def _begin(self, request: HttpRequest) -> None:
         self.answering = self.used = True
         self._unsent, self._unsent_since, self._begun_at = 0, 0.0, 0.0
         self._worker.admit(self, request)

@@ -18,7 +18,7 @@ WSGI = Callable[[dict[str, Any], Callable[..., Any]], Iterable[bytes]]
 BODILESS = (204, 304)
 
 
-class Request(NamedTuple):
+class HttpRequest(NamedTuple):
     """A request as it was read; names of headers are lower-case. ``charge`` is what its body holds of the budget."""
 
     method: str
@@ -38,7 +38,7 @@ class Ends(NamedTuple):
     client: tuple[str, int]
 
 
-def environ(request: Request, ends: Ends) -> dict[str, Any]:
+def environ(request: HttpRequest, ends: Ends) -> dict[str, Any]:
     """Return what WSGI asks of a server (PEP 3333).
 
     A header whose name holds an underscore is dropped: it could pass for another one.
@@ -88,7 +88,7 @@ class Exchange:
     Threads may take turns: what the application keeps in context variables goes with the exchange.
     """
 
-    def __init__(self, application: WSGI, request: Request, ends: Ends) -> None:
+    def __init__(self, application: WSGI, request: HttpRequest, ends: Ends) -> None:
         self._request = request
         self._environ = environ(request, ends)
         self._head: tuple[str, list[tuple[str, str]]] = ("500 Internal Server Error", [])

@@ -10,7 +10,7 @@ from typing import Any
 import httptools
 
 from .budget import Budget, Charge
-from .gateway import Request
+from .gateway import HttpRequest
 from .limits import Limits
 from .refusals import LONG_ADDRESS, LONG_HEADERS, NO_MEMORY, TOO_LARGE, UNREADABLE, Refusal
 
@@ -44,7 +44,7 @@ class RequestReader:
         self._parser: Any = httptools.HttpRequestParser(self)
         self._unread = b""
         self._charge = Charge(budget)
-        self.requests: deque[Request] = deque()
+        self.requests: deque[HttpRequest] = deque()
         self.fault: Refusal | None = None
         self.began = 0.0
         """When the request began that is not yet whole, by the monotonic clock; 0 if there is none."""
@@ -176,7 +176,7 @@ class RequestReader:
         method = self._parser.get_method().decode("ascii")
         keep = self._parser.should_keep_alive() and not self._parser.should_upgrade()
         self.requests.append(
-            Request(
+            HttpRequest(
                 method=method,
                 path=url.path or b"/",
                 query=url.query or b"",

@@ -24,7 +24,7 @@ from .answering import Answering
 from .budget import Budget
 from .capacity import Capacity
 from .connection import Connection
-from .gateway import Request
+from .gateway import HttpRequest
 from .hooks import Hooks
 from .limits import Limits
 from .refusals import OVERLOADED, Refusal
@@ -44,7 +44,7 @@ _log = logging.getLogger("factseek.server")
 
 
 class EventWorker(Worker):  # type: ignore[misc]  # gunicorn has no types
-    """One worker process of gunicorn, for :class:`factseek.server.serve.Server`."""
+    """One worker process of gunicorn, for :class:`factseek.server.serve.FactseekServer`."""
 
     def init_process(self) -> None:
         """Make the event loop of this process, load the application, serve."""
@@ -103,7 +103,7 @@ class EventWorker(Worker):  # type: ignore[misc]  # gunicorn has no types
         self._connections.pop(connection, None)
         self._capacity.report(len(self._connections))
 
-    def admit(self, connection: Connection, request: Request) -> None:
+    def admit(self, connection: Connection, request: HttpRequest) -> None:
         """Let a request wait for a thread, or refuse it."""
         self._answering.admit(connection, request)
 

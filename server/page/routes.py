@@ -17,11 +17,11 @@ from ...retrieval.evidence import Evidence
 from ...retrieval.highlight import Highlighter, highlighter
 from ...retrieval.limit import HIGHLIGHTS
 from ...retrieval.profile import PROFILES
-from ...retrieval.retrievers import Kind
+from ...retrieval.retrievers import RetrieverKind
 from ...retrieval.searcher import Search
 from ..contract.errors import BadInput
 from ..contract.requests import SearchOptions, from_query
-from ..contract.search import Found, TimedOutError, found, limit_of, search_of
+from ..contract.search import RankedEvidence, TimedOutError, found, limit_of, search_of
 from ..upkeep.service import Served, index_named, service
 from .cards import LONGEST_EXCERPT, Card, blocks, cards
 from .joins import Gap, gap, numbered
@@ -38,8 +38,8 @@ class Column(NamedTuple):
     """
 
     name: str
-    kind: Kind
-    found: Found | None
+    kind: RetrieverKind
+    found: RankedEvidence | None
     cards: list[Card]
     gap: Gap | None
     missing: str
@@ -140,7 +140,7 @@ def _columns(served: Served, query: str, choices: dict[str, str]) -> list[Column
     return columns
 
 
-def _found(served: Served, query: str, asked: Search) -> Found | None:
+def _found(served: Served, query: str, asked: Search) -> RankedEvidence | None:
     """Search as one column does, or return nothing if that took too long: the other columns are shown all the same."""
     try:
         return found(served.index, query, asked)
@@ -148,7 +148,7 @@ def _found(served: Served, query: str, asked: Search) -> Found | None:
         return None
 
 
-def _kinds(served: Served | None) -> dict[str, Kind]:
+def _kinds(served: Served | None) -> dict[str, RetrieverKind]:
     """Return the rankings of an index in the order of their columns.
 
     What is fused stands behind the first of its sources, so that most lines join neighbours.
@@ -160,7 +160,7 @@ def _kinds(served: Served | None) -> dict[str, Kind]:
     return {name: kinds[name] for name in (*sources[:1], *fused, *sources[1:])}
 
 
-def _missing(ranking: Found | None, kinds: Mapping[str, Kind]) -> str:
+def _missing(ranking: RankedEvidence | None, kinds: Mapping[str, RetrieverKind]) -> str:
     if ranking is None:
         return "This ranking took too long and was cut off."
     labels = {name: kind.LABEL.lower() for name, kind in kinds.items()}

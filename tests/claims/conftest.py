@@ -12,7 +12,7 @@ import pytest
 from factseek import commands
 from factseek.claims.settings import BestSettings, ClaimsSettings, Config, MultilingualSettings
 from factseek.eval.tasks import STATEMENTS
-from factseek.indexer.build import Request, build
+from factseek.indexer.build import BuildRequest, build
 from factseek.indexer.settings import Config as IndexerConfig
 from factseek.retrieval.domain import Statement
 
@@ -74,7 +74,7 @@ def config() -> Config:
 def pages(examples: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The example's pages in FEVER's form, each sentence a passage, with vectors."""
     folder = tmp_path_factory.mktemp("verify") / "pages"
-    build(Request(kind="fever", sources=(examples / "fever-pages.jsonl",), folder=folder), IndexerConfig())
+    build(BuildRequest(kind="fever", sources=(examples / "fever-pages.jsonl",), folder=folder), IndexerConfig())
     return folder
 
 
@@ -82,7 +82,7 @@ def pages(examples: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 def arabic(examples: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The example's Arabic snippets, without vectors."""
     folder = tmp_path_factory.mktemp("verify") / "arabic"
-    request = Request(
+    request = BuildRequest(
         kind="snippets", sources=(examples / "snippets-ar.tsv",), folder=folder, language="ar", dense=False
     )
     build(request, IndexerConfig())

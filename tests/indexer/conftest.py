@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from factseek.indexer.build import Report, Request, Verb, build
+from factseek.indexer.build import BuildReport, BuildRequest, Verb, build
 from factseek.settings import Config, convert
 
-Build = Callable[..., Report]
+Build = Callable[..., BuildReport]
 Write = Callable[[str, Sequence[dict[str, object]]], Path]
 
 
@@ -31,8 +31,12 @@ def write_jsonl(tmp_path: Path) -> Write:
 def build_jsonl(tmp_path: Path) -> Build:
     """Build an index of JSON lines without vectors in ``tmp_path / "index"``."""
 
-    def run(*sources: Path, verb: Verb = "", dense: bool = False, kind: str = "jsonl", **settings: object) -> Report:
+    def run(
+        *sources: Path, verb: Verb = "", dense: bool = False, kind: str = "jsonl", **settings: object
+    ) -> BuildReport:
         config: Config = convert(settings, "settings")
-        return build(Request(kind=kind, sources=sources, folder=tmp_path / "index", verb=verb, dense=dense), config)
+        return build(
+            BuildRequest(kind=kind, sources=sources, folder=tmp_path / "index", verb=verb, dense=dense), config
+        )
 
     return run

@@ -11,7 +11,7 @@ from pathlib import Path
 import hypothesis.strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule
 
-from factseek.indexer.build import Report, Request, Verb, build
+from factseek.indexer.build import BuildReport, BuildRequest, Verb, build
 from factseek.indexer.compaction import compact
 from factseek.indexer.deletion import delete
 from factseek.indexer.restoration import restore
@@ -156,14 +156,16 @@ class LiveIndex(RuleBasedStateMachine):
                     asked = Search(k=max(len(of_topic), 1), retriever="bm25", where=Filter(topic=(topic,)))
                     assert {hit.docid for hit in index.search([word], asked)[0]} == of_topic
 
-    def _build(self, batch: dict[str, Content] | list[tuple[str, Content]], verb: Verb) -> Report:
+    def _build(self, batch: dict[str, Content] | list[tuple[str, Content]], verb: Verb) -> BuildReport:
         return self._written(list(batch.items()) if isinstance(batch, dict) else batch, verb, self.index)
 
-    def _written(self, batch: list[tuple[str, Content]], verb: Verb, folder: Path) -> Report:
+    def _written(self, batch: list[tuple[str, Content]], verb: Verb, folder: Path) -> BuildReport:
         source = self.place / "batch.jsonl"
         rows = [{"docid": docid, "title": "t", "text": text, "topic": topic} for docid, (text, topic) in batch]
         source.write_text("".join(json.dumps(row) + "\n" for row in rows), "utf-8")
-        return build(Request(kind="jsonl", sources=(source,), folder=folder, verb=verb, dense=self.DENSE), self.config)
+        return build(
+            BuildRequest(kind="jsonl", sources=(source,), folder=folder, verb=verb, dense=self.DENSE), self.config
+        )
 
     def _refused(self, batch: list[tuple[str, Content]], verb: Verb) -> None:
         before = manifests.read(self.index)

@@ -13,9 +13,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from factseek.indexer import changes
-from factseek.indexer.changes import Change, Outcome, Taken
+from factseek.indexer.changes import Change, ChangeOutcome, Taken
 from factseek.indexer.jobs import JOBS
-from factseek.indexer.publishing import Found
+from factseek.indexer.publishing import DocumentState
 from factseek.indexer.writer import result_of
 from factseek.retrieval.errors import MachineError
 from tests.indexer.conftest import Build, Write
@@ -33,9 +33,9 @@ def test_a_change_is_taken_and_answered_once(folder: Path) -> None:
     assert changes.left(folder)
     assert changes.outcome(folder, name) is None
     assert changes.taken(folder, 10, 60) == [Taken(name, change)]
-    changes.answer(folder, name, Outcome(result="created"))
+    changes.answer(folder, name, ChangeOutcome(result="created"))
     assert not changes.left(folder)
-    assert changes.outcome(folder, name) == Outcome(result="created")
+    assert changes.outcome(folder, name) == ChangeOutcome(result="created")
     assert changes.outcome(folder, name) is None
     assert list((folder / JOBS).iterdir()) == []
 
@@ -62,7 +62,7 @@ def test_changes_of_one_document_are_taken_one_after_the_other(folder: Path) -> 
         batch = changes.taken(folder, 10, 60)
         taken.append([one.change.docid for one in batch])
         for one in batch:
-            changes.answer(folder, one.name, Outcome(result="deleted"))
+            changes.answer(folder, one.name, ChangeOutcome(result="deleted"))
     assert taken == [["a", "b"], ["a", "c", "b"]]
     assert all(changes.outcome(folder, name) for name in names)
 
@@ -132,12 +132,12 @@ def test_a_change_that_cannot_be_kept_leaves_nothing(folder: Path) -> None:
 
 
 STATES = st.sampled_from([(), ("*",), ("now",), ("before",), ("before", "now")])
-THERE = st.sampled_from([None, Found("same", "now"), Found("other", "now")])
+THERE = st.sampled_from([None, DocumentState("same", "now"), DocumentState("other", "now")])
 
 
 @given(states=STATES, absent=st.booleans(), there=THERE, puts=st.booleans(), again=st.booleans())
 def test_what_becomes_of_a_change(
-    states: tuple[str, ...], absent: bool, there: Found | None, puts: bool, again: bool
+    states: tuple[str, ...], absent: bool, there: DocumentState | None, puts: bool, again: bool
 ) -> None:
     change = Change(docid="a", line="{}" if puts else "", checksum="same", states=states, absent=absent)
     result = result_of(Taken("1", change, again), there)

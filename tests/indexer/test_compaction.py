@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from factseek import commands
-from factseek.indexer.build import Request, build
+from factseek.indexer.build import BuildRequest, build
 from factseek.indexer.compaction import compact, surplus, worth_merging
 from factseek.indexer.deletion import delete
 from factseek.indexer.lock import locked
@@ -48,7 +48,7 @@ def grown(folder: Path, config: Config, *, dense: bool) -> list[dict[str, str]]:
     index = folder / "index"
     for verb, documents in (("", DOCUMENTS[:12]), ("append", DOCUMENTS[12:]), ("update", [changed])):
         source = write(folder, f"{verb or 'first'}.jsonl", documents)
-        build(Request(kind="jsonl", sources=(source,), folder=index, verb=verb, dense=dense), config)
+        build(BuildRequest(kind="jsonl", sources=(source,), folder=index, verb=verb, dense=dense), config)
     delete(index, ["d3", "d13", "d14"])
     return [*DOCUMENTS[1:3], *DOCUMENTS[4:13], *DOCUMENTS[15:], changed]
 
@@ -56,7 +56,7 @@ def grown(folder: Path, config: Config, *, dense: bool) -> list[dict[str, str]]:
 def fresh(folder: Path, documents: list[dict[str, str]], config: Config, *, dense: bool) -> Path:
     index = folder / "fresh"
     source = write(folder, "fresh.jsonl", documents)
-    build(Request(kind="jsonl", sources=(source,), folder=index, verb="overwrite", dense=dense), config)
+    build(BuildRequest(kind="jsonl", sources=(source,), folder=index, verb="overwrite", dense=dense), config)
     return index
 
 
@@ -86,12 +86,12 @@ def test_segments_of_different_kinds_stay_apart_and_full_ones_as_they_are(tmp_pa
     config = convert({"index": {"segment_passages": 6}}, "test")
     index = tmp_path / "index"
     source = write(tmp_path, "docs.jsonl", DOCUMENTS[:9])
-    build(Request(kind="jsonl", sources=(source,), folder=index, dense=False), config)
+    build(BuildRequest(kind="jsonl", sources=(source,), folder=index, dense=False), config)
     table = tmp_path / "snippets.tsv"
     table.write_text("T1-0001-001\tMeasles is a snippet.\nT1-0001-002\tAnother snippet.\n", "utf-8")
-    build(Request(kind="snippets", sources=(table,), folder=index, verb="append", dense=False), config)
+    build(BuildRequest(kind="snippets", sources=(table,), folder=index, verb="append", dense=False), config)
     more = write(tmp_path, "more.jsonl", DOCUMENTS[9:11])
-    build(Request(kind="jsonl", sources=(more,), folder=index, verb="append", dense=False), config)
+    build(BuildRequest(kind="jsonl", sources=(more,), folder=index, verb="append", dense=False), config)
     before = answers(index, config)
     compacted = compact(index, config)
     assert [(s.name, s.kind, s.documents) for s in compacted.manifest.segments] == [
@@ -106,14 +106,14 @@ def test_segments_of_different_kinds_stay_apart_and_full_ones_as_they_are(tmp_pa
 def test_what_was_deleted_to_the_last_leaves_an_empty_index_that_grows_again(tmp_path: Path) -> None:
     source = write(tmp_path, "docs.jsonl", DOCUMENTS[:3])
     index = tmp_path / "index"
-    build(Request(kind="jsonl", sources=(source,), folder=index), Config())
+    build(BuildRequest(kind="jsonl", sources=(source,), folder=index), Config())
     delete(index, ["d0", "d1", "d2"])
     with Index(index) as reader:
         assert compact(index, Config()).manifest.segments == ()
         assert [path.name for path in (index / "segments").iterdir()] == ["000000"]  # it is being read
         assert answers(index, Config(), ("bm25", "dense", "hybrid")) == [[[]] * 5] * 3
         assert reader.search(["measles"]) == [[]]
-        build(Request(kind="jsonl", sources=(source,), folder=index, verb="append"), Config())
+        build(BuildRequest(kind="jsonl", sources=(source,), folder=index, verb="append"), Config())
     assert [segment.name for segment in manifests.read(index).segments] == ["000001"]
     assert answers(index, Config())[0][1][0].docid in {"d0", "d1", "d2"}
 
@@ -164,7 +164,7 @@ def test_too_many_segments_are_merged_by_an_append(tmp_path: Path) -> None:
     for i, document in enumerate(DOCUMENTS[:9]):
         source = write(tmp_path, f"{i}.jsonl", [document])
         verb = "append" if i else ""
-        report = build(Request(kind="jsonl", sources=(source,), folder=index, verb=verb, dense=False), config)
+        report = build(BuildRequest(kind="jsonl", sources=(source,), folder=index, verb=verb, dense=False), config)
         assert report.manifest == manifests.read(index)
         counts.append(([segment.documents for segment in report.manifest.segments], report.merged))
     assert counts == [

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from factseek.indexer.build import Request, build
+from factseek.indexer.build import BuildRequest, build
 from factseek.indexer.deletion import delete
 from factseek.indexer.export import export
 from factseek.indexer.repair import repair
@@ -30,7 +30,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("damage")
     rows = ({"docid": f"d{n}", "text": f"Measles case {n} near the river.", "topic": f"t{n % 3}"} for n in range(20))
     (folder / "docs.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
-    build(Request(kind="jsonl", sources=(folder / "docs.jsonl",), folder=folder / "index"), CONFIG)
+    build(BuildRequest(kind="jsonl", sources=(folder / "docs.jsonl",), folder=folder / "index"), CONFIG)
     delete(folder / "index", ["d3", "d15"])
     return folder / "index"
 

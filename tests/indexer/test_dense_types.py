@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from factseek.indexer.build import Request, build
+from factseek.indexer.build import BuildRequest, build
 from factseek.retrieval.index.local import Index
 from factseek.retrieval.searcher import Search
 from factseek.settings import Config, read
@@ -38,7 +38,7 @@ def test_an_approximate_index_finds_what_the_exact_one_does(
     config = tmp_path / "config.yaml"
     config.write_text(f"dense: {json.dumps(settings)}\nindex: {{segment_passages: 12}}\n", "utf-8")
     for _ in range(2):
-        request = Request(kind="jsonl", sources=(source,), folder=tmp_path / "index", verb="overwrite")
+        request = BuildRequest(kind="jsonl", sources=(source,), folder=tmp_path / "index", verb="overwrite")
         report = build(request, read(config))
         assert all("ann.faiss" in segment.files for segment in report.manifest.segments)
         assert len(report.manifest.segments) == 2

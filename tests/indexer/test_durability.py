@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from factseek.indexer.build import Request, build
+from factseek.indexer.build import BuildRequest, build
 from factseek.indexer.compaction import compact
 from factseek.indexer.deletion import delete
 from factseek.indexer.repair import repair
@@ -80,8 +80,8 @@ def test_nothing_is_published_that_is_not_on_the_disk(tmp_path: Path, disk: Disk
     changed = write(tmp_path, "changed.jsonl", [{**DOCUMENTS[0], "text": "Changed."}])
     disk.on = True
     try:
-        build(Request(kind="jsonl", sources=(source,), folder=index), CONFIG)
-        build(Request(kind="jsonl", sources=(changed,), folder=index, verb="update"), CONFIG)  # and merges
+        build(BuildRequest(kind="jsonl", sources=(source,), folder=index), CONFIG)
+        build(BuildRequest(kind="jsonl", sources=(changed,), folder=index, verb="update"), CONFIG)  # and merges
         delete(index, ["d1", "d2"])
         snapshot(index, tmp_path / "linked")
         compact(index, CONFIG)

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from factseek import commands
-from factseek.indexer.build import Request, build
+from factseek.indexer.build import BuildRequest, build
 from factseek.indexer.deletion import delete
 from factseek.indexer.export import export, export_to
 from factseek.retrieval.documents import checksum
@@ -28,7 +28,7 @@ def documents(folder: Path) -> list[Document]:
 
 
 def imported(source: Path, folder: Path, **more: str) -> None:
-    build(Request(kind="jsonl", sources=(source,), folder=folder, dense=False, **more), Config())
+    build(BuildRequest(kind="jsonl", sources=(source,), folder=folder, dense=False, **more), Config())
 
 
 def test_what_is_exported_is_imported_as_it_was(tmp_path: Path) -> None:
@@ -41,7 +41,8 @@ def test_what_is_exported_is_imported_as_it_was(tmp_path: Path) -> None:
     for line, document in zip(export(index), documents(index), strict=True):
         assert json.loads(line)["checksum"] == checksum(document)
     report = build(
-        Request(kind="jsonl", sources=(tmp_path / "out.jsonl",), folder=index, verb="append", dense=False), Config()
+        BuildRequest(kind="jsonl", sources=(tmp_path / "out.jsonl",), folder=index, verb="append", dense=False),
+        Config(),
     )
     assert (report.documents, report.duplicates) == (0, len(DOCUMENTS) - 3)
 
@@ -51,7 +52,7 @@ def test_every_kind_of_the_example_survives(tmp_path: Path, root: Path) -> None:
     index, examples = tmp_path / "index", root / "examples"
     for kind, source in (("snippets", "snippets-ar.tsv"), ("webpages", "pages-ar"), ("cord19", "cord19")):
         verb = "append" if index.exists() else ""
-        build(Request(kind=kind, sources=(examples / source,), folder=index, verb=verb, dense=False), Config())
+        build(BuildRequest(kind=kind, sources=(examples / source,), folder=index, verb=verb, dense=False), Config())
     export_to(index, tmp_path / "out.jsonl")
     imported(tmp_path / "out.jsonl", tmp_path / "again", language="ar")
     assert documents(tmp_path / "again") == documents(index)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from factseek.indexer.build import Request, build
+from factseek.indexer.build import BuildRequest, build
 from factseek.indexer.deletion import delete
 from factseek.retrieval.domain import Filter
 from factseek.retrieval.filters import matches
@@ -63,7 +63,7 @@ def index(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
         },
     }
     config = convert(settings, "test")
-    build(Request(kind="jsonl", sources=(write(folder, "docs.jsonl", rows()),), folder=folder / "index"), config)
+    build(BuildRequest(kind="jsonl", sources=(write(folder, "docs.jsonl", rows()),), folder=folder / "index"), config)
     delete(folder / "index", DELETED)
     with Index(folder / "index", config) as opened:
         assert len(opened.info.published.segments) > 1

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from factseek.indexer.build import Request, build
+from factseek.indexer.build import BuildRequest, build
 from factseek.indexer.compaction import compact
 from factseek.indexer.encoders import Encoders
 from factseek.indexer.repair import repair
@@ -101,7 +101,7 @@ def test_what_is_damaged_in_it_is_mended(old: Path, no_encoding: None) -> None:
 def test_it_is_added_to_and_copied(old: Path, tmp_path: Path) -> None:
     source = tmp_path / "more.jsonl"
     source.write_text(json.dumps({"docid": "salt", "text": "Sea water is salty."}) + "\n", "utf-8")
-    build(Request(kind="jsonl", sources=(source,), folder=old, verb="append"), CONFIG)
+    build(BuildRequest(kind="jsonl", sources=(source,), folder=old, verb="append"), CONFIG)
     assert json.loads((old / "manifest.json").read_bytes())["layout"] == 2
     assert hits(old, "dense")[1:] == DENSE
     snapshot(old, tmp_path / "snap")

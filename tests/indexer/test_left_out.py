@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from factseek.indexer.build import Request, build
+from factseek.indexer.build import BuildRequest, build
 from factseek.settings import Config
 
 PAGE = "<html><body><article><h1>A bridge</h1><p>The new bridge will be opened to all traffic in spring.</p></article>"
@@ -22,7 +22,7 @@ def pages(folder: Path, menus: int) -> Path:
 
 def test_the_report_names_all(tmp_path: Path) -> None:
     folder = pages(tmp_path / "pages", 12)
-    request = Request(kind="webpages", sources=(folder,), folder=tmp_path / "index", dense=False)
+    request = BuildRequest(kind="webpages", sources=(folder,), folder=tmp_path / "index", dense=False)
     report = build(request, Config())
     assert report.skipped == {"no main content": 12}
     assert report.left_out == tuple((str(folder / f"menu-{n:02d}.html"), "no main content") for n in range(12))

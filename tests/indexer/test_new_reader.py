@@ -11,7 +11,7 @@ import pytest
 from factseek.claims.evidence.sentences import Finder
 from factseek.claims.settings import VerdictSettings
 from factseek.indexer import collections
-from factseek.indexer.build import Request
+from factseek.indexer.build import BuildRequest
 from factseek.indexer.watching import Watch, Watched
 from factseek.retrieval import manifest as manifests
 from factseek.retrieval.index.local import Index
@@ -77,7 +77,7 @@ def test_it_is_in_the_help(verses: Path, capsys: pytest.CaptureFixture[str]) -> 
 
 
 def test_it_is_watched_as_a_whole_folder(verses: Path, tmp_path: Path) -> None:
-    request = Request(kind="verses", sources=(), folder=tmp_path / "index", dense=False)
+    request = BuildRequest(kind="verses", sources=(), folder=tmp_path / "index", dense=False)
     watch = Watch(Watched(folder=verses, request=request), convert({"watch": {"settle_seconds": 0}}, "test"))
     watch.look()
     (outcome,) = watch.batches()

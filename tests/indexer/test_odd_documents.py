@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from factseek.indexer.build import Report, Request, Verb, build
+from factseek.indexer.build import BuildReport, BuildRequest, Verb, build
 from factseek.indexer.compaction import compact
 from factseek.indexer.deletion import delete
 from factseek.indexer.export import export_to
@@ -41,8 +41,8 @@ DEFAULTS = Config()
 
 def built(
     folder: Path, sources: list[Path], verb: Verb = "", config: Config = DEFAULTS, *, dense: bool = False
-) -> Report:
-    return build(Request(kind="jsonl", sources=tuple(sources), folder=folder, verb=verb, dense=dense), config)
+) -> BuildReport:
+    return build(BuildRequest(kind="jsonl", sources=tuple(sources), folder=folder, verb=verb, dense=dense), config)
 
 
 def texts(folder: Path) -> dict[str, str]:

@@ -157,10 +157,10 @@ def test_the_last_accepted_change_stands(build_once: Path, steps: list[tuple[str
 @pytest.fixture(scope="module")
 def build_once(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """An index of one document."""
-    from factseek.indexer.build import Request, build
+    from factseek.indexer.build import BuildRequest, build
 
     place = tmp_path_factory.mktemp("overtaking")
     (place / "a.jsonl").write_text('{"docid": "a", "text": "A quokka."}\n')
-    build(Request(kind="jsonl", sources=(place / "a.jsonl",), folder=place / "index", dense=False), Config())
+    build(BuildRequest(kind="jsonl", sources=(place / "a.jsonl",), folder=place / "index", dense=False), Config())
     assert manifests.read(place / "index").documents == 1
     return place / "index"

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from factseek import commands
-from factseek.indexer.build import Request, build
+from factseek.indexer.build import BuildRequest, build
 from factseek.indexer.compaction import compact
 from factseek.indexer.deletion import delete
 from factseek.indexer.lock import locked
@@ -168,7 +168,7 @@ def test_snapshots_are_consistent_while_others_write(index: Path, tmp_path: Path
             for turn in range(12):
                 new = [{"docid": f"n{turn}-{i}", "text": f"Measles {turn}."} for i in range(3)]
                 source = write(tmp_path, "more.jsonl", new)
-                request = Request(kind="jsonl", sources=(source,), folder=index, verb="append", dense=False)
+                request = BuildRequest(kind="jsonl", sources=(source,), folder=index, verb="append", dense=False)
                 counts.add(build(request, CONFIG).manifest.documents)
                 delete(index, [f"n{turn}-0"])
                 counts.add(manifests.read(index).documents)

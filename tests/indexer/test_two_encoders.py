@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from factseek.indexer.build import Request, build
+from factseek.indexer.build import BuildRequest, build
 from factseek.indexer.compaction import compact
 from factseek.indexer.deletion import delete
 from factseek.indexer.encoders import Encoders
@@ -74,7 +74,7 @@ def index(tmp_path: Path, tiny: dict[str, Tiny]) -> Path:
     """Two segments of six and four passages."""
     source = tmp_path / "words.jsonl"
     source.write_text("".join(json.dumps({"docid": word, "text": word}) + "\n" for word in WORDS), "utf-8")
-    request = Request(kind="jsonl", sources=(source,), folder=tmp_path / "index", views=(SECOND,))
+    request = BuildRequest(kind="jsonl", sources=(source,), folder=tmp_path / "index", views=(SECOND,))
     build(request, CONFIG, Encoders(CONFIG, tiny))
     return tmp_path / "index"
 
@@ -142,7 +142,7 @@ def test_an_encoder_that_is_another_or_not_configured_is_refused(
 ) -> None:
     source = tmp_path / "more.jsonl"
     source.write_text('{"docid": "more", "text": "more"}\n', "utf-8")
-    request = Request(kind="jsonl", sources=(source,), folder=index, verb="append")
+    request = BuildRequest(kind="jsonl", sources=(source,), folder=index, verb="append")
     other = Encoders(CONFIG, {**tiny, SECOND: Tiny("other", 4, revision="2")})
     with pytest.raises(IndexStateError, match=r"its vectors were made by other .*revision 1.*, the configured .*2\); "):
         build(request, CONFIG, other)

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from factseek import commands
-from factseek.indexer.build import Request, Verb, build
+from factseek.indexer.build import BuildRequest, Verb, build
 from factseek.indexer.deletion import delete
 from factseek.indexer.repair import repair
 from factseek.indexer.verification import verify
@@ -137,7 +137,7 @@ def test_a_quantizer_that_cannot_be_read_is_named_and_trained_anew(tmp_path: Pat
 
     def build_of(name: str, verb: Verb) -> None:
         source = write(tmp_path, f"{name}.jsonl", [{"docid": f"{name}{i}", "text": f"River {i}."} for i in range(8)])
-        build(Request(kind="jsonl", sources=(source,), folder=folder, verb=verb), config)
+        build(BuildRequest(kind="jsonl", sources=(source,), folder=folder, verb=verb), config)
 
     build_of("a", "")
     (quantizer,) = folder.glob("quantizer-*")

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from factseek.indexer.build import Request, build
+from factseek.indexer.build import BuildRequest, build
 from factseek.indexer.compaction import compact
 from factseek.indexer.deletion import delete
 from factseek.indexer.repair import repair
@@ -123,7 +123,7 @@ def index(tmp_path: Path, toy: None) -> Path:
     for name, words, verb in (("a", ("alpha", "beta", "gamma ray"), ""), ("b", ("delta", "epsilon"), "append")):
         source = tmp_path / f"{name}.jsonl"
         source.write_text("".join(json.dumps({"docid": word[0], "text": word}) + "\n" for word in words), "utf-8")
-        request = Request(kind="jsonl", sources=(source,), folder=tmp_path / "index", verb=verb, dense=False)  # type: ignore[arg-type]
+        request = BuildRequest(kind="jsonl", sources=(source,), folder=tmp_path / "index", verb=verb, dense=False)  # type: ignore[arg-type]
         build(request, CONFIG)
     delete(tmp_path / "index", ["b"])
     return tmp_path / "index"

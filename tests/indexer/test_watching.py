@@ -16,11 +16,11 @@ from typing import Any
 import pytest
 
 from factseek import commands
-from factseek.indexer.build import Request
+from factseek.indexer.build import BuildRequest
 from factseek.indexer.export import export
 from factseek.indexer.lock import locked
 from factseek.indexer.watch_cli import _kind_of
-from factseek.indexer.watching import Outcome, Watch, Watched, check, watch
+from factseek.indexer.watching import Watch, Watched, WatchOutcome, check, watch
 from factseek.retrieval import manifest as manifests
 from factseek.retrieval.errors import SourceError
 from factseek.settings import convert
@@ -47,12 +47,12 @@ class Clock:
 def watching(
     folder: Path, kind: str = "jsonl", pattern: str = "*", clock: Callable[[], float] = time.monotonic, **settings: Any
 ) -> Watch:
-    request = Request(kind=kind, sources=(), folder=folder.parent / "index", dense=False)
+    request = BuildRequest(kind=kind, sources=(), folder=folder.parent / "index", dense=False)
     config = convert({"watch": {"settle_seconds": 0, **settings}}, "test")
     return Watch(Watched(folder=folder, request=request, pattern=pattern), config, clock)
 
 
-def looked(watch: Watch) -> list[Outcome]:
+def looked(watch: Watch) -> list[WatchOutcome]:
     watch.look()
     return list(watch.batches())
 
@@ -65,7 +65,7 @@ def texts(index: Path) -> dict[str, str]:
     return {row["docid"]: row["text"] for row in map(json.loads, export(index, None))}
 
 
-def names(outcomes: list[Outcome]) -> list[list[str]]:
+def names(outcomes: list[WatchOutcome]) -> list[list[str]]:
     return [[path.name for path in outcome.files] for outcome in outcomes]
 
 
@@ -167,7 +167,7 @@ def test_a_folder_may_be_named_in_any_way(
     Path("link").symlink_to("in")
     write(folder, "a.jsonl", rows("a"))
     path, stop = Path(named.format(tmp_path.name)), threading.Event()
-    request = Request(kind="jsonl", sources=(), folder=Path("index"), dense=False)
+    request = BuildRequest(kind="jsonl", sources=(), folder=Path("index"), dense=False)
     config = convert({"watch": {"settle_seconds": 0}}, "test")
     outcomes = watch(Watched(folder=path, request=request), config, stop)
     assert next(outcomes).files == (path / "a.jsonl",)
@@ -205,7 +205,7 @@ def test_pages_are_read_with_their_folder(folder: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize("bad", ["missing", "inside"])
 def test_what_cannot_be_watched(folder: Path, bad: str) -> None:
     index = folder / "index" if bad == "inside" else folder.parent / "index"
-    request = Request(kind="jsonl", sources=(), folder=index)
+    request = BuildRequest(kind="jsonl", sources=(), folder=index)
     place = folder if bad == "inside" else folder / "missing"
     said = {
         "missing": f"{place}: there is no such folder to watch",

@@ -15,7 +15,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from factseek.indexer.build import Request, build
+from factseek.indexer.build import BuildRequest, build
 from factseek.indexer.compaction import compact
 from factseek.indexer.deletion import delete
 from factseek.indexer.restoration import restore
@@ -47,7 +47,7 @@ class Verb(NamedTuple):
 
 def _built(folder: Path, name: str, verb: Any) -> object:
     return build(
-        Request(kind="jsonl", sources=(folder / name,), folder=folder / "index", verb=verb, dense=False), CONFIG
+        BuildRequest(kind="jsonl", sources=(folder / name,), folder=folder / "index", verb=verb, dense=False), CONFIG
     )
 
 

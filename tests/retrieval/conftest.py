@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from factseek.indexer.build import Request, build
+from factseek.indexer.build import BuildRequest, build
 from factseek.retrieval.domain import Document
 from factseek.retrieval.index.local import Index
 from factseek.settings import convert
@@ -58,6 +58,6 @@ def small(written: Path) -> Iterator[Index]:
         "passages": {"words": 40, "split": {"jsonl": True}},
     }
     config = convert(raw, "test")
-    build(Request(kind="jsonl", sources=(written,), folder=written.parent / "index"), config)
+    build(BuildRequest(kind="jsonl", sources=(written,), folder=written.parent / "index"), config)
     with Index(written.parent / "index", config) as index:
         yield index

@@ -153,9 +153,9 @@ def test_a_crafted_snapshot_writes_nothing_outside(tmp_path: Path, write_small: 
 @pytest.fixture(scope="module")
 def write_small(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """An index of one document."""
-    from factseek.indexer.build import Request, build
+    from factseek.indexer.build import BuildRequest, build
 
     folder = tmp_path_factory.mktemp("crafted")
     (folder / "a.jsonl").write_text('{"docid": "a", "text": "alpha"}\n')
-    build(Request(kind="jsonl", sources=(folder / "a.jsonl",), folder=folder / "index", dense=False), Config())
+    build(BuildRequest(kind="jsonl", sources=(folder / "a.jsonl",), folder=folder / "index", dense=False), Config())
     return folder / "index"

@@ -17,7 +17,7 @@ from factseek.retrieval.config import DenseSettings
 from factseek.retrieval.errors import IndexStateError, MachineError
 from factseek.retrieval.vectors import (
     ANN,
-    Found,
+    Nearest,
     VectorIndex,
     build_ann,
     read_vectors,
@@ -68,11 +68,11 @@ def brute_force(vectors: Floats, query: Floats, k: int, keep: Mask | None = None
     return [pair for pair in pairs if len(pairs) <= k or pair[0] >= pairs[k - 1][0]]
 
 
-def pairs(found: Found) -> list[tuple[float, int]]:
+def pairs(found: Nearest) -> list[tuple[float, int]]:
     return list(zip(found.scores.tolist(), found.rows.tolist(), strict=True))
 
 
-def same(left: Sequence[Found], right: Sequence[Found]) -> bool:
+def same(left: Sequence[Nearest], right: Sequence[Nearest]) -> bool:
     return [pairs(found) for found in left] == [pairs(found) for found in right]
 
 
@@ -135,7 +135,7 @@ def test_many_threads_search_at_once(tmp_path: Path, some: Floats) -> None:
     queries = random_vectors(40, seed=6)
     keep = np.arange(len(some)) % 3 > 0
     alone = index.search(queries, 10, keep)
-    found: dict[int, list[Found]] = {}
+    found: dict[int, list[Nearest]] = {}
 
     def search(number: int) -> None:
         found[number] = [index.search(query[np.newaxis], 10, keep)[0] for query in queries]

@@ -17,7 +17,7 @@ from flask.testing import FlaskClient
 from factseek.claims.checkworthiness import store, training
 from factseek.claims.settings import BestSettings, ClaimsSettings
 from factseek.eval.tasks import STATEMENTS
-from factseek.indexer.build import Request, build
+from factseek.indexer.build import BuildRequest, build
 from factseek.indexer.writer import Writer
 from factseek.retrieval.config import SearchSettings
 from factseek.retrieval.index.local import Index
@@ -75,7 +75,7 @@ def build_index(folder: Path, documents: list[dict[str, Any]], *, language: str,
     """Build an index of documents written here."""
     source = folder.with_suffix(".jsonl")
     source.write_text("".join(json.dumps(row) + "\n" for row in documents), "utf-8")
-    build(Request(kind="jsonl", sources=(source,), folder=folder, language=language, dense=dense), Config())
+    build(BuildRequest(kind="jsonl", sources=(source,), folder=folder, language=language, dense=dense), Config())
     return folder
 
 

@@ -20,7 +20,7 @@ JOINT = "joint_"
 """What the name of a member begins with that learns from all languages at once."""
 
 
-class Reader(NamedTuple):
+class MemberReader(NamedTuple):
     """A member with what it learned."""
 
     member: Member
@@ -60,7 +60,7 @@ def make(name: MemberName, statements: Sequence[Statement], config: Config) -> M
             return vectors.Vectors(open_encoder(config.encoder), settings.strengths)
 
 
-def restore(name: str, member: State, model: State, config: Config) -> Reader:
+def restore(name: str, member: State, model: State, config: Config) -> MemberReader:
     """Make the reader of its states.
 
     Raises ValueError if there is no member of that name.
@@ -68,15 +68,15 @@ def restore(name: str, member: State, model: State, config: Config) -> Reader:
     match name.removeprefix(JOINT):
         case "lexical":
             terms = lexical.restore(member)
-            return Reader(terms, linear.restore(model, terms.width))
+            return MemberReader(terms, linear.restore(model, terms.width))
         case "neighbours":
             near = neighbours.restore(member)
-            return Reader(near, neighbours.restore_votes(model, near.width))
+            return MemberReader(near, neighbours.restore_votes(model, near.width))
         case "days":
-            return Reader(Days(), restore_moments(model))
+            return MemberReader(Days(), restore_moments(model))
         case "signs":
-            return Reader(Signs(), forest.restore(model, len(SIGNS)))
+            return MemberReader(Signs(), forest.restore(model, len(SIGNS)))
         case "vectors":
-            return Reader(vectors.restore(member, config.encoder), linear.restore(model, None))
+            return MemberReader(vectors.restore(member, config.encoder), linear.restore(model, None))
         case _:
             raise ValueError(f"there is no member {name}")

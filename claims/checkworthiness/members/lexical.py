@@ -12,7 +12,7 @@ from ....retrieval.domain import Statement
 from ...learning import linear
 from ...learning.model_file import State
 from ...learning.restoring import vocabulary_of
-from ...text.ngrams import Vocabulary
+from ...text.ngrams import NgramVocabulary
 from ...text.ngrams import learn as learned
 from ...text.tokens import characters, words
 
@@ -24,7 +24,7 @@ _LEAST = {"words": 1, "characters": 2}
 class Lexical:
     """TF-IDF of words and pairs, and of runs of characters, side by side; each half has unit length."""
 
-    def __init__(self, vocabularies: dict[str, Vocabulary], strengths: tuple[float, ...] = ()) -> None:
+    def __init__(self, vocabularies: dict[str, NgramVocabulary], strengths: tuple[float, ...] = ()) -> None:
         self.strengths = strengths
         self._vocabularies = vocabularies
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from ....retrieval.domain import Statement
 from ...learning.model_file import State
 from ...learning.restoring import labels, number, sparse_rows, vocabulary_of
-from ...text.ngrams import Vocabulary
+from ...text.ngrams import NgramVocabulary
 from ...text.ngrams import learn as learned
 from ...text.tokens import words
 from .lexical import read
@@ -67,7 +67,7 @@ def restore_votes(state: State, width: int) -> Votes:
 class Neighbours:
     """TF-IDF of words and pairs of them; decide by votes."""
 
-    def __init__(self, vocabulary: Vocabulary, strengths: tuple[float, ...] = ()) -> None:
+    def __init__(self, vocabulary: NgramVocabulary, strengths: tuple[float, ...] = ()) -> None:
         self.strengths = strengths
         self._vocabulary = vocabulary
 

@@ -49,7 +49,7 @@ class Trained(NamedTuple):
     figures: dict[str, Any]
 
 
-class Kind(Protocol):
+class RankerKind(Protocol):
     """What a module of this package offers."""
 
     SUMMARY: str
@@ -63,5 +63,5 @@ class Kind(Protocol):
         ...
 
 
-RANKERS = Plugins[Kind](__name__, QueryError, "model", "there are")
+RANKERS = Plugins[RankerKind](__name__, QueryError, "model", "there are")
 names, kind = RANKERS.names, RANKERS.load

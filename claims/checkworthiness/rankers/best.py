@@ -24,7 +24,7 @@ from ...learning.sampling import sampled
 from ...learning.stacking import Stack
 from ...settings import Config
 from ..members import catalogue
-from ..members.catalogue import JOINT, Reader
+from ..members.catalogue import JOINT, MemberReader
 from ..members.trials import Population, Trial, fitted, population, trial
 from . import Trained
 
@@ -39,7 +39,7 @@ class BestRanker:
 
     explains = True
 
-    def __init__(self, readers: Mapping[str, Reader], stacks: Mapping[str, Stack]) -> None:
+    def __init__(self, readers: Mapping[str, MemberReader], stacks: Mapping[str, Stack]) -> None:
         self._readers = readers
         self._stacks = stacks
 
@@ -99,7 +99,7 @@ def train(statements: Sequence[Statement], config: Config, progress: Progress) -
     for key in sorted({_key(language, name) for language, stack in stacks.items() for name in stack.weights}):
         where, _, name = key.partition("/")
         one = tried[where][name]
-        readers[key] = Reader(one.member, fitted(one, among[where], config.claims.seed))
+        readers[key] = MemberReader(one.member, fitted(one, among[where], config.claims.seed))
     return Trained(BestRanker(readers, stacks), figures)
 
 
@@ -117,7 +117,7 @@ def restore(state: State, config: Config) -> BestRanker:
     return BestRanker(readers, stacks)
 
 
-def _stack(saved: dict[str, Any], language: str, readers: Mapping[str, Reader]) -> Stack:
+def _stack(saved: dict[str, Any], language: str, readers: Mapping[str, MemberReader]) -> Stack:
     """Return a saved stack.
 
     Raises ValueError if it weighs a reader that there is not, or with no number.

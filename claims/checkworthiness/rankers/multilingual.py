@@ -36,7 +36,7 @@ CHARACTERS = "characters"
 _RARITY = "rarity"
 
 
-class Reading:
+class TextReading:
     """What the networks read: vectors of a sentence encoder, or runs of characters."""
 
     def __init__(self, read: OnnxEncoder | Hashing) -> None:
@@ -65,7 +65,7 @@ class MultilingualRanker:
 
     explains = True
 
-    def __init__(self, reading: Reading, networks: Sequence[Network], slope: float, bias: float) -> None:
+    def __init__(self, reading: TextReading, networks: Sequence[Network], slope: float, bias: float) -> None:
         self._reading = reading
         self._networks = networks
         self._slope = slope
@@ -132,7 +132,7 @@ def restore(state: State, config: Config) -> MultilingualRanker:
     """
     settings = state.settings
     if settings["encoder"] == CHARACTERS:
-        reading = Reading(Hashing(array(state, _RARITY, np.float64, None)))
+        reading = TextReading(Hashing(array(state, _RARITY, np.float64, None)))
     else:
         reading = _found_again(str(settings["encoder"]), config)
     found = reading.state().settings["revision"]
@@ -153,16 +153,16 @@ def restore(state: State, config: Config) -> MultilingualRanker:
     return MultilingualRanker(reading, networks, number(state, "slope"), number(state, "bias"))
 
 
-def _reading(settings: MultilingualSettings, config: Config, statements: Sequence[Statement] = ()) -> Reading:
+def _reading(settings: MultilingualSettings, config: Config, statements: Sequence[Statement] = ()) -> TextReading:
     if settings.encoder == CHARACTERS:
-        return Reading(learn(statements, settings.buckets))
+        return TextReading(learn(statements, settings.buckets))
     asked = msgspec.structs.replace(
         config.encoder, model=settings.encoder, max_tokens=settings.max_tokens, document_prompt="", languages=()
     )
-    return Reading(open_encoder(asked))
+    return TextReading(open_encoder(asked))
 
 
-def _found_again(name: str, config: Config) -> Reading:
+def _found_again(name: str, config: Config) -> TextReading:
     """Open the encoder of a name; one that lies in a folder is found where the configuration says."""
     settings = config.claims.multilingual
     if Path(settings.encoder).name != Path(name).name:

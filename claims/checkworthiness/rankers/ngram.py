@@ -18,7 +18,7 @@ from ....retrieval.progress import Progress
 from ...learning.model_file import State
 from ...learning.restoring import array, number, sparse_rows, vocabulary_of
 from ...settings import Config
-from ...text.ngrams import Vocabulary, learn
+from ...text.ngrams import NgramVocabulary, learn
 from . import Trained
 
 SUMMARY = "the organisers' n-gram baseline: TF-IDF of words, support vector classifier"
@@ -38,7 +38,7 @@ class NgramRanker:
 
     explains = True
 
-    def __init__(self, vocabulary: Vocabulary, supports: Any, weights: NDArray[np.float64], bias: float) -> None:
+    def __init__(self, vocabulary: NgramVocabulary, supports: Any, weights: NDArray[np.float64], bias: float) -> None:
         self._vocabulary = vocabulary
         self._supports = supports
         self._weights = weights

@@ -33,7 +33,7 @@ class Cases(NamedTuple):
         return Cases([self.texts[row] for row in rows], self.features[rows])
 
 
-class Model(Protocol):
+class VerdictModel(Protocol):
     """Say how probable each class is."""
 
     def probabilities(self, cases: Cases) -> NDArray[np.float64]:
@@ -45,20 +45,20 @@ class Model(Protocol):
         ...
 
 
-class Kind(Protocol):
+class VerdictModelKind(Protocol):
     """What a module of this package offers."""
 
     SUMMARY: str
     READS_EVIDENCE: bool
 
-    def fit(self, cases: Cases, classes: NDArray[np.int64], number: int, settings: VerdictSettings) -> Model:
+    def fit(self, cases: Cases, classes: NDArray[np.int64], number: int, settings: VerdictSettings) -> VerdictModel:
         """Learn from cases with their classes, from 0; each of the ``number`` of classes occurs."""
         ...
 
-    def restore(self, state: State) -> Model:
+    def restore(self, state: State) -> VerdictModel:
         """Make a model of what was saved."""
         ...
 
 
-MODELS = Plugins[Kind](__name__, QueryError, "model", "there are")
+MODELS = Plugins[VerdictModelKind](__name__, QueryError, "model", "there are")
 names, kind = MODELS.names, MODELS.load

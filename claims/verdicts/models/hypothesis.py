@@ -17,7 +17,7 @@ from ...learning.logistic import restore as restore_logistic
 from ...learning.model_file import State
 from ...learning.restoring import vocabulary_of
 from ...settings import VerdictSettings
-from ...text.ngrams import Vocabulary, learn
+from ...text.ngrams import NgramVocabulary, learn
 from . import Cases
 
 SUMMARY = "baseline: the words of the claim alone, no evidence"
@@ -30,7 +30,7 @@ _STRENGTH = 1.0
 class HypothesisModel:
     """Logistic regression on TF-IDF of single words and pairs."""
 
-    def __init__(self, vocabulary: Vocabulary, logistic: Logistic) -> None:
+    def __init__(self, vocabulary: NgramVocabulary, logistic: Logistic) -> None:
         self._vocabulary = vocabulary
         self._logistic = logistic
 

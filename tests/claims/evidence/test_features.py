@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from factseek.claims.evidence.features import NAMES, covered, matrix
-from factseek.claims.evidence.sentences import Evidence, Sentence
+from factseek.claims.evidence.sentences import ClaimEvidence, EvidenceSentence
 from factseek.claims.text.lexicon import lexicon
 
 WORDS = st.lists(
@@ -20,8 +20,10 @@ def lower(word: str) -> tuple[str, ...]:
     return () if word in ("of", "in") else (word.lower(),)
 
 
-def evidence(*texts: str) -> Evidence:
-    return Evidence(tuple(Sentence(f"d{i}", i, text, 0.5, 0.5, 0, 0, "", "", "", "") for i, text in enumerate(texts)))
+def evidence(*texts: str) -> ClaimEvidence:
+    return ClaimEvidence(
+        tuple(EvidenceSentence(f"d{i}", i, text, 0.5, 0.5, 0, 0, "", "", "", "") for i, text in enumerate(texts))
+    )
 
 
 def named(claim: str, *texts: str) -> dict[str, float]:
@@ -55,7 +57,7 @@ def test_all_evidence_counts_together() -> None:
     assert (
         named(claim, "aspirin", "risk")["covered by all"] == covered(claim, evidence("aspirin", "risk"), lower) == 2 / 3
     )
-    assert covered(claim, Evidence(()), lower) == 0.0
+    assert covered(claim, ClaimEvidence(()), lower) == 0.0
     assert covered("of", evidence("of"), lower) == 0.0
 
 

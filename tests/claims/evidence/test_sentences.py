@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from factseek.claims.evidence.sentences import Evidence, Finder, lifted
+from factseek.claims.evidence.sentences import ClaimEvidence, Finder, lifted
 from factseek.claims.settings import VerdictSettings
 from factseek.retrieval.domain import Filter, Hit
 from factseek.retrieval.errors import NotFoundError, QueryError
@@ -46,7 +46,7 @@ def test_a_claim_finds_the_same_in_any_company(english: Index) -> None:
     finder = Finder(english, VerdictSettings())
     others = ["Pluto is a planet.", "?!", "The sea is rising."]
     assert finder.find([*others, CLAIM])[3] == finder.find([CLAIM])[0]
-    assert finder.find([*others, CLAIM])[1] == Evidence(())
+    assert finder.find([*others, CLAIM])[1] == ClaimEvidence(())
 
 
 def test_what_is_given_takes_the_place_of_what_was_found(english: Index) -> None:
@@ -62,7 +62,7 @@ def test_what_is_given_takes_the_place_of_what_was_found(english: Index) -> None
 
 def test_a_filter_admits_evidence_before_it_is_ranked(english: Index) -> None:
     nothing = Finder(english, VerdictSettings(), Filter(source=("nobody.example",)))
-    assert nothing.find([CLAIM]) == [Evidence(())]
+    assert nothing.find([CLAIM]) == [ClaimEvidence(())]
 
 
 def test_too_long_a_claim_is_refused(english: Index) -> None:

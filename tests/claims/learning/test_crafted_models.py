@@ -32,7 +32,7 @@ from factseek.retrieval.progress import silent
 from tests.conftest import ROOT
 
 EXAMPLE = ROOT / "examples" / "checkworthy-en-train.tsv"
-VERDICTS = verifying.Manifest(
+VERDICTS = verifying.VerdictManifest(
     task="fever",
     model="",
     labels=("REFUTES", "SUPPORTS"),
@@ -79,7 +79,7 @@ def _add(best: State, name: str, model: Model) -> None:
 def use(path: Path, manifest: msgspec.Struct, config: Config) -> None:
     """Load a model and let it decide."""
     texts = ["The vaccine is 97 % safe!", "", "http://example.org \ud83d\ude00 לא"]
-    if isinstance(manifest, verifying.Manifest):
+    if isinstance(manifest, verifying.VerdictManifest):
         probabilities = verifying.load(path, "fever").model.probabilities(Cases(texts, np.ones((3, len(NAMES)))))
         assert probabilities.shape == (3, 2)
     else:

@@ -6,14 +6,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from factseek.claims.evidence.sentences import Sentence
+from factseek.claims.evidence.sentences import EvidenceSentence
 from factseek.claims.pipeline.page import pieces, share
 from factseek.retrieval.display import web_link
 from factseek.retrieval.vocabulary import Vocabulary
 
 
-def sentence(text: str) -> Sentence:
-    return Sentence("d", 0, text, 0.0, 0.0, 0, len(text), "", "", "", "")
+def sentence(text: str) -> EvidenceSentence:
+    return EvidenceSentence("d", 0, text, 0.0, 0.0, 0, len(text), "", "", "", "")
 
 
 STEMS = Vocabulary(lambda words: [(word.lower().rstrip("s"),) for word in words])

@@ -13,7 +13,7 @@ import lxml.html
 import pytest
 
 from factseek import commands
-from factseek.indexer.build import Request, build
+from factseek.indexer.build import BuildRequest, build
 from factseek.settings import Config
 
 Ran = tuple[int, str, str]
@@ -26,10 +26,12 @@ def models(examples: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str
     folder = tmp_path_factory.mktemp("pipeline")
     found = {name: folder / name for name in ("pages", "index", "ranker", "verdicts")}
     build(
-        Request(kind="fever", sources=(examples / "fever-pages.jsonl",), folder=found["pages"], dense=False), Config()
+        BuildRequest(kind="fever", sources=(examples / "fever-pages.jsonl",), folder=found["pages"], dense=False),
+        Config(),
     )
     build(
-        Request(kind="snippets", sources=(examples / "snippets-en.tsv",), folder=found["index"], dense=False), Config()
+        BuildRequest(kind="snippets", sources=(examples / "snippets-en.tsv",), folder=found["index"], dense=False),
+        Config(),
     )
     for arguments in (
         [

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from factseek.indexer.build import Request, build
+from factseek.indexer.build import BuildRequest, build
 from factseek.settings import Config
 
 Ran = tuple[int, str, str]
@@ -21,14 +21,14 @@ Command = Callable[..., Ran]
 @pytest.fixture(scope="module")
 def pages(examples: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("verdict") / "pages"
-    build(Request(kind="fever", sources=(examples / "fever-pages.jsonl",), folder=folder, dense=False), Config())
+    build(BuildRequest(kind="fever", sources=(examples / "fever-pages.jsonl",), folder=folder, dense=False), Config())
     return folder
 
 
 @pytest.fixture(scope="module")
 def arabic(examples: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("verdict") / "arabic"
-    request = Request(
+    request = BuildRequest(
         kind="snippets", sources=(examples / "snippets-ar.tsv",), folder=folder, language="ar", dense=False
     )
     build(request, Config())

@@ -15,7 +15,7 @@ from factseek.claims.learning import model_file
 from factseek.claims.settings import VerdictSettings
 from factseek.claims.verdicts import models, training
 from factseek.claims.verdicts.records import record
-from factseek.claims.verdicts.training import Lesson, Manifest
+from factseek.claims.verdicts.training import Lesson, VerdictManifest
 from factseek.eval.tasks import VERDICTS
 from factseek.retrieval.domain import Claim
 from factseek.retrieval.errors import QueryError, SourceError
@@ -53,18 +53,20 @@ def dev(examples: Path) -> list[Claim]:
 
 
 @pytest.fixture(scope="module")
-def learned(lesson: Lesson, finder: Finder) -> training.Learned:
+def learned(lesson: Lesson, finder: Finder) -> training.TrainedVerdicts:
     return training.train("evidence", lesson, finder, SETTINGS, silent)
 
 
-def test_evidence_decides_better_than_the_baselines(learned: training.Learned) -> None:
+def test_evidence_decides_better_than_the_baselines(learned: training.TrainedVerdicts) -> None:
     figures = learned.manifest.figures
     assert figures["claims"] == 36 and figures["folds"] == 5
     assert figures["evidence"]["macro_f1"] > figures["hypothesis"]["macro_f1"] + 0.1
     assert figures["evidence"]["macro_f1"] > figures["majority"]["macro_f1"] + 0.3
 
 
-def test_most_verdicts_on_unseen_claims_are_right(learned: training.Learned, finder: Finder, dev: list[Claim]) -> None:
+def test_most_verdicts_on_unseen_claims_are_right(
+    learned: training.TrainedVerdicts, finder: Finder, dev: list[Claim]
+) -> None:
     found = list(learned.verifier(finder, SETTINGS).verify(dev))
     assert [one.claim for one in found] == dev
     assert sum(one.label == one.claim.label for one in found) >= 12
@@ -89,7 +91,7 @@ def test_every_model_gives_the_same_verdicts_when_it_is_loaded(
 
 
 def test_the_same_seed_gives_the_same_bytes(
-    lesson: Lesson, finder: Finder, learned: training.Learned, tmp_path: Path
+    lesson: Lesson, finder: Finder, learned: training.TrainedVerdicts, tmp_path: Path
 ) -> None:
     again = training.train("evidence", lesson, finder, SETTINGS, silent)
     for name, one in (("one", learned), ("two", again)):
@@ -97,7 +99,7 @@ def test_the_same_seed_gives_the_same_bytes(
     assert (tmp_path / "one").read_bytes() == (tmp_path / "two").read_bytes()
 
 
-def test_the_manifest_says_where_a_model_comes_from(learned: training.Learned, finder: Finder) -> None:
+def test_the_manifest_says_where_a_model_comes_from(learned: training.TrainedVerdicts, finder: Finder) -> None:
     manifest = learned.manifest
     assert manifest.sources[0].name == "fever-train.jsonl"
     assert sum(manifest.sources[0].labels.values()) == 36
@@ -116,7 +118,7 @@ def test_the_manifest_says_where_a_model_comes_from(learned: training.Learned, f
     ],
 )
 def test_thin_evidence_is_abstained_from(
-    settings: dict[str, Any], reason: str, learned: training.Learned, finder: Finder
+    settings: dict[str, Any], reason: str, learned: training.TrainedVerdicts, finder: Finder
 ) -> None:
     claims = [Claim("1", "Quokkas outlive wombats."), Claim("2", "!?")]
     found = list(learned.verifier(finder, msgspec.structs.replace(SETTINGS, **settings)).verify(claims))
@@ -144,7 +146,7 @@ def test_where_a_task_has_no_such_label_the_commonest_stands_for_it(examples: Pa
     assert (found.label, found.abstained) == ("FALSE", "no evidence was found")
 
 
-def test_a_record_shows_the_sentences(learned: training.Learned, finder: Finder, dev: list[Claim]) -> None:
+def test_a_record_shows_the_sentences(learned: training.TrainedVerdicts, finder: Finder, dev: list[Claim]) -> None:
     (found,) = learned.verifier(finder, SETTINGS).verify(dev[:1])
     shown = record(found)
     assert shown["id"] == dev[0].qid and shown["claim"] == dev[0].text and shown["label"] == found.label
@@ -171,7 +173,7 @@ def test_too_few_claims_are_not_cross_validated(lesson: Lesson, finder: Finder, 
     assert training.train("evidence", lesson, finder, SETTINGS, silent).manifest.figures == {}
 
 
-def test_a_model_is_refused_where_it_did_not_learn(learned: training.Learned, arabic: Path) -> None:
+def test_a_model_is_refused_where_it_did_not_learn(learned: training.TrainedVerdicts, arabic: Path) -> None:
     with Index(arabic) as index, pytest.raises(QueryError) as refused:
         learned.verifier(Finder(index, SETTINGS), SETTINGS)
     assert refused.value.line == (
@@ -180,7 +182,9 @@ def test_a_model_is_refused_where_it_did_not_learn(learned: training.Learned, ar
     )
 
 
-def test_a_model_for_another_task_or_of_another_kind_is_refused(learned: training.Learned, tmp_path: Path) -> None:
+def test_a_model_for_another_task_or_of_another_kind_is_refused(
+    learned: training.TrainedVerdicts, tmp_path: Path
+) -> None:
     path = tmp_path / "model"
     model_file.save(path, learned.manifest, learned.model.state())
     with pytest.raises(QueryError, match="was trained for fever, not for ct2020-verification; load"):
@@ -194,7 +198,7 @@ def test_a_model_for_another_task_or_of_another_kind_is_refused(learned: trainin
         training.load(path, "fever")
 
 
-def test_a_model_of_another_version_is_refused(learned: training.Learned, tmp_path: Path) -> None:
+def test_a_model_of_another_version_is_refused(learned: training.TrainedVerdicts, tmp_path: Path) -> None:
     path = tmp_path / "model"
     state = learned.model.state()
     fewer = model_file.State({"features": state.settings["features"][:-1]}, state.tensors)
@@ -213,17 +217,17 @@ def test_a_model_of_another_version_is_refused(learned: training.Learned, tmp_pa
         assert refused.value.line == f"{path}: {reason}"
 
 
-def test_what_was_tampered_with_is_refused(learned: training.Learned, tmp_path: Path) -> None:
+def test_what_was_tampered_with_is_refused(learned: training.TrainedVerdicts, tmp_path: Path) -> None:
     path = tmp_path / "model"
     model_file.save(path, learned.manifest, learned.model.state())
     content = path.read_bytes()
     for offset in (len(content) - 1, len(content) // 2, 100):
         path.write_bytes(content[:offset] + bytes([content[offset] ^ 1]) + content[offset + 1 :])
         with pytest.raises(SourceError):
-            model_file.load(path, Manifest)
+            model_file.load(path, VerdictManifest)
     path.write_bytes(content[:-1] + bytes([content[-1] ^ 1]))
     with pytest.raises(SourceError, match="was changed after it was written: its checksum does not agree; train"):
-        model_file.load(path, Manifest)
+        model_file.load(path, VerdictManifest)
     path.write_bytes(content.replace(b'\\"layout\\":1', b'\\"layout\\":9', 1))
     with pytest.raises(SourceError, match="is a model of layout 9, this factseek reads layout 1; train it again"):
-        model_file.load(path, Manifest)
+        model_file.load(path, VerdictManifest)

@@ -23,7 +23,7 @@ from factseek.eval.judging.score import score
 from factseek.eval.reports.machine import peak_megabytes, this_machine
 from factseek.eval.reports.page import html_table, markdown_table
 from factseek.eval.running.judged import JudgedFiles, read_judged
-from factseek.indexer.build import Request, build
+from factseek.indexer.build import BuildRequest, build
 from factseek.retrieval.errors import MachineError, QueryError
 from factseek.retrieval.index.local import Index
 from factseek.settings import Config
@@ -33,7 +33,7 @@ from factseek.settings import Config
 def example(root: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The English snippets of the bundled example, with vectors."""
     folder = tmp_path_factory.mktemp("example") / "snippets-en"
-    build(Request(kind="snippets", sources=(root / "examples/snippets-en.tsv",), folder=folder), Config())
+    build(BuildRequest(kind="snippets", sources=(root / "examples/snippets-en.tsv",), folder=folder), Config())
     return folder
 
 
@@ -211,7 +211,10 @@ def test_bad_input(arguments, message, usual, command, tmp_path) -> None:
 
 def test_dense_needs_vectors(root, files, command, tmp_path) -> None:
     folder = tmp_path / "index"
-    build(Request(kind="snippets", sources=(root / "examples/snippets-en.tsv",), folder=folder, dense=False), Config())
+    build(
+        BuildRequest(kind="snippets", sources=(root / "examples/snippets-en.tsv",), folder=folder, dense=False),
+        Config(),
+    )
     usual = ["--index", folder, "--queries", files.queries, "--qrels", files.qrels, "--output", tmp_path / "out"]
     code, _, err = command("bench", *usual, "--retrievers", "bm25,dense")
     assert code == 2

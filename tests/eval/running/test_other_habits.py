@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from factseek import commands
-from factseek.indexer.build import Request, build
+from factseek.indexer.build import BuildRequest, build
 from factseek.settings import Config
 
 QUERIES = {"K-01": "measles vaccine, deaths", "K-02": 'the "measles" vaccine'}
@@ -23,7 +23,7 @@ def example(root: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The English snippets of the bundled example, indexed for BM25."""
     folder = tmp_path_factory.mktemp("example") / "index"
     source = root / "examples" / "snippets-en.tsv"
-    build(Request(kind="snippets", sources=(source,), folder=folder, dense=False), Config())
+    build(BuildRequest(kind="snippets", sources=(source,), folder=folder, dense=False), Config())
     return folder
 
 

@@ -22,10 +22,10 @@ import pytest
 from factseek import commands
 from factseek.eval.formats.queries import TaskQuery
 from factseek.eval.running.batch import asked_of, search_of
-from factseek.eval.running.partial import Answered, Partial
+from factseek.eval.running.partial import Partial, WrittenQuery
 from factseek.eval.running.run import RunRequest
 from factseek.eval.running.run import run as run_queries
-from factseek.indexer.build import Request, build
+from factseek.indexer.build import BuildRequest, build
 from factseek.retrieval.domain import Filter
 from factseek.retrieval.errors import MachineError, QueryError
 from factseek.retrieval.files import sha256
@@ -43,7 +43,7 @@ def example(root: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The English snippets of the bundled example, indexed for BM25."""
     folder = tmp_path_factory.mktemp("example") / "index"
     source = root / "examples" / "snippets-en.tsv"
-    build(Request(kind="snippets", sources=(source,), folder=folder, dense=False), Config())
+    build(BuildRequest(kind="snippets", sources=(source,), folder=folder, dense=False), Config())
     return folder
 
 
@@ -280,7 +280,11 @@ def test_who_holds_an_output_holds_the_file_that_others_see(tmp_path) -> None:
 
 def test_what_was_done_is_read_back_exactly(tmp_path) -> None:
     output = tmp_path / "run.txt"
-    answers = [(Answered("q 1\u2028é", 2), "a é\nb\n"), (Answered("q2", 0, empty=True), ""), (Answered("q3", 1), "c\n")]
+    answers = [
+        (WrittenQuery("q 1\u2028é", 2), "a é\nb\n"),
+        (WrittenQuery("q2", 0, empty=True), ""),
+        (WrittenQuery("q3", 1), "c\n"),
+    ]
     with Partial(output, "same", "first\n") as partial:
         partial.add(answers[:2])
     with Partial(output, "same", "first\n") as partial:
@@ -294,7 +298,7 @@ def test_what_was_done_is_read_back_exactly(tmp_path) -> None:
 @pytest.mark.parametrize("name", [".run.txt.part", ".run.txt.lines"])
 @pytest.mark.parametrize("cut", range(1, 42, 5))
 def test_an_answer_that_was_cut_is_asked_again(name, cut, tmp_path) -> None:
-    answers = [(Answered("q1", 2), "a\nb\n"), (Answered("q2", 1), "c" * 40 + "\n")]
+    answers = [(WrittenQuery("q1", 2), "a\nb\n"), (WrittenQuery("q2", 1), "c" * 40 + "\n")]
     with Partial(tmp_path / "run.txt", "same") as partial:
         partial.add(answers)
     cut_off = tmp_path / name
@@ -307,12 +311,12 @@ def test_an_answer_that_was_cut_is_asked_again(name, cut, tmp_path) -> None:
 
 
 def test_lines_that_are_not_what_was_written_are_asked_again(tmp_path) -> None:
-    answers = [(Answered("q1", 1), "a\n"), (Answered("q2", 1), "b\n"), (Answered("q3", 1), "c\n")]
+    answers = [(WrittenQuery("q1", 1), "a\n"), (WrittenQuery("q2", 1), "b\n"), (WrittenQuery("q3", 1), "c\n")]
     with Partial(tmp_path / "run.txt", "same") as partial:
         partial.add(answers)
     (tmp_path / ".run.txt.lines").write_bytes(b"a\n\0\0c\n")
     with Partial(tmp_path / "run.txt", "same") as partial:
-        assert partial.done == [Answered("q1", 1)]
+        assert partial.done == [WrittenQuery("q1", 1)]
         partial.add(answers[1:])
         partial.finish()
         assert partial.sha256 == sha256(tmp_path / "run.txt")
@@ -322,15 +326,15 @@ def test_lines_that_are_not_what_was_written_are_asked_again(tmp_path) -> None:
 @pytest.mark.parametrize("damaged", [b"\0\0\0\n", b"{}\n", b'{"answered":{"qid":"\xff","hits":0},"size":0,"crc":0}\n'])
 def test_what_the_journal_cannot_say_is_asked_again(damaged: bytes, tmp_path: Path) -> None:
     with Partial(tmp_path / "run.txt", "same") as partial:
-        partial.add([(Answered("q1", 1), "a\n")])
+        partial.add([(WrittenQuery("q1", 1), "a\n")])
     with (tmp_path / ".run.txt.part").open("ab") as file:
         file.write(damaged)
     with Partial(tmp_path / "run.txt", "same") as partial:
-        assert partial.done == [Answered("q1", 1)]
+        assert partial.done == [WrittenQuery("q1", 1)]
 
 
 def test_a_journal_that_the_disk_does_not_take_is_named(tmp_path: Path) -> None:
-    answers = [(Answered(f"q{at}", 0, empty=True), "") for at in range(20)]
+    answers = [(WrittenQuery(f"q{at}", 0, empty=True), "") for at in range(20)]
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (300, before[1]))
     try:
@@ -349,7 +353,7 @@ def test_an_output_has_the_rights_that_new_files_have(tmp_path: Path) -> None:
     usual = os.umask(0o002)
     try:
         with Partial(tmp_path / "run.txt", "same") as partial:
-            partial.add([(Answered("q1", 1), "a\n")])
+            partial.add([(WrittenQuery("q1", 1), "a\n")])
             partial.finish()
     finally:
         os.umask(usual)
@@ -359,11 +363,11 @@ def test_an_output_has_the_rights_that_new_files_have(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", [".run.txt.part", ".run.txt.lines"])
 def test_one_file_of_two_is_nothing_to_go_on_from(name, tmp_path) -> None:
     with Partial(tmp_path / "run.txt", "same", "first\n") as partial:
-        partial.add([(Answered("q1", 1), "a\n")])
+        partial.add([(WrittenQuery("q1", 1), "a\n")])
     (tmp_path / name).unlink()
     with Partial(tmp_path / "run.txt", "same", "first\n") as partial:
         assert partial.done == []
-        partial.add([(Answered("q2", 1), "b\n")])
+        partial.add([(WrittenQuery("q2", 1), "b\n")])
         partial.finish()
         partial.remove()
     assert (tmp_path / "run.txt").read_text("utf-8") == "first\nb\n"

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from factseek.eval.formats.scores import ScoreOptions
-from factseek.eval.scoring.checkworthiness import Item, digits, figures, ties
+from factseek.eval.scoring.checkworthiness import LabelledScore, digits, figures, ties
 from factseek.eval.tasks import task
 from factseek.retrieval.errors import CheckFailed, QueryError, SourceError
 
@@ -54,13 +54,13 @@ def test_figures_are_the_oracles_also_with_ties_and_repeated_ids(drawn):
     gold = [(IDS[at], label) for at, label, _ in drawn]
     run = [(IDS[at], score / 2) for at, _, score in drawn]
     labels = dict(gold)
-    found = figures([Item(name, score, labels[name]) for name, score in run], sum(labels.values()))
+    found = figures([LabelledScore(name, score, labels[name]) for name, score in run], sum(labels.values()))
     assert found == pytest.approx(oracle(gold, run))
 
 
 @given(rows)
 def test_no_order_of_ties_leaves_the_bounds(drawn):
-    items = [Item(f"{n}", score, label) for n, (_, label, score) in enumerate(drawn)]
+    items = [LabelledScore(f"{n}", score, label) for n, (_, label, score) in enumerate(drawn)]
     positives = sum(item.label for item in items)
     tied = ties(items, positives)
     for seed in range(5):

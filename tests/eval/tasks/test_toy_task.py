@@ -11,7 +11,7 @@ import pytest
 
 from factseek import commands
 from factseek.eval import tasks
-from factseek.indexer.build import Request, build
+from factseek.indexer.build import BuildRequest, build
 from factseek.settings import Config
 from tests.conftest import ROOT
 
@@ -137,7 +137,7 @@ def test_the_task_is_listed(help_of) -> None:
 
 def test_the_task_is_run_checked_scored_and_compared(factseek, tmp_path: Path) -> None:
     source = ROOT / "examples" / "snippets-en.tsv"
-    build(Request(kind="snippets", sources=(source,), folder=tmp_path / "index", dense=False), Config())
+    build(BuildRequest(kind="snippets", sources=(source,), folder=tmp_path / "index", dense=False), Config())
     (tmp_path / "lines").write_text("measles vaccine\nmeasles deaths of children\n")
     ran = factseek("run", "toy-2026", "--queries", "lines", "--index", "index", "--output", "run")
     assert (ran.code, ran.err) == (0, "")

@@ -16,16 +16,16 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from factseek.eval.running.batch import Asked
+from factseek.eval.running.batch import SearchQuery
 from factseek.eval.running.judged import JudgedFiles, depth_of, drawn, read_judged
 from factseek.eval.scoring.measures import evaluate
 from factseek.eval.scoring.statistics import Interval, PairedTest
-from factseek.eval.tuning.evaluator import Bed
-from factseek.eval.tuning.fused_evaluator import Pool
+from factseek.eval.tuning.evaluator import SettingEvaluator
+from factseek.eval.tuning.fused_evaluator import FusedEvaluator
 from factseek.eval.tuning.grid import Setting, depths, fusions, parameters, title_weights
 from factseek.eval.tuning.report import as_json, as_text, as_yaml, verdict
 from factseek.eval.tuning.tune import Fold, Tuning, _parts, tune
-from factseek.indexer.build import Request, build
+from factseek.indexer.build import BuildRequest, build
 from factseek.retrieval.config import BM25Settings, FusionSettings, view
 from factseek.retrieval.domain import Hit
 from factseek.retrieval.errors import QueryError
@@ -47,7 +47,7 @@ def example(root: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The English snippets and pages of the bundled example, with vectors."""
     folder = tmp_path_factory.mktemp("example") / "index"
     for verb, kind, source in (("", "snippets", "snippets-en.tsv"), ("append", "webpages", "pages-en")):
-        build(Request(kind=kind, sources=(root / "examples" / source,), folder=folder, verb=verb), Config())
+        build(BuildRequest(kind=kind, sources=(root / "examples" / source,), folder=folder, verb=verb), Config())
     return folder
 
 
@@ -75,7 +75,7 @@ def usual(example, files):
 def test_a_setting_is_worth_what_a_search_with_it_finds(setting, example, files) -> None:
     with Index(example) as index:
         judged = read_judged(files, index)
-        bed = Bed(index, judged.asked, judged.qrels, "nDCG@10", judged.search._replace(k=10))
+        bed = SettingEvaluator(index, judged.asked, judged.qrels, "nDCG@10", judged.search._replace(k=10))
         values = bed.values(setting)
         assert index.settings == view(Config(), type(index.settings))
     search = {"retriever": setting.retriever, "fusion": msgspec.to_builtins(setting.fusion)}
@@ -100,7 +100,7 @@ HITS = st.dictionaries(st.text("abc/é", min_size=1, max_size=3), st.integers(0,
 def test_a_pool_fuses_as_a_search_does(rankings, kind, weights, depth) -> None:
     fusion = FusionSettings(kind=kind, rrf_k=3, weights=dict(zip(("bm25", "dense"), weights, strict=True)))
     sparse, dense = ({str(at): both[which] for at, both in enumerate(rankings)} for which in (0, 1))
-    found = Pool({"bm25": sparse, "dense": dense}, depth).fused(fusion, 5)
+    found = FusedEvaluator({"bm25": sparse, "dense": dense}, depth).fused(fusion, 5)
     for qid, scores in found.items():
         parts = [Ranking("bm25", weights[0], sparse[qid][:depth]), Ranking("dense", weights[1], dense[qid][:depth])]
         assert list(scores.items()) == [(hit.docid, hit.score) for hit in fuse(parts, kind, 3, 5)]
@@ -123,7 +123,7 @@ def test_every_query_is_in_one_fold(queries, folds) -> None:
     assert [part.tolist() for part in parts] != [part.tolist() for part in _parts(queries, folds, seed=4)]
 
 
-class Planted(Bed):
+class Planted(SettingEvaluator):
     """A bed whose values are given: ``good`` is better by a half on the queries of ``where``."""
 
     def __init__(self, good: Setting, where: list[int], queries: int) -> None:
@@ -236,7 +236,7 @@ def test_an_index_without_vectors_is_tuned_for_bm25_alone(root, files, tmp_path)
     folder = tmp_path / "index"
     config = convert({"index": {"fields": "title_text"}}, "test")
     source = root / "examples" / "pages-en"
-    build(Request(kind="webpages", sources=(source,), folder=folder, dense=False), config)
+    build(BuildRequest(kind="webpages", sources=(source,), folder=folder, dense=False), config)
     with Index(folder, config) as index:
         tuning = tune(index, read_judged(files, index), "nDCG@10", folds=3)
     assert {setting.retriever for setting, _ in tuning.tried} == {"bm25"}
@@ -268,7 +268,7 @@ def test_a_sample_is_the_same_for_the_same_seed_and_keeps_the_order(example, fil
     assert len(judged.asked) == 4
     assert judged.notes == ("4 of 22 judged queries were drawn",)
     assert set(judged.asked) < set(all_of_them.asked)
-    assert all(isinstance(one, Asked) for one in judged.asked)
+    assert all(isinstance(one, SearchQuery) for one in judged.asked)
 
 
 BAD = [

@@ -174,10 +174,10 @@ def test_a_query_that_is_too_long(small: Index) -> None:
 
 
 def test_an_index_without_vectors_answers_bm25_only(tmp_path: Path, written: Path) -> None:
-    from factseek.indexer.build import Request, build
+    from factseek.indexer.build import BuildRequest, build
     from factseek.settings import Config
 
-    build(Request(kind="jsonl", sources=(written,), folder=tmp_path / "sparse", dense=False), Config())
+    build(BuildRequest(kind="jsonl", sources=(written,), folder=tmp_path / "sparse", dense=False), Config())
     with Index(tmp_path / "sparse") as index:
         assert index.resolved() == "bm25"
         assert index.search(["measles"])[0]

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from factseek.indexer.build import Request, build
+from factseek.indexer.build import BuildRequest, build
 from factseek.retrieval.domain import Hit
 from factseek.retrieval.index.local import Index
 from factseek.retrieval.searcher import Search
@@ -40,7 +40,7 @@ def both(request: pytest.FixtureRequest, data_dir: Path, tmp_path_factory: pytes
     folder, qrels, language = COLLECTIONS[request.param]
     work = tmp_path_factory.mktemp(request.param)
     source = data_dir / folder
-    build(Request(kind="beir", sources=(source,), folder=work / "ours", language=language, dense=False), Config())
+    build(BuildRequest(kind="beir", sources=(source,), folder=work / "ours", language=language, dense=False), Config())
     with Index(work / "ours") as ours:
         yield Both(ours, pyserini_searcher(source, work / "theirs", language), judged_queries(source, qrels))
 
@@ -96,7 +96,7 @@ def test_splitting_into_segments_changes_no_score(both: Both, data_dir: Path, tm
     from factseek.settings import convert
 
     config = convert(raw, "test")
-    request = Request(
+    request = BuildRequest(
         kind="beir", sources=(source,), folder=tmp_path / "many", language=both.ours.manifest.language, dense=False
     )
     build(request, config)

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from flask.testing import FlaskClient
 
-from factseek.indexer.build import Request, build
+from factseek.indexer.build import BuildRequest, build
 from factseek.indexer.settings import PassageSettings
 from factseek.retrieval.index.local import Index
 from factseek.server.app import create_app
@@ -77,7 +77,9 @@ def long_client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[FlaskClien
     source = folder / "long.jsonl"
     source.write_text(json.dumps({"docid": "moon", "text": LONG}) + "\n" + json.dumps({"docid": "x/é", "text": "Sun."}))
     config = Config(passages=PassageSettings(words=15, overlap_sentences=0, split={"jsonl": True}))
-    build(Request(kind="jsonl", sources=(Path(source),), folder=folder / "index", language="en", dense=False), config)
+    build(
+        BuildRequest(kind="jsonl", sources=(Path(source),), folder=folder / "index", language="en", dense=False), config
+    )
     with Index(folder / "index", config) as index:
         yield create_app(config, {"long": index}).test_client()
 

@@ -15,7 +15,7 @@ import uvloop
 from factseek.server.engine.answering import Answering
 from factseek.server.engine.budget import Budget
 from factseek.server.engine.connection import Connection
-from factseek.server.engine.gateway import Request
+from factseek.server.engine.gateway import HttpRequest
 from factseek.server.engine.hooks import Hooks
 from factseek.server.engine.limits import Limits
 from factseek.server.engine.refusals import Refusal
@@ -73,7 +73,7 @@ class EngineBench:
         self.refusals.append(refusal.status)
         return answer_to(refusal)
 
-    def admit(self, connection: Connection, request: Request) -> None:
+    def admit(self, connection: Connection, request: HttpRequest) -> None:
         self.answering.admit(connection, request)
 
     def stop(self) -> None:

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from flask import Flask
 
-from factseek.indexer.build import Request, build
+from factseek.indexer.build import BuildRequest, build
 from factseek.retrieval.errors import IndexStateError
 from factseek.retrieval.index.local import Index
 from factseek.server.app import create_app
@@ -32,7 +32,7 @@ def add(folder: Path, docid: str, verb: Any = "append") -> None:
     """Publish one more document."""
     source = folder.with_suffix(".jsonl")
     source.write_text(json.dumps({"docid": docid, "text": f"The measles vaccine, as {docid} has it."}) + "\n")
-    build(Request(kind="jsonl", sources=(source,), folder=folder, verb=verb, dense=False), Config())
+    build(BuildRequest(kind="jsonl", sources=(source,), folder=folder, verb=verb, dense=False), Config())
 
 
 @pytest.fixture

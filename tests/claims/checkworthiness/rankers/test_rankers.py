@@ -11,7 +11,7 @@ import pytest
 
 from factseek.claims.checkworthiness.explain import explain, without
 from factseek.claims.checkworthiness.rankers import kind, names
-from factseek.claims.checkworthiness.training import Learned, load
+from factseek.claims.checkworthiness.training import TrainedRanker, load
 from factseek.claims.checkworthiness.training import train as learn
 from factseek.claims.learning import model_file
 from factseek.claims.settings import Config
@@ -24,13 +24,13 @@ EXAMPLE = ROOT / "examples" / "checkworthy-en-train.tsv"
 
 
 @pytest.fixture(scope="module")
-def learned(train: list[Statement], config: Config) -> dict[str, Learned]:
+def learned(train: list[Statement], config: Config) -> dict[str, TrainedRanker]:
     """Every ranker, trained once."""
     return {name: learn("ct2021-1a", name, [(EXAMPLE, train)], config, silent) for name in names()}
 
 
 @pytest.fixture(params=names())
-def one(request: pytest.FixtureRequest, learned: dict[str, Learned]) -> Learned:
+def one(request: pytest.FixtureRequest, learned: dict[str, TrainedRanker]) -> TrainedRanker:
     return learned[request.param]
 
 
@@ -40,7 +40,7 @@ def test_there_are_the_rankers_that_the_configuration_names() -> None:
         kind("upv")
 
 
-def test_scores_are_finite_one_each(one: Learned, dev: list[Statement]) -> None:
+def test_scores_are_finite_one_each(one: TrainedRanker, dev: list[Statement]) -> None:
     scores = one.ranker.score(dev)
     assert scores.shape == (len(dev),)
     assert scores.dtype == np.float64
@@ -48,7 +48,7 @@ def test_scores_are_finite_one_each(one: Learned, dev: list[Statement]) -> None:
     assert one.ranker.score([]).shape == (0,)
 
 
-def test_a_probability_rises_with_the_score(one: Learned) -> None:
+def test_a_probability_rises_with_the_score(one: TrainedRanker) -> None:
     scores = np.linspace(-1, 1, 21)
     found = one.ranker.probability(scores)
     if found is not None:
@@ -58,7 +58,9 @@ def test_a_probability_rises_with_the_score(one: Learned) -> None:
         assert one.manifest.model == "multilingual" or (np.diff(found) > 0).all()
 
 
-def test_what_was_saved_scores_the_same(one: Learned, dev: list[Statement], config: Config, tmp_path: Path) -> None:
+def test_what_was_saved_scores_the_same(
+    one: TrainedRanker, dev: list[Statement], config: Config, tmp_path: Path
+) -> None:
     path = tmp_path / "model"
     model_file.save(path, one.manifest, one.ranker.state())
     loaded = load(path, "ct2021-1a", config)
@@ -69,7 +71,7 @@ def test_what_was_saved_scores_the_same(one: Learned, dev: list[Statement], conf
         assert (one.ranker.score(dev) == expected).all()
 
 
-def test_a_statement_scores_the_same_in_any_company(one: Learned, dev: list[Statement]) -> None:
+def test_a_statement_scores_the_same_in_any_company(one: TrainedRanker, dev: list[Statement]) -> None:
     if one.manifest.model == "random":
         pytest.skip("chance counts the statements")
     together = one.ranker.score(dev)
@@ -77,7 +79,7 @@ def test_a_statement_scores_the_same_in_any_company(one: Learned, dev: list[Stat
     assert together.tolist() == alone
 
 
-def test_it_learned_something(one: Learned, train: list[Statement]) -> None:
+def test_it_learned_something(one: TrainedRanker, train: list[Statement]) -> None:
     if one.manifest.model in ("random", "multilingual"):
         pytest.skip("chance, and two epochs on 42 tweets, teach nothing")
     scores = one.ranker.score(train)
@@ -85,7 +87,7 @@ def test_it_learned_something(one: Learned, train: list[Statement]) -> None:
     assert scores[worth].mean() > scores[~worth].mean()
 
 
-def test_explanations_are_the_words_that_change_the_score(one: Learned, dev: list[Statement]) -> None:
+def test_explanations_are_the_words_that_change_the_score(one: TrainedRanker, dev: list[Statement]) -> None:
     statement = dev[0]
     weights = explain(one.ranker, statement, 5)
     if one.manifest.model == "random":
@@ -100,7 +102,7 @@ def test_explanations_are_the_words_that_change_the_score(one: Learned, dev: lis
     assert sizes == sorted(sizes, reverse=True)
 
 
-def test_no_word_that_is_left_out_weighs_more(learned: dict[str, Learned], dev: list[Statement]) -> None:
+def test_no_word_that_is_left_out_weighs_more(learned: dict[str, TrainedRanker], dev: list[Statement]) -> None:
     ranker, statement = learned["best"].ranker, dev[0]
     named = explain(ranker, statement, 3)
     every = explain(ranker, statement, 100)
@@ -108,7 +110,7 @@ def test_no_word_that_is_left_out_weighs_more(learned: dict[str, Learned], dev: 
     assert abs(every[3].weight) <= abs(named[2].weight)
 
 
-def test_the_manifest_says_where_a_ranker_comes_from(one: Learned) -> None:
+def test_the_manifest_says_where_a_ranker_comes_from(one: TrainedRanker) -> None:
     source = one.manifest.sources[0]
     assert (source.name, source.statements, source.positives) == (EXAMPLE.name, 42, 24)
     assert len(source.sha256) == 64
