@@ -14,7 +14,7 @@ import msgspec
 from ..retrieval import manifest as manifests
 from ..retrieval.analyzers import analyzer_name, language_code
 from ..retrieval.errors import IndexStateError, SourceError, UserError
-from ..retrieval.files import told
+from ..retrieval.files import os_errors_reported
 from ..retrieval.index_folder import IndexFolder
 from ..retrieval.manifest import LAYOUT, VECTORS, BM25Info, Manifest, SegmentInfo, SourceInfo
 from ..retrieval.views import Tools, descriptions, views
@@ -80,7 +80,7 @@ def build(request: BuildRequest, config: Config, encoders: Encoders | None = Non
     reader(request.kind)
     _check_apart(request)
     sources = describe(request.sources)
-    with locked(request.folder, request.wait), told(request.folder):
+    with locked(request.folder, request.wait), os_errors_reported(request.folder):
         report = build_locked(request, config, sources, encoders)
         return _with_few_segments(request.folder, report, config)
 

@@ -16,7 +16,7 @@ from typing import Literal, NamedTuple
 
 import msgspec
 
-from ..retrieval.files import told
+from ..retrieval.files import os_errors_reported
 from .jobs import JOBS, made, new_id
 
 Result = Literal["created", "replaced", "unchanged", "deleted", "absent", "conflict", "unsure", "failed"]
@@ -76,7 +76,7 @@ def leave(folder: Path, change: Change) -> str:
     Raises IndexStateError if there is no index any more, MachineError if it cannot be written.
     """
     place = made(folder)
-    with told(place):
+    with os_errors_reported(place):
         name = new_id(place)
         left_at = _Left(change=change, boot=_boot(), seconds=time.monotonic())
         _write(place / f"{name}{_WAITS}", msgspec.json.encode(left_at))

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from ..retrieval import manifest as manifests
 from ..retrieval.config import IndexSettings
-from ..retrieval.files import told
+from ..retrieval.files import os_errors_reported
 from ..retrieval.index_folder import IndexFolder
 from ..retrieval.manifest import Manifest, SegmentInfo
 from ..retrieval.views import Tools
@@ -43,7 +43,7 @@ def compact(folder: Path, config: Config, *, wait: float = 0.0) -> Compacted:
     MachineError if the disk is full. What was published before stays.
     """
     manifests.read(folder)
-    with locked(folder, wait), told(folder):
+    with locked(folder, wait), os_errors_reported(folder):
         base = manifests.read(folder)
         journals.sweep(folder)
         return _published(folder, base, worth_merging(base.segments, config.index.segment_passages), config)
@@ -51,7 +51,7 @@ def compact(folder: Path, config: Config, *, wait: float = 0.0) -> Compacted:
 
 def keep_few(folder: Path, base: Manifest, config: Config) -> Compacted:
     """Merge segments of the index, whose lock is held, if there are more than ``index.max_segments``."""
-    with told(folder):
+    with os_errors_reported(folder):
         return _published(folder, base, surplus(base.segments, config.index), config)
 
 

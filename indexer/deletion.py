@@ -12,7 +12,7 @@ import msgspec
 
 from ..retrieval import manifest as manifests
 from ..retrieval.domain import Filter
-from ..retrieval.files import told
+from ..retrieval.files import os_errors_reported
 from ..retrieval.filters import matches
 from ..retrieval.index_folder import IndexFolder
 from ..retrieval.manifest import Manifest, SegmentInfo
@@ -34,7 +34,7 @@ def delete(folder: Path, docids: Sequence[str], *, where: Filter | None = None, 
     Raises IndexStateError if there is no index or another process writes it for longer than ``wait`` seconds.
     """
     manifests.read(folder)
-    with locked(folder, wait), told(folder):
+    with locked(folder, wait), os_errors_reported(folder):
         before = manifests.read(folder)
         wanted = dict.fromkeys(docids)
         with IndexFolder(folder).opened(before.segments) as opened:

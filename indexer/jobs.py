@@ -16,7 +16,7 @@ from typing import Literal
 import msgspec
 
 from ..retrieval.errors import IndexStateError
-from ..retrieval.files import told, write_atomically
+from ..retrieval.files import os_errors_reported, write_atomically
 from ..retrieval.manifest import NAME as MANIFEST
 from ..retrieval.manifest import now
 
@@ -103,7 +103,7 @@ def made(folder: Path) -> Path:
     if not (folder / MANIFEST).is_file():
         raise IndexStateError("there is no index any more", place=folder)
     place = folder / JOBS
-    with told(place):
+    with os_errors_reported(place):
         place.mkdir(exist_ok=True)
     return place
 

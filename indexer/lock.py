@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from ..retrieval.errors import IndexBusyError, IndexStateError
-from ..retrieval.files import told
+from ..retrieval.files import os_errors_reported
 from ..retrieval.manifest import LOCK, now
 from ..retrieval.terminal import say
 
@@ -59,7 +59,7 @@ def _taken(folder: Path, deadline: float) -> int:
 
 def _try_to_take(folder: Path) -> int | str:
     """Return the handle of the lock, or who has it."""
-    with told(folder):
+    with os_errors_reported(folder):
         folder.mkdir(parents=True, exist_ok=True)
         handle = os.open(folder / LOCK, os.O_RDWR | os.O_CREAT, 0o644)
         try:

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import msgspec
 
 from ..retrieval import manifest as manifests
-from ..retrieval.files import told
+from ..retrieval.files import os_errors_reported
 from ..retrieval.index_folder import IndexFolder
 from ..retrieval.integrity import Fault
 from ..retrieval.manifest import Manifest, SegmentInfo
@@ -42,7 +42,7 @@ def repair(folder: Path, config: Config, *, wait: float = 0.0) -> Repaired:
     than the configured one.
     """
     manifests.read(folder)
-    with locked(folder, wait), told(folder):
+    with locked(folder, wait), os_errors_reported(folder):
         journals.sweep(folder)
         verified = verify(folder, config)
         base = verified.manifest

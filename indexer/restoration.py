@@ -9,7 +9,7 @@ import msgspec
 
 from ..retrieval import manifest as manifests
 from ..retrieval.errors import IndexStateError
-from ..retrieval.files import sha256, sync_tree, told
+from ..retrieval.files import os_errors_reported, sha256, sync_tree
 from ..retrieval.index_folder import IndexFolder
 from ..retrieval.integrity import check_files, file_faults
 from ..retrieval.lease import open_leased
@@ -36,7 +36,7 @@ def restore(source: Path, folder: Path, config: Config, *, overwrite: bool = Fal
     with closing(lease):
         for segment in wanted.segments:
             check_files(source, segment)
-        with locked(folder, wait), told(folder):
+        with locked(folder, wait), os_errors_reported(folder):
             return _restored(source, folder, wanted, config, overwrite=overwrite)
 
 

@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 from ..retrieval import manifest as manifests
 from ..retrieval.errors import IndexStateError
-from ..retrieval.files import sync_file, sync_folder, sync_tree, told, write_atomically
+from ..retrieval.files import os_errors_reported, sync_file, sync_folder, sync_tree, write_atomically
 from ..retrieval.integrity import REMEDY, faults_in
 from ..retrieval.lease import open_leased
 from ..retrieval.manifest import LOCK, SEGMENTS, Manifest, SegmentInfo
@@ -42,7 +42,7 @@ def snapshot(folder: Path, target: Path, *, copy: bool = False) -> Copied:
     is full or may not be written.
     """
     manifest, lease = open_leased(folder)
-    with closing(lease), told(target), _place_for(folder, target) as place:
+    with closing(lease), os_errors_reported(target), _place_for(folder, target) as place:
         (place / SEGMENTS).mkdir()
         copier = Copier(share=not copy)
         for segment in manifest.segments:

@@ -20,7 +20,7 @@ from .journal import Journal, Progress
 from .passages import split, whole
 from .segment import Seen, TextWriter, checksums, complete, settle, written
 from .settings import Config
-from .unchanged import Unchanged
+from .update_ledger import UpdateLedger
 
 
 class BuildTask(NamedTuple):
@@ -48,7 +48,7 @@ class Work:
         self._split = self._config.passages.split.get(task.kind, self._reader.SPLIT)
         self._live = [self._folder.documents(info) for info in live]
         self._finished = [self._folder.documents(info) for info in journal.finished]
-        self._unchanged = Unchanged()
+        self._ledger = UpdateLedger()
         self._records: Iterator[Record] = iter(())
         self._text_seconds = 0.0
         self.journal = journal
@@ -95,7 +95,7 @@ class Work:
 
     def close(self) -> None:
         """Close the documents that were looked into."""
-        self._unchanged.close()
+        self._ledger.close()
         for documents in (*self._live, *self._finished):
             documents.close()
 
@@ -159,13 +159,13 @@ class Work:
     def _live_already(self, record: Record, digest: str) -> Seen | None:
         """Return what of an update's own sources, live with the same content, stands in the way of a document."""
         docid = record.document.docid
-        earlier = self._unchanged.seen(docid)
+        earlier = self._ledger.seen(docid)
         if earlier is not None:
             return earlier
         found = _first_seen(self._live, docid)
         if found is None or found.checksum != digest:
             return None
-        self._unchanged.add(docid, digest, record.place)
+        self._ledger.add(docid, digest, record.place)
         return found
 
     def _report_clash(self, record: Record, seen: Seen) -> None:

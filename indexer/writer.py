@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from ..retrieval import manifest as manifests
 from ..retrieval.errors import IndexBusyError, UserError
-from ..retrieval.files import told
+from ..retrieval.files import os_errors_reported
 from . import changes, jobs
 from .bulk import Bulk
 from .changes import Change, ChangeOutcome, Result, Taken
@@ -103,14 +103,14 @@ class Writer:
         Raises IndexBusyError, and leaves everything as it is, while another process writes the index.
         """
         if changes.left(self._folder):
-            with locked(self._folder), told(self._folder):
+            with locked(self._folder), os_errors_reported(self._folder):
                 self._make(changes.taken(self._folder, MOST, self._limits.write_seconds + PATIENCE))
                 self._merge()
             return True
         waiting = jobs.waiting(self._folder)
         if not waiting:
             return False
-        with locked(self._folder), told(self._folder):
+        with locked(self._folder), os_errors_reported(self._folder):
             self._advance(waiting[0])
         return True
 
@@ -240,7 +240,7 @@ class Writer:
     def _tried(self, call: Callable[[], object]) -> str:
         """Call; return ``""``, or what went wrong in one line."""
         try:
-            with told(self._folder):
+            with os_errors_reported(self._folder):
                 call()
         except UserError as error:
             _log.error("%s", error.line)

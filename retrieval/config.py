@@ -222,16 +222,16 @@ def explain(error: msgspec.ValidationError, kind: type[Settings]) -> str:
 
 def _settings(kind: type[Settings]) -> dict[str, Any]:
     """Return the type of every setting by its dotted key."""
-    found: dict[str, Any] = {}
+    types: dict[str, Any] = {}
 
     def collect(group: type[Settings], prefix: str) -> None:
         for name, setting in get_type_hints(group).items():
-            found[prefix + name] = setting
+            types[prefix + name] = setting
             if isinstance(setting, type) and issubclass(setting, Settings):
                 collect(setting, f"{prefix}{name}.")
 
     collect(kind, "")
-    return found
+    return types
 
 
 def _without_empty(raw: Any) -> Any:

@@ -62,8 +62,8 @@ class DocumentWriter:
 
     def seen(self, docid: str) -> tuple[str, str] | None:
         """Return checksum and place of a document that was added, or None."""
-        found = self._db.execute(_SEEN, (docid,)).fetchone()
-        return tuple(found) if found else None
+        row = self._db.execute(_SEEN, (docid,)).fetchone()
+        return tuple(row) if row else None
 
     def add(self, document: Document, spans: Sequence[Span], digest: str, place: str) -> None:
         """Add a document with its passages; ``digest`` is its :func:`checksum`, ``place`` where it was read."""
@@ -133,7 +133,7 @@ class SegmentDocuments:
         row = self.row(docid)
         if row is None:
             return None
-        columns = self._one(f"SELECT {_COLUMNS} FROM documents WHERE row = ?", _DOCUMENT, row)
+        columns = self._only_row(f"SELECT {_COLUMNS} FROM documents WHERE row = ?", _DOCUMENT, row)
         return self._document(columns)
 
     def with_passages(self, wanted: Sequence[Place]) -> dict[Place, tuple[Document, Span]]:
@@ -165,7 +165,7 @@ class SegmentDocuments:
         row = self.row(docid)
         if row is None:
             return None
-        digest, place = self._one("SELECT checksum, place FROM documents WHERE row = ?", (str, str), row)
+        digest, place = self._only_row("SELECT checksum, place FROM documents WHERE row = ?", (str, str), row)
         return digest, place
 
     def spans(self, docid: str) -> list[Span]:
@@ -268,8 +268,11 @@ class SegmentDocuments:
         ((documents, passages),) = self._file.select(query, (int, int))
         return documents + 1, passages + 1
 
-    def _one(self, query: str, types: Types, row: int) -> Any:
-        """Return the columns of a row that is there."""
+    def _only_row(self, query: str, types: Types, row: int) -> Any:
+        """Return the columns of the one row that a query must find.
+
+        Raises IndexStateError if it finds none or several.
+        """
         rows = self._file.select(query, types, (row,))
         if len(rows) != 1:
             raise self._file.damaged("its tables and their indexes contradict each other")

@@ -1,4 +1,4 @@
-"""Files that are there whole or not at all."""
+"""Files that are written whole or not at all, and the errors of the file system as one line."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ def write_atomically(path: Path, content: bytes) -> None:
 
 @contextmanager
 def replacing(path: Path) -> Iterator[BinaryIO]:
-    """Open a file to be written beside ``path``; it takes its place, durably, when all is written, else it is gone.
+    """Open a temporary file beside ``path``, which replaces it durably when all is written, and is removed otherwise.
 
     Raises MachineError if there is no room or no right to write.
     """
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    with told(path):
+    with os_errors_reported(path):
         try:
             with temporary.open("wb") as file:
                 yield file
@@ -45,9 +45,9 @@ def replacing(path: Path) -> Iterator[BinaryIO]:
 
 
 def writable(path: Path, inputs: Iterable[Path] = ()) -> None:
-    """Refuse, before any work, a file that cannot be written, or whose writing would destroy what is there.
+    """Check, before any work, that a result can be written to ``path`` without destroying anything.
 
-    Raises QueryError if its folder does not exist, it is there and no regular file, or it is one of ``inputs``.
+    Raises QueryError if its folder does not exist, it exists and is no regular file, or it is one of ``inputs``.
     """
     if not path.parent.is_dir():
         raise QueryError(f"there is no folder {path.parent}", place=path, remedy="make it first")
@@ -55,15 +55,15 @@ def writable(path: Path, inputs: Iterable[Path] = ()) -> None:
         raise QueryError("is a folder", place=path, remedy="name a file")
     if path.exists() and not path.is_file():
         raise QueryError("is not a regular file", place=path, remedy="name one that is, or a new one")
-    for given in inputs:
-        if path.exists() and given.exists() and path.samefile(given):
+    for read in inputs:
+        if path.exists() and read.exists() and path.samefile(read):
             raise QueryError(
                 "is read by this command and would be written over", place=path, remedy="name another file"
             )
 
 
 def rereadable(path: Path) -> None:
-    """Refuse what cannot be read a second time; what is not there, or a folder, is left for the reader to refuse.
+    """Check that a file can be read a second time; a missing file or a folder is left for the reader to refuse.
 
     Raises SourceError if it is a pipe or a device.
     """
@@ -72,12 +72,12 @@ def rereadable(path: Path) -> None:
 
 
 def sync_folder(folder: Path) -> None:
-    """Make the names in a folder durable."""
+    """Flush the names in a folder to the disk."""
     sync_file(folder)
 
 
 def sync_file(path: Path) -> None:
-    """Make what a file holds durable."""
+    """Flush the content of a file to the disk."""
     handle = os.open(path, os.O_RDONLY)
     try:
         os.fsync(handle)
@@ -86,7 +86,7 @@ def sync_file(path: Path) -> None:
 
 
 def sync_tree(folder: Path) -> None:
-    """Make every file and name below a folder durable."""
+    """Flush every file and every name below a folder to the disk."""
     for parent, _, names in os.walk(folder):
         for name in names:
             sync_file(Path(parent) / name)
@@ -94,10 +94,10 @@ def sync_tree(folder: Path) -> None:
 
 
 @contextmanager
-def told(path: Path) -> Iterator[None]:
-    """Turn what the file system refuses while ``path`` is written into one line.
+def os_errors_reported(path: Path) -> Iterator[None]:
+    """Raise MachineError for OS errors while writing ``path``.
 
-    Raises MachineError for a full disk, a read-only place, a missing right, a file where a folder is meant.
+    They are a full disk, a read-only place, a missing right, or a file where a folder is meant.
     """
     try:
         yield
@@ -121,7 +121,7 @@ def told(path: Path) -> Iterator[None]:
 
 
 def full(path: Path | str) -> MachineError:
-    """Return the error that says that the disk of ``path`` is full."""
+    """Return the error for a full disk at ``path``."""
     return MachineError("the disk is full", place=path, remedy="make room and run the same command again")
 
 

@@ -40,7 +40,7 @@ def parse_filter(
             raise QueryError(f"filter {pair!r} is not UTF-8 text")
         values.setdefault(name, []).append(value)
     where = Filter(
-        **{name: tuple(sorted(set(found))) for name, found in values.items()},
+        **{name: tuple(sorted(set(admitted))) for name, admitted in values.items()},
         as_of=bound(as_of, "as-of") if as_of else "",
         since=_first_day(since) if since else "",
         undated=undated,
@@ -72,12 +72,12 @@ def bound(value: str, name: str) -> str:
 
 def last_day(value: str) -> str:
     """Return the last day of a full or partial ISO date, or ``""`` if it is none."""
-    found = _DATE.fullmatch(value)
-    if not found:
+    match = _DATE.fullmatch(value)
+    if not match:
         return ""
-    year, month = int(found[1]), int(found[2] or 12)
+    year, month = int(match[1]), int(match[2] or 12)
     try:
-        day = int(found[3]) if found[3] else calendar.monthrange(year, month)[1]
+        day = int(match[3]) if match[3] else calendar.monthrange(year, month)[1]
         return date(year, month, day).isoformat()
     except (ValueError, calendar.IllegalMonthError):
         return ""

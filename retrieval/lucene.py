@@ -20,7 +20,7 @@ from .domain import Filter
 from .errors import IndexStateError, MachineError
 from .filters import token
 from .integrity import REMEDY
-from .java import chars, guarded, java_cast, java_class, kept, own_class, serial, together
+from .java import chars, exclusive, guarded, java_cast, java_class, kept, own_class, shared
 from .vocabulary import Vocabulary
 
 Fields = Literal["flat", "title_text"]
@@ -39,7 +39,7 @@ _Returned = TypeVar("_Returned")
 
 
 class Weights(NamedTuple):
-    """What BM25 is given at the time of a search."""
+    """The parameters of BM25 that are chosen at the time of a search."""
 
     k1: float = 0.9
     b: float = 0.4
@@ -59,7 +59,7 @@ class _TopDocs(msgspec.Struct):
     scoreDocs: list[_ScoreDoc]  # noqa: N815  Lucene's own name
 
 
-@serial
+@exclusive
 def open_analyzer(name: str) -> Any:
     """Return the Java analyzer of a name in :data:`factseek.retrieval.analyzers.ANALYZERS`."""
     java = java_class(ANALYZERS[name])
@@ -69,33 +69,33 @@ def open_analyzer(name: str) -> Any:
 class TermFinder(Vocabulary):
     """The vocabulary of an analyzer of Lucene."""
 
-    @serial
+    @exclusive
     def __init__(self, analyzer: str) -> None:
         self._analyzer = open_analyzer(analyzer)
         super().__init__(self._terms)
 
-    @serial
+    @exclusive
     def close(self) -> None:
-        """Let go of the analyzer; from then on no word has terms."""
+        """Release the analyzer; from then on no word has terms."""
         self._analyzer = None
         super().__init__(_no_terms)
 
     def _terms(self, words: Sequence[str]) -> list[tuple[str, ...]]:
-        """Return the terms of each word; others may enter Java after every thousand."""
+        """Return the terms of each word; other threads may use the JVM after every thousand."""
         if len(words) < _FEW_WORDS:
             return [self._terms_of(word) for word in words]
         return [terms for some in _batches(words, _WORDS_AT_ONCE) for terms in self._terms_of_many(some)]
 
-    @serial
+    @exclusive
     def _terms_of(self, word: str) -> tuple[str, ...]:
         analyze = java_class("io.anserini.analysis.AnalyzerUtils").analyze
-        return tuple(analyze(self._analyzer, _sound(word)).toArray())
+        return tuple(analyze(self._analyzer, _java_text(word)).toArray())
 
-    @serial
+    @exclusive
     def _terms_of_many(self, words: Sequence[str]) -> list[tuple[str, ...]]:
         """Return the terms of each word in three crossings, which take as long as those for a few words."""
         mapper = java_class("com.fasterxml.jackson.databind.ObjectMapper")()
-        encoded = msgspec.json.encode([_sound(word) for word in words]).decode()
+        encoded = msgspec.json.encode([_java_text(word) for word in words]).decode()
         java_words = mapper.readValue(encoded, _java_type("java.util.List"))
         terms = java_cast("java.util.Collection", java_words).stream().map(self._analysis()).toList()
         return msgspec.json.decode(mapper.writeValueAsString(java_cast(_OBJECT, terms)), type=list[tuple[str, ...]])
@@ -126,7 +126,7 @@ def _no_terms(words: Sequence[str]) -> list[tuple[str, ...]]:
 class PassageWriter:
     """Writes the Lucene index of one segment: passages in the order in which they are added, in one leaf."""
 
-    @serial
+    @exclusive
     def __init__(self, folder: Path, analyzer: str, fields: Fields, buffer_mb: int = 128) -> None:
         self._folder = folder
         self._fields = fields
@@ -149,21 +149,21 @@ class PassageWriter:
         self._document.add(field)
         return field
 
-    @serial
+    @exclusive
     def add(self, title: str, text: str, filters: str) -> None:
         """Add the next passage; ``filters`` is :func:`factseek.retrieval.filters.tokens`'s string.
 
         Raises MachineError if the disk is full.
         """
         if self._fields == "flat":
-            self._slots[0].setStringValue(_sound(flat_text(title, text)))
+            self._slots[0].setStringValue(_java_text(flat_text(title, text)))
         else:
-            self._slots[0].setStringValue(_sound(title))
-            self._slots[1].setStringValue(_sound(text))
+            self._slots[0].setStringValue(_java_text(title))
+            self._slots[1].setStringValue(_java_text(text))
         self._filters.setStringValue(filters)
         self._guarded(lambda: self._writer.addDocument(self._document))
 
-    @serial
+    @exclusive
     def finish(self) -> int:
         """Merge to one leaf, make it durable, close; return the number of passages.
 
@@ -177,7 +177,7 @@ class PassageWriter:
         self._writer.close()
         return count
 
-    @serial
+    @exclusive
     def abandon(self) -> None:
         """Close without keeping anything; a writer that has failed is closed already."""
         with suppress(MachineError):
@@ -192,8 +192,8 @@ def flat_text(title: str, text: str) -> str:
     return f"{title}\n{text}" if title else text
 
 
-def _sound(text: str) -> str:
-    """Replace what is no character (a lone surrogate) or ends a C string; Java would refuse or cut there."""
+def _java_text(text: str) -> str:
+    """Return ``text`` without lone surrogates, which Java refuses, and NUL, where it would cut the text."""
     if "\0" in text:
         text = text.replace("\0", " ")
     return text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")
@@ -222,13 +222,13 @@ class PassageSearcher:
         _prepare()
 
     @property
-    @serial
+    @exclusive
     def segment_rows(self) -> list[int]:
         """The number of passages of each segment."""
         return [int(reader.maxDoc()) for reader in self._readers]
 
     @property
-    @serial
+    @exclusive
     def rows(self) -> int:
         """The number of passages."""
         return int(self._reader.maxDoc())
@@ -255,27 +255,27 @@ class PassageSearcher:
         Scores are float32 values. Among equal scores at the cut, which rows come back is Lucene's choice. None means
         that it took longer than ``seconds``. Raises IndexStateError if the index turns out to be damaged.
         """
-        found = guarded(
+        hits = guarded(
             lambda: self._search(query, n, where, weights, seconds), self._place, IndexStateError, *_UNREADABLE
         )
-        return None if found is None else ([hit.score for hit in found], [hit.doc for hit in found])
+        return None if hits is None else ([hit.score for hit in hits], [hit.doc for hit in hits])
 
     def _search(
         self, query: str, n: int, where: Filter | None, weights: Weights, seconds: float | None
     ) -> list[_ScoreDoc] | None:
         own = self._own()
         tools = own.tools(where, weights)
-        with together:
-            java = own.query(tools, _sound(query))
+        with shared:
+            java = own.query(tools, _java_text(query))
             if java is None:
                 return []
             if where or self._dead:
                 java = own.restricted(tools, java, self._dead)
-            found = own.hits(tools, java, n, seconds)
+            hits = own.hits(tools, java, n, seconds)
             del java
-            return found
+            return hits
 
-    @serial
+    @exclusive
     def close(self) -> None:
         """Close the readers; searches must have ended."""
         for reader in self._readers:
@@ -286,7 +286,7 @@ class PassageSearcher:
         self._reader = self._analyzer = self._dead = None
 
     def _own(self) -> _Own:
-        """Return what the current thread searches with, made when it first does."""
+        """Return the current thread's own objects for searching, made when it first searches."""
         mine = kept()
         own: _Own | None = mine.get(self._key)
         if own is None:
@@ -296,16 +296,16 @@ class PassageSearcher:
         return own
 
 
-@serial
+@exclusive
 def _prepare() -> None:
-    """Load what :data:`together` may not."""
+    """Load the Java classes that must not be loaded within :data:`shared`."""
     for name in ("BooleanQuery", "BooleanQuery$Builder", "IndexSearcher", "Query", "TopDocs"):
         java_class(f"org.apache.lucene.search.{name}")
     java_class("org.apache.lucene.search.IndexSearcher").setMaxClauseCount(_MOST_CLAUSES)
 
 
 class _Key:
-    """Stands for a searcher in what a thread keeps, without holding on to it."""
+    """The key of a searcher among the objects that a thread keeps; it does not keep the searcher alive."""
 
     closed = False
 
@@ -330,7 +330,7 @@ _BUILDER = {
 
 
 class _Tools(NamedTuple):
-    """What one kind of search needs, made before the search."""
+    """The objects that one kind of search needs, made before the search."""
 
     fields: Any
     searcher: Any
@@ -338,9 +338,9 @@ class _Tools(NamedTuple):
 
 
 class _Own:
-    """What one thread needs to search: none of it is shared, so that threads search side by side."""
+    """The objects that one thread searches with: none is shared, so that threads search side by side."""
 
-    @serial
+    @exclusive
     def __init__(self, reader: Any, analyzer: Any, fields: Fields) -> None:
         self._reader = reader
         self._analyzer = analyzer
@@ -355,7 +355,7 @@ class _Own:
         self._decode = msgspec.json.Decoder(_TopDocs).decode
 
     def tools(self, where: Filter | None, weights: Weights) -> _Tools:
-        """Return what a search with this filter and these weights needs."""
+        """Return the objects for a search with this filter and these weights."""
         return _Tools(self._fields(weights), self._searcher(weights.k1, weights.b), self._restriction(where))
 
     def query(self, tools: _Tools, text: str) -> Any:
@@ -363,7 +363,7 @@ class _Own:
         return self._generator.buildQuery(tools.fields, self._analyzer, text)
 
     def restricted(self, tools: _Tools, query: Any, dead: Any) -> Any:
-        """Return ``query`` kept to what passes the filter and is not deleted."""
+        """Return ``query`` restricted to passages that pass the filter and are not deleted."""
         must, only, must_not = self._occur
         both = self._builder()
         both.add(query, must)
@@ -378,17 +378,17 @@ class _Own:
         searcher = tools.searcher
         if seconds is not None:
             searcher.setTimeout(self._timeout(int(seconds * 1000)))
-        found = searcher.search(query, n)
+        top_docs = searcher.search(query, n)
         if seconds is not None and searcher.timedOut():
             self._searcher.cache_clear()  # this one says so for ever
             return None
-        return self._decode(self._mapper.writeValueAsString(found)).scoreDocs
+        return self._decode(self._mapper.writeValueAsString(top_docs)).scoreDocs
 
 
 _OCCUR = ("MUST", "FILTER", "MUST_NOT")
 
 
-@serial
+@exclusive
 def _searcher(reader: Any, k1: float, b: float) -> Any:
     """Return a searcher of the current thread's own with these BM25 parameters."""
     searcher = java_class("org.apache.lucene.search.IndexSearcher")(reader)
@@ -400,7 +400,7 @@ def _flat(_: Weights) -> str:
     return FLAT
 
 
-@serial
+@exclusive
 def _title_text(weights: Weights) -> Any:
     fields = java_class("java.util.HashMap")()
     for name, weight in ((TITLE, weights.title), (TEXT, weights.text)):
@@ -408,7 +408,7 @@ def _title_text(weights: Weights) -> Any:
     return fields
 
 
-@serial
+@exclusive
 def _restriction(where: Filter | None) -> tuple[Any, ...]:
     if where is None:
         return ()
@@ -427,18 +427,18 @@ def _any_of(name: str, values: Sequence[str]) -> Any:
     return _in_set(terms)
 
 
-@serial
+@exclusive
 def _list() -> Any:
     return java_class("java.util.ArrayList")()
 
 
-@serial
+@exclusive
 def _add_terms(terms: Any, name: str, values: Sequence[str]) -> None:
     for value in values:
         terms.add(java_class("org.apache.lucene.util.BytesRef")(chars(token(name, value))))
 
 
-@serial
+@exclusive
 def _in_set(terms: Any) -> Any:
     return java_class("org.apache.lucene.search.TermInSetQuery")(FILTERS, java_cast("java.util.Collection", terms))
 
@@ -480,7 +480,7 @@ def _with_filters(analyzer: Any) -> Any:
 
 
 def _directory(folder: Path) -> Any:
-    """Open a folder as Lucene does.
+    """Return a folder as a Lucene directory.
 
     Raises MachineError if its name is not text: Java could not name it.
     """
@@ -491,11 +491,11 @@ def _directory(folder: Path) -> Any:
     return java_class("org.apache.lucene.store.FSDirectory").open(path)
 
 
-@serial
+@exclusive
 def _reader(folder: Path) -> Any:
     return java_class("org.apache.lucene.index.DirectoryReader").open(_directory(folder))
 
 
-@serial
+@exclusive
 def _joined(readers: Sequence[Any]) -> Any:
     return java_class("org.apache.lucene.index.MultiReader")(list(readers), True)

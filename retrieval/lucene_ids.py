@@ -8,14 +8,14 @@ from typing import Any
 
 from .errors import IndexStateError
 from .filters import token
-from .java import chars, guarded, java_class, serial
+from .java import chars, exclusive, guarded, java_class
 from .lucene import FILTERS
 
 _NO_MORE_ROWS = 2**31 - 1  # Lucene's own sign for the end
 _PREFIX = token("id", "")
 
 
-@serial
+@exclusive
 def passage_ids(folder: Path) -> list[tuple[str, int]]:
     """Return the id token and the row of every passage of a segment's Lucene index, in the order of the tokens.
 

@@ -48,33 +48,33 @@ def best(fetch: Fetch, k: int, rows: Rows, *, group: bool) -> list[Hit]:
     Fetches a few more than ``k``, and doubles while the last score fetched could still tie with the k-th. With
     ``group``, a document is represented by its best passage.
     """
-    scores, found = _best(fetch, k, rows, group=group)
-    docids = map(rows.docids.__getitem__, found)
+    scores, row_numbers = _best(fetch, k, rows, group=group)
+    docids = map(rows.docids.__getitem__, row_numbers)
     if rows.split:
-        return list(map(Hit, docids, scores, map(rows.numbers.__getitem__, found)))
+        return list(map(Hit, docids, scores, map(rows.numbers.__getitem__, row_numbers)))
     return list(map(Hit, docids, scores))
 
 
 def best_columns(fetch: Fetch, k: int, rows: Rows, *, group: bool) -> Columns:
     """Return the documents of what :func:`best` returns."""
-    scores, found = _best(fetch, k, rows, group=group)
+    scores, row_numbers = _best(fetch, k, rows, group=group)
     if rows.split and not group:
-        scores, found = _grouped(scores, found, rows.docids)
-    return Columns(list(map(rows.docids.__getitem__, found)), scores)
+        scores, row_numbers = _grouped(scores, row_numbers, rows.docids)
+    return Columns(list(map(rows.docids.__getitem__, row_numbers)), scores)
 
 
 def _best(fetch: Fetch, k: int, rows: Rows, *, group: bool) -> tuple[list[float], list[int]]:
     grouped = group and rows.split
     n = first_fetch(k, rows, group=group)
     while True:
-        scores, found = fetch(n)
-        if len(scores) < n or _settled(scores, found, k, rows.docids, grouped):
+        scores, row_numbers = fetch(n)
+        if len(scores) < n or _settled(scores, row_numbers, k, rows.docids, grouped):
             break
         n *= 2
-    _order_ties(scores, found, rows)
+    _order_ties(scores, row_numbers, rows)
     if grouped:
-        scores, found = _grouped(scores, found, rows.docids)
-    return scores[:k], found[:k]
+        scores, row_numbers = _grouped(scores, row_numbers, rows.docids)
+    return scores[:k], row_numbers[:k]
 
 
 def first_fetch(k: int, rows: Rows, *, group: bool) -> int:
@@ -83,18 +83,18 @@ def first_fetch(k: int, rows: Rows, *, group: bool) -> int:
     return (3 * k if group and rows.split else k) + k // 32 + 1
 
 
-def _settled(scores: list[float], found: list[int], k: int, docids: Sequence[str], grouped: bool) -> bool:
+def _settled(scores: list[float], row_numbers: list[int], k: int, docids: Sequence[str], grouped: bool) -> bool:
     if not grouped:
         return scores[-1] < scores[k - 1]
     seen: set[str] = set()
-    for score, row in zip(scores, found, strict=True):
+    for score, row in zip(scores, row_numbers, strict=True):
         seen.add(docids[row])
         if len(seen) == k:
             return scores[-1] < score
     return False
 
 
-def _order_ties(scores: list[float], found: list[int], rows: Rows) -> None:
+def _order_ties(scores: list[float], row_numbers: list[int], rows: Rows) -> None:
     """Bring rows of equal score, which stand together, into the total order, in place."""
     docids, end = rows.docids, 0
     for start in compress(count(), map(eq, scores, islice(scores, 1, None))):
@@ -103,19 +103,19 @@ def _order_ties(scores: list[float], found: list[int], rows: Rows) -> None:
         end = start + 2
         while end < len(scores) and scores[end] == scores[start]:
             end += 1
-        if end - start == 2 and docids[found[start]] > docids[found[start + 1]]:
+        if end - start == 2 and docids[row_numbers[start]] > docids[row_numbers[start + 1]]:
             continue  # most ties are of two, and half of them stand in order
-        tied = found[start:end]
+        tied = row_numbers[start:end]
         if rows.split:
             tied.sort(key=rows.numbers.__getitem__)
         tied.sort(key=docids.__getitem__, reverse=True)
-        found[start:end] = tied
+        row_numbers[start:end] = tied
 
 
-def _grouped(scores: list[float], found: list[int], docids: Sequence[str]) -> tuple[list[float], list[int]]:
+def _grouped(scores: list[float], row_numbers: list[int], docids: Sequence[str]) -> tuple[list[float], list[int]]:
     """Keep the first row of each document."""
     first: dict[str, int] = {}
-    for at, row in enumerate(found):
+    for at, row in enumerate(row_numbers):
         first.setdefault(docids[row], at)
     kept = list(first.values())
-    return [scores[at] for at in kept], [found[at] for at in kept]
+    return [scores[at] for at in kept], [row_numbers[at] for at in kept]

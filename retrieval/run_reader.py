@@ -162,21 +162,21 @@ class RunReader:
 
 def _first_lines(path: Path) -> dict[tuple[bytes, bytes], int]:
     """Find the first line of each qid and docid: read only for a file that repeats one."""
-    found: dict[tuple[bytes, bytes], int] = {}
+    first_lines: dict[tuple[bytes, bytes], int] = {}
     if not path.is_file():  # a pipe is used up
-        return found
+        return first_lines
     with path.open("rb") as file:
         for number, line in enumerate(file, 1):
             fields = line.split(None, 3)
             if len(fields) > 3:
-                found.setdefault((fields[0], fields[2]), number)
-    return found
+                first_lines.setdefault((fields[0], fields[2]), number)
+    return first_lines
 
 
 def _number(number: int) -> bytes:
     return _RANKS[number] if 0 <= number < len(_RANKS) else b"%d" % number
 
 
-def same_score(one: float, other: float) -> bool:
+def same_score(score: float, other: float) -> bool:
     """Tell whether two scores are equal as float32, which is how trec_eval compares them."""
-    return one == other or _SINGLE.pack(one) == _SINGLE.pack(other)
+    return score == other or _SINGLE.pack(score) == _SINGLE.pack(other)

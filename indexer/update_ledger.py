@@ -1,4 +1,4 @@
-"""Which documents an update found as they were: another of the same docid in its sources contradicts them."""
+"""The documents of an update that are live already with the same content: a second of their docid contradicts them."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ import sqlite3
 from .segment import Seen
 
 
-class Unchanged:
-    """Documents of the sources that are live already, by docid. They lie on disk, so that memory does not grow."""
+class UpdateLedger:
+    """The documents of the sources that are live already, by docid; kept on disk, so that memory does not grow."""
 
     def __init__(self) -> None:
         # An empty name is a database of this connection alone, which goes when it is closed.
@@ -21,12 +21,12 @@ class Unchanged:
         self._db.execute("INSERT OR IGNORE INTO unchanged VALUES (?, ?, ?)", (_key(docid), digest, place))
 
     def seen(self, docid: str) -> Seen | None:
-        """Return where a document was read and what it held, or None."""
+        """Return the checksum of a noted document and the place where it was read, or None."""
         row = self._db.execute("SELECT checksum, place FROM unchanged WHERE docid = ?", (_key(docid),)).fetchone()
         return Seen(*row) if row else None
 
     def close(self) -> None:
-        """Drop all of it."""
+        """Drop the ledger."""
         self._db.close()
 
 
