@@ -101,7 +101,7 @@ def test_splitting_into_segments_changes_no_score(both: Both, data_dir: Path, tm
     )
     build(request, config)
     with Index(tmp_path / "many") as many:
-        assert len(many.segments) >= 5
+        assert len(many.info.published.segments) >= 5
         asked = Search(k=50, retriever="bm25")
         queries = both.queries[:200]
         assert many.search(queries, asked) == both.ours.search(queries, asked)
