@@ -183,7 +183,6 @@ BAD_SOURCES = {
         f"{{}}:1: is not UTF-8 (column 22: byte 0xff); {MEND}",
         GOOD,
     ),
-    "UTF-16": Bad("jsonl", "a.jsonl", GOOD.decode().encode("utf-16"), "{}: is UTF-16 text; save it as UTF-8", GOOD),
     "docid twice": Bad(
         "jsonl",
         "a.jsonl",
@@ -397,7 +396,7 @@ FOLDERS = {
     "cord19": "holds no metadata.csv",
     "fever": "holds no .jsonl file",
     "jsonl": "holds no .jsonl, .ndjson or .json file",
-    "snippets": "holds no .tsv, .jsonl, .ndjson or .json file",
+    "snippets": "holds no .tsv, .csv, .jsonl, .ndjson or .json file",
     "trec": "holds no file",
     "webpages": "holds no .html, .htm, .xhtml, .txt, .warc or .arc file",
 }
@@ -484,13 +483,16 @@ def test_a_search_that_makes_no_sense_is_one_line(here: Path, run: Run, case: st
     assert refusal(run("search", *arguments, "--index", "nd")) == message
 
 
-@pytest.mark.parametrize(
-    ("option", "value"), [("--retriever", "sparse"), ("--fusion", "sum"), ("--undated", "maybe"), ("--profile", "x")]
-)
+@pytest.mark.parametrize(("option", "value"), [("--fusion", "sum"), ("--undated", "maybe"), ("--profile", "x")])
 def test_a_choice_that_there_is_not_is_told_with_those_there_are(here: Path, run: Run, option: str, value: str) -> None:
     message = refusal(run("search", "x", "--index", "nd", option, value))
     assert message.startswith(f"argument {option}: invalid choice: '{value}' (choose from ")
     assert message.endswith("; see factseek search --help")
+
+
+def test_a_retriever_that_there_is_not_is_told_with_those_there_are(here: Path, run: Run) -> None:
+    message = refusal(run("search", "x", "--index", "nd", "--retriever", "sparse"))
+    assert message == "unknown retriever 'sparse'; there are bm25, dense, hybrid"
 
 
 BAD_SETTINGS = {

@@ -52,7 +52,9 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def started(folder: Path, *arguments: str, hidden: tuple[str, ...] = (), **how: object) -> subprocess.CompletedProcess:
     """Run a command in ``folder``; ``hidden`` packages are not there."""
     code = (
-        HIDING.format(hidden=set(hidden)) if hidden else "import sys; from factseek import commands; sys.exit(commands.main(sys.argv[1:]))"
+        HIDING.format(hidden=set(hidden))
+        if hidden
+        else "import sys; from factseek import commands; sys.exit(commands.main(sys.argv[1:]))"
     )
     environment = {name: value for name, value in os.environ.items() if name not in ("JAVA_HOME", "FACTSEEK_CONFIG")}
     environment |= {"PYTHONPATH": str(ROOT)} | how.pop("environment", {})

@@ -137,9 +137,10 @@ def chosen(text: str | None, index: Searcher) -> tuple[str, ...]:
         return tuple(sorted(index.info.retrievers))
     names = list(dict.fromkeys(part.strip() for part in text.split(",") if part.strip()))
     if not names:
-        raise QueryError(f"--retrievers: there is no retriever {text!r}; there are {', '.join(retrievers.names())}")
+        listed = ", ".join(retrievers.names())
+        raise QueryError("names no retriever", place="--retrievers", remedy=f"there are {listed}")
     for name in names:
-        retrievers.kind(name)
+        index.resolved(name)
     return tuple(sorted(names))
 
 

@@ -179,19 +179,19 @@ def test_a_load_that_fails_is_said_in_one_line(tmp_path) -> None:
     )
 
 
-def test_retrievers_are_named_once_in_one_order() -> None:
-    assert chosen("hybrid, bm25,hybrid") == ("bm25", "hybrid")
-    with pytest.raises(
-        QueryError, match=r"^--retrievers: there is no retriever 'auto'; there are bm25, dense, hybrid$"
-    ):
-        chosen("auto,bm25")
+def test_retrievers_are_named_once_in_one_order(example) -> None:
+    with Index(example) as index:
+        assert chosen("hybrid, bm25,hybrid", index) == ("bm25", "hybrid")
+        assert chosen(None, index) == ("bm25", "dense", "hybrid")
+        with pytest.raises(QueryError, match=r"^unknown retriever 'best'; there are bm25, dense, hybrid$"):
+            chosen("best,bm25", index)
 
 
 BAD = [
     (["--timed", "0"], "--timed 0: give a number of searches, 1 or more"),
     (["--seed", "-1"], "--seed -1: give a number from 0"),
-    (["--retrievers", ","], "--retrievers: there is no retriever ','; there are bm25, dense, hybrid"),
-    (["--retrievers", "colbert"], "--retrievers: there is no retriever 'colbert'; there are bm25, dense, hybrid"),
+    (["--retrievers", ","], "--retrievers: names no retriever; there are bm25, dense, hybrid"),
+    (["--retrievers", "colbert"], "unknown retriever 'colbert'; there are bm25, dense, hybrid"),
     (["--measures", ""], "no measure is named; for example AP,P@10,nDCG@10"),
     (["--output", "{folder}/file"], "{folder}/file: is a file; name a folder"),
     (["--index", "{folder}/none"], "{folder}/none: there is no index; build one with: factseek index KIND SOURCE --index {folder}/none"),
