@@ -26,7 +26,7 @@ CALLERS = (1, 8)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sizes:
-    """What a retriever needs of an index: megabytes on disk, and seconds to build them, 0 where it is not known."""
+    """The part of an index that a retriever needs: megabytes on disk, and seconds to build them, 0 if not known."""
 
     megabytes: float
     build_seconds: float
@@ -34,7 +34,7 @@ class Sizes:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Measured:
-    """One retriever: how it is to use, and what it needs of the index."""
+    """One retriever: its timings, and the part of the index that it needs."""
 
     retriever: str
     timings: Timings
@@ -43,7 +43,7 @@ class Measured:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bench:
-    """What a benchmark found; ``quality`` compares the retrievers' runs of ``depth`` hits, ``k`` hits were timed."""
+    """The result of a benchmark; ``quality`` compares the retrievers' runs of ``depth`` hits, ``k`` hits were timed."""
 
     name: str
     manifest: str
@@ -71,7 +71,8 @@ class Bench:
             "timed_queries": self.timed,
             "quality": self.quality.as_json(),
             "retrievers": {
-                one.retriever: {**msgspec.to_builtins(one.timings), **asdict(one.sizes)} for one in self.measured
+                measured.retriever: {**msgspec.to_builtins(measured.timings), **asdict(measured.sizes)}
+                for measured in self.measured
             },
             "notes": list(self.notes),
         }
@@ -79,7 +80,7 @@ class Bench:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BenchRequest:
-    """What a benchmark is asked: its name, the retrievers, the measures, how many searches are timed."""
+    """The request for a benchmark: its name, the retrievers, the measures, how many searches are timed."""
 
     name: str
     retrievers: tuple[str, ...]
@@ -123,7 +124,7 @@ def bench(index: Searcher, judged: Judged, request: BenchRequest, progress: Prog
 
 
 def sizes(index: Searcher, retriever: str) -> Sizes:
-    """Return what a retriever needs of an index; the documents are counted for every one."""
+    """Return the size of what a retriever needs of an index; the documents count for every retriever."""
     footprint = index.footprint(retriever)
     return Sizes(megabytes=footprint.bytes / 1e6, build_seconds=footprint.seconds)
 
@@ -156,7 +157,7 @@ def _run(index: Searcher, judged: Judged, retriever: str, k: int, progress: Prog
 
 def _load(index: Searcher, judged: Judged, retriever: str, request: BenchRequest) -> Load:
     search = judged.search
-    wordy = (one for one in judged.asked if index.has_words(one.text, search))
+    wordy = (query for query in judged.asked if index.has_words(query.text, search))
     asked = tuple(islice(wordy, request.timed))
     if not asked:
         raise QueryError("no judged query holds words to search for")

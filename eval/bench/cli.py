@@ -61,16 +61,16 @@ def bench(args: argparse.Namespace) -> int:
             timed=args.timed,
             seed=args.seed,
         )
-        found = bench_on(index, read_judged(files, index), request, bar)
-    for note in found.notes:
+        result = bench_on(index, read_judged(files, index), request, bar)
+    for note in result.notes:
         say(f"note: {note}")
-    drawn, tables = plot([found]), as_markdown(found)
-    as_json = json.dumps(found.as_json(), ensure_ascii=False, indent=2) + "\n"
+    drawn, tables = plot([result]), as_markdown(result)
+    as_json = json.dumps(result.as_json(), ensure_ascii=False, indent=2) + "\n"
     reports = {
         "bench.json": as_json.encode(),
         "bench.md": tables.encode(),
         "bench.png": drawn,
-        "bench.html": as_html(found, drawn).encode(),
+        "bench.html": as_html(result, drawn).encode(),
     }
     for name, content in reports.items():
         write_atomically(args.output / name, content)

@@ -1,4 +1,4 @@
-"""Put a load on a retriever: latency at one and at several callers, in a process of its own.
+"""Measurement of a retriever under load: latency at one and at several callers, in a process of its own.
 
 ``python -m eval.load`` reads a :class:`Load` as JSON and answers with :class:`Timings`, so that what is resident is
 the retriever's alone.
@@ -27,7 +27,7 @@ from ..running.batch import SearchQuery
 
 
 class Load(msgspec.Struct, frozen=True, kw_only=True):
-    """What is searched for, with what; ``timed`` searches are made at each number of callers."""
+    """The queries and the retriever of a load; ``timed`` searches are made at each number of callers."""
 
     index: str
     config: Config
@@ -40,7 +40,7 @@ class Load(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Latency(msgspec.Struct, frozen=True, kw_only=True):
-    """How long searches took, in milliseconds, and how many were answered a second."""
+    """The latency of searches in milliseconds, and how many were answered a second."""
 
     callers: int
     p50: float
@@ -50,7 +50,7 @@ class Latency(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Timings(msgspec.Struct, frozen=True, kw_only=True):
-    """What a load showed.
+    """The figures measured under a load.
 
     ``first_answer`` is the seconds from opening the index to the first answer; ``encoding`` is the share of encoding
     the query in the latency at one caller, 0 where nothing is encoded.
@@ -71,8 +71,10 @@ def measure(load: Load) -> Timings:
         child_command("eval.bench.load"), input=msgspec.json.encode(load), capture_output=True, check=False
     )
     if done.returncode:
-        said = done.stderr.decode("utf-8", "replace").strip().splitlines()
-        raise MachineError(f"measuring {load.retriever} failed: {said[-1] if said else f'exit code {done.returncode}'}")
+        error_lines = done.stderr.decode("utf-8", "replace").strip().splitlines()
+        raise MachineError(
+            f"measuring {load.retriever} failed: {error_lines[-1] if error_lines else f'exit code {done.returncode}'}"
+        )
     return msgspec.json.decode(done.stdout, type=Timings)
 
 
@@ -137,7 +139,7 @@ def _search(index: Searcher, asked: SearchQuery, search: Search) -> None:
 
 
 def main() -> int:
-    """Read a load, put it on, write what it showed."""
+    """Read a load from standard input, measure it, write its timings to standard output."""
     load = msgspec.json.decode(sys.stdin.buffer.read(), type=Load)
     try:
         timings = put(load)

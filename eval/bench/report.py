@@ -20,7 +20,7 @@ _MARKS = ("o", "s", "^", "D", "v", "P")
 
 
 def as_markdown(bench: Bench) -> str:
-    """Say a benchmark as Markdown tables."""
+    """Return a benchmark as Markdown tables."""
     parts = [
         markdown_table(quality_header(bench), quality_rows(bench)),
         markdown_table(_SPEED, speed_rows(bench)),
@@ -31,7 +31,7 @@ def as_markdown(bench: Bench) -> str:
 
 
 def as_html(bench: Bench, png: bytes) -> str:
-    """Say a benchmark as one HTML page."""
+    """Return a benchmark as one HTML page."""
     first = next(iter(bench.quality.means))
     notes = "".join(f"<p>Note: {escape(note)}.</p>\n" for note in bench.notes)
     pairs = f"<h2>Differences</h2>\n{html_table(_PAIRS, _pair_rows(bench))}" if bench.quality.pairs else ""
@@ -45,7 +45,7 @@ def as_html(bench: Bench, png: bytes) -> str:
 
 
 def how(bench: Bench) -> str:
-    """Say what was measured, and on what."""
+    """Return a sentence on what was measured, and on which machine."""
     encoder = f", encoder {bench.encoder}" if bench.encoder else ""
     return (
         f"{bench.name}: {bench.documents:,} documents in {bench.passages:,} passages{encoder}; "
@@ -57,18 +57,18 @@ def how(bench: Bench) -> str:
 
 
 def quality_header(bench: Bench) -> Sequence[str]:
-    """Name the columns of quality."""
+    """Return the names of the columns of quality."""
     return ("retriever", *(name for measure in bench.quality.means for name in (measure, "95 % interval")))
 
 
 def quality_rows(bench: Bench) -> list[Sequence[str]]:
-    """Say the quality of each retriever."""
+    """Return a row with the quality of each retriever."""
     return [[name, *_cells(name, bench.quality.means)] for name in bench.quality.runs]
 
 
 def speed_rows(bench: Bench) -> list[Sequence[str]]:
-    """Say the latency, memory, size and build time of each retriever."""
-    return [_speed(one) for one in bench.measured]
+    """Return a row with the latency, memory, size and build time of each retriever."""
+    return [_speed(measured) for measured in bench.measured]
 
 
 def plot(benches: Sequence[Bench]) -> bytes:
@@ -80,10 +80,10 @@ def plot(benches: Sequence[Bench]) -> bytes:
     panels = canvas.subplots(1, len(benches), squeeze=False)[0]
     for panel, bench in zip(panels, benches, strict=True):
         measure, by_run = next(iter(bench.quality.means.items()))
-        for mark, one in zip(_MARKS, bench.measured, strict=False):
-            value, latency = by_run[one.retriever], one.timings.latencies[0].p50
+        for mark, measured in zip(_MARKS, bench.measured, strict=False):
+            value, latency = by_run[measured.retriever], measured.timings.latencies[0].p50
             bars = [[max(0.0, value.mean - value.low)], [max(0.0, value.high - value.mean)]]
-            panel.errorbar([latency], [value.mean], yerr=bars, fmt=mark, capsize=3, label=one.retriever)
+            panel.errorbar([latency], [value.mean], yerr=bars, fmt=mark, capsize=3, label=measured.retriever)
         panel.set_title(bench.name)
         panel.set_xscale("log")
         panel.set_xlabel("median latency, ms (one caller)")
@@ -102,15 +102,15 @@ def _cells(name: str, means: Mapping[str, Mapping[str, Interval]]) -> list[str]:
     ]
 
 
-def _speed(one: Measured) -> list[str]:
-    timings, sizes = one.timings, one.sizes
+def _speed(measured: Measured) -> list[str]:
+    timings, sizes = measured.timings, measured.sizes
     latencies = [
         cell
         for at in timings.latencies
         for cell in (figure(at.p50, 2), figure(at.p95, 2), figure(at.p99, 2), f"{at.per_second:,.0f}")
     ]
     return [
-        one.retriever,
+        measured.retriever,
         *latencies,
         f"{timings.encoding:.0%}" if timings.encoding else "–",
         figure(timings.first_answer, 2),

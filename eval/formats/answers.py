@@ -1,4 +1,4 @@
-"""What is handed in for a query, and what a submission says of it: the documents of a run and their scores."""
+"""The documents and scores of each query, as written into a submission and as read from one."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def answers_of(run: Run) -> list[Answer]:
 
 
 class RunScores(NamedTuple):
-    """The scores of a run, and what a reader of its figures should know of the file."""
+    """The scores of a run, and notes on oddities of its file for whoever reads the figures."""
 
     table: ScoreTable
     notes: tuple[str, ...] = ()

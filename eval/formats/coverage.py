@@ -1,4 +1,4 @@
-"""Whether a file speaks of the ids that it should: none missing, none unknown, and a hint where two nearly agree."""
+"""Comparison of the ids in a file with those expected: missing ids, unknown ids, and a hint where two nearly agree."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ def cover(
     missing: Severity = "error",
     unknown: Severity = "error",
 ) -> None:
-    """Report the ids of ``source`` that a file lacks, and those it has beside them.
+    """Report the ids of ``source`` that a file lacks, and the ids of the file that ``source`` lacks.
 
-    ``lines`` gives the line of each id in the file. Where no id is in common, that alone is said.
+    ``lines`` gives the line of each id in the file. If no id is in common, only that is reported.
     """
     known = set(expected)
     if not lines or not known:
@@ -42,25 +42,25 @@ def cover(
 
 
 def near_miss(strangers: Collection[str], known: Collection[str]) -> str:
-    """Name the first stranger that differs from a known id by case or a leading zero alone; ``""`` if none does."""
+    """Return a hint for the first id that differs from a known one only by case, zeros or white space, or ``""``."""
     near = _Near(known)
     return next((hint for hint in map(near.hint, strangers) if hint), "")
 
 
 def absent(count: int, total: int, name: str) -> str:
-    """Say that some of the judged queries have no results, and how they count."""
-    told = "has no results and counts 0" if count == 1 else "have no results and count 0"
-    return f"{count:,} of {counted(total, name)} {told}"
+    """Return a note that ``count`` of the ``total`` judged queries have no results and count 0."""
+    effect = "has no results and counts 0" if count == 1 else "have no results and count 0"
+    return f"{count:,} of {counted(total, name)} {effect}"
 
 
 class _Near:
-    """Find ids that differ by case, leading zeros or outer white space alone."""
+    """A search for known ids that differ from another only by case, leading zeros or outer white space."""
 
     def __init__(self, known: Collection[str]) -> None:
         self._known = {_folded(key): key for key in known}
 
     def hint(self, key: str) -> str:
-        """Say what a stranger was probably meant to be."""
+        """Return a hint that names the known id which an unknown one was probably meant to be, or ``""``."""
         meant = self._known.get(_folded(key))
         if meant is None or meant == key:
             return ""
@@ -68,9 +68,9 @@ class _Near:
         return f"; {shown(meant)} and {shown(key)} differ by {_difference(meant, key)} alone: {compared}"
 
 
-def _difference(one: str, other: str) -> str:
-    """Name all that sets two ids apart that fold to the same."""
-    parts = list(zip(one.split("/"), other.split("/"), strict=True))
+def _difference(known: str, stranger: str) -> str:
+    """Return the kinds of difference between two ids that fold to the same text."""
+    parts = list(zip(known.split("/"), stranger.split("/"), strict=True))
     bare = [(a.strip(), b.strip()) for a, b in parts]
     spaces = any(a.replace(c, "", 1) != b.replace(d, "", 1) for (a, b), (c, d) in zip(parts, bare, strict=True))
     zeros = any(a.casefold() != b.casefold() for a, b in bare)

@@ -1,4 +1,4 @@
-"""What a reader of judgements says beside them."""
+"""The callback through which a reader of judgements passes on its notes."""
 
 from __future__ import annotations
 
@@ -9,4 +9,4 @@ Note = Callable[[str], None]
 
 
 def unnoted(note: str) -> None:
-    """Let a note pass."""
+    """Ignore a note."""

@@ -69,9 +69,9 @@ def json_objects(path: Path, faults: Faults) -> Iterator[tuple[int, dict[str, An
 
 
 def unended(paths: Iterable[Path], notes: Sequence[str] = ()) -> list[str]:
-    """Name the files whose last line does not end, but for those that ``notes`` name already.
+    """Return a note for each file whose last line has no line end, unless ``notes`` mention the file already.
 
-    Half a line may read as a whole one, so that nothing else tells of a file that was cut.
+    Half a line can be read as a whole one, so a truncated file may show no other fault.
     """
     cut = [path for path in paths if path.is_file() and path.stat().st_size and _last_byte(path) != b"\n"]
     known = [note for note in notes if note.endswith(UNENDED)]

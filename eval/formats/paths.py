@@ -33,7 +33,7 @@ def _by_name(gold: Path, runs: Path) -> list[tuple[Path, Path]]:
 
 
 def _files(paths: Sequence[Path]) -> list[Path]:
-    """Return the files, and those of folders by name but for hidden ones.
+    """Return the files in ``paths``; a folder stands for its files that are not hidden, in order of name.
 
     Raises QueryError if a folder holds none.
     """

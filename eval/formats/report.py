@@ -1,4 +1,4 @@
-"""What a check finds in a submission: every fault with its line, the first twenty in words, then a count."""
+"""The faults that a check finds in a submission: the first twenty of each kind with line and reason, then a count."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ class CheckReport:
         self._kept: dict[Severity, list[FileProblem]] = {"error": [], "warning": []}
 
     def error(self, line: int, reason: str) -> None:
-        """Take note of what makes the figure undefined or wrong."""
+        """Add a fault that makes the figure undefined or wrong."""
         self.errors += 1
         self._keep(FileProblem(line, "error", reason))
 
     def warning(self, line: int, reason: str) -> None:
-        """Take note of what the organisers tolerate."""
+        """Add a fault that the organisers tolerate."""
         self.warnings += 1
         self._keep(FileProblem(line, "warning", reason))
 
@@ -48,22 +48,22 @@ class CheckReport:
         return sorted(self._kept["error"] + self._kept["warning"], key=lambda problem: problem.line or float("inf"))
 
     @property
-    def said(self) -> list[str]:
-        """The faults in words, and how many more there are."""
-        told = [f"{place(self.path, p.line)}: {p.severity}: {p.reason}" for p in self.problems]
+    def messages(self) -> list[str]:
+        """A message for each fault that was kept, then how many more errors and warnings there are."""
+        texts = [f"{place(self.path, p.line)}: {p.severity}: {p.reason}" for p in self.problems]
         for count, name, kept in (
             (self.errors, "error", self._kept["error"]),
             (self.warnings, "warning", self._kept["warning"]),
         ):
             if count > len(kept):
-                told.append(f"{self.path}: and {counted(count - len(kept), f'more {name}')}")
-        return told
+                texts.append(f"{self.path}: and {counted(count - len(kept), f'more {name}')}")
+        return texts
 
     @property
     def verdict(self) -> str:
         """One line: how many errors and warnings."""
-        found = [counted(n, name) for n, name in ((self.errors, "error"), (self.warnings, "warning")) if n]
-        return f"{self.path}: {', '.join(found) or 'no fault found'}"
+        counts = [counted(n, name) for n, name in ((self.errors, "error"), (self.warnings, "warning")) if n]
+        return f"{self.path}: {', '.join(counts) or 'no fault found'}"
 
     def refuse(self) -> None:
         """Raise CheckFailed, with the first error and the count of the others, if there is any error."""

@@ -1,4 +1,4 @@
-"""What a score says: the official measure first, then the rest."""
+"""The figures of a submission and the options of a score; the official measure comes first."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScoreOptions:
-    """What a score can be asked beside the files.
+    """The options of a score.
 
     ``max_evidence`` is how many sentences of a prediction count, ``measures`` the names of ir-measures to give instead
     of the task's own.
@@ -38,9 +38,9 @@ class Scores:
     notes: tuple[str, ...] = ()
 
     def as_json(self, *, per_query: bool) -> dict[str, Any]:
-        """Return the figures as ``score --json`` prints them: measure name to value, means over topics beside them.
+        """Return the figures as ``score --json`` prints them: measure name to value, with the means over topics.
 
-        Under ``ties`` stand the bounds of what ties can change, under ``notes`` the notes.
+        ``ties`` holds the bounds of the measures that ties can change, ``notes`` the notes.
         """
         figures: dict[str, Any] = dict(self.values)
         figures.update({f"{name} over topics": value for name, value in self.topics.items()})

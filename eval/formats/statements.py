@@ -1,4 +1,4 @@
-"""Statements for the rankers of check-worthiness: with their labels, and as their lines come."""
+"""Statements for the rankers of check-worthiness: read from a file with labels, or streamed line by line."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def with_labels(path: Path, statements: Sequence[Statement], labels: Sequence[tu
 
 
 def no_labels(path: Path, columns: Sequence[str], wanted: Sequence[str]) -> SourceError:
-    """Return the error for a file without labels: what its columns are, and which of them was looked for."""
+    """Return the error for a file without labels; it names the columns of the file and those that were looked for."""
     return SourceError(
         f"has no labels: its columns are {', '.join(columns)}; looked for {', '.join(wanted)}", place=f"{path}:1"
     )

@@ -20,7 +20,7 @@ _LOOKED_AT = 40
 
 
 def shape_of_lines(numbered: Numbered) -> TableShape:
-    """Return what lines that were read look like together."""
+    """Return the shape of the table that these lines form."""
     return shape_of_start("".join(f"{text}\n" for _, text in numbered[:_LOOKED_AT]).encode("utf-8", "replace"))
 
 

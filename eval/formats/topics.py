@@ -40,7 +40,7 @@ _NAMED = "name them qid and query"
 
 
 class _Draft(NamedTuple):
-    """What a file says of a query, and where."""
+    """A query as its file has it, with its line number."""
 
     line: int
     qid: str
@@ -143,7 +143,7 @@ def _of_object(line: int, row: object, faults: Strict, item: str) -> _Draft:
 
 
 def _cell(value: object) -> str:
-    """Return a text or a whole number; anything else is no cell."""
+    """Return a string or a whole number as text, and ``""`` for anything else."""
     if isinstance(value, bool) or not isinstance(value, str | int):
         return ""
     return str(value).strip()
@@ -169,7 +169,7 @@ def _of_table(path: Path, numbered: Numbered, shape: TableShape, faults: Strict,
 def _header(
     shape: TableShape, line: int, rows: Sequence[tuple[int, list[str]]], faults: Strict
 ) -> tuple[int, int] | None:
-    """Return where id and text stand by the names of the first row; ``None`` if it is a query itself."""
+    """Return the columns of id and text by the names in the first row; ``None`` if that row is a query itself."""
     names = shape.names
     text_at = column_at(names, TEXTS)
     qid_at = column_at(names, QIDS)

@@ -46,8 +46,8 @@ class Tweet(NamedTuple):
 def read_tweets(path: Path) -> list[Tweet]:
     """Read tweets in their order.
 
-    A table is read as :func:`factseek.eval.formats.table.rows_below` says: between tabs without quoting where that
-    fits, so that stray quotes stay. Raises SourceError, naming the line, if a row has other columns than the header, or
+    A table is read by :func:`factseek.eval.formats.table.rows_below`: between tabs without quoting where that fits, so
+    that stray quotes stay. Raises SourceError, naming the line, if a row has other columns than the header, or
     a tweet has no id or no text.
     """
     rereadable(path)
@@ -86,7 +86,7 @@ def _delimiter(numbered: Numbered) -> str:
 
 
 def columns(header: str, delimiter: str = "\t") -> list[str]:
-    """Return the names of a header's columns in the one way that they are looked for."""
+    """Return the names of a header's columns in the normal form by which columns are looked up."""
     return [column_name(name) for name in header.split(delimiter)]
 
 
@@ -106,7 +106,7 @@ def columns_of(path: Path) -> list[str]:
 
 def fields_of(row: Mapping[str, object]) -> dict[str, str]:
     """Return the fields of a JSON object that are text or whole numbers, by name."""
-    return {key.lower(): _said(value) for key, value in row.items()}
+    return {key.lower(): _field_text(value) for key, value in row.items()}
 
 
 def tweet_of(path: Path, line: int, row: Mapping[str, str]) -> Tweet:
@@ -125,5 +125,5 @@ def tweet_of(path: Path, line: int, row: Mapping[str, str]) -> Tweet:
     return Tweet(line=line, **values)
 
 
-def _said(value: object) -> str:
+def _field_text(value: object) -> str:
     return value if isinstance(value, str) else str(value) if isinstance(value, int) else ""

@@ -108,12 +108,12 @@ def check(args: argparse.Namespace) -> int:
     inputs = args.input or [None] * len(args.files)
     if len(inputs) != len(args.files):
         raise QueryError(f"--input: give one file for each of the {len(args.files)} that are checked")
-    reports = [chosen.check(path, given) for path, given in zip(args.files, inputs, strict=True)]
+    reports = [chosen.check(path, input_path) for path, input_path in zip(args.files, inputs, strict=True)]
     if args.json:
         write(_json([report.as_json() for report in reports]))
     else:
         for report in reports:
-            write("".join(f"{line}\n" for line in [*report.said, report.verdict]))
+            write("".join(f"{line}\n" for line in [*report.messages, report.verdict]))
     return BAD_FILE if any(report.errors for report in reports) else DONE
 
 
@@ -138,7 +138,7 @@ def score(args: argparse.Namespace) -> int:
 
 
 def _score_options(args: argparse.Namespace) -> ScoreOptions:
-    """Return what the score is asked.
+    """Return the options of the score.
 
     Raises QueryError if an option is not one of the task's.
     """
@@ -160,7 +160,7 @@ def _score_options(args: argparse.Namespace) -> ScoreOptions:
 
 
 def _takers(option: str) -> str:
-    """Name the tasks whose score takes an option."""
+    """Return the names of the tasks whose score takes an option."""
     return ", ".join(name for name in names() if option in task(name).OPTIONS)
 
 
@@ -186,7 +186,7 @@ def _score_rows(scores: Scores) -> tuple[list[str], list[list[str]]]:
 
 
 def compare(args: argparse.Namespace) -> int:
-    """Print what sets runs apart."""
+    """Print the comparison of two or more runs."""
     from ...retrieval.files import writable
     from ...retrieval.trec import write_text
     from ..formats.lines import unended

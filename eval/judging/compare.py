@@ -1,4 +1,4 @@
-"""Compare runs on one set of judgements: which is better, by how much, how surely, and on which queries."""
+"""Comparison of runs on one set of judgements: means, differences, tests, and the queries that differ most."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class Moved:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Comparison:
-    """What a comparison says; ``means`` is by measure, then by run, and ``moved`` is of the first measure."""
+    """The result of a comparison; ``means`` is by measure, then by run, and ``moved`` is of the first measure."""
 
     queries: int
     seed: int
@@ -85,7 +85,7 @@ def compared_task(name: str) -> RankingTask:
 
 
 def read_runs(name: str, paths: Sequence[Path], qrels: Qrels) -> tuple[dict[str, ScoreTable], tuple[str, ...]]:
-    """Read the runs of a ranking task, by their file's name; return them, and what there is to say of them.
+    """Read the runs of a ranking task, by their file's name; return them with notes on them.
 
     Raises QueryError if the task ranks nothing or there is one run, CheckFailed if a run has errors or no query in
     common with the judgements.
@@ -125,7 +125,7 @@ def compare(
         columns = _columns(figures, at)
         means[measure] = dict(zip(names, intervals(columns, seed), strict=True))
     pairs = _pairs(figures, measures, seed)
-    moved = [one for a, b in combinations(names, 2) for one in _moved(qrels, runs, figures, a, b)]
+    moved = [query for a, b in combinations(names, 2) for query in _moved(qrels, runs, figures, a, b)]
     return Comparison(
         queries=len(qrels),
         seed=seed,
@@ -138,16 +138,16 @@ def compare(
 
 
 def _tied(qrels: Qrels, run: ScoreTable, figures: Figures) -> tuple[str, ...]:
-    """Say by how much equal scores could change a run's figures: of the first measure that they can change."""
+    """Return a note on how far equal scores could change the first of a run's measures that they can change."""
     means = figures.means()
-    found = ties.bounds(qrels, run, figures)
-    return next((ties.note(name, means[name], bound, ranking.RULE, "query") for name, bound in found.items()), ())
+    bounds = ties.bounds(qrels, run, figures)
+    return next((ties.note(name, means[name], bound, ranking.RULE, "query") for name, bound in bounds.items()), ())
 
 
 def _columns(figures: Mapping[str, Figures], at: int) -> Any:
     import numpy as np
 
-    return np.stack([one.values[:, at] for one in figures.values()], axis=1)
+    return np.stack([by_query.values[:, at] for by_query in figures.values()], axis=1)
 
 
 def _pairs(figures: Mapping[str, Figures], measures: Sequence[str], seed: int) -> list[Pair]:
@@ -164,23 +164,23 @@ def _pairs(figures: Mapping[str, Figures], measures: Sequence[str], seed: int) -
 def _moved(qrels: Qrels, runs: Mapping[str, ScoreTable], figures: Mapping[str, Figures], a: str, b: str) -> list[Moved]:
     before, after = figures[a].values[:, 0].tolist(), figures[b].values[:, 0].tolist()
     order = sorted(range(len(before)), key=lambda at: (-abs(after[at] - before[at]), at))
-    found = []
+    moved = []
     for at in order[:MOVED]:
         qid = figures[a].qids[at]
         if abs(after[at] - before[at]) > 1e-12:
             ranks = _ranks(qrels[qid], runs[a].get(qid, {}), runs[b].get(qid, {}))
-            found.append(Moved(first=a, second=b, qid=qid, values=(before[at], after[at]), ranks=ranks))
-    return found
+            moved.append(Moved(first=a, second=b, qid=qid, values=(before[at], after[at]), ranks=ranks))
+    return moved
 
 
 def _ranks(
     judged: Mapping[str, int], first: dict[str, float], second: dict[str, float]
 ) -> dict[str, tuple[int | None, int | None]]:
-    """Rank the relevant documents of a query in two runs; those first that moved most, counted from the top."""
+    """Return the ranks in two runs of the relevant documents that moved, the largest change of 1/rank first."""
     places = [{hit.docid: rank for rank, hit in enumerate(ranked(docs), 1)} for docs in (first, second)]
     ranks = {docid: (places[0].get(docid), places[1].get(docid)) for docid, grade in judged.items() if grade > 0}
-    found = {docid: pair for docid, pair in ranks.items() if pair[0] != pair[1]}
-    return dict(sorted(found.items(), key=lambda item: (-_gain(*item[1]), item[0]))[:MOVED])
+    changed = {docid: pair for docid, pair in ranks.items() if pair[0] != pair[1]}
+    return dict(sorted(changed.items(), key=lambda item: (-_gain(*item[1]), item[0]))[:MOVED])
 
 
 def _gain(first: int | None, second: int | None) -> float:

@@ -1,4 +1,4 @@
-"""Which task reads a file that was given to another."""
+"""The hint that a file which a task cannot read belongs to another task."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _LARGEST = 20_000_000
 
 
 def elsewhere(chosen: Task, gold: Sequence[Path], runs: Sequence[Path]) -> str:
-    """Say of the first file that the chosen task does not read which other task does; ``""`` if none does."""
+    """Return a hint that names another task which reads the first file that ``chosen`` cannot; ``""`` if none does."""
     for path in gold:
         if not _reads(_gold_reader(chosen), path):
             return _read_by(chosen, path)
@@ -39,7 +39,7 @@ def _gold_reader(of_task: Task) -> Callable[[Path], object]:
 
 
 def _reads(read: Callable[[Path], object], path: Path) -> bool:
-    """Tell whether a file is read without an error; a pipe and a large file are taken to be."""
+    """Return whether a file is read without an error; true, without a try, for a pipe or a large file."""
     if not path.is_file() or path.stat().st_size > _LARGEST:
         return True
     try:

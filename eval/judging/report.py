@@ -21,7 +21,7 @@ _MOVED = ("query", "first", "second", "from", "to", "relevant documents (rank �
 
 
 def as_text(comparison: Comparison) -> str:
-    """Say a comparison as tables for the terminal."""
+    """Return a comparison as tables for the terminal."""
     parts = [
         table(_MEANS, _means(comparison), left=2),
         table(_PAIRS, [_pair(pair) for pair in comparison.pairs], left=3),
@@ -29,12 +29,12 @@ def as_text(comparison: Comparison) -> str:
     ]
     if comparison.moved:
         parts.append(f"most moved, by {_first_measure(comparison)}:\n")
-        parts.append(table(_MOVED, [_moved(one) for one in comparison.moved], left=3))
+        parts.append(table(_MOVED, [_moved(moved) for moved in comparison.moved], left=3))
     return "\n".join(parts)
 
 
 def as_html(comparison: Comparison) -> str:
-    """Say a comparison as one HTML page, its plot inside."""
+    """Return a comparison as one HTML page that contains its plot."""
     runs = ", ".join(comparison.runs)
     notes = "".join(f"<p>Note: {escape(note)}.</p>\n" for note in comparison.notes)
     body = (
@@ -43,7 +43,7 @@ def as_html(comparison: Comparison) -> str:
         f"<h2>Differences</h2>\n{html_table(_PAIRS, [_pair(pair) for pair in comparison.pairs])}"
         f"<p>{escape(_how(comparison))}</p>\n"
         f"<h2>Most moved queries, by {escape(_first_measure(comparison))}</h2>\n"
-        f"{html_table(_MOVED, [_moved(one) for one in comparison.moved])}"
+        f"{html_table(_MOVED, [_moved(moved) for moved in comparison.moved])}"
     )
     return page(f"Comparison of {len(comparison.runs)} runs", body)
 
@@ -86,9 +86,9 @@ def _p(value: float | None) -> str:
     return "<0.0001" if value is not None and value < 0.0001 else figure(value)
 
 
-def _moved(one: Moved) -> tuple[str, ...]:
-    ranks = "; ".join(f"{docid} {before or '-'} → {after or '-'}" for docid, (before, after) in one.ranks.items())
-    return one.qid, one.first, one.second, figure(one.values[0]), figure(one.values[1]), ranks
+def _moved(query: Moved) -> tuple[str, ...]:
+    ranks = "; ".join(f"{docid} {before or '-'} → {after or '-'}" for docid, (before, after) in query.ranks.items())
+    return query.qid, query.first, query.second, figure(query.values[0]), figure(query.values[1]), ranks
 
 
 def _first_measure(comparison: Comparison) -> str:

@@ -1,4 +1,4 @@
-"""Score a submission: check it first, and say when judgements and run were given for one another."""
+"""Scoring of a submission, with a hint if judgements and run were swapped or belong to another task."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def score(name: str, gold: Sequence[Path], runs: Sequence[Path], options: ScoreO
 
 @contextmanager
 def hinting(chosen: Task, gold: Sequence[Path], runs: Iterable[Sequence[Path]], options: str) -> Iterator[None]:
-    """Say, where files are refused, that ``options`` seem to be swapped if each reads as the other."""
+    """Add a hint to the error about a refused file if ``options`` seem to be swapped, or the file is another task's."""
     try:
         yield
     except (CheckFailed, SourceError) as error:
@@ -42,7 +42,7 @@ def hinting(chosen: Task, gold: Sequence[Path], runs: Iterable[Sequence[Path]], 
 
 
 def _swapped(chosen: Task, gold: Sequence[Path], runs: Sequence[Path]) -> bool:
-    """Tell whether the gold reads as a submission and the submission as gold."""
+    """Return whether the gold can be read as a submission and the submission as gold."""
     if not all(path.is_file() for path in (*gold, *runs)):  # a pipe is used up: to open it again may wait for ever
         return False
     try:

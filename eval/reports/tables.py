@@ -13,7 +13,7 @@ def table(header: Sequence[str], rows: Sequence[Sequence[str]], left: int = 1) -
 
 
 def figure(value: float | None, digits: int = 4) -> str:
-    """Say a figure; ``-`` where it is undefined."""
+    """Return a figure as text; ``-`` if it is undefined."""
     return "-" if value is None else f"{value:.{digits}f}"
 
 

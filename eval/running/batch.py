@@ -1,4 +1,4 @@
-"""A task's queries, searched in batches as the task wants them: what run, tune and bench share."""
+"""Search for a task's queries in batches, with the task's own settings; shared by run, tune and bench."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ Found = TypeVar("Found", list[Hit], Columns)
 
 
 class SearchedQuery(NamedTuple, Generic[Found]):
-    """What was found for a query; ``empty`` if it held no words to search for."""
+    """The hits or documents of a query; ``empty`` if it held no words to search for."""
 
     qid: str
     found: Found
@@ -66,7 +66,7 @@ def search_of(task: str, asked: Search) -> Search:
 def asked_of(
     task: str, queries: Sequence[TaskQuery], search: Search, longest: int, *, as_of_query: bool = False
 ) -> list[SearchQuery]:
-    """Say of each query what may be ranked for it; ``as_of_query`` admits nothing newer than the query itself.
+    """Return each query with the filter that it is searched under; ``as_of_query`` admits nothing newer than the query.
 
     Raises QueryError, naming the query, if one is longer than ``longest`` characters, or has no date that is needed.
     """
@@ -112,8 +112,8 @@ def _answered(
 ) -> list[SearchedQuery[Found]]:
     search = search._replace(where=chunk[0].where)
     try:
-        found = find([query.text for query in chunk], search)
-        return [SearchedQuery(query.qid, hits) for query, hits in zip(chunk, found, strict=True)]
+        results = find([query.text for query in chunk], search)
+        return [SearchedQuery(query.qid, hits) for query, hits in zip(chunk, results, strict=True)]
     except QueryError:
         wordy = [index.has_words(query.text, search) for query in chunk]
         if all(wordy):

@@ -43,7 +43,7 @@ def register(commands: Subparsers) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Write the submission and say what it holds."""
+    """Write the submission and report what it holds."""
     from ...retrieval.progress import bar
     from .run import RunRequest
     from .run import run as run_queries
@@ -84,5 +84,5 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _named(qids: Sequence[str]) -> str:
-    """Count queries and name the first."""
+    """Return the number of queries and the first qids."""
     return f"{len(qids):,} ({', '.join(qids[:_SHOWN])}{', …' if len(qids) > _SHOWN else ''})"

@@ -1,4 +1,4 @@
-"""Judged queries: what tune and bench measure on."""
+"""The judged queries that tune and bench measure on."""
 
 from __future__ import annotations
 
@@ -49,22 +49,22 @@ def read_judged(files: JudgedFiles, index: Searcher, *, sample: int | None = Non
     notes: list[str] = []
     queries = chosen.read_queries(files.queries)
     qrels = chosen.read_gold([files.qrels], notes.append)
-    found = [query for query in queries if query.qid in qrels]
-    if not found:
+    judged = [query for query in queries if query.qid in qrels]
+    if not judged:
         hint = near_miss([query.qid for query in queries], qrels)
         examples = f"it has {shown(queries[0].qid)}, the judgements {shown(next(iter(qrels)))}{hint}"
         raise QueryError(f"{files.queries}: no query in common with {files.qrels}: {examples}")
     _check_documents(files.qrels, qrels, index)
-    if len(found) < len(qrels):
-        notes.append(f"{len(qrels) - len(found):,} of {len(qrels):,} judged queries are not in {files.queries.name}")
-    if sample is not None and len(found) > sample:
-        notes.append(f"{sample:,} of {len(found):,} judged queries were drawn")
-        found = [found[at] for at in drawn(len(found), sample, seed)]
+    if len(judged) < len(qrels):
+        notes.append(f"{len(qrels) - len(judged):,} of {len(qrels):,} judged queries are not in {files.queries.name}")
+    if sample is not None and len(judged) > sample:
+        notes.append(f"{sample:,} of {len(judged):,} judged queries were drawn")
+        judged = [judged[at] for at in drawn(len(judged), sample, seed)]
     search = search_of(files.task, Search(profile=files.profile))
-    asked = asked_of(files.task, found, search, index.settings.search.max_query_chars)
+    asked = asked_of(files.task, judged, search, index.settings.search.max_query_chars)
     return Judged(
         asked=tuple(asked),
-        qrels={query.qid: qrels[query.qid] for query in found},
+        qrels={query.qid: qrels[query.qid] for query in judged},
         search=search,
         notes=tuple(notes),
     )

@@ -1,4 +1,4 @@
-"""The part of a run that is done, kept beside the output until the run is whole: an interrupted run goes on."""
+"""The finished part of a run, kept beside the output until the run is complete, so that it can be resumed."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class WrittenQuery(msgspec.Struct, frozen=True):
 
 
 class _Entry(msgspec.Struct, frozen=True):
-    """What the journal says of a query: the length of its lines in bytes, and their checksum."""
+    """A query's entry in the journal: the length of its lines in bytes, and their checksum."""
 
     answered: WrittenQuery
     size: int
@@ -40,8 +40,9 @@ class _Entry(msgspec.Struct, frozen=True):
 class Partial:
     """The queries that are done, and their lines in the file that becomes the output.
 
-    A journal beside it says, after what was asked, which lines are whose: what an interrupted run of the same had done
-    is in ``done`` once both are open. One run at a time holds them.
+    A journal beside it begins with the fingerprint of the request and then records the lines of each query. Once both
+    files are open, ``done`` holds the queries that an interrupted run of the same request had finished. One run at a
+    time holds the files.
     """
 
     def __init__(self, output: Path, fingerprint: str, header: str = "") -> None:
@@ -83,9 +84,9 @@ class Partial:
             self._journal.close()
 
     def add(self, answers: Sequence[tuple[WrittenQuery, str]]) -> int:
-        """Add queries that are done, with their lines, so that they outlive this process; return how many.
+        """Add finished queries with their lines, so that they outlive this process; return how many were added.
 
-        Nothing is added after what could not be: there is never a gap.
+        After a failed write nothing more is added, so there is never a gap.
         """
         if self._broken:
             return 0
@@ -108,19 +109,19 @@ class Partial:
         return self._hash.hexdigest()
 
     def finish(self) -> None:
-        """Let the lines become the output, durably."""
+        """Rename the file of lines to the output, durably."""
         with os_errors_reported(self._output):
             os.fsync(self._lines.fileno())
             self._lines_path.replace(self._output)
             sync_folder(self._output.parent)
 
     def remove(self) -> None:
-        """Remove what is kept: the run is written, or there is nothing to write."""
+        """Remove the journal and the lines: the run is written, or there is nothing to write."""
         self._lines_path.unlink(missing_ok=True)
         self._journal_path.unlink(missing_ok=True)
 
     def _held(self) -> BinaryIO:
-        """Open and lock the journal that stands there, not one that another run removes at this moment."""
+        """Return the journal, opened and locked; a file that another run has just removed is not used."""
         while True:
             file = os.fdopen(os.open(self._journal_path, os.O_RDWR | os.O_CREAT, 0o644), "r+b")
             try:
@@ -135,7 +136,7 @@ class Partial:
             file.close()
 
     def _read(self) -> tuple[int, int]:
-        """Read what was done for the same question; return where it ends in the journal and among the lines."""
+        """Read what was finished for the same request; return its size in bytes, in the journal and in the lines."""
         size = len(self._header)
         if self._journal.readline() != self._first or self._lines.read(size) != self._header:
             return 0, 0
@@ -157,7 +158,7 @@ class Partial:
         return end, size
 
     def _go_on(self, size: int) -> None:
-        """Leave ``size`` bytes of lines as they are, and go on behind them."""
+        """Keep the first ``size`` bytes of the lines, and continue after them."""
         self._lines.truncate(size)
         self._lines.seek(size)
         if not size:

@@ -1,4 +1,4 @@
-"""Run: a file of queries becomes a submission, written whole; interrupted and run again, it goes on."""
+"""Turn a file of queries into a submission, written as a whole; an interrupted run goes on when it is run again."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _NOTED = 50
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunRequest:
-    """What a run is asked: the task, its queries, and how to search; ``run_id`` defaults to the retriever's name."""
+    """The request for a run: the task, its queries, and how to search; ``run_id`` defaults to the retriever's name."""
 
     task: str
     queries: Path
@@ -49,7 +49,7 @@ class RunRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunReport:
-    """What a run did.
+    """The result of a run.
 
     ``empty`` names the queries without words, ``unanswered`` the others without hits; ``resumed`` counts those that
     were done before.
@@ -83,7 +83,7 @@ def run(request: RunRequest, index: Searcher, progress: Progress = silent) -> Ru
             bar.update(resumed)
             for count in counts:
                 bar.update(count)
-        if not any(one.hits for one in partial.done):
+        if not any(answered.hits for answered in partial.done):
             partial.remove()
             raise QueryError(_nothing(request, index, queries[0]))
         # The lines go last: while they are kept, the same command goes on.
@@ -94,18 +94,18 @@ def run(request: RunRequest, index: Searcher, progress: Progress = silent) -> Ru
 
 
 def _answered(request: RunRequest, index: Searcher, asked: Sequence[SearchQuery], partial: Partial) -> Generator[int]:
-    """Search, keep what was found in the order of the queries; yield how many are kept at once."""
+    """Search for the queries and store their documents in order; yield how many queries each step stored."""
     of_task = RANKING.load(request.task)
 
     def keep(done: Sequence[SearchedQuery[Columns]]) -> int:
-        texts = of_task.lines([(one.qid, one.found) for one in done], request.run_id)
-        answers = (WrittenQuery(one.qid, len(one.found.docids), one.empty) for one in done)
+        texts = of_task.lines([(query.qid, query.found) for query in done], request.run_id)
+        answers = (WrittenQuery(query.qid, len(query.found.docids), query.empty) for query in done)
         return partial.add(list(zip(answers, texts, strict=True)))
 
     # Lucene searches outside of Python, so that a second thread can write what was found meanwhile.
     with ThreadPoolExecutor(1) as writer:
         waiting: deque[Future[int]] = deque()
-        for chunk in chunks(asked, _together(request.search)):
+        for chunk in chunks(asked, _batch_size(request.search)):
             waiting.append(writer.submit(keep, columns(index, chunk, request.search)))
             if len(waiting) > _WAITING:
                 yield waiting.popleft().result()
@@ -113,14 +113,14 @@ def _answered(request: RunRequest, index: Searcher, asked: Sequence[SearchQuery]
             yield waiting.popleft().result()
 
 
-def _together(search: Search) -> int:
-    """Return how many queries are searched together: few where nothing is encoded, to be written while in the cache."""
+def _batch_size(search: Search) -> int:
+    """Return how many queries to search at once: few if nothing is encoded, to write their hits while still cached."""
     few = max(1, _HITS_TOGETHER // (search.k or 1))
     return CHUNK if retrievers.kind(search.retriever or retrievers.AUTO).BATCHES else min(CHUNK, few)
 
 
 def _completed(request: RunRequest, index: Searcher) -> RunRequest:
-    """Fill in what the task and the index choose, and refuse early what could not be written."""
+    """Return the request completed by the task and the index; refuse, before any search, what could not be written."""
     habit(request.task)
     retriever = index.resolved(request.search.retriever)
     run_id = request.run_id or f"factseek-{retriever}"
@@ -143,11 +143,13 @@ def _completed(request: RunRequest, index: Searcher) -> RunRequest:
 
 
 def _nothing(request: RunRequest, index: Searcher, first: TaskQuery) -> str:
-    """Say that an index answers none of the queries, and what is often the reason."""
-    said = f"{request.queries}: no query has a hit in {index.info.place}, nothing is written"
+    """Return the message that an index answers none of the queries, with the usual reason."""
+    message = f"{request.queries}: no query has a hit in {index.info.place}, nothing is written"
     if habit(request.task).own_topic:
-        return f"{said}; its documents need the topics of the claims, such as {shown(first.topic)}"
-    return f"{said}; is it the right index" + (", and does anything pass the filter?" if request.search.where else "?")
+        return f"{message}; its documents need the topics of the claims, such as {shown(first.topic)}"
+    return f"{message}; is it the right index" + (
+        ", and does anything pass the filter?" if request.search.where else "?"
+    )
 
 
 def _report(
@@ -156,16 +158,16 @@ def _report(
     sample = " ".join(query.text for query in queries[:_NOTED])
     return RunReport(
         queries=len(done),
-        hits=sum(one.hits for one in done),
-        empty=tuple(one.qid for one in done if one.empty),
-        unanswered=tuple(one.qid for one in done if not (one.hits or one.empty)),
+        hits=sum(answered.hits for answered in done),
+        empty=tuple(answered.qid for answered in done if answered.empty),
+        unanswered=tuple(answered.qid for answered in done if not (answered.hits or answered.empty)),
         resumed=resumed,
         note=index.note(sample, search.retriever),
     )
 
 
 def _fingerprint(request: RunRequest, index: Searcher, asked_in: str) -> str:
-    """Name all that the lines of a run depend on; ``asked_in`` is the checksum of the queries."""
+    """Return a checksum of all that the lines of a run depend on; ``asked_in`` is the checksum of the queries."""
     read = (asked_in, index.info.id)
     settings = tuple(_settings(index).values())
     asked = (request.task, request.run_id, request.search, request.as_of_query)

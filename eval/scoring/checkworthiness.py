@@ -1,4 +1,4 @@
-"""What the two check-worthiness tasks of CheckThat! 2021 share: the organisers' measures over one ranked list.
+"""The organisers' measures over one ranked list, for both check-worthiness tasks of CheckThat! 2021.
 
 The official scorer sorts by score, descending and stable, so that equal scores keep the order of the file. Its own
 code differs from trec_eval's in that, and in how it counts an id that comes more than once.
@@ -36,7 +36,7 @@ def figures(items: Sequence[LabelledScore], positives: int) -> dict[str, float]:
     labels = [item.label for item in sorted(items, key=lambda item: item.score, reverse=True)]
     hits = [rank for rank, label in enumerate(labels, 1) if label]
     values = {
-        "AP": sum(found / rank for found, rank in enumerate(hits, 1)) / positives if positives else 0.0,
+        "AP": sum(hit_count / rank for hit_count, rank in enumerate(hits, 1)) / positives if positives else 0.0,
         "RR": 1 / hits[0] if hits else 0.0,
         "Rprec": sum(labels[:positives]) / positives if positives else 0.0,
     }
@@ -45,7 +45,7 @@ def figures(items: Sequence[LabelledScore], positives: int) -> dict[str, float]:
 
 
 class Ties(NamedTuple):
-    """What other orders of equal scores would give: AP in trec_eval's order, and each measure at worst and at best."""
+    """The figures of other orders of equal scores: AP in trec_eval's order, and each measure at worst and at best."""
 
     trec: float
     worst: dict[str, float]
@@ -53,7 +53,7 @@ class Ties(NamedTuple):
 
 
 def ties(items: Sequence[LabelledScore], positives: int) -> Ties | None:
-    """Return what other orders of equal scores would give; ``None`` if no tie can change anything."""
+    """Return the figures of other orders of equal scores; ``None`` if no tie can change anything."""
     labels_of: dict[float, set[int]] = {}
     for item in items:
         labels_of.setdefault(item.score, set()).add(item.label)
@@ -64,14 +64,14 @@ def ties(items: Sequence[LabelledScore], positives: int) -> Ties | None:
     return Ties(figures(by_name, positives)["AP"], figures(worst, positives), figures(worst[::-1], positives))
 
 
-def tie_note(value: float, found: Ties | None) -> tuple[str, ...]:
-    """Say by how much equal scores change AP."""
-    if found is None:
+def tie_note(value: float, tied: Ties | None) -> tuple[str, ...]:
+    """Return a note on how far equal scores change AP; no note if ``tied`` is ``None``."""
+    if tied is None:
         return ()
-    low, high = found.worst["AP"], found.best["AP"]
+    low, high = tied.worst["AP"], tied.best["AP"]
     return (
         f"ties decide: AP is {value:.4f} with equal scores in the order of the file, as officially, "
-        f"{found.trec:.4f} in trec_eval's order, between {low:.4f} and {high:.4f} in any order",
+        f"{tied.trec:.4f} in trec_eval's order, between {low:.4f} and {high:.4f} in any order",
     )
 
 
@@ -92,7 +92,7 @@ def read_score(line: int, text: str, faults: Faults) -> float | None:
 
 
 def digits(value: float) -> str:
-    """Say a score as the official checker takes it, in the fewest digits that read back to it.
+    """Return a score as the official checker accepts it, in the fewest digits that read back to it.
 
     Raises QueryError if it is not finite.
     """

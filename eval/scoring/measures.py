@@ -23,7 +23,7 @@ RANKING = (
     "AP,AP@5,P@1,P@3,P@5,P@10,P@20,P@30,P@50,RR,RR@1,RR@5,RR@10,Rprec,"
     "nDCG,nDCG@5,nDCG@10,nDCG@20,R@5,R@10,R@20,R@50,R@100,R@1000"
 ).split(",")
-"""What a ranking is scored by when nobody says otherwise."""
+"""The measures that a ranking is scored by unless others are named."""
 
 _BATCH = 1_000
 """Queries that are evaluated at once: bounds the memory that the results of many queries take."""
@@ -50,7 +50,7 @@ class Figures(NamedTuple):
 
 
 class _PerQuery(Mapping[str, Mapping[str, float]]):
-    """The figures of each query, put into words when they are looked up: few readers want them all."""
+    """The figures of each query by measure, made into a dict on look-up, as few readers want them all."""
 
     def __init__(self, figures: Figures) -> None:
         self._figures = figures
@@ -68,7 +68,7 @@ class _PerQuery(Mapping[str, Mapping[str, float]]):
 
 
 class _Measure(NamedTuple):
-    """A measure as asked, the measure to compute, and the cut that is made of its value (reciprocal rank), or 0."""
+    """A measure by name, the measure to compute for it, and the cutoff applied to its value (reciprocal rank), or 0."""
 
     name: str
     computed: Any
@@ -104,17 +104,17 @@ def evaluate(qrels: Qrels, run: Mapping[str, Mapping[str, float]], names: Sequen
     # Told apart by identity: to hash a measure costs more than to compute it.
     column = {id(measure): at for at, measure in enumerate(computed)}
     qids = list(qrels)
-    found = np.zeros((len(qids), len(computed)))
+    values = np.zeros((len(qids), len(computed)))
     for start, batch in _batches(qids):
         row = {qid: start + at for at, qid in enumerate(batch) if run.get(qid)}
         answered = {qid: run[qid] for qid in row}
-        for told, read in _evaluators(computed, {qid: _sound(qrels[qid]) for qid in batch}):
+        for measures_by_name, read in _evaluators(computed, {qid: _computable(qrels[qid]) for qid in batch}):
             results = read(answered)
             rows = np.array([row[qid] for qid in results], dtype=np.intp)
-            for name, measure in told.items():
-                values = np.fromiter(map(itemgetter(name), results.values()), np.float64, len(rows))
-                found[rows, column[id(measure)]] = values
-    asked = found[:, [computed.index(measure.computed) for measure in measures]]
+            for name, measure in measures_by_name.items():
+                column_values = np.fromiter(map(itemgetter(name), results.values()), np.float64, len(rows))
+                values[rows, column[id(measure)]] = column_values
+    asked = values[:, [computed.index(measure.computed) for measure in measures]]
     for at, measure in enumerate(measures):
         if measure.cutoff:
             # 1/rank is exact enough to tell ranks apart; half a rank of slack keeps rounding out of it.
@@ -130,7 +130,7 @@ def follows_relevance(name: str) -> bool:
 
 
 def _evaluators(measures: list[Any], qrels: Qrels) -> Iterator[tuple[dict[str, Any], Any]]:
-    """Yield trec_eval's names of measures, by which each is known, and what computes them for a run."""
+    """Yield measures by trec_eval's names for them, with the function that computes them for a run."""
     from ir_measures import pytrec_eval
 
     # The evaluator's own iter_calc makes a record of each value and looks for what is missing, at many times the cost.
@@ -138,8 +138,8 @@ def _evaluators(measures: list[Any], qrels: Qrels) -> Iterator[tuple[dict[str, A
         yield {name: measure for name, (measure, _) in invoker.measure_map.items()}, invoker.evaluator.evaluate
 
 
-def _sound(judged: dict[str, int]) -> dict[str, int]:
-    """Return judgements that trec_eval's nDCG can take: where all are negative it may never end.
+def _computable(judged: dict[str, int]) -> dict[str, int]:
+    """Return judgements that trec_eval's nDCG can handle: if all are negative, it may never end.
 
     Without a relevant document every figure is 0, whatever the others are.
     """

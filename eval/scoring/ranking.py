@@ -1,4 +1,4 @@
-"""Score a ranking by trec_eval's rules: what evidence retrieval and TREC's tasks share."""
+"""Scoring of a ranking by trec_eval's rules, shared by evidence retrieval and TREC's tasks."""
 
 from __future__ import annotations
 
@@ -47,14 +47,14 @@ def score(
 
 
 def compared(path: Path, qrels: Qrels, run: Mapping[str, Mapping[str, float]], unit: str) -> tuple[str, ...]:
-    """Say which queries of a run were not judged, and whether its ids look like those of the judgements.
+    """Return notes on queries of a run that were not judged, and on a run whose docids were not judged at all.
 
     Raises CheckFailed, with an id of each, if the two have no query in common.
     """
     strangers = common(path, qrels, run, unit)
     hint = near_miss(strangers, qrels) if strangers else ""
-    told = f"not judged and left out: {len(strangers):,} of the run's {len(run):,}, such as {unit} "
-    left_out = (f"{told}{shown(strangers[0])}{hint}",) if strangers else ()
+    message = f"not judged and left out: {len(strangers):,} of the run's {len(run):,}, such as {unit} "
+    left_out = (f"{message}{shown(strangers[0])}{hint}",) if strangers else ()
     return (*left_out, *unjudged(qrels, run))
 
 
@@ -74,10 +74,10 @@ def common(place: object, qrels: Qrels, run: Mapping[str, Mapping[str, float]], 
 def unjudged(
     qrels: Mapping[str, Iterable[str]], run: Mapping[str, Iterable[str]], name: str = "docid"
 ) -> tuple[str, ...]:
-    """Say, as the notes of a score, that none of a run's documents was judged, and show an id of each."""
+    """Return a note, with an id of either side, if none of a run's documents was judged."""
     judged = dict.fromkeys(docid for docids in qrels.values() for docid in docids)
-    found = [docid for docs in run.values() for docid in docs]
-    if not found or any(docid in judged for docid in found):
+    docids = [docid for docs in run.values() for docid in docs]
+    if not docids or any(docid in judged for docid in docids):
         return ()
-    examples = f"the judgements have {shown(next(iter(judged)))}, the run {shown(found[0])}"
-    return (f"no {name} of the run is in the judgements: {examples}{near_miss(found, judged)}",)
+    examples = f"the judgements have {shown(next(iter(judged)))}, the run {shown(docids[0])}"
+    return (f"no {name} of the run is in the judgements: {examples}{near_miss(docids, judged)}",)

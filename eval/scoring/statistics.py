@@ -1,4 +1,4 @@
-"""How sure a mean and a difference are: bootstrap intervals and paired tests, the same for the same seed."""
+"""Bootstrap intervals of means and paired tests of differences; the same for the same seed."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Interval(NamedTuple):
 
 
 class PairedTest(NamedTuple):
-    """What two runs' values, query by query, say of their difference (second minus first).
+    """The tests of the difference (second minus first) between two runs' values, query by query.
 
     ``effect`` is Cohen's d of paired differences (mean over standard deviation); it and ``p_t`` are ``None`` where the
     differences do not vary, or there is one query.
@@ -90,7 +90,7 @@ def holm(values: Sequence[float | None]) -> list[float | None]:
 
 
 def _randomisation(changed: Values, seed: int) -> float:
-    """Return how often random signs give a sum as large: two-sided, exact for few differences.
+    """Return the share of random signs that give a sum as large: two-sided, exact for few differences.
 
     The observed assignment counts as one of the random ones, so that the value is never 0.
     """

@@ -1,7 +1,7 @@
-"""Equal scores: between which values figures could lie if they were ordered otherwise.
+"""Bounds on the figures of a run over every order of its equal scores.
 
-What a measure makes of a ranking depends on the relevance at each rank alone. So the queries whose rankings have the
-same relevances in the worst and in the best order are computed once.
+A measure depends only on the relevance at each rank. So queries whose rankings have the same relevances, both in the
+worst and in the best order, are computed once.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class _Pattern(NamedTuple):
 
 
 def bounds(qrels: Qrels, run: Table, figures: Figures) -> dict[str, Bounds]:
-    """Bound the measures of ``figures`` over the orders of equal scores; those that no tie can change are left out.
+    """Return the bounds of the measures of ``figures`` over all orders of equal scores; only of those that ties change.
 
     Scores are equal if they are as float32. Only ties between documents of different relevance count, and only measures
     that a more relevant document at a better rank never lowers are bounded.
@@ -66,7 +66,7 @@ def bounds(qrels: Qrels, run: Table, figures: Figures) -> dict[str, Bounds]:
     total = figures.values[:, columns].sum(axis=0)
     rest = total - figures.values[rows][:, columns].sum(axis=0)
     count = len(figures.qids)
-    found = {
+    all_bounds = {
         name: Bounds(
             max(0.0, float(min(total[at], rest[at] + low[at]))) / count,
             float(max(total[at], rest[at] + high[at])) / count,
@@ -74,23 +74,23 @@ def bounds(qrels: Qrels, run: Table, figures: Figures) -> dict[str, Bounds]:
         )
         for at, name in enumerate(names)
     }
-    return {name: bound for name, bound in found.items() if bound.high - bound.low > _SLACK}
+    return {name: bound for name, bound in all_bounds.items() if bound.high - bound.low > _SLACK}
 
 
-def note(measure: str, value: float, found: Bounds | None, rule: str, unit: str) -> tuple[str, ...]:
-    """Say by how much ties change a figure, as the notes of a score; nothing where they do not."""
-    if found is None:
+def note(measure: str, value: float, bound: Bounds | None, rule: str, unit: str) -> tuple[str, ...]:
+    """Return a note on the values that ties let a figure take; no note if ``bound`` is ``None``."""
+    if bound is None:
         return ()
-    queries = counted(found.queries, unit)
-    digits = 4 if found.high - found.low >= 5e-5 else 8
+    queries = counted(bound.queries, unit)
+    digits = 4 if bound.high - bound.low >= 5e-5 else 8
     return (
         f"ties decide: {measure} is {value:.{digits}f} with equal scores in {rule}, "
-        f"between {found.low:.{digits}f} and {found.high:.{digits}f} in other orders ({queries} with such ties)",
+        f"between {bound.low:.{digits}f} and {bound.high:.{digits}f} in other orders ({queries} with such ties)",
     )
 
 
 def _tied(qrels: Qrels, run: Table, qids: Sequence[str]) -> Iterator[tuple[int, _Pattern]]:
-    """Yield place and pattern of each query in which documents of different relevance share a score."""
+    """Yield the row and the pattern of each query in which documents of different relevance share a score."""
     numbered = ((at, qid) for at, qid in enumerate(qids) if run.get(qid))
     while batch := list(islice(numbered, _BATCH)):
         yield from _tied_of([at for at, _ in batch], [run[qid] for _, qid in batch], [qrels[qid] for _, qid in batch])
@@ -104,8 +104,8 @@ def _tied_of(
     starts = list(accumulate(map(len, rankings), initial=0))
     scores = np.fromiter((score for docs in rankings for score in docs.values()), np.float64, starts[-1])
     fallen = -scores.astype(np.float32)
-    found = [map(judged.get, docs, repeat(0)) for docs, judged in zip(rankings, judgements, strict=True)]
-    grades = np.maximum(np.fromiter((grade for one in found for grade in one), np.int16, starts[-1]), 0)
+    relevances = [map(judged.get, docs, repeat(0)) for docs, judged in zip(rankings, judgements, strict=True)]
+    grades = np.maximum(np.fromiter((grade for ranking in relevances for grade in ranking), np.int16, starts[-1]), 0)
     owners = np.repeat(np.arange(len(rankings)), np.diff(starts))
     best = np.lexsort((-grades, fallen, owners))
     shared = (fallen[best][1:] == fallen[best][:-1]) & (owners[1:] == owners[:-1])
@@ -122,14 +122,14 @@ def _tied_of(
 
 
 def _totals(patterns: Counter[_Pattern], names: Sequence[str]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Add up each measure over all queries, once in the worst order, once in the best."""
+    """Return the sum of each measure over all queries, in the worst order and in the best."""
     import numpy as np
 
     sums = np.zeros((2, len(names)))
     for group in _grouped(list(patterns)):
         counts = np.array([patterns[pattern] for pattern in group], dtype=np.float64)
-        for at, ranked in enumerate(([one.worst for one in group], [one.best for one in group])):
-            sums[at] += counts @ _values(ranked, [one.unranked for one in group], names)
+        for at, ranked in enumerate(([pattern.worst for pattern in group], [pattern.best for pattern in group])):
+            sums[at] += counts @ _values(ranked, [pattern.unranked for pattern in group], names)
     return sums[0], sums[1]
 
 
@@ -147,7 +147,7 @@ def _grouped(patterns: Sequence[_Pattern]) -> Iterator[list[_Pattern]]:
 
 
 def _values(ranked: Sequence[bytes], unranked: Sequence[tuple[int, ...]], names: Sequence[str]) -> NDArray[np.float64]:
-    """Compute the measures of rankings that are given by their relevances; shape (rankings, measures)."""
+    """Return the measures of rankings of which only the relevances are known; shape (rankings, measures)."""
     import numpy as np
 
     docids = [str(rank) for rank in range(max(map(len, ranked)) // 2)]

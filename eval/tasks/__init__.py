@@ -1,6 +1,6 @@
-"""One file a task format, found by its name: ``ct2021-1a`` is ``ct2021_1a.py``. Nothing else names a task.
+"""Task formats, one module each, loaded by name: ``ct2021-1a`` is ``ct2021_1a.py``. Nothing else names a task.
 
-A task module says what it is::
+A task module describes itself::
 
     SUMMARY: str                 one line for ``--help``
     OFFICIAL: str                the name of the official measure
@@ -8,8 +8,9 @@ A task module says what it is::
     LANGUAGES: tuple[str, ...]   the languages of its texts, ISO 639-1; none if they may be any
     OPTIONS: tuple[str, ...]     the options of a score that it takes: fields of ``ScoreOptions``
 
-and offers what :class:`Task` declares. Tasks that submit documents offer what :class:`RankingTask` declares beside,
-those that submit statements :class:`StatementTask`, and those that submit verdicts :class:`VerdictTask`.
+and has the functions that :class:`Task` declares. Tasks that submit documents also have those of :class:`RankingTask`,
+tasks that submit statements those of :class:`StatementTask`, and tasks that submit verdicts those of
+:class:`VerdictTask`.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ Submits = Literal["documents", "statements", "verdicts"]
 
 
 class Task(Protocol):
-    """What a module of this package offers."""
+    """The interface of a module of this package."""
 
     SUMMARY: str
     OFFICIAL: str
@@ -49,7 +50,7 @@ class Task(Protocol):
         ...
 
     def read_submission(self, path: Path) -> Any:
-        """Return a submission, also one of others.
+        """Return a submission, whoever wrote it.
 
         Raises SourceError at its first error.
         """
@@ -72,17 +73,17 @@ class Task(Protocol):
 
 
 class RankingTask(Task, Protocol):
-    """What a task offers beside that submits documents.
+    """The interface of a task that submits documents.
 
-    It takes and gives :data:`factseek.retrieval.domain.Run` and :data:`factseek.retrieval.domain.Qrels`. ``HABIT`` is
-    how it is searched, ``HEADER`` what a submission begins with.
+    It works on :data:`factseek.retrieval.domain.Run` and :data:`factseek.retrieval.domain.Qrels`. ``HABIT`` is how its
+    queries are searched, ``HEADER`` the first text of a submission.
     """
 
     HABIT: Habit
     HEADER: str
 
     def read_gold(self, paths: Sequence[Path], note: Note = unnoted) -> Qrels:
-        """Return the judgements; ``note`` is told what a reader of figures should know of them."""
+        """Return the judgements; ``note`` is called with each remark that a reader of figures should know."""
         ...
 
     def lines(self, answers: Sequence[Answer], run_id: str) -> list[str]:
@@ -101,7 +102,7 @@ class RankingTask(Task, Protocol):
 
 
 class StatementTask(Task, Protocol):
-    """What a task offers beside that submits statements, ranked by how far they are worth checking."""
+    """The interface of a task that submits statements, ranked by how far they are worth checking."""
 
     def read_statements(self, path: Path, *, labelled: bool) -> list[Statement]:
         """Return the statements of a file in their order.
@@ -119,7 +120,7 @@ class StatementTask(Task, Protocol):
 
 
 class VerdictTask(Task, Protocol):
-    """What a task offers beside that submits verdicts; ``LABELS`` is what one may be."""
+    """The interface of a task that submits verdicts; ``LABELS`` are the labels allowed."""
 
     LABELS: tuple[str, ...]
 
@@ -154,13 +155,13 @@ class TasksThatSubmit(Generic[Chosen]):
         self._noun = noun
 
     def names(self) -> list[str]:
-        """Name these tasks, in alphabetical order."""
+        """Return the names of these tasks, in alphabetical order."""
         return [name for name in TASKS.names() if self._submits == TASKS.load(name).SUBMITS]
 
     def load(self, name: str) -> Chosen:
         """Return the task of a name.
 
-        Raises QueryError, with the list of their names, if there is none of that name among them.
+        Raises QueryError, with the list of these tasks' names, if it is not among them.
         """
         there = self.names()
         if name not in there:

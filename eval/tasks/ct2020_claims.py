@@ -56,7 +56,7 @@ def read_queries(path: Path) -> list[TaskQuery]:
 
 
 def read_gold(paths: Sequence[Path], note: Note = unnoted) -> Qrels:
-    """Return the judgements of a file; ``note`` is told of lines that repeat one, as in the official test file."""
+    """Return the judgements of a file; ``note`` is called for lines that repeat one, as in the official test file."""
     return read_qrels(only(paths, "--gold"), note)
 
 
@@ -70,7 +70,7 @@ def read_scores(path: Path) -> RunScores:
     report = CheckReport(path)
     table = _read(path, report)
     report.refuse()
-    return RunScores(table, tuple(report.said))
+    return RunScores(table, tuple(report.messages))
 
 
 def write(records: Run, path: Path, run_id: str) -> None:
@@ -128,7 +128,7 @@ def score(gold: Sequence[Path], runs: Sequence[Path], options: ScoreOptions) -> 
 
 
 def _read(path: Path, faults: Faults, *, submitted: bool = False) -> ScoreTable:
-    """Read a run; a run that is to be ``submitted`` is held to all that the official checker wants."""
+    """Return the scores of a run; with ``submitted``, also report all that the official checker would refuse."""
     table: ScoreTable = {}
     lines_of: dict[tuple[str, str], int] = {}
     first_tag = ""
@@ -160,7 +160,7 @@ def _value(line: int, text: str, faults: Faults) -> float:
 
 
 def _hold(line: int, cells: tuple[str, str, str], faults: Faults) -> None:
-    """Hold a line to what the official checker takes."""
+    """Report what the official checker would refuse in a line."""
     q0, rank, score_ = cells
     if q0 != "Q0":
         faults.error(line, f"{shown(q0)} is refused by the official checker: the second column is Q0")

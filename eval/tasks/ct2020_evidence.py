@@ -50,7 +50,7 @@ _SNIPPET = re.compile(r"(?P<topic>.+)-\d{4}-\d{3}")
 
 @dataclass(slots=True)
 class _Claim:
-    """What has been read of one claim."""
+    """The results of one claim that have been read so far."""
 
     line: int
     rank: int = 0
@@ -68,7 +68,7 @@ def read_queries(path: Path) -> list[TaskQuery]:
 def read_gold(paths: Sequence[Path], note: Note = unnoted) -> Qrels:
     """Return the judgements of TSV files ``topicID tweetID snippetID label``, or of qrels on ``topicID/tweetID``.
 
-    A line that repeats a judgement counts once; ``note`` is told of it. Raises SourceError at the first line that is
+    A line that repeats a judgement counts once; ``note`` is called for it. Raises SourceError at the first line that is
     neither, or contradicts one.
     """
     qrels: Qrels = {}
@@ -110,20 +110,20 @@ def write(records: Run, path: Path, run_id: str) -> None:
 
 
 def lines(answers: Sequence[Answer], run_id: str) -> list[str]:
-    """Say the best 100 hits of each claim, ``topic/tweet``, as they stand in a run.
+    """Return the lines of the best 100 hits of each claim, ``topic/tweet``, as they stand in a run.
 
     Raises QueryError if an id cannot stand in a column.
     """
-    return [_claim_lines(qid, found, run_id) for qid, found in answers]
+    return [_claim_lines(qid, documents, run_id) for qid, documents in answers]
 
 
-def _claim_lines(qid: str, found: Columns, run_id: str) -> str:
+def _claim_lines(qid: str, documents: Columns, run_id: str) -> str:
     topic, slash, tweet = qid.rpartition("/")
     if not slash:
         raise QueryError(f"{shown(qid)} does not name a claim: give topic/tweet")
-    docids = found.docids[:DEPTH]
+    docids = documents.docids[:DEPTH]
     columns([topic, tweet, run_id, *docids])
-    rows = enumerate(zip(docids, score_texts(found.scores[:DEPTH]), strict=True), 1)
+    rows = enumerate(zip(docids, score_texts(documents.scores[:DEPTH]), strict=True), 1)
     return "".join([f"{topic}\t{tweet}\t{rank}\t{docid}\t{score}\t{run_id}\n" for rank, (docid, score) in rows])
 
 
@@ -151,7 +151,7 @@ def score(gold: Sequence[Path], runs: Sequence[Path], options: ScoreOptions) -> 
 
 
 def _over_topics(scores: Scores) -> dict[str, float]:
-    """Average over the claims of a topic first, then over the topics."""
+    """Return the means over topics of the means over each topic's claims."""
     topics: dict[str, list[str]] = {}
     for qid in scores.per_query:
         topics.setdefault(qid.rpartition("/")[0], []).append(qid)
@@ -208,7 +208,7 @@ def _take_rank(line: int, text: str, claim: _Claim, faults: Faults) -> None:
 
 
 def _take_score(line: int, text: str, snippet: str, claim: _Claim, faults: Faults) -> bool:
-    """Take a score; tell whether it equals the one before it, so that the ids decide, and they order the two anew."""
+    """Add a score; return whether it ties with the score before it and the ids put the two in the other order."""
     value = finite(text)
     if value is None or abs(value) > LARGEST:
         faults.error(line, f"score {shown(text)} is not a finite number")
@@ -222,14 +222,14 @@ def _take_score(line: int, text: str, snippet: str, claim: _Claim, faults: Fault
 
 
 def _gold_rows(path: Path, faults: Strict) -> list[tuple[int, list[str]]]:
-    found = [
+    numbered = [
         (line, text.split("\t" if "\t" in text else None)) for line, text in text_lines(path, faults) if text.strip()
     ]
-    if found and found[0][1][-1].isalpha():
-        found = found[1:]
-    if not found:
+    if numbered and numbered[0][1][-1].isalpha():
+        numbered = numbered[1:]
+    if not numbered:
         faults.error(0, "holds no judgements")
-    return found
+    return numbered
 
 
 def _judgement(line: int, fields: list[str], faults: Strict) -> tuple[str, str, int]:

@@ -34,7 +34,7 @@ _GOLD = ("topicID", "tweetID", "label")
 
 
 class LabelledClaim(NamedTuple):
-    """What was said of a claim, on which line."""
+    """The label of a claim, and the line it is on."""
 
     label: str
     line: int
@@ -98,27 +98,27 @@ def write_verdicts(verdicts: Iterable[tuple[Claim, str, Sequence[tuple[str, int]
 def check(path: Path, input_path: Path | None = None) -> CheckReport:
     """Report every fault of a submission; with the input, also claims that are missing or unknown."""
     report = CheckReport(path)
-    found = _read(path, report, _LAYOUT)
+    verdicts = _read(path, report, _LAYOUT)
     if input_path is not None:
-        _cover(report, found, {query.qid: None for query in read_queries(input_path)}, str(input_path))
+        _cover(report, verdicts, {query.qid: None for query in read_queries(input_path)}, str(input_path))
     return report
 
 
 def score(gold: Sequence[Path], runs: Sequence[Path], options: ScoreOptions) -> Scores:
-    """Return macro-averaged F1 and what it is made of; a class that is never predicted has precision 0."""
+    """Return macro-averaged F1 and its parts; a class that is never predicted has precision 0."""
     right = read_gold(gold)
     report = CheckReport(only(runs, "--run"))
-    found = _read(report.path, report, _LAYOUT)
+    verdicts = _read(report.path, report, _LAYOUT)
     report.refuse()
-    _cover(report, found, right, "the gold")
+    _cover(report, verdicts, right, "the gold")
     report.refuse()
-    pairs = [(right[qid].label, found[qid].label) for qid in right]
+    pairs = [(right[qid].label, verdicts[qid].label) for qid in right]
     per_class = {label: _figures(pairs, label) for label in LABELS}
     values = {OFFICIAL: sum(f1 for _, _, f1 in per_class.values()) / len(LABELS)}
     values["accuracy"] = sum(a == b for a, b in pairs) / len(pairs)
     for label, figures in per_class.items():
         values.update(zip((f"precision_{label}", f"recall_{label}", f"f1_{label}"), figures, strict=True))
-    per_query = {qid: {"accuracy": float(right[qid].label == found[qid].label)} for qid in right}
+    per_query = {qid: {"accuracy": float(right[qid].label == verdicts[qid].label)} for qid in right}
     never = [label for label in LABELS if all(label not in pair for pair in pairs)]
     notes = tuple(f"{label} is neither in the gold nor in the submission: its F1 counts 0" for label in never)
     return Scores(official=OFFICIAL, unit="claim", values=values, per_query=per_query, notes=notes)
@@ -135,7 +135,7 @@ def _figures(pairs: Sequence[tuple[str, str]], label: str) -> tuple[float, float
 
 
 def _read(path: Path, faults: Faults, layout: Sequence[str]) -> dict[str, LabelledClaim]:
-    found: dict[str, LabelledClaim] = {}
+    verdicts: dict[str, LabelledClaim] = {}
     run_id = ""
     for line, fields in rows(path, faults, layout):
         topic, tweet, label = fields[:3]
@@ -147,20 +147,20 @@ def _read(path: Path, faults: Faults, layout: Sequence[str]) -> dict[str, Labell
             hint = "; a submission has no header" if header else ""
             hint = "; write it in capitals" if label.upper() in LABELS else hint
             faults.error(line, f"label {shown(label)} is neither TRUE nor FALSE{hint}")
-        if qid in found:
-            faults.error(line, f"claim {shown(qid)} is on line {found[qid].line} already")
-        found.setdefault(qid, LabelledClaim(label, line))
+        if qid in verdicts:
+            faults.error(line, f"claim {shown(qid)} is on line {verdicts[qid].line} already")
+        verdicts.setdefault(qid, LabelledClaim(label, line))
         tag = fields[3] if len(fields) > 3 else ""
         run_id = run_id or tag
         if tag != run_id:
             faults.error(line, f"run id {shown(tag)} differs from {shown(run_id)} above: a file is one run")
-    return found
+    return verdicts
 
 
 def _cover(
-    report: CheckReport, found: Mapping[str, LabelledClaim], expected: Mapping[str, object], source: str
+    report: CheckReport, verdicts: Mapping[str, LabelledClaim], expected: Mapping[str, object], source: str
 ) -> None:
-    lines = {qid: verdict.line for qid, verdict in found.items()}
+    lines = {qid: verdict.line for qid, verdict in verdicts.items()}
     cover(report, lines, list(expected), name="claim", source=source)
 
 

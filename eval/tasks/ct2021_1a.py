@@ -102,7 +102,7 @@ class _Table:
         self._header: list[str] = []
 
     def take(self, line: int, text: str) -> Statement | None:
-        """Make a row a tweet; the first line is the header."""
+        """Return the tweet of a row; the first line is the header."""
         fields = text.split("\t")
         place = f"{self._path}:{line}"
         if not self._header:
@@ -132,11 +132,11 @@ def write(records: Iterable[tuple[str, str, float]], path: Path, run_id: str) ->
 def check(path: Path, input_path: Path | None = None) -> CheckReport:
     """Report every fault of a submission; with the input, also ids that are missing, unknown or too often there."""
     report = CheckReport(path)
-    found = _read(path, report)
+    submitted = _read(path, report)
     if input_path is not None:
-        _cover(report, found, read_tweets(input_path), str(input_path))
+        _cover(report, submitted, read_tweets(input_path), str(input_path))
     else:
-        _repeated(report, found, Counter(), "the input")
+        _repeated(report, submitted, Counter(), "the input")
     return report
 
 
@@ -144,11 +144,11 @@ def score(gold: Sequence[Path], runs: Sequence[Path], options: ScoreOptions) -> 
     """Return the official figures, AP first, over all topics pooled."""
     right = read_gold(gold)
     report = CheckReport(only(runs, "--run"))
-    found = _read(report.path, report)
+    submitted = _read(report.path, report)
     report.refuse()
-    _cover(report, found, right.tweets, "the gold")
+    _cover(report, submitted, right.tweets, "the gold")
     report.refuse()
-    items = [LabelledScore(row.tweet_id, row.score, right.labels[row.tweet_id]) for row in found]
+    items = [LabelledScore(row.tweet_id, row.score, right.labels[row.tweet_id]) for row in submitted]
     positives = sum(right.labels.values())
     values = figures(items, positives)
     tied = ties(items, positives)
@@ -163,35 +163,35 @@ def score(gold: Sequence[Path], runs: Sequence[Path], options: ScoreOptions) -> 
 
 
 def _read(path: Path, faults: Faults) -> list[ScoredTweet]:
-    found = []
+    submitted = []
     first_tag = ""
     for line, (topic, tweet_id, score_, tag) in rows(path, faults, _LAYOUT):
         if not _TWEET.fullmatch(tweet_id) and not is_header(line, score_):
             faults.error(line, f"tweet_id {shown(tweet_id)} is refused by the official checker: 17 to 23 digits")
         value = read_score(line, score_, faults)
         if value is not None:
-            found.append(ScoredTweet(line, topic, tweet_id, value))
+            submitted.append(ScoredTweet(line, topic, tweet_id, value))
         first_tag = first_tag or tag
         if tag != first_tag:
             faults.error(line, f"run id {shown(tag)} differs from {shown(first_tag)} above: a file is one run")
-    return found
+    return submitted
 
 
-def _cover(report: CheckReport, found: Sequence[ScoredTweet], tweets: Sequence[Tweet], source: str) -> None:
-    lines = {row.tweet_id: row.line for row in reversed(found)}
+def _cover(report: CheckReport, submitted: Sequence[ScoredTweet], tweets: Sequence[Tweet], source: str) -> None:
+    lines = {row.tweet_id: row.line for row in reversed(submitted)}
     cover(report, lines, list(dict.fromkeys(tweet.tweet_id for tweet in tweets)), name="tweet", source=source)
-    _repeated(report, found, Counter(tweet.tweet_id for tweet in tweets), source)
+    _repeated(report, submitted, Counter(tweet.tweet_id for tweet in tweets), source)
     topics = {(tweet.topic or "-", tweet.tweet_id) for tweet in tweets}
     known = {tweet_id for _, tweet_id in topics}
-    for row in found:
+    for row in submitted:
         if row.tweet_id in known and (row.topic, row.tweet_id) not in topics:
             report.warning(row.line, f"topic {shown(row.topic)} is not tweet {row.tweet_id}'s in {source}")
 
 
-def _repeated(report: CheckReport, found: Sequence[ScoredTweet], allowed: Counter[str], source: str) -> None:
+def _repeated(report: CheckReport, submitted: Sequence[ScoredTweet], allowed: Counter[str], source: str) -> None:
     """Report ids that come more often than in the input; without the input, ids that come more than once."""
     seen: dict[str, list[int]] = {}
-    for row in found:
+    for row in submitted:
         lines = seen.setdefault(row.tweet_id, [])
         if allowed and lines and len(lines) >= allowed[row.tweet_id] > 0:
             times = "once" if allowed[row.tweet_id] == 1 else f"{allowed[row.tweet_id]} times"

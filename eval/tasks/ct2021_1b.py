@@ -65,7 +65,9 @@ def read_statements(path: Path, *, labelled: bool) -> list[Statement]:
     Raises SourceError at the first that is empty or, if they are to be ``labelled``, has no label of 0 or 1.
     """
     sentences = read_sentences(path)
-    statements = [_statement(path, one.line, str(one.line), one.speaker, one.text) for one in sentences]
+    statements = [
+        _statement(path, sentence.line, str(sentence.line), sentence.speaker, sentence.text) for sentence in sentences
+    ]
     if not labelled:
         return statements
     if not any(sentence.label for sentence in sentences):
@@ -89,7 +91,7 @@ class _Debate:
         self._due = 1
 
     def take(self, line: int, text: str) -> Statement:
-        """Make a line a sentence."""
+        """Return the sentence of a line."""
         fields = text.split("\t")
         place = f"{self._path}:{line}"
         if len(fields) not in (len(_GOLD) - 1, len(_GOLD)):
@@ -130,9 +132,9 @@ def write(records: Iterable[tuple[str, str, float]], path: Path, run_id: str) ->
 def check(path: Path, input_path: Path | None = None) -> CheckReport:
     """Report every fault of one debate's submission; with the input, also whether every line is there."""
     report = CheckReport(path)
-    found = _read(path, report)
+    scores = _read(path, report)
     if input_path is not None:
-        _cover(report, len(found), len(read_sentences(input_path)), str(input_path))
+        _cover(report, len(scores), len(read_sentences(input_path)), str(input_path))
     return report
 
 
@@ -146,12 +148,12 @@ def score(gold: Sequence[Path], runs: Sequence[Path], options: ScoreOptions) -> 
     notes = _crossed(gold, runs)
     for path, run, labels in zip(gold, runs, read_gold(gold), strict=True):
         report = CheckReport(run)
-        found = _read(run, report)
+        scores = _read(run, report)
         report.refuse()
-        _cover(report, len(found), len(labels), str(path))
+        _cover(report, len(scores), len(labels), str(path))
         report.refuse()
         name = str(path) if path.stem in per_file else path.stem
-        items = [LabelledScore(str(line), *pair) for line, pair in enumerate(zip(found, labels, strict=True), 1)]
+        items = [LabelledScore(str(line), *pair) for line, pair in enumerate(zip(scores, labels, strict=True), 1)]
         per_file[name] = figures(items, sum(labels))
         tied = ties(items, sum(labels))
         worst[name], best[name] = (tied.worst, tied.best) if tied else (per_file[name], per_file[name])
@@ -168,16 +170,16 @@ def score(gold: Sequence[Path], runs: Sequence[Path], options: ScoreOptions) -> 
 
 
 def _crossed(gold: Sequence[Path], runs: Sequence[Path]) -> list[str]:
-    """Say, as the notes of a score, if the names of the files would pair them otherwise than their positions do."""
+    """Return a note if the names of the files would pair them differently than their positions do."""
     debates, answers = [path.stem for path in gold], [path.stem for path in runs]
     if debates == answers or sorted(debates) != sorted(answers):
         return []
-    one, other = next(pair for pair in zip(gold, runs, strict=True) if pair[0].stem != pair[1].stem)
-    return [f"files are paired by position, {one} with {other}: their names would pair them otherwise"]
+    gold_path, run_path = next(pair for pair in zip(gold, runs, strict=True) if pair[0].stem != pair[1].stem)
+    return [f"files are paired by position, {gold_path} with {run_path}: their names would pair them otherwise"]
 
 
 def _read(path: Path, faults: Faults) -> list[float]:
-    found = []
+    scores = []
     due = 1
     for line, (number, score_) in rows(path, faults, _LAYOUT):
         value = read_score(line, score_, faults)
@@ -188,13 +190,13 @@ def _read(path: Path, faults: Faults) -> list[float]:
         if due > _LAST:
             faults.error(line, f"line number {due} is refused by the official checker: at most {_LAST}")
         due += 1
-        found.append(0.0 if value is None else value)
-    return found
+        scores.append(0.0 if value is None else value)
+    return scores
 
 
-def _cover(report: CheckReport, found: int, expected: int, source: str) -> None:
-    if found != expected and not report.errors:
-        report.error(0, f"has {counted(found, 'line')}, {source} {expected}: every line needs a score")
+def _cover(report: CheckReport, lines: int, expected: int, source: str) -> None:
+    if lines != expected and not report.errors:
+        report.error(0, f"has {counted(lines, 'line')}, {source} {expected}: every line needs a score")
 
 
 def read_sentences(path: Path) -> list[DebateLine]:
@@ -203,14 +205,14 @@ def read_sentences(path: Path) -> list[DebateLine]:
     Raises SourceError at the first line that is no sentence, or where the numbers jump.
     """
     faults = Strict(path)
-    found = []
+    sentences = []
     for number, text in text_lines(path, faults):
         fields = text.split("\t")
         if len(fields) not in (len(_GOLD) - 1, len(_GOLD)):
             faults.error(number, f"has {len(fields)} of the {len(_GOLD)} columns between tabs ({' '.join(_GOLD)})")
         if fields[0] != str(number):
             faults.error(number, f"line number {shown(fields[0])} where {number} is due")
-        found.append(DebateLine(number, fields[1], fields[2], fields[3] if len(fields) == len(_GOLD) else ""))
-    if not found:
+        sentences.append(DebateLine(number, fields[1], fields[2], fields[3] if len(fields) == len(_GOLD) else ""))
+    if not sentences:
         faults.error(0, "holds no sentences")
-    return found
+    return sentences

@@ -76,9 +76,9 @@ def read_submission(path: Path) -> Run:
 def read_scores(path: Path) -> RunScores:
     """Return a submission as a run of scores that only say the order."""
     report = CheckReport(path)
-    found = _read(path, report)
+    predictions = _read(path, report)
     report.refuse()
-    return RunScores({post: {hit.docid: hit.score for hit in _slots(row.papers)} for post, row in found.items()})
+    return RunScores({post: {hit.docid: hit.score for hit in _slots(row.papers)} for post, row in predictions.items()})
 
 
 def write(records: Run, path: Path, run_id: str) -> None:
@@ -90,11 +90,11 @@ def write(records: Run, path: Path, run_id: str) -> None:
 
 
 def lines(answers: Sequence[Answer], run_id: str) -> list[str]:
-    """Say the best five papers of each tweet as they stand in a submission.
+    """Return the lines of a submission: the best five papers of each tweet.
 
     Raises QueryError if an id cannot stand in the file.
     """
-    return [_post_line(qid, found.docids[:DEPTH]) for qid, found in answers]
+    return [_post_line(qid, documents.docids[:DEPTH]) for qid, documents in answers]
 
 
 def _post_line(qid: str, papers: Sequence[str]) -> str:
@@ -107,9 +107,9 @@ def _post_line(qid: str, papers: Sequence[str]) -> str:
 def check(path: Path, input_path: Path | None = None) -> CheckReport:
     """Report every fault of a submission; a missing tweet is a warning, an unknown one an error."""
     report = CheckReport(path)
-    found = _read(path, report)
+    predictions = _read(path, report)
     if input_path is not None:
-        _cover(report, found, [query.qid for query in read_queries(input_path)], str(input_path))
+        _cover(report, predictions, [query.qid for query in read_queries(input_path)], str(input_path))
     return report
 
 
@@ -117,26 +117,26 @@ def score(gold: Sequence[Path], runs: Sequence[Path], options: ScoreOptions) -> 
     """Return MRR@5, then MRR@1 and, over what is there, MRR@10."""
     right = read_gold(gold)
     report = CheckReport(only(runs, "--run"))
-    found = _read(report.path, report)
+    predictions = _read(report.path, report)
     report.refuse()
-    _cover(report, found, list(right), "the gold")
+    _cover(report, predictions, list(right), "the gold")
     report.refuse()
     per_query = {
-        post: {f"RR@{k}": _reciprocal(found.get(post), next(iter(papers)), k) for k in CUTOFFS}
+        post: {f"RR@{k}": _reciprocal(predictions.get(post), next(iter(papers)), k) for k in CUTOFFS}
         for post, papers in right.items()
     }
     values = {f"RR@{k}": mean([row[f"RR@{k}"] for row in per_query.values()]) for k in CUTOFFS}
-    missing = sum(post not in found for post in right)
+    missing = sum(post not in predictions for post in right)
     notes = [f"{missing:,} of {len(right):,} tweets are missing and count 0"] * bool(missing)
-    longest = max(len(row.papers) for row in found.values())
+    longest = max(len(row.papers) for row in predictions.values())
     if longest < max(CUTOFFS):
         notes.append(f"no tweet has more than {counted(longest, 'prediction')}: RR@10 goes no deeper")
-    notes += ranking.unjudged(right, {post: row.papers for post, row in found.items() if row.papers}, "cord_uid")
+    notes += ranking.unjudged(right, {post: row.papers for post, row in predictions.items() if row.papers}, "cord_uid")
     return Scores(official=OFFICIAL, unit="tweet", values=values, per_query=per_query, notes=tuple(notes))
 
 
 def _slots(papers: Sequence[str]) -> list[Hit]:
-    """Return a hit for each slot; what repeats a paper takes its slot under a name that no paper has."""
+    """Return a hit for each slot; a repeated paper keeps its slot, under a docid that no paper has."""
     seen: set[str] = set()
     hits = []
     for rank, paper in enumerate(papers, 1):
@@ -151,21 +151,21 @@ def _reciprocal(row: Predictions | None, paper: str, k: int) -> float:
 
 
 def _read(path: Path, faults: Faults) -> dict[str, Predictions]:
-    found: dict[str, Predictions] = {}
+    predictions: dict[str, Predictions] = {}
     for line, row in _table(path, faults, ("post_id", "preds")):
         post, preds = row["post_id"], row["preds"].strip()
         if not post:
             faults.error(line, "post_id is empty")
-        elif post in found:
-            faults.error(line, f"tweet {shown(post)} is on line {found[post].line} already")
+        elif post in predictions:
+            faults.error(line, f"tweet {shown(post)} is on line {predictions[post].line} already")
         elif not _LIST.fullmatch(preds):
             faults.error(line, f"preds {shown(preds)} is not a list like ['a', 'b']")
         else:
-            found[post] = Predictions(line, [item[1:-1] for item in _ITEM.findall(preds)])
-            _judge(found[post], faults)
-    if not found:
+            predictions[post] = Predictions(line, [item[1:-1] for item in _ITEM.findall(preds)])
+            _judge(predictions[post], faults)
+    if not predictions:
         faults.error(0, "holds no predictions")
-    return found
+    return predictions
 
 
 def _judge(row: Predictions, faults: Faults) -> None:
@@ -182,8 +182,8 @@ def _judge(row: Predictions, faults: Faults) -> None:
         faults.warning(row.line, f"{shown(odd)} does not look like a cord_uid (eight digits and small letters)")
 
 
-def _cover(report: CheckReport, found: dict[str, Predictions], expected: list[str], source: str) -> None:
-    lines = {post: row.line for post, row in found.items()}
+def _cover(report: CheckReport, predictions: dict[str, Predictions], expected: list[str], source: str) -> None:
+    lines = {post: row.line for post, row in predictions.items()}
     cover(report, lines, expected, name="tweet", source=source, missing="warning")
 
 
@@ -191,7 +191,7 @@ def _posts(path: Path, needed: Sequence[str]) -> list[tuple[int, dict[str, str]]
     """Read rows of an input or a gold file; every needed column filled, no tweet twice."""
     faults = Strict(path)
     first: dict[str, int] = {}
-    found = []
+    posts = []
     delimiter = shape_of(path).delimiter or "\t"
     for line, row in _table(path, faults, needed, delimiter):
         empty = next((name for name in needed if not row[name].strip()), None)
@@ -200,10 +200,10 @@ def _posts(path: Path, needed: Sequence[str]) -> list[tuple[int, dict[str, str]]
         if row["post_id"] in first:
             faults.error(line, f"tweet {shown(row['post_id'])} is on line {first[row['post_id']]} already")
         first[row["post_id"]] = line
-        found.append((line, {name: row[name].strip() for name in needed}))
-    if not found:
+        posts.append((line, {name: row[name].strip() for name in needed}))
+    if not posts:
         raise SourceError(f"{path}: holds no tweets")
-    return found
+    return posts
 
 
 def _table(
@@ -221,15 +221,15 @@ def _table(
         except StopIteration:
             return
         except csv.Error as error:
-            faults.error(source.line, f"is not a row of a table ({_said(error)})")
+            faults.error(source.line, f"is not a row of a table ({_csv_message(error)})")
             continue
         if not header:
             header = [name.strip() for name in fields]
             absent = [name for name in needed if name not in header]
             if absent:
                 hint = "; it is separated by commas here, use tabs" if _by_commas(header, needed) else ""
-                said = f"the header has no {' and no '.join(absent)}: {shown(' '.join(fields))}"
-                faults.error(source.line, said + hint)
+                message = f"the header has no {' and no '.join(absent)}: {shown(' '.join(fields))}"
+                faults.error(source.line, message + hint)
                 return
         elif len(fields) != len(header):
             faults.error(source.line, f"has {len(fields)} columns, the header {len(header)}" if fields else "is blank")
@@ -237,7 +237,7 @@ def _table(
             yield source.line, dict(zip(header, fields, strict=True))
 
 
-def _said(error: csv.Error) -> str:
+def _csv_message(error: csv.Error) -> str:
     return "a carriage return stands outside of quotes" if "new-line" in str(error) else str(error)
 
 
@@ -246,7 +246,7 @@ def _by_commas(header: list[str], needed: Sequence[str]) -> bool:
 
 
 class _Numbered:
-    """Hand lines to a csv reader, remembering where its row began."""
+    """The lines of a file for a csv reader, with the line on which the current row began."""
 
     def __init__(self, path: Path, faults: Faults) -> None:
         self._lines = text_lines(path, faults)
@@ -254,7 +254,7 @@ class _Numbered:
         self.line = 0
 
     def begin(self) -> None:
-        """Take the next line for the first of a row."""
+        """Mark the next line as the first of a row."""
         self._fresh = True
 
     def __iter__(self) -> Iterator[str]:

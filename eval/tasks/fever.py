@@ -44,7 +44,7 @@ Sentence = tuple[str | None, int | None]
 
 
 class Prediction(NamedTuple):
-    """What was said of a claim: label in capitals, sentences best first."""
+    """The prediction for a claim: label in capitals, sentences best first."""
 
     line: int
     claim: str
@@ -53,7 +53,7 @@ class Prediction(NamedTuple):
 
 
 class Truth(NamedTuple):
-    """What is right of a claim: label in capitals, and the groups of sentences, each of which suffices."""
+    """The gold of a claim: label in capitals, and the groups of sentences, each of which suffices."""
 
     line: int
     claim: str
@@ -64,13 +64,13 @@ class Truth(NamedTuple):
 def read_queries(path: Path) -> list[TaskQuery]:
     """Return the claims of JSON lines ``{"id", "claim"}``."""
     faults = Strict(path)
-    found = []
+    queries = []
     for line, row in json_objects(path, faults):
         text = row.get("claim")
         if not isinstance(text, str) or not text.strip():
             faults.error(line, "has no claim")
-        found.append(TaskQuery(_id(line, row, faults), text.strip()))
-    return found
+        queries.append(TaskQuery(_id(line, row, faults), text.strip()))
+    return queries
 
 
 def read_gold(paths: Sequence[Path]) -> list[Truth]:
@@ -116,7 +116,7 @@ def read_claims(path: Path, *, labelled: bool) -> list[Claim]:
 
 
 def _named(truth: Truth) -> tuple[tuple[tuple[str, int], ...], ...]:
-    """Return the groups that name sentences; a claim without evidence has one that names none."""
+    """Return the groups that name sentences; the group of a claim without evidence names none and is left out."""
     groups = ([(page, line) for page, line in group if page is not None and line is not None] for group in truth.groups)
     return tuple(tuple(group) for group in groups if group)
 
@@ -132,11 +132,11 @@ def write_verdicts(verdicts: Iterable[tuple[Claim, str, Sequence[tuple[str, int]
 def check(path: Path, input_path: Path | None = None) -> CheckReport:
     """Report every fault of a submission; with the input, also claims that are missing, unknown or repeated."""
     report = CheckReport(path)
-    found = _read(path, report)
+    predictions = _read(path, report)
     if input_path is not None:
         asked = Counter(query.qid for query in read_queries(input_path))
         lines: dict[str, list[int]] = {}
-        for row in found:
+        for row in predictions:
             before = lines.setdefault(row.claim, [])
             if before and len(before) >= asked[row.claim]:
                 report.error(row.line, f"claim {shown(row.claim)} is on line {before[0]} already")
@@ -161,9 +161,9 @@ def score(gold: Sequence[Path], runs: Sequence[Path], options: ScoreOptions) -> 
         raise QueryError(f"--max-evidence {options.max_evidence}: give a number of sentences, 0 or more")
     right = read_gold(gold)
     report = CheckReport(only(runs, "--run"))
-    found = _read(report.path, report)
+    predictions = _read(report.path, report)
     report.refuse()
-    pairs, notes = _paired(report.path, found, right)
+    pairs, notes = _paired(report.path, predictions, right)
     figures = [_figures(prediction, truth, options.max_evidence) for prediction, truth in pairs]
     per_claim: dict[str, dict[str, float]] = {}
     for (prediction, truth), row in zip(pairs, figures, strict=True):
@@ -172,7 +172,7 @@ def score(gold: Sequence[Path], runs: Sequence[Path], options: ScoreOptions) -> 
 
 
 def _means(figures: Sequence[Mapping[str, float]]) -> dict[str, float]:
-    """Average over the claims; evidence figures only over those that have evidence to find."""
+    """Return means over the claims; those of evidence only over claims that have evidence to find."""
     values = {name: mean([row[name] for row in figures]) for name in (OFFICIAL, "label_accuracy")}
     verifiable = [row for row in figures if "precision" in row]
     precision = mean([row["precision"] for row in verifiable]) if verifiable else 1.0
@@ -194,34 +194,34 @@ def _figures(prediction: Prediction, truth: Truth, max_evidence: int) -> dict[st
 
 
 def _paired(
-    path: Path, found: Sequence[Prediction], right: Sequence[Truth]
+    path: Path, predictions: Sequence[Prediction], right: Sequence[Truth]
 ) -> tuple[list[tuple[Prediction, Truth]], tuple[str, ...]]:
     """Pair predictions and gold by id where ids are unique and the same on both sides, otherwise by position."""
-    by_id = {row.claim: row for row in found}
+    by_id = {row.claim: row for row in predictions}
     ids = [truth.claim for truth in right]
     known = set(ids)
-    if len(by_id) == len(found) == len(right) and set(by_id) == known:
+    if len(by_id) == len(predictions) == len(right) and set(by_id) == known:
         return [(by_id[truth.claim], truth) for truth in right], ()
-    if len(found) != len(right):
-        lengths = f"has {counted(len(found), 'prediction')}, the gold {counted(len(right), 'claim')}"
+    if len(predictions) != len(right):
+        lengths = f"has {counted(len(predictions), 'prediction')}, the gold {counted(len(right), 'claim')}"
         raise CheckFailed(f"{path}: {lengths}: every claim needs one")
-    unique = len(known) == len(ids) and len(by_id) == len(found)
-    given = not any(claim.startswith(NUMBERED) for claim in (ids[0], found[0].claim))
-    if unique and given and not known & set(by_id):
-        examples = f"the gold has {shown(ids[0])}, the file {shown(found[0].claim)}"
+    unique = len(known) == len(ids) and len(by_id) == len(predictions)
+    has_ids = not any(claim.startswith(NUMBERED) for claim in (ids[0], predictions[0].claim))
+    if unique and has_ids and not known & set(by_id):
+        examples = f"the gold has {shown(ids[0])}, the file {shown(predictions[0].claim)}"
         raise CheckFailed(f"{path}: no claim in common with the gold: {examples}{near_miss(list(by_id), ids)}")
-    hint = near_miss([claim for claim in by_id if claim not in known], known) if unique and given else ""
+    hint = near_miss([claim for claim in by_id if claim not in known], known) if unique and has_ids else ""
     reason = "the ids of the two files differ" if unique else "ids repeat"
-    return list(zip(found, right, strict=True)), (f"{reason}: predictions and gold are paired by position{hint}",)
+    return list(zip(predictions, right, strict=True)), (f"{reason}: predictions and gold are paired by position{hint}",)
 
 
 def _read(path: Path, faults: Faults) -> list[Prediction]:
-    found = []
+    predictions = []
     for line, row in json_objects(path, faults):
         claim = _id(line, row, faults)
         label = _label(line, row, "predicted_label", faults)
-        found.append(Prediction(line, claim, label, list(_predicted(line, row, faults))))
-    return found
+        predictions.append(Prediction(line, claim, label, list(_predicted(line, row, faults))))
+    return predictions
 
 
 def _predicted(line: int, row: Mapping[str, Any], faults: Faults) -> Iterator[Sentence]:
@@ -264,8 +264,8 @@ def _label(line: int, row: Mapping[str, Any], name: str, faults: Faults) -> str:
     value = row.get(name)
     label = value.upper() if isinstance(value, str) else ""
     if label not in LABELS:
-        said = f"{name} {shown(str(value))} is none of {', '.join(LABELS)}"
-        faults.error(line, said if name in row else f"{name} is missing")
+        message = f"{name} {shown(str(value))} is none of {', '.join(LABELS)}"
+        faults.error(line, message if name in row else f"{name} is missing")
     return label
 
 

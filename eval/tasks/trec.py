@@ -46,9 +46,9 @@ def read_queries(path: Path) -> list[TaskQuery]:
 
 
 def read_gold(paths: Sequence[Path], note: Note = unnoted) -> Qrels:
-    """Return the judgements of TREC or BEIR files; those of several files are put together.
+    """Return the judgements of TREC or BEIR files; those of several files are merged.
 
-    ``note`` is told of lines that repeat a judgement.
+    ``note`` is called for lines that repeat a judgement.
 
     Raises SourceError if two files judge a docid differently.
     """
@@ -70,11 +70,11 @@ def read_submission(path: Path) -> Run:
 
 
 def read_scores(path: Path) -> RunScores:
-    """Return the scores of a run as trec_eval reads them, and what is odd about the file."""
+    """Return the scores of a run as trec_eval reads them, with notes on what is odd about the file."""
     report = CheckReport(path)
     table = read_run_scores(path, report)
     report.refuse()
-    return RunScores(table, tuple(report.said))
+    return RunScores(table, tuple(report.messages))
 
 
 def write(records: Run, path: Path, run_id: str) -> None:
@@ -83,7 +83,7 @@ def write(records: Run, path: Path, run_id: str) -> None:
 
 
 def lines(answers: Sequence[Answer], run_id: str) -> list[str]:
-    """Say the documents of each query as they stand in a run."""
+    """Return the lines of a run, those of each query together."""
     return runs_lines(answers, run_id)
 
 

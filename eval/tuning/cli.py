@@ -56,7 +56,7 @@ def add_judged(parser: argparse.ArgumentParser) -> None:
 
 
 def tune(args: argparse.Namespace) -> int:
-    """Write the configuration and say what it rests on."""
+    """Write the configuration and print the evidence for it."""
     from ...retrieval.progress import bar
     from ...retrieval.trec import write_text
     from ..running.judged import JudgedFiles, read_judged
@@ -84,7 +84,7 @@ def tune(args: argparse.Namespace) -> int:
 
 
 def _check(args: argparse.Namespace, first_line: str) -> None:
-    """Refuse early what makes no sense, or would overwrite a configuration that somebody wrote."""
+    """Raise QueryError if an option makes no sense, or a configuration that somebody wrote would be overwritten."""
     if args.seed < 0:
         raise QueryError(f"--seed {args.seed}: give a number from 0")
     if args.sample < 2:

@@ -70,4 +70,4 @@ class SettingEvaluator:
 
 
 def _scores(hits: Hits, k: int) -> ScoreTable:
-    return {qid: {hit.docid: hit.score for hit in found[:k]} for qid, found in hits.items()}
+    return {qid: {hit.docid: hit.score for hit in ranked[:k]} for qid, ranked in hits.items()}

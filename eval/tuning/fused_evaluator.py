@@ -1,7 +1,7 @@
-"""Rankings of many queries, laid side by side once, so that every way to fuse them takes a moment.
+"""Rankings of many queries, aligned once, so that trying a way to fuse them is fast.
 
-It says what :func:`factseek.retrieval.fusion.fuse` says, by the same scorers and in the same order; a test holds the
-two equal.
+The result is that of :func:`factseek.retrieval.fusion.fuse`, by the same scorers and in the same order; a test holds
+the two equal.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ class FusedEvaluator:
         return np.array(places, dtype=np.intp)
 
     def _worth(self, fusion: FusionSettings) -> list[NDArray[np.float64]]:
-        """Return what each hit of each ranking is worth before it is weighted."""
+        """Return the score that each hit of each ranking contributes, before it is weighted."""
         key = (fusion.kind, fusion.rrf_k)
         if key not in self._worths:
             scorer = scorer_of(*key)

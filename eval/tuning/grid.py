@@ -28,7 +28,7 @@ class Setting(NamedTuple):
     fusion: FusionSettings
 
     def row(self) -> tuple[str, ...]:
-        """Say the setting in the columns of :data:`COLUMNS`; ``-`` where something does not count."""
+        """Return the setting in the columns of :data:`COLUMNS`; ``-`` for what it does not use."""
         bm25, fusion = self.bm25, self.fusion
         sparse = (f"{bm25.k1:g}", f"{bm25.b:g}", f"{bm25.title_weight:g}") if self._reads_words else ("-",) * 3
         if self.retriever != HYBRID:
@@ -68,8 +68,8 @@ def fusions(base: Setting, alone: Sequence[str]) -> Sequence[Setting]:
         for fusion in (*rrf, *sums)
         for weights in _weights(sorted(base.fusion.weights))
     ]
-    one = [base._replace(retriever=name) for name in alone]
-    return _distinct([base, *one, *(base._replace(retriever=HYBRID, fusion=fusion) for fusion in weighted)])
+    unfused = [base._replace(retriever=name) for name in alone]
+    return _distinct([base, *unfused, *(base._replace(retriever=HYBRID, fusion=fusion) for fusion in weighted)])
 
 
 def depths(base: Setting, k: int) -> Sequence[Setting]:

@@ -1,4 +1,4 @@
-"""What tuning says: tables for the terminal, JSON, and a configuration with its evidence."""
+"""The report of a tuning: tables for the terminal, JSON, and a configuration with its evidence."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _SHOWN = 10
 
 
 def as_text(tuning: Tuning) -> str:
-    """Say a tuning as tables for the terminal."""
+    """Return a tuning as tables for the terminal."""
     top = [*tuning.tried[:_SHOWN]]
     rows = [(figure(mean), *setting.row()) for setting, mean in top]
     folds = [
@@ -39,20 +39,20 @@ def as_text(tuning: Tuning) -> str:
 
 
 def verdict(tuning: Tuning) -> str:
-    """Say in a sentence what was chosen and why."""
+    """Return a sentence on what was chosen and why."""
     test = tuning.test
     low, high = f"{test.difference.low:+.4f}", f"{test.difference.high:+.4f}"
-    said = (
+    evidence = (
         f"cross-validated {tuning.measure} {test.difference.mean:+.4f} against the default "
         f"(95 % interval {low} to {high}, randomisation test p = {test.p_randomisation:.4f})"
     )
     if tuning.sure:
-        return f"tuned settings are chosen: {said}"
-    return f"the default is kept: no better beyond chance, {said}"
+        return f"tuned settings are chosen: {evidence}"
+    return f"the default is kept: no better beyond chance, {evidence}"
 
 
 def as_json(tuning: Tuning) -> dict[str, Any]:
-    """Return all that was found, every setting tried with its mean."""
+    """Return the whole result, with every setting tried and its mean."""
     return {
         "measure": tuning.measure,
         "queries": tuning.queries,
@@ -72,9 +72,9 @@ def as_json(tuning: Tuning) -> dict[str, Any]:
 
 
 def as_yaml(tuning: Tuning, config: Config, about: str, folder: Path) -> str:
-    """Write the chosen settings, and whatever else ``config`` changes, as a configuration; the evidence as comments.
+    """Return a configuration with the chosen settings and all that ``config`` changes; the evidence is in comments.
 
-    Paths are written as seen from ``folder``.
+    Paths are relative to ``folder``.
     """
     evidence = [f"{FIRST_LINE}: {about}", verdict(tuning), "", *as_text(tuning).split("\n")]
     comments = [line if line.startswith("#") else f"# {line}".rstrip() for line in evidence]
@@ -116,14 +116,14 @@ def _setting(setting: Setting) -> dict[str, Any]:
     return {name: msgspec.to_builtins(value) for name, value in setting._asdict().items()}
 
 
-def _changed(given: dict[str, Any], default: dict[str, Any]) -> dict[str, Any]:
-    """Return what differs from the defaults; a mapping of names (indexes, kinds) is taken whole."""
-    found: dict[str, Any] = {}
-    for name, value in given.items():
+def _changed(values: dict[str, Any], default: dict[str, Any]) -> dict[str, Any]:
+    """Return the values that differ from the defaults; a mapping of names (indexes, kinds) is taken whole."""
+    changed: dict[str, Any] = {}
+    for name, value in values.items():
         if isinstance(value, dict) and isinstance(default.get(name), dict) and default[name]:
             inner = _changed(value, default[name])
             if inner:
-                found[name] = inner
+                changed[name] = inner
         elif value != default.get(name):
-            found[name] = list(value) if isinstance(value, tuple) else value
-    return found
+            changed[name] = list(value) if isinstance(value, tuple) else value
+    return changed

@@ -30,7 +30,7 @@ Rows = NDArray[np.intp]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fold:
-    """What the other folds chose for one, and what it gave there beside the default."""
+    """The setting that the other folds chose for a fold, with its mean there and the default's."""
 
     queries: int
     setting: Setting
@@ -40,10 +40,10 @@ class Fold:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tuning:
-    """What tuning found.
+    """The result of a tuning.
 
-    ``best`` is what all queries choose, ``best_mean`` its mean on those same queries. ``cross_validated`` and ``test``
-    are of the queries judged in the folds where they were held out; the test is against the default.
+    ``best`` is the setting chosen on all queries, ``best_mean`` its mean on those same queries. ``cross_validated`` and
+    ``test`` judge each query in the fold where it was held out; the test is against the default.
     """
 
     measure: str
@@ -87,11 +87,11 @@ def tune(
         parts = _parts(queries, folds, seed)
         chosen = [chooser.choose(np.setdiff1d(np.arange(queries), part)) for part in parts]
         best = chooser.choose(np.arange(queries))
-    return _found(bed, default, best, list(zip(parts, chosen, strict=True)), seed)
+    return _tuning_of(bed, default, best, list(zip(parts, chosen, strict=True)), seed)
 
 
 class _Chooser:
-    """Choose a setting, one group of settings after the other; of equals, the earlier and so the simpler."""
+    """Chooses a setting, one group of settings after the other; of equals, the earlier and so the simpler."""
 
     def __init__(self, bed: SettingEvaluator, default: Setting, index: Searcher, bar: Bar) -> None:
         self._bed = bed
@@ -108,10 +108,10 @@ class _Chooser:
             sparse = self._best(title_weights(sparse), rows)
         if not self._fusible:
             return sparse
-        found = self._best(fusions(self._default._replace(bm25=sparse.bm25), self._alone), rows)
-        if found.retriever == HYBRID:
-            found = self._best(depths(found, self._bed.k), rows)
-        return found
+        fused = self._best(fusions(self._default._replace(bm25=sparse.bm25), self._alone), rows)
+        if fused.retriever == HYBRID:
+            fused = self._best(depths(fused, self._bed.k), rows)
+        return fused
 
     def _best(self, settings: Sequence[Setting], rows: Rows) -> Setting:
         means = []
@@ -128,7 +128,7 @@ def _parts(queries: int, folds: int, seed: int) -> list[Rows]:
     return [np.sort(order[at::folds]) for at in range(folds)]
 
 
-def _found(
+def _tuning_of(
     bed: SettingEvaluator, default: Setting, best: Setting, parts: Sequence[tuple[Rows, Setting]], seed: int
 ) -> Tuning:
     plain = bed.values(default)
@@ -151,5 +151,5 @@ def _found(
         cross_validated=cross_validated,
         test=paired(plain, held_out, seed),
         folds=tuple(folds),
-        tried=tuple(sorted(tried, key=lambda one: -one[1])),
+        tried=tuple(sorted(tried, key=lambda pair: -pair[1])),
     )

@@ -49,7 +49,7 @@ def test_what_is_written_passes_the_official_checker_and_keeps_its_order(tmp_pat
     lines = (tmp_path / "run").read_text().splitlines()
     assert all(OFFICIAL.fullmatch(line) for line in lines)
     assert TASK.read_submission(tmp_path / "run") == {"7": hits}
-    assert TASK.check(tmp_path / "run").said == []
+    assert TASK.check(tmp_path / "run").messages == []
 
 
 FAULTS = {
@@ -90,7 +90,7 @@ FAULTS = {
 def test_faults_are_said_with_their_line(case: str, put) -> None:
     content, message = FAULTS[case]
     path = put("run", content)
-    assert TASK.check(path).said == [f"{path}:{message}"]
+    assert TASK.check(path).messages == [f"{path}:{message}"]
 
 
 def test_a_run_of_others_is_scored_whatever_its_ranks(put) -> None:

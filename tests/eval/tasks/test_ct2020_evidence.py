@@ -89,17 +89,19 @@ BAD = {
 def test_bad_line_is_said_exactly(case, put):
     content, message = BAD[case]
     path = put("run", content)
-    assert message.format(run=path) in TASK.check(path).said
+    assert message.format(run=path) in TASK.check(path).messages
 
 
 def test_the_lines_of_a_good_run_have_no_fault(put):
-    assert TASK.check(put("run", OK + f"T-05\t11\t2\t{S2}\t0.7\tr\nT-06\t11\t1\tT-06-0001-001\t-1e-3\tr\n")).said == []
+    assert (
+        TASK.check(put("run", OK + f"T-05\t11\t2\t{S2}\t0.7\tr\nT-06\t11\t1\tT-06-0001-001\t-1e-3\tr\n")).messages == []
+    )
 
 
 def test_equal_scores_that_are_scored_in_another_order_are_told_once(put):
     rows = ((S3, "0.7"), (S1, "0.7"), (S2, "0.70000000001"))
     path = put("run", "".join(f"T-05\t11\t{n}\t{one}\t{value}\tr\n" for n, (one, value) in enumerate(rows, 1)))
-    assert TASK.check(path).said == [
+    assert TASK.check(path).messages == [
         f"{path}:3: error: score 0.70000000001 rises above the score of the rank before",
         f"{path}:3: warning: equal scores whose snippet ids rise: 1; they are scored in descending order",
     ]
@@ -107,14 +109,14 @@ def test_equal_scores_that_are_scored_in_another_order_are_told_once(put):
 
 def test_ids_of_another_form_are_told_once(put):
     path = put("run", OK + "T-06\t11\t1\tfree-id\t3\tr\nT-06\t11\t2\tT-05-3-1\t2\tr\n")
-    assert TASK.check(path).said == [
+    assert TASK.check(path).messages == [
         f"{path}:2: warning: ids that do not look like topic-0001-001: 2, the first 'free-id'; whether they are of the claim's topic is not known"
     ]
 
 
 def test_more_than_a_hundred(put):
     path = put("run", "".join(f"A\t1\t{n}\tA-0001-{n:03}\t{-n}\tr\n" for n in range(1, 103)))
-    assert TASK.check(path).said == [
+    assert TASK.check(path).messages == [
         f"{path}:101: error: is result 101 of its claim; at most 100 are allowed",
         f"{path}:102: error: is result 102 of its claim; at most 100 are allowed",
     ]
@@ -122,7 +124,7 @@ def test_more_than_a_hundred(put):
 
 def test_coverage_of_the_input(put):
     run, given = put("run", OK + f"T-05\t011\t1\t{S2}\t0.7\tr\n"), put("input", INPUT)
-    assert TASK.check(run, given).said == [
+    assert TASK.check(run, given).messages == [
         f"{run}:2: error: claim 'T-05/011' is not in {given}; 'T-05/11' and 'T-05/011' differ by a leading zero alone: ids are compared letter by letter",
         f"{run}: error: claim 'T-06/12' of {given} is missing",
     ]  # fmt: skip
@@ -190,7 +192,7 @@ def test_writes_a_hundred_without_exponents(tmp_path):
     lines = (tmp_path / "run").read_text().splitlines()
     assert len(lines) == 100
     assert lines[0] == "T-05\t11\t1\tT-05-0001-149\t0.0000149\tteam"
-    assert TASK.check(tmp_path / "run").said == []
+    assert TASK.check(tmp_path / "run").messages == []
 
 
 def test_a_name_that_is_no_claim_is_not_written(tmp_path):

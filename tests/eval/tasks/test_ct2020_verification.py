@@ -57,7 +57,7 @@ BAD = {
 def test_bad_line_is_said_exactly(case, put):
     content, message = BAD[case]
     path = put("run", content)
-    assert TASK.check(path).said == [message.format(run=path)]
+    assert TASK.check(path).messages == [message.format(run=path)]
 
 
 def test_every_claim_or_no_score(put):

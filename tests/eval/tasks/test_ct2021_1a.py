@@ -135,7 +135,7 @@ BAD = {
 def test_bad_line_is_said_exactly(case, put):
     content, message = BAD[case]
     path = put("run", content)
-    assert TASK.check(path).said == [message.format(run=path)]
+    assert TASK.check(path).messages == [message.format(run=path)]
 
 
 AGAINST_INPUT = {
@@ -150,14 +150,14 @@ AGAINST_INPUT = {
 def test_fault_against_the_input_is_said_exactly(case, put):
     scores, messages = AGAINST_INPUT[case]
     run, given_ = put("run", run_of(scores)), put("input", gold_of([(IDS[0], 0), (IDS[1], 1)]))
-    assert TASK.check(run, given_).said == [message.format(run=run, input=given_) for message in messages]
+    assert TASK.check(run, given_).messages == [message.format(run=run, input=given_) for message in messages]
 
 
 def test_faults_are_kept_up_to_twenty_then_counted(put):
     path = put("run", "x\n" * 1_234)
     report = TASK.check(path)
-    assert len(report.said) == 21
-    assert report.said[-1] == f"{path}: and 1,214 more errors"
+    assert len(report.messages) == 21
+    assert report.messages[-1] == f"{path}: and 1,214 more errors"
     assert report.verdict == f"{path}: 1,234 errors"
 
 

@@ -74,19 +74,19 @@ BAD = {
 def test_bad_line_is_said_exactly(case, put):
     content, messages = BAD[case]
     path = put("run", content)
-    assert TASK.check(path).said == [message.format(run=path) for message in messages]
+    assert TASK.check(path).messages == [message.format(run=path) for message in messages]
 
 
 def test_more_lines_than_the_official_checker_takes(put):
     path = put("run", "".join(f"{n}\t0.5\n" for n in range(1, 10_001)))
-    assert TASK.check(path).said == [
+    assert TASK.check(path).messages == [
         f"{path}:10000: error: line number 10000 is refused by the official checker: at most 9999"
     ]
 
 
 def test_a_line_of_the_input_without_a_score(put):
     run, given_ = put("run", "1\t0.5\n"), put("input", debate([0, 1]))
-    assert TASK.check(run, given_).said == [f"{run}: error: has 1 line, {given_} 2: every line needs a score"]
+    assert TASK.check(run, given_).messages == [f"{run}: error: has 1 line, {given_} 2: every line needs a score"]
     with pytest.raises(CheckFailed, match=r"has 1 line, .*gold 2: every line needs a score; not scored$"):
         TASK.score([put("gold", debate([0, 1]))], [run], ScoreOptions())
 

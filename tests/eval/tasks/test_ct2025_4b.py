@@ -33,13 +33,13 @@ GOLD = f"post_id\ttweet_text\tcord_uid\n1\tone\t{A}\n02\ttwo\t{B}\n"
 def test_reads_lists_of_python_and_of_json_quoted_or_not(preds, put):
     path = put("run", f"post_id\tpreds\n1\t{preds}\n")
     assert [hit.docid for hit in TASK.read_submission(path)["1"]] == [A, B]
-    assert TASK.check(path).said == []
+    assert TASK.check(path).messages == []
 
 
 @pytest.mark.parametrize("preds", ["['a'" + " " * 400_000 + "x", "[" + "'a' ," * 100_000 + "x", "['" + "\\" * 400_001])
 def test_a_long_list_that_is_none_is_refused_at_once(preds, put):
     path = put("run", f"post_id\tpreds\n1\t{preds}\n")
-    assert TASK.check(path).said[0].endswith(" is not a list like ['a', 'b']")
+    assert TASK.check(path).messages[0].endswith(" is not a list like ['a', 'b']")
 
 
 def test_other_columns_do_not_matter(put):
@@ -92,12 +92,12 @@ BAD = {
 def test_bad_line_is_said_exactly(case, put):
     content, message = BAD[case]
     path = put("run", content)
-    assert TASK.check(path).said[:1] == [message.format(run=path)]
+    assert TASK.check(path).messages[:1] == [message.format(run=path)]
 
 
 def test_coverage_of_the_input(put):
     run, given = put("run", f"post_id\tpreds\n1\t['{A}']\n2\t['{A}']\n"), put("input", GOLD)
-    assert TASK.check(run, given).said == [
+    assert TASK.check(run, given).messages == [
         f"{run}:3: error: tweet '2' is not in {given}; '02' and '2' differ by a leading zero alone: ids are compared letter by letter",
         f"{run}: warning: tweet '02' of {given} is missing",
     ]  # fmt: skip

@@ -99,13 +99,13 @@ BAD = {
 def test_bad_line_is_said_exactly(case, put):
     content, message = BAD[case]
     path = put("run", content)
-    assert TASK.check(path).said == ([message.format(run=path)] if message else [])
+    assert TASK.check(path).messages == ([message.format(run=path)] if message else [])
 
 
 def test_coverage_of_the_input(put):
     given_ = put("input", lines([{"id": 1, "claim": "one"}, {"id": 2, "claim": "two"}]))
     run = put("run", lines([row(id=1), row(id=1), row(id="02")]))
-    assert TASK.check(run, given_).said == [
+    assert TASK.check(run, given_).messages == [
         f"{run}:2: error: claim '1' is on line 1 already",
         f"{run}:3: error: claim '02' is not in {given_}; '2' and '02' differ by a leading zero alone: "
         "ids are compared letter by letter",
@@ -116,11 +116,11 @@ def test_coverage_of_the_input(put):
 def test_an_input_that_repeats_ids_is_answered_as_often(put):
     given_ = put("input", lines([{"id": 0, "claim": "one"}, {"id": 0, "claim": "two"}, {"id": 3, "claim": "three"}]))
     twice = put("twice", lines([row(id=0), row(id=0), row(id=3)]))
-    assert TASK.check(twice, given_).said == []
+    assert TASK.check(twice, given_).messages == []
     often = put("often", lines([row(id=0), row(id=0), row(id=0), row(id=3)]))
-    assert TASK.check(often, given_).said == [f"{often}:3: error: claim '0' is on line 1 already"]
+    assert TASK.check(often, given_).messages == [f"{often}:3: error: claim '0' is on line 1 already"]
     once = put("once", lines([row(id=0), row(id=3)]))
-    assert TASK.check(once, given_).said == [
+    assert TASK.check(once, given_).messages == [
         f"{once}: error: claim '0' is 2 times in {given_}, 1 times here: every claim needs a prediction"
     ]
 

@@ -47,8 +47,8 @@ def test_what_it_writes_passes_its_own_check(sample, put, tmp_path):
     of_task = task(sample.task)
     of_task.write(sample.records, tmp_path / "run", "team-run1")
     report = of_task.check(tmp_path / "run", put("input", sample.input))
-    assert report.said == []
-    assert of_task.check(tmp_path / "run").said == []
+    assert report.messages == []
+    assert of_task.check(tmp_path / "run").messages == []
 
 
 def test_writes_the_same_bytes_with_unix_line_ends(sample, tmp_path):
@@ -155,7 +155,7 @@ def test_nonsense_is_refused_in_words_and_never_scored(sample, put, content):
     path = put("run", content)
     report = of_task.check(path)
     assert report.errors
-    assert all("\n" not in line and len(line) < 400 + len(str(path)) for line in report.said)
+    assert all("\n" not in line and len(line) < 400 + len(str(path)) for line in report.messages)
     with pytest.raises((CheckFailed, SourceError)) as caught:
         of_task.score([put("gold", sample.gold)], [path], ScoreOptions())
     assert caught.value.line.startswith(str(path))

@@ -84,7 +84,7 @@ def test_a_near_miss_names_what_differs(one, other, difference):
 
 def test_coverage_of_the_input(put):
     run, given = put("run", "q1 Q0 d1 1 2 t\nq9 Q0 d1 1 2 t\n"), put("input", "q1\tone\nq2\ttwo\n")
-    assert TASK.check(run, given).said == [
+    assert TASK.check(run, given).messages == [
         f"{run}: error: query 'q9' is not in {given}",
         f"{run}: warning: query 'q2' of {given} is missing",
     ]
@@ -104,6 +104,6 @@ def test_a_perfect_run_on_real_judgements_scores_1(data_dir, tmp_path):
     qrels = TASK.read_gold([gold])
     run = {qid: [Hit(docid, float(grade)) for docid, grade in judged.items()] for qid, judged in qrels.items()}
     TASK.write(run, tmp_path / "run", "perfect")
-    assert TASK.check(tmp_path / "run").said == []
+    assert TASK.check(tmp_path / "run").messages == []
     scores = TASK.score([gold], [tmp_path / "run"], ScoreOptions())
     assert {scores.values[name] for name in ("AP", "nDCG@10", "RR", "R@100", "Rprec")} == {1.0}
