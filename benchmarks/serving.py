@@ -154,11 +154,13 @@ def _in_turns(runs: Sequence[tuple[int, Sequence[bytes]]]) -> list[list[Load]]:
 
 
 @contextmanager
-def serve(index: Path, work: Path) -> Iterator[Server]:
-    """Serve an index as ``bench`` with two workers."""
+def serve(index: Path, work: Path, settings: str = "workers: 2", **more: Path) -> Iterator[Server]:
+    """Serve an index as ``bench``, by two workers or with other ``settings`` of the server, and ``more`` by name."""
     port, config = _free_port(), work / "serving.yaml"
-    config.write_text("server: {workers: 2}\n")
-    command = [sys.executable, "-m", "factseek.server", "serve", "--config", str(config), "--index", f"bench={index}"]
+    config.write_text(f"server: {{{settings}}}\n")
+    command = [sys.executable, "-m", "factseek.server", "serve", "--config", str(config)]
+    for name, folder in {"bench": index, **more}.items():
+        command += ["--index", f"{name}={folder}"]
     with _running([*command, "--port", str(port)], port, "/readyz") as server:
         yield server
 

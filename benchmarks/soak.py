@@ -1,7 +1,8 @@
 """Mixed load for a long time: ``make soak``, 30 minutes.
 
-Every answer has to be 200 and to hold, byte for byte, the hits that ``factseek search --json`` finds for its query; the
-memory of the workers may not grow by more than a twentieth from the end of the first tenth on.
+Every answer has to be 200 and to hold, byte for byte, the hits that ``factseek search --json`` finds for its query.
+From the end of the first tenth on, the memory of the workers may not grow by more than a twentieth, nor the number of
+files that they have open by more than a few. ``--changes`` has a copy of the index changed meanwhile.
 """
 
 from __future__ import annotations
@@ -9,11 +10,14 @@ from __future__ import annotations
 import argparse
 import json
 import random
+import shutil
 import sys
+import tempfile
 import threading
 import time
 from collections import Counter
 from collections.abc import Sequence
+from contextlib import ExitStack
 from http.client import HTTPConnection, HTTPException
 from pathlib import Path
 from typing import NamedTuple
@@ -27,11 +31,14 @@ from factseek.eval.formats.topics import read_topics
 from factseek.eval.reports.machine import this_machine
 from factseek.retrieval.index.local import Index
 from factseek.retrieval.searcher import Search
+from factseek.server.upkeep.access import digest
 
 ROOT = Path(__file__).resolve().parent.parent
 INDEX = ROOT / "indexes" / "example-en"
 CALLERS = 6
 _LOOK_EVERY = 1.0
+KEY = "fs_a-key-of-the-soak"
+HEADERS = {"Content-Type": "application/json", "Authorization": f"Bearer {KEY}"}
 
 
 class Asked(NamedTuple):
@@ -52,19 +59,27 @@ class Asked(NamedTuple):
         return True
 
 
+class Size(NamedTuple):
+    """Megabytes of the largest worker, and the most files that a worker has open."""
+
+    megabytes: float
+    files: int
+
+
 class Soaked(NamedTuple):
     """What came of it."""
 
     seconds: float
     answers: int
+    changes: int
     faults: Counter[str]
-    first_megabytes: float
-    last_megabytes: float
+    first: Size
+    last: Size
 
     @property
     def growth(self) -> float:
         """How much larger the largest worker is at the end, as a share."""
-        return self.last_megabytes / self.first_megabytes - 1
+        return self.last.megabytes / self.first.megabytes - 1
 
 
 def main() -> int:
@@ -72,29 +87,47 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--minutes", type=float, default=30.0)
     parser.add_argument("--most-growth", type=float, default=0.05, help="of the largest worker, as a share")
+    parser.add_argument("--most-more-files", type=int, default=20, help="that a worker has open, after the first tenth")
     parser.add_argument("--work", type=Path, default=ROOT / "bench")
     parser.add_argument("--index", type=Path, default=INDEX, help="an index of the bundled English example")
+    parser.add_argument("--changes", action="store_true", help="put and delete documents of a second index meanwhile")
     parser.add_argument("--write", action="store_true", help="put the figures into docs/serving.md")
     args = parser.parse_args()
     args.work.mkdir(parents=True, exist_ok=True)
-    found = soak(args.minutes * 60, args.work, args.index)
-    told = (
-        f"{found.seconds / 60:.0f} minutes, {found.answers:,} answers, {found.answers / found.seconds:.0f} a second; "
-        f"faults: {dict(found.faults) or 'none'}; largest worker {found.first_megabytes:.0f} MB, "
-        f"{found.last_megabytes:.0f} MB at the end ({found.growth:+.1%})"
-    )
-    sys.stdout.write(f"{told}\n")
+    soaked = soak(args.minutes * 60, args.work, args.index, changes=args.changes)
+    line = summary(soaked)
+    sys.stdout.write(f"{line}\n")
     if args.write:
-        replace_marked(ROOT / "docs" / "serving.md", "soak", f"{told}, on {this_machine()}.")
-    return 0 if not found.faults and found.growth <= args.most_growth else 1
+        replace_marked(ROOT / "docs" / "serving.md", "soak", f"{line}, on {this_machine()}.")
+    more_files = soaked.last.files - soaked.first.files
+    return 0 if not soaked.faults and soaked.growth <= args.most_growth and more_files <= args.most_more_files else 1
 
 
-def soak(seconds: float, work: Path, folder: Path) -> Soaked:
-    """Load a server of the bundled example's index for so long."""
+def summary(soaked: Soaked) -> str:
+    """Return what came of it as a line."""
+    changes = f", {soaked.changes:,} changes" if soaked.changes else ""
+    return (
+        f"{soaked.seconds / 60:.0f} minutes, {soaked.answers:,} answers{changes}, "
+        f"{soaked.answers / soaked.seconds:.0f} a second; faults: {dict(soaked.faults) or 'none'}; "
+        f"largest worker {soaked.first.megabytes:.0f} MB, {soaked.last.megabytes:.0f} MB at the end "
+        f"({soaked.growth:+.1%}); open files {soaked.first.files}, {soaked.last.files} at the end"
+    )
+
+
+def soak(seconds: float, work: Path, folder: Path, *, changes: bool = False) -> Soaked:
+    """Load a server of the bundled example's index for so long; with ``changes``, change a copy of it meanwhile."""
     asked = requests(folder)
-    with serve(folder, work) as server:
+    with ExitStack() as stack:
+        settings, more = "workers: 2", {}
+        if changes:
+            copy = Path(stack.enter_context(tempfile.TemporaryDirectory(dir=work))) / "changing"
+            more["changing"] = Path(shutil.copytree(folder, copy))
+            settings += f", writes: true, keys: {{soak: {digest(KEY)}}}"
+        server = stack.enter_context(serve(folder, work, settings, **more))
         seen = _Seen(threading.Event(), Counter(), Counter())
         callers = [threading.Thread(target=_call, args=(server.port, asked, seed, seen)) for seed in range(CALLERS)]
+        if changes:
+            callers.append(threading.Thread(target=_change, args=(server.port, seen)))
         began = time.perf_counter()
         for caller in callers:
             caller.start()
@@ -104,8 +137,10 @@ def soak(seconds: float, work: Path, folder: Path) -> Soaked:
             caller.join()
     settled = sizes[len(sizes) // 10 :]
     window = max(1, len(settled) // 10)
-    first, last = max(settled[:window]), max(settled[-window:])
-    return Soaked(time.perf_counter() - began, seen.answers["answers"], seen.faults, first, last)
+    first, last = _largest(settled[:window]), _largest(settled[-window:])
+    return Soaked(
+        time.perf_counter() - began, seen.answers["answers"], seen.answers["changes"], seen.faults, first, last
+    )
 
 
 def requests(folder: Path) -> list[Asked]:
@@ -157,7 +192,7 @@ def _call(port: int, asked: Sequence[Asked], seed: int, seen: _Seen) -> None:
     while not stop.is_set():
         one = choose.choice(asked)
         try:
-            connection.request(one.method, one.address, one.body, {"Content-Type": "application/json"})
+            connection.request(one.method, one.address, one.body, HEADERS)
             response = connection.getresponse()
             answer = response.read()
         except (OSError, HTTPException) as error:
@@ -172,13 +207,48 @@ def _call(port: int, asked: Sequence[Asked], seed: int, seen: _Seen) -> None:
     connection.close()
 
 
-def _sizes(server: Server, until: float) -> list[float]:
-    """Return the megabytes of the largest worker, a figure every second."""
+def _change(port: int, seen: _Seen) -> None:
+    """Put and delete documents of the second index, and look each up."""
+    stop, answers, faults = seen
+    connection = HTTPConnection("127.0.0.1", port, timeout=60)
+    number = 0
+    while not stop.is_set():
+        number += 1
+        address = f"/v1/changing/documents/soak-{number % 50}"
+        body = json.dumps({"text": f"Note {number} of a long evening."}).encode()
+        for method, text, expected in (("PUT", body, (200, 201)), ("GET", None, (200, 404)), ("DELETE", None, (204,))):
+            if method == "DELETE" and number % 3:
+                continue
+            try:
+                connection.request(method, address, text, HEADERS)
+                response = connection.getresponse()
+                response.read()
+            except (OSError, HTTPException) as error:
+                faults[f"{method} {type(error).__name__}"] += 1
+                connection.close()
+                continue
+            answers["changes"] += method != "GET"
+            if response.status not in expected:
+                faults[f"{method} {response.status}"] += 1
+    connection.close()
+
+
+def _largest(sizes: Sequence[Size]) -> Size:
+    return Size(max(size.megabytes for size in sizes), max(size.files for size in sizes))
+
+
+def _sizes(server: Server, until: float) -> list[Size]:
+    """Return the size of the largest worker, a figure every second."""
     sizes = []
     while time.perf_counter() < until:
         time.sleep(_LOOK_EVERY)
-        sizes.append(max(resident(pid) for pid in workers(server)))
+        sizes.append(_largest([Size(resident(pid), open_files(pid)) for pid in workers(server)]))
     return sizes
+
+
+def open_files(pid: int) -> int:
+    """Return how many file descriptors a process has."""
+    return sum(1 for _ in Path(f"/proc/{pid}/fd").iterdir())
 
 
 if __name__ == "__main__":

@@ -16,8 +16,7 @@ from .api.rankers import ServedRanker
 from .contract import errors, requests, search
 from .page import routes as page
 from .settings import Config
-from .upkeep import access, metrics, service
-from .upkeep import request_hooks as wire
+from .upkeep import access, metrics, request_hooks, service
 from .upkeep.rates import Rates
 from .writing import routes as writing
 
@@ -56,7 +55,7 @@ def create_app(
     app.url_map.merge_slashes = False
     app.url_map.converters["docid"] = DocidConverter
     errors.register(app)
-    wire.register(app, config.server)
+    request_hooks.register(app, config.server)
     search.register(app, config.server)
     metrics.register(app)
     access.register(app, config.server, rates)

@@ -48,13 +48,13 @@ def serve(config: Config) -> None:
     """
     check(config)
     listener = listen(config.server.host, config.server.port)
-    shared = share()
+    metrics_folder = share()
     master = os.getpid()
     try:
         FactseekServer(config, listener).run()
     finally:
         if os.getpid() == master:
-            unshare(shared)
+            unshare(metrics_folder)
 
 
 def check(config: Config) -> None:

@@ -64,8 +64,8 @@ def register(app: Flask) -> None:
 
 def metrics_of(app: Flask) -> Metrics:
     """Return what ``app`` counts."""
-    found: Metrics = app.extensions[_KEY]
-    return found
+    metrics: Metrics = app.extensions[_KEY]
+    return metrics
 
 
 def _answer() -> Response:
@@ -75,19 +75,19 @@ def _answer() -> Response:
 
 def _count(response: Response) -> Response:
     route = request.url_rule.rule if request.url_rule else "-"
-    counted = metrics_of(current_app)
-    counted.requests.labels(request.method, route, response.status_code).inc()
+    metrics = metrics_of(current_app)
+    metrics.requests.labels(request.method, route, response.status_code).inc()
     if response.status_code >= 400:
-        counted.errors.labels(route, response.status_code).inc()
+        metrics.errors.labels(route, response.status_code).inc()
     # What is streamed is not yet made.
-    response.call_on_close(partial(_ended, counted, route, g.began, g.get("searches", ())))
+    response.call_on_close(partial(_ended, metrics, route, g.began, g.get("searches", ())))
     return response
 
 
-def _ended(counted: Metrics, route: str, began: float, searches: Any) -> None:
-    counted.seconds.labels(route).observe(perf_counter() - began)
+def _ended(metrics: Metrics, route: str, began: float, searches: Any) -> None:
+    metrics.seconds.labels(route).observe(perf_counter() - began)
     for search in searches:
-        counted.took(route, search.took)
+        metrics.took(route, search.took)
 
 
 def _served(serving: Service) -> str:

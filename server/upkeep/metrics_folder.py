@@ -1,4 +1,4 @@
-"""Where the workers count together: a folder in memory, gone with the server, or with the next that is started."""
+"""The folder in memory where the workers of a server count together; it goes with the server, or with the next one."""
 
 from __future__ import annotations
 
@@ -16,38 +16,38 @@ _PREFIX = "factseek-metrics-"
 _NAME = re.compile(_PREFIX + r"(\d{1,9})-\w+")
 
 
-class Shared(NamedTuple):
-    """A folder, and the descriptor whose lock says that somebody counts in it: workers inherit it."""
+class MetricsFolder(NamedTuple):
+    """The folder, and the descriptor whose lock shows that a server uses it: workers inherit it."""
 
     folder: Path
-    hold: int
+    lock: int
 
 
-def share() -> Shared:
-    """Make the folder; to be called before the workers are forked. Remove those that servers left when they died."""
+def share() -> MetricsFolder:
+    """Create the folder before the workers are forked, and remove those that servers left behind when they died."""
     memory = Path("/dev/shm")  # noqa: S108  counts, gone with the server
     root = memory if memory.is_dir() else Path(tempfile.gettempdir())
     for folder in root.glob(f"{_PREFIX}*"):
         if _abandoned(folder):
             shutil.rmtree(folder, ignore_errors=True)
-    made = Path(tempfile.mkdtemp(prefix=f"{_PREFIX}{os.getpid()}-", dir=root))
-    hold = os.open(made, os.O_RDONLY | os.O_DIRECTORY)
-    fcntl.flock(hold, fcntl.LOCK_EX)
-    os.environ[VARIABLE] = str(made)
-    return Shared(made, hold)
+    created = Path(tempfile.mkdtemp(prefix=f"{_PREFIX}{os.getpid()}-", dir=root))
+    lock = os.open(created, os.O_RDONLY | os.O_DIRECTORY)
+    fcntl.flock(lock, fcntl.LOCK_EX)
+    os.environ[VARIABLE] = str(created)
+    return MetricsFolder(created, lock)
 
 
-def unshare(shared: Shared) -> None:
+def unshare(metrics: MetricsFolder) -> None:
     """Remove the folder."""
     os.environ.pop(VARIABLE, None)
-    shutil.rmtree(shared.folder, ignore_errors=True)
-    os.close(shared.hold)
+    shutil.rmtree(metrics.folder, ignore_errors=True)
+    os.close(metrics.lock)
 
 
 def _abandoned(folder: Path) -> bool:
-    """Say whether the server that made a folder is dead and no worker of its counts in it any more."""
-    named = _NAME.fullmatch(folder.name)
-    if not named or _alive(int(named[1])):
+    """Return whether the server that created a folder is dead and none of its workers uses it any more."""
+    name = _NAME.fullmatch(folder.name)
+    if not name or _alive(int(name[1])):
         return False
     try:
         handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)

@@ -43,8 +43,8 @@ def register(app: Flask, settings: ServerSettings) -> None:
 
 def _begin() -> None:
     g.began = perf_counter()
-    given = request.headers.get("X-Request-Id", "")
-    g.request_id = given if _SANE.fullmatch(given) else os.urandom(16).hex()
+    proposed = request.headers.get("X-Request-Id", "")
+    g.request_id = proposed if _SANE.fullmatch(proposed) else os.urandom(16).hex()
     try:
         request.environ["PATH_INFO"].encode("latin-1").decode()
     except UnicodeDecodeError:
@@ -82,6 +82,6 @@ def _protected(application: WSGIApplication) -> WSGIApplication:
 
 
 def _log(fields: dict[str, Any], began: float) -> None:
-    taken = (perf_counter() - began) * 1000
-    said = (fields["method"], fields["route"], fields["status"], taken, fields["request_id"])
-    _access.info("%s %s %d %.1f ms %s", *said, extra={"fields": {**fields, "milliseconds": round(taken, 2)}})
+    milliseconds = (perf_counter() - began) * 1000
+    line = (fields["method"], fields["route"], fields["status"], milliseconds, fields["request_id"])
+    _access.info("%s %s %d %.1f ms %s", *line, extra={"fields": {**fields, "milliseconds": round(milliseconds, 2)}})
