@@ -62,7 +62,7 @@ class Bulk:
 
 def _counted(job: Job, item: BulkItem, live: Held) -> bool:
     """Count an item by what becomes of it; say whether it is to be written."""
-    there = None if item.refused else live.found(item.docid)
+    there = None if item.refused else live.state_of_document(item.docid)
     other = there is not None and there.checksum != item.checksum
     if item.refused:
         job.refuse(item.number, item.docid, item.refused)

@@ -1,4 +1,4 @@
-"""Changes of one document, handed by files from whoever was asked for them to the process that writes the index.
+"""Changes of single documents, which a server hands by files to the process that writes the index.
 
 A change is ``NAME.change`` until the writer takes it (``NAME.taken``), then ``NAME.outcome`` until the asker reads it.
 Each step is one renaming, so that either the asker withdraws a change or the writer takes it, never both.
@@ -39,7 +39,7 @@ class Change(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def conditional(self) -> bool:
-        """Whether making it twice may come out otherwise than making it once."""
+        """Whether making it twice may end otherwise than making it once."""
         return bool(self.states) or self.absent
 
 
@@ -52,7 +52,7 @@ class _Left(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ChangeOutcome(msgspec.Struct, frozen=True, kw_only=True):
-    """What became of a change.
+    """The outcome of a change.
 
     ``conflict``: the document is not in the state that was asked for; ``unsure``: a writer was killed at it;
     ``failed``: ``error`` says why.
@@ -63,7 +63,7 @@ class ChangeOutcome(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Taken(NamedTuple):
-    """A change that the writer is at; ``again`` if another writer was before it."""
+    """A change that the writer has taken; ``again`` says that another writer had taken it before."""
 
     name: str
     change: Change
@@ -84,7 +84,7 @@ def leave(folder: Path, change: Change) -> str:
 
 
 def outcome(folder: Path, name: str) -> ChangeOutcome | None:
-    """Return what became of a change, once; None while nothing has."""
+    """Return the outcome of a change, once; None while it waits."""
     path = folder / JOBS / f"{name}{_OUTCOME}"
     try:
         content = path.read_bytes()
@@ -95,7 +95,7 @@ def outcome(folder: Path, name: str) -> ChangeOutcome | None:
 
 
 def withdraw(folder: Path, name: str) -> bool:
-    """Take a change back; say no if the writer has taken it."""
+    """Take a change back; return False if the writer has taken it."""
     try:
         (folder / JOBS / f"{name}{_WAITS}").unlink()
     except OSError:
@@ -104,28 +104,28 @@ def withdraw(folder: Path, name: str) -> bool:
 
 
 def left(folder: Path) -> bool:
-    """Say whether a change waits, or was left by a writer that died."""
+    """Return whether a change waits, or was left by a writer that died."""
     return any(_named(folder, _WAITS)) or any(_named(folder, _TAKEN))
 
 
 def taken(folder: Path, most: int, patience: float) -> list[Taken]:
-    """Take the changes that wait, in the order in which they came, at most so many and one a document.
+    """Take the changes that wait, in the order in which they came: at most ``most``, and one a document.
 
     One for which nobody waits any more, after ``patience`` seconds, is dropped: its document may have changed since.
     """
-    found: dict[str, Taken] = {}
+    changes: dict[str, Taken] = {}
     for path in sorted([*_named(folder, _WAITS), *_named(folder, _TAKEN)]):
         change = _waited_for(path, patience)
         if change is None:
             continue
-        if change.docid in found or len(found) == most:
+        if change.docid in changes or len(changes) == most:
             break  # what comes after it may be about the same document: the order is kept
         try:
             path.rename(path.with_suffix(_TAKEN))
         except FileNotFoundError:
             continue  # it was withdrawn
-        found[change.docid] = Taken(path.stem, change, path.suffix == _TAKEN)
-    return list(found.values())
+        changes[change.docid] = Taken(path.stem, change, path.suffix == _TAKEN)
+    return list(changes.values())
 
 
 def _waited_for(path: Path, patience: float) -> Change | None:
@@ -144,7 +144,7 @@ def _waited_for(path: Path, patience: float) -> Change | None:
 
 
 def answer(folder: Path, name: str, result: ChangeOutcome) -> None:
-    """Tell whoever asked what became of a change that was taken."""
+    """Leave the outcome of a taken change for whoever asked for the change."""
     place = folder / JOBS
     _write(place / f"{name}{_OUTCOME}", msgspec.json.encode(result))
     (place / f"{name}{_TAKEN}").unlink(missing_ok=True)
@@ -152,7 +152,7 @@ def answer(folder: Path, name: str, result: ChangeOutcome) -> None:
 
 @cache
 def _boot() -> str:
-    """Return what tells this start of the machine from others, as far as it says: no asker outlives one."""
+    """Return an id of this start of the machine, as far as it has one: nobody waits across a restart."""
     try:
         return Path("/proc/sys/kernel/random/boot_id").read_text("ascii").strip()
     except OSError:

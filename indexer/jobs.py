@@ -143,8 +143,8 @@ def payload(folder: Path, name: str) -> Path:
 
 def waiting(folder: Path) -> list[str]:
     """Return the ids of the jobs that have not ended, in the order in which they came."""
-    found = (path for path in (folder / JOBS).glob("*.jsonl") if _ID.fullmatch(path.stem))
-    return sorted(path.stem for path in found if path.with_suffix(".json").exists())
+    payloads = (path for path in (folder / JOBS).glob("*.jsonl") if _ID.fullmatch(path.stem))
+    return sorted(path.stem for path in payloads if path.with_suffix(".json").exists())
 
 
 def tidy(folder: Path, *, most: int, days: float) -> None:

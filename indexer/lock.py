@@ -42,7 +42,7 @@ def locked(folder: Path, wait: float = 0.0) -> Iterator[None]:
 
 def _taken(folder: Path, deadline: float) -> int:
     """Return the handle of the lock, held."""
-    said = False
+    reported = False
     while True:
         handle = _try_to_take(folder)
         if isinstance(handle, int):
@@ -51,14 +51,14 @@ def _taken(folder: Path, deadline: float) -> int:
             raise IndexBusyError(
                 f"is being written by {handle}", place=folder, remedy="try again when it is done, or --wait"
             )
-        if not said:
+        if not reported:
             say(f"{folder}: is being written by {handle}; waiting for it")
-            said = True
+            reported = True
         time.sleep(POLL_SECONDS)
 
 
 def _try_to_take(folder: Path) -> int | str:
-    """Return the handle of the lock, or who has it."""
+    """Return the handle of the lock, or the name of its holder."""
     with os_errors_reported(folder):
         folder.mkdir(parents=True, exist_ok=True)
         handle = os.open(folder / LOCK, os.O_RDWR | os.O_CREAT, 0o644)
@@ -68,7 +68,7 @@ def _try_to_take(folder: Path) -> int | str:
                 _sign(handle)
                 return handle
         except BlockingIOError:
-            holder = _said(os.pread(handle, 4096, 0).decode("utf-8", "replace"))
+            holder = _holder_name(os.pread(handle, 4096, 0).decode("utf-8", "replace"))
             os.close(handle)
             return holder
         except BaseException:
@@ -92,7 +92,7 @@ def _sign(handle: int) -> None:
     os.pwrite(handle, json.dumps(me).encode(), 0)
 
 
-def _said(holder: str) -> str:
+def _holder_name(holder: str) -> str:
     try:
         who = json.loads(holder)
         return f"process {who['process']} on {who['host']} since {who['since']}"

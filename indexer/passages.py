@@ -22,41 +22,43 @@ def split(text: str, words: int = 200, overlap: int = 1) -> tuple[Span, ...]:
     A passage repeats the last ``overlap`` sentences of the one before it. A sentence longer than a passage is cut
     between words. Every word of the text is in some passage; a text without words is one passage.
     """
-    found = list(sentences(text, words))
-    if not found:
+    sentence_spans = list(sentences(text, words))
+    if not sentence_spans:
         return whole(text)
-    groups = list(_groups(found, words, overlap))
-    return tuple(Span(i, found[first].start, found[last].end) for i, (first, last) in enumerate(groups))
+    groups = _groups(sentence_spans, words, overlap)
+    return tuple(
+        Span(i, sentence_spans[first].start, sentence_spans[last].end) for i, (first, last) in enumerate(groups)
+    )
 
 
-def _groups(found: list[SentenceSpan], words: int, overlap: int) -> Iterator[tuple[int, int]]:
+def _groups(sentence_spans: list[SentenceSpan], words: int, overlap: int) -> Iterator[tuple[int, int]]:
     """Yield the first and the last sentence of each passage."""
-    left = list(accumulate((sentence.words for sentence in reversed(found)), initial=0))[::-1]
+    left = list(accumulate((sentence.words for sentence in reversed(sentence_spans)), initial=0))[::-1]
     first = 0
     while True:
-        last = _last(found, first, words)
+        last = _last(sentence_spans, first, words)
         if left[last + 1] < words * _SHORTEST_TAIL:
-            yield first, len(found) - 1
+            yield first, len(sentence_spans) - 1
             return
         yield first, last
         # The next passage has to bring at least one new sentence, however long the repeated ones are.
-        first = last + 1 - _repeated(found, last, words, overlap)
+        first = last + 1 - _repeated(sentence_spans, last, words, overlap)
 
 
-def _repeated(found: list[SentenceSpan], last: int, words: int, overlap: int) -> int:
+def _repeated(sentence_spans: list[SentenceSpan], last: int, words: int, overlap: int) -> int:
     """Return how many sentences up to ``last`` the next passage can repeat and still hold a new one."""
-    room = words - found[last + 1].words
+    room = words - sentence_spans[last + 1].words
     count = 0
-    while count < min(overlap, last) and found[last - count].words <= room:
-        room -= found[last - count].words
+    while count < min(overlap, last) and sentence_spans[last - count].words <= room:
+        room -= sentence_spans[last - count].words
         count += 1
     return count
 
 
-def _last(found: list[SentenceSpan], first: int, words: int) -> int:
+def _last(sentence_spans: list[SentenceSpan], first: int, words: int) -> int:
     """Return the last sentence of the passage that starts with sentence ``first``."""
-    last, count = first, found[first].words
-    while last + 1 < len(found) and count + found[last + 1].words <= words:
+    last, count = first, sentence_spans[first].words
+    while last + 1 < len(sentence_spans) and count + sentence_spans[last + 1].words <= words:
         last += 1
-        count += found[last].words
+        count += sentence_spans[last].words
     return last

@@ -1,4 +1,4 @@
-"""What an index holds, and documents put and removed in one step, for whoever has its lock."""
+"""Publishing for the holder of an index's lock: its documents looked up, put and removed in one step."""
 
 from __future__ import annotations
 
@@ -26,24 +26,24 @@ SOURCE = SourceInfo(name="http", bytes=0, sha256="")
 
 
 class DocumentState(NamedTuple):
-    """A document that is there: the checksum of its content and the name of its state."""
+    """A published document: the checksum of its content and the name of its state."""
 
     checksum: str
     state: str
 
 
 class Held:
-    """What an index holds, for whoever has its lock."""
+    """The published documents of an index, for the holder of its lock."""
 
     def __init__(self, folder: Path) -> None:
-        """Read what is published.
+        """Open the published documents.
 
         Raises IndexStateError if there is no index any more.
         """
         self._segments = [IndexFolder(folder).documents(info) for info in manifests.read(folder).segments]
 
-    def found(self, docid: str) -> DocumentState | None:
-        """Return what is known of a document, or None if it is not there."""
+    def state_of_document(self, docid: str) -> DocumentState | None:
+        """Return checksum and state of a document, or None if the index does not hold it."""
         for documents in self._segments:
             seen = documents.seen(docid)
             if seen:
@@ -57,7 +57,7 @@ class Held:
 
 
 def put(folder: Path, lines: Sequence[str], config: Config, encoders: Encoders | None = None) -> None:
-    """Publish documents in place of those that are there by their docids.
+    """Publish documents; each replaces the published one of its docid.
 
     ``lines`` are those of :func:`factseek.indexer.given.exported`, each docid once. The caller holds the index's lock.
     Raises what a build raises; what was published before stays then.
@@ -84,5 +84,5 @@ def remove(folder: Path, docids: Sequence[str]) -> None:
 
 
 def held(folder: Path) -> closing[Held]:
-    """Open what an index holds, to be closed after use."""
+    """Open the published documents of an index, and close them after use."""
     return closing(Held(folder))

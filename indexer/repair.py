@@ -1,4 +1,4 @@
-"""Repair: what is derived is made again from the documents of a segment, if these are whole."""
+"""Repair of an index: the views of a damaged segment are made again from its documents, if these are whole."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from .verification import Verified, verify
 
 
 class Repaired(NamedTuple):
-    """What a repair did: what it found, the segments that it made again, and the faults that stay."""
+    """The result of a repair: the verification before it, the segments made again, and the faults that are left."""
 
     verified: Verified
     segments: tuple[str, ...]
@@ -34,10 +34,10 @@ class Repaired(NamedTuple):
 
 
 def repair(folder: Path, config: Config, *, wait: float = 0.0) -> Repaired:
-    """Verify an index, make its damaged segments again from their documents, publish that, and verify it again.
+    """Verify an index, make its damaged segments again from their documents, publish them, and verify the index again.
 
-    What is whole and can be copied is kept, vectors for example; the rest is made anew. A segment whose documents are
-    damaged is left, a file that segments share is removed if it cannot be read.
+    Whole files that can be copied, vectors for example, are kept; the rest is made anew. A segment whose documents are
+    damaged is left as it is; a file that segments share is removed if it cannot be read.
     Raises IndexStateError if there is no index, another process writes it, or vectors are needed of another encoder
     than the configured one.
     """
@@ -47,26 +47,26 @@ def repair(folder: Path, config: Config, *, wait: float = 0.0) -> Repaired:
         verified = verify(folder, config)
         base = verified.manifest
         damaged = [segment for segment in base.segments if segment.name in verified.faults]
-        sound = [segment for segment in damaged if segment.name in verified.sound]
-        if not sound and (damaged or not verified.faults):
+        mendable = [segment for segment in damaged if segment.name in verified.sound]
+        if not mendable and (damaged or not verified.faults):
             return Repaired(verified, (), verified.all_faults)
         journals.clean(folder)
         _drop_shared(folder, verified)
-        segments = _mended(folder, verified, sound, config)
-        manifests.publish(folder, _manifest(folder, base, segments, counted=len(sound) == len(damaged)))
+        segments = _mended(folder, verified, mendable, config)
+        manifests.publish(folder, _manifest(folder, base, segments, counted=len(mendable) == len(damaged)))
         journals.clean(folder)
-        return Repaired(verified, tuple(segment.name for segment in sound), verify(folder, config).all_faults)
+        return Repaired(verified, tuple(segment.name for segment in mendable), verify(folder, config).all_faults)
 
 
 def _drop_shared(folder: Path, verified: Verified) -> None:
-    """Remove files shared by segments that cannot be read: the next segment that needs one makes it."""
+    """Remove unreadable files that segments share; the next segment that needs one makes it again."""
     for name in verified.manifest.shared.values():
         if any(fault.path == folder / name for fault in verified.faults.get("", ())):
             (folder / name).unlink()
 
 
 def _mended(folder: Path, verified: Verified, whole: Sequence[SegmentInfo], config: Config) -> tuple[SegmentInfo, ...]:
-    """Return the segments of the index, those of ``whole`` documents made again."""
+    """Return the segments of the index, after making those in ``whole`` again from their whole documents."""
     base = verified.manifest
     with closing(Encoders(config)) as encoders:
         tools = Tools(IndexFolder(folder), base, config, encoders)

@@ -1,4 +1,4 @@
-"""What was read: the name, size and checksum of each source."""
+"""Descriptions of the sources that are read: name, size and checksum of each."""
 
 from __future__ import annotations
 

@@ -47,13 +47,13 @@ def add_wait(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def _seconds(given: str) -> float:
+def _seconds(value: str) -> float:
     try:
-        seconds = float(given)
+        seconds = float(value)
     except ValueError:
         seconds = -1.0
     if not 0 <= seconds < float("inf"):
-        raise UsageError(f"--wait {given}: give a number of seconds, 0 or more")
+        raise UsageError(f"--wait {value}: give a number of seconds, 0 or more")
     return seconds
 
 
@@ -162,20 +162,20 @@ def verify_index(args: argparse.Namespace) -> int:
     else:
         verified = verify(args.index, config)
         done = Repaired(verified, (), verified.all_faults)
-    found = done.verified.all_faults
+    faults = done.verified.all_faults
     whole = f"{counted(done.verified.documents, 'whole document')}"
     if args.json:
         answer = {
             "index": str(args.index),
             "manifest_id": done.verified.manifest.id,
             "documents": done.verified.documents,
-            "faults": [{"path": str(fault.path), "what": fault.what, "segment": fault.segment} for fault in found],
+            "faults": [{"path": str(fault.path), "what": fault.what, "segment": fault.segment} for fault in faults],
             "repaired": list(done.segments),
         }
         write(msgspec.json.format(msgspec.json.encode(answer), indent=2).decode() + "\n")
     else:
-        write("".join(f"{fault}\n" for fault in found))
-        write(f"{args.index}: {whole}, {counted(len(found), 'fault') if found else 'no fault found'}\n")
+        write("".join(f"{fault}\n" for fault in faults))
+        write(f"{args.index}: {whole}, {counted(len(faults), 'fault') if faults else 'no fault found'}\n")
     for name in done.segments:
         say(f"segment {name} was made again from its documents")
     if done.left:

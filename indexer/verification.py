@@ -1,4 +1,4 @@
-"""Verification: whether an index holds what it says, to the byte and to the document."""
+"""Verification of an index: every file against the manifest, every part against the documents."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ MOST = 100
 
 
 class Verified(NamedTuple):
-    """What was found: the manifest that was verified, and the faults by segment; those of the whole stand at ``""``.
+    """The result of a verification: the manifest, and the faults by segment; those of the whole index stand at ``""``.
 
     ``documents`` counts those that are whole, ``sound`` names the segments whose documents all are.
     """
@@ -50,25 +50,25 @@ def verify(folder: Path, config: Config) -> Verified:
     tools = Tools(index, manifest, config, Encoders(config))
     seen: Counter[str] = Counter()
     faults: dict[str, list[Fault]] = {}
-    sound = set()
+    whole_documents = set()
     passages = sum(segment.passages for segment in manifest.segments)
     with closing(lease), closing(bar("verifying", "passages", passages)) as progress:
         for segment in manifest.segments:
             checks = Checks(tools, segment, seen)
             of_documents = list(checks.of_documents())
             if not of_documents:
-                sound.add(segment.name)
-            if found := [*file_faults(folder, segment), *of_documents, *checks.of_the_rest()]:
-                faults[segment.name] = found
+                whole_documents.add(segment.name)
+            if segment_faults := [*file_faults(folder, segment), *of_documents, *checks.of_the_rest()]:
+                faults[segment.name] = segment_faults
             progress.update(segment.passages)
     whole = list(_of_shared_files(folder, manifest))
-    if len(sound) == len(manifest.segments):
+    if len(whole_documents) == len(manifest.segments):
         whole += _of_the_whole(folder, manifest, seen)
-    return Verified(manifest, {**faults, "": whole} if whole else faults, seen.total(), frozenset(sound))
+    return Verified(manifest, {**faults, "": whole} if whole else faults, seen.total(), frozenset(whole_documents))
 
 
 def _of_the_whole(folder: Path, manifest: Manifest, seen: Counter[str]) -> Iterator[Fault]:
-    """Yield what is wrong although no segment is: documents that are there twice, counts that do not fit."""
+    """Yield the faults of the index as a whole: documents that occur twice, counts that do not fit."""
     for docid in [docid for docid, count in seen.items() if count > 1][:MOST]:
         yield Fault(folder, f"document {docid!r} is there {seen[docid]} times", "")
     for what in _differs("documents", seen.total(), manifest.documents):
@@ -76,7 +76,7 @@ def _of_the_whole(folder: Path, manifest: Manifest, seen: Counter[str]) -> Itera
 
 
 def _of_shared_files(folder: Path, manifest: Manifest) -> Iterator[Fault]:
-    """Yield what is wrong with the files that segments share; one is not there until a segment is large."""
+    """Yield the faults of the files that segments share; none exists until a segment is large."""
     for name, file in sorted(manifest.shared.items()):
         path = folder / file
         try:
@@ -100,17 +100,17 @@ class Checks(NamedTuple):
         return SegmentPlace(self.tools.folder.segment(segment.name), segment.name, segment.kind, segment.passages)
 
     def of_documents(self) -> Iterator[Fault]:
-        """Yield what is wrong with the documents, whatever their file's checksum says."""
+        """Yield the faults of the documents, whatever the checksum of their file says."""
         yield from self._faults(DOCUMENTS, self._documents)
 
     def of_the_rest(self) -> Iterator[Fault]:
-        """Yield what is wrong with what was made from the documents."""
+        """Yield the faults of the views that were made from the documents."""
         for each in views(self.tools.manifest):
             for check in each.checks(self.place, self.tools):
                 yield from self._faults(check.file, check.run)
 
     def _faults(self, file: str, check: Callable[[], Iterator[str]]) -> Iterator[Fault]:
-        """Yield what a check finds; that a file cannot be opened is a fault."""
+        """Yield the faults that a check finds; a file that cannot be opened is a fault too."""
         path, count = self.place.folder / file, 0
         try:
             for what in check():
@@ -140,7 +140,7 @@ class Checks(NamedTuple):
 
 
 def _fault(error: FactseekError, path: Path, segment: str) -> Fault:
-    """Return the fault that an error speaks of, without the remedy: whoever verifies reads that once."""
+    """Return an error as a fault, without its remedy, which is printed once for all faults."""
     return Fault(Path(error.place) if error.place else path, " ".join(error.what.split()), segment)
 
 
@@ -150,8 +150,8 @@ def _differs(what: str, there: int, expected: int) -> Iterator[str]:
 
 
 def _fits(stored: StoredDocument) -> bool:
-    """Say whether passages lie in the text of their document, numbered in their order."""
+    """Return whether passages lie in the text of their document, numbered in their order."""
     spans, size = stored.spans, len(stored.document.text)
     if any(not 0 <= span.start <= span.end <= size for span in spans):
         return False
-    return all(one.number < after.number and one.start <= after.start for one, after in pairwise(spans))
+    return all(span.number < after.number and span.start <= after.start for span, after in pairwise(spans))

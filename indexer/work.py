@@ -1,4 +1,4 @@
-"""A build at work: segment after segment, each journalled, so that an interrupted build can go on."""
+"""The work of a build: segment after segment, each in the journal, so that an interrupted build can go on."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ class Work:
         self._records = iter(self._reader.read(self._paths, self.options))
 
     def resume(self) -> bool:
-        """Finish the segment that was begun and pass over what was read; say whether the build can go on.
+        """Finish the segment that was begun and pass over what was read; return whether the build can go on.
 
         Sources that changed since (a broken line that was mended) are compared document by document: the build goes on
         only if what it had read is still what they begin with.
@@ -110,7 +110,7 @@ class Work:
             yield from documents.docids()
 
     def _write_text(self, records: Iterator[Record], reading: Bar) -> bool:
-        """Write the text of the next segment; say whether there was any."""
+        """Write the text of the next segment; return whether there was any."""
         first = next(records, None)
         if first is None:
             return False
@@ -149,24 +149,24 @@ class Work:
         return Progress(records=read, duplicates=duplicates, clashes=clashes)
 
     def _seen(self, writer: TextWriter, record: Record, digest: str) -> Seen | None:
-        """Return what stands in the way of a document: one of its docid, unless an update replaces that one."""
+        """Return the document of the same docid that a record clashes with, None if an update may replace it."""
         docid = record.document.docid
-        found = writer.seen(docid) or _first_seen(self._finished, docid)
-        if found is not None:
-            return found
+        earlier = writer.seen(docid) or _first_seen(self._finished, docid)
+        if earlier is not None:
+            return earlier
         return self._live_already(record, digest) if self.updates else _first_seen(self._live, docid)
 
     def _live_already(self, record: Record, digest: str) -> Seen | None:
-        """Return what of an update's own sources, live with the same content, stands in the way of a document."""
+        """Return the live document of the same content, or an earlier one of the docid in the sources, else None."""
         docid = record.document.docid
         earlier = self._ledger.seen(docid)
         if earlier is not None:
             return earlier
-        found = _first_seen(self._live, docid)
-        if found is None or found.checksum != digest:
+        live = _first_seen(self._live, docid)
+        if live is None or live.checksum != digest:
             return None
         self._ledger.add(docid, digest, record.place)
-        return found
+        return live
 
     def _report_clash(self, record: Record, seen: Seen) -> None:
         reason = f"docid {record.document.docid!r} stands at {seen.place} already, with other content"
@@ -208,7 +208,7 @@ class Work:
 
 def _first_seen(segments: Sequence[SegmentDocuments], docid: str) -> Seen | None:
     for documents in segments:
-        found = documents.seen(docid)
-        if found:
-            return Seen(*found)
+        seen = documents.seen(docid)
+        if seen:
+            return Seen(*seen)
     return None

@@ -1,4 +1,4 @@
-"""The writer of an index that is changed while it is served: one process, which makes what waits in the directory.
+"""The writer of a served index: the one process that makes the changes and jobs waiting in its directory.
 
 Single documents go before bulks, which are written slice by slice, so that nobody waits for a whole bulk. What came
 while a batch was made is the next batch: the more is asked at once, the less each change costs.
@@ -115,7 +115,7 @@ class Writer:
         return True
 
     def close(self) -> None:
-        """Let the encoder go; a job that is under way was not died at."""
+        """Close the encoder, and note that the writer did not die of the job under way."""
         if self._bulk is not None:
             job = self._bulk.job
             job.attempts -= 1
@@ -125,44 +125,51 @@ class Writer:
     # Single documents.
 
     def _make(self, taken: Sequence[Taken]) -> None:
-        """Publish changes, and answer each."""
+        """Publish the changes that were taken, and leave the outcome of each."""
         results: dict[str, Result] = {}
 
         def judge() -> None:
             with held(self._folder) as live:
-                results.update({one.name: result_of(one, live.found(one.change.docid)) for one in taken})
+                results.update(
+                    {
+                        request.name: result_of(request, live.state_of_document(request.change.docid))
+                        for request in taken
+                    }
+                )
 
         error = self._tried(judge)
-        puts = [one for one in taken if results.get(one.name) in _PUT]
-        gone = [one for one in taken if results.get(one.name) == "deleted"]
-        others = [one for one in taken if one not in puts and one not in gone]
-        same = [one for one in others if results.get(one.name) == "unchanged"]
+        puts = [request for request in taken if results.get(request.name) in _PUT]
+        gone = [request for request in taken if results.get(request.name) == "deleted"]
+        others = [request for request in taken if request not in puts and request not in gone]
+        same = [request for request in others if results.get(request.name) == "unchanged"]
         error = error or self._noted(same)
         self._answer(others, results, error)
         if puts:
-            lines = [one.change.line for one in puts]
+            lines = [request.change.line for request in puts]
             self._answer(puts, results, self._overtaking(puts, lambda: self._put(lines)))
         if gone:
-            docids = [one.change.docid for one in gone]
+            docids = [request.change.docid for request in gone]
             self._answer(gone, results, self._overtaking(gone, lambda: remove(self._folder, docids)))
 
     def _overtaking(self, taken: Sequence[Taken], publish: Callable[[], object]) -> str:
-        """Publish changes, which bulks that were accepted before them are to leave alone; return what went wrong."""
+        """Publish changes that bulks accepted before them must not undo; return what went wrong, or ``""``."""
         error = self._noted(taken) or self._tried(publish)
         if error:
             self._noted(taken, undone=True)
         return error
 
     def _noted(self, taken: Sequence[Taken], *, undone: bool = False) -> str:
-        singles = [Single(one.name, one.change.docid) for one in taken]
+        singles = [Single(request.name, request.change.docid) for request in taken]
         return self._tried(lambda: note(self._folder, singles, undone=undone))
 
     def _answer(self, taken: Sequence[Taken], results: dict[str, Result], error: str) -> None:
         if taken:
             self._count(error)
-        for one in taken:
-            said = ChangeOutcome(result="failed", error=error) if error else ChangeOutcome(result=results[one.name])
-            changes.answer(self._folder, one.name, said)
+        for request in taken:
+            outcome = (
+                ChangeOutcome(result="failed", error=error) if error else ChangeOutcome(result=results[request.name])
+            )
+            changes.answer(self._folder, request.name, outcome)
 
     # Bulks.
 
@@ -201,15 +208,15 @@ class Writer:
         return self._read(job)
 
     def _read(self, job: Job) -> Bulk | None:
-        found: list[Bulk] = []
+        bulks: list[Bulk] = []
 
         def read() -> None:
-            found.append(Bulk(self._folder, job, manifests.read(self._folder).language))
+            bulks.append(Bulk(self._folder, job, manifests.read(self._folder).language))
 
         if error := self._tried(read):
             jobs.end(self._folder, job, error)
             return None
-        return found[0]
+        return bulks[0]
 
     def _publish(self, bulk: Bulk) -> None:
         with held(self._folder) as live:
@@ -238,7 +245,7 @@ class Writer:
         forget(self._folder)
 
     def _tried(self, call: Callable[[], object]) -> str:
-        """Call; return ``""``, or what went wrong in one line."""
+        """Run ``call``; return what went wrong in one line, or ``""``."""
         try:
             with os_errors_reported(self._folder):
                 call()
@@ -252,7 +259,7 @@ class Writer:
 
 
 def result_of(taken: Taken, there: DocumentState | None) -> Result:
-    """Say what becomes of a change of a document that is as ``there`` says, or not there."""
+    """Return what a change does to a document whose state is ``there``, None if the index does not hold it."""
     change = taken.change
     if taken.again and change.conditional:
         return "unsure"
@@ -272,7 +279,7 @@ def _met(change: Change, there: DocumentState | None) -> bool:
 
 
 def plain(error: UserError, folder: Path) -> str:
-    """Return what an error says, on one line, without a path of the index, which is nobody's business."""
+    """Return the message of an error on one line, without the path of the index, which clients must not see."""
     place = "the index" if error.place.startswith(str(folder)) else error.place
     line = type(error)(error.what, place=place, remedy=error.remedy).line
     return UNTOLD if str(folder) in line else line

@@ -1,4 +1,4 @@
-"""What pages and terminals show of a document: its text in pieces, and where a link may lead."""
+"""Parts of a document that pages and terminals show: its text in highlighted pieces, and safe links."""
 
 from __future__ import annotations
 

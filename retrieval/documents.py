@@ -260,7 +260,7 @@ class SegmentDocuments:
         self._file.close()
 
     def _counted(self) -> tuple[int, int]:
-        """Return how many documents and passages there are if no row is missing; who reads all of them sees to that.
+        """Return the numbers of documents and passages by their highest rows; :meth:`each` finds missing rows.
 
         To count them one by one would take longer, and for ever in a file whose pages name each other in a circle.
         """

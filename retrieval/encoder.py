@@ -1,4 +1,4 @@
-"""What everybody else sees of an encoder; :mod:`factseek.retrieval.encoders` holds those that there are."""
+"""The interface of an encoder; :mod:`factseek.retrieval.encoders` implements it."""
 
 from __future__ import annotations
 
@@ -32,5 +32,5 @@ class Encoder(Protocol):
         ...
 
     def close(self) -> None:
-        """Let the model go."""
+        """Release the model."""
         ...

@@ -1,4 +1,4 @@
-"""What a person reads of a hit: the document, its best passage, what matched and who ranked it."""
+"""Evidence for a reader: the document of a hit, its best passage, the words that matched and who ranked it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Filters: what may be ranked, said on the command line, over HTTP, to Lucene and to the documents' table."""
+"""Filters of documents: parsed from the command line and HTTP, applied by Lucene and the documents' table."""
 
 from __future__ import annotations
 
@@ -115,7 +115,7 @@ def token(name: str, value: str) -> str:
 
 
 def matches(where: Filter, document: Document, kind: str) -> bool:
-    """Say whether a document passes the filter: the definition that every index is held to."""
+    """Return whether a document passes the filter: the definition that every index must agree with."""
     have = {"topic": document.topic, "source": document.source, "language": document.language, "kind": kind}
     if any(getattr(where, name) and value not in getattr(where, name) for name, value in have.items()):
         return False

@@ -1,4 +1,4 @@
-"""Integrity: whether the files of a segment are those that its manifest speaks of."""
+"""Integrity checks: the files of a segment against its manifest."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ REMEDY = "mend it with factseek verify-index --repair, or restore a snapshot"
 
 
 class Fault(NamedTuple):
-    """What is wrong with a file of an index; ``segment`` is ``""`` if it is the index as a whole."""
+    """A fault of a file of an index; ``segment`` is ``""`` for a fault of the index as a whole."""
 
     path: Path
     what: str
@@ -44,7 +44,7 @@ def faults_in(place: Path, segment: SegmentInfo, only: Sequence[str] = ()) -> It
 
 
 def file_fault(path: Path, info: FileInfo) -> str:
-    """Say what is wrong with a file, or return ``""``."""
+    """Return the fault of a file, or ``""`` if it has none."""
     try:
         size = path.stat().st_size
         if size != info.bytes:

@@ -1,4 +1,4 @@
-"""A time limit of a search, and what was cut off by it."""
+"""The time limit of a search, and the retrievers that it cut off."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class Limit:
 
 
 class Pending(Generic[T]):
-    """What a retriever has begun beside the current thread."""
+    """The work of a retriever in another thread."""
 
     def __init__(self, limit: Limit, retriever: str, begun: Future[T]) -> None:
         self._limit = limit

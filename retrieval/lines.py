@@ -31,11 +31,11 @@ class Faults(Protocol):
     """
 
     def error(self, line: int, reason: str) -> None:
-        """Take note of an error."""
+        """Note an error."""
         ...
 
     def warning(self, line: int, reason: str) -> None:
-        """Take note of something odd."""
+        """Note a warning."""
         ...
 
 

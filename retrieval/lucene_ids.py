@@ -1,4 +1,4 @@
-"""What Lucene holds of each passage's name: read to verify an index, never to search it."""
+"""The id tokens of passages in a Lucene index: read to verify an index, never to search it."""
 
 from __future__ import annotations
 

@@ -258,7 +258,7 @@ def _decoded(path: Path, content: bytes) -> Manifest:
 
 
 def _of_layout_1(raw: dict[str, Any]) -> dict[str, Any]:
-    """Return what a manifest of layout 1 says in the words of layout 2."""
+    """Return a manifest of layout 1 converted to layout 2."""
     left = {name: value for name, value in raw.items() if name not in ("encoder", "quantizer")}
     encoder, quantizer = raw.get("encoder"), raw.get("quantizer")
     views = {LUCENE: {}} if encoder is None else {LUCENE: {}, VECTORS: encoder}
@@ -266,7 +266,7 @@ def _of_layout_1(raw: dict[str, Any]) -> dict[str, Any]:
 
 
 def _what_is(folder: Path) -> IndexStateError:
-    """Return the error that says what a folder without a manifest is."""
+    """Return the error for a folder without a manifest."""
     if _has_writer(folder):
         remedy = "search it when the build is done"
         return IndexStateError("the index is being built for the first time", place=folder, remedy=remedy)

@@ -17,7 +17,7 @@ from .domain import Columns, Hit
 
 
 class Rows(NamedTuple):
-    """What the row of a passage stands for: one entry a row, over all segments."""
+    """The docid and the passage number of each row, over all segments."""
 
     docids: Sequence[str]
     numbers: Sequence[int]

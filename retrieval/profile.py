@@ -1,4 +1,4 @@
-"""Query profiles: what is done to a query's text before it is searched for."""
+"""Query profiles: changes to the text of a query before the search."""
 
 from __future__ import annotations
 

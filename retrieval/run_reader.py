@@ -83,7 +83,7 @@ class RunReader:
         last.score, last.name = value, name
 
     def finish(self) -> None:
-        """Tell of what the lines have in common."""
+        """Report the faults that concern all lines."""
         for reason, (number, count) in self._odd.items():
             self.faults.warning(number, reason.format(count=count))
         if not self.table:
@@ -161,7 +161,7 @@ class RunReader:
 
 
 def _first_lines(path: Path) -> dict[tuple[bytes, bytes], int]:
-    """Find the first line of each qid and docid: read only for a file that repeats one."""
+    """Return the number of the first line of each qid and docid; the file is read again for this."""
     first_lines: dict[tuple[bytes, bytes], int] = {}
     if not path.is_file():  # a pipe is used up
         return first_lines
@@ -178,5 +178,5 @@ def _number(number: int) -> bytes:
 
 
 def same_score(score: float, other: float) -> bool:
-    """Tell whether two scores are equal as float32, which is how trec_eval compares them."""
+    """Return whether two scores are equal as float32, which is how trec_eval compares them."""
     return score == other or _SINGLE.pack(score) == _SINGLE.pack(other)

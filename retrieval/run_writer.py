@@ -1,4 +1,4 @@
-"""Say hits as lines of a run: in the total order, each document once, scores in digits that read back."""
+"""Lines of a run, written from hits: in the total order, each document once, scores in digits that read back."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _VISIBLE = bytes(range(33, 127))
 
 
 def run_lines(qid: str, hits: Iterable[Hit], tag: str) -> str:
-    """Say the hits of one query as lines of a TREC run.
+    """Return the hits of one query as lines of a TREC run.
 
     A document is named once, by its best passage. Scores read back to the same float32, and the order of ranks is
     the order of scores. Raises QueryError if an id or the tag cannot stand in a column.
@@ -34,7 +34,7 @@ def run_lines(qid: str, hits: Iterable[Hit], tag: str) -> str:
 
 
 def runs_lines(answers: Sequence[tuple[str, Columns]], tag: str) -> list[str]:
-    """Say the documents of several queries as :func:`run_lines` does; together they take half the time."""
+    """Return the lines of several queries as :func:`run_lines` does, in half the time that single calls take."""
     docids = list(chain.from_iterable(ranking.docids for _, ranking in answers))
     columns([tag, *(qid for qid, _ in answers)])
     columns(docids)
@@ -70,7 +70,7 @@ def _finite(hits: Sequence[Hit]) -> list[float]:
 
 
 def _ordered(documents: Columns) -> bool:
-    """Tell whether documents are in the total order already, none twice."""
+    """Return whether documents are in the total order already, none twice."""
     docids, scores = documents
     keys = list(zip(scores, docids, strict=True))
     return all(map(gt, keys, keys[1:])) and len(set(docids)) == len(docids)
@@ -84,7 +84,7 @@ def _sorted(hits: Sequence[Hit], scores: Sequence[float]) -> Columns:
 
 
 def score_texts(scores: ArrayLike) -> list[str]:
-    """Say scores as float32 without an exponent, in the fewest digits that read back to the same float32."""
+    """Return scores as float32 without an exponent, in the fewest digits that read back to the same float32."""
     narrow = np.asarray(scores, dtype=np.float32)
     if not len(narrow):
         return []
@@ -129,7 +129,7 @@ def _visible(text: str) -> bool:
 
 
 def encodable(text: str) -> bool:
-    """Tell whether UTF-8 can write a text: a lone half of a surrogate pair, as JSON's escapes allow, it cannot."""
+    """Return whether UTF-8 can encode a text: it cannot encode a lone surrogate, which JSON's escapes allow."""
     try:
         text.encode("utf-8")
     except UnicodeEncodeError:

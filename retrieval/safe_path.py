@@ -1,4 +1,4 @@
-"""What ``python -m factseek`` does before it imports anything: files of the current folder are not its modules.
+"""The first step of ``python -m factseek``, before other imports: files of the current folder are not its modules.
 
 ``python -m`` puts the current folder in front of everything that is imported, so that a ``json.py`` there would be
 imported instead of Python's. This module imports nothing but what every Python has loaded when it starts.

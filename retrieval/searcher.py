@@ -1,7 +1,7 @@
-"""What everybody else sees of an open index: the local one, and any other that answers the same.
+"""The interface of an open index: of the local one, and of any other that answers the same.
 
-Nobody outside ``retrieval`` and ``indexer`` looks behind a :class:`Searcher`: what the index is stands in
-:class:`IndexInfo`, what a search may vary in :class:`Search`.
+No package but ``retrieval`` and ``indexer`` uses more of an index than :class:`Searcher`: :class:`IndexInfo` describes
+the index, :class:`Search` the options of a search.
 """
 
 from __future__ import annotations
@@ -212,7 +212,7 @@ class Searcher(Protocol):
         ...
 
     def close(self) -> None:
-        """Let go of what was opened; calling it again does nothing."""
+        """Close the index; calling it again does nothing."""
         ...
 
     def __enter__(self) -> Self: ...

@@ -1,4 +1,4 @@
-"""What a file of records looks like: its encoding, what separates its columns, and its first row.
+"""The shape of a file of records: its encoding, the delimiter of its columns, and its first row.
 
 Both the readers of documents and those of queries and judgements ask this, to read a file that was saved another way,
 or to say in a message what it is.
@@ -59,7 +59,7 @@ _SENTENCES: dict[Form, str] = {
 
 
 class TableShape(NamedTuple):
-    """The looks of a file.
+    """The shape of a file.
 
     ``encoding`` is Python's name of it, ``""`` if it is none that is recognised (text that is not UTF-8 and has no
     byte-order mark). ``cells`` are those of the first row, or the keys of the first JSON object. ``content`` says in
@@ -99,7 +99,7 @@ class TableShape(NamedTuple):
 
 
 def shape_of(path: Path) -> TableShape:
-    """Return what a file looks like, from its first 64 kB; of a pipe nothing is read: it is ``text``.
+    """Return the shape of a file, from its first 64 kB; nothing of a pipe is read: it is ``text``.
 
     Raises SourceError if it cannot be opened.
     """
@@ -117,7 +117,7 @@ def shape_of(path: Path) -> TableShape:
 
 
 def shape_of_start(start: bytes) -> TableShape:
-    """Return what a file that begins with ``start`` looks like; the last line of it may be cut."""
+    """Return the shape of a file that begins with ``start``, the last line of which may be cut."""
     content = _binary(start)
     if content:
         return TableShape("binary", "", (), content)

@@ -59,7 +59,7 @@ def read_qrels(path: Path, note: Callable[[str], None] | None = None) -> Qrels:
 
 
 def repeats_note(count: int) -> str:
-    """Say how many lines repeat a judgement."""
+    """Return a sentence that says how many lines repeat a judgement."""
     return f"repeats a judgement; it counts once ({count:,} such {'line' if count == 1 else 'lines'})"
 
 

@@ -1,4 +1,4 @@
-"""What a validation error of msgspec is about: its message is all that it has."""
+"""The path and the reason of a validation error of msgspec, read from its message: it has nothing else."""
 
 from __future__ import annotations
 
@@ -15,6 +15,6 @@ class Mismatch(NamedTuple):
 
 
 def mismatch(error: msgspec.ValidationError) -> Mismatch:
-    """Return what a validation error says, and of which place."""
+    """Return the reason of a validation error and the path that it is about."""
     reason, _, path = str(error).partition(" - at `")
     return Mismatch(reason, path)

@@ -219,7 +219,7 @@ class _Segment:
         self._ann = _read_ann(ann, rows, dimension) if ann.exists() else None
 
     def search(self, queries: Vectors, k: int, keep: Mask | None) -> list[Nearest]:
-        """Find what scores no less than the ``k``-th best of the rows kept, for each query."""
+        """Return, for each query, the kept rows that score no less than the ``k``-th best of them."""
         kept = len(self._vectors) if keep is None else int(np.count_nonzero(keep))
         if kept == 0:
             return [_NONE] * len(queries)
@@ -316,14 +316,14 @@ _NONE = Nearest(np.empty(0, dtype=np.float32), np.empty(0, dtype=np.int64))
 
 
 def _faiss() -> Any:
-    """Import FAISS where it is used; its stubs know half of it."""
+    """Return the module FAISS, imported when first used; typed Any, for its stubs lack half of it."""
     import faiss
 
     return faiss
 
 
 def _cut(hits: Nearest, k: int) -> Nearest:
-    """Order rows and drop what scores less than the ``k``-th."""
+    """Return the rows in their order, without those that score less than the ``k``-th."""
     order = np.lexsort((hits.rows, -hits.scores))
     scores, rows = hits.scores[order], hits.rows[order]
     if len(scores) > k:

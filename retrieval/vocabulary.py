@@ -88,7 +88,7 @@ class Vocabulary:
 
 
 class _Memory:
-    """What is remembered: the terms of words, the chunks that are known, and those in which each term stands."""
+    """The memory of a vocabulary: the terms of words, the known chunks, and the chunks in which each term stands."""
 
     def __init__(self) -> None:
         self.terms: Terms = {}

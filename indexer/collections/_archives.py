@@ -77,7 +77,9 @@ def captures(path: Path, options: ReadOptions) -> Iterator[Capture]:
     except BadFileError as error:
         options.bad_lines.report(error.place, error.what)
     except broken as error:
-        options.bad_lines.report(f"{path}#{number + 1}", f"is not a record of a WARC or ARC file ({_said(error)})")
+        options.bad_lines.report(
+            f"{path}#{number + 1}", f"is not a record of a WARC or ARC file ({_first_line(error)})"
+        )
 
 
 def _check_end(records: Any, record: Any, place: str) -> None:
@@ -97,7 +99,7 @@ class _Source:
         self._path = path
 
     def read(self, size: int = -1) -> bytes:
-        """Read what is there up to ``size``: all that stands before an early end is given before it is told."""
+        """Return up to ``size`` bytes; an early end is an error only after everything before it has been returned."""
         try:
             return self._stream.read1(size)
         except EOFError:
@@ -140,7 +142,7 @@ def _capture(record: Any, place: str, options: ReadOptions) -> Capture | None:
 
 
 def _not_a_page(url: str, answer: Any, media_type: str) -> str:
-    """Say why a record holds no page, or return ``""``."""
+    """Return why a record holds no page, or ``""`` if it holds one."""
     if not _ADDRESS.match(url):
         return "record without a web address"
     if answer is not None and answer.get_statuscode() != "200":
@@ -173,6 +175,6 @@ def _moment(written: str) -> str:
     return ""
 
 
-def _said(error: Exception) -> str:
-    """Shorten what the library says to its first line."""
+def _first_line(error: Exception) -> str:
+    """Return the first line of a library's message, at most 120 characters of it."""
     return (str(error).strip().splitlines() or [type(error).__name__])[0].strip()[:120]

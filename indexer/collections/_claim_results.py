@@ -26,8 +26,8 @@ def is_claims_file(path: Path) -> bool:
 def beside(folder: Path) -> list[Path]:
     """Return the claims files that belong to a folder of pages: in its ``claims`` folder, or in one beside it."""
     places = (folder / "claims", folder.resolve().parent / "claims")
-    found = (path for place in places if place.is_dir() for path in sorted(place.iterdir()) if path.is_file())
-    return [path for path in found if is_claims_file(path) and _speaks_of_pages(path)]
+    files = (path for place in places if place.is_dir() for path in sorted(place.iterdir()) if path.is_file())
+    return [path for path in files if is_claims_file(path) and _speaks_of_pages(path)]
 
 
 def read_results(path: Path, options: ReadOptions) -> dict[str, Result]:

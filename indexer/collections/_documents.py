@@ -1,4 +1,4 @@
-"""What every reader holds a document to."""
+"""Checks of documents that every reader shares."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _UNFIT = re.compile(r"[\s\x00-\x1f\x7f-\x9f\ud800-\udfff\ufeff]")
 
 
 def check_docid(docid: str) -> str | None:
-    """Say why ``docid`` cannot name a document, or return ``None`` if it can.
+    """Return why ``docid`` cannot name a document, or ``None`` if it can.
 
     A docid is not empty, holds no white space and no control character (a run has one a column), and takes
     at most 512 bytes in UTF-8.

@@ -23,11 +23,11 @@ def expand(sources: Iterable[Path], suffixes: tuple[str, ...], options: ReadOpti
     Raises SourceError if a source does not exist or cannot be read, if a file is empty, or if a folder holds no
     such file.
     """
-    found: dict[Path, Path] = {}
+    files: dict[Path, Path] = {}
     for source in sources:
         for path in folder_files(source, suffixes, options) if source.is_dir() else [one_file(source)]:
-            found.setdefault(path.resolve(), path)
-    return list(found.values())
+            files.setdefault(path.resolve(), path)
+    return list(files.values())
 
 
 def one_file(path: Path) -> Path:

@@ -110,11 +110,13 @@ def parse_json_object(line: str, place: str, options: ReadOptions) -> dict[str, 
 
 
 def _depth(value: object) -> int:
-    """Count the levels of lists and objects, that of ``value`` too."""
+    """Return how deeply lists and objects are nested in ``value``, which counts as one level itself."""
     depth, level = 0, [value]
-    while level := [one for one in level if isinstance(one, list | dict)]:
+    while level := [container for container in level if isinstance(container, list | dict)]:
         depth += 1
-        level = [inner for one in level for inner in (one.values() if isinstance(one, dict) else one)]
+        level = [
+            inner for container in level for inner in (container.values() if isinstance(container, dict) else container)
+        ]
     return depth
 
 

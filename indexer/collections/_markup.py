@@ -72,15 +72,15 @@ def without(source: str, opening: re.Pattern[str], instead: str = "") -> str:
 def without_tags(source: str, instead: str) -> str:
     """Return ``source`` with ``instead`` in the place of each tag and each comment."""
     kept, position, last_comment = list[str](), 0, source.rfind("-->")
-    while found := _TAG_OR_COMMENT.search(source, position):
-        end = found.end()
-        if found[0] == _COMMENT:
+    while match := _TAG_OR_COMMENT.search(source, position):
+        end = match.end()
+        if match[0] == _COMMENT:
             if end > last_comment:  # it is not closed, and is text
                 kept.append(source[position:end])
                 position = end
                 continue
             end = source.index("-->", end) + len("-->")
-        kept += source[position : found.start()], instead
+        kept += source[position : match.start()], instead
         position = end
     return "".join([*kept, source[position:]])
 

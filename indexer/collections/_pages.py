@@ -88,7 +88,7 @@ class Page(NamedTuple):
 
 
 def binary_kind(content: bytes) -> str:
-    """Say what ``content`` is if it is not text, or return ``""``."""
+    """Return the kind of ``content`` if it is not text, else ``""``."""
     if content.startswith(tuple(mark for mark, _ in _MARKS)):
         return ""
     for magic, kind in _BINARY:
@@ -138,7 +138,7 @@ def extract(source: str, url: str = "", latest: str = "") -> Page | None:
     if tree is None:
         return None
     try:
-        found = trafilatura.bare_extraction(
+        extracted = trafilatura.bare_extraction(
             tree,
             url=url or None,
             favor_recall=True,
@@ -148,11 +148,11 @@ def extract(source: str, url: str = "", latest: str = "") -> Page | None:
         )
     except (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError) as error:
         raise ValueError(f"cannot be parsed: {type(error).__name__}") from error
-    text = _tidy(found.text or "") if found else ""
+    text = _tidy(extracted.text or "") if extracted else ""
     if not text:
         return None
-    title = _title(found.title or "", tree)
-    return Page(_below(title, text), title, _address(found.url), found.date or "", _declared_language(tree))
+    title = _title(extracted.title or "", tree)
+    return Page(_below(title, text), title, _address(extracted.url), extracted.date or "", _declared_language(tree))
 
 
 def _trafilatura() -> Any:
@@ -207,11 +207,11 @@ def _row(line: str) -> str:
     return " | ".join(cell for cell in cells if cell.strip("-"))
 
 
-def _title(found: str, tree: Any) -> str:
-    """Take the title that was found, but for the page's own if the two share few words: it heads something else."""
+def _title(extracted: str, tree: Any) -> str:
+    """Return the extracted title, or the page's own if the two share few words: then it heads something else."""
     own = " ".join((tree.findtext(".//title") or "").split())
-    words, own_words = set(re.findall(r"\w+", found.lower())), set(re.findall(r"\w+", own.lower()))
-    title = found if found and (not own_words or 2 * len(words & own_words) >= len(words)) else own
+    words, own_words = set(re.findall(r"\w+", extracted.lower())), set(re.findall(r"\w+", own.lower()))
+    title = extracted if extracted and (not own_words or 2 * len(words & own_words) >= len(words)) else own
     return " ".join(title.split())
 
 

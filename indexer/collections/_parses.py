@@ -39,8 +39,8 @@ class ParseFolder:
         A parse that is damaged is reported; listed parses that are missing are counted where others are there.
         """
         for paths in self._candidates(row, options):
-            found = [parse for path in paths if (parse := read_parse(path, options)) is not None]
-            best = max(found, key=lambda parse: len(parse.body), default=NO_PARSE)
+            parses = [parse for path in paths if (parse := read_parse(path, options)) is not None]
+            best = max(parses, key=lambda parse: len(parse.body), default=NO_PARSE)
             if best.body:
                 return best
         return NO_PARSE
@@ -56,17 +56,17 @@ class ParseFolder:
 
     def _listed(self, names: list[str], options: ReadOptions) -> list[Path]:
         """Return the listed files that are there."""
-        found = []
+        files = []
         for name in names:
             relative = PurePosixPath(name)
             if not relative.parts or relative.is_absolute() or ".." in relative.parts:
                 continue
             path = self._root / relative
             if _is_there(path):
-                found.append(path)
+                files.append(path)
             elif _is_there(self._root / relative.parts[0], folder=True):
                 options.skipped["full texts that the metadata list and the folder lacks"] += 1
-        return found
+        return files
 
     def _named(self, name: str) -> Path | None:
         """Return the first file of that name, by the order of the folders' names."""

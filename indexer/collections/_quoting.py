@@ -23,13 +23,13 @@ def is_quoted(start: bytes, delimiter: str) -> bool:
     cell = re.compile(rf'(?:"(?P<quoted>(?:[^"]|"")*+)"|(?P<plain>[^"{mark}\r\n]*+))(?P<end>{mark}|\r?\n|\Z)')
     widths, width, position = set[int](), 0, 0
     quoted, plain, needed = 0, 0, False
-    while position < len(text) and (found := cell.match(text, position)):
-        position, width = found.end(), width + 1
-        content = found["quoted"]
-        quoted, plain = quoted + (content is not None), plain + bool(found["plain"])
+    while position < len(text) and (match := cell.match(text, position)):
+        position, width = match.end(), width + 1
+        content = match["quoted"]
+        quoted, plain = quoted + (content is not None), plain + bool(match["plain"])
         needed = needed or (content is not None and re.search(rf'["{mark}\r\n]', content) is not None)
-        if found["end"] != delimiter:
-            widths.update({width} if width > 1 and (found["end"] or is_whole) else ())
+        if match["end"] != delimiter:
+            widths.update({width} if width > 1 and (match["end"] or is_whole) else ())
             width = 0
     if position < len(text) and (is_whole or not _OPEN_CELL.match(text, position)):
         return False

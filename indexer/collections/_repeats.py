@@ -18,9 +18,9 @@ def count_repeats(ids: Iterable[str]) -> dict[int, int]:
     import numpy as np
 
     hashes = array("Q", map(_hash, ids))
-    found, counts = np.unique(np.frombuffer(hashes, dtype=np.uint64), return_counts=True)
+    distinct, counts = np.unique(np.frombuffer(hashes, dtype=np.uint64), return_counts=True)
     again = counts > 1
-    return dict(zip(found[again].tolist(), counts[again].tolist(), strict=True))
+    return dict(zip(distinct[again].tolist(), counts[again].tolist(), strict=True))
 
 
 def grouped(items: Iterable[Item], name: Callable[[Item], str], repeats: dict[int, int]) -> Iterator[list[Item]]:

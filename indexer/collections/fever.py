@@ -63,16 +63,16 @@ def read(sources: Sequence[Path], options: ReadOptions) -> Iterator[Record]:
 
 def _shards(sources: Sequence[Path], options: ReadOptions) -> list[Path]:
     """Return the shards; a folder that holds claims too is read for its ``wiki-*`` files alone."""
-    found = list(expand(sources, (".jsonl",), options))
+    files = list(expand(sources, (".jsonl",), options))
     folders = {path for path in sources if path.is_dir()}
     named = {path for path in sources if path not in folders}
-    pages = [path for path in found if path in named or path.name.startswith("wiki-")]
-    return pages or found
+    pages = [path for path in files if path in named or path.name.startswith("wiki-")]
+    return pages or files
 
 
 def readable(text: str) -> str:
     """Put back the brackets and colons that the dump escapes, as ``-LRB-``."""
-    return _ESCAPED.sub(lambda found: _BRACKETS[found[0]], text)
+    return _ESCAPED.sub(lambda match: _BRACKETS[match[0]], text)
 
 
 def sentences(lines: str) -> Iterator[tuple[int, str]]:

@@ -60,14 +60,14 @@ def read(sources: Sequence[Path], options: ReadOptions) -> Iterator[Record]:
     """
     named = {source for source in sources if not source.is_dir()}
     for path in expand(sources, ("",), options):
-        found = 0
+        documents = 0
         for doc in _docs(path, options):
-            found += 1
+            documents += 1
             if record := _record(doc, options):
                 yield record
-        if not found and path in named:
+        if not documents and path in named:
             raise SourceError("holds no <DOC>; it is not a TREC collection", place=path)
-        if not found:
+        if not documents:
             options.leave_out(path, "file without <DOC>")
 
 
@@ -172,8 +172,8 @@ def _date(written: Sequence[str]) -> str:
         elif short := re.fullmatch(r"(\d{4})(\d\d)(\d\d)", text):
             cleaned = clean_date(f"{short[1]}-{short[2]}-{short[3]}")
         else:
-            found = _WRITTEN_DATE.search(text)
-            cleaned = clean_date(text) or (clean_date(found[0]) if found else "")
+            match = _WRITTEN_DATE.search(text)
+            cleaned = clean_date(text) or (clean_date(match[0]) if match else "")
         if cleaned:
             return cleaned
     return ""

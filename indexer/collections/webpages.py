@@ -61,9 +61,9 @@ def read(sources: Sequence[Path], options: ReadOptions) -> Iterator[Record]:
 
 def _results(claims: Sequence[Path], pages: Sequence[Path], options: ReadOptions) -> dict[str, Result]:
     """Return what the claims files, named or found beside the pages, say of each page."""
-    found = claims or [path for source in pages if source.is_dir() for path in beside(source)]
+    files = claims or [path for source in pages if source.is_dir() for path in beside(source)]
     results: dict[str, Result] = {}
-    for path in found:
+    for path in files:
         results.update(read_results(path, options))
     return results
 
@@ -149,8 +149,8 @@ def _record(
 ) -> Record | None:
     """Make a document of a page; its language is what it declares or what its text looks like."""
     language = language_of(page.text, page.language)
-    given = {"text": page.text, "date": page.date, "language": language, **fields}
-    return make_record(given, place, options, metadata or {})
+    record_fields = {"text": page.text, "date": page.date, "language": language, **fields}
+    return make_record(record_fields, place, options, metadata or {})
 
 
 def _new_docid(capture: Capture, page: Page, seen: set[bytes]) -> str:

@@ -153,7 +153,7 @@ def _quantize(path: Path) -> None:
 
 
 def _check(model: Any, target: Path, limit: int, names: Sequence[str], precision: str) -> None:
-    """Raises MachineError unless the export gives the model's vectors, near enough."""
+    """Raise MachineError unless the vectors of the export are close to those of the model."""
     expected = _sentence_vectors(model, PROBES, limit)
     exported = _exported_vectors(target, PROBES, names)
     norms = np.linalg.norm(expected, axis=1) * np.linalg.norm(exported, axis=1)

@@ -1,4 +1,4 @@
-"""From hits to what a person reads of them."""
+"""The reader of evidence: from hits to their documents and passages."""
 
 from __future__ import annotations
 

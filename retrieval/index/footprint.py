@@ -1,4 +1,4 @@
-"""What of an index a retriever needs: its files' bytes, and the seconds that they took to build."""
+"""The footprint of a retriever: the bytes of the files that it reads, and the seconds that they took to build."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ..views import view
 
 
 def footprint(manifest: Manifest, names: Sequence[str]) -> Footprint:
-    """Return what the documents and the views of these names take."""
+    """Return the bytes and the seconds of the documents and of the views of these names."""
     read = [view(name, manifest) for name in names]
     files = [(name, file.bytes) for segment in manifest.segments for name, file in segment.files.items()]
     seconds = sum(segment.text_seconds for segment in manifest.segments)

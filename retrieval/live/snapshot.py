@@ -99,11 +99,11 @@ class Snapshot:
 
     @property
     def rows(self) -> Rows:
-        """What each row stands for."""
+        """The docid and the passage number of each row."""
         return self._once("rows", self._read_rows)
 
     def mask(self, where: Filter | None) -> Mask | None:
-        """Tell of each row whether it may be found: it passes the filter and is not deleted; None if all may."""
+        """Return a mask of the rows that pass the filter and are not deleted; None if all are."""
         if where is None:
             return self._once("live", self._live)
         return self._filtered(where)
@@ -201,7 +201,7 @@ class Snapshot:
         return Rows(docids, numbers, split)
 
     def _live(self) -> Mask | None:
-        """Tell of each row whether it is not deleted, once for all searches without a filter; None if none is."""
+        """Return a mask of the rows that are not deleted, made once for all unfiltered searches; None if none is."""
         if not any(segment.info.deleted for segment in self.segments):
             return None
         keep = np.ones(len(self.rows.docids), dtype=np.bool_)
@@ -220,7 +220,7 @@ class Snapshot:
 
 
 def _filtered(segments: Sequence[Segment], where: Filter) -> Mask:
-    """Tell of each row whether it passes a filter and is not deleted."""
+    """Return a mask of the rows that pass a filter and are not deleted."""
     keep = np.zeros(sum(segment.info.passages for segment in segments), dtype=np.bool_)
     for segment in segments:
         if not where.kind or segment.info.kind in where.kind:

@@ -41,14 +41,14 @@ class Retriever(Protocol):
 
 
 class Lack(NamedTuple):
-    """What an index has not that a retriever needs, and how to mend that."""
+    """The part of an index that a retriever needs and the index lacks, and how to mend that."""
 
     what: str
     remedy: str
 
 
 class RetrieverKind(Protocol):
-    """What a module of this package offers."""
+    """The interface of a module of this package."""
 
     LABEL: str
     """Its name for people, a word."""
@@ -68,7 +68,7 @@ class RetrieverKind(Protocol):
         ...
 
     def lacks(self, name: str, manifest: Manifest, config: Config) -> Lack | None:
-        """Return what the index has not that the retriever needs; None if it answers."""
+        """Return the part that the index lacks for this retriever; None if it can answer."""
         ...
 
     def views(self, name: str, manifest: Manifest, config: Config) -> Sequence[str]:

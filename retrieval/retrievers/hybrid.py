@@ -31,7 +31,7 @@ def names(manifest: Manifest) -> tuple[str, ...]:
 
 
 def lacks(name: str, manifest: Manifest, config: Config) -> Lack | None:
-    """Return what the index has not that one of the rankings needs."""
+    """Return the part that the index lacks for one of the rankings; None if it can answer."""
     lacking = (kind(part).lacks(part, manifest, config) for part in rankings(name, config))
     return next((lack for lack in lacking if lack is not None), None)
 

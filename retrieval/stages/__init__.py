@@ -1,4 +1,4 @@
-"""What reorders or thins a ranking after retrieval: one file each, found by its name.
+"""Stages, which reorder or thin a ranking after retrieval: one file each, loaded by its name.
 
 ``search.stages`` and requests name stages in the order in which they work, each as ``NAME`` or ``NAME=VALUE``.
 """
@@ -35,7 +35,7 @@ class Stage(Protocol):
 
 
 class StageKind(Protocol):
-    """What a module of this package offers."""
+    """The interface of a module of this package."""
 
     LABEL: str
     """Its name for people, a word or two."""

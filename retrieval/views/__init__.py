@@ -148,7 +148,7 @@ class View(Protocol):
 
 
 class ViewKind(Protocol):
-    """What a module of this package offers."""
+    """The interface of a module of this package."""
 
     def describe(self, name: str, config: Config, encoders: Encoders) -> dict[str, Any] | None:
         """Return what the manifest is to say of the view in a new index; None: it is not there."""

@@ -116,7 +116,7 @@ def test_a_conditional_change_that_a_writer_died_at_is_unsure(folder: Path, writ
 
 def test_a_state_is_that_of_content_and_passages(folder: Path, writer: Writer) -> None:
     with held(folder) as live:
-        state = live.found("a").state  # type: ignore[union-attr]
+        state = live.state_of_document("a").state  # type: ignore[union-attr]
     name = leave(folder, "a", "A wombat.", states=(state,))
     writer.work()
     late = leave(folder, "a", "A koala.", states=(state,))
