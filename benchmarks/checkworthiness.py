@@ -63,14 +63,16 @@ def _measured(folder: Path) -> str:
     judged = {
         language: Judged([labels_of(split.dev)], {}, data.rows_an_id(split.dev)) for language, split in splits.items()
     }
-    judged["debates"] = Judged([labels_of(one) for one in spoken.dev], {})
+    judged["debates"] = Judged([labels_of(statements) for statements in spoken.dev], {})
     for model in ("random", "ngram"):
         for language, split in splits.items():
             judged[language].scores[model] = [_learned(model, split.train).ranker.score(split.dev)]
-    best = _learned("best", [one for split in splits.values() for one in split.train])
+    best = _learned("best", [statement for split in splits.values() for statement in split.train])
     for language, split in splits.items():
         judged[language].scores["best"] = [best.ranker.score(split.dev)]
-    speaking = {model: _learned(model, [one for debate in spoken.train for one in debate]) for model in _ON_DEBATES}
+    speaking = {
+        model: _learned(model, [statement for debate in spoken.train for statement in debate]) for model in _ON_DEBATES
+    }
     for model, learned in speaking.items():
         judged["debates"].scores[model] = _scored(learned, spoken)
     networks = {name: _network(name, splits, judged) for name in NETWORKS}
@@ -95,8 +97,8 @@ def _learned(model: str, statements: Sequence[Statement], config: Config = CONFI
 
 
 def _scored(learned: Trained, spoken: Debates) -> list[tables.Scores]:
-    """Score all debates in one go, and part them again."""
-    scores = learned.ranker.score([one for debate in spoken.dev for one in debate])
+    """Return the scores of each debate, all scored in one call."""
+    scores = learned.ranker.score([statement for debate in spoken.dev for statement in debate])
     return np.split(scores, np.cumsum([len(debate) for debate in spoken.dev])[:-1])
 
 
@@ -104,24 +106,26 @@ def _network(name: str, splits: Mapping[str, Split], judged: Mapping[str, Judged
     """Train a network on all languages; return AP on dev and cross-validated by language."""
     settings = msgspec.structs.replace(CONFIG.claims.multilingual, **NETWORKS[name])
     config = msgspec.structs.replace(CONFIG, claims=msgspec.structs.replace(CONFIG.claims, multilingual=settings))
-    trained = _learned("multilingual", [one for split in splits.values() for one in split.train], config)
-    found = {}
+    trained = _learned("multilingual", [statement for split in splits.values() for statement in split.train], config)
+    precisions = {}
     for language, split in splits.items():
         judged[language].scores[name] = [trained.ranker.score(split.dev)]
-        found[language] = tables.official(judged[language], name), float(trained.figures[language]["AP"])
-    return found
+        precisions[language] = tables.official(judged[language], name), float(trained.figures[language]["AP"])
+    return precisions
 
 
 def _calibration(best: Trained, speaking: Trained, splits: Mapping[str, Split], spoken: Debates) -> str:
     parts = {language: (best, split.dev) for language, split in splits.items()}
-    parts["debates"] = (speaking, [one for debate in spoken.dev for one in debate])
+    parts["debates"] = (speaking, [statement for debate in spoken.dev for statement in debate])
     rows = []
     for name, (trained, statements) in parts.items():
         probabilities = trained.ranker.probability(trained.ranker.score(statements))
         if probabilities is not None:
             # Line numbers repeat from debate to debate: their labels are taken as they stand.
             labels = (
-                labels_of(statements) if name != "debates" else np.array([int(one.label or 0) for one in statements])
+                labels_of(statements)
+                if name != "debates"
+                else np.array([int(statement.label or 0) for statement in statements])
             )
             rows.append([name, *tables.calibration(labels, probabilities)])
     return markdown_table(["", "worth checking", "said", "Brier", "Brier of the mean", "gap"], rows)

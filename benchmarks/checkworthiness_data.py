@@ -1,4 +1,4 @@
-"""The tweets and debates of CheckThat! 2021 task 1, and what is odd about them."""
+"""The tweets and debates of CheckThat! 2021 task 1, and their oddities."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ TWEETS = {
 
 
 class Split(NamedTuple):
-    """What is learned from, and what is ranked; each statement labelled."""
+    """The statements to learn from and those to rank, all labelled."""
 
     train: list[Statement]
     dev: list[Statement]
@@ -41,12 +41,12 @@ class Debates(NamedTuple):
 
 def tweets(data: Path) -> dict[str, Split]:
     """Read the tweets of the five languages."""
-    found = {}
+    splits = {}
     read_tweets = STATEMENTS.load("ct2021-1a").read_statements
     for language, names in TWEETS.items():
         train, dev = (read_tweets(data / "ct2021-task1" / name, labelled=True) for name in names)
-        found[language] = Split(*([one._replace(language=language) for one in part] for part in (train, dev)))
-    return found
+        splits[language] = Split(*([tweet._replace(language=language) for tweet in part] for part in (train, dev)))
+    return splits
 
 
 def debates(data: Path) -> Debates:
@@ -57,25 +57,25 @@ def debates(data: Path) -> Debates:
 
     def part(name: str) -> list[list[Statement]]:
         files = sorted((folder / name).glob("*.tsv"))
-        return [[one._replace(language="en") for one in read_debate(file, labelled=True)] for file in files]
+        return [[sentence._replace(language="en") for sentence in read_debate(file, labelled=True)] for file in files]
 
     return Debates(part("train"), part("dev"))
 
 
 def labels_of(statements: Sequence[Statement]) -> NDArray[np.int64]:
     """Return the label of each statement; of an id that is repeated, the last, as the official scorer does."""
-    last = {one.qid: one.label for one in statements}
-    return np.array([last[one.qid] for one in statements], dtype=np.int64)
+    last = {statement.qid: statement.label for statement in statements}
+    return np.array([last[statement.qid] for statement in statements], dtype=np.int64)
 
 
 def rows_an_id(statements: Sequence[Statement]) -> float:
-    """Return how many rows worth checking there are for each id that is."""
-    worth = {one.qid: label for one, label in zip(statements, labels_of(statements).tolist(), strict=True)}
+    """Return the number of rows worth checking for each id that is worth checking."""
+    worth = {statement.qid: label for statement, label in zip(statements, labels_of(statements).tolist(), strict=True)}
     return float(labels_of(statements).sum() / sum(worth.values()))
 
 
 class Oddity(NamedTuple):
-    """What is odd about a language's files."""
+    """The oddities of a language's files, counted."""
 
     language: str
     train: int
@@ -89,11 +89,11 @@ class Oddity(NamedTuple):
 
 
 def oddity(language: str, split: Split) -> Oddity:
-    """Count near-duplicates, topics unseen in training, and repeated ids.
+    """Return the counts of near-duplicates, topics unseen in training, and repeated ids.
 
-    ``alike`` counts tweets of train that nearly say what another of train says, ``known`` those of dev.
+    ``alike`` counts tweets of train that nearly repeat another of train, ``known`` tweets of dev that do.
     """
-    topics = {one.topic for one in split.train}
+    topics = {tweet.topic for tweet in split.train}
     sizes = np.bincount(groups(split.train))
     return Oddity(
         language,
@@ -103,16 +103,16 @@ def oddity(language: str, split: Split) -> Oddity:
         float(labels_of(split.dev).mean()),
         int(sizes[sizes > 1].sum()),
         int(repeated(split.dev, split.train).sum()),
-        sum(one.topic not in topics for one in split.dev),
-        len(split.train) - len({one.qid for one in split.train}),
+        sum(tweet.topic not in topics for tweet in split.dev),
+        len(split.train) - len({tweet.qid for tweet in split.train}),
     )
 
 
 def by_topic(split: Split, folds: NDArray[np.int64]) -> tuple[float, float]:
     """Return the cross-validated AP of words and characters, by the given folds and with whole topics held out."""
     member = lexical.learn(split.train, (1.0,))
-    names = {topic: number for number, topic in enumerate(dict.fromkeys(one.topic for one in split.train))}
-    topics = np.array([names[one.topic] for one in split.train])
-    found = [trial(member, population(split.train, parts), seed=0) for parts in (folds, topics)]
-    values = [average_precision(labels_of(split.train), one.scores) for one in found]
+    names = {topic: number for number, topic in enumerate(dict.fromkeys(tweet.topic for tweet in split.train))}
+    topics = np.array([names[tweet.topic] for tweet in split.train])
+    results = [trial(member, population(split.train, parts), seed=0) for parts in (folds, topics)]
+    values = [average_precision(labels_of(split.train), result.scores) for result in results]
     return values[0], values[1]

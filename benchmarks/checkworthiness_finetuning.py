@@ -60,7 +60,7 @@ def main() -> int:
 
 
 def _measured(splits: Mapping[str, Split], most: int | None, scratch: Path) -> str:
-    train = [one for split in splits.values() for one in split.train[:most]]
+    train = [tweet for split in splits.values() for tweet in split.train[:most]]
     judged = {
         language: Judged([labels_of(split.dev)], {}, data.rows_an_id(split.dev)) for language, split in splits.items()
     }
@@ -70,7 +70,7 @@ def _measured(splits: Mapping[str, Split], most: int | None, scratch: Path) -> s
             ranker = kind("multilingual").train(train, _config(loss, train, scratch, tuned=tuned), bar).ranker
         for language, split in splits.items():
             judged[language].scores[name] = [ranker.score(split.dev)]
-    drawn = {language: tables.resampled(one) for language, one in judged.items()}
+    drawn = {language: tables.resampled(lists) for language, lists in judged.items()}
     joint, alone = (f"trained, {loss}" for loss in LOSSES)
     parts = [tables.precisions(judged, drawn)]
     parts += [tables.differences(judged, *pair) for pair in ((joint, alone), (alone, "frozen, claim alone"))]

@@ -54,19 +54,19 @@ def resampled(judged: Judged) -> dict[str, Scores]:
     One list is resampled by its statements; of several, whole lists are drawn, as one debate is one observation.
     """
     random = np.random.default_rng(0)
-    found: dict[str, list[float]] = {name: [] for name in judged.scores}
+    precisions_of: dict[str, list[float]] = {name: [] for name in judged.scores}
     whole = {name: _each(judged, name) for name in judged.scores}
     for _ in range(RESAMPLES):
         if len(judged.labels) > 1:
             drawn = random.integers(0, len(judged.labels), len(judged.labels))
             for name, values in whole.items():
-                found[name].append(float(values[drawn].mean()))
+                precisions_of[name].append(float(values[drawn].mean()))
             continue
         labels = judged.labels[0]
         drawn = np.sort(random.integers(0, len(labels), len(labels)))
         for name, scores in judged.scores.items():
-            found[name].append(judged.rows * average_precision(labels[drawn], scores[0][drawn]))
-    return {name: np.array(values) for name, values in found.items()}
+            precisions_of[name].append(judged.rows * average_precision(labels[drawn], scores[0][drawn]))
+    return {name: np.array(values) for name, values in precisions_of.items()}
 
 
 def _each(judged: Judged, name: str) -> Scores:
@@ -81,14 +81,14 @@ def interval(value: float, drawn: Scores) -> Interval:
 
 
 def results(judged: Mapping[str, Judged]) -> str:
-    """Return the table of AP on dev, and that of what the best ranker gains on the n-gram baseline."""
-    drawn = {where: resampled(one) for where, one in judged.items()}
+    """Return the table of AP on dev, and the table of the best ranker's gain on the n-gram baseline."""
+    drawn = {where: resampled(lists) for where, lists in judged.items()}
     return precisions(judged, drawn) + "\n" + _gains(judged, drawn)
 
 
 def precisions(judged: Mapping[str, Judged], drawn: Mapping[str, Mapping[str, Scores]]) -> str:
     """Return the table of AP on dev, with intervals: a row for each ranker, a column for each language or debates."""
-    names = list(dict.fromkeys(name for one in judged.values() for name in one.scores))
+    names = list(dict.fromkeys(name for lists in judged.values() for name in lists.scores))
 
     def cell(where: str, name: str) -> str:
         if name not in judged[where].scores:
@@ -100,56 +100,57 @@ def precisions(judged: Mapping[str, Judged], drawn: Mapping[str, Mapping[str, Sc
 
 def _gains(judged: Mapping[str, Judged], drawn: Mapping[str, Mapping[str, Scores]]) -> str:
     rows = []
-    for where, one in judged.items():
-        base, best = official(one, "ngram"), official(one, "best")
+    for where, lists in judged.items():
+        base, best = official(lists, "ngram"), official(lists, "best")
         gain = interval(best - base, drawn[where]["best"] - drawn[where]["ngram"])
         goal = GOALS.get(where, base)
         verdict = "reached" if gain.value >= goal else "missed"
-        said = f"{gain.value:+.4f} ({gain.low:+.3f} to {gain.high:+.3f})"
-        rows.append([where, said, f"+{goal:.4f}".rstrip("0"), verdict])
+        gained = f"{gain.value:+.4f} ({gain.low:+.3f} to {gain.high:+.3f})"
+        rows.append([where, gained, f"+{goal:.4f}".rstrip("0"), verdict])
     return markdown_table(["", "best less n-gram (95 %)", "goal", ""], rows, left=1)
 
 
-def oddities(found: Sequence[Oddity]) -> str:
-    """Return the table of what is odd about the files."""
+def oddities(oddities_by_language: Sequence[Oddity]) -> str:
+    """Return the table of the oddities of the files."""
     header = [
         "", "train", "worth checking", "dev", "worth checking", "train like another", "dev like one of train",
         "dev on new topics", "repeated ids in train",
     ]  # fmt: skip
     rows = [
         [
-            one.language, f"{one.train:,}", f"{one.train_share:.1%}", f"{one.dev:,}", f"{one.dev_share:.1%}",
-            f"{one.alike:,}", f"{one.known:,}", f"{one.new_topics:,}", f"{one.repeated:,}",
+            oddity.language, f"{oddity.train:,}", f"{oddity.train_share:.1%}", f"{oddity.dev:,}",
+            f"{oddity.dev_share:.1%}", f"{oddity.alike:,}", f"{oddity.known:,}", f"{oddity.new_topics:,}",
+            f"{oddity.repeated:,}",
         ]
-        for one in found
+        for oddity in oddities_by_language
     ]  # fmt: skip
     return markdown_table(header, rows)
 
 
 def ablation(figures: Mapping[str, Mapping[str, Any]]) -> str:
     """Return the cross-validated AP of each member alone, and of the kept ones without it."""
-    members = sorted({name for one in figures.values() for name in one["alone"]})
+    members = sorted({name for of_language in figures.values() for name in of_language["alone"]})
 
     def cell(language: str, name: str) -> str:
-        one = figures[language]
-        if name not in one["alone"]:
+        of_language = figures[language]
+        if name not in of_language["alone"]:
             return ""
-        without = one["without"].get(name)
-        return f"{one['alone'][name]:.4f}" + (f" / {without:.4f}" if without is not None else "")
+        without = of_language["without"].get(name)
+        return f"{of_language['alone'][name]:.4f}" + (f" / {without:.4f}" if without is not None else "")
 
     rows = [[name, *(cell(language, name) for language in figures)] for name in members]
-    rows.append(["**together**", *(f"**{one['AP']:.4f}**" for one in figures.values())])
+    rows.append(["**together**", *(f"**{of_language['AP']:.4f}**" for of_language in figures.values())])
     return markdown_table(["AP alone / of the others", *figures], rows)
 
 
 def calibration(labels: Labels, probabilities: Scores) -> list[str]:
-    """Return Brier score, that of always saying the mean, and the mean gap between said and found, over ten bins."""
+    """Return five cells: observed and predicted mean, Brier score, that of the mean, calibration gap over ten bins."""
     brier = float(np.mean((probabilities - labels) ** 2))
     bins = np.minimum((probabilities * 10).astype(int), 9)
     gap = sum(
-        abs(float(probabilities[bins == one].mean() - labels[bins == one].mean())) * int((bins == one).sum())
-        for one in range(10)
-        if (bins == one).any()
+        abs(float(probabilities[bins == number].mean() - labels[bins == number].mean())) * int((bins == number).sum())
+        for number in range(10)
+        if (bins == number).any()
     )
     mean = float(labels.mean())
     return [
@@ -161,24 +162,24 @@ def calibration(labels: Labels, probabilities: Scores) -> list[str]:
     ]
 
 
-def joint(found: Mapping[str, Mapping[str, tuple[float, float]]]) -> str:
+def joint(precisions_by_network: Mapping[str, Mapping[str, tuple[float, float]]]) -> str:
     """Return AP on dev and cross-validated for each network, by language."""
-    languages = list(next(iter(found.values())))
+    languages = list(next(iter(precisions_by_network.values())))
     show: Callable[[tuple[float, float]], str] = lambda pair: f"{pair[0]:.4f} / {pair[1]:.4f}"  # noqa: E731
     rows = []
-    for name, values in found.items():
+    for name, values in precisions_by_network.items():
         mean = tuple(float(np.mean([values[language][side] for language in languages])) for side in (0, 1))
         rows.append([name, *(show(values[language]) for language in languages), f"{mean[0]:.4f} / {mean[1]:.4f}"])
     return markdown_table(["network", *languages, "mean"], rows)
 
 
 def differences(judged: Mapping[str, Judged], first: str, second: str) -> str:
-    """Return by how much the first ranker's AP on dev exceeds the second's, where both ranked, with intervals."""
+    """Return the table of the first ranker's AP on dev less the second's, with intervals, where both ranked."""
     rows = []
-    for where, one in judged.items():
-        if not {first, second} <= one.scores.keys():
+    for where, lists in judged.items():
+        if not {first, second} <= lists.scores.keys():
             continue
-        drawn = resampled(one)
-        gain = interval(official(one, first) - official(one, second), drawn[first] - drawn[second])
+        drawn = resampled(lists)
+        gain = interval(official(lists, first) - official(lists, second), drawn[first] - drawn[second])
         rows.append([where, f"{gain.value:+.4f} ({gain.low:+.3f} to {gain.high:+.3f})"])
     return markdown_table(["", f"{first} less {second} (95 %)"], rows)

@@ -31,7 +31,7 @@ Model = dict[str, str]
 
 
 class Done(NamedTuple):
-    """What a crowd did."""
+    """The counts of what a crowd did."""
 
     verbs: int
     killed: int
@@ -94,15 +94,15 @@ class Writer:
         if kill:
             time.sleep(self._chance.uniform(0.5, 4.0))
             command.send_signal(signal.SIGKILL)
-        said = command.communicate()[1]
+        errors = command.communicate()[1]
         if command.returncode == -signal.SIGKILL:
             self.killed += 1
-            found = own_documents(self._index, self._name)
-            if found not in (self.model, after):
+            documents = own_documents(self._index, self._name)
+            if documents not in (self.model, after):
                 raise AssertionError(f"{arguments[:2]} was killed and left neither its before nor its after")
-            self.model = found
+            self.model = documents
         elif command.returncode:
-            raise AssertionError(f"{arguments[:2]} failed: {said}")
+            raise AssertionError(f"{arguments[:2]} failed: {errors}")
         else:
             self.model = after
 
@@ -138,7 +138,7 @@ class Reader:
 
 
 def crowd(folder: Path, seconds: float) -> Done:
-    """Let writers and readers loose for so long; raise AssertionError at the first loss."""
+    """Run writers and readers side by side for a time in seconds; raise AssertionError at the first loss."""
     index = folder / "index"
     config = convert(SETTINGS, "crowd")
     (folder / "config.yaml").write_text(json.dumps(SETTINGS), "utf-8")
@@ -170,7 +170,7 @@ def crowd(folder: Path, seconds: float) -> Done:
 
 
 def _compare(folder: Path, index: Path, writers: list[Writer], config: Config) -> None:
-    """Hold the index to the models of all writers, and to a fresh index of what they say."""
+    """Raise AssertionError if the index differs from the writers' models, or from a fresh index of their documents."""
     faults = verify(index, config).all_faults
     if faults:
         raise AssertionError(f"{len(faults)} faults: {faults[0]}")
@@ -181,11 +181,11 @@ def _compare(folder: Path, index: Path, writers: list[Writer], config: Config) -
         model |= writer.model
     compact(index, config)
     _fresh(folder, folder / "fresh", model, config)
-    found = []
+    results = []
     for place in (index, folder / "fresh"):
         with Index(place) as opened:
-            found.append(opened.search(WORDS, Search(k=10_000, retriever="bm25")))
-    if found[0] != found[1]:
+            results.append(opened.search(WORDS, Search(k=10_000, retriever="bm25")))
+    if results[0] != results[1]:
         raise AssertionError("a search finds something else than in a fresh index of the same documents")
 
 

@@ -1,4 +1,4 @@
-"""Where the public collections are."""
+"""The folder of the public collections."""
 
 from __future__ import annotations
 

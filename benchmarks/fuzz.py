@@ -41,7 +41,7 @@ class TookTooLongError(Exception):
 
 
 def data_folder() -> Path | None:
-    """Return where the real collections are, if they are."""
+    """Return the folder of the real collections, or ``None``."""
     folder = os.environ.get("FACTSEEK_DATA")
     return Path(folder) if folder and Path(folder).is_dir() else None
 
@@ -63,8 +63,8 @@ def bounded(seconds: float) -> Iterator[None]:
 
 
 def finds(target: Target, first: int, count: int) -> list[dict[str, Any]]:
-    """Feed inputs by their numbers; return those that a target did not answer as it should."""
-    found = []
+    """Feed inputs by their numbers; return the number and the error of each on which the target failed."""
+    failures = []
     with tempfile.TemporaryDirectory() as folder:
         for number in range(first, first + count):
             try:
@@ -73,8 +73,8 @@ def finds(target: Target, first: int, count: int) -> list[dict[str, Any]]:
             except Exception as error:  # noqa: BLE001  what is looked for
                 where = traceback.extract_tb(error.__traceback__)[-1]
                 line = f"{type(error).__name__}: {error} ({Path(where.filename).name}:{where.lineno})"[:300]
-                found.append({"input": number, "error": line})
-    return found
+                failures.append({"input": number, "error": line})
+    return failures
 
 
 def worked(name: str, first: int, count: int) -> dict[str, Any]:
@@ -92,11 +92,11 @@ def worked(name: str, first: int, count: int) -> dict[str, Any]:
 
 
 def work(name: str, first: int, count: int) -> None:
-    """Feed inputs and print what was found: the other side of :func:`worked`."""
-    (target,) = (one for one in targets(data_folder()) if one.name == name)
-    found = finds(target, first, count)
+    """Feed inputs and print the failures as JSON, for :func:`worked` to read."""
+    (target,) = (candidate for candidate in targets(data_folder()) if candidate.name == name)
+    failures = finds(target, first, count)
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 / 1e6
-    write(json.dumps({"finds": found, "megabytes": round(peak, 1)}))
+    write(json.dumps({"finds": failures, "megabytes": round(peak, 1)}))
 
 
 def run(names: Sequence[str], count: int, state: State) -> None:
@@ -118,13 +118,13 @@ def run(names: Sequence[str], count: int, state: State) -> None:
 
 
 def done() -> State:
-    """Return what was done until now."""
+    """Return the state kept so far."""
     state: State = json.loads(STATE.read_text("utf-8")) if STATE.exists() else {}
     return state
 
 
 def remember(name: str, known: dict[str, Any]) -> None:
-    """Keep what was done of one target, whatever others have done meanwhile."""
+    """Store the state of one target, without losing what others have stored meanwhile."""
     state = {**done(), name: known}
     STATE.parent.mkdir(exist_ok=True)
     beside = STATE.with_suffix(".tmp")
@@ -133,7 +133,7 @@ def remember(name: str, known: dict[str, Any]) -> None:
 
 
 def table(state: State) -> str:
-    """Return what was done as a Markdown table."""
+    """Return the state as a Markdown table."""
     lines = [
         "| fed with broken inputs | inputs | tracebacks, answers of status 500, leftovers | most memory |",
         "|---|---:|---:|---:|",
@@ -152,14 +152,14 @@ def table(state: State) -> str:
 
 
 def idle() -> float:
-    """Return what a process takes that has only loaded what the targets need, in megabytes."""
+    """Return the memory in megabytes of a process that has only loaded what the targets need."""
     script = "import resource, benchmarks.fuzz; print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)"
     ran = subprocess.run([sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, check=True)
     return int(ran.stdout) * 1024 / 1e6
 
 
 def main() -> None:
-    """Feed what is asked for, and say what was found."""
+    """Feed the inputs asked for, and print the failures."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument(
         "--target", action="append", metavar="NAME", help="one of those listed with --list (default: all)"

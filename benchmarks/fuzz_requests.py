@@ -106,7 +106,7 @@ DOCIDS = (
 
 
 class Request(NamedTuple):
-    """What is sent."""
+    """A request to send."""
 
     method: str
     path: str

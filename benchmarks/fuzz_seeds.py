@@ -1,4 +1,4 @@
-"""What is mutated: sources, task files and settings, written here and read from the real collections."""
+"""Seeds to mutate: sources, task files and settings, written here or read from the real collections."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is fed with broken inputs: every reader of documents, and every parser of a task, a run or a setting."""
+"""Targets of broken inputs: every reader of documents, and every parser of a task, a run or a setting."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _ANY = ("a\tb\n", "{}\n")
 
 
 class Target(NamedTuple):
-    """Something that reads files: its name, how inputs are named, real inputs, and what is done with one."""
+    """Something that reads files: its name, how inputs are named, real inputs, and the function that feeds one."""
 
     name: str
     endings: tuple[str, ...]
@@ -58,9 +58,9 @@ def input_of(target: Target, number: int) -> Input:
 
 
 def feed(target: Target, number: int, folder: Path) -> None:
-    """Feed one input; whatever it holds, the target answers, or raises an error that it raises on purpose.
+    """Feed one input, which the target has to accept or to refuse with a FactseekError.
 
-    Raises whatever else was raised, and AssertionError if an answer is not sound or something is left in ``folder``.
+    Raises any other error of the target, and AssertionError if an answer is wrong or a file is left in ``folder``.
     """
     name, content, chance = input_of(target, number)
     path = folder / name
@@ -71,7 +71,7 @@ def feed(target: Target, number: int, folder: Path) -> None:
             target.feed(path, chance)
     finally:
         path.unlink()
-    left = [one.name for one in folder.iterdir()]
+    left = [path.name for path in folder.iterdir()]
     if left:
         raise AssertionError(f"left behind: {left}")
 
@@ -159,7 +159,7 @@ def _manifest(path: Path, _: random.Random) -> None:
 
 
 def _ignore(_: object) -> None:
-    """Take an answer, which is as good as any."""
+    """Accept any answer."""
 
 
 def _hold(holds: bool, otherwise: str) -> None:
@@ -174,7 +174,7 @@ def _task_seeds(name: str, data: Path | None) -> Callable[[], tuple[bytes, ...]]
 def _seeds(
     written: Sequence[str], patterns: Sequence[str] = (), data: Path | None = None, kind: str = ""
 ) -> Callable[[], tuple[bytes, ...]]:
-    """Return what returns the inputs that are written, and the beginnings of real ones."""
+    """Return a function that returns the inputs written here and the beginnings of real ones."""
 
     def seeds() -> tuple[bytes, ...]:
         made = frames() if kind == "cord19" else ()

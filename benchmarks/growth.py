@@ -1,4 +1,4 @@
-"""How an index grows: build time, disk, opening, memory and latency at 10,000, 100,000 and 1,000,000 passages.
+"""The growth of an index: build time, disk, opening, memory and latency at 10,000, 100,000 and 1,000,000 passages.
 
 ``python -m benchmarks.growth`` rebuilds docs/growth.md and its plot. It needs the folder ``FACTSEEK_DATA``. A run
 that was interrupted goes on after the sizes that it had finished.
@@ -85,11 +85,11 @@ class Growth:
         source.unlink()
         text = sum(segment.text_seconds for segment in manifest.segments)
         seconds = {"bm25": text, "flat": text + sum(segment.vector_seconds for segment in manifest.segments)}
-        _told(passages, "flat", seconds["flat"])
+        _report_build(passages, "flat", seconds["flat"])
         for kind in ("hnsw", "ivfpq"):
             folders[kind] = work / kind
             seconds[kind] = seconds["flat"] + _approximate(folders["flat"], folders[kind], kind)
-            _told(passages, kind, seconds[kind])
+            _report_build(passages, kind, seconds[kind])
         exact = self._dense_hits(folders["flat"], "flat")
         for method in METHODS:
             folder, name = folders[method.type], method.retriever if method.retriever == "bm25" else method.type
@@ -125,11 +125,11 @@ class Growth:
 
     def _dense_hits(self, folder: Path, kind: str) -> list[set[str]]:
         with Index(folder, _config(kind)) as index:
-            found = index.search(self._queries, Search(k=10, retriever="dense"))
-        return [{hit.docid for hit in hits} for hits in found]
+            results = index.search(self._queries, Search(k=10, retriever="dense"))
+        return [{hit.docid for hit in hits} for hits in results]
 
 
-def _told(passages: int, kind: str, seconds: float) -> None:
+def _report_build(passages: int, kind: str, seconds: float) -> None:
     say(f"{passages:,} {kind}: built in {seconds:,.0f} s")
 
 
@@ -162,8 +162,10 @@ def _bytes(folder: Path, method: Method) -> int:
     return sum(info.bytes for name, info in files if not name.startswith(tuple(unneeded)))
 
 
-def _recall(exact: Sequence[set[str]], found: Sequence[set[str]]) -> float:
-    return sum(len(one & other) / len(one) for one, other in zip(exact, found, strict=True)) / len(exact)
+def _recall(exact: Sequence[set[str]], approximate: Sequence[set[str]]) -> float:
+    return sum(
+        len(expected & answered) / len(expected) for expected, answered in zip(exact, approximate, strict=True)
+    ) / len(exact)
 
 
 def report(grown: Sequence[Grown]) -> str:
@@ -174,10 +176,10 @@ def report(grown: Sequence[Grown]) -> str:
         "| passages | | build s | bytes a passage | first answer s | peak MB | p50 ms | p99 ms | recall@10 |",
         "|---:|---|---:|---:|---:|---:|---:|---:|---:|",
     ]
-    for one in grown:
-        times = f"{one.open_seconds:.2f} | {one.peak_mb:,.0f} | {one.p50:.2f} | {one.p99:.2f} | {one.recall:.3f}"
+    for row in grown:
+        times = f"{row.open_seconds:.2f} | {row.peak_mb:,.0f} | {row.p50:.2f} | {row.p99:.2f} | {row.recall:.3f}"
         lines.append(
-            f"| {one.passages:,} | {one.method} | {one.build_seconds:,.0f} | {one.bytes_a_passage:,.0f} | {times} |"
+            f"| {row.passages:,} | {row.method} | {row.build_seconds:,.0f} | {row.bytes_a_passage:,.0f} | {times} |"
         )
     return "\n".join([*lines, "", "![latency, build time and memory against size](growth.png)"])
 
@@ -202,8 +204,8 @@ def main() -> None:
         with tempfile.TemporaryDirectory(dir=args.work) as work:
             growth = Growth(Path(data), Path(work))
             for size in missing:
-                kept.add(size, list(_said(growth.at(size))))
-    grown = [one for size in args.sizes for one in kept.of(size)]
+                kept.add(size, list(_reported(growth.at(size))))
+    grown = [row for size in args.sizes for row in kept.of(size)]
     write(report(grown) + "\n")
     if (args.docs / "growth.md").exists():
         replace_marked(args.docs / "growth.md", "measured", report(grown))
@@ -211,10 +213,10 @@ def main() -> None:
     kept.forget()
 
 
-def _said(grown: Iterator[Grown]) -> Iterator[Grown]:
-    for one in grown:
-        say(f"{one.passages:,} {one.method}: p50 {one.p50:.2f} ms, recall {one.recall:.3f}")
-        yield one
+def _reported(grown: Iterator[Grown]) -> Iterator[Grown]:
+    for row in grown:
+        say(f"{row.passages:,} {row.method}: p50 {row.p50:.2f} ms, recall {row.recall:.3f}")
+        yield row
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""The sizes of the growth curve that are measured, kept until all are: a run of an hour may be interrupted."""
+"""The measured sizes of the growth curve, kept until all are done, so that a run of an hour may be interrupted."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from factseek.retrieval.manifest import Versions, versions
 
 
 class Grown(NamedTuple):
-    """What a method needs at a size; ``recall`` is of the first ten hits, against the flat index."""
+    """The figures of a method at a size; ``recall`` is of the first ten hits, against the flat index."""
 
     passages: int
     method: str
@@ -33,7 +33,7 @@ class _File(msgspec.Struct):
 
 
 class Kept:
-    """What was measured so far, in the file ``path``: only what this machine measured with these versions."""
+    """The figures measured so far, in the file ``path``: only those of this machine with these versions."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -46,15 +46,15 @@ class Kept:
             self._file = earlier
 
     def of(self, size: int) -> list[Grown]:
-        """Return what was measured of a size, or nothing."""
+        """Return the figures measured at a size; empty if it has not been measured."""
         return self._file.sizes.get(size, [])
 
     def add(self, size: int, grown: list[Grown]) -> None:
-        """Keep what was measured of a size."""
+        """Store the figures of a size."""
         self._file.sizes[size] = grown
         self._path.parent.mkdir(parents=True, exist_ok=True)
         write_atomically(self._path, msgspec.json.encode(self._file))
 
     def forget(self) -> None:
-        """Remove the file: what it held is written down."""
+        """Remove the file, once its figures are in the document."""
         self._path.unlink(missing_ok=True)

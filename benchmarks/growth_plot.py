@@ -18,8 +18,8 @@ def plot(grown: Sequence[Grown], path: Path) -> None:
 
     figure = Figure(figsize=(12, 4), layout="constrained")
     for axes, (field, label) in zip(figure.subplots(1, len(PANELS)), PANELS, strict=True):
-        for method in dict.fromkeys(one.method for one in grown):
-            points = [(one.passages, getattr(one, field)) for one in grown if one.method == method]
+        for method in dict.fromkeys(row.method for row in grown):
+            points = [(row.passages, getattr(row, field)) for row in grown if row.method == method]
             axes.plot(*zip(*points, strict=True), marker="o", label=method)
         axes.set(xscale="log", yscale="log", xlabel="passages", title=label)
         axes.grid(visible=True, which="major", alpha=0.3)

@@ -1,6 +1,6 @@
-"""What a living index costs: appending, updating and compacting 100,000 passages, and searching many segments.
+"""The cost of a living index: appending, updating and compacting 100,000 passages, and searching many segments.
 
-One index of ten segments is built. It is compacted while it is searched, and what comes of that, one segment, is
+One index of ten segments is built. It is compacted while it is searched. The compacted index of one segment is then
 searched in turns with the ten, updated and appended to.
 """
 
@@ -78,7 +78,7 @@ class LiveBench:
         yield self._append(index)
 
     def _compaction(self, index: Path) -> Iterator[Row]:
-        """Compact in a process of its own while this one searches."""
+        """Measure searches in this process while another one compacts."""
         with java_thread(), Index(index) as opened:
             usual = self._p99(opened, lambda: False)
             command = [sys.executable, "-m", "factseek", "compact", "--index", str(index)]
@@ -98,17 +98,17 @@ class LiveBench:
             taken += [_seconds(opened, query, "hybrid") for query in self._queries]
         return statistics.quantiles(taken[50:], n=100)[98] * 1000
 
-    def _many_segments(self, many: Path, one: Path) -> Iterator[Row]:
+    def _many_segments(self, segmented: Path, compacted: Path) -> Iterator[Row]:
         """Search ten segments against one, ten hits: each query of both in turns, in one virtual machine.
 
         Each query counts at its fastest, so that what else the machine does weighs less.
         """
-        with java_thread(), Index(many) as first, Index(one) as second:
+        with java_thread(), Index(segmented) as ten_segments, Index(compacted) as one_segment:
             for retriever, (some, rounds) in ASKED.items():
                 queries = self._queries[:some]
                 fastest = dict.fromkeys(queries, (math.inf, math.inf))
                 for turn, query in product(range(rounds), queries):
-                    taken = _seconds(first, query, retriever), _seconds(second, query, retriever)
+                    taken = _seconds(ten_segments, query, retriever), _seconds(one_segment, query, retriever)
                     if turn >= rounds // 2:
                         fastest[query] = min(fastest[query][0], taken[0]), min(fastest[query][1], taken[1])
                 ours, theirs = map(statistics.median, zip(*fastest.values(), strict=True))

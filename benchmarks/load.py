@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 
 class Load(NamedTuple):
-    """What a run of requests took: requests a second and the latency of each in milliseconds, sorted."""
+    """The result of a run of requests: requests a second, and the latency of each in milliseconds, sorted."""
 
     rate: float
     latencies: list[float]
@@ -46,7 +46,7 @@ class _Caller:
         self.socket.sendall(request)
 
     def heard(self) -> float | None:
-        """Read what has come; return the milliseconds since the request when the answer is complete."""
+        """Read what has arrived; return the milliseconds since the request once the answer is complete."""
         piece = self.socket.recv(1 << 18)
         if not piece:
             raise ConnectionError("the server closed the connection")

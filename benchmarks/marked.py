@@ -12,9 +12,9 @@ def replace_marked(path: Path, name: str, content: str) -> None:
     """
     text = path.read_text("utf-8")
     begin, end = f"<!-- {name}: begin -->", f"<!-- {name}: end -->"
-    before, found, rest = text.partition(begin)
+    before, opened, rest = text.partition(begin)
     _, closed, after = rest.partition(end)
-    if not found or not closed:
+    if not opened or not closed:
         raise ValueError(f"{path}: has no part {name}")
     measured = content.strip("\n")
     path.write_text(f"{before}{begin}\n\n{measured}\n\n{end}{after}", "utf-8")

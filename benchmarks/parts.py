@@ -1,4 +1,4 @@
-"""How long each part of a measurement takes."""
+"""The time that each part of a measurement takes."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from factseek.retrieval.terminal import say
 
 @contextmanager
 def part(name: str) -> Iterator[None]:
-    """Say, when it is done, how many seconds passed and how many of them processors worked for it."""
+    """Print, at the end of the block, the seconds that passed and the processor seconds used."""
     began, worked = perf_counter(), _worked()
     yield
     say(f"{name}: {perf_counter() - began:.0f} s, {_worked() - worked:.0f} s of processor time")
 
 
 def _worked() -> float:
-    """Return the seconds that processors worked for this process and for those that it started and that have ended."""
+    """Return the processor seconds of this process and of its ended children."""
     times = os.times()
     return times.user + times.system + times.children_user + times.children_system

@@ -1,4 +1,4 @@
-"""The most memory that another process has had."""
+"""The peak memory of another process."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ class Peak:
                 text = self._status.read_text("utf-8")
             except OSError:
                 return
-            found = next((line.split()[1] for line in text.splitlines() if line.startswith("VmHWM:")), "0")
-            if found == "0":
+            kilobytes = next((line.split()[1] for line in text.splitlines() if line.startswith("VmHWM:")), "0")
+            if kilobytes == "0":
                 return
-            self._kilobytes = int(found)
+            self._kilobytes = int(kilobytes)
 
     def megabytes(self) -> float:
         """Return the peak in megabytes of 10**6 bytes, once the process has ended."""

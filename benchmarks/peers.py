@@ -38,15 +38,15 @@ def main() -> int:
     parser.add_argument("--write", action="store_true", help="put the table into docs/figures.md")
     args = parser.parse_args()
     began = perf_counter()
-    rows = list(_said(start_up()))
+    rows = list(_reported(start_up()))
     data = os.environ.get("FACTSEEK_DATA")
     if not data:
         sys.stderr.write("FACTSEEK_DATA is not set: measured on the example alone\n")
     with tempfile.TemporaryDirectory() as folder:
         peer = encoding.peer()
         if data:
-            rows += _said(_collections(Path(data), Path(folder), peer, quick=args.quick))
-        rows += _said(_example(Path(folder), peer))
+            rows += _reported(_collections(Path(data), Path(folder), peer, quick=args.quick))
+        rows += _reported(_example(Path(folder), peer))
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     measured = (
         f"{table(rows)}\n\n{machine()}; {perf_counter() - began:.0f} s in all, "
@@ -77,8 +77,8 @@ def machine() -> str:
     return f"{os.cpu_count()} cores of {model}, Python {platform.python_version()}, {platform.system()}"
 
 
-def _said(rows: Iterable[Row]) -> Iterator[Row]:
-    """Say each figure as soon as it is measured."""
+def _reported(rows: Iterable[Row]) -> Iterator[Row]:
+    """Print each figure as soon as it is measured, and yield it."""
     for row in rows:
         sys.stderr.write(f"{row.what}: {row.value:.4g} ({row.target})\n")
         yield row
@@ -122,7 +122,7 @@ def _live(data: Path) -> Iterator[Row]:
 
 
 def _example(work: Path, peer: Any) -> list[Row]:
-    """Measure the bundled example: so few documents that what is paid once, whatever their number, shows."""
+    """Measure the bundled example, which is so small that fixed costs show."""
     collection = example(ROOT / "examples", EXAMPLE, work / "example")
     rows = sparse.searching(collection, work, (10,)) + sparse.agreement(collection, work)
     return rows + encoding.single_queries(collection, peer) + encoding.documents(collection, peer, work)

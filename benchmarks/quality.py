@@ -35,7 +35,7 @@ BEGIN, END = "<!-- measured: begin -->\n", "<!-- measured: end -->\n"
 
 
 class Collection(NamedTuple):
-    """A collection to measure on: what is indexed, by kind, its queries and judgements, and its own measures."""
+    """A collection to measure on: its sources by kind, its queries and judgements, and its own measures."""
 
     name: str
     steps: tuple[tuple[str, Path], ...]
@@ -57,15 +57,18 @@ def main() -> int:
     if not data:
         say("FACTSEEK_DATA is not set: measured on the example alone")
     try:
-        found = [_measured(one, args.work, args.timed) for one in (example(), *(public(Path(data)) if data else ()))]
+        benches = [
+            _measured(collection, args.work, args.timed)
+            for collection in (example(), *(public(Path(data)) if data else ()))
+        ]
     except FactseekError as error:
         say(f"benchmarks.quality: {error.line}")
         return 2
-    sys.stdout.write(summary(found))
-    content = json.dumps([one.as_json() for one in found], ensure_ascii=False, indent=2) + "\n"
+    sys.stdout.write(summary(benches))
+    content = json.dumps([result.as_json() for result in benches], ensure_ascii=False, indent=2) + "\n"
     write_atomically(args.work / "bench.json", content.encode())
-    _document(found, args.docs)
-    _put(args.brief, brief(found))
+    _document(benches, args.docs)
+    _put(args.brief, brief(benches))
     return 0
 
 
@@ -93,27 +96,27 @@ def public(data: Path) -> list[Collection]:
     ]
 
 
-def brief(found: Sequence[Bench]) -> str:
+def brief(benches: Sequence[Bench]) -> str:
     """Return the short table of all collections, for ``docs/figures.md``."""
     header = ("collection", "retriever", "nDCG@10 (95 % interval)", "p50 ms", "queries/s")
-    return markdown_table(header, [[*row[:3], row[6], row[8]] for one in found for row in _rows(one)], left=2)
+    return markdown_table(header, [[*row[:3], row[6], row[8]] for result in benches for row in _rows(result)], left=2)
 
 
-def summary(found: Sequence[Bench]) -> str:
+def summary(benches: Sequence[Bench]) -> str:
     """Return the one table of all collections."""
     header = ("collection", "retriever", *MEASURES, "p50 ms", "p99 ms", "queries/s", "queries/s, 8 callers")
-    rows = [row for one in found for row in _rows(one)]
+    rows = [row for result in benches for row in _rows(result)]
     return markdown_table(header, rows, left=2)
 
 
-def _rows(found: Bench) -> list[list[str]]:
+def _rows(result: Bench) -> list[list[str]]:
     rows = []
-    for measured in found.measured:
+    for measured in result.measured:
         alone, eight = measured.timings.latencies
-        values = [found.quality.means[measure][measured.retriever] for measure in MEASURES]
+        values = [result.quality.means[measure][measured.retriever] for measure in MEASURES]
         figures = [f"{value.mean:.3f} ({value.low:.3f}–{value.high:.3f})" for value in values]
         speed = [f"{alone.p50:.2f}", f"{alone.p99:.2f}", f"{alone.per_second:,.0f}", f"{eight.per_second:,.0f}"]
-        rows.append([found.name, measured.retriever, *figures, *speed])
+        rows.append([result.name, measured.retriever, *figures, *speed])
     return rows
 
 
@@ -140,7 +143,7 @@ def _build(folder: Path, collection: Collection) -> None:
 
 
 def _current(folder: Path, collection: Collection) -> bool:
-    """Say whether an index is there and was built from what the sources hold now."""
+    """Return whether the index exists and was built from the present content of the sources."""
     try:
         manifest = manifests.read(folder)
     except IndexStateError:
@@ -149,16 +152,16 @@ def _current(folder: Path, collection: Collection) -> bool:
     return built == {(kind, describe([source])) for kind, source in collection.steps}
 
 
-def _document(found: Sequence[Bench], docs: Path) -> None:
-    """Put tables and plot into the document."""
-    write_atomically(docs / "benchmark.png", plot(found))
-    sections = "".join(f"\n## {one.name}\n\n{as_markdown(one)}" for one in found)
+def _document(benches: Sequence[Bench], docs: Path) -> None:
+    """Write tables and plot into the document."""
+    write_atomically(docs / "benchmark.png", plot(benches))
+    sections = "".join(f"\n## {result.name}\n\n{as_markdown(result)}" for result in benches)
     picture = "![quality against latency](benchmark.png)\n"
-    _put(docs / "benchmark.md", f"\n{found[0].machine}.\n\n{summary(found)}\n{picture}{sections}\n")
+    _put(docs / "benchmark.md", f"\n{benches[0].machine}.\n\n{summary(benches)}\n{picture}{sections}\n")
 
 
 def _put(path: Path, measured: str) -> None:
-    """Put what was measured between the marks of a document."""
+    """Write the measurements between the marks of a document."""
     text = path.read_text("utf-8")
     if BEGIN not in text or END not in text:
         raise SystemExit(f"{path}: has no marks {BEGIN.strip()} and {END.strip()}")

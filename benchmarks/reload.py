@@ -20,7 +20,7 @@ from http.client import HTTPConnection
 from pathlib import Path
 from typing import NamedTuple
 
-from benchmarks.rows import Row, below, table, told
+from benchmarks.rows import Row, below, side_by_side, table
 from benchmarks.serving import serve
 from factseek.indexer.deletion import delete
 from factseek.retrieval import manifest as manifests
@@ -42,7 +42,7 @@ _MANIFEST = re.compile(rb'"manifest_id":"([0-9a-f]{16})"')
 
 
 class Answered(NamedTuple):
-    """A search: when it was due, in seconds of the monotonic clock, how late its answer came, and from which state."""
+    """A search: its due time (s, monotonic clock), the delay of its answer (ms), and the manifest that answered."""
 
     due: float
     milliseconds: float
@@ -59,7 +59,7 @@ class Caller(threading.Thread):
         self.failed = 0
 
     def run(self) -> None:
-        """Search until it is time to end."""
+        """Search until the end time."""
         connection = HTTPConnection("127.0.0.1", self._port, timeout=60)
         due, number = self._first, 0
         while due < self._until:
@@ -68,10 +68,10 @@ class Caller(threading.Thread):
             body = json.dumps({"query": query, "highlight": False})
             connection.request("POST", "/v1/bench/search", body, {"Content-Type": "application/json"})
             response = connection.getresponse()
-            found = _MANIFEST.search(response.read())
-            if response.status == 200 and found:
+            match = _MANIFEST.search(response.read())
+            if response.status == 200 and match:
                 late = (time.monotonic() - due) * 1000
-                self.answers.append(Answered(due, late, found[1].decode()))
+                self.answers.append(Answered(due, late, match[1].decode()))
             else:
                 self.failed += 1
             due, number = due + EVERY, number + 1
@@ -122,17 +122,19 @@ def measured(index: Path, work: Path, reloads: int) -> list[Row]:
 
 def _between(answers: Sequence[Answered], first: float, last: float) -> list[float]:
     """Return the milliseconds of the answers that were due in a stretch of time."""
-    return [one.milliseconds for one in answers if first <= one.due < last]
+    return [answer.milliseconds for answer in answers if first <= answer.due < last]
 
 
 def _delays(quiet: Sequence[list[float]], reloading: Sequence[list[float]]) -> Iterator[Row]:
-    """Compare the seconds after each reload with those before it, which share the machine's moods."""
-    medians = [statistics.median(one for part in parts for one in part) for parts in (reloading, quiet)]
-    slowest = [max(one for part in parts for one in part) for parts in (reloading, quiet)]
+    """Yield the delays after each reload beside those just before it, when the machine was in the same condition."""
+    medians = [
+        statistics.median(milliseconds for part in parts for milliseconds in part) for parts in (reloading, quiet)
+    ]
+    slowest = [max(milliseconds for part in parts for milliseconds in part) for parts in (reloading, quiet)]
     typical = [statistics.median(map(max, parts)) for parts in (reloading, quiet)]
-    yield told("the median answer while reloading, against the quiet seconds before", "ms", *medians)
-    yield told("the slowest answer of a typical reload, against the quiet seconds before", "ms", *typical)
-    yield told("the slowest answer of all reloads, against all quiet seconds", "ms", *slowest)
+    yield side_by_side("the median answer while reloading, against the quiet seconds before", "ms", *medians)
+    yield side_by_side("the slowest answer of a typical reload, against the quiet seconds before", "ms", *typical)
+    yield side_by_side("the slowest answer of all reloads, against all quiet seconds", "ms", *slowest)
     yield below(
         "the slowest answer of a typical reload, later than of quiet seconds", "ms", typical[0] - typical[1], ADDED
     )
@@ -152,12 +154,14 @@ def _answers(port: int, queries: Sequence[str], seconds: float) -> tuple[list[An
         caller.start()
     for caller in callers:
         caller.join()
-    return [one for caller in callers for one in caller.answers], sum(caller.failed for caller in callers)
+    return [answer for caller in callers for answer in caller.answers], sum(caller.failed for caller in callers)
 
 
 def _noticed(answers: Sequence[Answered], when: float, name: str) -> float:
     """Return how long after ``when`` an answer still came from another state than ``name``, in seconds."""
-    late = [one.due - when for one in answers if when <= one.due < when + SETTLE and one.manifest_id != name]
+    late = [
+        answer.due - when for answer in answers if when <= answer.due < when + SETTLE and answer.manifest_id != name
+    ]
     return max(late, default=0.0)
 
 
@@ -174,7 +178,7 @@ def _states(copy: Path) -> tuple[bytes, bytes]:
 def _queries(copy: Path) -> list[str]:
     """Return the beginnings of documents of the index, to be asked for."""
     with Index(copy, Config()) as index:
-        texts = [f"{one.title} {one.text}" for one in index.documents()]
+        texts = [f"{document.title} {document.text}" for document in index.documents()]
     step = max(1, len(texts) // 200)
     return [" ".join(text.split()[:12]) for text in texts[::step] if any(map(str.isalnum, text))]
 

@@ -13,7 +13,7 @@ Vectors = NDArray[np.float32]
 
 
 class RememberingEncoder:
-    """What another encoder gives, kept. A text's vector depends on the text alone, so nothing else changes."""
+    """An encoder that keeps the vectors of another; a text's vector depends on the text alone, so none goes stale."""
 
     def __init__(self, encoder: Encoder) -> None:
         self.name = encoder.name
@@ -39,7 +39,7 @@ class RememberingEncoder:
         return self._encoder.encode_documents_stream(texts, size)
 
     def close(self) -> None:
-        """Let the model go."""
+        """Close the model."""
         self._encoder.close()
 
     def _kept(

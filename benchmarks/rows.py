@@ -1,4 +1,4 @@
-"""What a measurement is, and how it is printed."""
+"""Measurements and their table."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import NamedTuple
 class Row(NamedTuple):
     """One figure: ours beside a peer's (or a limit), and whether the target is met.
 
-    ``value`` is what the target speaks of: the ratio to the peer, or the figure itself where there is no peer.
+    ``value`` is what the target is about: the ratio to the peer, or the figure itself where there is no peer.
     """
 
     what: str
@@ -24,40 +24,40 @@ class Row(NamedTuple):
 
 
 def faster(what: str, unit: str, ours: float, theirs: float, at_least: float) -> Row:
-    """Compare two rates: ours has to be ``at_least`` times theirs."""
+    """Return a comparison of two rates: ours has to be ``at_least`` times theirs."""
     ratio = ours / theirs
     return Row(what, unit, ours, theirs, ratio, f"ratio >= {at_least}", ratio >= at_least)
 
 
 def slower(what: str, unit: str, ours: float, theirs: float, at_most: float) -> Row:
-    """Compare two times: ours may be ``at_most`` times theirs."""
+    """Return a comparison of two times: ours may be ``at_most`` times theirs."""
     ratio = ours / theirs
     return Row(what, unit, ours, theirs, ratio, f"ratio <= {at_most}", ratio <= at_most)
 
 
-def told(what: str, unit: str, ours: float, theirs: float) -> Row:
-    """Put two rates side by side, without a target."""
+def side_by_side(what: str, unit: str, ours: float, theirs: float) -> Row:
+    """Return two rates side by side, without a target."""
     return Row(what, unit, ours, theirs, ours / theirs, "", met=True)
 
 
 def within(what: str, unit: str, ours: float, theirs: float, at_most: float) -> Row:
-    """Compare two figures: they may differ by ``at_most``."""
+    """Return a comparison of two figures: they may differ by ``at_most``."""
     gap = ours - theirs
     return Row(what, unit, ours, theirs, gap, f"|difference| <= {at_most}", abs(gap) <= at_most)
 
 
 def below(what: str, unit: str, ours: float, at_most: float) -> Row:
-    """Hold a figure to a limit."""
+    """Return a figure with its upper limit."""
     return Row(what, unit, ours, None, ours, f"<= {at_most}", ours <= at_most)
 
 
 def above(what: str, unit: str, ours: float, at_least: float) -> Row:
-    """Hold a figure to a limit from below."""
+    """Return a figure with its lower limit."""
     return Row(what, unit, ours, None, ours, f">= {at_least}", ours >= at_least)
 
 
 def rates(count: int, runs: Sequence[Callable[[], object]], rounds: int = 5) -> list[float]:
-    """Return the median rate of each run, ``count`` things a run, after one round to warm up, taken in turns."""
+    """Return the median items a second of each run of ``count`` items; runs take turns after a warm-up round."""
     times: list[list[float]] = [[] for _ in runs]
     for turn in range(rounds + 1):
         for run, taken in zip(runs, times, strict=True):

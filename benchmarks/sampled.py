@@ -35,9 +35,9 @@ class Sampler:
             with (data / name / "corpus.jsonl").open(encoding="utf-8") as lines:
                 for line in lines:
                     text = json.loads(line)["text"]
-                    found = [text[one.start : one.end] for one in sentences(text)]
-                    if len(found) > 1:
-                        self._texts.append(found)
+                    texts = [text[span.start : span.end] for span in sentences(text)]
+                    if len(texts) > 1:
+                        self._texts.append(texts)
 
     def texts(self, first: int, count: int) -> Iterator[tuple[str, str]]:
         """Yield docid and text of the documents from number ``first`` on: the same for the same number."""
@@ -45,9 +45,9 @@ class Sampler:
             chance = random.Random(number)  # noqa: S311  a benchmark's chance
             parts = []
             for _ in range(2):
-                found = chance.choice(self._texts)
-                start = chance.randrange(len(found) - 1)
-                parts += found[start : start + 2]
+                texts = chance.choice(self._texts)
+                start = chance.randrange(len(texts) - 1)
+                parts += texts[start : start + 2]
             yield f"p{number}", " ".join(parts)
 
     def write(self, path: Path, first: int, count: int, *, mark: str = "") -> Path:
@@ -75,18 +75,18 @@ class NoisyEncoder:
             yield self.encode_document(chunk)
 
     def encode_document(self, texts: Sequence[str]) -> Vectors:
-        """Make the vectors of texts, shape (n, dimension), of unit length."""
-        made = np.stack([self._one(text) for text in texts])
+        """Return the vectors of texts: shape (n, dimension), unit length."""
+        made = np.stack([self._noisy_vector(text) for text in texts])
         return (made / np.linalg.norm(made, axis=1, keepdims=True)).astype(np.float32)
 
-    def _one(self, text: str) -> Vectors:
+    def _noisy_vector(self, text: str) -> Vectors:
         seed = int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest(), "big")
         noise = np.random.default_rng(seed).standard_normal(self._vectors.shape[1], dtype=np.float32)
         return self._vectors[seed % len(self._vectors)] + noise * np.float32(NOISE / np.sqrt(len(noise)))
 
 
 def real_vectors(sampler: Sampler, config: Config, count: int = REAL) -> Vectors:
-    """Encode the first documents, as they will be."""
+    """Return the vectors of the first ``count`` documents."""
     with closing(open_encoder(config.encoder)) as encoder:
         texts = (text for _, text in sampler.texts(0, count))
         return np.concatenate(list(encoder.encode_documents_stream(texts, 256)))
@@ -94,7 +94,7 @@ def real_vectors(sampler: Sampler, config: Config, count: int = REAL) -> Vectors
 
 @contextmanager
 def noisy(vectors: Vectors) -> Iterator[None]:
-    """Let builds take noisy vectors instead of encoding; a search encodes its query as ever."""
+    """Make builds use noisy vectors instead of encoding; a search still encodes its query."""
 
     def opened(settings: Any) -> NoisyEncoder:
         return NoisyEncoder(open_encoder(settings), vectors)

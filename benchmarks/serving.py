@@ -1,4 +1,4 @@
-"""The server beside Pyserini's own REST server: both run at once, and are asked in turns."""
+"""The server beside Pyserini's own REST server: both run at once and are queried in turns."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from typing import NamedTuple
 
 from benchmarks.collection import Collection
 from benchmarks.load import Load, load, post
-from benchmarks.rows import Row, above, below, faster, slower, told
+from benchmarks.rows import Row, above, below, faster, side_by_side, slower
 from factseek.indexer.build import BuildRequest, build
 from factseek.retrieval.java import start
 from factseek.settings import Config
@@ -90,13 +90,13 @@ def _bm25(collection: Collection, mine: Server, peer: Server, queries: Sequence[
         for query in queries
     ]
     runs = _in_turns([(mine.port, plain), (mine.port, marked), (peer.port, theirs)])
-    our_rate, marked_rate, their_rate = (statistics.median(one.rate for one in run) for run in runs)
-    our_p99, _, their_p99 = (statistics.median(one.p99 for one in run) for run in runs)
+    our_rate, marked_rate, their_rate = (statistics.median(measured.rate for measured in run) for run in runs)
+    our_p99, _, their_p99 = (statistics.median(measured.p99 for measured in run) for run in runs)
     what = f"served BM25 top 10 with text, {CALLERS} connections, {collection.name}"
     return [
         faster(what, "requests/s", our_rate, their_rate, 1.8),
         slower(what, "ms, p99", our_p99, their_p99, 1.5),
-        told(f"{what}, with highlights", "requests/s", marked_rate, their_rate),
+        side_by_side(f"{what}, with highlights", "requests/s", marked_rate, their_rate),
     ]
 
 
@@ -146,10 +146,10 @@ def _in_turns(runs: Sequence[tuple[int, Sequence[bytes]]]) -> list[list[Load]]:
     """Load the servers in turns, after one round to warm up."""
     measured: list[list[Load]] = [[] for _ in runs]
     for turn in range(ROUNDS + 1):
-        for (port, requests), one in zip(runs, measured, strict=True):
+        for (port, requests), loads in zip(runs, measured, strict=True):
             done = load(port, requests, CALLERS, SECONDS)
             if turn:
-                one.append(done)
+                loads.append(done)
     return measured
 
 

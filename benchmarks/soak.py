@@ -50,7 +50,7 @@ class Asked(NamedTuple):
     hits: tuple[bytes, ...] = ()
 
     def answered(self, answer: bytes) -> bool:
-        """Say whether an answer holds these hits."""
+        """Return whether an answer holds these hits."""
         at = 0
         for hits in self.hits:
             at = answer.find(b'"hits":' + hits, at) + 1
@@ -67,7 +67,7 @@ class Size(NamedTuple):
 
 
 class Soaked(NamedTuple):
-    """What came of it."""
+    """The result of a soak."""
 
     seconds: float
     answers: int
@@ -78,12 +78,12 @@ class Soaked(NamedTuple):
 
     @property
     def growth(self) -> float:
-        """How much larger the largest worker is at the end, as a share."""
+        """The growth of the largest worker until the end, as a share."""
         return self.last.megabytes / self.first.megabytes - 1
 
 
 def main() -> int:
-    """Load a server; say what came of it; return 1 if anything went wrong."""
+    """Load a server; print the result; return 1 if anything went wrong."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--minutes", type=float, default=30.0)
     parser.add_argument("--most-growth", type=float, default=0.05, help="of the largest worker, as a share")
@@ -152,8 +152,10 @@ def requests(folder: Path) -> list[Asked]:
         asked.append(Asked("GET", f"/v1/bench/documents/{docid}"))
         for retriever in ("bm25", "dense", "hybrid"):
             hits = [command_line(index, text, retriever) for text in topics]
-            asked += [_search(text, retriever, one) for text, one in zip(topics, hits, strict=True)]
-            asked += [_search_simply(text, retriever, one) for text, one in zip(topics, hits, strict=True)]
+            asked += [_search(text, retriever, hits_of_text) for text, hits_of_text in zip(topics, hits, strict=True)]
+            asked += [
+                _search_simply(text, retriever, hits_of_text) for text, hits_of_text in zip(topics, hits, strict=True)
+            ]
             asked.append(_batch(topics, retriever, hits))
     return asked
 
@@ -190,9 +192,9 @@ def _call(port: int, asked: Sequence[Asked], seed: int, seen: _Seen) -> None:
     choose = random.Random(seed)  # noqa: S311  no secret
     connection = HTTPConnection("127.0.0.1", port, timeout=60)
     while not stop.is_set():
-        one = choose.choice(asked)
+        request = choose.choice(asked)
         try:
-            connection.request(one.method, one.address, one.body, HEADERS)
+            connection.request(request.method, request.address, request.body, HEADERS)
             response = connection.getresponse()
             answer = response.read()
         except (OSError, HTTPException) as error:
@@ -202,7 +204,7 @@ def _call(port: int, asked: Sequence[Asked], seed: int, seen: _Seen) -> None:
         answers["answers"] += 1
         if response.status != 200:
             faults[f"status {response.status}"] += 1
-        elif not one.answered(answer):
+        elif not request.answered(answer):
             faults["other hits than the command line's"] += 1
     connection.close()
 

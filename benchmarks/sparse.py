@@ -49,8 +49,8 @@ def agreement(collection: Collection, work: Path, language: str = "en", k: int =
     searcher = _searcher(theirs, language)
     furthest, differing = 0.0, 0
     with Index(ours) as index:
-        found = index.search(list(collection.queries.values()), Search(k=k, retriever="bm25"))
-    for query, hits in zip(collection.queries.values(), found, strict=True):
+        results = index.search(list(collection.queries.values()), Search(k=k, retriever="bm25"))
+    for query, hits in zip(collection.queries.values(), results, strict=True):
         peers = searcher.search(query, k)
         gaps = [abs(hit.score - peer.score) for hit, peer in zip(hits, peers, strict=True)]
         furthest = max([furthest, *gaps])

@@ -1,4 +1,4 @@
-"""Torture: what the tests of a living index do in seconds, done for hours; the figures go into docs/operating.md.
+"""Torture of a living index: its tests, run for hours instead of seconds; the figures go into docs/operating.md.
 
 ``python -m benchmarks.torture`` runs all of it; ``--sequences``, ``--kills`` and ``--minutes`` say how much, and
 ``--write`` puts the figures into the document. It ends with an error at the first loss. Interrupted and run again with
@@ -42,7 +42,7 @@ SEQUENCES_AT_ONCE, KILLS_AT_ONCE, CALLS_AT_ONCE = 100, 50, 50
 
 
 class Figure(NamedTuple):
-    """What was done, how often, and what came of it."""
+    """A row of the table: what was done, how often, with which result, in how many seconds."""
 
     what: str
     runs: int
@@ -51,14 +51,14 @@ class Figure(NamedTuple):
 
 
 class Line(NamedTuple):
-    """A line of the table: its trials, and how what they came to is said."""
+    """A line of the table to come: its trials, and the function that puts their counts into words."""
 
     what: str
     trials: Sequence[Trial]
     result: Callable[[Counter[str]], str]
 
     def figure(self, kept: Kept) -> Figure:
-        """Return what the trials came to so far."""
+        """Return the result of the trials done so far."""
         tally = kept.tally(self.what)
         return Figure(self.what, tally.counts["runs"], self.result(tally.counts), tally.seconds)
 
@@ -120,26 +120,26 @@ def calls(of: Bench, every: int) -> Iterator[Line]:
                 Trial(f"{what} {at}", what, partial(_stops, of, verb, numbers[at : at + size], how))
                 for at, size in _parts(len(numbers), CALLS_AT_ONCE)
             ]
-            yield Line(what, trials, partial(_stopped, told=how != "kill"))
+            yield Line(what, trials, partial(_stopped, reports=how != "kill"))
 
 
 def _stops(of: Bench, verb: str, numbers: Sequence[int], how: str) -> Mapping[str, int]:
-    said = sum(stop_at(of, verb, call, how).code == 2 for call in numbers)
-    return {"runs": len(numbers), "said": said}
+    reported = sum(stop_at(of, verb, call, how).code == 2 for call in numbers)
+    return {"runs": len(numbers), "said": reported}
 
 
-def _stopped(counts: Counter[str], *, told: bool) -> str:
-    return f"{NOTHING_LOST}; {counts['said']} said so in one line" if told else NOTHING_LOST
+def _stopped(counts: Counter[str], *, reports: bool) -> str:
+    return f"{NOTHING_LOST}; {counts['said']} said so in one line" if reports else NOTHING_LOST
 
 
-def together(minutes: float) -> Iterator[Line]:
-    """Let writers, readers and kills loose on one index."""
+def concurrent_use(minutes: float) -> Iterator[Line]:
+    """Run writers, readers and kills side by side on one index."""
     if minutes:
         what = f"writers, readers, compactions and kills side by side for {minutes:g} minutes"
-        yield Line(what, [Trial(what, what, partial(_together, minutes))], _crowded)
+        yield Line(what, [Trial(what, what, partial(_crowd_trial, minutes))], _crowded)
 
 
-def _together(minutes: float) -> Mapping[str, int]:
+def _crowd_trial(minutes: float) -> Mapping[str, int]:
     with _place() as folder:
         return {"runs": 1, **crowd(folder, minutes * 60)._asdict()}
 
@@ -159,8 +159,8 @@ def _parts(count: int, most: int) -> Iterator[tuple[int, int]]:
 def table(figures: Sequence[Figure]) -> str:
     """Return the figures as a Markdown table."""
     lines = ["| what | runs | result |", "|---|---:|---|"]
-    lines += [f"| {one.what} | {one.runs:,} | {one.result} |" for one in figures]
-    hours = sum(one.seconds for one in figures) / 3600
+    lines += [f"| {figure.what} | {figure.runs:,} | {figure.result} |" for figure in figures]
+    hours = sum(figure.seconds for figure in figures) / 3600
     return "\n".join([*lines, "", f"{hours:.1f} hours on {this_machine()}."])
 
 
@@ -172,7 +172,7 @@ def _place() -> Iterator[Path]:
 
 
 def main() -> None:
-    """Run what is asked, say each figure as it is there, and write them down if that is asked."""
+    """Run the trials, print each figure when it is complete, and write them into the document with ``--write``."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--sequences", type=int, default=5000, metavar="N")
     parser.add_argument("--kills", type=int, default=1400, metavar="N", help="over all verbs together")
@@ -183,7 +183,7 @@ def main() -> None:
     kept = Kept(KEPT, f"{args.sequences} {args.kills} {args.every} {args.minutes}")
     figures: list[Figure] = []
     with _place() as folder, bench(folder) as of:
-        parts = (together(args.minutes), sequences(args.sequences), kills(of, args.kills), calls(of, args.every))
+        parts = (concurrent_use(args.minutes), sequences(args.sequences), kills(of, args.kills), calls(of, args.every))
         for line in (line for line in chain.from_iterable(parts) if line.trials):
             for trial in line.trials:
                 if kept.do(trial):

@@ -1,4 +1,4 @@
-"""The trials of a torture that are done, kept until all are: a run of hours may be interrupted and goes on."""
+"""The finished trials of a torture, kept until all are done, so that a run of hours may be interrupted and resumed."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Trial(NamedTuple):
 
 
 class Tally(NamedTuple):
-    """What the trials of a figure came to: counts by name, and seconds."""
+    """The sums over the trials of a figure: counts by name, and seconds."""
 
     counts: Counter[str]
     seconds: float
@@ -48,7 +48,7 @@ class _File(msgspec.Struct):
 
 
 class Kept:
-    """What was done so far, in the file ``path``: only of these sources, on this machine, with the same arguments."""
+    """The trials done so far, in the file ``path``: only of these sources, on this machine, with the same arguments."""
 
     def __init__(self, path: Path, asked: str) -> None:
         self._path = path
@@ -62,7 +62,7 @@ class Kept:
             self._file = earlier
 
     def do(self, trial: Trial) -> bool:
-        """Do a trial and keep what came of it, unless it is done; say whether it had to be done."""
+        """Do a trial and store its counts, unless it is done already; return whether it was done now."""
         if trial.key in self._file.done:
             return False
         began = time.monotonic()
@@ -73,7 +73,7 @@ class Kept:
         return True
 
     def tally(self, figure: str) -> Tally:
-        """Return what the trials of a figure came to so far."""
+        """Return the sums over the trials of a figure done so far."""
         done = [each for each in self._file.done.values() if each.figure == figure]
         total: Counter[str] = Counter()
         for each in done:
@@ -81,7 +81,7 @@ class Kept:
         return Tally(total, sum(each.seconds for each in done))
 
     def forget(self) -> None:
-        """Remove the file: what it held is written down."""
+        """Remove the file, once its figures are in the document."""
         self._path.unlink(missing_ok=True)
 
 

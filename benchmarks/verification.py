@@ -86,42 +86,47 @@ def _bed(collection: data.Collection, work: Path, encoder: Encoder) -> Bed:
     texts = [claim.text for claim in collection.claims]
     with part(f"{collection.name}: finding evidence"), Index(folder, CONFIG, encoder=lambda: encoder) as index:
         finder = Finder(index, CONFIG.verdict)
-        found = _found(collection.name, texts, finder)
+        retrieved = _evidence_of(collection.name, texts, finder)
         chosen = [
-            collection.choose(claim, [(one.docid, one.number) for one in evidence.sentences])
-            for claim, evidence in zip(collection.claims, found, strict=True)
+            collection.choose(claim, [(sentence.docid, sentence.number) for sentence in evidence.sentences])
+            for claim, evidence in zip(collection.claims, retrieved, strict=True)
         ]
-        given = finder.given(texts, chosen, found)
+        annotated = finder.given(texts, chosen, retrieved)
         return Bed(
             collection.name,
             collection.labels,
             collection.claims,
             np.array([collection.labels.index(claim.label) for claim in collection.claims]),
             groups(collection.claims),
-            found,
-            cases_of(collection.claims, found, finder),
-            cases_of(collection.claims, given, finder),
-            np.array([covered(text, one, index.terms) for text, one in zip(texts, found, strict=True)]),
+            retrieved,
+            cases_of(collection.claims, retrieved, finder),
+            cases_of(collection.claims, annotated, finder),
+            np.array(
+                [
+                    covered(text, claim_evidence, index.terms)
+                    for text, claim_evidence in zip(texts, retrieved, strict=True)
+                ]
+            ),
             CONFIG.verdict,
         )
 
 
-def _found(name: str, texts: Sequence[str], finder: Finder) -> list[ClaimEvidence]:
+def _evidence_of(name: str, texts: Sequence[str], finder: Finder) -> list[ClaimEvidence]:
     running = bar(f"{name}: finding evidence", "claims", len(texts))
-    found: list[ClaimEvidence] = []
+    retrieved: list[ClaimEvidence] = []
     for start in range(0, len(texts), AT_ONCE):
-        found += finder.find(texts[start : start + AT_ONCE])
+        retrieved += finder.find(texts[start : start + AT_ONCE])
         running.update(len(texts[start : start + AT_ONCE]))
     running.close()
-    return found
+    return retrieved
 
 
 def _official(bed: Bed, work: Path) -> str:
-    """Hand in, as FEVER has it, what models that did not see a claim say of it, and score that as the organisers do."""
-    found = probabilities("evidence", bed, 0).argmax(axis=1)
+    """Return the table of FEVER's scores for out-of-fold verdicts, written as a submission and scored by ``fever``."""
+    predicted = probabilities("evidence", bed, 0).argmax(axis=1)
     records = [
-        (claim, bed.labels[number], [(one.docid, one.number) for one in evidence.sentences])
-        for claim, number, evidence in zip(bed.claims, found.tolist(), bed.found, strict=True)
+        (claim, bed.labels[number], [(sentence.docid, sentence.number) for sentence in evidence.sentences])
+        for claim, number, evidence in zip(bed.claims, predicted.tolist(), bed.found, strict=True)
     ]
     folder = work / bed.name.lower()
     fever.write_verdicts(records, folder / "verdicts.jsonl", "")
@@ -131,7 +136,7 @@ def _official(bed: Bed, work: Path) -> str:
 
 
 def _arabic(folder: Path, work: Path) -> str:
-    """Judge the Arabic claims of 2018, one debate held out at a time, by the evidence of another collection."""
+    """Return the section on the Arabic claims of 2018: one debate held out at a time, other evidence."""
     say("CheckThat! 2018: judging")
     claims, debates = data.arabic_claims(folder)
     held = work / "arabic"
@@ -141,9 +146,12 @@ def _arabic(folder: Path, work: Path) -> str:
     parted = Split(classes, [np.flatnonzero(np.array(debates) == debate) for debate in sorted(set(debates))])
     with Index(held, CONFIG) as index:
         finder = Finder(index, CONFIG.verdict)
-        found = finder.find([claim.text for claim in claims])
-        cases = cases_of(claims, found, finder)
-        shares = [covered(claim.text, one, index.terms) for claim, one in zip(claims, found, strict=True)]
+        retrieved = finder.find([claim.text for claim in claims])
+        cases = cases_of(claims, retrieved, finder)
+        shares = [
+            covered(claim.text, claim_evidence, index.terms)
+            for claim, claim_evidence in zip(claims, retrieved, strict=True)
+        ]
     thin = sum(share < CONFIG.verdict.min_coverage for share in shares)
     models = (
         ("majority", "none", "majority"),

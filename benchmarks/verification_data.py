@@ -19,9 +19,9 @@ _DEBATES = ("1st-Presidential", "2nd-Presidential", "Vice-Presidential")
 
 
 class Collection(NamedTuple):
-    """Claims with labels, the pages that hold their evidence, and which sentences are given for a claim.
+    """Claims with labels, the pages that hold their evidence, and the choice of the sentences given for a claim.
 
-    ``choose`` takes a claim and what was found for it.
+    ``choose`` takes a claim and the places that the search found for it, and returns the places given.
     """
 
     name: str
@@ -55,17 +55,17 @@ def _scifact(folder: Path, work: Path) -> Collection:
     pages = [(str(row["doc_id"]), row["abstract"]) for row in _objects(folder / "abstracts.jsonl")]
     rows, cited = [], {}
     for row in _objects(folder / "claims_train.jsonl"):
-        found = [(docid, group) for docid, groups in row["evidence"].items() for group in groups]
-        label = _SCIFACT[found[0][1]["label"]] if found else NEI
-        groups = [[(docid, line) for line in group["sentences"]] for docid, group in found]
+        evidence = [(docid, group) for docid, groups in row["evidence"].items() for group in groups]
+        label = _SCIFACT[evidence[0][1]["label"]] if evidence else NEI
+        groups = [[(docid, line) for line in group["sentences"]] for docid, group in evidence]
         rows.append((str(row["id"]), row["claim"], label, groups))
         cited[str(row["id"])] = {str(docid) for docid in row["cited_doc_ids"]}
 
-    def choose(claim: Claim, found: Sequence[Place]) -> list[Place]:
+    def choose(claim: Claim, places: Sequence[Place]) -> list[Place]:
         # A claim without evidence is given what the search found in the abstracts that it cites.
         if claim.groups:
             return list(claim.groups[0])[:5]
-        return [place for place in found if place[0] in cited[claim.qid]] or list(found[:1])
+        return [place for place in places if place[0] in cited[claim.qid]] or list(places[:1])
 
     claims = _written(work, "scifact", pages, rows)
     return Collection("SciFact", ("SUPPORTS", "REFUTES", NEI), work / "scifact" / "wiki-001.jsonl", claims, choose)
@@ -85,7 +85,7 @@ def _covid_fact(folder: Path, work: Path) -> Collection:
         ("SUPPORTS", "REFUTES"),
         work / "covid-fact" / "wiki-001.jsonl",
         claims,
-        lambda claim, found: list(claim.groups[0])[:5],
+        lambda claim, places: list(claim.groups[0])[:5],
     )
 
 

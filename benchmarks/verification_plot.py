@@ -1,4 +1,4 @@
-"""The calibration plot: how often a label is right against the probability that it got."""
+"""The calibration plot: the share of right labels against the probability of the label."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ def plot(curves: Sequence[tuple[str, Sequence[Bin]]]) -> bytes:
     figure = Figure(figsize=(6, 5), layout="constrained")
     axes = figure.add_subplot(xlabel="probability of the label", ylabel="share that is right", xlim=(0, 1), ylim=(0, 1))
     axes.plot([0, 1], [0, 1], color="0.7", linestyle="--", label="perfectly calibrated")
-    for name, found in curves:
-        most = max(one.claims for one in found)
-        xs, ys = [one.probability for one in found], [one.right for one in found]
+    for name, bins in curves:
+        most = max(in_bin.claims for in_bin in bins)
+        xs, ys = [in_bin.probability for in_bin in bins], [in_bin.right for in_bin in bins]
         (line,) = axes.plot(xs, ys, label=name)
-        axes.scatter(xs, ys, s=[10 + 120 * one.claims / most for one in found], color=line.get_color())
+        axes.scatter(xs, ys, s=[10 + 120 * in_bin.claims / most for in_bin in bins], color=line.get_color())
     axes.legend()
     axes.set_title("Calibration of verdicts, out of fold, retrieved evidence")
     content = io.BytesIO()

@@ -1,4 +1,4 @@
-"""The tables on verdicts: how good they are, what retrieved evidence costs, what abstaining gains."""
+"""The tables on verdicts: their quality, the cost of retrieved evidence, the gain from abstaining."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ SEEDS = 5
 
 
 class Bed(NamedTuple):
-    """A collection, ready to be judged: claims with their classes, their evidence as found and as given.
+    """A collection, ready to be judged: claims with their classes, their evidence as retrieved and as given.
 
-    ``covered`` is the share of each claim's words that what was found holds.
+    ``covered`` is the share of each claim's words that its retrieved evidence contains.
     """
 
     name: str
@@ -45,7 +45,7 @@ def section(bed: Bed) -> str:
         ("majority", "none", _runs("majority", bed)),
         ("hypothesis only", "none", _runs("hypothesis", bed)),
         ("evidence", "retrieved", _runs("evidence", bed)),
-        ("evidence", "given", _runs("evidence", bed, given=True)),
+        ("evidence", "given", _runs("evidence", bed, annotated=True)),
         ("evidence", "learned on given, judged on retrieved", _carried(bed)),
     ]
     counts = ", ".join(f"{int((bed.classes == n).sum()):,} {label}" for n, label in enumerate(bed.labels))
@@ -62,9 +62,9 @@ def results(rows: Sequence[tuple[str, str, Sequence[VerdictFigures]]], labels: S
     return markdown_table(header, [_row(*row, labels) for row in rows], left=2)
 
 
-def probabilities(name: str, bed: Bed, seed: int, *, given: bool = False) -> NDArray[np.float64]:
-    """Return what a model says of each claim, trained on the other folds of the cross-validation ``seed``."""
-    return out_of_fold(name, _parted(bed, seed), bed.settings, bed.given if given else bed.retrieved)
+def probabilities(name: str, bed: Bed, seed: int, *, annotated: bool = False) -> NDArray[np.float64]:
+    """Return a model's out-of-fold probabilities in the cross-validation ``seed``; shape (claims, labels)."""
+    return out_of_fold(name, _parted(bed, seed), bed.settings, bed.given if annotated else bed.retrieved)
 
 
 def held_out(
@@ -74,28 +74,30 @@ def held_out(
     return figures(parted.classes, out_of_fold(name, parted, settings, cases), labels)
 
 
-def _runs(name: str, bed: Bed, *, given: bool = False) -> list[VerdictFigures]:
-    return [figures(bed.classes, probabilities(name, bed, seed, given=given), bed.labels) for seed in range(SEEDS)]
+def _runs(name: str, bed: Bed, *, annotated: bool = False) -> list[VerdictFigures]:
+    return [
+        figures(bed.classes, probabilities(name, bed, seed, annotated=annotated), bed.labels) for seed in range(SEEDS)
+    ]
 
 
 def _carried(bed: Bed) -> list[VerdictFigures]:
-    """Judge on retrieved evidence what was learned on given evidence."""
+    """Return the figures of a model that learned on given evidence and judges retrieved evidence."""
     each = [
         out_of_fold("evidence", _parted(bed, seed), bed.settings, bed.given, bed.retrieved) for seed in range(SEEDS)
     ]
-    return [figures(bed.classes, found, bed.labels) for found in each]
+    return [figures(bed.classes, predicted, bed.labels) for predicted in each]
 
 
 def _parted(bed: Bed, seed: int) -> Split:
     return split(bed.classes, bed.groups, msgspec.structs.replace(bed.settings, seed=seed))
 
 
-def _row(model: str, evidence: str, found: Sequence[VerdictFigures], labels: Sequence[str]) -> list[str]:
-    macro = [one.macro_f1 for one in found]
+def _row(model: str, evidence: str, runs: Sequence[VerdictFigures], labels: Sequence[str]) -> list[str]:
+    macro = [run.macro_f1 for run in runs]
     away = max(abs(value - float(np.mean(macro))) for value in macro)
-    each = [_mean([one.labels[label].f1 for one in found]) for label in labels]
-    spread = f"{np.mean(macro):.3f}" + (f" ± {away:.3f}" if len(found) > 1 else "")
-    accuracy, calibration = [one.accuracy for one in found], [one.calibration_error for one in found]
+    each = [_mean([run.labels[label].f1 for run in runs]) for label in labels]
+    spread = f"{np.mean(macro):.3f}" + (f" ± {away:.3f}" if len(runs) > 1 else "")
+    accuracy, calibration = [run.accuracy for run in runs], [run.calibration_error for run in runs]
     return [model, evidence, spread, _mean(accuracy), *each, _mean(calibration)]
 
 
@@ -104,7 +106,7 @@ def _mean(values: Sequence[float]) -> str:
 
 
 def _decisive(bed: Bed) -> str:
-    """Measure on the claims that have evidence: there, what is given is the annotators' for every claim."""
+    """Return the results on the claims that have evidence; for these the given evidence is always the annotators'."""
     rows = np.flatnonzero(bed.classes < 2)
     part = bed._replace(
         labels=bed.labels[:2],
@@ -113,19 +115,21 @@ def _decisive(bed: Bed) -> str:
         retrieved=bed.retrieved.some(rows),
         given=bed.given.some(rows),
     )
-    found = [
+    table_rows = [
         ("hypothesis only", "none", _runs("hypothesis", part)),
         ("evidence", "retrieved", _runs("evidence", part)),
-        ("evidence", "given", _runs("evidence", part, given=True)),
+        ("evidence", "given", _runs("evidence", part, annotated=True)),
     ]
-    return f"The {len(rows):,} claims that have evidence, between their two labels:\n\n{results(found, part.labels)}"
+    return (
+        f"The {len(rows):,} claims that have evidence, between their two labels:\n\n{results(table_rows, part.labels)}"
+    )
 
 
 def _recall(bed: Bed) -> str:
-    """Say how often what was found holds what the annotators named."""
+    """Return a sentence on how often the retrieved evidence contains the annotators'."""
     complete, paged = 0, 0
     for claim, evidence in zip(bed.claims, bed.found, strict=True):
-        there = {(one.docid, one.number) for one in evidence.sentences}
+        there = {(sentence.docid, sentence.number) for sentence in evidence.sentences}
         pages = {docid for docid, _ in there}
         complete += any(there.issuperset(group) for group in claim.groups)
         paged += any(docid in pages for group in claim.groups for docid, _ in group)
@@ -137,11 +141,11 @@ def _recall(bed: Bed) -> str:
 
 
 def _abstaining(bed: Bed) -> str:
-    """Say what abstaining gains: how often a verdict is right where the evidence, or the model, is stronger."""
-    found = probabilities("evidence", bed, 0)
-    right = found.argmax(axis=1) == bed.classes
+    """Return the tables on abstaining: the share of right verdicts above thresholds of coverage and of confidence."""
+    probability = probabilities("evidence", bed, 0)
+    right = probability.argmax(axis=1) == bed.classes
     covering = _kept(bed.covered, right, (0.0, bed.settings.min_coverage, 0.4, 0.6, 0.8))
-    sure = _kept(found.max(axis=1), right, (0.4, 0.5, 0.6, 0.7))
+    sure = _kept(probability.max(axis=1), right, (0.4, 0.5, 0.6, 0.7))
     tables = [(("`min_coverage`", "decided", "share", "right of these"), covering)]
     tables.append((("`min_confidence`", "decided", "share", "right of these"), sure))
     return "\n".join(markdown_table(header, rows) for header, rows in tables)
