@@ -136,7 +136,7 @@ def _official(bed: Bed, work: Path) -> str:
 
 
 def _arabic(folder: Path, work: Path) -> str:
-    """Return the section on the Arabic claims of 2018: one debate held out at a time, other evidence."""
+    """Return the section on the Arabic claims of 2018: debates held out one by one, evidence of another collection."""
     say("CheckThat! 2018: judging")
     claims, debates = data.arabic_claims(folder)
     held = work / "arabic"

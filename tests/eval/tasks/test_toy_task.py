@@ -58,7 +58,7 @@ SPOKEN = '''
 
 from ...retrieval.domain import Statement
 from ...retrieval.trec import write_text
-from ..formats.report import Report
+from ..formats.report import CheckReport
 from ..formats.statements import stream, with_labels
 
 SUMMARY = "toy task: one statement a line"
@@ -85,7 +85,7 @@ def write(records, path, run_id):
 
 
 def check(path, input_path=None):
-    return Report(path)
+    return CheckReport(path)
 '''
 
 
