@@ -84,18 +84,18 @@ def configured(args: argparse.Namespace) -> Config:
     Raises ConfigError if an option makes no sense.
     """
     config = config_of(args, Config)
-    said = {name: getattr(args, name) for name in ("host", "port", "workers") if getattr(args, name) is not None}
+    changes = {name: getattr(args, name) for name in ("host", "port", "workers") if getattr(args, name) is not None}
     if args.index:
-        said["indexes"] = _named("--index", "DIR", args.index)
+        changes["indexes"] = _named("--index", "DIR", args.index)
     if args.index or args.ranker:
-        said["rankers"] = _named("--ranker", "FILE", args.ranker)
+        changes["rankers"] = _named("--ranker", "FILE", args.ranker)
     if args.allow_writes:
-        said["writes"] = True
-    if not 0 <= said.get("port", 0) <= 65_535:
-        raise ConfigError(f"--port {said['port']}: give a port from 0 to 65535")
-    if said.get("workers", 1) < 1:
-        raise ConfigError(f"--workers {said['workers']}: give a number of processes, 1 or more")
-    return msgspec.structs.replace(config, server=msgspec.structs.replace(config.server, **said))
+        changes["writes"] = True
+    if not 0 <= changes.get("port", 0) <= 65_535:
+        raise ConfigError(f"--port {changes['port']}: give a port from 0 to 65535")
+    if changes.get("workers", 1) < 1:
+        raise ConfigError(f"--workers {changes['workers']}: give a number of processes, 1 or more")
+    return msgspec.structs.replace(config, server=msgspec.structs.replace(config.server, **changes))
 
 
 def _named(option: str, what: str, pairs: list[str]) -> dict[str, str]:

@@ -89,10 +89,10 @@ class Batch:
         return "".join(lines), faults
 
     def _answered(self, some: Sequence[_Ranked]) -> Iterator[BatchHits | BatchFault]:
-        found = [(ranked.query.text, ranked.hits) for ranked in some]
+        ranked_texts = [(ranked.query.text, ranked.hits) for ranked in some]
         reading = self._limit(self._seconds * len(some))
         search = self.search._replace(limit=reading)
-        evidences = self._index.evidences(found, search, highlight=self._request.highlight)
+        evidences = self._index.evidences(ranked_texts, search, highlight=self._request.highlight)
         for ranked, evidence in zip(some, evidences, strict=True):
             coverage = with_missing(ranked.coverage, self._index, self.search, reading)
             yield ranked.fault or self._answer(ranked, evidence, coverage)
@@ -116,7 +116,7 @@ class Batch:
             began = perf_counter()
 
     def _chunks(self) -> Iterator[list[_Ranked]]:
-        """Yield the rankings some at a time; what gains nothing by more queries ranks the next while these are read."""
+        """Yield the rankings some at a time; without batches, the next are ranked while these are read."""
         queries = self._request.queries
         parts = [queries[start : start + _AT_ONCE] for start in range(0, len(queries), _AT_ONCE)]
         if retrievers.kind(self._index.resolved(self.search.retriever)).BATCHES:
@@ -136,11 +136,11 @@ class Batch:
             hits = self._index.search([query.text for query in queries], self.search._replace(limit=limit))
         except (QueryError, CutOffError):
             # One of them is bad: find out which.
-            return [self._one(query) for query in queries]
+            return [self._rank_one(query) for query in queries]
         coverage = coverage_of(self._index, self.search, limit)
-        return [_Ranked(query, found, None, coverage) for query, found in zip(queries, hits, strict=True)]
+        return [_Ranked(query, ranking, None, coverage) for query, ranking in zip(queries, hits, strict=True)]
 
-    def _one(self, query: BatchQuery) -> _Ranked:
+    def _rank_one(self, query: BatchQuery) -> _Ranked:
         limit = self._limit(self._seconds)
         try:
             hits = self._index.search([query.text], self.search._replace(limit=limit))[0]
@@ -152,7 +152,7 @@ class Batch:
 
 
 class _Ranked(NamedTuple):
-    """A query with its hits, or with what is wrong with it."""
+    """A query with its hits, or with its fault."""
 
     query: BatchQuery
     hits: list[Hit]

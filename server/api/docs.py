@@ -47,7 +47,7 @@ def docs_page() -> str:
     described = _document()
     schemas = {name: (schema, fields(schema)) for name, schema in described["components"]["schemas"].items()}
     operations = [
-        (address, method, operation, [_parameter(one) for one in operation["parameters"]], _curl(address, operation))
+        (address, method, operation, list(map(_parameter, operation["parameters"])), _curl(address, operation))
         for address, methods in described["paths"].items()
         for method, operation in methods.items()
     ]
@@ -63,12 +63,12 @@ def fields(schema: dict[str, Any]) -> list[Field]:
 
 
 def words(kind: dict[str, Any]) -> list[Word]:
-    """Say a schema in words: ``integer, 1 to 50``, ``list of Evidence``, ``string or null``."""
+    """Return a schema in words: ``integer, 1 to 50``, ``list of Evidence``, ``string or null``."""
     if "$ref" in kind:
         return [Word(name_of(kind), name_of(kind))]
     if "anyOf" in kind:
-        said = [words(option) for option in kind["anyOf"]]
-        return [word for number, option in enumerate(said) for word in ([Word(" or ")] if number else []) + option]
+        phrases = [words(option) for option in kind["anyOf"]]
+        return [word for number, option in enumerate(phrases) for word in ([Word(" or ")] if number else []) + option]
     if "enum" in kind:
         return [Word(", ".join(map(str, kind["enum"])))]
     return _compound(kind) or [Word(_limited(kind))]
@@ -83,7 +83,7 @@ def _compound(kind: dict[str, Any]) -> list[Word]:
 
 
 def _limited(kind: dict[str, Any]) -> str:
-    """Say a type with its limits, an array's by how many it holds, a string's by its length."""
+    """Return a type in words with its limits: of an array its size, of a string its length."""
     name = {"array": "list", None: "anything"}.get(kind.get("type"), kind.get("type", ""))
     low, high = (
         next((kind[key] for key in (f"{end}imum", f"{end}Items", f"{end}Length") if key in kind), None)
@@ -103,8 +103,8 @@ def name_of(reference: dict[str, Any]) -> str:
 
 def _field(name: str, kind: dict[str, Any], required: bool) -> Field:
     default = kind.get("default")
-    said = "" if default in (None, "", []) else msgspec.json.encode(default).decode()
-    return Field(name, words(kind), required, said, kind.get("description", ""))
+    default_text = "" if default in (None, "", []) else msgspec.json.encode(default).decode()
+    return Field(name, words(kind), required, default_text, kind.get("description", ""))
 
 
 def _parameter(parameter: dict[str, Any]) -> Field:
@@ -118,8 +118,8 @@ def _curl(address: str, operation: dict[str, Any]) -> str:
     if re.search(r"{(?!index})", address) or not index or WRITING in operation["tags"]:
         return ""
     url = request.host_url.rstrip("/") + address.replace("{index}", index)
-    given = {one["name"]: one["example"] for one in operation["parameters"] if "example" in one}
-    words = ["curl", "-s", f"{url}?{urlencode(given)}" if given else url]
+    parameters = {kind["name"]: kind["example"] for kind in operation["parameters"] if "example" in kind}
+    words = ["curl", "-s", f"{url}?{urlencode(parameters)}" if parameters else url]
     if "requestBody" in operation:
         example = operation["requestBody"]["content"][JSON]["example"]
         words += ["-H", f"Content-Type: {JSON}", "-d", msgspec.json.encode(example).decode()]

@@ -1,4 +1,4 @@
-"""What a search can add to its hits when it is asked to: how their scores came about, and their other passages."""
+"""Optional additions to the hits of a search: how their scores came about, and their other passages."""
 
 from __future__ import annotations
 
@@ -35,16 +35,16 @@ def with_passages(index: Searcher, query: str, asked: Search, hits: Sequence[Evi
 
 
 def _passages(index: Searcher, marked: Highlighter, hit: Evidence) -> list[PassageAnswer]:
-    found = []
+    passages = []
     for passage in index.passages(hit.docid):
         marks = marked(passage.text)
         if marks or passage.number == hit.passage.number:
-            found.append(
+            passages.append(
                 PassageAnswer(
                     number=passage.number, start=passage.start, end=passage.end, text=passage.text, highlights=marks
                 )
             )
-    return found
+    return passages
 
 
 def _fusion(settings: FusionSettings) -> FusionAnswer:

@@ -87,7 +87,7 @@ _COMMON_HEADERS: Json = {
 
 
 def _address(rule: Rule) -> str:
-    return _VARIABLE.sub(lambda found: f"{{{_PATHS[found[1]][0]}}}", rule.rule)
+    return _VARIABLE.sub(lambda variable: f"{{{_PATHS[variable[1]][0]}}}", rule.rule)
 
 
 def _method(rule: Rule) -> str:
@@ -96,18 +96,18 @@ def _method(rule: Rule) -> str:
 
 def _statuses(operation: Operation, config: Config) -> list[int]:
     """Return the statuses of the errors that a route may answer."""
-    found = {*operation.problems, *_ALWAYS}
+    errors = {*operation.problems, *_ALWAYS}
     if operation.tag != "Operation":
         # Who looks after a server is answered without a key, at any rate, and in overload too.
-        found |= {_OVERLOAD, *([401] if config.server.keys else []), *([429] if config.server.per_minute else [])}
-    return sorted(found - operation.also.keys())
+        errors |= {_OVERLOAD, *([401] if config.server.keys else []), *([429] if config.server.per_minute else [])}
+    return sorted(errors - operation.also.keys())
 
 
 def _operation(
     endpoint: str, view: Callable[..., Any], operation: Operation, schemas: Json, statuses: list[int]
 ) -> Json:
-    said = inspect.getdoc(view) or ""
-    summary, _, more = said.partition("\n\n")
+    documentation = inspect.getdoc(view) or ""
+    summary, _, more = documentation.partition("\n\n")
     described: Json = {
         "operationId": endpoint.rpartition(".")[2],
         "tags": [operation.tag],
@@ -170,21 +170,21 @@ def _problem(status: int) -> Json:
 
 
 def _path_parameters(rule: Rule, names: list[str]) -> list[Json]:
-    found = []
+    parameters = []
     for name in _VARIABLE.findall(rule.rule):
         schema: Json = {"type": "string", "minLength": 1}
         if name == "name" and names:
             schema["enum"] = names
         called, what = _PATHS[name]
-        found.append({"name": called, "in": "path", "required": True, "description": what, "schema": schema})
-    return found
+        parameters.append({"name": called, "in": "path", "required": True, "description": what, "schema": schema})
+    return parameters
 
 
 def _query_parameters(operation: Operation, schemas: Json) -> list[Json]:
     if operation.parameters is None:
         return []
     schema = schemas[operation.parameters.__name__]
-    found = []
+    parameters = []
     for name, kind in schema["properties"].items():
         plain = _without_null(kind)
         described = {"name": name, "in": "query", "required": name in schema["required"], "schema": plain}
@@ -192,8 +192,8 @@ def _query_parameters(operation: Operation, schemas: Json) -> list[Json]:
             described["description"] = plain.pop("description")
         if name in operation.example:
             described["example"] = operation.example[name]
-        found.append(described)
-    return found
+        parameters.append(described)
+    return parameters
 
 
 def _without_null(kind: Json) -> Json:

@@ -1,4 +1,4 @@
-"""What each route of the API takes and answers, said once: the OpenAPI document and ``/docs`` are made from it.
+"""The operations of the API, from which the OpenAPI document and ``/docs`` are made.
 
 Types say the rest: their fields, limits and descriptions are those that requests are checked by.
 """

@@ -48,13 +48,13 @@ def check(config: Config) -> None:
 
 def opened(config: Config) -> dict[str, ServedRanker]:
     """Load the configured rankers; one that cannot be loaded is logged and left out: the others go on."""
-    found = {}
+    rankers = {}
     for name, path in config.server.rankers.items():
         try:
-            found[name] = _loaded(name, path, config)
+            rankers[name] = _loaded(name, path, config)
         except FactseekError as error:
             _log.error("ranker %s is not ready: %s", name, error.line)
-    return found
+    return rankers
 
 
 def install(app: Flask, rankers: Mapping[str, ServedRanker]) -> None:

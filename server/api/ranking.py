@@ -48,7 +48,7 @@ def rank_claims() -> Response:
     manifest = served.learned.manifest
     statements = _statements(asked.claims, manifest.languages, settings)
     ranking = _ranked(asked, statements, served.learned.ranker, settings.search_seconds)
-    note_search([one.text for one in statements], ranking)
+    note_search([claim.text for claim in statements], ranking)
     answer = RankAnswer(
         request_id=g.request_id,
         ranker=served.name,
@@ -58,7 +58,7 @@ def rank_claims() -> Response:
         languages=list(manifest.languages),
         took_ms=ranking.took,
         note=_note(asked, ranking, served),
-        claims=[_answer(one, manifest.languages, asked.claims) for one in ranking.ranked],
+        claims=[_answer(claim, manifest.languages, asked.claims) for claim in ranking.ranked],
     )
     return json_answer(answer)
 
@@ -70,7 +70,7 @@ def _statements(asked: Sequence[ClaimRequest], languages: Sequence[str], setting
     """
     if not 1 <= len(asked) <= settings.max_claims:
         raise BadInput("claims", f"1 to {settings.max_claims} are ranked at once, these are {len(asked)}")
-    return [_statement(number, one, languages, settings.max_claim_chars) for number, one in enumerate(asked)]
+    return [_statement(number, claim, languages, settings.max_claim_chars) for number, claim in enumerate(asked)]
 
 
 def _statement(number: int, asked: ClaimRequest, languages: Sequence[str], most: int) -> Statement:
@@ -102,8 +102,8 @@ def _ranked(asked: RankRequest, statements: list[Statement], ranker: Ranker, sec
     done = perf_counter()
     explained = 0
     try:
-        for place, one in enumerate(ranked if asked.words else ()):
-            ranked[place] = one._replace(words=explain(timed, one.statement, asked.words))
+        for place, claim in enumerate(ranked if asked.words else ()):
+            ranked[place] = claim._replace(words=explain(timed, claim.statement, asked.words))
             explained += 1
     except CutOffError:
         pass  # The note says so.
@@ -120,18 +120,18 @@ def _note(asked: RankRequest, ranking: ClaimRanking, served: ServedRanker) -> st
     return ""
 
 
-def _answer(one: Ranked, languages: Sequence[str], asked: Sequence[ClaimRequest]) -> RankedClaim:
-    statement = one.statement
+def _answer(ranked: Ranked, languages: Sequence[str], asked: Sequence[ClaimRequest]) -> RankedClaim:
+    statement = ranked.statement
     named = asked[int(statement.place)].language
     foreign = "" if named else unknown_language(statement.text, languages)
     return RankedClaim(
-        rank=one.rank,
-        score=one.score,
-        probability=one.probability,
+        rank=ranked.rank,
+        score=ranked.score,
+        probability=ranked.probability,
         id=statement.qid,
         language=statement.language,
         speaker=statement.speaker,
         text=statement.text,
-        words=[WordWeight(word=word, weight=weight) for word, weight in one.words],
+        words=[WordWeight(word=word, weight=weight) for word, weight in ranked.words],
         note=f"is in {foreign}, the ranker learned from {', '.join(languages)}" if foreign else "",
     )

@@ -28,7 +28,7 @@ from ..contract.answers import (
     passage_place,
 )
 from ..contract.requests import BatchRequest, DocParameters, SearchRequest, SimpleSearch, from_body, from_query
-from ..contract.search import found, search_of
+from ..contract.search import ranked_evidence, search_of
 from ..upkeep.readiness import READY
 from ..upkeep.service import Served, index_named, service
 from .batch import Batch, json_pieces, ndjson_pieces
@@ -61,7 +61,7 @@ def search_simply(name: str) -> Response:
     index = served.index
     asked = from_query(request.args, SimpleSearch)
     search = search_of(asked.request(), index, k_name="hits")
-    result = found(index, asked.query, search, highlight=asked.highlight)
+    result = ranked_evidence(index, asked.query, search, highlight=asked.highlight)
     return json_answer(
         SimpleAnswer(
             index=name,
@@ -85,7 +85,7 @@ def search(name: str) -> Response:
     index = served.index
     asked = from_body(request, SearchRequest)
     options = search_of(asked, index)
-    result = found(index, asked.query, options, highlight=asked.highlight)
+    result = ranked_evidence(index, asked.query, options, highlight=asked.highlight)
     answer = SearchAnswer(
         request_id=g.request_id,
         index=name,
@@ -130,13 +130,13 @@ def document(name: str, docid: str) -> Response:
     """Answer a document with its passages."""
     served = index_named(name)
     index = served.index
-    found = document_answer(index.document(docid))
+    body = document_answer(index.document(docid))
     passages = [passage_place(passage) for passage in index.passages(docid)]
     answer = DocumentWithPassages(
         request_id=g.request_id,
         index=name,
         manifest_id=served.manifest_id,
-        document=found,
+        document=body,
         passages=passages,
     )
     return _cacheable(json_answer(answer), document_state(index, docid))

@@ -1,4 +1,4 @@
-"""What the server answers, typed once."""
+"""The types of the server's answers."""
 
 from __future__ import annotations
 

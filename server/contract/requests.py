@@ -1,4 +1,4 @@
-"""What a client may ask, typed once: validation, and the field that an error names, come from here."""
+"""The types of requests, from which their validation and the fields that errors name are made."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class FilterRequest(RequestFields):
     def values(self) -> dict[str, list[str]]:
         """Return the values of each field."""
         named = ((name, getattr(self, name)) for name in self.__struct_fields__)
-        return {name: [found] if isinstance(found, str) else found for name, found in named}
+        return {name: [value] if isinstance(value, str) else value for name, value in named}
 
 
 class FusionRequest(RequestFields):
@@ -226,10 +226,10 @@ def from_query(parameters: MultiDict[str, str], kind: type[_Asked]) -> _Asked:
     Raises BadInput, naming the parameter, if it does not fit or is given twice.
     """
     values: dict[str, Any] = {}
-    for name, given in parameters.lists():
-        if name not in _LISTS and len(given) > 1:
-            raise BadInput(name, f"is given {len(given)} times")
-        values[name] = given if name in _LISTS else given[0]
+    for name, texts in parameters.lists():
+        if name not in _LISTS and len(texts) > 1:
+            raise BadInput(name, f"is given {len(texts)} times")
+        values[name] = texts if name in _LISTS else texts[0]
     try:
         return msgspec.convert(values, kind, strict=False)
     except msgspec.ValidationError as error:
@@ -250,12 +250,12 @@ def body_of(request: Request) -> bytes:
 
 
 def explained(error: msgspec.ValidationError) -> BadInput:
-    """Say which field a validation error is about, as ``queries[3].text``."""
+    """Return a validation error as a BadInput that names the field, as ``queries[3].text``."""
     reason, where = mismatch(error)
     place = where.removeprefix("$").rstrip("`").lstrip(".")
     if reason in _RENAMED:
         return BadInput(f"{place}.{_RENAMED[reason][0]}", _RENAMED[reason][1])
-    for pattern, said in ((_UNKNOWN, "there is no such field"), (_MISSING, "is missing")):
-        if found := pattern.fullmatch(reason):
-            return BadInput(f"{place}.{found[1]}" if place else found[1], said)
+    for pattern, message in ((_UNKNOWN, "there is no such field"), (_MISSING, "is missing")):
+        if match := pattern.fullmatch(reason):
+            return BadInput(f"{place}.{match[1]}" if place else match[1], message)
     return BadInput(place or "body", reason[:1].lower() + reason[1:].replace("`", ""))

@@ -34,7 +34,7 @@ class TimedOutError(RefusedError):
 
 
 class _Searching(NamedTuple):
-    """What the searches of an application share: its limits, and the threads for what cannot be interrupted."""
+    """The limits of an application's searches, and the threads for calls that cannot be interrupted."""
 
     settings: ServerSettings
     beside: ThreadPoolExecutor
@@ -69,8 +69,8 @@ def search_of(options: SearchOptions, index: Searcher, k_name: str = "k") -> Sea
     return asked._replace(retriever=_retriever(options.retriever, asked, index))
 
 
-def found(index: Searcher, query: str, asked: Search, *, highlight: bool = True) -> RankedEvidence:
-    """Search for one query and read its evidence.
+def ranked_evidence(index: Searcher, query: str, asked: Search, *, highlight: bool = True) -> RankedEvidence:
+    """Return the evidence of one query, ranked, with the times of its stages.
 
     Raises BadInput if the query cannot be searched for.
     """
@@ -93,12 +93,12 @@ def found(index: Searcher, query: str, asked: Search, *, highlight: bool = True)
 
 
 def register(app: Flask, settings: ServerSettings) -> None:
-    """Give the searches of ``app`` their limits, and threads for what cannot be interrupted."""
+    """Give the searches of ``app`` their limits, and threads for calls that cannot be interrupted."""
     app.extensions[_SEARCHING] = _Searching(settings, ThreadPoolExecutor(settings.threads, "search"))
 
 
 def limit_of(queries: int = 1) -> Limit:
-    """Return the time that a search for so many queries has from now on."""
+    """Return the time limit, from now on, of a search for so many queries."""
     searching = _searching()
     return Limit(searching.settings.search_seconds * queries, searching.beside)
 
@@ -141,7 +141,7 @@ def _retriever(asked: str | None, search: Search, index: Searcher) -> str:
 
 
 def _reason(error: QueryError) -> str:
-    """Return what is wrong without the place, which is a folder of the server's, nobody's business, and the remedy."""
+    """Return what is wrong, without the place (a folder of the server, which clients must not see) and the remedy."""
     return " ".join(error.what.split())
 
 
@@ -164,7 +164,7 @@ class Timed(Protocol):
 
 
 def note_search(query: str | list[str], search: Timed) -> None:
-    """Remember for the log and the metrics what the current request searches for."""
+    """Note queries and result of the current request for the log and the metrics."""
     g.setdefault("queries", []).append(query)
     g.setdefault("searches", []).append(search)
 
@@ -200,7 +200,9 @@ def _pairs(asked: FilterRequest | list[str], most: int) -> list[str]:
         if len(values) > most:
             field = f"filter.{name}" if name else "filter"
             raise BadInput(field, f"has {len(values)} values; at most {most} are taken")
-    return asked if isinstance(asked, list) else [f"{name}={one}" for name, values in lists.items() for one in values]
+    if isinstance(asked, list):
+        return asked
+    return [f"{name}={value}" for name, values in lists.items() for value in values]
 
 
 def _fusion(asked: FusionRequest | FusionKind | None, configured: FusionSettings, most: int) -> FusionSettings:
@@ -209,9 +211,9 @@ def _fusion(asked: FusionRequest | FusionKind | None, configured: FusionSettings
     if isinstance(asked, str):
         return msgspec.structs.replace(configured, kind=asked)
     _check_most("fusion.depth", asked.depth, most)
-    said = {name: value for name, value in msgspec.structs.asdict(asked).items() if value is not None}
-    fusion = msgspec.structs.replace(configured, **said)
-    if "weights" in said and not any(fusion.weights.values()):
+    changes = {name: value for name, value in msgspec.structs.asdict(asked).items() if value is not None}
+    fusion = msgspec.structs.replace(configured, **changes)
+    if "weights" in changes and not any(fusion.weights.values()):
         raise BadInput("fusion.weights", "all weights are 0: no ranking would count")
     return fusion
 

@@ -1,4 +1,4 @@
-"""What the page shows of a hit, made from pieces of text that the template escapes one by one."""
+"""The cards on which the page shows hits, in pieces of text that the template escapes one by one."""
 
 from __future__ import annotations
 
@@ -79,10 +79,10 @@ def cards(
 
 def ranks(hits: Sequence[Evidence]) -> dict[str, int]:
     """Return the rank of each document, of its best passage if it has several hits."""
-    found: dict[str, int] = {}
+    best_ranks: dict[str, int] = {}
     for hit in hits:
-        found.setdefault(hit.docid, hit.rank)
-    return found
+        best_ranks.setdefault(hit.docid, hit.rank)
+    return best_ranks
 
 
 def excerpt(text: str, highlights: Sequence[tuple[int, int]], longest: int = LONGEST_EXCERPT) -> list[Piece]:

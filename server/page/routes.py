@@ -21,7 +21,7 @@ from ...retrieval.retrievers import RetrieverKind
 from ...retrieval.searcher import Search
 from ..contract.errors import BadInput
 from ..contract.requests import SearchOptions, from_query
-from ..contract.search import RankedEvidence, TimedOutError, found, limit_of, search_of
+from ..contract.search import RankedEvidence, TimedOutError, limit_of, ranked_evidence, search_of
 from ..upkeep.service import Served, index_named, service
 from .cards import LONGEST_EXCERPT, Card, blocks, cards
 from .joins import Gap, gap, numbered
@@ -118,7 +118,7 @@ def document_page(name: str, docid: str) -> str:
 
 
 def _choices() -> dict[str, str]:
-    """Return what an address says of a search beside its index and its query."""
+    """Return the options of a search in the address, without index and query."""
     return {name: request.args.get(name, "").strip() for name in ("as_of", "profile")}
 
 
@@ -126,24 +126,24 @@ def _columns(served: Served, query: str, choices: dict[str, str]) -> list[Column
     options = from_query(MultiDict({name: value for name, value in choices.items() if value}), SearchOptions)
     asked = search_of(options, served.index)
     kinds = _kinds(served)
-    found_by = {name: _found(served, query, asked._replace(retriever=name)) for name in kinds}
-    if not any(found_by.values()):
+    results = {name: _evidence_in_time(served, query, asked._replace(retriever=name)) for name in kinds}
+    if not any(results.values()):
         raise TimedOutError("no ranking was ready in time; try again")
-    rankings: dict[str, Sequence[Evidence]] = {name: one.hits if one else [] for name, one in found_by.items()}
+    rankings: dict[str, Sequence[Evidence]] = {name: result.hits if result else [] for name, result in results.items()}
     joins, rows = numbered(rankings), max(map(len, rankings.values()))
     longest = LONGEST_EXCERPT if len(rankings) == 1 else SHORT_EXCERPT
     columns: list[Column] = []
-    for name, one in found_by.items():
+    for name, result in results.items():
         beside = gap(rankings[columns[-1].name], rankings[name], joins, rows) if columns else None
         shown = cards(name, rankings, joins, longest)
-        columns.append(Column(name, kinds[name], one, shown, beside, _missing(one, kinds)))
+        columns.append(Column(name, kinds[name], result, shown, beside, _missing(result, kinds)))
     return columns
 
 
-def _found(served: Served, query: str, asked: Search) -> RankedEvidence | None:
-    """Search as one column does, or return nothing if that took too long: the other columns are shown all the same."""
+def _evidence_in_time(served: Served, query: str, asked: Search) -> RankedEvidence | None:
+    """Return the evidence of one column, or None if its search took too long: the others are shown all the same."""
     try:
-        return found(served.index, query, asked)
+        return ranked_evidence(served.index, query, asked)
     except TimedOutError:
         return None
 

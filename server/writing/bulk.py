@@ -27,8 +27,8 @@ def lines_of(request: Request, most: int) -> list[bytes]:
         body.decode("utf-8")
     except UnicodeDecodeError as error:
         raise BadInput("body", f"is not UTF-8 (byte {error.start + 1})") from None
-    found = _array(body) if request.is_json else [line.strip() for line in body.split(b"\n")]
-    items = [item for item in found if item]
+    parts = _array(body) if request.is_json else [line.strip() for line in body.split(b"\n")]
+    items = [item for item in parts if item]
     if not 1 <= len(items) <= most:
         remedy = "; split it" if items else ""
         raise BadInput("body", f"a bulk holds 1 to {most} documents, this one {len(items)}{remedy}")
@@ -39,7 +39,7 @@ def _array(body: bytes) -> list[bytes]:
     try:
         return [bytes(item) for item in _ARRAY.decode(body)]
     except (msgspec.DecodeError, RecursionError) as error:
-        raise BadInput("body", f"is not a JSON array of documents: {_said(error)}") from None
+        raise BadInput("body", f"is not a JSON array of documents: {_error_text(error)}") from None
 
 
 def _line(number: int, item: bytes) -> bytes:
@@ -49,8 +49,8 @@ def _line(number: int, item: bytes) -> bytes:
         # Line ends may stand between the parts of an object, never within a string.
         return item.replace(b"\r", b" ").replace(b"\n", b" ")
     except (msgspec.DecodeError, RecursionError) as error:
-        raise BadInput("body", f"item {number} is not a JSON object: {_said(error)}") from None
+        raise BadInput("body", f"item {number} is not a JSON object: {_error_text(error)}") from None
 
 
-def _said(error: Exception) -> str:
+def _error_text(error: Exception) -> str:
     return "it is nested too deeply" if isinstance(error, RecursionError) else str(error).replace("`", "")

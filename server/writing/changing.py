@@ -70,13 +70,13 @@ def change_to(docid: str, asked: DocumentRequest, manifest: Manifest) -> Change:
     if asked.docid not in ("", docid):
         raise BadInput("docid", f"is {asked.docid[:80]!r}, the address says {docid[:80]!r}; leave it out")
     row = {**msgspec.structs.asdict(asked), "docid": docid}
-    found = read_line(msgspec.json.encode(row).decode(), manifest.language)
-    if isinstance(found, Refused):
-        raise BadInput(found.part, found.reason)
-    if found.docid != docid:
+    document = read_line(msgspec.json.encode(row).decode(), manifest.language)
+    if isinstance(document, Refused):
+        raise BadInput(document.part, document.reason)
+    if document.docid != docid:
         raise BadInput("docid", f"docid {docid[:80]!r} holds white space")
     states, absent = _conditions()
-    return Change(docid=docid, line=exported(found), checksum=checksum(found), states=states, absent=absent)
+    return Change(docid=docid, line=exported(document), checksum=checksum(document), states=states, absent=absent)
 
 
 def deletion_of(docid: str) -> Change:
@@ -86,7 +86,7 @@ def deletion_of(docid: str) -> Change:
 
 
 def made(served: Served, change: Change) -> Result:
-    """Have a change published; return what became of the document when this worker serves that.
+    """Have a change published; return its result when this worker serves the changed index.
 
     Raises ConditionError if the document is not in the state that was asked for, NotFoundError if there is none to
     delete, NotWrittenError if the change was not published in time.
@@ -104,11 +104,8 @@ def made(served: Served, change: Change) -> Result:
 
 
 @contextmanager
-def told() -> Iterator[None]:
-    """Say what keeps a change from being left for the writer.
-
-    Raises NotWrittenError.
-    """
+def handover_errors_reported() -> Iterator[None]:
+    """Raise NotWrittenError, after logging the cause, if a change cannot be left for the writer."""
     try:
         yield
     except UserError as error:
@@ -117,12 +114,12 @@ def told() -> Iterator[None]:
 
 
 def _published(folder: Path, change: Change) -> Result:
-    with told():
+    with handover_errors_reported():
         ticket = changes.leave(folder, change)
     began = seen = monotonic()
     patience = service().config.server.write_seconds
     see_to(folder)
-    while (found := changes.outcome(folder, ticket)) is None:
+    while (outcome := changes.outcome(folder, ticket)) is None:
         now = monotonic()
         if now > began + patience:
             raise _late(folder, ticket, patience)
@@ -130,13 +127,13 @@ def _published(folder: Path, change: Change) -> Result:
             seen = now
             see_to(folder)
         sleep(_LOOK_EVERY)
-    if found.result == "failed":
-        raise NotWrittenError(f"the change was not made: {found.error}")
-    return found.result
+    if outcome.result == "failed":
+        raise NotWrittenError(f"the change was not made: {outcome.error}")
+    return outcome.result
 
 
 def see_to(folder: Path) -> None:
-    """See that somebody writes the index in ``folder``."""
+    """Start a writer for the index in ``folder`` unless there is one."""
     writers = service().writers
     if writers is not None:
         writers.see_to(folder)

@@ -17,7 +17,16 @@ from ..contract.errors import UnknownJobError
 from ..contract.requests import BulkParameters, DocumentRequest, from_body, from_query
 from ..upkeep.service import index_named, service
 from .bulk import lines_of
-from .changing import NotWrittenError, change_to, deletion_of, folder_of, made, see_to, told, writable
+from .changing import (
+    NotWrittenError,
+    change_to,
+    deletion_of,
+    folder_of,
+    handover_errors_reported,
+    made,
+    see_to,
+    writable,
+)
 
 blueprint = Blueprint("writing", __name__)
 Put = Literal["created", "replaced", "unchanged"]
@@ -71,7 +80,7 @@ def post_documents(name: str) -> Response:
     folder = folder_of(served)
     if len(jobs.waiting(folder)) >= settings.max_queued:
         raise NotWrittenError(f"{settings.max_queued} bulks wait already; nothing was taken, ask again")
-    with told():
+    with handover_errors_reported():
         job = jobs.submit(folder, mode, lines)
     see_to(folder)
     response = json_answer(_job(name, job), 202)
@@ -86,15 +95,15 @@ def job_state(job: str) -> Response:
     folders = {name: served.index.info.place for name, served in serving.indexes.items()}
     folders.update({name: Path(folder) for name, folder in serving.config.server.indexes.items()})
     for name, folder in folders.items():
-        found = jobs.read(folder, job)
-        if found is not None:
-            return json_answer(_job(name, found))
+        record = jobs.read(folder, job)
+        if record is not None:
+            return json_answer(_job(name, record))
     raise UnknownJobError(f"there is no job {job[:80]!r}; one that ended is forgotten after a while")
 
 
 def _job(name: str, job: Job) -> JobAnswer:
-    said = msgspec.structs.asdict(job)
+    fields = msgspec.structs.asdict(job)
     for name_of_list in ("refusals", "skips"):
-        said[name_of_list] = [RefusedDocument(**msgspec.structs.asdict(one)) for one in said[name_of_list]]
-    del said["attempts"]
-    return JobAnswer(request_id=g.request_id, index=name, **said)
+        fields[name_of_list] = [RefusedDocument(**msgspec.structs.asdict(item)) for item in fields[name_of_list]]
+    del fields["attempts"]
+    return JobAnswer(request_id=g.request_id, index=name, **fields)

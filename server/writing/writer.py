@@ -39,20 +39,20 @@ def main(folder: str, lock: str, lifeline: str) -> int:
 
 
 def limits_of(settings: ServerSettings) -> WriterLimits:
-    """Return what the configuration says of waiting for changes and of remembering jobs."""
+    """Return the configured limits of waiting for changes and of remembering jobs."""
     return WriterLimits(settings.write_seconds, settings.keep_jobs, settings.keep_job_days)
 
 
 def _stop(path: Path, lock: int, lifeline: int) -> Callable[[float], bool]:
-    """Return what waits for so many seconds and says whether to stop.
+    """Return a function that waits for so many seconds and returns whether to stop.
 
     That is: at a signal, when the server is gone, or when another index has come to stand in the folder.
     """
-    told = False
+    stop_requested = False
 
     def hear(*_: object) -> None:
-        nonlocal told
-        told = True
+        nonlocal stop_requested
+        stop_requested = True
 
     signal.signal(signal.SIGTERM, hear)
     # Ctrl-C reaches every process of a terminal: the server passes it on by its end.
@@ -60,7 +60,7 @@ def _stop(path: Path, lock: int, lifeline: int) -> Callable[[float], bool]:
 
     def stopped(seconds: float) -> bool:
         gone = bool(select.select([lifeline], [], [], seconds)[0])
-        return told or gone or not _same(lock, path)
+        return stop_requested or gone or not _same(lock, path)
 
     return stopped
 
