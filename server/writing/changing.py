@@ -133,7 +133,7 @@ def _published(folder: Path, change: Change) -> Result:
 
 
 def see_to(folder: Path) -> None:
-    """Start a writer for the index in ``folder`` unless there is one."""
+    """Start a writer for the index in ``folder`` if a change or a job waits and there is none."""
     writers = service().writers
     if writers is not None:
         writers.see_to(folder)
