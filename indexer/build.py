@@ -52,7 +52,7 @@ class BuildRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BuildReport:
-    """What a build did; ``skipped`` counts by reason what a reader left out on purpose, ``left_out`` names it.
+    """The result of a build; ``skipped`` counts by reason what a reader left out on purpose, ``left_out`` names it.
 
     ``merged`` is how many segments fewer there are after small ones were merged, ``unmerged`` why they could not be.
     """

@@ -28,7 +28,7 @@ Group = list[SegmentInfo]
 
 
 class Compacted(NamedTuple):
-    """What a compaction did: the manifest that it published, or found; segments before; deleted documents dropped."""
+    """The result of a compaction: the manifest afterwards, the segments before, the deleted documents dropped."""
 
     manifest: Manifest
     before: int
@@ -98,7 +98,7 @@ def _gains(group: Group, most: int) -> bool:
 
 
 def _segments(group: Group, most: int) -> int:
-    """Say how many segments a group becomes at most."""
+    """Return how many segments a group becomes at most."""
     return -(-sum(segment.passages for segment in group) // most)
 
 
@@ -119,7 +119,7 @@ def _published(folder: Path, base: Manifest, groups: Sequence[Group], config: Co
 def replaced(
     segments: Sequence[SegmentInfo], groups: Sequence[Sequence[SegmentInfo]], made: Mapping[str, Sequence[SegmentInfo]]
 ) -> tuple[SegmentInfo, ...]:
-    """Return the segments with what was ``made`` of each group, by the name of its first, in that one's place."""
+    """Return the segments, each group replaced by what ``made`` holds under the name of its first."""
     gone = {segment.name for group in groups for segment in group}
     kept: list[SegmentInfo] = []
     for segment in segments:

@@ -1,4 +1,4 @@
-"""Deletion: documents that are no longer there, published as the rows that a segment's readers leave out."""
+"""Deletion of documents, published as the rows of a segment that its readers leave out."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from .lock import locked
 
 
 class Deleted(NamedTuple):
-    """What a deletion did: how many documents went, and which docids were not there."""
+    """The result of a deletion: the number of documents deleted, and the docids that the index did not hold."""
 
     documents: int
     unknown: tuple[str, ...]

@@ -1,4 +1,4 @@
-"""A document that is given by itself, not in a file of a user's: read as JSON lines are."""
+"""A single document as a line of JSON, read as the reader ``jsonl`` does, and written."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from .collections.jsonl import record_of
 
 
 class Refused(NamedTuple):
-    """Why a line is no document, and which part of it is to be mended: the docid, the text, or the line as a whole."""
+    """The reason why a line is no document, and the part to be mended: docid, text, or the line as a whole."""
 
     reason: str
     part: Literal["docid", "text", "body"]
 
 
 def read_line(line: str, language: str) -> Document | Refused:
-    """Return the document of a line of JSON, as ``factseek index jsonl`` reads it, or what is wrong with it."""
+    """Return the document of a line of JSON, as ``factseek index jsonl`` reads it, or why it is refused."""
     try:
         record = record_of(line, "", ReadOptions(language=language))
     except SourceError as error:
@@ -31,13 +31,13 @@ def read_line(line: str, language: str) -> Document | Refused:
 
 
 def exported(document: Document) -> str:
-    """Return a document as the line that is read back as it is."""
+    """Return a document as a line of JSON that reads back to an equal document."""
     row = {**document._asdict(), "metadata": dict(document.metadata), "checksum": checksum(document)}
     return msgspec.json.encode(row, order="deterministic").decode()
 
 
 def _has_fit_docid(line: str) -> bool:
-    """Say whether a docid can be read that is fit to be one; what is no JSON object is another matter."""
+    """Return False if a JSON object has no valid docid; a line that is no JSON object is not refused for its docid."""
     try:
         row = msgspec.json.decode(line)
     except (msgspec.DecodeError, RecursionError):

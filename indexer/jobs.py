@@ -1,4 +1,4 @@
-"""Bulk jobs: documents that wait in an index directory to be written, and what became of those that were.
+"""Bulk jobs: documents that wait in an index directory to be written, and the outcome of each job.
 
 A job is a record (JSON) and, until it has ended, its documents (JSON lines). Both are files of the index directory, so
 whoever serves the index can answer for a job, and a job outlives the process that took it.
@@ -109,7 +109,7 @@ def made(folder: Path) -> Path:
 
 
 def new_id(place: Path) -> str:
-    """Make up an id that sorts after those of all jobs and changes in ``place``, also if the clock is set."""
+    """Return a new id, which sorts after those of all jobs and changes in ``place``, also if the clock is set."""
     latest = max((int(path.stem[:16], 16) for path in place.iterdir() if _ID.fullmatch(path.stem)), default=-1)
     return f"{max(time.time_ns(), latest + 1):016x}{secrets.token_hex(4)}"
 
@@ -125,7 +125,7 @@ def read(folder: Path, name: str) -> Job | None:
 
 
 def save(folder: Path, job: Job) -> None:
-    """Write how far a job is."""
+    """Write the progress of a job."""
     write_atomically(folder / JOBS / f"{job.id}.json", msgspec.json.encode(job))
 
 
@@ -137,7 +137,7 @@ def end(folder: Path, job: Job, error: str = "") -> None:
 
 
 def payload(folder: Path, name: str) -> Path:
-    """Return where the documents of a job lie."""
+    """Return the path of the documents of a job."""
     return folder / JOBS / f"{name}.jsonl"
 
 

@@ -1,4 +1,4 @@
-"""The journal of a build: what is finished, so that an interrupted build can go on."""
+"""The journal of a build: its finished segments, so that an interrupted build can go on."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class Journal(msgspec.Struct, kw_only=True):
 
 
 def fingerprint(*parts: object) -> str:
-    """Return a short name for what a build was asked to do."""
+    """Return a short digest of a build's task."""
     return hashlib.sha256(msgspec.json.encode(parts, order="deterministic")).hexdigest()[:16]
 
 
@@ -79,7 +79,7 @@ def save(folder: Path, journal: Journal) -> None:
 
 
 def give_up(folder: Path, journal: Journal) -> None:
-    """Remove what a build leaves from which none could go on."""
+    """Remove the files of a build that left no segment to go on from."""
     if not (journal.finished or journal.text_of):
         shutil.rmtree(folder / BUILD, ignore_errors=True)
 
@@ -94,7 +94,7 @@ def clean(folder: Path) -> None:
 
 
 def sweep(folder: Path) -> None:
-    """Remove what an interrupted writer left, but for a build that may go on."""
+    """Remove the leftovers of an interrupted writer, but keep a build that may go on."""
     for leftover in folder.glob(f".{manifests.NAME}.*.tmp"):
         leftover.unlink(missing_ok=True)
     live, shared = _named(folder)
@@ -138,7 +138,7 @@ def _named(folder: Path) -> tuple[set[str] | None, set[str]]:
 
 
 def _settle(folder: Path, journal: Journal) -> None:
-    """Bring the folders to what the journal says: a finished segment in its place, half a text gone."""
+    """Make the folders agree with the journal: move a finished segment to its place, remove a half-written text."""
     for segment in journal.finished:
         built = folder / BUILD / segment.name
         if built.is_dir():

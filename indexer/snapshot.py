@@ -26,7 +26,7 @@ _UNSHARED = {errno.EXDEV, errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.EM
 
 
 class Copied(NamedTuple):
-    """What a snapshot or a restoration is of, and how many of its files are shared with the original."""
+    """The result of a snapshot or a restoration: its manifest, its files, and how many of them are shared."""
 
     manifest: Manifest
     files: int

@@ -25,7 +25,7 @@ RETRY_SECONDS = 5.0
 
 
 class Stamp(NamedTuple):
-    """What tells that a file has changed."""
+    """The state of a file; another one means that the file has changed."""
 
     modified: int
     size: int
@@ -34,7 +34,7 @@ class Stamp(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Watched:
-    """What is watched: the files of ``folder`` whose names match ``pattern``; ``request`` says what becomes of them."""
+    """The files of ``folder`` whose names match ``pattern``; ``request`` says how they are built."""
 
     folder: Path
     request: BuildRequest
@@ -42,7 +42,7 @@ class Watched:
 
 
 class WatchOutcome(NamedTuple):
-    """What became of some files: what was built of them, or why nothing was."""
+    """The outcome of a batch of files: the report of its build, or why nothing was built."""
 
     files: tuple[Path, ...]
     report: BuildReport | None

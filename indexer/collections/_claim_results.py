@@ -11,7 +11,7 @@ from ._lines import BadFileError, parse_json_object, read_lines
 
 
 class Result(NamedTuple):
-    """What the search said of a page; ``topic`` is the id of the claim."""
+    """The entry of a page in the results of a search; ``topic`` is the id of the claim."""
 
     url: str
     title: str
@@ -19,7 +19,7 @@ class Result(NamedTuple):
 
 
 def is_claims_file(path: Path) -> bool:
-    """Say whether the name of ``path`` is that of a JSON file."""
+    """Return whether the name of ``path`` is that of a JSON file."""
     return path.name.lower().removesuffix(".gz").endswith((".json", ".jsonl"))
 
 
@@ -47,7 +47,7 @@ def read_results(path: Path, options: ReadOptions) -> dict[str, Result]:
 
 
 def _of_claim(claim: dict[str, Any]) -> Iterator[tuple[str, Result]]:
-    """Yield the id of each page of a claim, and what the search said of it."""
+    """Yield the id of each page of a claim, with its entry in the results."""
     for result in claim["results"]:
         if isinstance(result, dict) and isinstance(result.get("pageID"), str):
             url, title = (str(result.get(key) or "") for key in ("url", "title"))
@@ -59,7 +59,7 @@ def _is_claim(row: Any) -> bool:
 
 
 def _speaks_of_pages(path: Path) -> bool:
-    """Say whether the first line of a file that nobody named is a claim with results."""
+    """Return whether the first line of a file that the user did not name is a claim with results."""
     options = ReadOptions().silent()
     try:
         _, line = next(read_lines(path, options), ("", ""))

@@ -12,7 +12,7 @@ from ._lines import BadFileError, read_json
 
 
 class Parse(NamedTuple):
-    """What is read of a parse: title, abstract and body, each ``""`` where it has none."""
+    """A parse of a paper: title, abstract and body, each ``""`` where it has none."""
 
     title: str
     abstract: str
@@ -55,7 +55,7 @@ class ParseFolder:
             yield [path for name in parts(row.get(column, "")) if (path := self._named(f"{name}{ending}"))]
 
     def _listed(self, names: list[str], options: ReadOptions) -> list[Path]:
-        """Return the listed files that are there."""
+        """Return the listed files that exist."""
         files = []
         for name in names:
             relative = PurePosixPath(name)
@@ -101,7 +101,7 @@ def read_parse(path: Path, options: ReadOptions) -> Parse | None:
 
 
 def parts(listed: str) -> list[str]:
-    """Part a cell that holds several values, as ``a; b``."""
+    """Return the values of a cell that holds several, as ``a; b``."""
     return [part for piece in listed.split(";") if (part := piece.strip())]
 
 
@@ -130,7 +130,7 @@ def _with_headings(body: list[Any]) -> Iterator[str]:
 
 
 def _is_there(path: Path, *, folder: bool = False) -> bool:
-    """Return whether there is a file, or a ``folder``, of a name that may be none that a file can have."""
+    """Return whether a file, or a ``folder``, exists; a name that no file can have does not exist."""
     try:
         return path.is_dir() if folder else path.is_file()
     except OSError:

@@ -1,4 +1,4 @@
-"""Tell whether a table was saved with quotes around its cells, as spreadsheets do, or holds quotes as plain text."""
+"""The quotes of a table: around its cells, as spreadsheets write them, or plain text."""
 
 from __future__ import annotations
 

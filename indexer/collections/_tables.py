@@ -98,7 +98,7 @@ def _delimited(
 
 
 def _delimiter(path: Path, required: Sequence[Sequence[str]]) -> str:
-    """Return what separates the cells: what its name says, or what its first line does if that names the columns.
+    """Return the delimiter of the cells: by the file's name, or by its first line if that names the columns.
 
     Raises SourceError if the file is no such table at all.
     """

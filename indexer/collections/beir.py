@@ -56,7 +56,7 @@ def _corpus(source: Path) -> Path:
 
 
 def _fault(entry: dict[str, Any]) -> str:
-    """Say what is wrong with a line of a corpus, or return ``""``."""
+    """Return the fault of a line of a corpus, or ``""`` if it has none."""
     if "_id" not in entry:
         return "has no '_id'"
     if isinstance(entry["_id"], bool) or not isinstance(entry["_id"], str | int):

@@ -1,4 +1,4 @@
-"""Claims that fact-checkers have verified: what a new claim may already be answered by.
+"""Claims that fact-checkers have verified, which may answer a new claim already.
 
 Reads the collection of CheckThat! 2020 task 2 (TSV whose first header cell is empty, ``vclaim``, ``title``), the
 folders of one JSON file a claim that the years after gave out, and tables and JSON lines with the same fields.
@@ -91,7 +91,7 @@ def _field(row: Row, field: str) -> str:
 
 
 def _fault(row: Row) -> str:
-    """Say what is wrong with a claim, or return ``""``."""
+    """Return the fault of a claim, or ``""`` if it has none."""
     docid = _field(row, "docid")
     return (check_docid(docid) or "") if docid else "has no id"
 

@@ -71,7 +71,7 @@ def _shards(sources: Sequence[Path], options: ReadOptions) -> list[Path]:
 
 
 def readable(text: str) -> str:
-    """Put back the brackets and colons that the dump escapes, as ``-LRB-``."""
+    """Return a text with the brackets and colons that the dump escapes, as ``-LRB-``."""
     return _ESCAPED.sub(lambda match: _BRACKETS[match[0]], text)
 
 
@@ -95,7 +95,7 @@ def sentences(lines: str) -> Iterator[tuple[int, str]]:
 
 
 def _fault(page: dict[str, Any]) -> str:
-    """Say what is wrong with a line of a shard, or return ``""``."""
+    """Return the fault of a line of a shard, or ``""`` if it has none."""
     for name in ("id", "lines"):
         if name not in page:
             return f"has no {name!r}"

@@ -60,7 +60,7 @@ def read(sources: Sequence[Path], options: ReadOptions) -> Iterator[Record]:
 
 
 def _results(claims: Sequence[Path], pages: Sequence[Path], options: ReadOptions) -> dict[str, Result]:
-    """Return what the claims files, named or found beside the pages, say of each page."""
+    """Return the entry of each page in the claims files, which are named or lie beside the pages."""
     files = claims or [path for source in pages if source.is_dir() for path in beside(source)]
     results: dict[str, Result] = {}
     for path in files:
