@@ -45,7 +45,7 @@ def main() -> int:
 
 
 class _Batch(NamedTuple):
-    """What is searched for, where, and how often."""
+    """The queries of a measurement, its working folder, and the number of timed rounds."""
 
     name: str
     queries: Sequence[Query]
@@ -69,7 +69,7 @@ def _example(work: Path, rounds: int) -> list[Row]:
 
 
 def _repeated(queries: Sequence[Query], times: int) -> list[Query]:
-    """Return a batch of some thousand queries: what a run does once, whatever their number, weighs little."""
+    """Return the queries ``times`` times over, so that the fixed cost of a run weighs little."""
     return [Query(f"{turn}-{query.qid}", query.text) for turn in range(times) for query in queries]
 
 

@@ -11,7 +11,7 @@ from .tweets import Tweet, read_tweets
 
 
 def key(topic: str, tweet_id: str) -> str:
-    """Name a claim, as a qid, by topic and tweet."""
+    """Return the qid of a claim: ``topic/tweet``."""
     return f"{topic}/{tweet_id}"
 
 

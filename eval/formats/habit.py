@@ -1,4 +1,4 @@
-"""How a task is searched unless asked otherwise."""
+"""The search settings of a task, used unless the request names others."""
 
 from __future__ import annotations
 

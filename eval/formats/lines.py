@@ -93,7 +93,7 @@ def whole(text: str) -> int | None:
 
 
 def is_header(line: int, text: str) -> bool:
-    """Tell whether a cell that should be a number is the name of a column, on the first line."""
+    """Return whether a cell that should be a number is the name of a column, on the first line."""
     return line == 1 and text.isidentifier() and text.lower() not in ("nan", "inf", "infinity")
 
 

@@ -187,7 +187,7 @@ def _header(
 
 
 def _looks_like_names(cells: Sequence[str], rows: Sequence[tuple[int, list[str]]]) -> bool:
-    """Tell whether a first row names columns: words alone, above texts of several words with ids that hold digits."""
+    """Return whether a first row names columns: words alone, above texts of several words with ids that hold digits."""
     words = all(cell.strip().replace("-", "_").isidentifier() for cell in cells) and len(cells[0].strip()) > 1
     ids = [row[0] for _, row in rows]
     texts = all(any(len(cell.split()) > 1 for cell in row) for _, row in rows)

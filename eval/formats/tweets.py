@@ -91,7 +91,7 @@ def columns(header: str, delimiter: str = "\t") -> list[str]:
 
 
 def has_id(header: Collection[str]) -> bool:
-    """Tell whether one of a table's columns holds the ids of tweets."""
+    """Return whether one of a table's columns holds the ids of tweets."""
     return not {"tweet_id", "tweetid", "id"}.isdisjoint(header)
 
 
@@ -110,7 +110,7 @@ def fields_of(row: Mapping[str, object]) -> dict[str, str]:
 
 
 def tweet_of(path: Path, line: int, row: Mapping[str, str]) -> Tweet:
-    """Make a tweet of a row's cells by name.
+    """Return the tweet of a row, given as its cells by name.
 
     Raises SourceError if it has no id or no text.
     """

@@ -90,11 +90,11 @@ def searched(index: Searcher, asked: Sequence[SearchQuery], search: Search) -> I
     return (_answered(index, index.search, chunk, search, []) for chunk in chunks(asked))
 
 
-def chunks(asked: Sequence[SearchQuery], together: int = CHUNK) -> Iterator[list[SearchQuery]]:
-    """Yield the queries in their order, at most ``together`` at once; neighbours with the same filter go together."""
+def chunks(asked: Sequence[SearchQuery], most: int = CHUNK) -> Iterator[list[SearchQuery]]:
+    """Yield the queries in their order, at most ``most`` at once; neighbours with the same filter go together."""
     for _, group in groupby(asked, lambda query: query.where):
         same = iter(group)
-        while chunk := list(islice(same, together)):
+        while chunk := list(islice(same, most)):
             yield chunk
 
 

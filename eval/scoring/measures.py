@@ -123,7 +123,7 @@ def evaluate(qrels: Qrels, run: Mapping[str, Mapping[str, float]], names: Sequen
 
 
 def follows_relevance(name: str) -> bool:
-    """Tell whether a more relevant document at a better rank never lowers a measure, and it looks at nothing else."""
+    """Return whether a more relevant document at a better rank never lowers a measure, and it looks at nothing else."""
     measure = _parsed(name).computed
     plain = not measure.params.get("judged_only") and "gains" not in measure.params
     return plain and measure.NAME in ("AP", "P", "R", "RR", "Rprec", "Success", "nDCG")
