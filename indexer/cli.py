@@ -112,9 +112,9 @@ def _docids_in(path: Path) -> list[str]:
     try:
         return [line for line in path.read_text("utf-8").splitlines() if line]
     except OSError as error:
-        raise SourceError(f"{path}: cannot be read: {error.strerror}") from None
+        raise SourceError(f"cannot be read: {error.strerror}", place=path) from None
     except UnicodeDecodeError:
-        raise SourceError(f"{path}: is not UTF-8 text") from None
+        raise SourceError("is not UTF-8 text", place=path) from None
 
 
 def make_index(args: argparse.Namespace) -> int:

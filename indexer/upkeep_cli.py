@@ -179,7 +179,7 @@ def verify_index(args: argparse.Namespace) -> int:
     for name in done.segments:
         say(f"segment {name} was made again from its documents")
     if done.left:
-        raise CheckFailed(f"{args.index}: {_remedy(len(done.left), repaired=args.repair)}")
+        raise CheckFailed(f"{_remedy(len(done.left), repaired=args.repair)}", place=args.index)
     return DONE
 
 
@@ -225,7 +225,9 @@ def export_documents(args: argparse.Namespace) -> int:
 
     where = parse_filter(args.filter)
     if args.output is None and args.json:
-        raise UsageError("--json tells of a file that was written: give --output; without, the documents are JSON")
+        raise UsageError(
+            "--json tells of a file that was written: give --output", remedy="without, the documents are JSON"
+        )
     if args.output is None:
         for line in export(args.index, where):
             write_bytes(line)

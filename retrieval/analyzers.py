@@ -132,7 +132,7 @@ def language_code(written: str) -> str:
         return code
     meant = {name: code for code, name in LANGUAGES.items()}.get(code)
     remedy = f"say {meant}" if meant else "give one such as en or ar; for an analyzer by name there is --analyzer"
-    raise ConfigError(f"language {written!r} is not a code of ISO 639; {remedy}")
+    raise ConfigError(f"language {written!r} is not a code of ISO 639", remedy=remedy)
 
 
 def analyzer_name(language: str, analyzer: str = "") -> str:
@@ -145,6 +145,6 @@ def analyzer_name(language: str, analyzer: str = "") -> str:
     name = LANGUAGES.get(analyzer.lower(), analyzer.lower())
     if name not in ANALYZERS:
         raise ConfigError(
-            f"index.analyzer: there is no analyzer {analyzer!r}; there are {', '.join(sorted(ANALYZERS))}"
+            f"index.analyzer: there is no analyzer {analyzer!r}", remedy=f"there are {', '.join(sorted(ANALYZERS))}"
         )
     return name

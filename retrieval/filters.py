@@ -33,9 +33,13 @@ def parse_filter(
     for pair in pairs:
         name, separator, value = pair.partition("=")
         if not separator or not value:
-            raise QueryError(f"filter {pair!r} is not of the form field=value; the fields are {', '.join(FIELDS)}")
+            raise QueryError(
+                f"filter {pair!r} is not of the form field=value", remedy=f"the fields are {', '.join(FIELDS)}"
+            )
         if name not in FIELDS:
-            raise QueryError(f"filter {pair!r}: there is no field {name!r}; the fields are {', '.join(FIELDS)}")
+            raise QueryError(
+                f"filter {pair!r}: there is no field {name!r}", remedy=f"the fields are {', '.join(FIELDS)}"
+            )
         if _SURROGATE.search(value):
             raise QueryError(f"filter {pair!r} is not UTF-8 text")
         values.setdefault(name, []).append(value)

@@ -228,7 +228,9 @@ def start(heap: str = "512m", young: str = "") -> None:
             raise
         except Exception as error:  # pyjnius raises whatever the loader of libjvm raised
             reason = str(error).split("\n", 1)[0].split(" you can use ", 1)[0]
-            raise MachineError(f"Java in {home} does not start: {reason}; mend it, or unset JAVA_HOME") from error
+            raise MachineError(
+                f"Java in {home} does not start: {reason}", remedy="mend it, or unset JAVA_HOME"
+            ) from error
 
 
 def check_heap(heap: str) -> None:

@@ -47,7 +47,7 @@ class Strict:
 
     def error(self, line: int, reason: str) -> NoReturn:
         """Raise SourceError with place and reason."""
-        raise SourceError(f"{place(self.path, line)}: {reason}")
+        raise SourceError(f"{reason}", place=place(self.path, line))
 
     def warning(self, line: int, reason: str) -> None:
         """Let it pass."""
@@ -153,8 +153,8 @@ def _opened(path: Path) -> BufferedReader:
     try:
         return path.open("rb")
     except FileNotFoundError:
-        raise SourceError(f"{path}: there is no such file") from None
+        raise SourceError("there is no such file", place=path) from None
     except IsADirectoryError:
-        raise SourceError(f"{path}: is a folder; name a file") from None
+        raise SourceError("is a folder", place=path, remedy="name a file") from None
     except (OSError, ValueError) as error:
-        raise SourceError(f"{path}: cannot be read: {getattr(error, 'strerror', None) or error}") from None
+        raise SourceError(f"cannot be read: {getattr(error, 'strerror', None) or error}", place=path) from None

@@ -74,7 +74,7 @@ class Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         """Raise UsageError: what is wrong with the arguments, and where help is."""
-        raise UsageError(f"{message}; see {self.prog} --help")
+        raise UsageError(message, remedy=f"see {self.prog} --help")
 
 
 def write(text: str) -> None:

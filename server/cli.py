@@ -60,7 +60,9 @@ def register(commands: Subparsers) -> None:
 def make_key(args: argparse.Namespace) -> int:
     """Print a new key and what the configuration holds of it."""
     if not _KEY_NAME.fullmatch(args.name):
-        raise UsageError(f"{args.name[:80]!r} cannot name a key; take up to 64 letters, digits, '.', '_' and '-'")
+        raise UsageError(
+            f"{args.name[:80]!r} cannot name a key", remedy="take up to 64 letters, digits, '.', '_' and '-'"
+        )
     from .upkeep.access import digest, new_key
 
     key = new_key()

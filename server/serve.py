@@ -66,8 +66,8 @@ def check(config: Config) -> None:
         raise ConfigError("there is no index to serve: name one under server.indexes, or with --index NAME=DIR")
     if config.server.writes and not config.server.keys:
         raise ConfigError(
-            "server.writes: whoever changes an index needs a key: make one with factseek key NAME, and let it in "
-            "under server.keys"
+            "whoever changes an index needs a key: make one with factseek key NAME, and let it in under server.keys",
+            place="server.writes",
         )
     java_home()
     anserini_jar()
@@ -90,10 +90,12 @@ def listen(host: str, port: int) -> socket.socket:
         family, _, _, _, address = found[0]
         return socket.create_server(address, family=family, backlog=BACKLOG)
     except socket.gaierror:
-        raise ConfigError(f"server.host: {host!r} is not an address of this machine") from None
+        raise ConfigError(f"{host!r} is not an address of this machine", place="server.host") from None
     except OSError as error:
         reason = os.strerror(error.errno or 0).lower()
-        raise ConfigError(f"cannot listen on {host} port {port}: {reason}; choose another --host or --port") from None
+        raise ConfigError(
+            f"cannot listen on {host} port {port}: {reason}", remedy="choose another --host or --port"
+        ) from None
 
 
 def limits_of(settings: ServerSettings) -> Limits:

@@ -105,7 +105,7 @@ def _learned(args: argparse.Namespace, formats: StatementFormats) -> TrainedRank
         learned = training.load(args.load, args.task, config)
         if args.model and args.model != learned.manifest.model:
             raise QueryError(
-                f"--model {args.model}: {args.load} is a {learned.manifest.model} model; leave --model out"
+                f"--model {args.model}: {args.load} is a {learned.manifest.model} model", remedy="leave --model out"
             )
         return learned
     model = args.model or config.claims.model

@@ -41,13 +41,15 @@ def _in_folder(folder: Path, inputs: Sequence[str]) -> list[Path]:
     Raises QueryError if two would have the same name, or the folder is a file.
     """
     if folder.exists() and not folder.is_dir():
-        raise QueryError(f"{folder}: is a file; several inputs need a folder, one submission each")
+        raise QueryError("is a file", place=folder, remedy="several inputs need a folder, one submission each")
     if not folder.parent.is_dir():
-        raise QueryError(f"{folder}: there is no folder {folder.parent}; make it first")
+        raise QueryError(f"there is no folder {folder.parent}", place=folder, remedy="make it first")
     stems = Counter("standard-input" if name == STANDARD_INPUT else Path(name).stem for name in inputs)
     twice = next((stem for stem, number in stems.items() if number > 1), "")
     if twice:
-        raise QueryError(f"--input: {twice} is the name of two files; their submissions would be one file")
+        raise QueryError(
+            f"{twice} is the name of two files", place="--input", remedy="their submissions would be one file"
+        )
     return [folder / f"{stem}.tsv" for stem in stems]
 
 
@@ -57,16 +59,16 @@ def _refuse_contradictions(args: argparse.Namespace) -> None:
     if args.load and args.save:
         raise QueryError("--load and --save exclude each other: copy the file instead")
     if args.stream and (args.output or args.json):
-        raise QueryError("--stream writes JSON lines to standard output; leave out --output and --json")
+        raise QueryError("--stream writes JSON lines to standard output", remedy="leave out --output and --json")
     if args.words < 0 or args.top < 0:
         raise QueryError("--words and --top take a number that is not negative")
     if args.output and not args.input:
-        raise QueryError("--output: there is nothing to rank; name it with --input")
+        raise QueryError("there is nothing to rank", place="--output", remedy="name it with --input")
     if not (args.input or args.stream or args.save):
         raise QueryError("there is nothing to do: give --input to rank, --stream for standard input, or --save")
     _check_run_id(args.run_id)
     if args.input.count(STANDARD_INPUT) > 1:
-        raise QueryError("--input: standard input can be read once")
+        raise QueryError("standard input can be read once", place="--input")
 
 
 def _check_run_id(run_id: str) -> None:

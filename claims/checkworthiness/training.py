@@ -42,7 +42,9 @@ def train(
     positives = sum(bool(statement.label) for statement in statements)
     if statements and positives in (0, len(statements)):
         named = ", ".join(str(path) for path, _ in sources)
-        raise SourceError(f"{named}: every label is {int(positives > 0)}; a ranker learns from both classes, 0 and 1")
+        raise SourceError(
+            f"{named}: every label is {int(positives > 0)}", remedy="a ranker learns from both classes, 0 and 1"
+        )
     trained = kind(model).train(statements, config, progress)
     manifest = RankerManifest(
         task=task,
@@ -63,10 +65,12 @@ def load(path: Path, task: str | None, config: Config) -> TrainedRanker:
     """
     manifest, state = store.load(path)
     if task is not None and manifest.task != task:
-        raise QueryError(f"{path}: was trained for {manifest.task}, not for {task}; load another or train one")
+        raise QueryError(
+            f"was trained for {manifest.task}, not for {task}", place=path, remedy="load another or train one"
+        )
     if manifest.model not in names():
         raise SourceError(
-            f"{path}: is a model named {manifest.model}, which this factseek does not have; train it again"
+            f"is a model named {manifest.model}, which this factseek does not have", place=path, remedy="train it again"
         )
     with restored_from(path):
         ranker = kind(manifest.model).restore(state, config)

@@ -24,8 +24,8 @@ def enough(statements: Sequence[Statement], language: str) -> None:
     positives = sum(bool(one.label) for one in statements)
     if min(positives, len(statements) - positives) < _LEAST:
         raise SourceError(
-            f"language {language!r}: {positives} of {len(statements)} training statements are worth checking; "
-            f"at least {_LEAST} of either kind are needed"
+            f"language {language!r}: {positives} of {len(statements)} training statements are worth checking",
+            remedy=f"at least {_LEAST} of either kind are needed",
         )
 
 

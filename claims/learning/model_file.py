@@ -70,12 +70,12 @@ def load(path: Path, kind: type[M]) -> tuple[M, State]:
     raw, tensors = _read(path)
     header = _decoded(path, raw)
     if header.checksum != _checksum(header.manifest, header.state, tensors):
-        raise SourceError(f"{path}: {_CHANGED}: its checksum does not agree; {_AGAIN}")
+        raise SourceError(f"{_CHANGED}: its checksum does not agree", place=path, remedy=_AGAIN)
     try:
         manifest = msgspec.convert(header.manifest, kind)
     except msgspec.ValidationError:
         task = header.manifest.get("task", "something else")
-        raise SourceError(f"{path}: is a model for {task}, not of the kind that is needed here") from None
+        raise SourceError(f"is a model for {task}, not of the kind that is needed here", place=path) from None
     return manifest, State(header.state, tensors)
 
 
@@ -85,23 +85,23 @@ def _decoded(path: Path, raw: str) -> _Header:
         if layout == LAYOUT:
             return msgspec.json.decode(raw, type=_Header)
     except (msgspec.DecodeError, RecursionError):
-        raise SourceError(f"{path}: {_CHANGED}: its header is damaged; {_AGAIN}") from None
-    raise SourceError(f"{path}: is a model of layout {layout}, this factseek reads layout {LAYOUT}; {_AGAIN}")
+        raise SourceError(f"{_CHANGED}: its header is damaged", place=path, remedy=_AGAIN) from None
+    raise SourceError(f"is a model of layout {layout}, this factseek reads layout {LAYOUT}", place=path, remedy=_AGAIN)
 
 
 def _read(path: Path) -> tuple[str, dict[str, NDArray[Any]]]:
     from safetensors import SafetensorError, safe_open
 
     if not path.is_file():
-        raise SourceError(f"{path}: there is no such model file; write one with --save")
+        raise SourceError("there is no such model file", place=path, remedy="write one with --save")
     try:
         with safe_open(path, framework="numpy") as file:
             metadata = file.metadata() or {}
             tensors = {name: file.get_tensor(name) for name in sorted(file.keys())}
     except (AttributeError, SafetensorError, TypeError, ValueError):  # the last: an array of a type that numpy lacks
-        raise SourceError(f"{path}: is not a model of factseek's, or not whole; {_AGAIN}") from None
+        raise SourceError("is not a model of factseek's, or not whole", place=path, remedy=_AGAIN) from None
     if _KEY not in metadata:
-        raise SourceError(f"{path}: is not a model of factseek's; write one with --save")
+        raise SourceError("is not a model of factseek's", place=path, remedy="write one with --save")
     return metadata[_KEY], tensors
 
 

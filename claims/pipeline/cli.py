@@ -148,4 +148,4 @@ def _refuse(args: argparse.Namespace, html: Path) -> None:
     for path in (args.output, html):
         writable(path, [args.input, args.ranker, args.verdicts])
     if html.absolute() == args.output.absolute():
-        raise QueryError(f"--html {html}: is where the JSON lines go; name another file")
+        raise QueryError(f"--html {html}: is where the JSON lines go", remedy="name another file")

@@ -46,6 +46,7 @@ def known(statements: Sequence[Statement], languages: Sequence[str], source: str
     if foreign:
         learned = ", ".join(languages)
         raise SourceError(
-            f"{source}: is in language {foreign!r}, the model learned from {learned}; "
-            f"add a --train file in it, or name the language with --language"
+            f"is in language {foreign!r}, the model learned from {learned}",
+            place=source,
+            remedy="add a --train file in it, or name the language with --language",
         )

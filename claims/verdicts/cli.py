@@ -117,7 +117,7 @@ def _learned(args: argparse.Namespace, formats: ClaimFormats, finder: Finder, co
         learned = training.load(args.load, args.task)
         if args.model and args.model != learned.manifest.model:
             raise QueryError(
-                f"--model {args.model}: {args.load} is a {learned.manifest.model} model; leave --model out"
+                f"--model {args.model}: {args.load} is a {learned.manifest.model} model", remedy="leave --model out"
             )
         return learned
     format_ = formats.load(args.task)
@@ -192,4 +192,4 @@ def _refuse(args: argparse.Namespace) -> None:
         if path:
             writable(path, read)
     if args.save and args.output and args.save.absolute() in (args.output.absolute(), _beside(args.output).absolute()):
-        raise QueryError(f"--save {args.save}: is where the verdicts go; name another file")
+        raise QueryError(f"--save {args.save}: is where the verdicts go", remedy="name another file")

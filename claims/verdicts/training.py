@@ -78,7 +78,7 @@ class TrainedVerdicts(NamedTuple):
             if there[name] != value:
                 here = f"{finder.index.info.place} has {there[name] or 'none'}"
                 remedy = "use an index like the one it learned with, or train another model"
-                raise QueryError(f"the model learned with {name} {value or 'none'}, {here}; {remedy}")
+                raise QueryError(f"the model learned with {name} {value or 'none'}, {here}", remedy=remedy)
         return Verifier(
             self.model,
             self.manifest.labels,
@@ -134,10 +134,12 @@ def load(path: Path, task: str = "") -> TrainedVerdicts:
     """
     manifest, state = model_file.load(path, VerdictManifest)
     if task and manifest.task != task:
-        raise QueryError(f"{path}: was trained for {manifest.task}, not for {task}; load another or train one")
+        raise QueryError(
+            f"was trained for {manifest.task}, not for {task}", place=path, remedy="load another or train one"
+        )
     if manifest.model not in models.names():
         raise SourceError(
-            f"{path}: is a model named {manifest.model}, which this factseek does not have; train it again"
+            f"is a model named {manifest.model}, which this factseek does not have", place=path, remedy="train it again"
         )
     with restored_from(path):
         model = models.kind(manifest.model).restore(state)
@@ -164,7 +166,7 @@ def _labels(lesson: Lesson, claims: Sequence[Claim]) -> tuple[str, ...]:
     if len(found) < 2:
         named = ", ".join(str(path) for path, _ in lesson.sources)
         only = f"every label is {found.pop()}" if found else "there are no claims"
-        raise SourceError(f"{named}: {only}; a model learns from at least two of {', '.join(lesson.labels)}")
+        raise SourceError(f"{named}: {only}", remedy=f"a model learns from at least two of {', '.join(lesson.labels)}")
     return tuple(label for label in lesson.labels if label in found)
 
 

@@ -98,7 +98,7 @@ def refuse_long(claims: Sequence[Claim], finder: Finder) -> None:
             said = (
                 f"the claim has {len(claim.text)} characters, at most {longest} are searched (search.max_query_chars)"
             )
-            raise QueryError(f"{claim.place}: {said}")
+            raise QueryError(f"{said}", place=claim.place)
 
 
 def cases_of(claims: Sequence[Claim], found: Sequence[ClaimEvidence], finder: Finder) -> Cases:

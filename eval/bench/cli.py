@@ -85,6 +85,6 @@ def _check(args: argparse.Namespace) -> None:
     if args.seed < 0:
         raise QueryError(f"--seed {args.seed}: give a number from 0")
     if args.output.is_file():
-        raise QueryError(f"{args.output}: is a file; name a folder")
+        raise QueryError("is a file", place=args.output, remedy="name a folder")
     with os_errors_reported(args.output):
         args.output.mkdir(parents=True, exist_ok=True)

@@ -24,10 +24,10 @@ def read_claims(path: Path) -> list[Tweet]:
     first: dict[str, int] = {}
     for claim in claims:
         if len(claim.topic.split()) != 1:
-            raise SourceError(f"{path}:{claim.line}: tweet {shown(claim.tweet_id)} has no topic_id")
+            raise SourceError(f"tweet {shown(claim.tweet_id)} has no topic_id", place=f"{path}:{claim.line}")
         qid = key(claim.topic, claim.tweet_id)
         if qid in first:
-            raise SourceError(f"{path}:{claim.line}: claim {shown(qid)} is on line {first[qid]} already")
+            raise SourceError(f"claim {shown(qid)} is on line {first[qid]} already", place=f"{path}:{claim.line}")
         first[qid] = claim.line
     return claims
 

@@ -71,7 +71,7 @@ class CheckReport:
             return
         first = min(self._kept["error"], key=lambda problem: problem.line or float("inf"))
         more = f"; and {counted(self.errors - 1, 'more error')}" if self.errors > 1 else ""
-        raise CheckFailed(f"{place(self.path, first.line)}: {first.reason}{more}; not scored")
+        raise CheckFailed(f"{first.reason}{more}", place=place(self.path, first.line), remedy="not scored")
 
     def as_json(self) -> dict[str, Any]:
         """Return the report as ``check --json`` prints it."""

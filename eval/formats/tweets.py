@@ -53,7 +53,7 @@ def read_tweets(path: Path) -> list[Tweet]:
     rereadable(path)
     tweets = list(_from_json(path) if _is_json(path) else _from_table(path))
     if not tweets:
-        raise SourceError(f"{path}: holds no tweets")
+        raise SourceError("holds no tweets", place=path)
     return tweets
 
 
@@ -116,12 +116,12 @@ def tweet_of(path: Path, line: int, row: Mapping[str, str]) -> Tweet:
     """
     values = {key: next((row[name] for name in names if name in row), "").strip() for key, names in _NAMES.items()}
     if len(values["tweet_id"].split()) != 1:
-        raise SourceError(f"{path}:{line}: tweet_id {shown(values['tweet_id'])} is empty or holds white space")
+        raise SourceError(f"tweet_id {shown(values['tweet_id'])} is empty or holds white space", place=f"{path}:{line}")
     odd = next((name for name, value in values.items() if not encodable(value)), None)
     if odd:
-        raise SourceError(f"{path}:{line}: {odd} {shown(values[odd])} is not text that UTF-8 can write")
+        raise SourceError(f"{odd} {shown(values[odd])} is not text that UTF-8 can write", place=f"{path}:{line}")
     if not values["text"]:
-        raise SourceError(f"{path}:{line}: tweet {shown(values['tweet_id'])} has no text")
+        raise SourceError(f"tweet {shown(values['tweet_id'])} has no text", place=f"{path}:{line}")
     return Tweet(line=line, **values)
 
 

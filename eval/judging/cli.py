@@ -107,7 +107,7 @@ def check(args: argparse.Namespace) -> int:
     chosen = task(args.task)
     inputs = args.input or [None] * len(args.files)
     if len(inputs) != len(args.files):
-        raise QueryError(f"--input: give one file for each of the {len(args.files)} that are checked")
+        raise QueryError(f"give one file for each of the {len(args.files)} that are checked", place="--input")
     reports = [chosen.check(path, input_path) for path, input_path in zip(args.files, inputs, strict=True)]
     if args.json:
         write(_json([report.as_json() for report in reports]))

@@ -59,7 +59,9 @@ def search_of(task: str, asked: Search) -> Search:
     if usual.most is not None and k > usual.most:
         raise QueryError(f"-k {k}: {task} takes at most {usual.most} hits a query")
     if usual.own_topic and asked.where and asked.where.topic:
-        raise QueryError(f"--filter topic={asked.where.topic[0]}: {task} ranks each claim's own topic; leave it out")
+        raise QueryError(
+            f"--filter topic={asked.where.topic[0]}: {task} ranks each claim's own topic", remedy="leave it out"
+        )
     return asked._replace(k=k, profile=asked.profile or usual.profile)
 
 
@@ -126,7 +128,7 @@ def _answered(
 def _day(query: TaskQuery) -> str:
     """Return the day of a query in UTC: of an ISO date, a time, or a tweet's ``created_at``."""
     if not query.date:
-        raise QueryError(f"query {shown(query.qid)} has no date; --as-of-query needs one for each")
+        raise QueryError(f"query {shown(query.qid)} has no date", remedy="--as-of-query needs one for each")
     return bound(_moment(query.date), f"the date of query {shown(query.qid)}")
 
 

@@ -53,7 +53,7 @@ def read_judged(files: JudgedFiles, index: Searcher, *, sample: int | None = Non
     if not judged:
         hint = near_miss([query.qid for query in queries], qrels)
         examples = f"it has {shown(queries[0].qid)}, the judgements {shown(next(iter(qrels)))}{hint}"
-        raise QueryError(f"{files.queries}: no query in common with {files.qrels}: {examples}")
+        raise QueryError(f"no query in common with {files.qrels}: {examples}", place=files.queries)
     _check_documents(files.qrels, qrels, index)
     if len(judged) < len(qrels):
         notes.append(f"{len(qrels) - len(judged):,} of {len(qrels):,} judged queries are not in {files.queries.name}")

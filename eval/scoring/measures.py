@@ -87,7 +87,7 @@ def named(text: str) -> list[str]:
     """
     names = [measure.name for measure in map(_parsed, _parts(text))]
     if not names:
-        raise QueryError("no measure is named; for example AP,P@10,nDCG@10")
+        raise QueryError("no measure is named", remedy="for example AP,P@10,nDCG@10")
     return list(dict.fromkeys(names))
 
 
@@ -166,7 +166,9 @@ def _parsed(name: str) -> _Measure:
     except (ValueError, NameError, TypeError, KeyError, AssertionError, SyntaxError, AttributeError):
         supported = False
     if not supported or not _sensible(measure):
-        raise QueryError(f"unknown measure {name!r}; for example {', '.join(RANKING[:6])}, nDCG@10, R@100") from None
+        raise QueryError(
+            f"unknown measure {name!r}", remedy=f"for example {', '.join(RANKING[:6])}, nDCG@10, R@100"
+        ) from None
     _bounded(name, measure, "rel", LARGEST_GRADE)
     _bounded(name, measure, "cutoff", _MOST_CUTOFF)
     return _Measure(str(measure), computed, cutoff)

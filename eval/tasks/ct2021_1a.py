@@ -67,7 +67,7 @@ def read_gold(paths: Sequence[Path]) -> Gold:
     path = only(paths, "--gold")
     tweets = read_tweets(path)
     if all(not tweet.label for tweet in tweets):
-        raise SourceError(f"{path}: has no labels (a column check_worthiness or claim_worthiness)")
+        raise SourceError("has no labels (a column check_worthiness or claim_worthiness)", place=path)
     faults = Strict(path)
     return Gold(tweets, {tweet.tweet_id: read_label(tweet.line, tweet.label, faults) for tweet in tweets})
 

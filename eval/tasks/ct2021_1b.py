@@ -125,7 +125,7 @@ def write(records: Iterable[tuple[str, str, float]], path: Path, run_id: str) ->
     missing = next((line for line in numbers if line not in scores), None)
     if not scores or missing or len(scores) > _LAST:
         reason = f"line {missing} of the debate has no score" if missing else f"has {len(scores)} lines"
-        raise QueryError(f"{path}: {reason}: lines run 1, 2, 3 … without a gap, to {_LAST} at most")
+        raise QueryError(f"{reason}: lines run 1, 2, 3 … without a gap, to {_LAST} at most", place=path)
     write_text(path, (f"{line}\t{digits(scores[line])}\n" for line in numbers))
 
 

@@ -202,7 +202,7 @@ def _posts(path: Path, needed: Sequence[str]) -> list[tuple[int, dict[str, str]]
         first[row["post_id"]] = line
         posts.append((line, {name: row[name].strip() for name in needed}))
     if not posts:
-        raise SourceError(f"{path}: holds no tweets")
+        raise SourceError("holds no tweets", place=path)
     return posts
 
 

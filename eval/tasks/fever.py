@@ -204,12 +204,12 @@ def _paired(
         return [(by_id[truth.claim], truth) for truth in right], ()
     if len(predictions) != len(right):
         lengths = f"has {counted(len(predictions), 'prediction')}, the gold {counted(len(right), 'claim')}"
-        raise CheckFailed(f"{path}: {lengths}: every claim needs one")
+        raise CheckFailed(f"{lengths}: every claim needs one", place=path)
     unique = len(known) == len(ids) and len(by_id) == len(predictions)
     has_ids = not any(claim.startswith(NUMBERED) for claim in (ids[0], predictions[0].claim))
     if unique and has_ids and not known & set(by_id):
         examples = f"the gold has {shown(ids[0])}, the file {shown(predictions[0].claim)}"
-        raise CheckFailed(f"{path}: no claim in common with the gold: {examples}{near_miss(list(by_id), ids)}")
+        raise CheckFailed(f"no claim in common with the gold: {examples}{near_miss(list(by_id), ids)}", place=path)
     hint = near_miss([claim for claim in by_id if claim not in known], known) if unique and has_ids else ""
     reason = "the ids of the two files differ" if unique else "ids repeat"
     return list(zip(predictions, right, strict=True)), (f"{reason}: predictions and gold are paired by position{hint}",)

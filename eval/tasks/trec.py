@@ -60,7 +60,7 @@ def read_gold(paths: Sequence[Path], note: Note = unnoted) -> Qrels:
                 if known.setdefault(docid, grade) != grade:
                     pair = f"docid {shown(docid)} of query {shown(qid)}"
                     others = "in a file before it; keep one judgement"
-                    raise SourceError(f"{path}: {pair} has relevance {grade} here and {known[docid]} {others}")
+                    raise SourceError(f"{pair} has relevance {grade} here and {known[docid]} {others}", place=path)
     return qrels
 
 

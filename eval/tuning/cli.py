@@ -91,4 +91,6 @@ def _check(args: argparse.Namespace, first_line: str) -> None:
         raise QueryError(f"--sample {args.sample}: give a number of queries, 2 or more")
     writable(args.output, [args.queries, args.qrels])
     if args.output.is_file() and not args.output.read_bytes().startswith(first_line.encode()):
-        raise QueryError(f"{args.output}: was not written by tune and is left as it is; name another output")
+        raise QueryError(
+            "was not written by tune and is left as it is", place=args.output, remedy="name another output"
+        )

@@ -220,8 +220,10 @@ def _headerless(cells: Sequence[str], place: str) -> Sequence[str]:
     columns = _HEADERLESS.get(len(cells))
     if columns is None:
         raise SourceError(
-            f"{place}: has {_columns(len(cells))} and no header; without one they are id, text or id, topic, text, "
-            f"separated by tabs; else name them in the first line"
+            f"has {_columns(len(cells))} and no header; without one they are id, text or id, topic, text, "
+            "separated by tabs",
+            place=place,
+            remedy="else name them in the first line",
         )
     return columns
 

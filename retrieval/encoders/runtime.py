@@ -192,7 +192,9 @@ class _Runtime:
         exact = vector.astype(np.float64)
         norm = math.sqrt(float(np.sum(exact * exact)))
         if not 0 < norm < math.inf:
-            raise MachineError(f"encoder {self._name!r} gave a vector without direction; choose another encoder")
+            raise MachineError(
+                f"encoder {self._name!r} gave a vector without direction", remedy="choose another encoder"
+            )
         return (exact / norm).astype(np.float32)
 
 

@@ -222,7 +222,7 @@ class Index:
     def _profile(self, asked: Search) -> Callable[[str], str]:
         name = asked.profile or self._config.search.profile
         if name not in PROFILES:
-            raise QueryError(f"there is no profile {name!r}; there are {' and '.join(sorted(PROFILES))}")
+            raise QueryError(f"there is no profile {name!r}", remedy=f"there are {' and '.join(sorted(PROFILES))}")
         return PROFILES[name]
 
     def _effective(self, asked: Search) -> Config:

@@ -109,11 +109,12 @@ def checked_name(name: str) -> str:
     """
     if not _NAME.fullmatch(name):
         raise ConfigError(
-            f"server.indexes: {name[:80]!r} cannot name an index; take up to 64 letters, digits, '.', '_' and '-', "
-            "a letter or digit first"
+            f"{name[:80]!r} cannot name an index",
+            place="server.indexes",
+            remedy="take up to 64 letters, digits, '.', '_' and '-', a letter or digit first",
         )
     if name in RESERVED:
-        raise ConfigError(f"server.indexes: the name {name!r} is reserved; choose another")
+        raise ConfigError(f"the name {name!r} is reserved", place="server.indexes", remedy="choose another")
     return name
 
 

@@ -52,6 +52,7 @@ def restore(state: State, settings: EncoderSettings) -> Vectors:
     if trained != (encoder.name, encoder.revision):
         raise MachineError(
             f"the model was trained with encoder {trained[0]} ({trained[1]}), configured is {encoder.name} "
-            f"({encoder.revision}); set encoder.model, or train again"
+            f"({encoder.revision})",
+            remedy="set encoder.model, or train again",
         )
     return Vectors(encoder)

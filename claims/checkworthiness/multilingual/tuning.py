@@ -32,11 +32,15 @@ def tune(statements: Sequence[Statement], config: Config, target: Path) -> None:
     """
     settings = config.claims.multilingual
     if settings.encoder == CHARACTERS:
-        raise QueryError("claims.multilingual.encoder: characters is trained with its heads; name a sentence encoder")
+        raise QueryError(
+            "characters is trained with its heads",
+            place="claims.multilingual.encoder",
+            remedy="name a sentence encoder",
+        )
     if target.exists():
-        raise QueryError(f"{target}: is there already; name a new folder")
+        raise QueryError("is there already", place=target, remedy="name a new folder")
     if not target.parent.is_dir():
-        raise QueryError(f"{target}: there is no folder {target.parent}; make it first")
+        raise QueryError(f"there is no folder {target.parent}", place=target, remedy="make it first")
     encoder = _trained(_loaded(settings.encoder, settings.max_tokens), statements, config)
     with os_errors_reported(target.parent), tempfile.TemporaryDirectory(prefix=".tune-", dir=target.parent) as scratch:
         made = Path(scratch) / "encoder"

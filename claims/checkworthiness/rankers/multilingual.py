@@ -139,7 +139,8 @@ def restore(state: State, config: Config) -> MultilingualRanker:
     if found != settings["revision"]:
         raise MachineError(
             f"the model was trained with encoder {settings['encoder']} ({settings['revision']}), on this machine it is "
-            f"({found}); train again"
+            f"({found})",
+            remedy="train again",
         )
     tensors: dict[str, dict[str, NDArray[np.float32]]] = defaultdict(dict)
     for name in state.tensors.keys() - {_RARITY}:
@@ -171,7 +172,7 @@ def _found_again(name: str, config: Config) -> TextReading:
         return _reading(settings, config)
     except MachineError as error:
         raise MachineError(
-            f"{error}; if it was trained in a folder, name that in claims.multilingual.encoder"
+            f"{error}", remedy="if it was trained in a folder, name that in claims.multilingual.encoder"
         ) from None
 
 
