@@ -6,7 +6,7 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
@@ -39,6 +39,13 @@ def root() -> Path:
 def examples(root: Path) -> Path:
     """The bundled example."""
     return root / "examples"
+
+
+def overriding(usual: Sequence[object], given: Sequence[object]) -> list[object]:
+    """Return the arguments ``given`` after those ``usual`` options, each with one value, that they do not name."""
+    named = {argument for argument in given if str(argument).startswith("-")}
+    pairs = list(zip(usual[::2], usual[1::2], strict=True))
+    return [part for option, value in pairs if option not in named for part in (option, value)] + list(given)
 
 
 @pytest.fixture

@@ -11,6 +11,7 @@ import msgspec
 
 from ...retrieval import manifest as manifests
 from ...retrieval import retrievers
+from ...retrieval.config import Config, view
 from ...retrieval.errors import QueryError
 from ...retrieval.progress import Progress, silent
 from ...retrieval.run_reader import ScoreTable
@@ -163,7 +164,7 @@ def _load(index: Searcher, judged: Judged, retriever: str, request: BenchRequest
         raise QueryError("no judged query holds words to search for")
     return Load(
         index=str(index.info.place),
-        config=index.settings,
+        config=view(index.settings, Config),
         retriever=retriever,
         profile=search.profile,  # type: ignore[arg-type]
         asked=asked,

@@ -9,15 +9,10 @@ from pathlib import Path
 
 import pytest
 from flask.testing import FlaskClient
-from hypothesis import given
-from hypothesis import strategies as st
 
 from factseek.retrieval import stages
-from factseek.retrieval.domain import Document, Hit, Part, Span
 from factseek.retrieval.index.local import Index
-from factseek.retrieval.live.snapshot import Stored
 from factseek.retrieval.searcher import Search
-from factseek.retrieval.stages import per_source
 
 STAGE = '''
 """Turns a ranking round."""
@@ -76,26 +71,6 @@ def test_the_command_line_takes_stages(folders: dict[str, Path], command: Callab
     assert all("per_source" in hit["stages"] for hit in json.loads(printed)["hits"])
     code, _, said = command(*asked, "--stage", "poem")
     assert (code, said) == (2, "factseek: unknown stage 'poem'; there are per_source\n")
-
-
-SOURCES = st.lists(st.sampled_from(["", "a.example", "b.example", "c.example"]), max_size=40)
-
-
-@given(sources=SOURCES, most=st.integers(1, 4))
-def test_at_most_so_many_hits_of_a_source(sources: list[str], most: int) -> None:
-    hits = [Hit(str(at), float(len(sources) - at)) for at in range(len(sources))]
-
-    def texts(asked):
-        return [Stored(Document(hit.docid, "", source=sources[int(hit.docid)]), Span(0, 0, 0), "") for hit in asked]
-
-    (kept,) = per_source.open(str(most)).apply(["q"], [hits], texts, None)
-    docids = [hit.docid for hit in kept]
-    assert docids == sorted(docids, key=int)
-    for source in ("a.example", "b.example", "c.example"):
-        of_source = [str(at) for at, name in enumerate(sources) if name == source]
-        assert [docid for docid in docids if docid in of_source] == of_source[:most]
-    assert [docid for docid in docids if not sources[int(docid)]] == [str(i) for i, s in enumerate(sources) if not s]
-    assert all(hit.parts[-1] == Part("per_source", int(hit.docid) + 1, hit.score) for hit in kept)
 
 
 def test_a_staged_list_is_the_beginning_of_a_longer_one(folders: dict[str, Path]) -> None:

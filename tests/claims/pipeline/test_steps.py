@@ -15,6 +15,7 @@ import pytest
 from factseek import commands
 from factseek.indexer.build import BuildRequest, build
 from factseek.settings import Config
+from tests.conftest import overriding
 
 Ran = tuple[int, str, str]
 Command = Callable[..., Ran]
@@ -151,5 +152,6 @@ def test_what_makes_no_sense(
 ) -> None:
     tweets = examples / ("debate-health.tsv" if "1b" in arguments else "checkworthy-en-dev.tsv")
     places = {**models, "output": tmp_path / "out", "input": tweets}
-    ran = command(*given(models, tweets, tmp_path / "out"), *arguments.format(**places).split())
+    name, *usual = given(models, tweets, tmp_path / "out")
+    ran = command(name, *overriding(usual, arguments.format(**places).split()))
     assert ran == (2, "", f"factseek: {reason.format(**places)}\n")

@@ -33,7 +33,7 @@ from factseek.retrieval.index.local import Index
 from factseek.retrieval.java import java_class
 from factseek.retrieval.searcher import Search
 from factseek.settings import Config
-from tests.conftest import ROOT
+from tests.conftest import ROOT, overriding
 
 WORDS = "measles vaccine sea level ice melts mask trial river ocean heat virus death year study risk".split()
 
@@ -427,7 +427,8 @@ def test_bad_input(arguments, message, example, tmp_path, command) -> None:
     (tmp_path / "long.tsv").write_text("q1\t" + "a" * 10_001 + "\n")
     (tmp_path / "empty.tsv").write_text("\n")
     usual = ["--queries", "{folder}/queries.tsv", "--index", str(example), "--output", "{folder}/run.txt"]
-    given = [part.format(folder=tmp_path) for part in (arguments[0], *usual, *arguments[1:])]
+    task, *more = arguments
+    given = [str(part).format(folder=tmp_path) for part in (task, *overriding(usual, more))]
     code, out, err = command("run", *given)
     assert (code, out) == (2, "")
     assert err == message.format(folder=tmp_path, index=example) + "\n"

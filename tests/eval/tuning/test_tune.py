@@ -34,7 +34,7 @@ from factseek.retrieval.index.local import Index
 from factseek.retrieval.order import ordered
 from factseek.retrieval.searcher import Search
 from factseek.settings import Config, convert, read
-from tests.conftest import ROOT
+from tests.conftest import ROOT, overriding
 
 DEFAULT = Setting("hybrid", BM25Settings(), FusionSettings())
 OTHER = Setting(
@@ -144,7 +144,7 @@ def planted(monkeypatch, example, files, where) -> Tuning:
     with Index(example) as index:
         judged = read_judged(files, index)
         queries = len(judged.asked)
-        monkeypatch.setattr("factseek.eval.tuning.tune.Bed", lambda *_: Planted(good, where, queries))
+        monkeypatch.setattr("factseek.eval.tuning.tune.SettingEvaluator", lambda *_: Planted(good, where, queries))
         return tune(index, judged, "nDCG@10", folds=5)
 
 
@@ -290,9 +290,8 @@ def test_bad_input(arguments, message, usual, command, tmp_path) -> None:
     (tmp_path / "mine.yaml").write_text("search: {k: 3}\n")
     (tmp_path / "other.tsv").write_text("q1\tmeasles\n")
     root = ROOT
-    code, out, err = command(
-        "tune", *usual, "--output", tmp_path / "x.yaml", *(part.format(folder=tmp_path) for part in arguments)
-    )
+    more = [part.format(folder=tmp_path) for part in arguments]
+    code, out, err = command("tune", *overriding([*usual, "--output", tmp_path / "x.yaml"], more))
     assert (code, out) == (2, "")
     assert err == f"factseek: {message.format(folder=tmp_path, root=root)}\n"
     assert not (tmp_path / "x.yaml").exists()

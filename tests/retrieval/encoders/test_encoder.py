@@ -429,7 +429,7 @@ def test_a_temporary_cache_of_somebody_else_is_not_used(nowhere: Path) -> None:
         (
             "all-mpnet-base-v2",
             "encoder 'all-mpnet-base-v2' is not on this machine; "
-            "fetch it with: hf download sentence-transformers/all-mpnet-base-v2",
+            "fetch it with: hf download sentence-transformers/all-mpnet-base-v2; if it is a folder, give its path",
         ),
         ("./models/mine", "encoder './models/mine': there is no such folder"),
         ("~/no/such/model", "encoder '~/no/such/model': there is no such folder"),
