@@ -264,7 +264,7 @@ class PassageSearcher:
         self, query: str, n: int, where: Filter | None, weights: Weights, seconds: float | None
     ) -> list[_ScoreDoc] | None:
         own = self._own()
-        tools = own.tools(where, weights)
+        tools = own.tools(where, weights, timed=seconds is not None)
         with shared:
             java = own.query(tools, _java_text(query))
             if java is None:
@@ -354,9 +354,13 @@ class _Own:
         self._occur = [getattr(java_class("org.apache.lucene.search.BooleanClause$Occur"), name) for name in _OCCUR]
         self._decode = msgspec.json.Decoder(_TopDocs).decode
 
-    def tools(self, where: Filter | None, weights: Weights) -> _Tools:
-        """Return the objects for a search with this filter and these weights."""
-        return _Tools(self._fields(weights), self._searcher(weights.k1, weights.b), self._restriction(where))
+    def tools(self, where: Filter | None, weights: Weights, *, timed: bool) -> _Tools:
+        """Return the objects for a search with this filter and these weights.
+
+        A searcher keeps the last time limit that it was given, so searches without one have searchers of their own.
+        """
+        searcher = self._searcher(weights.k1, weights.b, timed)
+        return _Tools(self._fields(weights), searcher, self._restriction(where))
 
     def query(self, tools: _Tools, text: str) -> Any:
         """Return Lucene's query for a text, or None if it has no terms."""
@@ -389,8 +393,8 @@ _OCCUR = ("MUST", "FILTER", "MUST_NOT")
 
 
 @exclusive
-def _searcher(reader: Any, k1: float, b: float) -> Any:
-    """Return a searcher of the current thread's own with these BM25 parameters."""
+def _searcher(reader: Any, k1: float, b: float, timed: bool) -> Any:  # timed is a key of what is remembered
+    """Return a searcher of the current thread's own with these BM25 parameters, for searches that are timed or not."""
     searcher = java_class("org.apache.lucene.search.IndexSearcher")(reader)
     searcher.setSimilarity(java_class("org.apache.lucene.search.similarities.BM25Similarity")(k1, b))
     return java_cast(own_class("org.apache.lucene.search.IndexSearcher", _SEARCHER), searcher)

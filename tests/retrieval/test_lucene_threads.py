@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from itertools import cycle, islice
 from pathlib import Path
+from time import sleep
 from typing import Any
 
 import pytest
@@ -116,3 +117,12 @@ def test_a_search_out_of_time_finds_nothing_and_harms_none(searcher: PassageSear
     assert searcher.search(*asked, seconds=0.0005) is None
     assert searcher.search(*asked, seconds=60.0) == usual
     assert searcher.search(*asked) == usual
+
+
+def test_a_time_limit_is_over_with_its_search(searcher: PassageSearcher) -> None:
+    asked = ("measles moon", 11)
+    usual = searcher.search(*asked)
+    assert searcher.search(*asked, seconds=0.3) == usual
+    sleep(0.4)
+    assert searcher.search(*asked) == usual
+    assert searcher.search(*asked, seconds=60.0) == usual
