@@ -16,7 +16,7 @@ from factseek.settings import Config
 from tests.server.conftest import build_index
 
 SCRIPT = "<script>alert(1)</script>"
-BREAKS_OUT = "\"'></a></title></textarea><img src=x onerror=alert(2)><svg/onload=alert(3)>{{7*7}}"
+BREAKS_OUT = "\"'></a></title></textarea><img src=x onerror=alert(2)><svg/onload=alert(3)>{{'z'*7}}"
 EVIL = f"evidence {SCRIPT}{BREAKS_OUT} evidence"
 DOCIDS = [f"{name}-{SCRIPT}{BREAKS_OUT}".replace(" ", "_") for name in ("plain", "script", "data", "web")]
 URLS = ["javascript:alert(4)", " javascript:alert(4)", "data:text/html," + SCRIPT, f"https://x.example/{BREAKS_OUT}"]
@@ -76,7 +76,7 @@ def test_script_in_any_field_is_text(hostile: FlaskClient, address: str) -> None
     assert response.status_code in (200, 400, 404)
     page = Dangers(response.text)
     assert page.dangers == []
-    assert "49" not in page.shown.replace("DOCTYPE", "")
+    assert "zzzzzzz" not in page.shown.replace("DOCTYPE", "")
     policy = response.headers["Content-Security-Policy"]
     assert "default-src 'none'" in policy
     assert "script-src" not in policy
