@@ -76,4 +76,8 @@ class Pending(Generic[T]):
         except FutureTimeoutError:
             raise self._limit.cut_off(self._retriever) from None
         finally:
-            self._begun.cancel()
+            self.cancel()
+
+    def cancel(self) -> None:
+        """Do not begin what has not begun; what works already goes on, and nobody waits for it."""
+        self._begun.cancel()

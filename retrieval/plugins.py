@@ -56,5 +56,5 @@ class Plugins(Generic[Offered]):
         """
         there = self.names()
         if name not in there:
-            raise self._unknown(f"unknown {self._noun} {name!r}", remedy=f"{self._listed} {', '.join(there)}")
+            raise self._unknown(f"unknown {self._noun} {name[:80]!r}", remedy=f"{self._listed} {', '.join(there)}")
         return cast(Offered, load(self.package, name.replace("-", "_") if self._hyphens else name))

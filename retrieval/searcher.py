@@ -80,6 +80,16 @@ class IndexInfo:
         """The encoder of its vectors, None if it has none."""
         return self.published.encoder
 
+    @property
+    def weighs_titles(self) -> bool:
+        """Whether a match in the title may weigh other than one in the text."""
+        return self.published.fields == "title_text"
+
+    @property
+    def kinds_of_sentences(self) -> frozenset[str]:
+        """The kinds of source whose passages are sentences."""
+        return frozenset(segment.kind for segment in self.published.segments if segment.of_sentences)
+
 
 class Footprint(NamedTuple):
     """What a retriever needs of an index: bytes on disk, documents included, and the seconds that building took."""

@@ -64,7 +64,7 @@ class Finder:
         self.index = index
         self._settings = settings
         self._search = Search(k=settings.depth, where=where, group=False)
-        self._whole = {segment.kind for segment in index.info.published.segments if segment.of_sentences}
+        self._whole = index.info.kinds_of_sentences
 
     @property
     def encoder(self) -> str:

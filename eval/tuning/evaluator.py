@@ -30,7 +30,7 @@ class SettingEvaluator:
         self._index = index
         self._asked = asked
         self._qrels = qrels
-        self._search = search._replace(group=True)
+        self._search = search._replace(group=True, stages=())
         self._values: dict[Setting, Values] = {}
         # A ranking of many queries is large: only the latest are kept.
         self._ranking = lru_cache(maxsize=4)(self._ranked)

@@ -1,4 +1,4 @@
-"""The settings that tuning tries: BM25's parameters, the weight of titles, and how two rankings are fused."""
+"""The settings that tuning tries: BM25's parameters, the weight of titles, and how rankings are fused."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def fusions(base: Setting, alone: Sequence[str]) -> Sequence[Setting]:
 
 
 def depths(base: Setting, k: int) -> Sequence[Setting]:
-    """Vary how much of either ranking is fused; ``base`` stands first. At least ``k`` hits always are."""
+    """Vary how much of each ranking is fused; ``base`` stands first. At least ``k`` hits always are."""
     varied = (base._replace(fusion=replace(base.fusion, depth=depth)) for depth in DEPTHS if depth >= k)
     return _distinct([base, *varied])
 

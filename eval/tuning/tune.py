@@ -98,7 +98,7 @@ class _Chooser:
         self._default = default
         self._fusible = HYBRID in index.info.retrievers
         self._alone = [name for name in index.info.retrievers if not retrievers.kind(name).FUSES]
-        self._titles = index.info.published.fields == "title_text"
+        self._titles = index.info.weighs_titles
         self._bar = bar
 
     def choose(self, rows: Rows) -> Setting:

@@ -19,8 +19,9 @@ from ..errors import QueryError
 from ..evidence import Evidence
 from ..highlight import query_terms
 from ..languages import unknown_language
+from ..limit import CutOffError
 from ..live.snapshot import Snapshot
-from ..manifest import VECTORS
+from ..manifest import LUCENE, VECTORS
 from ..profile import PROFILES
 from ..retrievers import Retriever
 from ..run_writer import best_documents
@@ -138,7 +139,8 @@ class Index:
         profile = self._profile(asked)
         read = [(profile(query), hits) for query, hits in ranked]
         limit = asked.limit
-        return self._reader.evidences(read, self.resolved(asked.retriever), highlight=highlight, limit=limit)
+        name = self._resolved(asked.retriever, self._effective(asked))
+        return self._reader.evidences(read, name, highlight=highlight, limit=limit)
 
     def document(self, docid: str) -> Document:
         """Return the document of this id."""
@@ -155,10 +157,11 @@ class Index:
     def note(self, query: str, retriever: str | None = None) -> str:
         """Return what a reader of the hits of ``query`` should know, else ``""``.
 
-        That is: bm25 has nothing to look for in stop words, and an encoder does not know every language.
+        That is: in stop words nothing can be looked for word by word, and an encoder does not know every language.
         """
         rankings = self.rankings(Search(retriever=retriever))
-        if rankings == ("bm25",) and not query_terms(query, self.terms):
+        only_words = all(set(self._views(name)) == {LUCENE} for name in rankings)
+        if only_words and not query_terms(query, self.terms):
             return f"the analyzer {self.info.published.analyzer} leaves no word of this query to search for"
         if self.info.encoder is None or not any(map(self.encodes, rankings)):
             return ""
@@ -252,27 +255,36 @@ class Index:
     def _staged(
         self, texts: list[str], k: int, asked: Search, retriever: Retriever, staged: Sequence[Named]
     ) -> list[list[Hit]]:
-        """Return the hits after the stages: ever more are ranked until ``k`` are left, or there are no more."""
+        """Return the hits after the stages; a query that has too few left is asked again, deeper, by itself."""
         name = self._resolved(asked.retriever, self._effective(asked))
-        depth = most = self._config.search.max_k
-        wanted = k
+        most, depth = self._config.search.max_k, k
         for _, stage in reversed(staged):
-            wanted = stage.depth(wanted)
-        depth = min(wanted, most)
-        while True:
-            ranked = retriever.search(texts, depth, asked.where, asked.limit)
-            parted = [_with_own_parts(hits, name) for hits in ranked]
-            left = stages.applied(staged, texts, parted, self._reader.texts, asked.limit)
-            short = any(len(after) < k and len(hits) == depth for after, hits in zip(left, ranked, strict=True))
-            if not short or depth >= most:
-                return [hits[:k] for hits in left]
-            depth = min(2 * depth, most)
+            depth = stage.depth(depth)
+        depth = min(depth, most)
+
+        def after_stages(some: list[str], ranked: list[list[Hit]]) -> list[list[Hit]]:
+            own = [_with_own_parts(hits, name) for hits in ranked]
+            return stages.applied(staged, some, own, self._reader.texts, asked.limit)
+
+        ranked = retriever.search(texts, depth, asked.where, asked.limit)
+        left = after_stages(texts, ranked)
+        for at, text in enumerate(texts):
+            deeper, hits = depth, ranked[at]
+            while len(left[at]) < k and len(hits) == deeper < most:
+                deeper = min(2 * deeper, most)
+                try:
+                    (hits,) = retriever.search([text], deeper, asked.where, asked.limit)
+                except CutOffError:
+                    break  # what is left is an answer; the limit notes what is missing
+                (left[at],) = after_stages([text], [hits])
+        return [hits[:k] for hits in left]
 
     def _views(self, retriever: str) -> Sequence[str]:
         return retrievers.kind(retriever).views(retriever, self.info.published, self._config)
 
     def _opened_encoder(self) -> Encoder:
-        self._own_encoder = open_encoder(self._config.encoder)
+        if self._own_encoder is None:
+            self._own_encoder = open_encoder(self._config.encoder)
         return self._own_encoder
 
 

@@ -102,12 +102,11 @@ def kind(name: str) -> RetrieverKind:
 
 def offered(manifest: Manifest, config: Config) -> tuple[str, ...]:
     """Name the retrievers that an index answers: what ``auto`` stands for first, then in alphabetical order."""
-    kinds = [(name, kind(name)) for name in names()]
     able = [
         (name, of_kind)
-        for _, of_kind in kinds
+        for of_kind in map(kind, names())
         for name in of_kind.names(manifest)
-        if of_kind.lacks(name, manifest, config) is None
+        if _answers(of_kind, name, manifest, config)
     ]
     able.sort(key=lambda entry: -entry[1].PREFERENCE)
     return tuple([name for name, _ in able[:1]] + sorted(name for name, _ in able[1:]))
@@ -119,6 +118,8 @@ def resolve(name: str, manifest: Manifest, config: Config, place: object) -> str
     Raises QueryError if there is none of that name, or the index, which is at ``place``, lacks what it needs.
     """
     if name == AUTO:
+        for each in names():  # a configuration that makes no sense is said, not passed over
+            kind(each).lacks(each, manifest, config)
         answered = offered(manifest, config)
         if not answered:
             raise IndexStateError("holds nothing that a retriever reads", place=place)
@@ -130,6 +131,14 @@ def resolve(name: str, manifest: Manifest, config: Config, place: object) -> str
         answered = offered(manifest, config)
         raise QueryError(f"{lack.what}: it answers {listed(answered)}, not {name}", place=place, remedy=lack.remedy)
     return name
+
+
+def _answers(of_kind: RetrieverKind, name: str, manifest: Manifest, config: Config) -> bool:
+    """Return whether an index answers a retriever; one that is configured wrongly answers nobody."""
+    try:
+        return of_kind.lacks(name, manifest, config) is None
+    except QueryError:
+        return False
 
 
 def listed(words: Sequence[str]) -> str:

@@ -29,23 +29,20 @@ MaskOf = Callable[[Filter | None], Mask | None]
 
 
 def names(manifest: Manifest) -> tuple[str, ...]:
-    """Name the retriever, and one for each further encoder of the index: ``dense:multilingual``."""
-    further = (view.removeprefix(VECTORS) for view in sorted(manifest.views) if view.startswith(f"{VECTORS}:"))
-    return ("dense", *(f"dense{variant}" for variant in further))
+    """Name the retriever. A further encoder of the index is not offered: one encoder is configured."""
+    return ("dense",)
 
 
 def lacks(name: str, manifest: Manifest, config: Config) -> Lack | None:
     """Return that the index was built without vectors, if it was."""
     if VECTORS not in manifest.views:
         return Lack("was built without vectors", "rebuild it without --no-dense")
-    if _view(name) not in manifest.views:
-        return Lack(f"has no {_view(name)}", "rebuild it with that encoder")
     return None
 
 
 def views(name: str, manifest: Manifest, config: Config) -> tuple[str, ...]:
     """Name the view that is searched."""
-    return (_view(name),)
+    return (VECTORS,)
 
 
 def rankings(name: str, config: Config) -> tuple[str, ...]:
@@ -56,13 +53,8 @@ def rankings(name: str, config: Config) -> tuple[str, ...]:
 def open(name: str, snapshot: Snapshot, config: Config, *, group: bool) -> DenseRetriever:
     """Open dense retrieval over a snapshot."""
     return DenseRetriever(
-        name, snapshot.encoder_of(_view(name)), snapshot.view(_view(name)), snapshot.rows, snapshot.mask, group=group
+        name, snapshot.encoder_of(VECTORS), snapshot.view(VECTORS), snapshot.rows, snapshot.mask, group=group
     )
-
-
-def _view(name: str) -> str:
-    """Return the view that a variant reads: ``vectors:multilingual`` for ``dense:multilingual``."""
-    return VECTORS + name.removeprefix("dense")
 
 
 class DenseRetriever:

@@ -16,11 +16,12 @@ from ..run_writer import best_documents
 from . import Lack, Retriever, kind
 
 LABEL = "Hybrid"
-HELP = "both rankings fused"
+HELP = "their rankings fused"
 FUSES = True
 PREFERENCE = 20
 BESIDE = True
 BATCHES = True
+_PLACE = "search.fusion.weights"
 Ranked = dict[str, list[list[Hit]]]
 """The hits of each query by the name of the ranking."""
 
@@ -32,8 +33,13 @@ def names(manifest: Manifest) -> tuple[str, ...]:
 
 def lacks(name: str, manifest: Manifest, config: Config) -> Lack | None:
     """Return the part that the index lacks for one of the rankings; None if it can answer."""
-    lacking = (kind(part).lacks(part, manifest, config) for part in rankings(name, config))
-    return next((lack for lack in lacking if lack is not None), None)
+    for part in rankings(name, config):
+        lack = kind(part).lacks(part, manifest, config)
+        if lack is None and part not in kind(part).names(manifest):
+            lack = Lack(f"has no {part}", "")
+        if lack is not None:
+            return lack
+    return None
 
 
 def views(name: str, manifest: Manifest, config: Config) -> tuple[str, ...]:
@@ -45,12 +51,19 @@ def views(name: str, manifest: Manifest, config: Config) -> tuple[str, ...]:
 def rankings(name: str, config: Config) -> tuple[str, ...]:
     """Name the rankings that are fused, in alphabetical order, however they were written.
 
-    Raises QueryError if hybrid is to be fused with itself, or nothing is named.
+    Raises QueryError if hybrid is to be fused with itself, a name is unknown, or no ranking would count.
     """
-    weighted = tuple(sorted(config.search.fusion.weights))
-    if not weighted or name in weighted:
-        raise QueryError(f"name rankings other than {name}, each with its weight", place="search.fusion.weights")
-    return weighted
+    weights = config.search.fusion.weights
+    if not weights or name in weights:
+        raise QueryError(f"name rankings other than {name}, each with its weight", place=_PLACE)
+    if not any(weights.values()):
+        raise QueryError("all weights are 0: no ranking would count", place=_PLACE)
+    for part in weights:
+        try:
+            kind(part)
+        except QueryError as error:
+            raise QueryError(error.what, place=_PLACE, remedy=error.remedy) from None
+    return tuple(sorted(weights))
 
 
 def open(name: str, snapshot: Snapshot, config: Config, *, group: bool) -> HybridRetriever:
@@ -96,15 +109,17 @@ class HybridRetriever:
         }
         ranked: Ranked = {}
         late: list[CutOffError] = []
-        # What can be interrupted works in this thread while the rest works beside it.
-        for name in sorted(self._parts, key=lambda name: name in pending):
-            try:
-                waiting = pending.get(name)
-                rankings = waiting.result() if waiting else self._parts[name].search(queries, depth, where, limit)
-            except CutOffError as error:
-                late.append(error)
-                continue
-            ranked[name] = rankings
+        try:
+            # What can be interrupted works in this thread while the rest works beside it.
+            for name in sorted(self._parts, key=lambda name: name in pending):
+                begun, part = pending.get(name), self._parts[name]
+                try:
+                    ranked[name] = begun.result() if begun else part.search(queries, depth, where, limit)
+                except CutOffError as error:
+                    late.append(error)
+        finally:
+            for begun in pending.values():
+                begun.cancel()
         if not ranked:
             raise late[-1]
         return ranked

@@ -13,6 +13,7 @@ from . import Texts, with_part
 LABEL = "Per source"
 HELP = "at most so many hits of one source: per_source=2"
 DEFAULT = 2
+MOST_DIGITS = 6
 
 
 def open(value: str) -> PerSource:
@@ -22,8 +23,8 @@ def open(value: str) -> PerSource:
     """
     if not value:
         return PerSource(DEFAULT)
-    if not (value.isascii() and value.isdigit() and int(value) > 0):
-        raise QueryError(f"per_source={value}: give how many hits of one source are kept, from 1")
+    if not (value.isascii() and value.isdigit() and len(value) <= MOST_DIGITS and int(value)):
+        raise QueryError(f"per_source={value[:20]}: give how many hits of one source are kept, from 1")
     return PerSource(int(value))
 
 

@@ -43,7 +43,11 @@ def check(config: Config) -> None:
         try:
             _loaded(name, path, config)
         except FactseekError as error:
-            raise ConfigError(f"server.rankers.{name}: {error.line}") from None
+            raise ConfigError(
+                f"{error.place}: {error.what}" if error.place else error.what,
+                place=f"server.rankers.{name}",
+                remedy=error.remedy,
+            ) from None
 
 
 def opened(config: Config) -> dict[str, ServedRanker]:

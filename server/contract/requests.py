@@ -52,7 +52,7 @@ class FusionRequest(RequestFields):
     kind: Annotated[FusionKind | None, Meta(description="reciprocal ranks, or a sum of normalised scores")] = None
     rrf_k: Annotated[RrfK | None, Meta(description="reciprocal rank fusion's constant")] = None
     weights: Annotated[
-        dict[str, FusionWeight] | None,
+        Annotated[dict[Annotated[str, Meta(max_length=80)], FusionWeight], Meta(max_length=16)] | None,
         Meta(description="the rankings that are fused, each with its weight"),
     ] = None
     depth: Annotated[Positive | None, Meta(description="hits of each ranking that are fused")] = None
@@ -62,13 +62,17 @@ FUSION = "how hybrid fuses its rankings; left out: as configured"
 STAGES = "what reorders or thins the ranking, in this order, each as NAME or NAME=VALUE; left out: as configured"
 QueryText = Annotated[str, Meta(description="a claim, a tweet or a question")]
 Hits = Annotated[Positive | None, Meta(description="how many hits; left out: as configured")]
-Retriever = Annotated[str | None, Meta(description="left out: hybrid where there are vectors, else bm25")]
+Retriever = Annotated[
+    Annotated[str, Meta(max_length=80)] | None, Meta(description="left out: hybrid where there are vectors, else bm25")
+]
 AsOf = Annotated[str, Meta(description="only documents up to this day, month or year, such as 2020-03")]
 Since = Annotated[str, Meta(description="only documents from this day, month or year on")]
 Undated = Annotated[Literal["drop", "keep"], Meta(description="undated documents under as_of or since")]
 Profile = Annotated[ProfileName | None, Meta(description="tweet: links, mentions and RT dropped, hashtags split")]
 Highlight = Annotated[bool, Meta(description="say where the passage has words of the query")]
-Stages = Annotated[list[str] | None, Meta(description=STAGES)]
+Stages = Annotated[
+    Annotated[list[Annotated[str, Meta(max_length=80)]], Meta(max_length=16)] | None, Meta(description=STAGES)
+]
 Group = Annotated[bool | None, Meta(description="one hit a document, by its best passage; false: one a passage")]
 
 

@@ -15,11 +15,14 @@ from factseek.indexer.repair import repair
 from factseek.indexer.snapshot import snapshot
 from factseek.indexer.verification import verify
 from factseek.retrieval import manifest as manifests
-from factseek.retrieval import views
+from factseek.retrieval import retrievers, views
 from factseek.retrieval.errors import IndexStateError
+from factseek.retrieval.index.local import open_index
 from factseek.retrieval.index_folder import IndexFolder
 from factseek.retrieval.manifest import Manifest
+from factseek.retrieval.searcher import Search
 from factseek.retrieval.views import OpenSegment
+from factseek.server.app import create_app
 from factseek.settings import convert
 
 CONFIG = convert({}, "test")
@@ -102,6 +105,54 @@ class Signatures(View):
                 json.loads((segment.folder / "lengths.json").read_text()),
             )
         ]
+'''
+
+RETRIEVER = '''
+"""Ranks passages that begin with a letter of the query, the longest first."""
+
+from ..order import best
+from ..run_writer import best_documents
+
+LABEL, HELP = "Letters", "first letters"
+FUSES, PREFERENCE, BESIDE, BATCHES = False, -1, False, False
+
+
+def names(manifest):
+    return ("letters",)
+
+
+def lacks(name, manifest, config):
+    return None
+
+
+def views(name, manifest, config):
+    return ("signatures",)
+
+
+def rankings(name, config):
+    return (name,)
+
+
+def open(name, snapshot, config, *, group):
+    return Letters(snapshot, group)
+
+
+class Letters:
+    def __init__(self, snapshot, group):
+        self.rows, self.pairs, self.group = snapshot.rows, snapshot.view("signatures"), group
+        mask = snapshot.mask(None)
+        self.live = [row for row in range(len(self.pairs)) if mask is None or mask[row]]
+
+    def search(self, queries, k, where=None, limit=None):
+        return [best(lambda n: self.fetch(query, n), k, self.rows, group=self.group) for query in queries]
+
+    def columns(self, queries, k, where=None, limit=None):
+        return list(map(best_documents, self.search(queries, k, where, limit)))
+
+    def fetch(self, query, n):
+        letters = {word[0] for word in query.split()}
+        rows = sorted((row for row in self.live if self.pairs[row][0] in letters), key=lambda row: -self.pairs[row][1])
+        return [float(self.pairs[row][1]) for row in rows[:n]], rows[:n]
 '''
 
 
@@ -189,3 +240,23 @@ def test_nothing_that_writes_segments_names_a_view(root: Path) -> None:
         text = (root / "indexer" / f"{name}.py").read_text("utf-8")
         for word in ("lucene", "vectors.f32", "VECTORS", "quantizer"):
             assert word not in text, f"indexer/{name}.py names {word}"
+
+
+def test_a_retriever_reads_it(index: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    import sys
+
+    (tmp_path / "rankings").mkdir()
+    (tmp_path / "rankings" / "letters.py").write_text(RETRIEVER, "utf-8")
+    monkeypatch.setattr(retrievers, "__path__", [*retrievers.__path__, str(tmp_path / "rankings")])
+    config = convert({"search": {"fusion": {"weights": {"bm25": 1, "letters": 1}}}}, "test")
+    with open_index(index, config) as searcher:
+        ranked = searcher.search(["gold beds drum"], Search(retriever="letters"))[0]
+        assert [(hit.docid, hit.score) for hit in ranked] == [("g", 9.0), ("d", 5.0)]
+        fused = searcher.search(["delta gold"], Search(retriever="hybrid"))[0]
+        assert [[part.retriever for part in hit.parts] for hit in fused] == [["bm25", "letters"], ["letters"]]
+        assert searcher.footprint("letters").bytes < searcher.footprint("bm25").bytes
+        client = create_app(config, {"toy": searcher}).test_client()
+        answer = client.post("/v1/toy/search", json={"query": "gold", "retriever": "letters"}).json
+        assert answer["hits"][0]["retrievers"] == {"letters": {"rank": 1, "score": 9.0}}
+        assert "first letters" in client.get("/?index=toy&query=gold").text
+    sys.modules.pop(f"{retrievers.__name__}.letters", None)

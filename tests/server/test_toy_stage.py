@@ -80,3 +80,11 @@ def test_a_staged_list_is_the_beginning_of_a_longer_one(folders: dict[str, Path]
             longest = index.search([QUERY], asked._replace(k=50))[0]
             for k in range(1, len(longest) + 1):
                 assert index.search([QUERY], asked._replace(k=k))[0] == longest[:k]
+
+
+def test_a_query_is_staged_the_same_in_any_company(folders: dict[str, Path]) -> None:
+    queries = [QUERY, "the moon landing", "sea level"]
+    with Index(folders["english"]) as index:
+        asked = Search(k=2, retriever="hybrid", stages=("per_source=1",))
+        together = index.search(queries, asked)
+        assert together == [index.search([query], asked)[0] for query in queries]

@@ -288,3 +288,22 @@ def test_documents_survive_any_text(tmp_path: Path) -> None:
     assert documents.seen("id") == (checksum(odd), "here:1")
     assert checksum(odd) == checksum(odd._replace(metadata={"nested": {"a": "ب"}, "list": [1, None]}))
     assert checksum(odd) != checksum(odd._replace(title="t t"))
+
+
+@pytest.mark.parametrize(
+    ("weights", "message"),
+    [
+        ({"bm26": 1}, "search.fusion.weights: unknown retriever 'bm26'; there are bm25, dense, hybrid"),
+        ({"bm25": 0, "dense": 0}, "search.fusion.weights: all weights are 0: no ranking would count"),
+        ({}, "search.fusion.weights: name rankings other than hybrid, each with its weight"),
+        ({"hybrid": 1}, "search.fusion.weights: name rankings other than hybrid, each with its weight"),
+    ],
+)
+def test_weights_that_make_no_sense_are_said_where_they_count(small: Index, weights: dict, message: str) -> None:
+    config = convert({"search": {"fusion": {"weights": weights}}}, "test")
+    with Index(small.info.place, config) as index:
+        assert index.search(["measles"], Search(retriever="bm25"))[0]
+        for retriever in ("hybrid", "auto"):
+            with pytest.raises(QueryError) as raised:
+                index.search(["measles"], Search(retriever=retriever))
+            assert str(raised.value) == message

@@ -108,6 +108,15 @@ BAD_BODIES = [
         "fusion.weights: name rankings other than hybrid, each with its weight",
     ),
     ({"query": "a", "fusion": {"weights": {"dense": -1}}}, "fusion.weights[...]", None),
+    ({"query": "a", "fusion": {"weights": {"bm25:a": 1}}}, "fusion.weights", None),
+    ({"query": "a", "fusion": {"weights": {f"bm25:{n}": 1 for n in range(17)}}}, "fusion.weights", None),
+    ({"query": "a", "stages": ["per_source=" + "9" * 5000]}, "stages[0]", None),
+    ({"query": "a", "stages": ["per_source"] * 17}, "stages", None),
+    (
+        {"query": "a", "stages": ["per_source=9999999"]},
+        "stages",
+        "stages: per_source=9999999: give how many hits of one source are kept, from 1",
+    ),
     ({"query": "a", "stages": ["poem"]}, "stages", "stages: unknown stage 'poem'; there are per_source"),
     (
         {"query": "a", "stages": ["per_source=0"]},

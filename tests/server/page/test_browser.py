@@ -112,7 +112,7 @@ def test_a_claim_is_searched_for(browser: Browser) -> None:
     assert browser.asked["query"] == [CLAIM]
     assert [heading.text.split("\n")[0] for heading in browser.all("h2")] == [
         "Sparse BM25: the same words",
-        "Hybrid both rankings fused",
+        "Hybrid their rankings fused",
         "Dense vectors: the same meaning",
     ]
     assert "97" in [mark.text for mark in browser.all("#bm25-1 mark")]
