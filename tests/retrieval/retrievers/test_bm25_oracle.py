@@ -90,14 +90,18 @@ def assert_same(query: str, ours: list[Hit], theirs: list[tuple[str, float]]) ->
 
 
 def test_splitting_into_segments_changes_no_score(both: Both, data_dir: Path, tmp_path: Path) -> None:
-    folder = both.ours.manifest.segments[0].sources[0].name
+    folder = both.ours.info.published.segments[0].sources[0].name
     source = next(data_dir / path for path, *_ in COLLECTIONS.values() if Path(path).name == folder)
-    raw = {"index": {"segment_passages": max(1, both.ours.manifest.passages // 5)}}
+    raw = {"index": {"segment_passages": max(1, both.ours.info.published.passages // 5)}}
     from factseek.settings import convert
 
     config = convert(raw, "test")
     request = BuildRequest(
-        kind="beir", sources=(source,), folder=tmp_path / "many", language=both.ours.manifest.language, dense=False
+        kind="beir",
+        sources=(source,),
+        folder=tmp_path / "many",
+        language=both.ours.info.published.language,
+        dense=False,
     )
     build(request, config)
     with Index(tmp_path / "many") as many:
