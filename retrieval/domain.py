@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import msgspec
 
@@ -91,6 +91,23 @@ class Query(NamedTuple):
     text: str
 
 
+class DocumentQuery(str):
+    """A document of the index as a query: a text of its heaviest words.
+
+    Whoever ranks by words takes it for any other text; whoever ranks by vectors looks up those of ``docid``.
+    """
+
+    __slots__ = ("docid",)
+
+    docid: str
+
+    def __new__(cls, words: str, docid: str) -> Self:
+        """Return the query of a document of these words."""
+        query = super().__new__(cls, words)
+        query.docid = docid
+        return query
+
+
 class Part(NamedTuple):
     """A retriever's or a stage's part in a hit: rank from 1, score, and what that added to a fused score."""
 
@@ -137,6 +154,8 @@ class Filter(NamedTuple):
     a date bound unless ``undated`` is true. ``metadata`` holds, in the order of their names, the fields of the
     documents' metadata that the index was declared with, each with the values that it admits.
 
+    The documents of ``excluded`` are left out, by their ids.
+
     Of a passage itself it may be asked that it hold ``phrases`` and hold nothing of what is to be found ``without``,
     each words that stand side by side, and that its document's title hold all words of ``title``.
     """
@@ -152,6 +171,7 @@ class Filter(NamedTuple):
     without: tuple[str, ...] = ()
     title: tuple[str, ...] = ()
     metadata: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    excluded: tuple[str, ...] = ()
 
     @property
     def of_words(self) -> Filter:

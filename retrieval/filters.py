@@ -155,6 +155,7 @@ def narrowed(where: Filter | None, further: Filter) -> Filter | None:
         phrases=where.phrases + further.phrases,
         without=where.without + further.without,
         title=where.title + further.title,
+        excluded=tuple(sorted({*where.excluded, *further.excluded})),
     )
     return both if both._replace(undated=False) != Filter() else None
 
@@ -209,6 +210,8 @@ def has_metadata(where: Filter, metadata: Mapping[str, Any]) -> bool:
 
 def matches(where: Filter, document: Document, kind: str) -> bool:
     """Return whether a document passes the filter, words aside: the definition that every index must agree with."""
+    if document.docid in where.excluded:
+        return False
     have = {"topic": document.topic, "source": document.source, "language": document.language, "kind": kind}
     if any(getattr(where, name) and value not in getattr(where, name) for name, value in have.items()):
         return False

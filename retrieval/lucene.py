@@ -23,9 +23,10 @@ from .errors import IndexStateError, MachineError
 from .filters import FIELDS, METADATA, token
 from .integrity import REMEDY
 from .java import chars, exclusive, guarded, java_cast, java_class, kept, own_class, shared
+from .lucene_interesting import interesting_terms
 from .lucene_matches import MatchFinder
 from .lucene_weights import term_weights
-from .lucene_words import word_clauses
+from .lucene_words import without, word_clauses
 from .vocabulary import Vocabulary
 
 Fields = Literal["flat", "title_text"]
@@ -201,10 +202,13 @@ def flat_text(title: str, text: str) -> str:
 
 
 def _java_text(text: str) -> str:
-    """Return ``text`` without lone surrogates, which Java refuses, and NUL, where it would cut the text."""
+    """Return ``text`` without lone surrogates, which Java refuses, and NUL, where it would cut the text.
+
+    Pyjnius takes no subclass of ``str``.
+    """
     if "\0" in text:
         text = text.replace("\0", " ")
-    return text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")
+    return str(text) if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")
 
 
 class PassageSearcher:
@@ -224,6 +228,8 @@ class PassageSearcher:
         self._readers = [guarded(partial(_reader, folder), folder, IndexStateError, *_UNREADABLE) for folder in folders]
         joined = self._readers[0] if len(self._readers) == 1 else _joined(self._readers)
         self._reader = java_cast("org.apache.lucene.index.IndexReader", joined)
+        # The id of a document in Lucene carries the name of its segment, whose folder ours lies in.
+        self._segments = tuple(folder.parent.name for folder in folders)
         self._analyzer = java_cast("org.apache.lucene.analysis.Analyzer", open_analyzer(analyzer))
         self._dead = _any_of("id", dead) if dead else None
         self._key = _Key()
@@ -321,6 +327,19 @@ class PassageSearcher:
             java = own.query(tools, _java_text(query))
         return [{} for _ in rows] if java is None else term_weights(self._reader, java, rows, weights.k1, weights.b)
 
+    def interesting_terms(self, text: str, most: int) -> list[str]:
+        """Return the ``most`` terms of a text that tell it best from other passages, the best first.
+
+        Raises IndexStateError if the index turns out to be damaged.
+        """
+        fields = (FLAT,) if self._fields == "flat" else (TEXT, TITLE)
+        return guarded(
+            lambda: interesting_terms(self._reader, self._analyzer, fields, _java_text(text), most),
+            self._place,
+            IndexStateError,
+            *_UNREADABLE,
+        )
+
     @exclusive
     def close(self) -> None:
         """Close the readers; searches must have ended."""
@@ -338,7 +357,7 @@ class PassageSearcher:
         if own is None:
             for key in [key for key in mine if isinstance(key, _Key) and key.closed]:
                 del mine[key]
-            own = mine[self._key] = _ThreadSearcher(self._reader, self._analyzer, self._fields)
+            own = mine[self._key] = _ThreadSearcher(self._reader, self._analyzer, self._fields, self._segments)
         return own
 
 
@@ -388,13 +407,13 @@ class _ThreadSearcher:
     """The objects that one thread searches with: none is shared, so that threads search side by side."""
 
     @exclusive
-    def __init__(self, reader: Any, analyzer: Any, fields: Fields) -> None:
+    def __init__(self, reader: Any, analyzer: Any, fields: Fields, segments: Sequence[str]) -> None:
         self._reader = reader
         self._analyzer = analyzer
         self._fields = lru_cache(maxsize=64)(_flat if fields == "flat" else _title_text)
         self._searcher = lru_cache(maxsize=64)(partial(_searcher, reader))
         self._names = (FLAT,) if fields == "flat" else (TITLE, TEXT)
-        self._restriction = lru_cache(maxsize=256)(partial(_restriction, analyzer, self._names))
+        self._restriction = lru_cache(maxsize=256)(partial(_restriction, analyzer, self._names, segments))
         self._everything = java_class("org.apache.lucene.search.MatchAllDocsQuery")()
         self._generator = own_class("io.anserini.search.query.BagOfWordsQueryGenerator", _GENERATOR[fields])()
         self._mapper = own_class("com.fasterxml.jackson.databind.ObjectMapper", _MAPPER)()
@@ -483,12 +502,17 @@ def _title_text(weights: Weights) -> Any:
 
 
 @exclusive
-def _restriction(analyzer: Any, fields: Sequence[str], where: Filter | None) -> tuple[Any, ...]:
+def _restriction(
+    analyzer: Any, fields: Sequence[str], segments: Sequence[str], where: Filter | None
+) -> tuple[Any, ...]:
     if where is None:
         return ()
     clauses = [_any_of(name if name in FIELDS else f"{METADATA}.{name}", admitted) for name, admitted in where.values()]
     if where.as_of or where.since:
         clauses.append(_dated(where))
+    if where.excluded:
+        ids = [f"{segment}:{docid}" for segment in segments for docid in where.excluded]
+        clauses.append(without([_any_of("id", ids)]))
     return (*clauses, *word_clauses(where, analyzer, fields, FILTERS))
 
 

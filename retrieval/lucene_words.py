@@ -19,7 +19,7 @@ def word_clauses(where: Filter, analyzer: Any, fields: Sequence[str], filters: s
     """
     clauses = [_anywhere(phrase, analyzer, fields) for phrase in where.phrases]
     if where.without:
-        clauses.append(_without([_anywhere(words, analyzer, fields) for words in where.without]))
+        clauses.append(without([_anywhere(words, analyzer, fields) for words in where.without]))
     return clauses + [_term(filters, name) for words in where.title for name in _title_words(words)]
 
 
@@ -45,7 +45,9 @@ def _anywhere(words: str, analyzer: Any, fields: Sequence[str]) -> Any:
     return either.build()
 
 
-def _without(unwanted: Sequence[Any]) -> Any:
+@exclusive
+def without(unwanted: Sequence[Any]) -> Any:
+    """Return the query for all passages but those that one of the ``unwanted`` queries finds."""
     both = _builder()
     both.add(java_class("org.apache.lucene.search.MatchAllDocsQuery")(), _occur().MUST)
     for query in unwanted:

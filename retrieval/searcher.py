@@ -13,7 +13,7 @@ from types import TracebackType
 from typing import NamedTuple, Protocol, Self
 
 from .config import BM25Settings, Config, FusionSettings
-from .domain import Columns, Document, FacetCounts, Filter, Hit, Passage, Total
+from .domain import Columns, Document, DocumentQuery, FacetCounts, Filter, Hit, Passage, Total
 from .encoder import Encoder
 from .evidence import Evidence
 from .limit import Limit
@@ -64,8 +64,8 @@ class ResolvedSearch(NamedTuple):
         return reads_vectors(self.views)
 
     def text(self, query: str) -> str:
-        """Return what is searched for: ``query`` as the profile leaves it."""
-        return PROFILES[self.settings.search.profile](query)
+        """Return what is searched for: ``query`` as the profile leaves it, the words of a document as they are."""
+        return str(query) if isinstance(query, DocumentQuery) else PROFILES[self.settings.search.profile](query)
 
     def has_words(self, query: str) -> bool:
         """Return whether a query holds anything to search for; a search refuses one that does not."""
@@ -218,6 +218,16 @@ class Searcher(Protocol):
 
         A word stands for all that the analyzer takes for the same. The weights add up to the score of ``bm25``.
         Raises QueryError if the query cannot be searched for, NotFoundError if a passage is not there.
+        """
+        ...
+
+    def like(self, docid: str, asked: Search = DEFAULT_SEARCH) -> tuple[str, Search]:
+        """Return a document of the index as a query, and the search ``asked`` with the filter that leaves it out.
+
+        The query is the document's heaviest words, at most 25; what ranks by vectors takes the document's own. Given
+        to the other methods with that search it finds more like it. With ``collapse`` near-copies of the document are
+        left out as well.
+        Raises NotFoundError if there is no such document.
         """
         ...
 

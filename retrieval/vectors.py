@@ -8,6 +8,7 @@ filtered one, a graph, a quantiser, for any number of queries, threads and segme
 from __future__ import annotations
 
 import os
+from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -195,6 +196,12 @@ class VectorIndex:
             results += self._search(queries[start : start + BLOCK_QUERIES], k, keep)
         return results
 
+    def of_rows(self, rows: range) -> Vectors:
+        """Return the vectors of neighbouring rows of one segment, of shape (rows, dimension)."""
+        segment = bisect_right(self._bounds, rows.start) - 1
+        start = self._bounds[segment]
+        return self._segments[segment].vectors(rows.start - start, rows.stop - start)
+
     def _search(self, queries: Vectors, k: int, keep: Mask | None) -> list[Nearest]:
         parts = []
         for segment, start, end in zip(self._segments, self._bounds, self._bounds[1:], strict=False):
@@ -237,6 +244,14 @@ class _Segment:
             scanned = iter(self._exact(queries[missing], k, keep, kept))
             return [next(scanned) if result is None else result for result in results]
         return [result for result in results if result is not None]
+
+    def vectors(self, start: int, end: int) -> Vectors:
+        """Return the vectors of rows.
+
+        Raises IndexStateError if one is not of unit length.
+        """
+        self._check_unit(np.arange(start, end))
+        return np.array(self._vectors[start:end])
 
     def _exact(self, queries: Vectors, k: int, keep: Mask | None, kept: int) -> list[Nearest]:
         """Return the best of the rows kept, by a scan of all.

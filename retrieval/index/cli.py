@@ -55,7 +55,13 @@ def register(commands: Subparsers) -> None:
         "search", help="find the evidence for a claim", description="Find the evidence for a claim."
     )
     parser.add_argument(
-        "text", nargs="+", metavar="TEXT", help="the claim, tweet or question; several words are joined by blanks"
+        "text", nargs="*", metavar="TEXT", help="the claim, tweet or question; several words are joined by blanks"
+    )
+    parser.add_argument(
+        "--like",
+        default="",
+        metavar="DOCID",
+        help="find more like a document of the index, itself left out; with --collapse near its near-copies too",
     )
     parser.add_argument(
         "--syntax",
@@ -150,6 +156,8 @@ class _Answered(NamedTuple):
 def search(args: argparse.Namespace) -> int:
     """Search and print the evidence."""
     wanted = _format(args)
+    if bool(args.text) == bool(args.like):
+        raise UsageError("give a TEXT to search for, or --like DOCID", remedy="see factseek search --help")
     if len(args.index) > 1:
         return _search_several(args, config_of(args, Config), " ".join(args.text), wanted)
     if args.weight:
@@ -174,11 +182,8 @@ def _answered(args: argparse.Namespace) -> _Answered:
     with open_index(args.index[0], config) as index:
         asked = asked_of(args, config.search.fusion, index.info.filter_fields)._replace(offset=args.offset)
         fields = _fields(args.facet)
-        parsed = parse_query(text, asked) if args.syntax == QUERY else None
-        query: dict[str, object] | None = {"text": text, "parsed": parsed.as_json()} if parsed else None
-        if parsed:
-            text, asked = parsed.text, parsed.search
         began = perf_counter()
+        text, asked, query = _understood(index, args, text, asked)
         hits = index.search([text], asked)[0]
         evidence = index.evidence(text, hits, asked)
         seconds = perf_counter() - began
@@ -199,6 +204,19 @@ def _answered(args: argparse.Namespace) -> _Answered:
             ],
             seconds=seconds,
         )
+
+
+def _understood(
+    index: Searcher, args: argparse.Namespace, text: str, asked: Search
+) -> tuple[str, Search, dict[str, object] | None]:
+    """Return what is searched for, the search with the filter that this asks for, and what ``--json`` says of it."""
+    if args.like:
+        text, asked = index.like(args.like, asked)
+        return text, asked, {"text": str(text), "like": args.like}
+    if args.syntax == QUERY:
+        parsed = parse_query(text, asked)
+        return parsed.text, parsed.search, {"text": text, "parsed": parsed.as_json()}
+    return text, asked, None
 
 
 def _as_json(answered: _Answered) -> dict[str, object]:

@@ -80,7 +80,11 @@ class HitCounter:
         return facets
 
     def _passing_documents(self, where: Filter | None, beside: str) -> Documents | None:
-        return self._snapshot.columns.passing(where.of_documents if where is not None else None, beside)
+        if where is None:
+            return self._snapshot.columns.passing(None, beside)
+        snapshot = self._snapshot
+        excluded = [snapshot.columns.owner(row) for docid in where.excluded for row in snapshot.rows_of(docid)]
+        return snapshot.columns.passing(where.of_documents, beside, sorted(set(excluded)))
 
     def _matching(self, text: str, resolved: ResolvedSearch, where: Filter | None) -> _Matches:
         of_words = where.of_words if where is not None else Filter()

@@ -11,7 +11,7 @@ from typing import Self
 
 from .. import retrievers, stages
 from ..config import Config
-from ..domain import Columns, Document, FacetCounts, Hit, Passage, Total
+from ..domain import Columns, Document, FacetCounts, Filter, Hit, Passage, Total
 from ..encoder import Encoder
 from ..encoders.shared import SharedEncoders
 from ..evidence import Evidence
@@ -23,6 +23,7 @@ from ..vocabulary import Vocabulary
 from .evidence_reader import EvidenceReader
 from .footprint import footprint
 from .hit_counter import HitCounter
+from .like import like
 from .notes import left_out, note
 from .resolver import Resolver
 from .staged import StagedSearch
@@ -125,6 +126,13 @@ class Index:
         resolved = self._resolver.resolve(asked)
         (text,) = self._resolver.texts([query], resolved)
         return word_weights(self._snapshot, text, hits, resolved.settings.bm25)
+
+    def like(self, docid: str, asked: Search = DEFAULT_SEARCH) -> tuple[str, Search]:
+        """Return a document as a query, and the search that leaves it out."""
+        copies = bool(asked.collapse) and "signatures" in self.info.published.views
+        query, excluded = like(self._snapshot, docid, copies=copies)
+        where = asked.where or Filter()
+        return query, asked._replace(where=where._replace(excluded=tuple(sorted(excluded.union(where.excluded)))))
 
     def footprint(self, retriever: str) -> Footprint:
         """Return what a retriever needs of the index; the documents are counted for every one."""

@@ -25,8 +25,8 @@ def search_several(args: argparse.Namespace, config: Config, text: str, asked_of
     Raises UsageError if an index is given twice, a weight makes no sense, or something is asked that one index alone
     can answer.
     """
-    if args.offset or args.count or args.facet or args.explain:
-        raise UsageError("--offset, --count, --facet and --explain are answered by one index; give one --index")
+    if args.offset or args.count or args.facet or args.explain or args.like:
+        raise UsageError("--offset, --count, --facet, --explain and --like are answered by one index; give one --index")
     names = [str(folder) for folder in args.index]
     if len(set(map(_real, args.index))) < len(names):
         raise UsageError("argument --index: is given twice; give it once", remedy="see factseek search --help")

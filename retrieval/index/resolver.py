@@ -10,7 +10,7 @@ import msgspec
 
 from .. import retrievers, stages
 from ..config import Config, FusionSettings
-from ..domain import Filter
+from ..domain import DocumentQuery, Filter
 from ..errors import QueryError
 from ..filters import FIELDS
 from ..live.snapshot import Snapshot
@@ -153,6 +153,8 @@ def _effective(config: Config, asked: Search) -> Config:
 
 def _worded(query: str, resolved: ResolvedSearch) -> str:
     """Return what is searched for, if anything can be."""
+    if isinstance(query, DocumentQuery):
+        return query  # its words were chosen, and it may be found by its vectors alone
     longest = resolved.settings.search.max_query_chars
     if len(query) > longest:
         raise QueryError(

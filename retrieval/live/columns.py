@@ -101,12 +101,21 @@ class DocumentColumns:
         """Return the passages of documents."""
         return documents if self._owners is None else documents[self._owners]
 
-    def passing(self, where: Filter | None, beside: str = "") -> Documents | None:
+    def owner(self, row: int) -> int:
+        """Return the document of a passage."""
+        return row if self._owners is None else int(self._owners[row])
+
+    def passing(self, where: Filter | None, beside: str = "", excluded: Sequence[int] = ()) -> Documents | None:
         """Return the documents that are there and pass a filter, but for what it says of the field ``beside``.
 
-        None stands for all. The field ``year`` is that of ``since`` and ``as_of``.
+        None stands for all. The field ``year`` is that of ``since`` and ``as_of``. ``excluded`` are the documents that
+        the filter leaves out by their ids.
         """
         masks = [] if self._live is None else [self._live]
+        if excluded:
+            others = np.ones(self.size, dtype=np.bool_)
+            others[excluded] = False
+            masks.append(others)
         for name, admitted in where.values() if where is not None else ():
             if name != beside:
                 masks.append(self._columns[name].admitting(admitted, self.size))

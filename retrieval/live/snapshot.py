@@ -117,12 +117,20 @@ class Snapshot:
 
         Raises NotFoundError if there is none.
         """
-        row, rows = self._once("last rows", self._last_rows).get(docid, -1), self.rows
-        while row >= 0 and rows.docids[row] == docid:  # the passages of a document stand side by side
-            if rows.numbers[row] == number:
+        for row in reversed(self.rows_of(docid)):
+            if self.rows.numbers[row] == number:
                 return row
-            row -= 1
         raise self._missing(docid, number)
+
+    def rows_of(self, docid: str) -> range:
+        """Return the rows of the passages of a document, which stand side by side; none if it is not there."""
+        last, docids = self._once("last rows", self._last_rows).get(docid, -1), self.rows.docids
+        # The segment before may end with what this document was before it was replaced.
+        base = max((segment.base for segment in self.segments if segment.base <= last), default=0)
+        first = last
+        while first >= base and docids[first] == docid:
+            first -= 1
+        return range(first + 1, last + 1)
 
     @property
     def columns(self) -> DocumentColumns:
@@ -133,6 +141,8 @@ class Snapshot:
         """Return a mask of the rows that pass the filter and are not deleted; None if all are."""
         if where is None:
             return self._once("live", self._live)
+        if where.excluded:
+            return self._without(self.mask(without_exclusions(where)), where.excluded)
         return self._filtered(where)
 
     def document(self, docid: str) -> tuple[Segment, Document]:
@@ -233,7 +243,7 @@ class Snapshot:
         """Return how many documents a date bound leaves out because they have no date, whatever their words."""
         if where.undated or not (where.as_of or where.since):
             return 0
-        return self._undated(where._replace(as_of="", since="").of_documents)
+        return self._undated(where._replace(as_of="", since="", excluded=()).of_documents)
 
     def _undated_documents(self, where: Filter) -> int:
         kinds = (segment for segment in self.segments if not where.kind or segment.info.kind in where.kind)
@@ -242,6 +252,13 @@ class Snapshot:
     def floor(self, view: str) -> float:
         """Return the cosine below which a passage of a view of vectors is no nearer than to made-up words."""
         return self._once(f"floor {view}", lambda: floor_of(self.encoder_of(view), self.view(view), self.mask(None)))
+
+    def _without(self, mask: Mask | None, docids: Sequence[str]) -> Mask:
+        """Return a mask without the rows of some documents."""
+        keep = np.ones(len(self.rows.docids), dtype=np.bool_) if mask is None else mask.copy()
+        for docid in docids:
+            keep[self.rows_of(docid)] = False
+        return keep
 
     def _passing(self, where: Filter) -> Mask:
         """Return a mask of the rows that pass a filter and are not deleted."""
@@ -286,6 +303,12 @@ class Snapshot:
         if made_by is None:
             raise IndexStateError("was built without vectors", place=self.folder)
         return self._encoders(made_by, self.folder)
+
+
+def without_exclusions(where: Filter) -> Filter | None:
+    """Return a filter that leaves out no document by its id; None if it then admits everything."""
+    wider = where._replace(excluded=())
+    return wider if wider._replace(undated=False) != Filter() else None
 
 
 def _filtered(segments: Sequence[Segment], where: Filter) -> Mask:

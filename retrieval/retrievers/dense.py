@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
+from typing import NamedTuple
 
 import numpy as np
 
 from ..config import Config
-from ..domain import Filter, Hit
+from ..domain import DocumentQuery, Filter, Hit
 from ..encoder import Encoder
 from ..limit import Limit
 from ..live.snapshot import Snapshot
@@ -24,8 +25,15 @@ WEIGHS_WORDS = False
 PREFERENCE = 0
 BESIDE = True
 BATCHES = True
-MaskOf = Callable[[Filter | None], Mask | None]
-"""From a filter to the rows that may be found under it; None is all of them."""
+
+
+class DocumentRows(NamedTuple):
+    """The rows of an index: all of them, those of a document, and those that may be found under a filter."""
+
+    everything: Rows
+    of_document: Callable[[str], range]
+    mask: Callable[[Filter | None], Mask | None]
+    """None is all of them."""
 
 
 def names(manifest: Manifest) -> tuple[str, ...]:
@@ -56,9 +64,8 @@ def rankings(name: str, config: Config) -> tuple[str, ...]:
 def open(name: str, snapshot: Snapshot, config: Config, *, group: bool) -> DenseRetriever:
     """Open dense retrieval over a snapshot."""
     view = _view(name)
-    return DenseRetriever(
-        name, snapshot.encoder_of(view), snapshot.view(view), snapshot.rows, snapshot.mask, group=group
-    )
+    rows = DocumentRows(snapshot.rows, snapshot.rows_of, snapshot.mask)
+    return DenseRetriever(name, snapshot.encoder_of(view), snapshot.view(view), rows, group=group)
 
 
 def _view(name: str) -> str:
@@ -71,13 +78,14 @@ class DenseRetriever(Retriever):
     """Ranks by the cosine of query and passage; with ``group``, a document by its best passage. Safe for threads."""
 
     def __init__(
-        self, name: str, encoder: Encoder, vectors: VectorIndex, rows: Rows, mask: MaskOf, *, group: bool = True
+        self, name: str, encoder: Encoder, vectors: VectorIndex, rows: DocumentRows, *, group: bool = True
     ) -> None:
         self._name = name
         self._encoder = encoder
         self._vectors = vectors
-        self._rows = rows
-        self._mask = mask
+        self._rows = rows.everything
+        self._rows_of = rows.of_document
+        self._mask = rows.mask
         self._group = group
 
     def search(
@@ -92,10 +100,27 @@ class DenseRetriever(Retriever):
         if not queries:
             return []
         keep = self._mask(where)
-        vectors = self._encoder.encode_query(queries)
+        vectors = self._vectors_of(queries)
         # One scan for all queries costs half as much a query as a scan for each.
         first = self._vectors.search(vectors, first_fetch(k, self._rows, group=self._group), keep)
         return [self._ranked(*pair, k, keep) for pair in zip(vectors, first, strict=True)]
+
+    def _vectors_of(self, queries: Sequence[str]) -> Vectors:
+        """Return the vectors of queries: those of texts are encoded, those of documents are looked up."""
+        texts = [query for query in queries if not isinstance(query, DocumentQuery)]
+        if len(texts) == len(queries):
+            return self._encoder.encode_query(texts)
+        encoded = iter(self._encoder.encode_query(texts) if texts else ())
+        vectors = (self._middle(query) if isinstance(query, DocumentQuery) else next(encoded) for query in queries)
+        return np.stack(list(vectors))
+
+    def _middle(self, query: DocumentQuery) -> Vectors:
+        """Return the mean of the vectors of a document's passages, at unit length."""
+        passages = self._vectors.of_rows(self._rows_of(query.docid))
+        mean = passages.mean(axis=0, dtype=np.float64)
+        length = float(np.linalg.norm(mean))
+        middle: Vectors = (mean / length).astype(np.float32) if length else passages[0]
+        return middle
 
     def _ranked(self, vector: Vectors, first: Nearest, k: int, keep: Mask | None) -> list[Hit]:
         asked = first_fetch(k, self._rows, group=self._group)

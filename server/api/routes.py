@@ -31,7 +31,7 @@ from ..contract.answers import (
 )
 from ..contract.memory import answer_memory
 from ..contract.requests import BatchRequest, DocParameters, SearchRequest, SimpleSearch, from_body, from_query
-from ..contract.search import limit_of, ranked_evidence, search_of, understood, with_missing
+from ..contract.search import limit_of, ranked_evidence, search_of, searched, with_missing
 from ..upkeep.readiness import READY
 from ..upkeep.service import Served, index_named, service, suited_indexes
 from .batch import Batch, json_pieces, ndjson_pieces
@@ -67,7 +67,7 @@ def search_simply(name: str) -> Response:
     page = begun(name, parameters.request().options())
     index, asked = page.served.index, page.asked
     search = search_of(asked, index, k_name="hits" if parameters.k is None else "k", offset=asked.offset)
-    text, search, query = understood(asked.query, search, asked.syntax)
+    text, search, query = searched(index, asked, search)
     wanted = format_of(asked.format, more=asked.count or bool(asked.facets))
     total, facets = counts(index, asked, text, search)
     result = ranked_evidence(index, text, search, highlight=asked.highlight)
@@ -103,7 +103,7 @@ def search(name: str) -> Response:
     page = begun(name, request_fields.options())
     index, asked = page.served.index, page.asked
     options = search_of(asked, index, k_name="k" if request_fields.hits is None else "hits", offset=asked.offset)
-    text, options, query = understood(asked.query, options, asked.syntax)
+    text, options, query = searched(index, asked, options)
     wanted = format_of(asked.format, more=asked.explain or asked.passages or asked.count or bool(asked.facets))
     total, facets = counts(index, asked, text, options)
     result = ranked_evidence(index, text, options, highlight=asked.highlight)
@@ -118,7 +118,7 @@ def search(name: str) -> Response:
         took_ms=result.took,
         note=result.note,
         hits=result.hits,
-        query=query if query.parsed else msgspec.UNSET,
+        query=query if query.tells else msgspec.UNSET,
         suited_indexes=suited_indexes(page.served, text) or msgspec.UNSET,
         coverage=result.coverage,
         depth=result.depth or msgspec.UNSET,

@@ -75,6 +75,7 @@ def _limit(schemas: Json, config: Config) -> None:
         ("RankRequest", "claims"): {"minItems": 1, "maxItems": server.max_claims},
         ("ClaimRequest", "text"): {"maxLength": server.max_claim_chars},
     }
+    schemas["SearchRequest"]["anyOf"] = [{"required": ["query"]}, {"required": ["like"]}]
     listed = "; ".join(f"{name}: {retrievers.kind(name).HELP}" for name in retrievers.names())
     pattern = rf"^({'|'.join([AUTO, *retrievers.names()])})(:[a-z0-9_-]+)?$"
     for name in ("SearchRequest", "SearchManyRequest", "BatchRequest", "SimpleSearch"):

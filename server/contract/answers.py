@@ -90,9 +90,9 @@ SuitedIfAny = list[str] | msgspec.UnsetType
 class SearchAnswer(Answer, kw_only=True):
     """The evidence for one query; ``note`` says what a reader of the hits should know, ``qid`` comes back as it was.
 
-    ``query`` is there if it is of the query language. ``cursor``, given back, asks for what follows; there is none
-    after the last hit. ``depth`` is how many hits of each ranking were fused, where rankings are: the hits that follow
-    have scores below 0.
+    ``query`` is there if it is of the query language, or a document. ``cursor``, given back, asks for what follows;
+    there is none after the last hit. ``depth`` is how many hits of each ranking were fused, where rankings are: the
+    hits that follow have scores below 0.
     """
 
     request_id: str
@@ -127,10 +127,19 @@ class ParsedAnswer(Answer):
 
 
 class QueryText(Answer):
-    """A query, as Anserini and Pyserini answer it, and, if it is of the query language, what was understood."""
+    """A query, as Anserini and Pyserini answer it, and, if it is of the query language, what was understood.
+
+    Of a document that more like it is found of, ``like`` is the id and ``text`` the words that it was searched for by.
+    """
 
     text: str
     parsed: ParsedAnswer | msgspec.UnsetType = msgspec.UNSET
+    like: str | msgspec.UnsetType = msgspec.UNSET
+
+    @property
+    def tells(self) -> bool:
+        """Whether it says more than what was asked."""
+        return bool(self.parsed or self.like)
 
 
 class AskedIndex(Answer):

@@ -73,6 +73,13 @@ Format = Annotated[
     Meta(description="the hits as a file for other programs; left out: what Accept asks for, else json"),
 ]
 QueryText = Annotated[str, Meta(description="a claim, a tweet or a question")]
+Like = Annotated[
+    str,
+    Meta(
+        description="the id of a document of the index, in the place of a query: more like it is found, itself left "
+        "out, under collapse its near-copies too"
+    ),
+]
 Hits = Annotated[Positive | None, Meta(description="how many hits; left out: as configured")]
 HitsAlias = Annotated[Positive | None, Meta(description="k by the name that Pyserini and Anserini give it")]
 Qid = Annotated[Annotated[str, Meta(max_length=200)] | None, Meta(description="comes back with the hits")]
@@ -124,9 +131,10 @@ class SearchOptions(RequestFields):
 
 
 class SearchRequest(SearchOptions, kw_only=True):
-    """The body of ``POST /v1/{index}/search``."""
+    """The body of ``POST /v1/{index}/search``: a ``query``, or in its place a document to find more ``like``."""
 
-    query: QueryText
+    query: QueryText = ""
+    like: Like = ""
     syntax: Syntax = "plain"
     format: Format = None
     hits: HitsAlias = None
@@ -143,8 +151,12 @@ class SearchRequest(SearchOptions, kw_only=True):
     def options(self) -> SearchRequest:
         """Return the same with ``k`` alone saying how many hits.
 
-        Raises BadInput if ``k`` and ``hits`` differ.
+        Raises BadInput if ``k`` and ``hits`` differ, or there is no query or two.
         """
+        if not (self.query or self.like):
+            raise BadInput("query", "is missing; give one, or a document's id as like")
+        if self.query and self.like:
+            raise BadInput("like", "stands in the place of a query; leave out one of them")
         if self.k is not None and self.hits not in (None, self.k):
             raise BadInput("hits", f"is {self.hits}, and k is {self.k}: they are one thing, give one of them")
         return msgspec.structs.replace(self, k=self.k or self.hits, hits=None)
@@ -237,7 +249,8 @@ Parse = Annotated[bool, Meta(description="documents as objects; false: as string
 class SimpleSearch(RequestFields, kw_only=True):
     """The parameters of ``GET /v1/{index}/search``, as Anserini and Pyserini name them, and ours."""
 
-    query: QueryText
+    query: QueryText = ""
+    like: Like = ""
     syntax: Syntax = "plain"
     format: Format = None
     hits: Hits = None

@@ -13,7 +13,7 @@ from flask import Flask, current_app, g
 from ...retrieval import stages
 from ...retrieval.config import FusionSettings
 from ...retrieval.domain import Filter, Hit
-from ...retrieval.errors import QueryError
+from ...retrieval.errors import NotFoundError, QueryError
 from ...retrieval.evidence import Evidence
 from ...retrieval.filters import DateError, bound, parse_filter
 from ...retrieval.limit import CutOffError, Limit
@@ -24,7 +24,7 @@ from ..settings import ServerSettings
 from .answers import Coverage, CoverageIfAny, ParsedAnswer, QueryText, RankTook, Took
 from .errors import BadInput, RefusedError
 from .memory import answer_memory
-from .requests import FilterRequest, FusionRequest, SearchOptions
+from .requests import FilterRequest, FusionRequest, SearchOptions, SearchRequest
 
 _CUT_OFF: Final = "cut off"
 _SEARCHING = "factseek-searching"
@@ -80,6 +80,20 @@ def search_of(options: SearchOptions, index: Searcher, k_name: str = "k", offset
     )
     _stages("collapse", [f"collapse={asked.collapse}"] if asked.collapse else None, index)
     return asked._replace(retriever=_retriever(options.retriever, asked, index))
+
+
+def searched(index: Searcher, request: SearchRequest, asked: Search) -> tuple[str, Search, QueryText]:
+    """Return what :func:`understood` does of a request, whose query may be a document of the index.
+
+    Raises BadInput if there is no such document, or the query is of the query language and makes no sense.
+    """
+    if not request.like:
+        return understood(request.query, asked, request.syntax)
+    try:
+        query, asked = index.like(request.like, asked)
+    except NotFoundError as error:
+        raise BadInput("like", error.line) from None
+    return query, asked, QueryText(text=str(query), like=request.like)
 
 
 def understood(query: str, asked: Search, syntax: str) -> tuple[str, Search, QueryText]:

@@ -124,7 +124,8 @@ def test_on_the_command_line(folders: dict[str, Path], command: Callable[..., tu
     for options, message in (
         ([*both[:2], *both[:2]], "argument --index: is given twice; give it once; see factseek search --help"),
         ([*both, "--weight", "x=1"], "--weight x=1: give DIR=N, a directory of --index and a number from 0"),
-        ([*both, "--count"], "--offset, --count, --facet and --explain are answered by one index; give one --index"),
+        ([*both, "--count"], "--offset, --count, --facet, --explain and --like are answered by one index; give one "
+         "--index"),
         (["--index", folders["english"], "--weight", "x=1"], "--weight is of several indexes; give --index again"),
     ):  # fmt: skip
         code, _, said = command("search", QUERY, *options)

@@ -91,7 +91,7 @@ def test_limits_are_those_of_the_configuration(document: dict[str, Any], config:
     parameters = {one["name"]: one for one in document["paths"]["/v1/{index}/search"]["get"]["parameters"]}
     assert parameters["filter"]["schema"]["maxItems"] == most_values
     assert parameters["hits"]["schema"] == {"type": "integer", "minimum": 1, "maximum": most}
-    assert parameters["query"]["schema"] == {"type": "string", "maxLength": config.search.max_query_chars}
+    assert parameters["query"]["schema"]["maxLength"] == config.search.max_query_chars
     assert parameters["index"]["schema"]["enum"] == ["english", "arabic"]
 
 

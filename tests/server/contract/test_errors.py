@@ -31,10 +31,10 @@ def check(response: TestResponse, status: int, slug: str, field: str | None = No
 
 
 BAD_BODIES = [
-    ({}, "query", "query: is missing"),
+    ({}, "query", "query: is missing; give one, or a document's id as like"),
     ({"query": 7}, "query", "query: expected str, got int"),
     ({"query": None}, "query", "query: expected str, got null"),
-    ({"query": ""}, "query", "query: the query '' holds no words to search for"),
+    ({"query": ""}, "query", "query: is missing; give one, or a document's id as like"),
     ({"query": "?!"}, "query", "query: the query '?!' holds no words to search for"),
     (
         {"query": "x" * 201},
@@ -195,8 +195,8 @@ def test_a_large_body_is_refused(client: FlaskClient, address: str) -> None:
 
 
 BAD_PARAMETERS = [
-    ("", "query", "query: is missing"),
-    ("query=", "query", "query: the query '' holds no words to search for"),
+    ("", "query", "query: is missing; give one, or a document's id as like"),
+    ("query=", "query", "query: is missing; give one, or a document's id as like"),
     ("query=a&query=b", "query", "query: is given 2 times"),
     ("query=a&q=b", "q", "q: there is no such field"),
     ("query=a&hits=ten", "hits", "hits: expected int | null, got str"),

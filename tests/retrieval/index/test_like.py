@@ -1,0 +1,182 @@
+"""More like this: a document as the query, for every retriever, and itself left out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from flask.testing import FlaskClient
+from hypothesis import given
+from hypothesis import strategies as st
+
+from factseek.indexer.build import BuildRequest, build
+from factseek.retrieval import retrievers
+from factseek.retrieval.domain import DocumentQuery, Filter
+from factseek.retrieval.errors import NotFoundError
+from factseek.retrieval.index.local import Index
+from factseek.retrieval.order import ordered
+from factseek.retrieval.searcher import Search
+from factseek.server.app import create_app
+from factseek.settings import Config
+from tests.retrieval.index.conftest import GONE
+from tests.retrieval.index.test_whole_rankings import FILTERS, LONGEST, PROPERTY, SEARCHES
+
+DOCIDS = st.sampled_from([f"d{number}" for number in range(72) if f"d{number}" not in GONE])
+
+
+@PROPERTY
+@given(docid=DOCIDS, asked=SEARCHES, offset=st.integers(0, 60), k=st.integers(1, 40))
+def test_a_page_is_a_stretch_of_one_list_without_the_document(
+    whole: Index, docid: str, asked: Search, offset: int, k: int
+) -> None:
+    query, asked = whole.like(docid, asked)
+    everything = whole.search([query], asked._replace(k=LONGEST))[0]
+    assert whole.search([query], asked._replace(k=k, offset=offset))[0] == everything[offset : offset + k]
+    assert everything == ordered(everything)
+    assert docid not in {hit.docid for hit in everything}
+    plain = asked._replace(stages=(), collapse="")
+    assert whole.count(query, plain).hits == len(whole.search([query], plain._replace(k=LONGEST))[0])
+
+
+@PROPERTY
+@given(docid=DOCIDS, where=FILTERS, group=st.booleans())
+def test_bm25_ranks_by_the_words_and_leaves_the_document_out(
+    whole: Index, docid: str, where: Filter | None, group: bool
+) -> None:
+    asked = Search(retriever="bm25", where=where, group=group, k=LONGEST)
+    query, without = whole.like(docid, asked)
+    expected = [hit for hit in whole.search([str(query)], asked)[0] if hit.docid != docid]
+    assert whole.search([query], without)[0] == expected
+    facet = whole.facets(query, {"topic": 9}, without._replace(group=True))["topic"]
+    assert sum(count for _, count in facet.values) <= len({hit.docid for hit in expected}) or asked.where is not None
+
+
+@cache
+def vectors_of(index: Index) -> Any:
+    """Return the vectors of all rows as they lie on the disk."""
+    info = index.info
+    files = [info.place / "segments" / segment.name / "vectors.f32" for segment in info.published.segments]
+    return np.concatenate([np.fromfile(file, "<f4").reshape(-1, info.encoder.dimension) for file in files])
+
+
+@PROPERTY
+@given(docid=DOCIDS, where=FILTERS)
+def test_dense_ranks_by_the_mean_of_the_stored_vectors(whole: Index, docid: str, where: Filter | None) -> None:
+    query, asked = whole.like(docid, Search(retriever="dense", where=where, group=False, k=LONGEST))
+    snapshot, every = whole._snapshot, vectors_of(whole)
+    middle = every[[row for row, of_row in enumerate(snapshot.rows.docids) if of_row == docid]].mean(axis=0)
+    cosines = every @ (middle / np.linalg.norm(middle))
+    for hit in whole.search([query], asked)[0]:
+        assert hit.score == pytest.approx(cosines[snapshot.row_of(hit.docid, hit.passage)], abs=1e-5)
+
+
+def test_queries_of_both_kinds_in_one_batch(whole: Index) -> None:
+    query, asked = whole.like("d1", Search(retriever="dense", k=5))
+    both = whole.search(["measles vaccine", query], asked)
+    assert both == [whole.search(["measles vaccine"], asked)[0], whole.search([query], asked)[0]]
+
+
+COPIES = [
+    ("agency", "Nine of ten children in the north had the measles vaccine by Monday."),
+    ("paper", "Nine of ten children in the north had the measles vaccine by Monday, officials said."),
+    ("study", "The measles vaccine reached fewer children in the south."),
+    ("bare", "!!!"),
+]
+
+
+@pytest.fixture(scope="module")
+def copies(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An index of a report, a copy of it, another one, and a document without words."""
+    folder = tmp_path_factory.mktemp("like")
+    source = folder / "copies.jsonl"
+    source.write_text("".join(f'{{"docid": "{docid}", "text": "{text}"}}\n' for docid, text in COPIES))
+    build(BuildRequest(kind="jsonl", sources=(source,), folder=folder / "index"), Config())
+    return folder / "index"
+
+
+@pytest.mark.parametrize("retriever", retrievers.names())
+def test_near_copies_are_left_out_where_they_are_folded(copies: Path, retriever: str) -> None:
+    with Index(copies) as index:
+        for collapse, expected in (("", {"paper", "study"}), ("near", {"study"})):
+            query, asked = index.like("agency", Search(retriever=retriever, collapse=collapse, k=2))
+            assert isinstance(query, DocumentQuery)
+            assert set(query.split()) == set("children measles vaccine north Nine ten had Monday".split())
+            hits = index.search([query], asked)[0]
+            assert {hit.docid for hit in hits} - {"bare"} == expected
+            shown = index.evidence(query, hits, asked)
+            assert any(hit.passage.highlights for hit in shown)
+
+
+def test_a_document_without_words_is_found_more_like_by_its_vector_alone(copies: Path) -> None:
+    with Index(copies) as index:
+        query, asked = index.like("bare", Search(retriever="bm25"))
+        assert (query, index.search([query], asked)[0]) == ("", [])
+        assert len(index.search([query], asked._replace(retriever="dense"))[0]) == 3
+
+
+def test_words_of_a_script_without_blanks(tmp_path: Path) -> None:
+    source = tmp_path / "zh.jsonl"
+    source.write_text(
+        '{"docid": "a", "text": "麻疹疫苗很有效。"}\n{"docid": "b", "text": "麻疹疫苗的效果。"}\n', encoding="utf-8"
+    )
+    build(BuildRequest(kind="jsonl", sources=(source,), folder=tmp_path / "i", language="zh", dense=False), Config())
+    with Index(tmp_path / "i") as index:
+        query, asked = index.like("a")
+        assert {"麻疹", "疫苗"} <= set(query.split())
+        assert [hit.docid for hit in index.search([query], asked)[0]] == ["b"]
+
+
+def test_a_document_that_is_not_there(whole: Index) -> None:
+    for docid in ("nothing", sorted(GONE)[0]):
+        with pytest.raises(NotFoundError, match=f"^there is no document '{docid}' in this index$"):
+            whole.like(docid)
+
+
+def ids(answer: Any) -> list[str]:
+    """Return the docids of an answer's hits."""
+    return [hit["docid"] for hit in answer["hits"]]
+
+
+def test_over_http(copies: Path) -> None:
+    with Index(copies) as index:
+        client = create_app(Config(), {"news": index}).test_client()
+        answer = client.post("/v1/news/search", json={"like": "agency", "k": 1, "count": True, "explain": True}).json
+        assert (ids(answer), answer["total"]) == (["paper"], {"hits": 3, "of": "rankable"})
+        assert answer["query"] == {"text": answer["explanation"]["text"], "like": "agency"}
+        again = {"like": "agency", "cursor": answer["cursor"]}
+        assert ids(client.post("/v1/news/search", json=again).json)[0] == "study"
+        simple = client.get("/v1/news/search?like=agency&collapse=near").json
+        assert (ids(simple)[0], simple["query"]["like"]) == ("study", "agency")
+        refused(client)
+
+
+def refused(client: FlaskClient) -> None:
+    """Check that what makes no sense is refused by one problem document that names the field."""
+    for body, field, detail in (
+        ({"like": "nothing"}, "like", "like: there is no document 'nothing' in this index"),
+        ({"like": "agency", "query": "x"}, "like", "like: stands in the place of a query; leave out one of them"),
+        ({}, "query", "query: is missing; give one, or a document's id as like"),
+        ({"like": 7}, "like", "like: expected str, got int"),
+    ):
+        response = client.post("/v1/news/search", json=body)
+        assert (response.status_code, response.json["field"], response.json["detail"]) == (400, field, detail)
+    other = client.post("/v1/news/search", json={"like": "agency", "k": 1}).json["cursor"]
+    problem = client.post("/v1/news/search", json={"like": "paper", "cursor": other}).json
+    assert problem["detail"] == "cursor: was given for another search or index; send it with what it was given for"
+
+
+def test_on_the_command_line(copies: Path, command: Callable[..., tuple[int, str, str]]) -> None:
+    run = ("search", "--like", "agency", "--index", copies, "--retriever", "bm25", "--format", "trec")
+    assert [line.split()[2] for line in command(*run)[1].splitlines()] == ["paper", "study"]
+    assert [line.split()[2] for line in command(*run, "--collapse", "near")[1].splitlines()] == ["study"]
+    for arguments, message in (
+        (["--like", "nothing", "--index", copies], "there is no document 'nothing' in this index"),
+        (["--index", copies], "give a TEXT to search for, or --like DOCID; see factseek search --help"),
+        (["x", "--like", "y", "--index", copies], "give a TEXT to search for, or --like DOCID; see factseek search "
+         "--help"),
+    ):  # fmt: skip
+        assert command("search", *arguments) == (2, "", f"factseek: {message}\n")
