@@ -6,7 +6,7 @@ from collections.abc import Callable
 from concurrent.futures import Executor, Future
 from concurrent.futures import TimeoutError as FutureTimeoutError
 from time import monotonic
-from typing import Generic, TypeVar
+from typing import Generic, Protocol, TypeVar
 
 from .errors import FactseekError
 
@@ -21,17 +21,38 @@ class CutOffError(FactseekError):
     """A retriever took longer than the search may."""
 
 
-class Limit:
-    """The time that one search has; ``missing`` names the retrievers, and the highlights, that did not make it.
+class Memory(Protocol):
+    """The memory that an answer may take while it is made."""
 
+    def spend(self, size: int) -> None:
+        """Take so many bytes; raises an error if they cannot be had."""
+
+    def give_back(self, size: int) -> None:
+        """Give back bytes that were taken."""
+
+
+class Unbounded:
+    """As much memory as there is."""
+
+    def spend(self, size: int) -> None:
+        """Take nothing from anybody."""
+
+    def give_back(self, size: int) -> None:
+        """Give nothing back."""
+
+
+class Limit:
+    """The time that one search has, and the memory.
+
+    ``missing`` names the retrievers, and the highlights, that did not make it.
     What cannot be interrupted works in a thread of ``beside``, and is left behind there when its time is over.
     """
 
-    def __init__(self, seconds: float, beside: Executor, spend: Callable[[int], None] | None = None) -> None:
+    def __init__(self, seconds: float, beside: Executor, memory: Memory | None = None) -> None:
         self.missing: list[str] = []
         self.beside = beside
-        self.spend = spend or _spend_nothing
-        """Takes the bytes of memory that what is read for an answer needs; raises an error if they cannot be had."""
+        self.memory: Memory = memory or Unbounded()
+        """What is read for the answer is charged to it."""
         self._deadline = monotonic() + seconds
 
     def left(self, retriever: str) -> float:
@@ -62,17 +83,13 @@ class Limit:
         left = self._deadline - monotonic()
         if not 0 < seconds < left:
             return self
-        limit = Limit(seconds, self.beside)
+        limit = Limit(seconds, self.beside, self.memory)
         limit.missing = self.missing
         return limit
 
     def begin(self, retriever: str, call: Callable[[], T]) -> Pending[T]:
         """Begin ``call``, which cannot be interrupted, in another thread, to be waited for as long as it may take."""
         return Pending(self, retriever, self.beside.submit(call))
-
-
-def _spend_nothing(_: int) -> None:
-    """Let an answer take as much memory as it needs."""
 
 
 class Pending(Generic[T]):

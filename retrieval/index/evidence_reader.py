@@ -13,7 +13,7 @@ from ..documents import Place
 from ..domain import Document, Hit, Part, Span
 from ..evidence import Copies, Evidence, PassageAnswer, RetrieverPart, part_answer
 from ..highlight import Highlighter, highlighter
-from ..limit import HIGHLIGHTS, WRITTEN, Limit
+from ..limit import HIGHLIGHTS, WRITTEN, Limit, Unbounded
 from ..live.snapshot import Snapshot, Stored
 
 CopiesOf = Callable[[Sequence[Hit]], Sequence[Copies] | None]
@@ -44,7 +44,8 @@ class EvidenceReader:
         there is no memory for it.
         """
         places = ((hit.docid, hit.passage) for _, hits in ranked for hit in hits)
-        stored = self._snapshot.stored(places, partial(_spend, limit.spend)) if limit else self._snapshot.stored(places)
+        memory = limit.memory if limit else Unbounded()
+        stored = self._snapshot.stored(places, partial(_spend, memory.spend))
         staged = frozenset(stages.names())
         for text, hits in ranked:
             marked = self._highlighter(text, limit) if highlight and hits else _unmarked
@@ -61,12 +62,13 @@ class EvidenceReader:
             return marked
         return lambda passage: [] if limit.is_over(HIGHLIGHTS) else marked(passage)
 
-    def texts(self, hits: Sequence[Hit]) -> list[Stored]:
-        """Return the passages of hits, in their order.
+    def texts(self, hits: Sequence[Hit], spend: Callable[[int], object]) -> list[Stored]:
+        """Return the passages of hits, in their order; ``spend`` takes the memory of each document as it is read.
 
-        Raises NotFoundError if one is not there.
+        Raises NotFoundError if one is not there, and what ``spend`` raises.
         """
-        stored = self._snapshot.stored((hit.docid, hit.passage) for hit in hits)
+        places = ((hit.docid, hit.passage) for hit in hits)
+        stored = self._snapshot.stored(places, lambda document, _: spend(sys.getsizeof(document.text)))
         return [stored[hit.docid, hit.passage] for hit in hits]
 
 

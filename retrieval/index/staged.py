@@ -2,27 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 
 import msgspec
 
 from .. import stages
 from ..domain import Hit, Part
-from ..limit import CutOffError
+from ..limit import CutOffError, Memory, Unbounded
+from ..live.snapshot import Stored
 from ..retrievers import Retriever
 from ..searcher import ResolvedSearch, Search
-from ..stages import Applied, Named, Texts
+from ..stages import Applied, Named
+
+Reading = Callable[..., list[Stored]]
+"""Read the passages of hits; the memory of each document is taken by what is given as ``spend``."""
 
 
 class StagedSearch:
     """Searches with a retriever, and hands its hits through stages."""
 
-    def __init__(self, retriever: Retriever, staged: Sequence[Named], resolved: ResolvedSearch, texts: Texts) -> None:
+    def __init__(
+        self, retriever: Retriever, staged: Sequence[Named], resolved: ResolvedSearch, reading: Reading
+    ) -> None:
         self._retriever = retriever
         self._stages = staged
         self._name = resolved.retriever
         self._most = resolved.settings.search.max_k
-        self._texts = texts
+        self._reading = reading
 
     def search(self, queries: Sequence[str], k: int, asked: Search) -> list[list[Hit]]:
         """Return the first ``k`` hits of each query after the stages.
@@ -51,7 +58,28 @@ class StagedSearch:
 
     def _after_stages(self, queries: Sequence[str], ranked: Sequence[Sequence[Hit]], asked: Search) -> list[Applied]:
         own = [_with_own_parts(hits, self._name) for hits in ranked]
-        return stages.applied(self._stages, queries, own, self._texts, asked.limit)
+        spent = _Spent(asked.limit.memory if asked.limit else Unbounded())
+        try:
+            return stages.applied(self._stages, queries, own, partial(self._reading, spend=spent.spend), asked.limit)
+        finally:
+            spent.give_back()
+
+
+class _Spent:
+    """The memory that stages take for texts, which are gone when the stages are done."""
+
+    def __init__(self, memory: Memory) -> None:
+        self._memory = memory
+        self._size = 0
+
+    def spend(self, size: int) -> None:
+        """Take so many bytes."""
+        self._memory.spend(size)
+        self._size += size
+
+    def give_back(self) -> None:
+        """Give back all that was taken."""
+        self._memory.give_back(self._size)
 
 
 def _with_own_parts(hits: Sequence[Hit], retriever: str) -> list[Hit]:

@@ -17,6 +17,7 @@ from ...retrieval.evidence import Answer
 from ..api.operations import Operation
 from ..contract.answers import json_answer
 from ..contract.errors import BadInput
+from ..contract.memory import charged_document
 from ..contract.requests import ForeignFields, SearchOptions, from_body, from_query
 from ..upkeep.service import index_named, service
 from . import _fastapi
@@ -97,7 +98,7 @@ def pyserini_1_search(name: str) -> Response:
     text, qid = _query(asked)
     result = hits_of(index, text, SearchOptions(k=asked.hits), "hits")
     candidates = [
-        PyseriniCandidate(docid=hit.docid, score=hit.score, document_txt=text_of(index.document(hit.docid)))
+        PyseriniCandidate(docid=hit.docid, score=hit.score, document_txt=text_of(charged_document(index, hit.docid)))
         for hit in result.hits
     ]
     return json_answer(PyseriniHits(query=PyseriniQueryInfo(qid=qid, query_txt=text), candidates=candidates))
@@ -106,7 +107,7 @@ def pyserini_1_search(name: str) -> Response:
 @blueprint.get("/v1/indexes/<name>/documents/<docid:docid>")
 def pyserini_1_document(name: str, docid: str) -> Response:
     """Answer a document as Pyserini 1 does."""
-    document = index_named(name).index.document(docid)
+    document = charged_document(index_named(name).index, docid)
     return json_answer(
         PyseriniDocument(
             id=docid,

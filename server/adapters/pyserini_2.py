@@ -10,12 +10,12 @@ from flask import Blueprint, Response, request
 from msgspec import Meta
 
 from ...retrieval.config import Positive, Unit, Weight
-from ...retrieval.domain import Document
 from ...retrieval.evidence import Answer
 from ...retrieval.searcher import Search, Searcher
 from ..api.operations import Operation
 from ..contract.answers import document_answer, json_answer
 from ..contract.errors import BadInput, Problem
+from ..contract.memory import charged_document
 from ..contract.requests import ForeignFields, Parse, QueryText, SearchOptions, from_query
 from ..contract.search import ranked_evidence, search_of
 from ..upkeep.service import index_named
@@ -101,7 +101,7 @@ def pyserini_2_search(name: str) -> Response:
     _check_shape(shape)
     result = ranked_evidence(index, asked.query, _search(asked, index), highlight=False)
     candidates = [
-        Pyserini2Candidate(docid=hit.docid, score=hit.score, rank=hit.rank, doc=_doc(index.document(hit.docid), shape))
+        Pyserini2Candidate(docid=hit.docid, score=hit.score, rank=hit.rank, doc=_doc(index, hit.docid, shape))
         for hit in result.hits
     ]
     return json_answer(Pyserini2Answer(index=name, query=Pyserini2Query(text=asked.query), candidates=candidates))
@@ -113,7 +113,7 @@ def pyserini_2_document(name: str, docid: str) -> Response:
     index = index_named(name).index
     shape = from_query(request.args, Pyserini2DocParameters)
     _check_shape(shape)
-    return json_answer(Pyserini2Document(index=name, docid=docid, doc=_doc(index.document(docid), shape)))
+    return json_answer(Pyserini2Document(index=name, docid=docid, doc=_doc(index, docid, shape)))
 
 
 def _search(asked: Pyserini2Search, index: Searcher) -> Search:
@@ -134,7 +134,8 @@ def _check_shape(asked: Pyserini2DocParameters) -> None:
         raise BadInput("max_doc_length", "requires parse=true")
 
 
-def _doc(document: Document, shape: Pyserini2DocParameters) -> Any:
+def _doc(index: Searcher, docid: str, shape: Pyserini2DocParameters) -> Any:
+    document = charged_document(index, docid)
     if not shape.parse:
         return msgspec.json.encode(document_answer(document)).decode()
     text = document.text[: shape.max_doc_length]

@@ -18,6 +18,7 @@ from ...retrieval.evidence import Answer
 from ..api.operations import Operation
 from ..contract.answers import json_answer
 from ..contract.errors import BadInput, Problem
+from ..contract.memory import charged_document
 from ..contract.requests import ForeignFields, SearchOptions, from_body
 from ..upkeep.service import index_named, service
 from ._searching import hits_of, text_of
@@ -130,7 +131,7 @@ def routir_score() -> Response:
 def routir_content() -> Response:
     """Answer a document as RoutIR does."""
     asked = from_body(request, RoutirContent)
-    document = index_named(asked.collection).index.document(asked.id)
+    document = charged_document(index_named(asked.collection).index, asked.id)
     return json_answer(RoutirDocument(collection=asked.collection, id=asked.id, text=text_of(document)))
 
 

@@ -1,14 +1,18 @@
-"""Many queries in one request: ranked some at a time, answered as they come, a bad query failing alone."""
+"""Many queries in one request: ranked some at a time, answered as they come, a bad query failing alone.
+
+What a part of the answer needs is charged as it is read, and given back as the part is sent. Where there is no memory
+the answer waits, without a thread: slow readers of large answers hold each other up, and never refuse each other.
+"""
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future
 from functools import partial
 from itertools import chain
 from time import perf_counter
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import msgspec
 
@@ -21,6 +25,7 @@ from ...retrieval.run_writer import run_lines
 from ...retrieval.searcher import Searcher
 from ..contract.answers import BatchFault, BatchHits, CoverageIfAny, Took
 from ..contract.errors import BadInput
+from ..contract.memory import NoMemoryError, PartMemory, answer_memory
 from ..contract.requests import BatchQuery, BatchRequest
 from ..contract.search import coverage_of, limit_of, milliseconds, note_search, search_of, with_missing
 from ..upkeep.service import service
@@ -33,6 +38,13 @@ _READ = 500
 """Hits whose documents are read together."""
 _AHEAD = 2
 """Parts that are ranked while one is read."""
+_PART = 16 << 20
+"""Bytes that a part of several queries may take; where it needs more, each query is a part."""
+_WAIT = b""
+"""The piece by which an answer says that it waits for memory."""
+
+Answer = BatchHits | BatchFault
+Made = TypeVar("Made")
 
 
 class Batch:
@@ -60,6 +72,7 @@ class Batch:
             )
         self._beside = limit_of().beside
         self._limit = partial(Limit, beside=self._beside)
+        self._memory = answer_memory()
         note_search([query.text for query in request.queries], self)
 
     @property
@@ -72,19 +85,58 @@ class Batch:
         """The retriever that answers."""
         return self.search.retriever or ""
 
-    def answers(self) -> Iterator[BatchHits | BatchFault]:
-        """Yield the evidence for each query, in order."""
+    def pieces(self, written: Callable[[int, Answer], bytes]) -> Iterator[bytes]:
+        """Yield the evidence for each query, in order, as ``written`` writes it with its number, in pieces.
+
+        An empty piece says that there is no memory for the next part of the answer yet.
+        """
+        number = 0
         for some in self._ranked():
-            began = perf_counter()
-            for answer in self._answered(some):
-                self.evidence += milliseconds(began, perf_counter())
-                yield answer
-                began = perf_counter()
+            if some is None:
+                yield _WAIT
+                continue
+            numbered = list(enumerate(some, number))
+            number += len(some)
+            yield from self._part(numbered, written)
+
+    def _part(self, some: Sequence[tuple[int, _Ranked]], written: Callable[[int, Answer], bytes]) -> Iterator[bytes]:
+        """Yield a part of the answer in pieces; what they take is given back as they are sent."""
+        memory = self._part_memory(some)
+        try:
+            while (pieces := _made(partial(self._written, some, written), memory)) is None:
+                if len(some) > 1:
+                    yield from chain.from_iterable(self._part([numbered], written) for numbered in some)
+                    return
+                yield _WAIT
+            for piece in _let_go(pieces):
+                memory.keep(len(piece) + sum(map(len, pieces)))
+                yield piece
+        finally:
+            memory.keep(0)
+
+    def _part_memory(self, some: Sequence[object]) -> PartMemory:
+        return PartMemory(self._memory, _PART if len(some) > 1 else None)
+
+    def _written(
+        self, some: Sequence[tuple[int, _Ranked]], written: Callable[[int, Answer], bytes], memory: PartMemory
+    ) -> list[bytes]:
+        """Return the answers to some queries, cut into pieces of moderate size.
+
+        Raises NoMemoryError if there is no memory for what is read.
+        """
+        began = perf_counter()
+        answers = self._answered([ranked for _, ranked in some], memory)
+        content = b"".join(written(number, answer) for (number, _), answer in zip(some, answers, strict=True))
+        self.evidence += milliseconds(began, perf_counter())
+        return [content[start : start + _PIECE] for start in range(0, len(content), _PIECE)]
 
     def run(self) -> tuple[str, int]:
-        """Return the results as a TREC run, and the number of queries that are not in it because they failed."""
+        """Return the results as a TREC run, and the number of queries that are not in it because they failed.
+
+        Raises NoMemoryError if there is no memory for what stages read.
+        """
         lines, faults = [], 0
-        for ranked in chain.from_iterable(self._ranked()):
+        for ranked in chain.from_iterable(map(_without_waiting, self._ranked())):
             try:
                 if ranked.fault or ranked.coverage:
                     raise QueryError("not answered, or not by all retrievers: a run has no place to say so")
@@ -93,9 +145,9 @@ class Batch:
                 faults += 1
         return "".join(lines), faults
 
-    def _answered(self, some: Sequence[_Ranked]) -> Iterator[BatchHits | BatchFault]:
+    def _answered(self, some: Sequence[_Ranked], memory: PartMemory) -> Iterator[Answer]:
         ranked_texts = [(ranked.query.text, ranked.hits) for ranked in some]
-        reading = self._limit(self._seconds * len(some))
+        reading = self._limit(self._seconds * len(some), memory=memory)
         search = self.search._replace(limit=reading)
         evidences = self._index.evidences(ranked_texts, search, highlight=self._request.highlight)
         for ranked, evidence in zip(some, evidences, strict=True):
@@ -109,55 +161,87 @@ class Batch:
         note = self._index.note(text, self.search)
         return BatchHits(qid=ranked.query.qid, note=note, hits=evidence, coverage=coverage)
 
-    def _ranked(self) -> Iterator[list[_Ranked]]:
-        """Yield the rankings of a few queries at once, of which the documents are read together."""
+    def _ranked(self) -> Iterator[list[_Ranked] | None]:
+        """Yield the rankings of a few queries at once, of which the documents are read together; None to wait."""
         few = max(1, _READ // self._k)
         seen: set[str] = set()
         began = perf_counter()
         for some in self._chunks():
             self.retrieve += milliseconds(began, perf_counter())
+            if some is None:
+                yield None
+                began = perf_counter()
+                continue
             once = [_once(ranked, seen) for ranked in some]
             yield from (once[start : start + few] for start in range(0, len(once), few))
             began = perf_counter()
 
-    def _chunks(self) -> Iterator[list[_Ranked]]:
-        """Yield the rankings of some queries at a time; the next may be ranked while these are read."""
+    def _chunks(self) -> Iterator[list[_Ranked] | None]:
+        """Yield the rankings of some queries at a time; the next may be ranked while these are read.
+
+        None says that there is no memory yet for what stages read.
+        """
         queries = self._request.queries
         parts = [queries[start : start + _AT_ONCE] for start in range(0, len(queries), _AT_ONCE)]
         if retrievers.kind(self._index.resolve(self.search).retriever).BATCHES:
-            yield from map(self._some, parts)
+            for part in parts:
+                yield from self._ranked_in_parts(part, partial(self._some, part))
             return
-        begun: deque[Future[list[_Ranked]]] = deque()
+        begun: deque[tuple[Sequence[BatchQuery], Future[list[_Ranked]]]] = deque()
         try:
             for part in parts:
-                begun.append(self._beside.submit(self._some, part))
+                begun.append((part, self._beside.submit(self._some, part)))
                 if len(begun) > _AHEAD:
-                    yield begun.popleft().result()
+                    first, future = begun.popleft()
+                    yield from self._ranked_in_parts(first, future.result)
             while begun:
-                yield begun.popleft().result()
+                first, future = begun.popleft()
+                yield from self._ranked_in_parts(first, future.result)
         finally:  # a client that leaves is not worked for
-            for future in begun:
+            for _, future in begun:
                 future.cancel()
 
-    def _some(self, queries: Sequence[BatchQuery]) -> list[_Ranked]:
-        limit = self._limit(self._seconds * len(queries))
+    def _ranked_in_parts(
+        self, queries: Sequence[BatchQuery], result: Callable[[], list[_Ranked]]
+    ) -> Iterator[list[_Ranked] | None]:
+        """Yield the result, or one ranking after the other where there is no memory for all at once."""
         try:
-            hits = self._index.search([query.text for query in queries], self.search._replace(limit=limit))
+            together: list[_Ranked] | None = result()
+        except NoMemoryError:
+            together = None
+        if together is not None:
+            yield together
+            return
+        for query in queries:
+            memory = PartMemory(self._memory)
+            while (ranked := _made(partial(self._rank_one, query), memory)) is None:
+                yield None
+            memory.keep(0)
+            yield [ranked]
+
+    def _some(self, queries: Sequence[BatchQuery]) -> list[_Ranked]:
+        memory = self._part_memory(queries)
+        try:
+            return self._rank(queries, memory)
         except (QueryError, CutOffError):
             # One of them is bad: find out which.
-            return [self._rank_one(query) for query in queries]
+            return [self._rank_one(query, memory) for query in queries]
+        finally:
+            memory.keep(0)
+
+    def _rank(self, queries: Sequence[BatchQuery], memory: PartMemory) -> list[_Ranked]:
+        limit = self._limit(self._seconds * len(queries), memory=memory)
+        hits = self._index.search([query.text for query in queries], self.search._replace(limit=limit))
         coverage = coverage_of(self._index, self.search, limit)
         return [_Ranked(query, ranking, None, coverage) for query, ranking in zip(queries, hits, strict=True)]
 
-    def _rank_one(self, query: BatchQuery) -> _Ranked:
-        limit = self._limit(self._seconds)
+    def _rank_one(self, query: BatchQuery, memory: PartMemory) -> _Ranked:
         try:
-            hits = self._index.search([query.text], self.search._replace(limit=limit))[0]
+            return self._rank([query], memory)[0]
         except QueryError as error:
             return _failed(query, "text", error.line)
         except CutOffError as error:
             return _Ranked(query, [], BatchFault(qid=query.qid, error="timed-out", detail=error.line, field="text"))
-        return _Ranked(query, hits, None, coverage_of(self._index, self.search, limit))
 
 
 class _Ranked(NamedTuple):
@@ -182,18 +266,40 @@ def _failed(query: BatchQuery, field: str, reason: str) -> _Ranked:
     return _Ranked(query, [], fault)
 
 
+def _made(make: Callable[[PartMemory], Made], memory: PartMemory) -> Made | None:
+    """Return what is made, None if there is no memory for it; nothing is held then."""
+    try:
+        memory.take_again()
+        return make(memory)
+    except NoMemoryError:
+        memory.keep(0)
+        return None
+
+
+def _let_go(pieces: list[bytes]) -> Iterator[bytes]:
+    """Yield pieces in order, and take each out of the list before."""
+    pieces.reverse()
+    while pieces:
+        yield pieces.pop()
+
+
+def _without_waiting(ranked: list[_Ranked] | None) -> list[_Ranked]:
+    """Return rankings, unless they wait for memory: an answer of which nothing is sent yet is refused.
+
+    Raises NoMemoryError if they wait.
+    """
+    if ranked is None:
+        raise NoMemoryError
+    return ranked
+
+
 def json_pieces(head: dict[str, str], batch: Batch) -> Iterator[bytes]:
-    """Yield one JSON object in large pieces: ``head``, ``results`` and, last, ``took_ms``."""
-    piece = bytearray(msgspec.json.encode(head)[:-1] + b',"results":[')
-    for number, answer in enumerate(batch.answers()):
-        piece += b"," * bool(number) + msgspec.json.encode(answer)
-        if len(piece) >= _PIECE:
-            yield bytes(piece)
-            piece.clear()
-    yield bytes(piece) + b'],"took_ms":' + msgspec.json.encode(batch.took) + b"}"
+    """Yield one JSON object in pieces: ``head``, ``results`` and, last, ``took_ms``; an empty one where it waits."""
+    yield msgspec.json.encode(head)[:-1] + b',"results":['
+    yield from batch.pieces(lambda number, answer: b"," * bool(number) + msgspec.json.encode(answer))
+    yield b'],"took_ms":' + msgspec.json.encode(batch.took) + b"}"
 
 
 def ndjson_pieces(batch: Batch) -> Iterator[bytes]:
-    """Yield a line of JSON a query."""
-    for answer in batch.answers():
-        yield msgspec.json.encode(answer) + b"\n"
+    """Yield a line of JSON a query; an empty piece where the answer waits for memory."""
+    return batch.pieces(lambda _, answer: msgspec.json.encode(answer) + b"\n")

@@ -52,7 +52,7 @@ def _passages(index: Searcher, marked: Highlighter, hit: Evidence, limit: Limit)
     for passage in index.passages(hit.docid):
         marks = [] if limit.is_over(PASSAGES) else marked(passage.text)
         if marks or passage.number == hit.passage.number:
-            limit.spend(WRITTEN * sys.getsizeof(passage.text))
+            limit.memory.spend(WRITTEN * sys.getsizeof(passage.text))
             passages.append(
                 PassageAnswer(
                     number=passage.number, start=passage.start, end=passage.end, text=passage.text, highlights=marks

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import hashlib
-import sys
 
 import msgspec
 from flask import Blueprint, Response, g, request
 
 from ...retrieval.documents import checksum, state_of
-from ...retrieval.domain import Document, Span
+from ...retrieval.domain import Span
 from ...retrieval.evidence import Evidence
-from ...retrieval.limit import WRITTEN
 from ...retrieval.listings import JSON as JSON_FORMAT
 from ...retrieval.searcher import Searcher
 from ..contract.answers import (
@@ -29,7 +27,7 @@ from ..contract.answers import (
     json_answer,
     passage_place,
 )
-from ..contract.memory import answer_memory
+from ..contract.memory import charged_document
 from ..contract.requests import BatchRequest, DocParameters, SearchRequest, SimpleSearch, from_body, from_query
 from ..contract.search import limit_of, ranked_evidence, search_of, searched, with_missing
 from ..upkeep.readiness import READY
@@ -162,7 +160,7 @@ def document(name: str, docid: str) -> Response:
     """Answer a document with its passages."""
     served = index_named(name)
     index = served.index
-    body = document_answer(_document(index, docid))
+    body = document_answer(charged_document(index, docid))
     passages = [passage_place(passage) for passage in index.passages(docid)]
     answer = DocumentWithPassages(
         request_id=g.request_id,
@@ -235,15 +233,5 @@ def _cacheable(response: Response, state: str) -> Response:
 
 
 def _doc(index: Searcher, docid: str, parse: bool) -> DocumentAnswer | str:
-    answer = document_answer(_document(index, docid))
+    answer = document_answer(charged_document(index, docid))
     return answer if parse else msgspec.json.encode(answer).decode()
-
-
-def _document(index: Searcher, docid: str) -> Document:
-    """Return a document after charging what it takes to write it out.
-
-    Raises NotFoundError if there is none of this id, NoMemoryError if there is no memory for it.
-    """
-    document = index.document(docid)
-    answer_memory().spend((1 + WRITTEN) * sys.getsizeof(document.text))
-    return document

@@ -148,7 +148,7 @@ def register(app: Flask, settings: ServerSettings) -> None:
 def limit_of(queries: int = 1) -> Limit:
     """Return the time limit, from now on, of a search for so many queries."""
     searching = _searching()
-    return Limit(searching.settings.search_seconds * queries, searching.beside, answer_memory().spend)
+    return Limit(searching.settings.search_seconds * queries, searching.beside, answer_memory())
 
 
 def coverage_of(index: Searcher, asked: Search, limit: Limit) -> CoverageIfAny:

@@ -1,7 +1,8 @@
 """The threads of a worker that run the application, and how answers get from them to the event loop.
 
 An answer whose length the application does not say is made piece by piece, each when the client has read what came
-before: between two pieces it has no thread, so a client that reads slowly costs a buffer.
+before: between two pieces it has no thread, so a client that reads slowly costs a buffer. An empty piece says that the
+answer waits for something, and is asked again after a while.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ import asyncio
 import logging
 import threading
 from collections.abc import Callable
+from enum import Enum, auto
 from functools import partial
 from queue import SimpleQueue
 from time import monotonic
@@ -33,6 +35,8 @@ _CHANGE_THREADS = 16
 _TOGETHER = 16_384
 _TOGETHER_SECONDS = 0.01
 """Small pieces that are made within this time are sent together, up to so many bytes."""
+_PAUSE = 0.1
+"""Seconds after which an answer that had nothing to send is asked again."""
 _log = logging.getLogger("factseek.server")
 
 
@@ -63,6 +67,15 @@ class _Stream:
         self.request = request
         self.charge = Charge(budget, request.charge)
         self.given_up = False
+
+
+class _Then(Enum):
+    """What follows a piece of a streamed answer."""
+
+    MORE = auto()
+    PAUSE = auto()
+    """More, after a while: the application had nothing to send, and says so by an empty piece."""
+    END = auto()
 
 
 class _Lane:
@@ -167,6 +180,10 @@ class Answering:
     def _go_on(self, stream: _Stream, pieces: Pieces) -> None:
         stream.connection.write(pieces, partial(self._streams.work.put, partial(self._continue, stream)))
 
+    def _pause(self, stream: _Stream, pieces: Pieces) -> None:
+        """Write what there is, and ask for more after a while."""
+        stream.connection.write(pieces, partial(self._loop.call_later, _PAUSE, self._go_on, stream, ()))
+
     def _end_stream(self, stream: _Stream, end: bytes) -> None:
         del self._streams.inside[stream]
         done = partial(stream.connection.answered, keep_alive=stream.exchange.keep_alive)
@@ -236,21 +253,21 @@ class Answering:
             _log.exception("an answer failed")
             self._call(self._break_off_stream, stream)
         stream.charge.release()
-        stream.request.charge.release()
         _close(stream.exchange)
+        stream.request.charge.release()
 
     def _made_more(self, stream: _Stream) -> bool:
         """Hand the next piece over; return whether it was the last.
 
         Raises MemoryError if there is none for it.
         """
-        piece, ended = _next_pieces(stream.exchange)
-        if ended:
+        piece, then = _next_pieces(stream.exchange)
+        if then is _Then.END:
             self._call(self._end_stream, stream, piece)
             return True
         if len(piece) > HIGH_WATER and not stream.charge.take(len(piece)):
             raise MemoryError("a piece of an answer is larger than what is left of the memory for answers")
-        self._call(self._go_on, stream, (piece,))
+        self._call(self._pause if then is _Then.PAUSE else self._go_on, stream, (piece,))
         return False
 
     def _call(self, call: Callable[..., object], *args: Any) -> None:
@@ -272,16 +289,18 @@ def _rest(exchange: Exchange, first: bytes) -> list[bytes]:
     return [piece for piece in pieces if piece]
 
 
-def _next_pieces(exchange: Exchange) -> tuple[bytes, bool]:
-    """Return what comes next of an answer, and whether that is its end."""
+def _next_pieces(exchange: Exchange) -> tuple[bytes, _Then]:
+    """Return what comes next of an answer, and what follows that."""
     until = monotonic() + _TOGETHER_SECONDS
     pieces, size = [], 0
     while (piece := exchange.more()) is not None:
         pieces.append(piece)
         size += len(piece)
+        if not piece:
+            return b"".join(pieces), _Then.PAUSE
         if size >= _TOGETHER or monotonic() > until:
-            return b"".join(pieces), False
-    return b"".join([*pieces, exchange.end]), True
+            return b"".join(pieces), _Then.MORE
+    return b"".join([*pieces, exchange.end]), _Then.END
 
 
 def _close(exchange: Exchange) -> None:

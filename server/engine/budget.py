@@ -49,12 +49,13 @@ class Budget:
 
 
 class Charge:
-    """The share of a budget that one request, or one answer, holds; used by one thread at a time."""
+    """The share of a budget that one request, or one answer, holds. Safe for threads."""
 
     def __init__(self, budget: Budget, beside: Charge | None = None) -> None:
         """Hold nothing yet; what ``beside`` holds is of the same request."""
         self._budget = budget
         self._beside = beside
+        self._lock = threading.Lock()
         self.held = 0
 
     def take(self, size: int) -> bool:
@@ -63,11 +64,17 @@ class Charge:
         own = self.held + (self._beside.held if self._beside else 0)
         if not self._budget.take(size, own, holder):
             return False
-        self.held += size
+        with self._lock:
+            self.held += size
         return True
+
+    def give_back(self, size: int) -> None:
+        """Give back so many bytes of what is held, all of it if it is less."""
+        with self._lock:
+            size = min(size, self.held)
+            self.held -= size
+        self._budget.give(size, None if self.held else self)
 
     def release(self, keep: int = 0) -> None:
         """Give back what is held beyond ``keep`` bytes."""
-        beyond = max(0, self.held - keep)
-        self.held -= beyond
-        self._budget.give(beyond, None if self.held else self)
+        self.give_back(max(0, self.held - keep))

@@ -19,6 +19,7 @@ from ...retrieval.query_syntax import PLAIN, QUERY
 from ...retrieval.retrievers import RetrieverKind
 from ...retrieval.searcher import Search
 from ..contract.errors import BadInput
+from ..contract.memory import charged_document
 from ..contract.search import RankedEvidence, TimedOutError, limit_of, ranked_evidence, search_of, understood
 from ..upkeep.service import Served, index_named, service, suited_indexes
 from .cards import LONGEST_EXCERPT, Card, blocks, cards
@@ -87,7 +88,7 @@ def document_page(name: str, docid: str) -> str:
     """Show a document with its passages."""
     state = read_state(request.args, READ)
     served = index_named(name)
-    document = served.index.document(docid)
+    document = charged_document(served.index, docid)
     passages = served.index.passages(docid)
     chosen = int(state.passage) if state.passage.isascii() and state.passage.isdigit() else None
     shown = blocks(document, passages, chosen, _highlighter(served, state))

@@ -17,7 +17,7 @@ from factseek.retrieval.index.local import Index
 from factseek.retrieval.searcher import Search
 from factseek.retrieval.trec import read_run
 from factseek.server.api import batch as batches
-from factseek.server.api.batch import Batch
+from factseek.server.api.batch import Batch, ndjson_pieces
 from factseek.server.app import create_app
 from factseek.server.contract.requests import BatchQuery, BatchRequest
 from factseek.settings import Config
@@ -136,7 +136,7 @@ def test_a_batch_whose_client_leaves_is_not_ranked_any_further(
     with app.test_request_context(), ThreadPoolExecutor(1) as beside:
         batch = Batch(indexes["english"], BatchRequest(queries=queries, retriever="bm25"))
         monkeypatch.setattr(batch, "_beside", beside)
-        answers = batch.answers()
+        answers = ndjson_pieces(batch)
         next(answers)  # the first is answered, the second is being ranked, the third waits for its thread
         answers.close()
         permits.release(5)

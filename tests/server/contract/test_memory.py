@@ -20,6 +20,7 @@ from factseek.server.engine.budget import Budget, Charge
 from factseek.server.engine.gateway import MEMORY
 
 DETAIL = "requests and answers fill the memory that this server has for them; try again"
+BATCH = {"queries": [{"qid": "1", "text": "measles"}, {"qid": "2", "text": "moon"}], "retriever": "bm25", "k": 2}
 SEARCH = {"query": "measles vaccine moon", "retriever": "bm25", "k": 3}
 
 
@@ -42,6 +43,7 @@ def crowded() -> Budget:
         ("/v1/english/search", SEARCH),
         ("/v1/english/search", {**SEARCH, "passages": True}),
         ("/v1/english/search?query=measles&hits=3", None),
+        ("/v1/search", {"query": "measles", "indexes": ["english"], "k": 3}),
         ("/v1/english/documents/measles", None),
         ("/v1/english/doc/measles", None),
     ],
@@ -62,6 +64,61 @@ def test_a_page_for_which_there_is_no_memory_says_so(client: FlaskClient, crowde
         "/?query=measles&index=english", headers={"Accept": "text/html"}, environ_overrides={MEMORY: Charge(crowded)}
     )
     assert (page.status_code, DETAIL[1:] in page.text) == (503, True)
+
+
+def test_a_batch_waits_for_memory_and_gives_it_back(app: Flask, crowded: Budget) -> None:
+    others = crowded.held
+    for accept in ("application/json", "application/x-ndjson"):
+        charge = Charge(crowded)
+        with app.test_request_context(
+            "/v1/english/search/batch",
+            method="POST",
+            json=BATCH,
+            headers={"Accept": accept},
+            environ_overrides={MEMORY: charge},
+        ):
+            pieces = iter(app.full_dispatch_request().response)
+            assert [next(pieces) for _ in range(3)][-2:] == [b"", b""]
+            assert crowded.held == others
+            crowded.give(others)
+            rest = b"".join(pieces)
+            assert rest.count(b'"docid":"measles"') == 1
+            assert b"overloaded" not in rest
+            assert (charge.held, crowded.held) == (0, 0)
+            assert Charge(crowded).take(others)
+
+
+def test_a_run_for_whose_stages_there_is_no_memory_is_refused(client: FlaskClient, crowded: Budget) -> None:
+    staged = {**BATCH, "stages": ["per_source=1"]}
+    path, headers = "/v1/english/search/batch", {"Accept": "text/plain"}
+    refused = client.post(path, json=staged, headers=headers, environ_overrides={MEMORY: Charge(crowded)})
+    assert (refused.status_code, refused.json["detail"]) == (503, DETAIL)
+    charge = Charge(Budget(100_000))
+    assert client.post(path, json=staged, headers=headers, environ_overrides={MEMORY: charge}).status_code == 200
+    assert charge.held == 0
+
+
+class Noting(Charge):
+    """A charge that keeps what was held at most."""
+
+    most = 0
+
+    def take(self, size: int) -> bool:
+        taken = super().take(size)
+        self.most = max(self.most, self.held)
+        return taken
+
+
+def test_what_stages_read_is_charged_while_they_work(client: FlaskClient) -> None:
+    plain, staged = Noting(Budget(1)), Noting(Budget(1))
+    body = {"query": "measles", "retriever": "bm25", "k": 1}
+    one = asked(client, plain, "/v1/english/search", body).json["hits"]
+    assert (
+        asked(client, staged, "/v1/english/search", {**body, "stages": ["per_source=1"]}).json["hits"][0]["docid"]
+        == one[0]["docid"]
+    )
+    assert staged.held == plain.held == plain.most
+    assert staged.most >= plain.most
 
 
 def test_engine_and_application_call_it_by_the_same_name() -> None:

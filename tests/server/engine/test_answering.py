@@ -48,6 +48,9 @@ class Streams:
             start("200 OK", [])
             self.streams.append(Pieces())
             return self.streams[-1]
+        if environ["PATH_INFO"] == "/later":
+            start("200 OK", [])
+            return self._later()
         if environ["PATH_INFO"] == "/wait":
             self.waiting += 1
             self.go.wait(PATIENCE)
@@ -55,6 +58,13 @@ class Streams:
         body = PIECE * MANY if environ["PATH_INFO"] == "/large" else b"small"
         start("200 OK", [("Content-Length", str(len(body)))])
         return [body]
+
+    def _later(self) -> Iterator[bytes]:
+        """Yield nothing until it is let go, then one piece."""
+        while not self.go.is_set():
+            self.waiting += 1
+            yield b""
+        yield b"at last"
 
 
 def get(path: bytes) -> bytes:
@@ -102,6 +112,24 @@ def test_readers_of_streams_that_do_not_read_hold_no_thread_and_little_memory() 
             whole += slow[0].recv(1 << 20)
         assert whole.count(b"x") == MANY * len(PIECE)
     until(lambda: all(pieces.closed.is_set() for pieces in streams.streams))
+
+
+def test_an_answer_that_waits_has_no_thread_and_is_asked_now_and_then() -> None:
+    streams = Streams()
+    with EngineBench(streams, PATIENT) as bench, ExitStack() as stack:
+        clients = [stack.enter_context(bench.connect()) for _ in range(6)]  # more than there are threads
+        for client in clients:
+            client.sendall(get(b"/later") + get(b"/"))
+        until(lambda: streams.waiting > 12)
+        assert b"small" in ask(bench)
+        assert ask(bench, b"/stream").count(b"x") == MANY * len(PIECE)
+        streams.go.set()
+        for client in clients:
+            answer = b""
+            while not answer.endswith(b"small"):
+                answer += client.recv(1_000)
+            assert answer.count(b"at last") == 1
+        assert streams.waiting < 5_000
 
 
 def test_so_many_streams_wait_for_their_readers_and_no_more() -> None:

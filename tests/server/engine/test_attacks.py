@@ -11,6 +11,7 @@ import signal
 import socket
 import subprocess
 import threading
+import time
 from collections import defaultdict
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -27,6 +28,8 @@ from tests.server.conftest import ARABIC, KEY, MAY, build_index
 from tests.server.engine.served import BODY, PATIENCE, Served, answer_of, request_bytes, serve, until
 
 pytestmark = pytest.mark.slow
+HEAVY = [{"docid": f"heavy-{number}", "text": f"heavy{number % 10}" + f" {'y' * 200}" * 5_000} for number in range(40)]
+"""Documents of a megabyte; each of ten words finds four of them."""
 LONG = [{"docid": f"long-{number}", "text": "longword " + "of a long text " * 1_500} for number in range(20)]
 
 
@@ -34,6 +37,12 @@ LONG = [{"docid": f"long-{number}", "text": "longword " + "of a long text " * 1_
 def long_texts(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """An index whose batches are answered at length."""
     return build_index(tmp_path_factory.mktemp("long") / "long", LONG, language="en", dense=False)
+
+
+@pytest.fixture(scope="module")
+def heavy_texts(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An index of large documents."""
+    return build_index(tmp_path_factory.mktemp("heavy") / "heavy", HEAVY, language="en", dense=False)
 
 
 @pytest.fixture(scope="module")
@@ -142,6 +151,33 @@ def test_readers_that_do_not_read_keep_no_search_waiting(server: Served) -> None
                 assert answer.count(b'"docid":"long-') == 400
 
 
+def test_batches_of_large_documents_stay_within_their_memory_and_refuse_nobody(
+    folders: dict[str, Path], heavy_texts: Path, tmp_path: Path
+) -> None:
+    """Eight slow readers of 40 MB each; the documents of one part alone would be 160 MB for each of them."""
+    settings = "workers: 1, memory_bytes: 40000000"
+    with serve(folders, tmp_path, settings, heavy=heavy_texts) as server, ExitStack() as stack:
+        asked = {"queries": [{"qid": str(n), "text": f"heavy{n}"} for n in range(10)], "k": 4, "retriever": "bm25"}
+        body = json.dumps({**asked, "highlight": False}).encode()
+        request = request_bytes(body).replace(b"/v1/en/search ", b"/v1/heavy/search/batch ")
+        slow = [stack.enter_context(slow_connection(server)) for _ in range(8)]
+        assert server.ask()[0] == 200
+        before = resident(server)
+        for client in slow:
+            client.sendall(request)
+        for _ in range(20):
+            assert server.ask()[0] == 200
+            time.sleep(0.05)
+        with ThreadPoolExecutor(len(slow)) as pool:
+            for answer in pool.map(chunked_answer, slow):
+                assert answer.startswith(b"HTTP/1.1 200 ")
+                assert answer.count(b'"docid":"heavy-') == 40
+                assert b"overloaded" not in answer
+        most = resident(server, "VmHWM")
+        assert most < before + 200, (before, most)
+        assert "Traceback" not in server.log.read_text()
+
+
 def test_unfinished_bodies_stay_within_their_memory(server: Served) -> None:
     """300 bodies of nearly two megabytes would be 570 MB; the server of this test has 40."""
     before = resident(server)
@@ -163,12 +199,12 @@ def test_unfinished_bodies_stay_within_their_memory(server: Served) -> None:
     until(lambda: resident(server) < before + 60)
 
 
-def resident(server: Served) -> float:
-    """Return the resident megabytes of all workers."""
+def resident(server: Served, field: str = "VmRSS") -> float:
+    """Return the resident megabytes of all workers, now or (``VmHWM``) at most."""
     total = 0.0
     for pid in server.workers():
         status = Path(f"/proc/{pid}/status").read_text()
-        total += next(int(line.split()[1]) / 1024 for line in status.splitlines() if line.startswith("VmRSS:"))
+        total += next(int(line.split()[1]) / 1024 for line in status.splitlines() if line.startswith(f"{field}:"))
     return total
 
 
