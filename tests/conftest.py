@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import settings
 
 from factseek import commands
+
+if TYPE_CHECKING:
+    from selenium import webdriver
 
 # How long an example takes says nothing about what is tested; continuous integration tries the same ones each time.
 settings.register_profile("factseek", deadline=None, derandomize=bool(os.environ.get("CI")))
@@ -58,6 +63,25 @@ def command(capsys: pytest.CaptureFixture[str]) -> Callable[..., tuple[int, str,
         return code, said.out, said.err
 
     return call
+
+
+@pytest.fixture(scope="module")
+def chromium() -> Iterator[webdriver.Chrome]:
+    """A browser without a window."""
+    from selenium import webdriver
+
+    program, driver = shutil.which("chromium"), shutil.which("chromedriver")
+    if not program or not driver:
+        pytest.skip("there is no chromium with its chromedriver on this machine: apt-get install chromium-driver")
+    options = webdriver.ChromeOptions()
+    options.binary_location = program
+    for argument in ("headless=new", "no-sandbox", "disable-gpu", "disable-dev-shm-usage", "hide-scrollbars"):
+        options.add_argument(f"--{argument}")
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
+    running = webdriver.Chrome(service=webdriver.ChromeService(driver), options=options)
+    running.set_page_load_timeout(60)
+    yield running
+    running.quit()
 
 
 @pytest.fixture(scope="session")

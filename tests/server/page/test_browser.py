@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import threading
 from collections.abc import Iterator
 from itertools import pairwise
@@ -41,22 +40,6 @@ def address(config: Config, indexes: dict[str, Index]) -> Iterator[str]:
     server.shutdown()
     thread.join()
     server.server_close()
-
-
-@pytest.fixture(scope="module")
-def chromium() -> Iterator[webdriver.Chrome]:
-    program, driver = shutil.which("chromium"), shutil.which("chromedriver")
-    if not program or not driver:
-        pytest.skip("there is no chromium with its chromedriver on this machine: apt-get install chromium-driver")
-    options = webdriver.ChromeOptions()
-    options.binary_location = program
-    for argument in ("headless=new", "no-sandbox", "disable-gpu", "disable-dev-shm-usage", "hide-scrollbars"):
-        options.add_argument(f"--{argument}")
-    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
-    running = webdriver.Chrome(service=webdriver.ChromeService(driver), options=options)
-    running.set_page_load_timeout(60)
-    yield running
-    running.quit()
 
 
 class Browser:
