@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import stat
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
@@ -34,15 +35,19 @@ def expand(sources: Iterable[Path], suffixes: tuple[str, ...], options: ReadOpti
 def one_file(path: Path) -> Path:
     """Return ``path``, which must be a file with something in it.
 
-    Raises SourceError if it does not exist, is a folder or another thing that is no file, or is empty.
+    Raises SourceError if it does not exist, cannot be read, is a folder or another thing that is no file, or is empty.
     """
-    if path.is_dir():
+    try:
+        status = path.stat()
+    except FileNotFoundError:
+        raise SourceError("there is no such file or directory", place=path) from None
+    except OSError as error:  # a loop of links, a folder that may not be entered
+        raise SourceError(f"cannot be read: {error.strerror}", place=path) from None
+    if stat.S_ISDIR(status.st_mode):
         raise SourceError("is a folder; name a file", place=path)
-    if not path.exists():
-        raise SourceError("there is no such file or directory", place=path)
-    if not path.is_file():
+    if not stat.S_ISREG(status.st_mode):
         raise SourceError("is not a regular file; write it to one first", place=path)
-    if path.stat().st_size == 0:
+    if status.st_size == 0:
         raise SourceError("is empty", place=path)
     return path
 

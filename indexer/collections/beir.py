@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -50,7 +51,7 @@ def _corpus(source: Path) -> Path:
     if not source.is_dir():
         return one_file(source)
     for name in ("corpus.jsonl", "corpus.jsonl.gz"):
-        if (source / name).is_file():
+        if os.path.lexists(source / name):
             return one_file(source / name)
     raise SourceError("holds no corpus.jsonl", place=source)
 

@@ -12,6 +12,7 @@ A paper with a full text is left to be split into passages; one without is a sin
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -78,7 +79,7 @@ def _table(source: Path) -> tuple[Path, ParseFolder]:
     if not source.is_dir():
         return one_file(source), ParseFolder(source.parent)
     for name in ("metadata.csv", "metadata.csv.gz"):
-        if (source / name).is_file():
+        if os.path.lexists(source / name):
             return one_file(source / name), ParseFolder(source)
     raise SourceError("holds no metadata.csv", place=source)
 

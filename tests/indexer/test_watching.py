@@ -17,6 +17,7 @@ import pytest
 
 from factseek import commands
 from factseek.indexer.build import BuildRequest
+from factseek.indexer.collections import kinds
 from factseek.indexer.export import export
 from factseek.indexer.lock import locked
 from factseek.indexer.watch_cli import _kind_of
@@ -24,6 +25,7 @@ from factseek.indexer.watching import Watch, Watched, WatchOutcome, check, watch
 from factseek.retrieval import manifest as manifests
 from factseek.retrieval.errors import SourceError
 from factseek.settings import convert
+from tests.indexer.collections.test_contract import source_of
 from tests.indexer.test_compaction import write
 
 
@@ -156,6 +158,21 @@ def test_what_is_no_regular_file_is_named_once_and_never_opened(folder: Path, ki
     ]
     assert read.report
     assert read.report.documents == 1
+    assert looked(watch) == []
+
+
+@pytest.mark.parametrize("kind", kinds())
+def test_a_loop_of_links_ends_no_watch(folder: Path, kind: str) -> None:
+    source = source_of(kind)
+    for name, text in source.files.items():
+        (folder / name).write_text(text, "utf-8")
+    loop = source.pipe or "a" + next(iter(source.files))
+    (folder / loop).symlink_to(f"{loop}.2")
+    (folder / f"{loop}.2").symlink_to(loop)
+    (folder / "again").symlink_to(folder)
+    watch = watching(folder, kind, pattern=f"*{Path(loop).suffix}")
+    errors = [outcome.error for outcome in looked(watch) if outcome.files == (folder / loop,)]
+    assert errors == [f"{folder / loop}: is not a regular file; it is left out"]
     assert looked(watch) == []
 
 

@@ -172,6 +172,35 @@ def test_only_regular_files_are_read(kind: str, folder: Path, make: Callable[[Pa
     assert options.skipped == {"not a regular file": 1}
 
 
+def looped(path: Path) -> None:
+    """Make a link at ``path`` that leads to another, which leads back."""
+    path.symlink_to(f"{path.name}.2")
+    path.with_name(f"{path.name}.2").symlink_to(path.name)
+
+
+def test_a_loop_of_links_ends_no_folder(kind: str, folder: Path) -> None:
+    name = source_of(kind).pipe
+    if name:
+        looped(folder / name)
+    (folder / "again").symlink_to(folder)
+    (folder / "to").symlink_to("fro")
+    (folder / "fro").symlink_to("to")
+    records, options = begun(kind, folder, tolerated=1)
+    assert docids(list(records)) == ["1", "2", "4"]
+    named = {place for place, what in options.left_out if what == "not a regular file"}
+    assert not name or str(folder / name) in named
+
+
+def test_a_source_that_is_a_loop_of_links_is_said_to_be_one(kind: str, tmp_path: Path) -> None:
+    path = tmp_path / next(iter(source_of(kind).files))
+    looped(path)
+    reads_by_name = not source_of(kind).pipe
+    for source in (path, tmp_path) if reads_by_name else (path,):
+        with pytest.raises(SourceError) as caught:
+            list(begun(kind, source, tolerated=9)[0])
+        assert caught.value.line == f"{path}: cannot be read: Too many levels of symbolic links"
+
+
 @pytest.mark.parametrize("make", [os.mkfifo, lambda path: path.symlink_to(path)])
 def test_a_source_that_is_no_regular_file_is_refused(kind: str, make: Callable[[Path], None], tmp_path: Path) -> None:
     path = tmp_path / next(iter(source_of(kind).files))
