@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 import random
+import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -27,6 +28,8 @@ _VALUES: tuple[Any, ...] = (
     [[]], [None], {"": ""}, {"a": {"b": []}}, "2020-13-45", "NaN", ["a", 1], [["a", 0]],
 )  # fmt: skip
 _ENCODINGS = ("utf-16", "utf-16-le", "utf-32", "utf-8-sig", "latin-1", "cp1256", "utf-7", "cp037")
+
+_LINKED_DATA = re.compile(rb"<script[^>]*ld\+json[^>]*>([^<]+)")
 
 Mutation = Callable[[random.Random, bytes, Sequence[bytes]], bytes]
 
@@ -160,7 +163,10 @@ def _cells(chance: random.Random, content: bytes, _: Sequence[bytes]) -> bytes:
 
 
 def _json(chance: random.Random, content: bytes, _: Sequence[bytes]) -> bytes:
-    """Change one value of a line of JSON, or of the whole."""
+    """Change one value of a line of JSON, of the whole, or of JSON that stands in a page."""
+    if scripts := list(_LINKED_DATA.finditer(content)):
+        begin, end = chance.choice(scripts).span(1)
+        return content[:begin] + _json(chance, content[begin:end], ()) + content[end:]
     lines = content.split(b"\n")
     at = chance.randrange(len(lines))
     for whole in (False, True):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import random
+from base64 import urlsafe_b64decode, urlsafe_b64encode
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 from urllib.parse import quote
@@ -24,7 +25,19 @@ TYPES = (
     "",
     "a/b;;=",
 )
-ACCEPTED = ("application/json", "application/x-ndjson", "text/plain", "text/html", "*/*;q=0.1", "", "a/b;q=x")
+ACCEPTED = (
+    "application/json",
+    "application/x-ndjson",
+    "text/plain",
+    "text/html",
+    "text/csv",
+    "text/tab-separated-values",
+    "application/x-bibtex",
+    "application/x-research-info-systems;q=0.9, */*",
+    "*/*;q=0.1",
+    "",
+    "a/b;q=x",
+)
 VALUES = (
     "",
     "1",
@@ -55,6 +68,11 @@ VALUES = (
     "title:measles",
     "AND OR (",
     "english",
+    "csv",
+    "bibtex",
+    "near",
+    "per_source=1",
+    '"measles vaccine" -moon before:2024 source:',
     "2020-03-01T00:00:00+25:00",
     "10000000000000000000000",
     "{}",
@@ -84,6 +102,17 @@ PARAMETERS = (
     "passages",
     "depth",
     "format",
+    "syntax",
+    "cursor",
+    "count",
+    "collapse",
+    "stages",
+    "since",
+    "like",
+    "qid",
+    "pageToken",
+    "pageSize",
+    "key",
     "x",
     "",
 )
@@ -105,6 +134,10 @@ DOCIDS = (
 )
 
 
+CURSORS = ("cursor", "pageToken")
+"""Fields that hold what a page before has answered."""
+
+
 class Request(NamedTuple):
     """A request to send."""
 
@@ -123,14 +156,18 @@ def routes(app: Flask) -> list[tuple[str, str, str]]:
     )
 
 
-def request_of(route: tuple[str, str, str], number: int, names: Sequence[str], example: Mapping[str, Any]) -> Request:
-    """Return a request by its number; ``names`` are the indexes that there are, ``example`` a body that is right."""
+def request_of(
+    route: tuple[str, str, str], number: int, names: Sequence[str], examples: Sequence[Mapping[str, Any]]
+) -> Request:
+    """Return a request by its number; ``names`` are the indexes that there are, ``examples`` bodies that are right."""
     method, rule, _ = route
     chance = random.Random(f"{method} {rule}:{number}")  # noqa: S311  a test's chance
+    example = {name: _token(chance, name, value) for name, value in chance.choice(examples).items()}
     path = "/".join(_part(chance, part, names) for part in rule.split("/"))
     asked = [(chance.choice(PARAMETERS), chance.choice(VALUES)) for _ in range(chance.choice((0, 0, 1, 2, 4)))]
     if method == "GET":
-        asked += [(name, _text(chance, value)) for name, value in example.items() if chance.random() < 0.7]
+        kept = [(name, value) for name, value in example.items() if chance.random() < 0.7]
+        asked += [(name, _text(chance, part)) for name, value in kept for part in _parts(value)]
     query = "&".join(f"{_quoted(name)}={_quoted(value)}" for name, value in asked)
     headers, body = _headers(chance), b"" if method == "GET" and chance.random() < 0.9 else _body(chance, example)
     if chance.random() < 0.05:
@@ -146,6 +183,27 @@ def _part(chance: random.Random, part: str, names: Sequence[str]) -> str:
     if part == "<name>" and chance.random() < 0.9:
         return chance.choice(names)
     return _quoted(chance.choice(("x", "jobs", "indexes", "..", "é", "0" * 32, "\0", "a" * 300)))
+
+
+def _token(chance: random.Random, name: str, value: Any) -> Any:
+    """Return the value of a field; a cursor is changed, cut or lengthened below its encoding in half of the cases."""
+    if name not in CURSORS or chance.random() < 0.5:
+        return value
+    content = bytearray(urlsafe_b64decode(value))
+    match chance.randrange(4):
+        case 0:
+            content[chance.randrange(len(content))] ^= 1 << chance.randrange(8)
+        case 1:
+            del content[chance.randrange(len(content)) :]
+        case 2:
+            content += content[: chance.randrange(1, 9)]
+        case _:
+            return value[: chance.randrange(len(value))] + chance.choice(("", "=", "é", "\0", "+/", "====="))
+    return urlsafe_b64encode(content).decode()
+
+
+def _parts(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else [value]
 
 
 def _text(chance: random.Random, value: Any) -> str:

@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.fuzz_inputs import MOST_BYTES
+from benchmarks.fuzz_reviews import REVIEWS
 from factseek.claims.checkworthiness.training import RankerManifest
 from factseek.retrieval import manifest as manifests
 from factseek.retrieval import model_file
@@ -19,6 +20,7 @@ from factseek.retrieval.model_file import State
 
 SOURCES: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "beir": ((".jsonl", ".jsonl.gz"), ("scifact/corpus.jsonl", "nfcorpus/corpus.jsonl", "xquad-r/*/corpus.jsonl")),
+    "claimreview": ((".html", ".json", ".jsonld", ".jsonl", ".csv", ".tsv"), ("html-readability/*/source.html",)),
     "claims": ((".tsv", ".csv", ".json", ".jsonl", ".parquet"), ("ct2020-task2/verified_claims.docs.tsv",)),
     "cord19": ((".csv", ".tsv", ".jsonl", ".pkl", ".parquet"), ("cord19/metadata-samples/*.csv",)),
     "fever": ((".jsonl",), ("fever/wiki-pages-sample-5.jsonl",)),
@@ -48,6 +50,7 @@ TASKS: dict[str, tuple[str, ...]] = {
 
 DOCUMENTS: dict[str, tuple[str, ...]] = {
     "beir": ('{"_id": "1", "title": "T", "text": "a b", "metadata": {"url": "http://x.org", "date": "2020"}}\n' * 2,),
+    "claimreview": REVIEWS,
     "claims": (
         '\tvclaim\ttitle\n0\ta claim\tT\n1\t"b, c"\tU\n',
         '{"vclaim_id": "1", "vclaim": "a", "title": "T"}\n',

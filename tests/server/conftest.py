@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -165,9 +165,10 @@ class Writable(NamedTuple):
 
 
 @contextmanager
-def writable(folder: Path, **settings: Any) -> Iterator[Writable]:
-    """Serve the index in ``folder`` to whoever has the key; keeper and writer are at work."""
-    server = ServerSettings(writes=True, keys={"tests": digest(KEY)}, indexes={"live": str(folder)}, **settings)
+def writable(folder: Path, *, beside: Mapping[str, str] | None = None, **settings: Any) -> Iterator[Writable]:
+    """Serve the index in ``folder`` to whoever has the key, and those ``beside`` it; keeper and writer are at work."""
+    indexes = {"live": str(folder), **(beside or {})}
+    server = ServerSettings(writes=True, keys={"tests": digest(KEY)}, indexes=indexes, **settings)
     config = Config(server=server)
     app = create_app(config, {})
     keeper = Keeper(app.extensions["factseek"], config)
