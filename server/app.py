@@ -10,12 +10,13 @@ from flask import Flask
 from werkzeug.routing import BaseConverter
 
 from ..retrieval.searcher import Searcher
-from . import adapters
+from . import adapters, page
 from .api import docs, many, rankers, ranking
 from .api import routes as api
 from .api.rankers import ServedRanker
 from .contract import cursors, errors, requests, search
-from .page import routes as page
+from .page import pages
+from .page.problems import problem_page
 from .settings import Config
 from .upkeep import access, metrics, request_hooks, service
 from .upkeep.rates import Rates
@@ -49,7 +50,7 @@ def create_app(
 
     Raises ConfigError if an index has a name that cannot be served, or there is no adapter of a name.
     """
-    app = Flask(page.__package__)
+    app = Flask(page.__name__)
     service.install(app, config, indexes)
     rankers.install(app, ranked_by)
     app.config["MAX_CONTENT_LENGTH"] = config.server.max_body_bytes
@@ -58,7 +59,7 @@ def create_app(
     # A docid may hold anything, two slashes in a row too.
     app.url_map.merge_slashes = False
     app.url_map.converters["docid"] = DocidConverter
-    errors.register(app)
+    errors.register(app, problem_page)
     request_hooks.register(app, config.server)
     search.register(app, config.server)
     cursors.register(app, cursor_key or cursors.new_key())
@@ -70,7 +71,7 @@ def create_app(
     app.register_blueprint(writing.blueprint)
     app.register_blueprint(aliases.blueprint)
     app.register_blueprint(docs.blueprint)
-    app.register_blueprint(page.blueprint)
+    app.register_blueprint(pages.blueprint)
     adapters.install(app, config.server.adapters, {**config.server.indexes, **indexes})
     requests.prepare()
     return app

@@ -83,7 +83,10 @@ ROOMS = {
         "claims claims/checkworthiness claims/checkworthiness/rankers claims/settings claims/text retrieval "
         "retrieval/listings retrieval/retrievers retrieval/stages server/contract server/settings server/upkeep"
     ),
-    "server/page": "retrieval retrieval/retrievers retrieval/stages server/contract server/settings server/upkeep",
+    "server/page": (
+        "retrieval retrieval/listings retrieval/retrievers retrieval/stages server/contract server/settings "
+        "server/upkeep"
+    ),
     "server/writing": "indexer retrieval server/api server/contract server/settings server/upkeep",
     "server/adapters": "retrieval server/api server/contract server/settings server/upkeep",
     "server/agents": (

@@ -9,20 +9,19 @@ from __future__ import annotations
 
 import logging
 import math
-from collections.abc import Mapping
-from functools import partial
+from collections.abc import Callable, Mapping
 from http import HTTPStatus
 from types import MappingProxyType
 
 import msgspec
-from flask import Flask, Response, current_app, g, render_template, request
+from flask import Flask, Response, current_app, g, request
 from werkzeug.exceptions import HTTPException
-from werkzeug.routing import MapAdapter
 
 from ...retrieval.errors import FactseekError, NotFoundError, QueryError
 from .dialects import Dialect, dialect
 
 _log = logging.getLogger("factseek.server")
+_PAGE = "factseek.problem_page"
 
 RETRY_AFTER = 5.0
 """Seconds after which to ask again for an index that could not be searched: one that was replaced is there by then."""
@@ -116,8 +115,9 @@ class Problem(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     field: str | msgspec.UnsetType = msgspec.UNSET
 
 
-def register(app: Flask) -> None:
-    """Answer every error of ``app`` in the one shape."""
+def register(app: Flask, page: Callable[[Problem], str]) -> None:
+    """Answer every error of ``app`` in the one shape; ``page`` writes one for a browser."""
+    app.extensions[_PAGE] = page
     app.register_error_handler(Exception, answer)
 
 
@@ -197,12 +197,5 @@ def _translated(problem: Problem, spoken: Dialect) -> Response:
 
 
 def _page(problem: Problem) -> Response:
-    # Its links need nothing of the request, whose Host may be what is wrong with it.
-    addresses = current_app.url_map.bind("")
-    page = render_template("problem.html", problem=problem, url_for=partial(_address, addresses))
-    return Response(page, problem.status, mimetype="text/html")
-
-
-def _address(addresses: MapAdapter, endpoint: str, **values: str) -> str:
-    """Return the address of an endpoint within this server."""
-    return addresses.build(endpoint, values)
+    write: Callable[[Problem], str] = current_app.extensions[_PAGE]
+    return Response(write(problem), problem.status, mimetype="text/html")

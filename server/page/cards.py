@@ -7,16 +7,20 @@ from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
 from typing import Any, NamedTuple
 
-from ...retrieval.display import Piece, pieces_of, web_link
+from ...retrieval.display import Piece, pieces_of
 from ...retrieval.domain import Document, Passage
 from ...retrieval.evidence import Evidence
+from .citing import Cited
+from .reasons import Reason
+from .speech import direction_of
 
 LONGEST_EXCERPT = 480
 Mark = Callable[[str], Sequence[tuple[int, int]]]
 """A function from a text to its stretches that match a query, in order."""
 _LEAD = 60
 _VERDICTS = frozenset({"true", "mixed", "false", "unproven"})
-_RIGHT_TO_LEFT = frozenset({"ar", "arc", "ckb", "dv", "fa", "he", "ps", "sd", "ug", "ur", "yi"})
+_TITLE = 80
+"""Characters of a passage that stand for the title of a document without one."""
 
 
 class Place(NamedTuple):
@@ -36,8 +40,18 @@ class Review(NamedTuple):
     verdict: str
 
 
+class Copy(NamedTuple):
+    """A document with a near-copy of a hit's passage, as a link."""
+
+    title: str
+    address: str
+
+
 class Card(NamedTuple):
-    """One hit of a column; ``join`` numbers its document among those that several columns hold, else it is 0."""
+    """One hit of a column; ``join`` numbers its document among those that several columns hold, else it is 0.
+
+    ``address`` leads to its document, ``copies`` are the first of the documents that are folded under it.
+    """
 
     hit: Evidence
     anchor: str
@@ -45,11 +59,20 @@ class Card(NamedTuple):
     pieces: list[Piece]
     link: str
     elsewhere: list[Place]
+    address: str
+    reason: Reason
+    cited: Cited
+    copies: list[Copy]
+
+    @property
+    def title(self) -> str:
+        """The title for people: that of the document, else its first words, so that nobody reads an id."""
+        return title_of(self.hit.title, self.hit.passage.text, self.hit.docid)
 
     @property
     def direction(self) -> str:
         """The card's ``dir``: where the language is not known, the browser looks at the title."""
-        return "rtl" if self.hit.language in _RIGHT_TO_LEFT else "auto"
+        return "rtl" if direction_of(self.hit.language) == "rtl" else "auto"
 
     @property
     def review(self) -> Review | None:
@@ -70,26 +93,18 @@ class Block(NamedTuple):
         return any(piece.marked for line in self.lines for piece in line)
 
 
-def cards(
-    column: str, rankings: Mapping[str, Sequence[Evidence]], joins: Mapping[str, int], longest: int = LONGEST_EXCERPT
-) -> list[Card]:
-    """Return the cards of a column among ``rankings``, the hits of all columns; ``joins`` numbers shared documents."""
-    places = {name: ranks(hits) for name, hits in rankings.items() if name != column}
-    return [
-        Card(
-            hit=hit,
-            anchor=f"{column}-{hit.rank}",
-            join=joins.get(hit.docid, 0),
-            pieces=excerpt(hit.passage.text, hit.passage.highlights, longest),
-            link=web_link(hit.url),
-            elsewhere=[
-                Place(name, f"{name}-{placed[hit.docid]}", placed[hit.docid])
-                for name, placed in places.items()
-                if hit.docid in placed
-            ],
-        )
-        for hit in rankings[column]
-    ]
+def elsewhere(docid: str, column: str, rankings: Mapping[str, Sequence[Evidence]]) -> list[Place]:
+    """Return the places of a document in the other columns among ``rankings``, the hits of all."""
+    placed = {name: ranks(hits).get(docid) for name, hits in rankings.items() if name != column}
+    return [Place(name, f"{name}-{rank}", rank) for name, rank in placed.items() if rank is not None]
+
+
+def title_of(title: str, passage: str, docid: str) -> str:
+    """Return a document's title for people: its own, else the first words of a passage, else its id."""
+    if title or not passage.strip():
+        return title or docid
+    text = " ".join(passage.split())
+    return text if len(text) <= _TITLE else f"{text[:_TITLE].rsplit(' ', 1)[0]} …"
 
 
 def review_of(metadata: Mapping[str, Any]) -> Review | None:

@@ -1,17 +1,18 @@
-"""The facets beside the hits, and the chips of what is chosen: each value a link to the state with or without it."""
+"""The facets beside the hits: each value a link to the state with or without it."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from ...retrieval.domain import FacetCounts, Total
-from ...retrieval.searcher import Search, Searcher
+from .searching import IndexSearch, kinds_of
 from .state import PageState
 
 VALUES = 8
 """Values of a field that are shown."""
-YEAR = "year"
+YEAR, INDEX = "year", "index"
 _FIELDS = ("source", "topic", "language", "kind", YEAR)
 
 
@@ -27,17 +28,10 @@ class FacetEntry(NamedTuple):
 class FacetBox(NamedTuple):
     """A field with its most frequent values; ``more`` values are not shown."""
 
+    field: str
     label: str
     entries: list[FacetEntry]
     more: int
-
-
-class Chip(NamedTuple):
-    """Something that is chosen, and the address without it."""
-
-    label: str
-    value: str
-    address: str
 
 
 class Facets(NamedTuple):
@@ -47,43 +41,59 @@ class Facets(NamedTuple):
     boxes: list[FacetBox]
 
 
-def facets_of(index: Searcher, text: str, asked: Search, state: PageState, retrievers: Iterable[str]) -> Facets:
-    """Return the facets of the documents that hold a word of ``text`` where a retriever tells them, else of all."""
-    searches = [asked._replace(retriever=name) for name in retrievers]
-    totals = [index.count(text, search) for search in searches]
+def facets_of(each: Sequence[IndexSearch], state: PageState) -> Facets:
+    """Return the facets of the documents that hold a word of the query where a retriever tells them, else of all."""
+    counted = [_counted(asked) for asked in each]
+    total = Total(sum(total.hits for total, _ in counted), all(total.matching for total, _ in counted))
+    shared = [field for field in counted[0][1] if all(field in facets for _, facets in counted)]
+    boxes = [_box(field, _together([facets[field] for _, facets in counted]), state) for field in shared]
+    if len(each) > 1:
+        boxes.insert(0, _by_index(each, [total for total, _ in counted], state))
+    return Facets(total, [box for box in boxes if len(box.entries) > 1 or any(e.chosen for e in box.entries)])
+
+
+def year_of(state: PageState) -> str:
+    """Return the one year that a state admits, if it does."""
+    return state.since if state.since == state.as_of and len(state.since) == 4 else ""
+
+
+def _counted(asked: IndexSearch) -> tuple[Total, dict[str, FacetCounts]]:
+    index = asked.served.index
+    searches = [asked.search._replace(retriever=name, stages=(), collapse="") for name in kinds_of(asked.served)]
+    totals = [index.count(asked.text, search) for search in searches]
     at = next((at for at, total in enumerate(totals) if total.matching), 0)
     fields = dict.fromkeys((*_FIELDS, *index.info.filter_fields), VALUES)
-    counted = index.facets(text, fields, searches[at])
-    boxes = [_box(field, counts, state) for field, counts in counted.items()]
-    return Facets(totals[at], [box for box in boxes if len(box.entries) > 1 or any(e.chosen for e in box.entries)])
+    return totals[at], index.facets(asked.text, fields, searches[at])
 
 
-def chips_of(state: PageState) -> Iterator[Chip]:
-    """Yield what is chosen in a state."""
-    if _year(state):
-        yield Chip(YEAR, state.since, state.address(since="", as_of=""))
-    elif state.since:
-        yield Chip("from", state.since, state.address(since=""))
-    if state.as_of and not _year(state):
-        yield Chip("nothing newer than", state.as_of, state.address(as_of=""))
-    for pair in dict.fromkeys(state.filter):
-        field, _, value = pair.partition("=")
-        yield Chip(field, value, state.toggled(field, value))
+def _together(each: Sequence[FacetCounts]) -> FacetCounts:
+    """Return the counts of one field over several indexes."""
+    if len(each) == 1:
+        return each[0]
+    counts: Counter[str] = Counter()
+    for facet in each:
+        counts.update(dict(facet.values))
+    most = sorted(counts.items(), key=lambda pair: (-pair[1], pair[0]))
+    more = max(0, len(most) - VALUES) + max(facet.more for facet in each)
+    return each[0]._replace(values=most[:VALUES], more=more, missing=sum(facet.missing for facet in each))
+
+
+def _by_index(each: Iterable[IndexSearch], totals: Iterable[Total], state: PageState) -> FacetBox:
+    entries = [
+        FacetEntry(asked.served.name, total.hits, False, state.address(index=[asked.served.name]))
+        for asked, total in zip(each, totals, strict=True)
+    ]
+    return FacetBox(INDEX, INDEX, entries, 0)
 
 
 def _box(field: str, counts: FacetCounts, state: PageState) -> FacetBox:
     entries = [FacetEntry(value, count, *_choice(field, value, state)) for value, count in counts.values]
-    return FacetBox(field.replace("_", " "), entries, counts.more)
+    return FacetBox(field, field.replace("_", " "), entries, counts.more)
 
 
 def _choice(field: str, value: str, state: PageState) -> tuple[bool, str]:
     """Return whether a value is chosen, and the address of the other choice."""
     if field != YEAR:
         return f"{field}={value}" in state.filter, state.toggled(field, value)
-    chosen = _year(state) == value
+    chosen = year_of(state) == value
     return chosen, state.address(since="", as_of="") if chosen else state.address(since=value, as_of=value)
-
-
-def _year(state: PageState) -> str:
-    """Return the one year that a state admits, if it does."""
-    return state.since if state.since == state.as_of and len(state.since) == 4 else ""

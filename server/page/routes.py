@@ -1,49 +1,63 @@
-"""The pages: search, its rankings side by side, and a document with its passages. They need no JavaScript."""
+"""The search page: one list of evidence, or the rankings of an index side by side."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
+from urllib.parse import urljoin
 
 import msgspec
-from flask import Blueprint, render_template, request
+from flask import request, url_for
+from werkzeug.wrappers import Response
 
-from ...retrieval import retrievers
 from ...retrieval.display import web_link
-from ...retrieval.errors import QueryError
+from ...retrieval.errors import NotFoundError, QueryError
 from ...retrieval.evidence import Evidence
-from ...retrieval.highlight import Highlighter, highlighter
-from ...retrieval.limit import HIGHLIGHTS
-from ...retrieval.query_syntax import PLAIN, QUERY
-from ...retrieval.retrievers import RetrieverKind
-from ...retrieval.searcher import Search
 from ..contract.errors import BadInput
 from ..contract.memory import charged_document
-from ..contract.search import RankedEvidence, TimedOutError, limit_of, ranked_evidence, search_of, understood
-from ..upkeep.service import Served, index_named, service, suited_indexes
-from .cards import LONGEST_EXCERPT, Card, blocks, cards
-from .facets import chips_of, facets_of
+from ..upkeep.service import Served, service, suited_indexes
+from .cards import LONGEST_EXCERPT, Card, Copy, elsewhere, excerpt, title_of
+from .chips import chips_of
+from .citing import cited
+from .exporting import FORMATS, HITS, json_address
+from .facets import facets_of
 from .joins import Gap, gap, numbered
-from .state import READ, PageState, read_state
+from .reasons import Reason
+from .searching import (
+    MANY,
+    IndexSearch,
+    ShownRanking,
+    asked_of,
+    kinds_of,
+    late_labels,
+    ranking,
+    ranking_of_many,
+    rankings,
+)
+from .shell import asked_parameters, blueprint, chosen_indexes, page_of, short_of
+from .state import LONGEST_ADDRESS, SIDE, PageState, read_state
 
-blueprint = Blueprint("page", __name__)
 SHORT_EXCERPT = 220
 """Characters of an excerpt where columns stand side by side."""
+_COPIES = 10
+"""Near-copies that are named under a hit."""
 
 
 class Column(NamedTuple):
-    """One ranking; ``gap`` holds the lines that join it to the ranking on its left, if there is one.
-
-    ``missing`` says what was cut off; a ranking that was cut off itself has no ``evidence``.
-    """
+    """One ranking with its cards; ``gap`` holds the lines that join it to the ranking on its left, if there is one."""
 
     name: str
-    kind: RetrieverKind
-    evidence: RankedEvidence | None
+    label: str
+    help: str
+    ranking: ShownRanking
     cards: list[Card]
     gap: Gap | None
-    missing: str
+
+    @property
+    def late(self) -> str:
+        """The labels of what was cut off."""
+        return late_labels(self.ranking.late)
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,143 +76,116 @@ EXAMPLES = (
 )
 
 
-@blueprint.get("/")
-def search_page() -> tuple[str, int]:
-    """Show the search box and, if there is a query, the hits of each retriever."""
+@blueprint.route("/", methods=["GET", "POST"])
+def search_page() -> tuple[str, int] | Response:
+    """Show the box and, if there is a query, its evidence; a form leads to the address of its state."""
     try:
-        state = read_state(request.args)
+        state = read_state(asked_parameters())
     except BadInput as error:
-        return render_template("search.html", **_shown(PageState()), problem=error.unnamed), 400
-    shown = _shown(state)
+        return page_of("search.html", PageState(), 400, problem=error.unnamed)
+    away = short_of(state.address(offset=state.offset))
+    if away:
+        return away
     if not state.query:
         examples = [example for example in EXAMPLES if example.index in service().indexes]
-        return render_template("search.html", **shown, examples=examples), 200
-    served = index_named(shown["chosen"])
+        return page_of("search.html", state, examples=examples)
+    served = chosen_indexes(state)
     try:
-        result = _searched(served, state)
+        shown = _results(served, state)
     except QueryError as error:
         # The page calls a field by its label, not by its name in the address.
         reason = error.unnamed if isinstance(error, BadInput) else error.line
-        return render_template("search.html", **shown, problem=reason), 400
-    return render_template("search.html", **(shown | result)), 200
+        return page_of("search.html", state, 400, problem=reason, chips=list(chips_of(state)))
+    return page_of("search.html", state, **shown)
 
 
-@blueprint.get("/documents/<name>/<docid:docid>")
-def document_page(name: str, docid: str) -> str:
-    """Show a document with its passages."""
-    state = read_state(request.args, READ)
-    served = index_named(name)
-    document = charged_document(served.index, docid)
-    passages = served.index.passages(docid)
-    chosen = int(state.passage) if state.passage.isascii() and state.passage.isdigit() else None
-    shown = blocks(document, passages, chosen, _highlighter(served, state))
-    return render_template(
-        "document.html",
-        served=served,
-        document=document,
-        blocks=shown,
-        count=len(passages),
-        matching=[block for block in shown if block.marked and block.number is not None],
-        link=web_link(document.url),
-        back=state.query,
-        address=state.address(index=served.name, offset=state.offset),
-    )
-
-
-def _shown(state: PageState) -> dict[str, Any]:
-    """Return what every form of the page shows."""
-    indexes = service().indexes
-    name = state.index or next(iter(indexes), "")
-    return {
-        "indexes": indexes,
-        "chosen": name,
-        "state": state,
-        "kinds": _kinds(indexes.get(name)),
-        "columns": [],
-        "chips": list(chips_of(state)) if state.query else [],
-    }
-
-
-def _searched(served: Served, state: PageState) -> dict[str, Any]:
-    """Return what is shown of a search: a column a ranking, the facets, where the list goes on.
+def _results(served: Sequence[Served], state: PageState) -> dict[str, Any]:
+    """Return what is shown of a search: its columns, the facets, where the list goes on.
 
     Raises QueryError if the search makes no sense.
     """
-    asked = search_of(state.options(), served.index, offset=state.offset)
-    text, asked, _ = understood(state.query, asked, PLAIN if state.profile == "tweet" else QUERY)
-    columns = _columns(served, text, asked)
-    size = asked.k or served.index.settings.search.k
-    more = any(column.evidence and column.evidence.more for column in columns)
+    asked = asked_of(served, state)
+    several = len(asked) > 1
+    if several:
+        shown = [ranking_of_many(asked, state)]
+    elif state.view == SIDE:
+        shown = rankings(asked[0])
+    else:
+        shown = [ranking(asked[0])]
+    columns, size = _columns(asked, state, shown), asked[0].size
     return {
         "columns": columns,
         "rows": max(len(column.cards) for column in columns),
-        "stages": STAGES,
+        "several": several,
         "timed": msgspec.structs.asdict,
-        "note": _note(columns),
-        "suited": suited_indexes(served, state.query),
-        "facets": facets_of(served.index, text, asked, state, _kinds(served)),
-        "next": state.address(offset=state.offset + size) if more else "",
+        "stages": STAGES,
+        "note": next((ranked.note for ranked in shown if ranked.note), ""),
+        "suited": [] if several else suited_indexes(served[0], state.query),
+        "chips": list(chips_of(state)),
+        "facets": facets_of(asked, state),
+        "formats": FORMATS,
+        "export_hits": HITS,
+        "json_address": json_address(state, served),
+        "next": state.address(offset=state.offset + size) if any(ranked.more for ranked in shown) else "",
         "previous": state.address(offset=max(0, state.offset - size)) if state.offset else "",
     }
 
 
-def _columns(served: Served, text: str, asked: Search) -> list[Column]:
-    kinds = _kinds(served)
-    results = {name: _evidence_in_time(served, text, asked._replace(retriever=name)) for name in kinds}
-    if not any(results.values()):
-        raise TimedOutError("no ranking was ready in time; try again")
-    rankings: dict[str, Sequence[Evidence]] = {name: result.hits if result else [] for name, result in results.items()}
-    joins, rows = numbered(rankings), max(map(len, rankings.values()))
-    longest = LONGEST_EXCERPT if len(rankings) == 1 else SHORT_EXCERPT
+def _columns(asked: Sequence[IndexSearch], state: PageState, shown: Sequence[ShownRanking]) -> list[Column]:
+    hits: Mapping[str, Sequence[Evidence]] = {ranked.name: ranked.hits for ranked in shown}
+    joins, rows = numbered(hits), max(len(ranked.hits) for ranked in shown)
+    cards = _CardMaker(asked, state, hits, joins, LONGEST_EXCERPT if len(shown) == 1 else SHORT_EXCERPT)
     columns: list[Column] = []
-    for name, result in results.items():
-        left = rankings[columns[-1].name] if columns else ()
-        beside = gap(left, rankings[name], joins, rows, asked.offset) if columns else None
-        shown = cards(name, rankings, joins, longest)
-        columns.append(Column(name, kinds[name], result, shown, beside, _missing(result, kinds)))
+    for ranked in shown:
+        left = hits[columns[-1].name] if columns else ()
+        beside = gap(left, ranked.hits, joins, rows, state.offset) if columns else None
+        kind = kinds_of(asked[0].served).get(ranked.name) if ranked.name != MANY else None
+        label, help_ = (kind.LABEL, kind.HELP) if kind else ("All indexes", "one ranking, fused by rank")
+        columns.append(Column(ranked.name, label, help_, ranked, cards.of(ranked), beside))
     return columns
 
 
-def _evidence_in_time(served: Served, query: str, asked: Search) -> RankedEvidence | None:
-    """Return the evidence of one column, or None if its search took too long: the others are shown all the same."""
-    try:
-        return ranked_evidence(served.index, query, asked)
-    except TimedOutError:
-        return None
+class _CardMaker(NamedTuple):
+    """Makes the cards of a page: ``hits`` are those of all columns, ``joins`` numbers the documents they share."""
 
+    asked: Sequence[IndexSearch]
+    state: PageState
+    hits: Mapping[str, Sequence[Evidence]]
+    joins: Mapping[str, int]
+    longest: int
 
-def _kinds(served: Served | None) -> dict[str, RetrieverKind]:
-    """Return the rankings of an index in the order of their columns.
+    def of(self, ranking: ShownRanking) -> list[Card]:
+        """Return the cards of a ranking."""
+        pairs = zip(ranking.hits, ranking.reasons, strict=True)
+        return [self._card(ranking.name, hit, reason) for hit, reason in pairs]
 
-    What is fused stands behind the first of its sources, so that most lines join neighbours.
-    """
-    names = sorted(served.retrievers) if served else []
-    kinds = {name: retrievers.kind(name) for name in names}
-    fused = [name for name in names if kinds[name].FUSES]
-    sources = [name for name in names if name not in fused]
-    return {name: kinds[name] for name in (*sources[:1], *fused, *sources[1:])}
+    def _card(self, column: str, hit: Evidence, reason: Reason) -> Card:
+        served = self._index_of(hit)
+        address = self.state.document(served.name, hit.docid, hit.passage.number)
+        own = urljoin(request.url_root, url_for("page.document_page", name=served.name, docid=hit.docid))
+        link = web_link(hit.url)
+        return Card(
+            hit=hit,
+            anchor=f"{column}-{hit.rank}",
+            join=self.joins.get(hit.docid, 0),
+            pieces=excerpt(hit.passage.text, hit.passage.highlights, self.longest),
+            link=link,
+            elsewhere=elsewhere(hit.docid, column, self.hits),
+            address=address if len(address) <= LONGEST_ADDRESS else own,
+            reason=reason,
+            cited=cited(hit, link or own),
+            copies=[self._copy(served, docid) for docid in (hit.copies.docids[:_COPIES] if hit.copies else ())],
+        )
 
+    def _index_of(self, hit: Evidence) -> Served:
+        return next((ranked.served for ranked in self.asked if ranked.served.name == hit.index), self.asked[0].served)
 
-def _missing(ranking: RankedEvidence | None, kinds: Mapping[str, RetrieverKind]) -> str:
-    if ranking is None:
-        return "This ranking took too long and was cut off."
-    labels = {name: kind.LABEL.lower() for name, kind in kinds.items()}
-    late = [labels.get(name, name) for name, state in (ranking.coverage or {}).items() if state != "complete"]
-    return f"Without {' and '.join(late)}, which took too long." if late else ""
-
-
-def _highlighter(served: Served, state: PageState) -> Highlighter:
-    """Return what highlights the lines of a document while there is time."""
-    if not state.query:
-        return _unmarked
-    asked = Search(profile=state.profile or None)
-    marked, limit = highlighter(served.index.resolve(asked).text(state.query), served.index.terms), limit_of()
-    return lambda line: [] if limit.is_over(HIGHLIGHTS) else marked(line)
-
-
-def _unmarked(_: str) -> list[tuple[int, int]]:
-    return []
-
-
-def _note(columns: list[Column]) -> str:
-    return next((column.evidence.note for column in columns if column.evidence and column.evidence.note), "")
+    def _copy(self, served: Served, docid: str) -> Copy:
+        try:
+            document = charged_document(served.index, docid)
+        except NotFoundError:
+            return Copy(docid, "")
+        about = ", ".join(
+            filter(None, (title_of(document.title, document.text, docid), document.source, document.date))
+        )
+        return Copy(about, url_for("page.document_page", name=served.name, docid=docid))

@@ -5,42 +5,68 @@ All that is shown depends on the address alone: whatever can be chosen is a plai
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from typing import Annotated, Any, Literal, TypeVar
 
 import msgspec
 from flask import url_for
+from msgspec import Meta
 from werkzeug.datastructures import MultiDict
 
+from ...retrieval.config import Count
+from ...retrieval.searcher import Searcher
 from ..contract.errors import BadInput
-from ..contract.requests import RequestFields, SearchOptions, from_query
+from ..contract.requests import RequestFields, SearchOptions, explained
+from .strings import LANGUAGES
+
+LIST, SIDE = "", "side"
+"""The views: one ranking below one heading, or all rankings of an index side by side."""
+FOLDED, UNFOLDED = "", "none"
+NEAR = "near"
+LONGEST_ADDRESS = 7_000
+"""Characters of an address that a link leads to; what is longer is sent as a form. The engine reads 8,190."""
+_LISTS = frozenset({"index", "filter", "stages"})
+_Fields = TypeVar("_Fields", bound=RequestFields)
 
 
 class PageState(RequestFields):
     """The parameters of the page; an empty one is as good as none."""
 
-    index: str = ""
+    index: list[str] = msgspec.field(default_factory=list)
     query: str = ""
     as_of: str = ""
     since: str = ""
-    profile: str = ""
+    undated: Literal["", "drop", "keep"] = ""
+    profile: Literal["", "plain", "tweet"] = ""
     filter: list[str] = msgspec.field(default_factory=list)
-    offset: int = 0
+    retriever: Annotated[str, Meta(max_length=80)] = ""
+    stages: list[Annotated[str, Meta(max_length=80)]] = msgspec.field(default_factory=list)
+    collapse: Literal["", "near", "none"] = ""
+    view: Literal["", "list", "side"] = ""
+    hits: Count = 0
+    offset: Count = 0
     passage: str = ""
+    lang: str = ""
 
     def address(self, **changes: Any) -> str:
         """Return the address of the state with these changes; another choice begins with the first hits."""
-        changed = msgspec.structs.replace(self, **{"offset": 0, "passage": "", **changes})
-        return url_for("page.search_page", **changed.parameters())
+        return url_for("page.search_page", **self.changed(**changes).parameters())
+
+    def changed(self, **changes: Any) -> PageState:
+        """Return the state with these changes, at its first hits."""
+        return msgspec.structs.replace(self, **{"offset": 0, "passage": "", **changes})
 
     def document(self, index: str, docid: str, passage: int) -> str:
         """Return the address of a document as it is reached from this state."""
-        return url_for(
-            "page.document_page", name=index, docid=docid, passage=passage, **self.parameters(without="index")
-        )
+        return url_for("page.document_page", name=index, docid=docid, **{**self.parameters(), "passage": passage})
 
-    def parameters(self, without: str = "") -> dict[str, Any]:
+    def export(self, format: str) -> str:
+        """Return the address of the hits as a file."""
+        return url_for("page.export", format=format, **self.changed(view="", hits=0).parameters())
+
+    def parameters(self) -> dict[str, Any]:
         """Return what an address says of the state."""
-        return {name: value for name, value in msgspec.structs.asdict(self).items() if value and name != without}
+        return {name: value for name, value in msgspec.structs.asdict(self).items() if value}
 
     def toggled(self, field: str, value: str) -> str:
         """Return the address of the state in which a value of a field is chosen, or is no longer."""
@@ -48,30 +74,56 @@ class PageState(RequestFields):
         others = [chosen for chosen in self.filter if chosen != pair]
         return self.address(filter=others if pair in self.filter else [*others, pair])
 
-    def options(self) -> SearchOptions:
-        """Return what is asked of a search."""
-        asked = {"as_of": self.as_of, "since": self.since, "filter": self.filter, "profile": self.profile or None}
+    def options(self, index: Searcher) -> SearchOptions:
+        """Return what is asked of a search of ``index``, which folds near-copies if it can and nobody minds."""
+        folds = self.collapse == NEAR or (self.collapse == FOLDED and "signatures" in index.info.published.views)
+        asked = {
+            "as_of": self.as_of,
+            "since": self.since,
+            "undated": self.undated or "drop",
+            "filter": self.filter,
+            "profile": self.profile or None,
+            "retriever": self.retriever or None,
+            "stages": self.stages or None,
+            "collapse": NEAR if folds else None,
+            "k": self.hits or None,
+        }
         return msgspec.convert(asked, SearchOptions)
 
 
-SEARCHED = ("index", "query", "as_of", "since", "profile", "filter", "offset")
-READ = ("query", "passage", "as_of", "since", "profile", "filter", "offset")
+SEARCHED = tuple(name for name in PageState.__struct_fields__ if name != "passage")
+READ = PageState.__struct_fields__
 """The parameters of the page of hits, and of the page of a document."""
 
 
-def read_state(parameters: MultiDict[str, str], known: tuple[str, ...] = SEARCHED) -> PageState:
+def read_state(parameters: MultiDict[str, str], known: Sequence[str] = SEARCHED) -> PageState:
     """Return the state that an address asks for.
 
     Raises BadInput, naming the parameter, if the page does not know it, or its value makes no sense.
     """
-    for name in parameters:
+    state = read_parameters(parameters, PageState, known)
+    if state.lang and state.lang not in LANGUAGES:
+        raise BadInput("lang", f"{state.lang[:20]!r} is no language of this page; it speaks {' and '.join(LANGUAGES)}")
+    return state
+
+
+def read_parameters(parameters: MultiDict[str, str], kind: type[_Fields], known: Sequence[str]) -> _Fields:
+    """Return the parameters of a page, white space around each taken away and empty ones left out.
+
+    Raises BadInput, naming the parameter, if the page does not know it, or its value makes no sense.
+    """
+    values: dict[str, Any] = {}
+    for name, texts in parameters.lists():
         if name not in known:
             reason = f"there is no parameter {name[:80]!r} on this page; it takes {', '.join(known)}"
             raise BadInput(name[:80], reason)
-    filled = [(name, text.strip()) for name, text in parameters.items(multi=True) if text.strip()]
-    state = from_query(MultiDict(filled), PageState)
-    if state.offset < 0:
-        raise BadInput("offset", f"{state.offset} hits cannot be left out")
-    if state.profile not in ("", "tweet", "plain"):
-        raise BadInput("profile", f"{state.profile[:80]!r} is no way to read a query; there are plain and tweet")
-    return state
+        filled = [text.strip() for text in texts if text.strip()]
+        if name not in _LISTS and len(filled) > 1:
+            raise BadInput(name, f"{name} is given {len(filled)} times")
+        if filled:
+            values[name] = filled if name in _LISTS else filled[0]
+    try:
+        return msgspec.convert(values, kind, strict=False)
+    except msgspec.ValidationError as error:
+        wrong = explained(error)
+        raise BadInput(wrong.field, f"{wrong.field}: {wrong.unnamed}") from None

@@ -18,6 +18,7 @@ def test_every_answer_is_protected(client: FlaskClient, address: str) -> None:
     policy = dict(part.strip().split(" ", 1) for part in headers["Content-Security-Policy"].split(";"))
     assert policy == {
         "default-src": "'none'",
+        "script-src": "'self'",
         "style-src": "'self'",
         "img-src": "'self'",
         "form-action": "'self'",

@@ -1,0 +1,51 @@
+"""The chips of what is set: each says one choice of a state, and leads to the state without it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from .facets import YEAR, year_of
+from .reasons import label_of
+from .state import UNFOLDED, PageState
+
+
+class Chip(NamedTuple):
+    """Something that is chosen, and the address without it; the label is an English text of the page."""
+
+    label: str
+    value: str
+    address: str
+
+
+def chips_of(state: PageState) -> Iterator[Chip]:
+    """Yield what is chosen in a state."""
+    if len(state.index) > 1:
+        for name in state.index:
+            yield Chip("index", name, state.address(index=[other for other in state.index if other != name]))
+    yield from _dates(state)
+    for pair in dict.fromkeys(state.filter):
+        field, _, value = pair.partition("=")
+        yield Chip(field, value, state.toggled(field, value))
+    if state.profile == "tweet":
+        yield Chip("read as", "a tweet", state.address(profile=""))
+    if state.retriever:
+        yield Chip("ranked by", label_of(state.retriever), state.address(retriever=""))
+    for stage in state.stages:
+        yield Chip("stage", stage, state.address(stages=[other for other in state.stages if other != stage]))
+    if state.collapse == UNFOLDED:
+        yield Chip("near-copies", "unfolded", state.address(collapse=""))
+    if state.hits:
+        yield Chip("hits a page", str(state.hits), state.address(hits=0))
+
+
+def _dates(state: PageState) -> Iterator[Chip]:
+    if year_of(state):
+        yield Chip(YEAR, state.since, state.address(since="", as_of=""))
+        return
+    if state.since:
+        yield Chip("from", state.since, state.address(since=""))
+    if state.as_of:
+        yield Chip("nothing newer than", state.as_of, state.address(as_of=""))
+    if state.undated == "keep":
+        yield Chip("undated", "kept", state.address(undated=""))

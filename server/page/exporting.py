@@ -1,0 +1,85 @@
+"""The hits of a search as files for other programs, and the address of the same search as JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+from flask import Response, url_for
+
+from ...retrieval import listings
+from ...retrieval.errors import QueryError
+from ...retrieval.evidence import Evidence
+from ..contract.errors import BadInput
+from ..upkeep.service import Served
+from .searching import asked_of, ranking, ranking_of_many
+from .shell import asked_parameters, blueprint, chosen_indexes
+from .state import SEARCHED, PageState, read_state
+
+HITS = 100
+"""Hits of a file, unless an address asks for another number."""
+FORMATS = {
+    "csv": "CSV",
+    "tsv": "TSV",
+    "json": "JSON",
+    "ndjson": "NDJSON",
+    "ris": "RIS",
+    "bibtex": "BibTeX",
+    "trec": "TREC",
+}
+"""The formats that the page offers, by name."""
+
+
+@blueprint.route("/export", methods=["GET", "POST"])
+def export() -> Response:
+    """Answer the first hits of a state as a file; of several indexes those of the one ranking over all.
+
+    Raises BadInput if there is no query, no such format, or an id cannot stand in it.
+    """
+    parameters = asked_parameters().copy()
+    format = parameters.pop("format", "")
+    state = read_state(parameters, (*SEARCHED, "format"))
+    if format not in FORMATS:
+        raise BadInput("format", f"there is no format {format[:20]!r}; there are {', '.join(FORMATS)}")
+    if not state.query:
+        raise BadInput("query", "there is nothing to export: ask for something first")
+    hits = evidence(state)
+    if format == listings.JSON:
+        return _file(_json(state, hits), "application/json", "json")
+    kind = listings.KINDS.load(format)
+    try:
+        return _file(kind.write(hits, "1"), kind.MEDIA, kind.SUFFIX)
+    except QueryError as error:
+        raise BadInput("format", error.line) from None
+
+
+def evidence(state: PageState) -> list[Evidence]:
+    """Return the first hits of a state, by its ranking."""
+    served = chosen_indexes(state)
+    most = min(each.index.settings.search.max_k for each in served)
+    asked = asked_of(served, state.changed(hits=state.hits or min(HITS, most), offset=state.offset))
+    return (ranking_of_many(asked, state) if len(asked) > 1 else ranking(asked[0])).hits
+
+
+def json_address(state: PageState, served: Sequence[Served]) -> str:
+    """Return the address of this search as JSON: the API's, or that of a file where several indexes are asked."""
+    if len(served) > 1:
+        return url_for("page.export", format=listings.JSON, **state.parameters())
+    own = ("index", "view", "lang", "passage", "collapse", "profile")
+    asked = {name: value for name, value in state.parameters().items() if name not in own}
+    options = state.options(served[0].index)
+    if options.collapse:
+        asked["collapse"] = options.collapse
+    asked |= {"profile": "tweet"} if state.profile == "tweet" else {"syntax": "query"}
+    return url_for("api.search_simply", name=served[0].name, **asked)
+
+
+def _json(state: PageState, hits: Sequence[Evidence]) -> bytes:
+    """Return the hits with their query as JSON."""
+    return msgspec.json.encode({"query": {"text": state.query}, "hits": hits})
+
+
+def _file(content: str | bytes, media: str, suffix: str) -> Response:
+    response = Response(content, mimetype=media)
+    response.headers["Content-Disposition"] = f'attachment; filename="evidence.{suffix}"'
+    return response

@@ -1,0 +1,104 @@
+"""Why a hit stands where it does, in parts that the page shows: its words, what each ranking made of it, its stages."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+from ...retrieval import retrievers, stages
+from ...retrieval.domain import Hit, Part
+from ...retrieval.errors import FactseekError
+from ...retrieval.limit import Limit
+from ...retrieval.searcher import ResolvedSearch, Search, Searcher
+
+_WORDS = 8
+"""Words of a hit that are shown, heaviest first."""
+_SHOWN_PART = "reasons"
+
+
+class WeighedWord(NamedTuple):
+    """A word of the query that the passage holds, with what BM25 counts it as."""
+
+    word: str
+    weight: float
+
+
+class RankedBy(NamedTuple):
+    """A ranking by its label: the rank that it gave the hit and its score; ``vote`` is None where nothing is fused."""
+
+    name: str
+    label: str
+    rank: int
+    score: float
+    vote: float | None
+
+
+class Step(NamedTuple):
+    """A stage by its name and label, the rank with which the hit came to it, and the score that it gave, if it did."""
+
+    name: str
+    label: str
+    rank: int
+    gave: float | None
+
+
+class Reason(NamedTuple):
+    """Why a hit stands at its rank; ``missed`` are the rankings that do not have it, ``depth`` how far they look.
+
+    ``steps`` are the stages that did something to it.
+    """
+
+    words: list[WeighedWord]
+    rankings: list[RankedBy]
+    missed: list[str]
+    depth: int
+    steps: list[Step]
+    fused: bool
+
+
+def reasons(index: Searcher, query: str, asked: Search, hits: Sequence[Hit], limit: Limit) -> list[Reason]:
+    """Return the reason of each hit of a search; without its words if there is no time for them."""
+    resolved = index.resolve(asked)
+    none: list[dict[str, float]] = [{} for _ in hits]
+    words = none if limit.is_over(_SHOWN_PART) else index.word_weights(query, hits, asked)
+    return [
+        _reason(rank, hit, held, resolved)
+        for rank, (hit, held) in enumerate(zip(hits, words, strict=True), asked.offset + 1)
+    ]
+
+
+def _reason(rank: int, hit: Hit, words: Mapping[str, float], resolved: ResolvedSearch) -> Reason:
+    parts = hit.parts or (Part(resolved.retriever, rank, hit.score, hit.score),)
+    names = set(stages.names()) if len(parts) > 1 else set()
+    fused = resolved.rankings != (resolved.retriever,)
+    ranked = [part for part in parts if part.retriever not in names]
+    heaviest = sorted(words.items(), key=lambda pair: (-pair[1], pair[0]))[:_WORDS]
+    return Reason(
+        words=[WeighedWord(*pair) for pair in heaviest],
+        rankings=[_ranked_by(part, fused=fused and hit.score >= 0) for part in ranked],
+        missed=list(_missed(ranked, resolved)) if fused else [],
+        depth=resolved.settings.search.fusion.depth,
+        steps=[_step(part) for part in parts if part.retriever in names and (part.vote or part.rank != rank)],
+        fused=fused,
+    )
+
+
+def _ranked_by(part: Part, *, fused: bool) -> RankedBy:
+    return RankedBy(part.retriever, label_of(part.retriever), part.rank, part.score, part.vote if fused else None)
+
+
+def _missed(ranked: Sequence[Part], resolved: ResolvedSearch) -> Iterator[str]:
+    having = {part.retriever for part in ranked}
+    return (label_of(name) for name in resolved.rankings if name not in having)
+
+
+def _step(part: Part) -> Step:
+    return Step(part.retriever, stages.KINDS.load(part.retriever).LABEL, part.rank, part.vote or None)
+
+
+def label_of(retriever: str) -> str:
+    """Return a ranking's name for people."""
+    try:
+        return retrievers.kind(retriever).LABEL
+    except FactseekError:
+        return retriever

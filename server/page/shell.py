@@ -1,0 +1,142 @@
+"""Shell of every page: the box with its choices, the tabs, the language."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+from urllib.parse import parse_qsl, urlencode, urlsplit
+
+from flask import Blueprint, redirect, render_template, request
+from werkzeug.datastructures import MultiDict
+from werkzeug.wrappers import Response
+
+from ...retrieval import stages
+from ...retrieval.errors import FactseekError
+from ..upkeep.service import Served, index_named, service
+from .searching import kinds_of
+from .speech import speech
+from .state import LONGEST_ADDRESS, PageState
+from .strings import LANGUAGES
+
+blueprint = Blueprint("page", __name__)
+AGAIN = "to"
+"""The field of a form that stands for a link whose address would be too long: the parameters besides the query."""
+_SHARED = ("index", "lang")
+"""The parameters that a tab hands to the next."""
+
+
+class Tab(NamedTuple):
+    """A tab of the page: its English label, and its address."""
+
+    label: str
+    endpoint: str
+
+
+class StageChoice(NamedTuple):
+    """A stage as a state may ask for it, its label, and whether it does."""
+
+    value: str
+    label: str
+    asked: bool
+
+
+TABS = (Tab("Search", "page.search_page"),)
+
+
+def page_of(template: str, state: PageState, status: int = 200, **shown: Any) -> tuple[str, int]:
+    """Return a page with the box of a state."""
+    return render_template(template, **box_of(state), **shown), status
+
+
+def box_of(state: PageState) -> dict[str, Any]:
+    """Return what the box of a state shows: the indexes, those that are chosen, and what they offer."""
+    indexes = service().indexes
+    chosen = [indexes[name] for name in state.index if name in indexes] or list(indexes.values())[:1]
+    return {
+        "state": state,
+        "indexes": indexes,
+        "chosen": [served.name for served in chosen],
+        "kinds": kinds_of(chosen[0]) if len(chosen) == 1 else {},
+        "folding": any("signatures" in served.index.info.published.views for served in chosen),
+        "stage_choices": _stage_choices(state, chosen),
+    }
+
+
+def chosen_indexes(state: PageState) -> list[Served]:
+    """Return the indexes that a state asks, the first that is served if it names none.
+
+    Raises UnknownIndexError if there is none of a name.
+    """
+    names = list(dict.fromkeys(state.index)) or list(service().indexes)[:1]
+    return [index_named(name) for name in names or [""]]
+
+
+def asked_parameters() -> MultiDict[str, str]:
+    """Return the parameters of the current request, of its address or of its form."""
+    if request.method == "GET":
+        return request.args
+    form = MultiDict(request.form)
+    again = form.poplist(AGAIN)[-1:] or [""]
+    further = parse_qsl(urlsplit(again[0]).query)
+    return MultiDict([*form.items(multi=True), *further])
+
+
+def short_of(address: str) -> Response | None:
+    """Return the way to an address that a form asked for; None where it is too long for one, or was asked for."""
+    if request.method == "GET" or len(address) > LONGEST_ADDRESS:
+        return None
+    return redirect(address, 303)
+
+
+def _stage_choices(state: PageState, chosen: Sequence[Served]) -> list[StageChoice]:
+    """Return the stages that all of these indexes can answer, and what else the state asks for."""
+    asked = {stage.partition("=")[0]: stage for stage in state.stages}
+    offered = [
+        name for name in stages.names() if name != "collapse" and all(_answers(served, name) for served in chosen)
+    ]
+    return [
+        StageChoice(asked.get(name, name), stages.KINDS.load(name).LABEL if name in offered else name, name in asked)
+        for name in dict.fromkeys([*offered, *asked])
+    ]
+
+
+def _answers(served: Served, stage: str) -> bool:
+    index = served.index
+    try:
+        stages.opened([stage], stages.StageContext(index.settings, index.info.published, lambda: index.terms))
+    except FactseekError:
+        return False
+    return True
+
+
+@blueprint.app_context_processor
+def _around() -> dict[str, Any]:
+    """Return what all templates see."""
+    spoken = speech()
+    return {
+        "t": spoken,
+        "speech": spoken,
+        "languages": LANGUAGES,
+        "tabs": [(tab.label, tab.endpoint) for tab in TABS],
+        "shared": _shared(),
+        "in_language": _in_language,
+        "longest": LONGEST_ADDRESS,
+        "again_field": AGAIN,
+        "beside_query": _beside_query,
+    }
+
+
+def _shared() -> dict[str, Any]:
+    return {name: values for name in _SHARED if (values := request.values.getlist(name))}
+
+
+def _in_language(code: str) -> str:
+    """Return the address, relative to this one, of the same page in another language."""
+    asked = [pair for pair in request.args.items(multi=True) if pair[0] != "lang"]
+    return f"?{urlencode([*asked, ('lang', code)])}"
+
+
+def _beside_query(address: str) -> str:
+    """Return the parameters of an address without the query, which a form sends beside them."""
+    pairs = parse_qsl(urlsplit(address).query)
+    return f"?{urlencode([pair for pair in pairs if pair[0] != 'query'])}"

@@ -1,0 +1,168 @@
+"""The desk around the hits: addresses and forms, views, what is set, reasons, citations, copies, files."""
+
+from __future__ import annotations
+
+import csv
+import io
+from urllib.parse import parse_qs, quote, urlsplit
+
+import pytest
+from flask.testing import FlaskClient
+
+from factseek.retrieval.index.local import Index
+from factseek.retrieval.limit import Limit
+from factseek.retrieval.searcher import Search
+from factseek.server.page.reasons import Step, reasons
+
+from .test_page import anchors, get, links
+
+SEARCH = "/?index=english&query=measles+vaccine"
+
+
+def test_a_form_leads_to_the_address_of_its_state(client: FlaskClient) -> None:
+    asked = {"index": "english", "query": "measles vaccine", "as_of": "", "since": "2019", "profile": "", "hits": "2"}
+    response = client.post("/", data=asked)
+    assert response.status_code == 303
+    assert parse_qs(urlsplit(response.location).query) == {
+        "index": ["english"], "query": ["measles vaccine"], "since": ["2019"], "hits": ["2"],
+    }  # fmt: skip
+
+
+def test_a_query_that_is_too_long_for_an_address_is_answered_and_its_links_are_forms(
+    client: FlaskClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("factseek.server.page.shell.LONGEST_ADDRESS", 30)
+    response = client.post("/", data={"index": "english", "query": "measles vaccine", "lang": "en"})
+    assert response.status_code == 200
+    assert 'id="hybrid-1"' in response.text
+    assert 'name="to" value="?index=english&amp;filter=topic%3Dhealth&amp;lang=en"' in response.text
+    narrowed = client.post("/", data={"query": "measles vaccine", "to": "?index=english&filter=topic%3Dhealth&lang=en"})
+    assert 'id="hybrid-1"' in narrowed.text
+    assert 'id="hybrid-2"' not in narrowed.text
+
+
+def test_a_query_longer_than_is_searched_is_said_not_cut(client: FlaskClient) -> None:
+    response = client.post("/", data={"query": "measles " * 100}, follow_redirects=True)
+    assert response.status_code == 400
+    assert "The query has 799 characters, at most 200 are searched" in response.text
+    assert "measles " * 99 in response.text
+
+
+def test_both_views_are_a_link_from_each_other(client: FlaskClient) -> None:
+    page = get(client, SEARCH)
+    assert {anchor.partition("-")[0] for anchor in anchors(page)} == {"hybrid"}
+    (side,) = links(page, "Side by side")
+    beside = get(client, side)
+    assert {anchor.partition("-")[0] for anchor in anchors(beside)} == {"bm25", "hybrid", "dense"}
+    assert anchors(get(client, links(beside, "One list")[0])) == anchors(page)
+
+
+def test_what_is_set_is_a_chip_and_each_chip_leads_to_the_state_without_it(client: FlaskClient) -> None:
+    address = f"{SEARCH}&since=2019&as_of=2030&undated=keep&retriever=bm25&stages=per_source%3D1&hits=2&collapse=none"
+    page = get(client, address)
+    labels = {
+        str(a["aria-label"]): str(a["href"]) for a in page.all("a") if str(a.get("aria-label")).startswith("With")
+    }
+    assert list(labels) == [
+        "Without from 2019", "Without nothing newer than 2030", "Without undated kept", "Without ranked by Sparse",
+        "Without stage per_source=1", "Without near-copies unfolded", "Without hits a page 2",
+    ]  # fmt: skip
+    for without in labels.values():
+        assert len(parse_qs(urlsplit(without).query)) == len(parse_qs(urlsplit(address).query)) - 1
+        get(client, without)
+
+
+def test_each_hit_says_why_it_is_there(client: FlaskClient) -> None:
+    text = client.get(SEARCH).text
+    first = text[text.index('id="hybrid-1"') :].split("</li>\n      <li id=")[0]
+    assert "Why this?" in first
+    assert "<bdi>vaccine</bdi> <meter" in first
+    assert "Sparse ranks it number " in first
+    assert "a vote of " in first
+
+
+def test_a_stage_says_what_it_did_to_a_hit(indexes: dict[str, Index]) -> None:
+    index = indexes["english"]
+    search = Search(retriever="bm25", stages=("per_source=1",))
+    ((first, *_),) = index.search(["measles"], search)
+    stayed, moved = reasons(index, "measles", search, [first] * 2, Limit(60, None))  # type: ignore[arg-type]
+    assert stayed.steps == []
+    assert moved.steps == [Step("per_source", "Per source", 1, None)]
+
+
+def test_citations_are_there_to_be_copied(client: FlaskClient) -> None:
+    page = get(client, SEARCH)
+    fields = [text for text in page.text_of("textarea") if "Measles vaccine" in text]
+    assert fields[0] == "“Measles vaccine.” who.example.org, 2019-05-02. https://who.example.org/measles"
+    assert fields[1].startswith("TY  - ELEC")
+    assert "UR  - https://who.example.org/measles" in fields[1]
+
+
+def test_a_document_without_a_title_has_its_words_for_one(client: FlaskClient) -> None:
+    page = get(client, SEARCH)
+    assert "Nobody knows when this note about the measles vaccine was written." in page.text_of("a")
+    assert "measles-undated" not in page.text_of("a")
+
+
+def test_several_indexes_are_one_ranking(client: FlaskClient) -> None:
+    address = f"/?index=english&index=arabic&query={quote('measles نهر')}"
+    page = get(client, address)
+    assert {anchor.partition("-")[0] for anchor in anchors(page)} == {"many"}
+    assert {"english", "arabic"} <= set(page.text_of("bdi"))
+    whole = anchors(page)
+    first = get(client, f"{address}&hits=2")
+    assert anchors(first) == whole[:2]
+    second = get(client, links(first, "Next hits")[0])
+    assert anchors(second) == whole[2:4]
+    titles = [t for p in (first, second) for t in p.text_of("h3")]
+    assert titles == page.text_of("h3")[:4]
+    assert client.get(f"{address}&index=none").status_code == 404
+
+
+def test_a_search_is_taken_away_in_every_format(client: FlaskClient) -> None:
+    page = get(client, f"{SEARCH}&filter=topic%3Dhealth")
+    files = {label: links(page, label)[0] for label in ("CSV", "TSV", "JSON", "NDJSON", "RIS", "BibTeX", "TREC")}
+    for label, address in files.items():
+        response = client.get(address)
+        assert response.status_code == 200, label
+        assert response.headers["Content-Disposition"].startswith('attachment; filename="evidence.')
+    rows = list(csv.DictReader(io.StringIO(client.get(files["CSV"]).text)))
+    assert [row["docid"] for row in rows] == ["measles"]
+
+
+def test_a_file_of_several_indexes_holds_what_the_page_shows(client: FlaskClient) -> None:
+    address = f"/?index=english&index=arabic&query={quote('measles نهر')}"
+    page = get(client, address)
+    rows = list(csv.DictReader(io.StringIO(client.get(links(page, "CSV")[0]).text)))
+    assert len(rows) == len(anchors(page))
+
+
+@pytest.mark.parametrize(
+    ("parameters", "detail"),
+    [
+        ("query=measles&format=doc", "here is no format &#39;doc&#39;; there are"),
+        ("format=csv", "here is nothing to export: ask for something first"),
+        ("query=measles&format=csv&k=2", "here is no parameter &#39;k&#39; on this page"),
+    ],
+)
+def test_a_file_that_cannot_be_is_said_on_a_page_with_the_box(
+    client: FlaskClient, parameters: str, detail: str
+) -> None:
+    response = client.get(f"/export?{parameters}", headers={"Accept": "text/html"})
+    assert response.status_code == 400
+    assert detail in response.text
+    assert '<textarea id="query"' in response.text
+
+
+def test_the_same_as_json_is_this_search(client: FlaskClient) -> None:
+    page = get(client, f"{SEARCH}&filter=topic%3Dhealth&hits=1")
+    answer = client.get(links(page, "The same as JSON")[0]).get_json()
+    assert [hit["docid"] for hit in answer["hits"]] == ["measles"]
+    several = get(client, f"/?index=english&index=arabic&query={quote('measles نهر')}")
+    hits = client.get(links(several, "The same as JSON")[0]).get_json()["hits"]
+    assert len(hits) == len(anchors(several))
+
+
+def test_error_pages_have_the_box(client: FlaskClient) -> None:
+    for address in ("/nothing", "/documents/english/none", "/?index=none&query=moon"):
+        assert '<textarea id="query"' in client.get(address, headers={"Accept": "text/html"}).text
