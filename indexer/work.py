@@ -69,18 +69,21 @@ class Work:
         """Finish the segment that was begun and pass over what was read; return whether the build can go on.
 
         Sources that changed since (a broken line that was mended) are compared document by document: the build goes on
-        only if what it had read is still what they begin with.
+        only if what it had read is still what they begin with, and all that it wrote is still among it.
         """
         if self.journal.text_of:
             self._finish_segment()
-        done = self.journal.progress.records
+        done, unchanged = self.journal.progress.records, self.journal.sources == self._sources
+        written_before: set[str] = set()
         with closing(bar("reading again", "documents", done)) as reading:
             for _ in range(done):
                 record = next(self._records, None)
-                if record is None or not (self.journal.sources == self._sources or self._known(record)):
+                if record is None or not (unchanged or self._known(record, written_before)):
                     return False
                 self._live_already(record, checksum(record.document))
                 reading.update()
+        if not unchanged and len(written_before) < sum(info.documents for info in self.journal.finished):
+            return False
         self.options.bad_lines.count += self.journal.progress.clashes
         self.journal.sources = self._sources
         self.resumed = True
@@ -98,10 +101,13 @@ class Work:
         for documents in (*self._live, *self._finished):
             documents.close()
 
-    def _known(self, record: Record) -> bool:
-        digest = checksum(record.document)
-        earlier = (documents.seen(record.document.docid) for documents in (*self._live, *self._finished))
-        return any(seen and seen[0] == digest for seen in earlier)
+    def _known(self, record: Record, written_before: set[str]) -> bool:
+        """Return whether a document was written or live as it is; note in ``written_before`` that it was written."""
+        docid, digest = record.document.docid, checksum(record.document)
+        if _holds(self._finished, docid, digest):
+            written_before.add(docid)
+            return True
+        return _holds(self._live, docid, digest)
 
     def new_docids(self) -> Iterator[str]:
         """Yield the docids of the documents that the build wrote."""
@@ -213,6 +219,11 @@ class Work:
         journals.save(self._folder.path, self.journal)
         settle(folder, self._folder.segments)
         self._finished.append(self._folder.documents(info))
+
+
+def _holds(segments: Sequence[SegmentDocuments], docid: str, digest: str) -> bool:
+    documents = filter(None, (segment.seen(docid) for segment in segments))
+    return any(seen[0] == digest for seen in documents)
 
 
 def _first_seen(segments: Sequence[SegmentDocuments], docid: str) -> Seen | None:

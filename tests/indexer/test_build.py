@@ -186,6 +186,18 @@ def test_a_build_of_changed_documents_begins_anew(tmp_path: Path, write_jsonl, b
     assert [hit.docid for hit in found(tmp_path / "index", "changed vaccines")] == ["d0"]
 
 
+def test_what_a_refused_update_wrote_is_not_published_by_a_later_one(tmp_path: Path, write_jsonl, build_jsonl) -> None:
+    small = {"index": {"segment_passages": 2}}
+    build_jsonl(write_jsonl("docs.jsonl", DOCUMENTS), **small)
+    refused = [{"docid": "d8", "text": "Refused."}, {"docid": "d9", "text": "Refused."}, {"docid": ""}]
+    with pytest.raises(SourceError):
+        build_jsonl(write_jsonl("docs.jsonl", refused), verb="update", **small)
+    report = build_jsonl(write_jsonl("docs.jsonl", DOCUMENTS), verb="update", **small)
+    assert (report.resumed, report.documents, report.duplicates) == (False, 0, 6)
+    with Index(tmp_path / "index") as index:
+        assert sorted(index.docids()) == [document["docid"] for document in DOCUMENTS]
+
+
 def test_an_unfinished_build_of_something_else_is_given_up(tmp_path: Path, write_jsonl, build_jsonl) -> None:
     with pytest.raises(SourceError):
         build_jsonl(write_jsonl("docs.jsonl", [*DOCUMENTS, {"docid": ""}]), index={"segment_passages": 2})
