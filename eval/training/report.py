@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 
 from ..reports.tables import figure, table
-from ..scoring.statistics import Interval
+from ..scoring.statistics import PairedTest
 from .combiner import TrainedCombiner
 
 
@@ -26,12 +26,17 @@ def as_text(trained: TrainedCombiner) -> str:
 
 def verdict(trained: TrainedCombiner) -> str:
     """Return a sentence on what training gained."""
-    difference: Interval = trained.test.difference
+    return difference_in_words(trained.test, trained.sure, f"cross-validated {trained.measure}")
+
+
+def difference_in_words(test: PairedTest, sure: bool, measure: str) -> str:
+    """Return whether something is better than before, with the evidence for that."""
+    difference = test.difference
     evidence = (
-        f"cross-validated {trained.measure} {difference.mean:+.4f} (95 % interval {difference.low:+.4f} to "
-        f"{difference.high:+.4f}, randomisation test p = {trained.test.p_randomisation:.4f})"
+        f"{measure} {difference.mean:+.4f} (95 % interval {difference.low:+.4f} to "
+        f"{difference.high:+.4f}, randomisation test p = {test.p_randomisation:.4f})"
     )
-    return f"better than before: {evidence}" if trained.sure else f"no better than before: {evidence}"
+    return f"better than before: {evidence}" if sure else f"no better than before: {evidence}"
 
 
 def as_json(trained: TrainedCombiner) -> dict[str, Any]:

@@ -41,10 +41,10 @@ def register(commands: Subparsers) -> None:
     parser.set_defaults(command=tune)
 
 
-def add_judged(parser: argparse.ArgumentParser) -> None:
+def add_judged(parser: argparse.ArgumentParser, *, required: bool = True) -> None:
     """Add the options that name judged queries."""
-    parser.add_argument("--queries", type=Path, required=True, metavar="FILE", help="the queries")
-    parser.add_argument("--qrels", type=Path, required=True, metavar="FILE", help="the judgements")
+    parser.add_argument("--queries", type=Path, required=required, metavar="FILE", help="the queries")
+    parser.add_argument("--qrels", type=Path, required=required, metavar="FILE", help="the judgements")
     parser.add_argument(
         "--task",
         default=RANKING.default(),

@@ -1,0 +1,1 @@
+"""Train encoders and re-rankers with the trainers of sentence-transformers."""

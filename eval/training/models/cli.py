@@ -1,0 +1,147 @@
+"""The commands ``train encoder`` and ``train reranker``."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ....retrieval.config import Config
+from ....retrieval.encoders.choice import for_language
+from ....retrieval.errors import QueryError
+from ....retrieval.index.local import open_index
+from ....retrieval.searcher import Searcher
+from ....retrieval.terminal import DONE, Subparsers, add_index, add_json, config_of, say, write
+from ...tuning.cli import add_judged
+from .request import ModelTraining, TrainingRequest
+
+if TYPE_CHECKING:
+    from .judged import TrainingJudged
+
+_DEFAULTS = ModelTraining(base="")
+_INTERRUPTED = "interrupted; the same command goes on from the last checkpoint"
+_SAMPLE = 20_000
+_EPILOG = """\
+One tenth of the judged queries says when to stop and two tenths judge the result; queries that share a relevant
+document stay together. README.md in the folder says what the model learned from and what it is worth."""
+
+
+def register(kinds: Subparsers) -> None:
+    """Add both commands."""
+    encoder = _add(kinds, "encoder", "a sentence encoder: what encoder.model takes")
+    encoder.add_argument("--teacher", default="", metavar="MODEL", help="a re-ranker whose margins are learned, too")
+    encoder.add_argument(
+        "--from-documents",
+        action="store_true",
+        help="learn from titles and sentences of the documents, without judgements",
+    )
+    _add(kinds, "reranker", "a re-ranker that reads query and passage together: what rerank.model takes")
+
+
+def _add(kinds: Subparsers, what: str, noun: str) -> argparse.ArgumentParser:
+    parser = kinds.add_parser(
+        what,
+        help=noun,
+        description=f"Train {noun}.",
+        epilog=_EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    add_index(parser)
+    add_judged(parser, required=what != "encoder")
+    parser.add_argument("--output", type=Path, required=True, metavar="DIR", help="the new folder of the model")
+    parser.add_argument(
+        "--base", default="", metavar="NAME", help="the model that is trained further (default: the index's encoder)"
+    )
+    for name, kind, unit, text in (
+        ("epochs", int, "N", "how often everything is learned from, at most"),
+        ("batch", int, "N", "how much is learned from at once"),
+        ("rate", float, "X", "the highest learning rate"),
+        ("negatives", int, "N", "hits that are not relevant, for each passage that is"),
+        ("depth", int, "N", "hits of each query that are looked at"),
+        ("max-tokens", int, "N", "tokens of a text that are read"),
+        ("seed", int, "N", "of everything that is drawn"),
+    ):
+        default = getattr(_DEFAULTS, name.replace("-", "_"))
+        parser.add_argument(f"--{name}", type=kind, default=default, metavar=unit, help=f"{text} (default: {default})")
+    parser.add_argument(
+        "--measure", default=_DEFAULTS.measure, metavar="NAME", help="what to judge by (default: nDCG@10)"
+    )
+    parser.add_argument(
+        "--sample", type=int, default=_SAMPLE, metavar="N", help=f"learn from at most N queries (default: {_SAMPLE:,})"
+    )
+    add_json(parser)
+    parser.set_defaults(command=partial(train, what=what), interrupted=_INTERRUPTED)
+    return parser
+
+
+def train(args: argparse.Namespace, what: str) -> int:
+    """Train, write the model, print what it is worth."""
+    from ....retrieval.progress import bar
+    from .card import as_json, as_text
+    from .train import check_target
+    from .train import train as train_on
+
+    _check(args)
+    check_target(args.output)
+    with open_index(args.index, config_of(args, Config)) as index:
+        judged = _judged(args, index)
+        trained = train_on(index, judged, _request(args, what, index), bar)
+    if not trained.grouped:
+        say("note: so many queries share relevant documents that the parts share them too: the figures may flatter")
+    write(json.dumps(as_json(trained), indent=2) + "\n" if args.json else as_text(trained))
+    setting = "encoder.model" if what == "encoder" else "rerank.model"
+    say(f"{args.output}: the model; set {setting} to it")
+    return DONE
+
+
+def _judged(args: argparse.Namespace, index: Searcher) -> TrainingJudged:
+    """Read what is learned from, and say what a reader should know of it."""
+    from ...running.judged import JudgedFiles, read_judged
+    from ..pools import missing_documents
+    from .judged import of_documents, of_judgements
+
+    if getattr(args, "from_documents", False):
+        return of_documents(index, args.sample, args.seed)
+    files = JudgedFiles(task=args.task, queries=args.queries, qrels=args.qrels, profile=args.profile)
+    judged = read_judged(files, index, sample=args.sample, seed=args.seed)
+    for note in filter(None, [*judged.notes, missing_documents(index, judged.qrels)]):
+        say(f"note: {note}")
+    return of_judgements(judged)
+
+
+def _request(args: argparse.Namespace, what: str, index: Searcher) -> TrainingRequest:
+    names = [name for name in ModelTraining.__struct_fields__ if hasattr(args, name) and name != "base"]
+    settings = ModelTraining(base=args.base or _encoder_of(index), **{name: getattr(args, name) for name in names})
+    files = tuple(path for path in (args.queries, args.qrels) if path is not None)
+    return TrainingRequest(what=what, settings=settings, files=files, index=index.info.id, target=args.output)
+
+
+def _encoder_of(index: Searcher) -> str:
+    """Return the model of the index's encoder; of an index without vectors the one for its language."""
+    made_by = index.info.encoder
+    if made_by is not None:
+        return made_by.model or made_by.name
+    return for_language(index.settings.encoder, index.info.language).model
+
+
+def _check(args: argparse.Namespace) -> None:
+    """Raise QueryError if an option makes no sense."""
+    from ...scoring.measures import named
+
+    for name, least in (("epochs", 1), ("batch", 2), ("negatives", 1), ("depth", 2), ("max_tokens", 8), ("sample", 10)):
+        if getattr(args, name) < least:
+            raise QueryError(f"--{name.replace('_', '-')} {getattr(args, name)}: give a number from {least}")
+    if args.seed < 0:
+        raise QueryError(f"--seed {args.seed}: give a number from 0")
+    if not 0 < args.rate < 1:
+        raise QueryError(f"--rate {args.rate}: give a number between 0 and 1")
+    if len(named(args.measure)) > 1:
+        raise QueryError(f"--measure {args.measure}: give one measure")
+    judged = [args.queries, args.qrels]
+    if getattr(args, "from_documents", False):
+        if any(judged):
+            raise QueryError("--from-documents learns without judgements", remedy="leave out --queries and --qrels")
+    elif not all(judged):
+        raise QueryError("give --queries and --qrels, or --from-documents")

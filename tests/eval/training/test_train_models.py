@@ -1,0 +1,262 @@
+"""Training an encoder and a re-ranker: for real on the bundled example, gone on with, and what cannot be learned."""
+
+# A message that is told exactly stands on one line.
+# ruff: noqa: E501
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from factseek.eval.training.models import lessons
+from factseek.eval.training.models.candidates import Candidates
+from factseek.eval.training.models.encoder import triples
+from factseek.eval.training.models.judged import of_documents
+from factseek.eval.training.models.request import ModelTraining
+from factseek.indexer.build import BuildRequest, build
+from factseek.indexer.settings import Config
+from factseek.retrieval.encoders.sources import find_model
+from factseek.retrieval.files import sha256
+from factseek.retrieval.index.local import open_index
+from tests.conftest import overriding
+from tests.retrieval.encoders.cross import small_cross_encoder
+
+Command = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture(scope="module")
+def index(root: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("train-models") / "index"
+    request = BuildRequest(kind="snippets", sources=(root / "examples/snippets-en.tsv",), folder=folder, dense=False)
+    build(request, Config())
+    return folder
+
+
+@pytest.fixture(scope="module")
+def papers(root: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("train-papers") / "index"
+    build(BuildRequest(kind="cord19", sources=(root / "examples/cord19",), folder=folder, dense=False), Config())
+    return folder
+
+
+@pytest.fixture(scope="module")
+def base(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The embedded encoder with its first layer alone, so that a training takes seconds."""
+    from sentence_transformers import SentenceTransformer
+
+    folder = tmp_path_factory.mktemp("base") / "small"
+    model = SentenceTransformer(str(find_model("all-MiniLM-L6-v2").path), device="cpu", local_files_only=True)
+    transformer = model[0].auto_model
+    transformer.encoder.layer = transformer.encoder.layer[:1]
+    transformer.config.num_hidden_layers = 1
+    model.save(str(folder), create_model_card=False)
+    return folder
+
+
+@pytest.fixture
+def asked(index: Path, base: Path, examples: Path, tmp_path: Path) -> list[object]:
+    judged = ["--queries", examples / "queries-en.tsv", "--qrels", examples / "qrels-en.txt"]
+    small = ["--base", base, "--epochs", "1", "--batch", "8", "--max-tokens", "32", "--depth", "8", "--negatives", "2"]
+    return ["train", "encoder", "--index", index, *judged, "--output", tmp_path / "model", *small]
+
+
+@pytest.mark.slow
+def test_a_trained_encoder_has_a_card_and_makes_an_index(
+    asked: list[object], examples: Path, tmp_path: Path, command: Command
+) -> None:
+    code, printed, said = command(*asked)
+    assert code == 0, said
+    model = tmp_path / "model"
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["model"]
+    card = json.loads((model / "training.json").read_text("utf-8"))
+    assert [source["sha256"] for source in card["sources"]] == [
+        sha256(examples / "queries-en.tsv"),
+        sha256(examples / "qrels-en.txt"),
+    ]
+    assert printed.splitlines()[-1].startswith(
+        ("better than before: held-out nDCG@10 +", "no better than before: held-out nDCG@10 ")
+    )
+    readme = (model / "README.md").read_text("utf-8")
+    assert printed.strip() in readme
+    assert "`encoder.model` takes this folder" in readme
+    code, _, said = command(
+        "index", "snippets", examples / "snippets-en.tsv", "--index", tmp_path / "new", "--encoder", model
+    )
+    assert code == 0, said
+    code, printed, _ = command("search", "the Nile is longer than the Amazon", "--index", tmp_path / "new", "--json")
+    assert code == 0
+    assert json.loads(printed)["hits"]
+
+
+@pytest.mark.slow
+def test_the_same_seed_trains_the_same_encoder(asked: list[object], tmp_path: Path, command: Command) -> None:
+    cards = []
+    for name in ("first", "second"):
+        code, _, said = command(*asked[:2], *overriding(asked[2:], ["--output", tmp_path / name]))
+        assert code == 0, said
+        cards.append(json.loads((tmp_path / name / "training.json").read_text("utf-8")))
+    assert cards[0] == cards[1]
+    first, second = (tmp_path / name / "model.safetensors" for name in ("first", "second"))
+    assert first.read_bytes() == second.read_bytes()
+
+
+@pytest.mark.slow
+def test_a_trained_reranker_teaches_an_encoder_and_reorders_a_search(
+    asked: list[object], tmp_path: Path, index: Path, command: Command
+) -> None:
+    teacher = tmp_path / "teacher"
+    base = small_cross_encoder(tmp_path / "base")
+    asked[1] = "reranker"
+    code, printed, said = command(*asked[:2], *overriding(asked[2:], ["--output", teacher, "--base", base]))
+    assert code == 0, said
+    assert "hits, before as they were found" in printed
+    (tmp_path / "config.yaml").write_text("rerank: {model: teacher}\nsearch: {stages: [rerank]}\n", "utf-8")
+    code, printed, said = command(
+        "search", "the Nile is longer than the Amazon", "--index", index, "--json", "--config", tmp_path / "config.yaml"
+    )
+    assert code == 0, said
+    assert all("rerank" in hit["stages"] for hit in json.loads(printed)["hits"])
+    asked[1] = "encoder"
+    code, _, said = command(*asked, "--teacher", teacher)
+    assert code == 0, said
+    assert json.loads((tmp_path / "model/training.json").read_text("utf-8"))["settings"]["teacher"] == str(teacher)
+
+
+@pytest.mark.slow
+def test_documents_alone_teach(asked: list[object], papers: Path, tmp_path: Path, command: Command) -> None:
+    asked[3] = papers
+    without_judgements = [*asked[:4], *asked[8:], "--from-documents", "--json"]
+    code, printed, said = command(*without_judgements)
+    assert code == 0, said
+    card = json.loads(printed)
+    assert card["sources"] == []
+    assert sum(card["queries"].values()) > 10
+    assert "without judgements" in (tmp_path / "model/README.md").read_text("utf-8")
+
+
+@pytest.mark.slow
+def test_an_interrupted_training_goes_on_to_the_same_model(
+    asked: list[object], tmp_path: Path, command: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = [*asked[:2], *overriding(asked[2:], ["--epochs", "2"])]
+    code, _, said = command(*asked)
+    assert code == 0, said
+    whole = (tmp_path / "model/model.safetensors").read_bytes()
+    (tmp_path / "model").rename(tmp_path / "whole")
+    look = lessons.look
+    looks: list[int] = []
+
+    def interrupted(values: Any) -> Any:
+        def then_stop() -> Any:
+            looks.append(1)
+            if len(looks) == 3:
+                raise KeyboardInterrupt
+            return values()
+
+        return look(then_stop)
+
+    monkeypatch.setattr(lessons, "look", interrupted)
+    code, printed, said = command(*asked)
+    assert (code, printed) == (130, "")
+    assert said.splitlines()[-1] == "factseek: interrupted; the same command goes on from the last checkpoint"
+    assert "Traceback" not in said
+    assert not (tmp_path / "model").exists()
+    monkeypatch.setattr(lessons, "look", look)
+    code, _, said = command(*asked)
+    assert code == 0, said
+    assert "note: the training goes on from " in said
+    assert (tmp_path / "model/model.safetensors").read_bytes() == whole
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["model", "whole"]
+
+
+def test_neither_relevant_passages_nor_their_near_copies_are_negatives() -> None:
+    text = "Vaccination against measles prevented about twenty million deaths in ten years all over the world"
+    candidates = _candidates({"a": text, "b": f"{text}.", "c": "The Nile is the longest river of Africa."}, {"a": text})
+    assert candidates.negatives() == ["The Nile is the longest river of Africa."]
+
+
+def test_a_query_without_negatives_borrows_those_of_others() -> None:
+    rich = _candidates(
+        {"a": "The Nile is long.", "b": "The Amazon is wide.", "c": "Pluto is far."}, {"a": "The Nile is long."}
+    )
+    poor = _candidates({"b": "The Amazon is wide."}, {"b": "The Amazon is wide."})
+    settings = ModelTraining(base="", negatives=2)
+    rows = triples([rich, poor], settings)
+    assert [(query, positive) for query, positive, _ in rows] == [
+        ("q", "The Nile is long."),
+        ("q", "The Amazon is wide."),
+    ]
+    assert set(rows[0][2]) == {"The Amazon is wide.", "Pluto is far."}
+    assert set(rows[1][2]) == {"Pluto is far."}
+    assert triples([rich, poor], settings) == rows
+
+
+def test_a_title_asks_for_the_text_alone(papers: Path) -> None:
+    with open_index(papers) as opened:
+        judged = of_documents(opened, 12, seed=0)
+        assert len(judged.asked) == len(judged.own_texts) == 12
+        for query in judged.asked:
+            assert judged.qrels[query.qid] == {query.qid: 1}
+            assert query.text not in judged.own_texts[query.qid]
+        assert of_documents(opened, 12, seed=0) == judged
+
+
+@pytest.mark.parametrize(
+    ("extra", "message"),
+    [
+        (["--epochs", "0"], "--epochs 0: give a number from 1"),
+        (["--batch", "1"], "--batch 1: give a number from 2"),
+        (["--negatives", "0"], "--negatives 0: give a number from 1"),
+        (["--depth", "1"], "--depth 1: give a number from 2"),
+        (["--max-tokens", "4"], "--max-tokens 4: give a number from 8"),
+        (["--sample", "9"], "--sample 9: give a number from 10"),
+        (["--seed", "-1"], "--seed -1: give a number from 0"),
+        (["--rate", "0"], "--rate 0.0: give a number between 0 and 1"),
+        (["--measure", "AP,P@5"], "--measure AP,P@5: give one measure"),
+        (
+            ["--base", "no-such-model"],
+            "encoder 'no-such-model' is not on this machine; fetch it with: hf download sentence-transformers/no-such-model; if it is a folder, give its path",
+        ),
+    ],
+)
+def test_what_cannot_be_trained_is_told_in_one_line(
+    asked: list[object], tmp_path: Path, command: Command, extra: list[object], message: str
+) -> None:
+    code, printed, said = command(*asked[:2], *overriding(asked[2:], extra))
+    assert (code, printed) == (2, "")
+    assert said.splitlines()[-1] == f"factseek: {message}"
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_too_few_judged_queries_are_refused(asked: list[object], tmp_path: Path, command: Command) -> None:
+    (tmp_path / "qrels").write_text("1000000000000000101 0 EX-EN-01-0001-001 1\n", "utf-8")
+    code, printed, said = command(*asked[:2], *overriding(asked[2:], ["--qrels", tmp_path / "qrels"]))
+    assert (code, printed) == (2, "")
+    assert said.splitlines()[-1] == (
+        "factseek: 1 of the judged queries have a relevant document in the index, and 10 are needed: "
+        "to learn from, to stop by and to judge by"
+    )
+
+
+def test_judgements_are_given_or_left_out(asked: list[object], index: Path, tmp_path: Path, command: Command) -> None:
+    code, _, said = command(*asked, "--from-documents")
+    assert code == 2
+    assert said == "factseek: --from-documents learns without judgements; leave out --queries and --qrels\n"
+    code, _, said = command("train", "encoder", "--index", index, "--output", tmp_path / "model")
+    assert code == 2
+    assert said == "factseek: give --queries and --qrels, or --from-documents\n"
+
+
+def test_a_folder_that_is_there_is_left_alone(asked: list[object], tmp_path: Path, command: Command) -> None:
+    (tmp_path / "model").mkdir()
+    code, _, said = command(*asked)
+    assert code == 2
+    assert said == f"factseek: {tmp_path / 'model'}: is there already; name a new folder\n"
+
+
+def _candidates(found: Mapping[str, str], relevant: Mapping[str, str]) -> Candidates:
+    return Candidates(qid="1", query="q", found=found, relevant=relevant)
