@@ -11,11 +11,11 @@ from .claims.checkworthiness import cli as rank_cli
 from .claims.checkworthiness import tuning_cli as encoder_tuning_cli
 from .claims.pipeline import cli as pipeline_cli
 from .claims.verdicts import cli as verdict_cli
+from .eval import train_cli
 from .eval.bench import cli as bench_cli
 from .eval.judging import cli as judging_cli
 from .eval.running import cli as run_cli
 from .eval.tasks import STATEMENTS, VERDICTS
-from .eval.training import cli as train_cli
 from .eval.tuning import cli as tune_cli
 from .indexer import cli as indexer_cli
 from .retrieval.index import cli as retrieval_cli

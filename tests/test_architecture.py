@@ -46,10 +46,13 @@ ROOMS = {
     "eval/running": "eval/formats eval/tasks retrieval retrieval/index retrieval/retrievers",
     "eval/tuning": "eval/reports eval/running eval/scoring eval/tasks retrieval retrieval/index retrieval/retrievers",
     "eval/training": "eval/reports eval/running eval/scoring eval/tuning retrieval retrieval/index",
+    "eval/models": (
+        "eval/reports eval/running eval/scoring eval/training eval/tuning retrieval retrieval/encoders retrieval/index"
+    ),
     "eval/bench": (
         "eval/judging eval/reports eval/running eval/scoring eval/tuning retrieval retrieval/index retrieval/retrievers"
     ),
-    "eval": "eval/bench eval/judging eval/running eval/training eval/tuning retrieval",
+    "eval": "eval/bench eval/judging eval/models eval/running eval/training eval/tuning retrieval",
     "claims": "",
     "claims/settings": "retrieval",
     "claims/text": "retrieval",
@@ -118,12 +121,14 @@ ONLY_IN = {
         "retrieval/encoders/quantization.py",
     },
     "torch": {
+        "eval/models/",
         "retrieval/encoders/export.py",
         "retrieval/encoders/export_cross.py",
         "claims/checkworthiness/multilingual/training.py",
         "claims/checkworthiness/multilingual/tuning.py",
     },
     "sentence_transformers": {
+        "eval/models/",
         "retrieval/encoders/export.py",
         "retrieval/encoders/export_cross.py",
         "claims/checkworthiness/multilingual/training.py",

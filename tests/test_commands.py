@@ -413,7 +413,9 @@ def test_a_folder_where_a_file_is_meant(here: Path, run: Run) -> None:
     Path("folder.csv").mkdir()
     (here / "folder" / "metadata.csv").mkdir(parents=True)
     assert refusal(run("index", "cord19", "folder.csv", "--index", "new")) == "folder.csv: holds no metadata.csv"
-    assert refusal(run("index", "cord19", "folder", "--index", "new")) == "folder: holds no metadata.csv"
+    assert refusal(run("index", "cord19", "folder", "--index", "new")) == (
+        "folder/metadata.csv: is a folder; name a file"
+    )
     assert refusal(run("search", "x", "--index", "nd", "--config", "folder")) == (
         "folder: cannot be read: Is a directory"
     )

@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ....retrieval.domain import Qrels
-from ....retrieval.encoders.cache import model_folder
-from ....retrieval.encoders.sources import find_model
-from ....retrieval.errors import MachineError
-from ....retrieval.progress import Progress
-from ...scoring.statistics import Values
+from ...retrieval.domain import Qrels
+from ...retrieval.encoders.cache import model_folder
+from ...retrieval.encoders.sources import find_model
+from ...retrieval.errors import MachineError
+from ...retrieval.progress import Progress
+from ..scoring.statistics import Values
 from . import lessons
 from .candidates import Candidates
 from .encoder import triples

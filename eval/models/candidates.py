@@ -6,11 +6,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 
-from ....retrieval.errors import NotFoundError
-from ....retrieval.progress import Progress
-from ....retrieval.searcher import Searcher
-from ....retrieval.signatures import disagreements, most_disagreements, signatures_of
-from ...running.batch import SearchQuery, searched
+from ...retrieval.errors import NotFoundError
+from ...retrieval.progress import Progress
+from ...retrieval.searcher import Searcher
+from ...retrieval.signatures import disagreements, most_disagreements, signatures_of
+from ..running.batch import SearchQuery, searched
 from .judged import TrainingJudged
 
 NEAR_COPY = 0.8
@@ -21,17 +21,17 @@ NEAR_COPY = 0.8
 class Candidates:
     """The first hits of a query, best first, and its relevant documents, each with the text of one passage.
 
-    The passage of a relevant document is the one that was found, else its first.
+    The passage of a relevant document is that of the hit, else its first.
     """
 
     qid: str
     query: str
-    found: Mapping[str, str]
+    hits: Mapping[str, str]
     relevant: Mapping[str, str]
 
     def negatives(self) -> list[str]:
         """Return the texts of the hits, best first, that are neither relevant nor near-copies of what is relevant."""
-        others = [text for docid, text in self.found.items() if docid not in self.relevant]
+        others = [text for docid, text in self.hits.items() if docid not in self.relevant]
         if not others or not self.relevant:
             return others
         signatures = signatures_of(others)
@@ -50,23 +50,23 @@ def read_candidates(index: Searcher, judged: TrainingJudged, depth: int, progres
         for chunk in searched(index, judged.asked, search):
             asked = [(texts[done.qid].text, done.ranking) for done in chunk]
             for done, evidence in zip(chunk, index.evidences(asked, search, highlight=False), strict=True):
-                found = {hit.docid: judged.text(hit.title, hit.passage.text) for hit in evidence}
+                hits = {hit.docid: judged.text(hit.title, hit.passage.text) for hit in evidence}
                 query = texts[done.qid]
-                relevant = dict(_relevant(index, judged, query, found))
-                made.append(Candidates(qid=query.qid, query=resolved.text(query.text), found=found, relevant=relevant))
+                relevant = dict(_relevant(index, judged, query, hits))
+                made.append(Candidates(qid=query.qid, query=resolved.text(query.text), hits=hits, relevant=relevant))
             bar.update(len(chunk))
     return made
 
 
 def _relevant(
-    index: Searcher, judged: TrainingJudged, query: SearchQuery, found: Mapping[str, str]
+    index: Searcher, judged: TrainingJudged, query: SearchQuery, hits: Mapping[str, str]
 ) -> Iterator[tuple[str, str]]:
     """Yield each relevant document that the index has, with its text, in the order of the docids."""
     own = judged.own_texts.get(query.qid)
     for docid, grade in sorted(judged.qrels[query.qid].items()):
         if grade <= 0:
             continue
-        text = own if own is not None else found.get(docid)
+        text = own if own is not None else hits.get(docid)
         if text is None:
             try:
                 document, passages = index.document(docid), index.passages(docid)

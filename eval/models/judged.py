@@ -7,13 +7,13 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from ....retrieval.domain import Document, Qrels
-from ....retrieval.errors import QueryError
-from ....retrieval.lucene import flat_text
-from ....retrieval.searcher import Search, Searcher
-from ....retrieval.sentences import SentenceSpan, sentences
-from ...running.batch import SearchQuery
-from ...running.judged import Judged
+from ...retrieval.domain import Document, Qrels
+from ...retrieval.errors import QueryError
+from ...retrieval.lucene import flat_text
+from ...retrieval.searcher import Search, Searcher
+from ...retrieval.sentences import SentenceSpan, sentences
+from ..running.batch import SearchQuery
+from ..running.judged import Judged
 
 Text = Callable[[str, str], str]
 """From the title of a document and the text of its passage to what a model reads."""

@@ -14,11 +14,11 @@ from pathlib import Path
 from time import monotonic
 from typing import Any
 
-from ....retrieval.errors import MachineError
-from ....retrieval.files import disk_full, os_errors_reported, write_atomically
-from ....retrieval.progress import Progress
-from ....retrieval.terminal import say
-from ...scoring.statistics import Values
+from ...retrieval.errors import MachineError
+from ...retrieval.files import disk_full, os_errors_reported, write_atomically
+from ...retrieval.progress import Progress
+from ...retrieval.terminal import say
+from ..scoring.statistics import Values
 from .request import ModelTraining, TrainingRequest
 
 LOOKED_AT = "stopping"
@@ -65,7 +65,7 @@ def look(values: Callable[[], Values]) -> Any:
     """Return what a trainer asks for the mean measure of the stopping queries."""
     from sentence_transformers.base.evaluation import BaseEvaluator
 
-    class Look(BaseEvaluator):
+    class Look(BaseEvaluator):  # type: ignore[misc]
         """The model that is measured is the one whose values are asked for."""
 
         def __call__(self, model: Any, *_: Any, **__: Any) -> dict[str, float]:
@@ -113,7 +113,7 @@ def callbacks(request: TrainingRequest, progress: Progress) -> list[Any]:
     """Return what watches a trainer: early stopping, progress, and an estimate of the time where there is no GPU."""
     from transformers import EarlyStoppingCallback
 
-    return [EarlyStoppingCallback(early_stopping_patience=request.settings.patience), _watch(progress)]
+    return [EarlyStoppingCallback(early_stopping_patience=request.settings.patience), _steps_shown(progress)]
 
 
 def learn(trainer: Any, request: TrainingRequest) -> None:
@@ -124,7 +124,7 @@ def learn(trainer: Any, request: TrainingRequest) -> None:
     from transformers import PrinterCallback
     from transformers.utils.logging import disable_progress_bar
 
-    disable_progress_bar()
+    disable_progress_bar()  # type: ignore[no-untyped-call]
     trainer.remove_callback(PrinterCallback)
     with _no_room_reported(request.checkpoints):
         checkpoint = _last_checkpoint(request)
@@ -165,10 +165,10 @@ def _no_room_reported(folder: Path) -> Iterator[None]:
             raise
 
 
-def _watch(progress: Progress) -> Any:
+def _steps_shown(progress: Progress) -> Any:
     from transformers import TrainerCallback
 
-    class Watch(TrainerCallback):
+    class StepsShown(TrainerCallback):
         """Shows the steps, and after the first ones how long the others will take."""
 
         def on_train_begin(self, args: Any, state: Any, control: Any, **_: Any) -> None:
@@ -192,7 +192,7 @@ def _watch(progress: Progress) -> Any:
             with closing(self._bar):
                 pass
 
-    return Watch()
+    return StepsShown()
 
 
 def _duration(seconds: float) -> str:

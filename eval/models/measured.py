@@ -7,9 +7,9 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from ....retrieval.domain import Qrels
-from ...scoring.measures import evaluate
-from ...scoring.statistics import Values
+from ...retrieval.domain import Qrels
+from ..scoring.measures import evaluate
+from ..scoring.statistics import Values
 from .candidates import Candidates
 
 DEPTH = 100
@@ -29,7 +29,7 @@ class EncoderBed:
         self._measure = measure
         pool: dict[str, str] = {}
         for candidate in candidates:
-            pool |= {docid: text for docid, text in candidate.found.items() if docid not in pool}
+            pool |= {docid: text for docid, text in candidate.hits.items() if docid not in pool}
         for candidate in candidates:
             pool |= candidate.relevant
         self._docids = sorted(pool)
@@ -58,7 +58,7 @@ class RerankerBed:
         self._candidates = candidates
         self._qrels = {candidate.qid: qrels[candidate.qid] for candidate in candidates}
         self._measure = measure
-        self._pairs = [(query.query, text) for query in candidates for text in query.found.values()]
+        self._pairs = [(query.query, text) for query in candidates for text in query.hits.values()]
 
     @property
     def pairs(self) -> int:
@@ -67,13 +67,13 @@ class RerankerBed:
 
     def before(self) -> Values:
         """Return the measure of each query as its hits were found."""
-        run = {query.qid: {docid: float(-rank) for rank, docid in enumerate(query.found)} for query in self._candidates}
+        run = {query.qid: {docid: float(-rank) for rank, docid in enumerate(query.hits)} for query in self._candidates}
         return _measured(self._qrels, run, self._measure)
 
     def values(self, score: ScorePairs) -> Values:
         """Return the measure of each query with its hits in the order of their scores."""
         scores = iter(score(self._pairs).tolist() if self._pairs else [])
-        run = {query.qid: {docid: next(scores) for docid in query.found} for query in self._candidates}
+        run = {query.qid: {docid: next(scores) for docid in query.hits} for query in self._candidates}
         return _measured(self._qrels, run, self._measure)
 
 

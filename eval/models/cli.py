@@ -8,13 +8,13 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ....retrieval.config import Config
-from ....retrieval.encoders.choice import for_language
-from ....retrieval.errors import QueryError
-from ....retrieval.index.local import open_index
-from ....retrieval.searcher import Searcher
-from ....retrieval.terminal import DONE, Subparsers, add_index, add_json, config_of, say, write
-from ...tuning.cli import add_judged
+from ...retrieval.config import Config
+from ...retrieval.encoders.choice import for_language
+from ...retrieval.errors import QueryError
+from ...retrieval.index.local import open_index
+from ...retrieval.searcher import Searcher
+from ...retrieval.terminal import DONE, Subparsers, add_index, add_json, config_of, say, write
+from ..tuning.cli import add_judged
 from .request import ModelTraining, TrainingRequest
 
 if TYPE_CHECKING:
@@ -78,7 +78,7 @@ def _add(kinds: Subparsers, what: str, noun: str) -> argparse.ArgumentParser:
 
 def train(args: argparse.Namespace, what: str) -> int:
     """Train, write the model, print what it is worth."""
-    from ....retrieval.progress import bar
+    from ...retrieval.progress import bar
     from .card import as_json, as_text
     from .train import check_target
     from .train import train as train_on
@@ -98,8 +98,8 @@ def train(args: argparse.Namespace, what: str) -> int:
 
 def _judged(args: argparse.Namespace, index: Searcher) -> TrainingJudged:
     """Read what is learned from, and say what a reader should know of it."""
-    from ...running.judged import JudgedFiles, read_judged
-    from ..pools import missing_documents
+    from ..running.judged import JudgedFiles, read_judged
+    from ..training.pools import missing_documents
     from .judged import of_documents, of_judgements
 
     if getattr(args, "from_documents", False):
@@ -128,7 +128,7 @@ def _encoder_of(index: Searcher) -> str:
 
 def _check(args: argparse.Namespace) -> None:
     """Raise QueryError if an option makes no sense."""
-    from ...scoring.measures import named
+    from ..scoring.measures import named
 
     for name, least in (("epochs", 1), ("batch", 2), ("negatives", 1), ("depth", 2), ("max_tokens", 8), ("sample", 10)):
         if getattr(args, name) < least:

@@ -12,11 +12,11 @@ from typing import Any
 
 import pytest
 
-from factseek.eval.training.models import lessons
-from factseek.eval.training.models.candidates import Candidates
-from factseek.eval.training.models.encoder import triples
-from factseek.eval.training.models.judged import of_documents
-from factseek.eval.training.models.request import ModelTraining
+from factseek.eval.models import lessons
+from factseek.eval.models.candidates import Candidates
+from factseek.eval.models.encoder import triples
+from factseek.eval.models.judged import of_documents
+from factseek.eval.models.request import ModelTraining
 from factseek.indexer.build import BuildRequest, build
 from factseek.indexer.settings import Config
 from factseek.retrieval.encoders.sources import find_model
@@ -258,5 +258,5 @@ def test_a_folder_that_is_there_is_left_alone(asked: list[object], tmp_path: Pat
     assert said == f"factseek: {tmp_path / 'model'}: is there already; name a new folder\n"
 
 
-def _candidates(found: Mapping[str, str], relevant: Mapping[str, str]) -> Candidates:
-    return Candidates(qid="1", query="q", found=found, relevant=relevant)
+def _candidates(hits: Mapping[str, str], relevant: Mapping[str, str]) -> Candidates:
+    return Candidates(qid="1", query="q", hits=hits, relevant=relevant)

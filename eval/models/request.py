@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from ....retrieval.files import sha256, storable
+from ...retrieval.files import sha256, storable
 
 
 class ModelTraining(msgspec.Struct, frozen=True, kw_only=True):

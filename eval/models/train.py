@@ -7,18 +7,18 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
-from ....retrieval.domain import Qrels
-from ....retrieval.errors import QueryError
-from ....retrieval.files import os_errors_reported, sync_tree
-from ....retrieval.progress import Progress, silent
-from ....retrieval.searcher import Searcher
-from ...scoring.statistics import Values, intervals, paired
+from ...retrieval.domain import Qrels
+from ...retrieval.errors import QueryError
+from ...retrieval.files import os_errors_reported, sync_tree
+from ...retrieval.progress import Progress, silent
+from ...retrieval.searcher import Searcher
+from ..scoring.statistics import Values, intervals, paired
 from . import lessons
 from .candidates import Candidates, read_candidates
 from .card import write_card
 from .encoder import EncoderTraining
 from .judged import TrainingJudged
-from .parts import Parts, part
+from .parts import TrainingParts, part
 from .request import TrainingRequest
 from .reranker import RerankerTraining
 from .trained import TrainedModel
@@ -95,7 +95,7 @@ def check_target(target: Path) -> None:
         raise QueryError(f"there is no folder {target.parent}", place=target, remedy="make it first")
 
 
-def _result(request: TrainingRequest, parts: Parts, ranked: str, before: Values, after: Values) -> TrainedModel:
+def _result(request: TrainingRequest, parts: TrainingParts, ranked: str, before: Values, after: Values) -> TrainedModel:
     seed = request.settings.seed
     of_before, of_after = intervals(_columns(before, after), seed)
     return TrainedModel(

@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from ....retrieval.domain import Qrels
-from ....retrieval.errors import QueryError
-from ..folds import parted
+from ...retrieval.domain import Qrels
+from ...retrieval.errors import QueryError
+from ..training.folds import parted
 from .candidates import Candidates
 
 FOLDS = 10
 """One of so many folds says when to stop, and two judge."""
 
 
-class Parts(NamedTuple):
+class TrainingParts(NamedTuple):
     """The queries of each part. ``grouped`` says whether no two parts share a relevant document."""
 
     learned: Sequence[Candidates]
@@ -23,7 +23,7 @@ class Parts(NamedTuple):
     grouped: bool
 
 
-def part(candidates: Sequence[Candidates], qrels: Qrels, seed: int) -> Parts:
+def part(candidates: Sequence[Candidates], qrels: Qrels, seed: int) -> TrainingParts:
     """Part the queries that have a relevant document, drawn with ``seed``.
 
     Raises QueryError if there are fewer than ten.
@@ -36,4 +36,4 @@ def part(candidates: Sequence[Candidates], qrels: Qrels, seed: int) -> Parts:
         )
     folds, grouped = parted({candidate.qid: qrels[candidate.qid] for candidate in teaching}, FOLDS, seed)
     stopping, first, second, *learned = ([teaching[row] for row in fold.tolist()] for fold in folds)
-    return Parts([query for fold in learned for query in fold], stopping, first + second, grouped)
+    return TrainingParts([query for fold in learned for query in fold], stopping, first + second, grouped)

@@ -1,12 +1,12 @@
-"""What a training of a model gives: its figures, each query of them held out."""
+"""The result of a training: the figures of queries that were held out."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from ...scoring.statistics import Interval, PairedTest
-from ...tuning.tune import SURE
+from ..scoring.statistics import Interval, PairedTest
+from ..tuning.tune import SURE
 from .request import TrainingRequest
 
 

@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ....retrieval.config import RerankSettings
-from ....retrieval.domain import Qrels
-from ....retrieval.encoders.cache import model_folder
-from ....retrieval.encoders.cross_encoder import open_cross_encoder
-from ....retrieval.encoders.sources import find_model
-from ....retrieval.progress import Progress
-from ...scoring.statistics import Values
+from ...retrieval.config import RerankSettings
+from ...retrieval.domain import Qrels
+from ...retrieval.encoders.cache import model_folder
+from ...retrieval.encoders.cross_encoder import open_cross_encoder
+from ...retrieval.encoders.sources import find_model
+from ...retrieval.progress import Progress
+from ..scoring.statistics import Values
 from . import lessons
 from .candidates import Candidates
 from .measured import EncoderBed

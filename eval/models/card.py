@@ -9,9 +9,9 @@ from typing import Any
 
 import msgspec
 
-from .... import __version__
-from ...reports.tables import figure, table
-from ..report import difference_in_words
+from ... import __version__
+from ..reports.tables import figure, table
+from ..training.report import difference_in_words
 from .trained import TrainedModel
 
 _NOUNS = {"encoder": "sentence encoder", "reranker": "re-ranker"}

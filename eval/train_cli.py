@@ -1,0 +1,19 @@
+"""The command ``train``: learn what ranks from one's own judgements."""
+
+from __future__ import annotations
+
+from ..retrieval.terminal import Subparsers
+from .models import cli as models_cli
+from .training import cli as combiner_cli
+
+
+def register(commands: Subparsers) -> None:
+    """Add ``train`` to the command line."""
+    parser = commands.add_parser(
+        "train",
+        help="learn to rank from your own judgements",
+        description="Train what ranks on judged queries, and say what it is worth.",
+    )
+    kinds = parser.add_subparsers(dest="what", metavar="WHAT", required=True)
+    combiner_cli.register(kinds)
+    models_cli.register(kinds)
