@@ -61,7 +61,7 @@ def print_completion(args: argparse.Namespace) -> int:
     import shtab
 
     top = parser()
-    for command in (top, *_commands_of(top).values()):
+    for command in (top, *commands_of(top).values()):
         for action in command._actions:
             if action.type is Path:
                 action.complete = shtab.FILE  # type: ignore[attr-defined]  # as shtab's manual shows it
@@ -69,10 +69,15 @@ def print_completion(args: argparse.Namespace) -> int:
     return DONE
 
 
-def _commands_of(top: argparse.ArgumentParser) -> dict[str, argparse.ArgumentParser]:
-    """Return the parser of each command by its name."""
-    subparsers = next(action for action in top._actions if isinstance(action, argparse._SubParsersAction))
-    return dict(subparsers.choices)
+def commands_of(top: argparse.ArgumentParser) -> dict[str, argparse.ArgumentParser]:
+    """Return the parser of each command by its name; those of ``train`` have two words."""
+    commands: dict[str, argparse.ArgumentParser] = {}
+    for action in top._actions:
+        if isinstance(action, argparse._SubParsersAction):
+            for name, parser in action.choices.items():
+                within = commands_of(parser)
+                commands |= {f"{name} {word}": other for word, other in within.items()} or {name: parser}
+    return commands
 
 
 class _Version(argparse.Action):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import inspect
 import json
 import os
@@ -44,15 +43,9 @@ def command_page() -> str:
         "checked is bad, 2 when you can mend what is wrong: one line then says where and how.\n",
         _block(commands.parser().format_help()),
     ]
-    for name, parser in subparsers(commands.parser()).items():
+    for name, parser in commands.commands_of(commands.parser()).items():
         parts += [f"## factseek {name}\n", _block(parser.format_help())]
     return "\n".join(parts)
-
-
-def subparsers(parser: argparse.ArgumentParser) -> dict[str, argparse.ArgumentParser]:
-    """Return the parser of each command, by its name."""
-    (action,) = (action for action in parser._actions if isinstance(action, argparse._SubParsersAction))
-    return dict(action.choices)
 
 
 def configuration_page(text: str) -> str:

@@ -25,7 +25,7 @@ QUIET = {"serve", "watch", "key", "mcp", "completion"}
 
 
 def parsers() -> dict[str, argparse.ArgumentParser]:
-    return commands._commands_of(commands.parser())
+    return commands.commands_of(commands.parser())
 
 
 @pytest.fixture(scope="module")

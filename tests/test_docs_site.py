@@ -91,7 +91,7 @@ def test_every_page_of_the_folder_is_in_the_site(site: Path, root: Path) -> None
 
 
 def test_every_command_is_described(reference: ModuleType) -> None:
-    names = reference.subparsers(commands.parser())
+    names = commands.commands_of(commands.parser())
     assert {"index", "search", "serve", "run", "score", "rank", "verdict"} <= names.keys()
     page = reference.command_page()
     assert all(f"\n## factseek {name}\n" in page for name in names)
