@@ -5,6 +5,7 @@ The trainers are Hugging Face's; the arguments here are those in which training 
 
 from __future__ import annotations
 
+import logging
 import math
 import os
 import shutil
@@ -31,13 +32,18 @@ _REQUEST = "request.sha256"
 
 
 def quiet() -> None:
-    """Set, before they are imported, that the libraries show no bars and reach for no hub and no tracker."""
+    """Import the libraries so that they show no bars and no reports, and reach for no hub and no tracker."""
     for name, value in (
         ("HF_HUB_DISABLE_PROGRESS_BARS", "1"),
         ("HF_HUB_OFFLINE", "1"),
         ("TOKENIZERS_PARALLELISM", "false"),
     ):
         os.environ.setdefault(name, value)
+    from transformers.utils import logging as reports
+
+    reports.disable_progress_bar()  # type: ignore[no-untyped-call]
+    reports.set_verbosity_error()  # type: ignore[no-untyped-call]
+    logging.getLogger("sentence_transformers").setLevel(logging.ERROR)
 
 
 def check_installed() -> None:
@@ -122,9 +128,7 @@ def learn(trainer: Any, request: TrainingRequest) -> None:
     Raises MachineError if there is no room.
     """
     from transformers import PrinterCallback
-    from transformers.utils.logging import disable_progress_bar
 
-    disable_progress_bar()  # type: ignore[no-untyped-call]
     trainer.remove_callback(PrinterCallback)
     with _no_room_reported(request.checkpoints):
         checkpoint = _last_checkpoint(request)
