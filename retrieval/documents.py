@@ -34,6 +34,7 @@ _WITH_PASSAGES = (
     f'SELECT w.number, {_COLUMNS}, d.row, p.start, p."end" FROM wanted w CROSS JOIN documents d USING (docid) '
     "CROSS JOIN passages p ON p.document = d.row AND p.number = w.number"
 )
+_METADATA = msgspec.json.Decoder(dict[str, Any]).decode
 _AT_ONCE = 500
 """Passages that are looked up together."""
 
@@ -296,10 +297,9 @@ class SegmentDocuments:
 
     def _metadata(self, encoded: str) -> dict[str, Any]:
         try:
-            metadata: dict[str, Any] = msgspec.json.decode(encoded, type=dict[str, Any])
+            return _METADATA(encoded)
         except (msgspec.DecodeError, RecursionError) as error:
             raise self._file.damaged(f"the metadata of a document is not JSON: {error}") from error
-        return metadata
 
     def _counted(self) -> tuple[int, int]:
         """Return the numbers of documents and passages by their highest rows; :meth:`each` finds missing rows.
@@ -338,7 +338,7 @@ class SegmentDocuments:
 
     def _document(self, columns: Sequence[Any]) -> Document:
         try:
-            return Document._make((*columns[:-1], msgspec.json.decode(columns[-1], type=dict[str, Any])))
+            return Document._make([*columns[:-1], _METADATA(columns[-1])])
         except (msgspec.DecodeError, RecursionError) as error:
             raise IndexStateError(f"document {columns[0]!r} cannot be read: {error}", place=self._file.path) from error
 

@@ -53,7 +53,12 @@ class Limit:
         self.beside = beside
         self.memory: Memory = memory or Unbounded()
         """What is read for the answer is charged to it."""
+        self._seconds = seconds
         self._deadline = monotonic() + seconds
+
+    def anew(self) -> Limit:
+        """Return a limit of as many seconds from now on, of which nothing is missing yet."""
+        return Limit(self._seconds, self.beside, self.memory)
 
     def left(self, retriever: str) -> float:
         """Return the seconds that are left to a retriever.

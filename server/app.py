@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from types import MappingProxyType
+from typing import Any
 from urllib.parse import quote
 
 from flask import Flask
@@ -22,6 +23,14 @@ from .upkeep import access, metrics, request_hooks, service
 from .upkeep.rates import Rates
 from .writing import aliases
 from .writing import routes as writing
+
+
+class Application(Flask):
+    """Flask for views that are no coroutines: to look whether one is takes longer than to call it."""
+
+    def ensure_sync(self, func: Callable[..., Any]) -> Callable[..., Any]:
+        """Return ``func`` as it is."""
+        return func
 
 
 class DocidConverter(BaseConverter):
@@ -50,7 +59,7 @@ def create_app(
 
     Raises ConfigError if an index has a name that cannot be served, or there is no adapter of a name.
     """
-    app = Flask(page.__name__)
+    app = Application(page.__name__)
     service.install(app, config, indexes)
     rankers.install(app, ranked_by)
     app.config["MAX_CONTENT_LENGTH"] = config.server.max_body_bytes

@@ -173,7 +173,7 @@ class FactseekServer(BaseApplication):  # type: ignore[misc]  # gunicorn has no 
         return Hooks(refused=self._refused, thread=java_thread, close=self._keeper.stop)
 
     def _refused(self, refusal: Refusal) -> bytes:
-        self._metrics.refused.labels(refusal.status).inc()
+        self._metrics.refused(refusal.status).inc()
         return answer_to(refusal)
 
     def _settings(self) -> dict[str, Any]:

@@ -43,7 +43,7 @@ class EvidenceReader:
         limit notes it. Raises NotFoundError if a passage is not there, and what the limit raises if
         there is no memory for it.
         """
-        places = ((hit.docid, hit.passage) for _, hits in ranked for hit in hits)
+        places = [(hit.docid, hit.passage) for _, hits in ranked for hit in hits]
         memory = limit.memory if limit else Unbounded()
         stored = self._snapshot.stored(places, partial(_spend, memory.spend))
         staged = frozenset(stages.names())
@@ -75,7 +75,7 @@ class EvidenceReader:
 def _spend(spend: Callable[[int], None], document: Document, span: Span) -> None:
     """Charge a document that is read and its passage, which is written out as well."""
     size = sys.getsizeof(document.text)
-    spend(size + WRITTEN * size * (span.end - span.start) // max(1, len(document.text)))
+    spend(size + WRITTEN * size * (span.end - span.start) // (len(document.text) or 1))
 
 
 def _evidence(
@@ -87,9 +87,12 @@ def _evidence(
     stored: Mapping[Place, Stored],
     staged: Container[str],
 ) -> Evidence:
-    document, _, kind = record = stored[hit.docid, hit.passage]
-    passage = record.passage
-    by_retrievers, by_stages = _parted(hit.parts or (Part(retriever, rank, hit.score),), staged)
+    document, span, kind = stored[hit.docid, hit.passage]
+    text = document.text[span.start : span.end]
+    if hit.parts:
+        by_retrievers, by_stages = _parted(hit.parts, staged)
+    else:
+        by_retrievers, by_stages = {retriever: RetrieverPart(rank=rank, score=hit.score)}, {}
     return Evidence(
         rank=rank,
         docid=hit.docid,
@@ -97,13 +100,7 @@ def _evidence(
         retrievers=by_retrievers,
         stages=by_stages or msgspec.UNSET,
         title=document.title,
-        passage=PassageAnswer(
-            number=passage.number,
-            start=passage.start,
-            end=passage.end,
-            text=passage.text,
-            highlights=marked(passage.text),
-        ),
+        passage=PassageAnswer(number=span.number, start=span.start, end=span.end, text=text, highlights=marked(text)),
         url=document.url,
         date=document.date,
         language=document.language,

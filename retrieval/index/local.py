@@ -152,24 +152,25 @@ class Index:
         read = [(resolved.text(query), hits) for query, hits in ranked]
         copies = partial(stages.copies_of, self._resolver.stages(resolved, asked.where))
         highlighted = partial(self._reader.evidences, highlight=highlight, limit=asked.limit, after=asked.offset)
-        return map(self._with_weak, highlighted(read, resolved.retriever, copies))
+        evidences = highlighted(read, resolved.retriever, copies)
+        return map(self._with_weak, evidences) if resolved.encodes else evidences
 
     def _with_weak(self, hits: list[Evidence]) -> list[Evidence]:
         """Mark the hits that every ranking which has them found by meaning alone, below the floor of the index."""
         for hit in hits:
-            vectors = {name: self._vectors_alone(name) for name in hit.retrievers}
-            if all(vectors.values()) and all(
-                part.score < self._snapshot.floor(vectors[name]) for name, part in hit.retrievers.items()
+            if all(map(self._vectors_alone, hit.retrievers)) and all(
+                part.score < self._snapshot.floor(self._vectors_alone(name)) for name, part in hit.retrievers.items()
             ):
                 hit.weak = True
         return hits
 
     def _vectors_alone(self, ranking: str) -> str:
         """Return the view whose vectors are all that a ranking reads, else ``""``; each hit of a search asks."""
-        if ranking not in self._vectors:
+        view = self._vectors.get(ranking)
+        if view is None:
             views = self._resolver.views(ranking)
-            self._vectors[ranking] = views[0] if len(views) == 1 and reads_vectors(views) else ""
-        return self._vectors[ranking]
+            view = self._vectors[ranking] = views[0] if len(views) == 1 and reads_vectors(views) else ""
+        return view
 
     def document(self, docid: str) -> Document:
         """Return the document of this id."""

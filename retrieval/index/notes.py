@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from ..encoders.choice import languages
-from ..highlight import query_terms
 from ..languages import unknown_language
 from ..manifest import LUCENE, EncoderInfo
 from ..searcher import IndexInfo, ResolvedSearch
 from ..terminal import listed
-from ..vocabulary import Vocabulary
+from ..vocabulary import Vocabulary, words_of
 
 
 def note(
@@ -20,7 +19,7 @@ def note(
 
     In stop words nothing can be looked for word by word, and an encoder does not know every language.
     """
-    if set(resolved.views) == {LUCENE} and not query_terms(query, terms):
+    if set(resolved.views) == {LUCENE} and not any(map(terms, words_of(query))):
         return f"the analyzer {info.published.analyzer} leaves no word of this query to search for"
     for view in sorted(set(resolved.views) & info.encoders.keys()):
         encoder = info.encoders[view]

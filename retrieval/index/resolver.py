@@ -44,10 +44,12 @@ class Resolver:
         Raises QueryError if there is no such profile or retriever, or the index lacks what the retriever or the filter
         needs.
         """
-        _check_words(asked, self._snapshot.manifest)
-        self._check_fields(asked)
+        if asked.where is not None:
+            _check_words(asked.where, self._snapshot.manifest)
+            self._check_fields(asked.where)
         named = None if asked.stages is None else tuple(asked.stages)
-        return self._resolved(asked._replace(where=None, limit=None, offset=0, stages=named))
+        what = (asked.k, asked.retriever, None, asked.fusion, asked.profile, asked.group, None, asked.bm25)
+        return self._resolved(Search(*what, named, asked.collapse))
 
     def depth(self, asked: Search, resolved: ResolvedSearch) -> int:
         """Return how many hits are to be found: those that are asked for, and those that are left out before them.
@@ -93,11 +95,9 @@ class Resolver:
         """Return whether a retriever encodes its queries."""
         return reads_vectors(self.views(retriever))
 
-    def _check_fields(self, asked: Search) -> None:
-        if asked.where is None or not asked.where.metadata:
-            return
+    def _check_fields(self, where: Filter) -> None:
         declared = self._snapshot.manifest.filter_fields
-        for name, _ in asked.where.metadata:
+        for name, _ in where.metadata:
             if name not in declared:
                 raise QueryError(
                     f"there is no field {name!r} to filter by",
@@ -116,8 +116,8 @@ def _resolved(manifest: Manifest, folder: Path, configured: Config, asked: Searc
     return ResolvedSearch(name, tuple(kind.rankings(name, config)), tuple(kind.views(name, manifest, config)), config)
 
 
-def _check_words(asked: Search, manifest: Manifest) -> None:
-    if asked.where is not None and asked.where.of_words != Filter() and not manifest.has_phrases:
+def _check_words(where: Filter, manifest: Manifest) -> None:
+    if where.of_words != Filter() and not manifest.has_phrases:
         raise QueryError(
             "this index was built without the places of words: it can find no phrase, leave out no word and look into "
             "no title",

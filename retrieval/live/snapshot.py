@@ -174,8 +174,9 @@ class Snapshot:
         read: dict[Place, Stored] = {}
         missing = list(places)
         for segment in reversed(self.segments):
-            of_segment = segment.documents.with_passages(missing, note)
-            read.update((place, Stored(*row, segment.info.kind)) for place, row in of_segment.items())
+            kind = segment.info.kind
+            for place, (document, span) in segment.documents.with_passages(missing, note).items():
+                read[place] = Stored(document, span, kind)
             missing = [place for place in missing if place not in read]
             if not missing:
                 break

@@ -6,6 +6,7 @@ import hashlib
 
 import msgspec
 from flask import Blueprint, Response, g, request
+from flask.globals import request_ctx
 
 from ...retrieval.documents import checksum, state_of
 from ...retrieval.domain import Span
@@ -97,7 +98,7 @@ def search_simply(name: str) -> Response:
 def search(name: str) -> Response:
     """Search by a JSON body."""
     index_named(name)
-    request_fields = from_body(request, SearchRequest)
+    request_fields = from_body(request_ctx.request, SearchRequest)
     page = begun(name, request_fields.options())
     index, asked = page.served.index, page.asked
     options = search_of(asked, index, k_name="k" if request_fields.hits is None else "hits", offset=asked.offset)

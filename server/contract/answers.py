@@ -409,4 +409,4 @@ def passage_place(passage: Passage) -> PassagePlace:
 
 def json_answer(answer: Answer | list[Any], status: int = 200) -> Response:
     """Return an answer, or a list of them, as JSON."""
-    return Response(msgspec.json.encode(answer), status, mimetype="application/json")
+    return Response(msgspec.json.encode(answer), status, content_type="application/json")

@@ -6,10 +6,11 @@ workers, which share it: what one gives, another takes, and a server that was st
 
 from __future__ import annotations
 
-import hashlib
 import hmac
 import os
 from base64 import urlsafe_b64decode, urlsafe_b64encode
+from hashlib import blake2b
+from operator import attrgetter
 from struct import Struct
 from typing import NamedTuple
 
@@ -24,6 +25,7 @@ _SIGNATURE = 16
 _EXTENSION = "factseek.cursors"
 _SHOWING = frozenset({"k", "hits", "qid", "offset", "cursor", "count", "facets", "highlight", "explain", "passages"})
 """What may change from page to page: how much of a list is shown, and what is said of it. All else makes the list."""
+_MAKES_THE_LIST = attrgetter(*(name for name in SearchRequest.__struct_fields__ if name not in _SHOWING))
 
 
 class StaleCursorError(RefusedError):
@@ -44,9 +46,9 @@ class Cursors:
     """Gives and takes cursors. Safe for threads and processes."""
 
     def __init__(self, key: bytes) -> None:
-        """Sign with ``key``, at least 32 random bytes."""
+        """Sign with ``key``, 32 to 64 random bytes."""
         self._key = key
-        self._name = hashlib.sha256(key).digest()[:4]
+        self._name = blake2b(key, digest_size=4).digest()
 
     def give(self, place: ListPlace) -> str:
         """Return the cursor of a place, as an address can hold it."""
@@ -73,7 +75,7 @@ class Cursors:
         return ListPlace(manifest_id.hex(), search, offset)
 
     def _signature(self, packed: bytes) -> bytes:
-        return hmac.digest(self._key, packed, "sha256")[:_SIGNATURE]
+        return blake2b(packed, key=self._key, digest_size=_SIGNATURE).digest()
 
 
 def new_key() -> bytes:
@@ -94,5 +96,5 @@ def cursors() -> Cursors:
 
 def digest(index: str, asked: SearchRequest) -> bytes:
     """Return a digest of the name of an index and of the search that is asked of it."""
-    search = {name: value for name, value in msgspec.structs.asdict(asked).items() if name not in _SHOWING}
-    return hashlib.sha256(msgspec.json.encode((index, search), order="deterministic")).digest()[:16]
+    search = msgspec.json.encode((index, _MAKES_THE_LIST(asked)), order="deterministic")
+    return blake2b(search, digest_size=16).digest()

@@ -11,7 +11,7 @@ import msgspec
 from flask import Flask, current_app, g
 
 from ...retrieval import stages
-from ...retrieval.config import FusionSettings
+from ...retrieval.config import AUTO, FusionSettings
 from ...retrieval.domain import Filter, Hit
 from ...retrieval.errors import NotFoundError, QueryError
 from ...retrieval.evidence import Evidence
@@ -70,7 +70,7 @@ def search_of(options: SearchOptions, index: Searcher, k_name: str = "k", offset
         raise BadInput("offset", f"{offset} is out of range: a page of this size begins after at most {last} hits")
     asked = Search(
         k=options.k,
-        where=_where(options, _searching().settings.max_filter_values, index.info.filter_fields),
+        where=_where(options, index),
         fusion=_fusion(options.fusion, settings.fusion, settings.max_k),
         profile=options.profile,
         group=options.group,
@@ -129,7 +129,7 @@ def ranked_evidence(
     except CutOffError as error:
         raise TimedOutError(f"{error.line} ({_searching().settings.search_seconds:g} seconds)") from None
     ranked, resolved, hits = perf_counter(), index.resolve(asked), ranking[:k]
-    reading = limit_of()  # its own: what a stuck retriever took is not lacking here
+    reading = limit.anew()  # its own: what a stuck retriever took is not lacking here
     evidence = index.evidence(query, hits, asked._replace(limit=reading), highlight=highlight)
     coverage = with_missing(coverage_of(index, asked, limit), index, asked, reading)
     took = Took(retrieve=milliseconds(began, ranked), evidence=milliseconds(ranked, perf_counter()))
@@ -180,6 +180,11 @@ def _retriever(asked: str | None, search: Search, index: Searcher) -> str:
     Raises BadInput if there is none of that name, or the index cannot answer it or a ranking that it fuses.
     """
     try:
+        if asked not in (None, AUTO):
+            return index.resolve(search._replace(retriever=asked)).retriever
+    except QueryError:
+        pass  # which field is to blame is seen below
+    try:
         name = index.resolve(Search(retriever=asked)).retriever
     except QueryError as error:
         raise BadInput("retriever", _reason(error)) from None
@@ -223,8 +228,9 @@ class Timed(Protocol):
 
 def note_search(query: str | list[str], search: Timed) -> None:
     """Note queries and result of the current request for the log and the metrics."""
-    g.setdefault("queries", []).append(query)
-    g.setdefault("searches", []).append(search)
+    noted = g._get_current_object()
+    noted.setdefault("queries", []).append(query)
+    noted.setdefault("searches", []).append(search)
 
 
 def milliseconds(began: float, ended: float) -> float:
@@ -232,8 +238,11 @@ def milliseconds(began: float, ended: float) -> float:
     return round((ended - began) * 1000, 2)
 
 
-def _where(options: SearchOptions, most: int, declared: Sequence[str]) -> Filter | None:
-    pairs = _pairs(options.filter, most)
+def _where(options: SearchOptions, index: Searcher) -> Filter | None:
+    if options.filter == [] and not options.as_of and not options.since:
+        return None
+    declared = index.info.filter_fields
+    pairs = _pairs(options.filter, _searching().settings.max_filter_values)
     if not pairs and not options.as_of and not options.since:
         return None
     field = "filter"

@@ -30,8 +30,9 @@ class EarlierStates:
 
     def paged(self, served: Served) -> None:
         """Note that somebody may go on with a state."""
-        with self._lock:
-            self._paged.add(served)
+        if served not in self._paged:
+            with self._lock:
+                self._paged.add(served)
 
     def replaced(self, served: Served) -> None:
         """Hold a state that was replaced just now, if somebody may go on with it; the one before it is let go."""

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
-from functools import partial
+from collections.abc import Callable
+from functools import lru_cache, partial
 from time import perf_counter
 from typing import Any
 
-from flask import Flask, Response, current_app, g, request
+from flask import Flask, Response, current_app, g
+from flask.globals import request_ctx
 
 from ...indexer import jobs
 from ..contract.search import Timed
@@ -18,6 +20,8 @@ from .service import Service, service
 _SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
 _KEY = "factseek-metrics"
 _TEXT = "text/plain; version=0.0.4; charset=utf-8"
+REMEMBERED = 1024
+"""Labels of one metric whose counter is remembered: to look it up takes a lock and more time than to count."""
 
 
 class Metrics:
@@ -29,13 +33,14 @@ class Metrics:
         self._registry = CollectorRegistry()
         more: dict[str, Any] = {"registry": self._registry}
         timed: dict[str, Any] = {"buckets": _SECONDS, **more}
-        self.requests = Counter("factseek_requests", "Answers.", ["method", "route", "status"], **more)
-        self.errors = Counter("factseek_errors", "Answers of status 400 and above.", ["route", "status"], **more)
-        self.writes = Counter("factseek_writes", "Documents put and deleted.", ["index", "result"], **more)
-        self.refused = Counter("factseek_refused", "Requests refused unread or for want of room.", ["status"], **more)
-        self.seconds = Histogram("factseek_request_seconds", "From request to answer.", ["route"], **timed)
-        self.stages = Histogram(
-            "factseek_stage_seconds", "Of a search or a ranking, by stage.", ["route", "retriever", "stage"], **timed
+        counts, times = partial(_labelled, Counter, more), partial(_labelled, Histogram, timed)
+        self.requests = counts("factseek_requests", "Answers.", ["method", "route", "status"])
+        self.errors = counts("factseek_errors", "Answers of status 400 and above.", ["route", "status"])
+        self.writes = counts("factseek_writes", "Documents put and deleted.", ["index", "result"])
+        self.refused = counts("factseek_refused", "Requests refused unread or for want of room.", ["status"])
+        self.seconds = times("factseek_request_seconds", "From request to answer.", ["route"])
+        self.stages = times(
+            "factseek_stage_seconds", "Of a search or a ranking, by stage.", ["route", "retriever", "stage"]
         )
 
     def text(self, serving: Service) -> bytes:
@@ -53,7 +58,12 @@ class Metrics:
         """Count the stages of a search, by the file of its retriever and so by few names, or of a ranking."""
         retriever, took = search.retriever.partition(":")[0], search.took
         for stage in took.__struct_fields__:
-            self.stages.labels(route, retriever, stage).observe(getattr(took, stage) / 1000)
+            self.stages(route, retriever, stage).observe(getattr(took, stage) / 1000)
+
+
+def _labelled(kind: Any, options: dict[str, Any], name: str, says: str, labels: list[str]) -> Callable[..., Any]:
+    """Return a function from labels to the counter or histogram that they name."""
+    return lru_cache(maxsize=REMEMBERED)(kind(name, says, labels, **options).labels)
 
 
 def register(app: Flask) -> None:
@@ -75,18 +85,20 @@ def _answer() -> Response:
 
 
 def _count(response: Response) -> Response:
-    route = request.url_rule.rule if request.url_rule else "-"
+    answered, status = request_ctx.request, response.status_code
+    noted = g._get_current_object()
+    route = answered.url_rule.rule if answered.url_rule else "-"
     metrics = metrics_of(current_app)
-    metrics.requests.labels(request.method, route, response.status_code).inc()
-    if response.status_code >= 400:
-        metrics.errors.labels(route, response.status_code).inc()
+    metrics.requests(answered.method, route, status).inc()
+    if status >= 400:
+        metrics.errors(route, status).inc()
     # What is streamed is not yet made.
-    response.call_on_close(partial(_ended, metrics, route, g.began, g.get("searches", ())))
+    response.call_on_close(partial(_ended, metrics, route, noted.began, noted.get("searches", ())))
     return response
 
 
 def _ended(metrics: Metrics, route: str, began: float, searches: Any) -> None:
-    metrics.seconds.labels(route).observe(perf_counter() - began)
+    metrics.seconds(route).observe(perf_counter() - began)
     for search in searches:
         metrics.took(route, search)
 

@@ -11,6 +11,7 @@ from time import perf_counter
 from typing import Any
 
 from flask import Flask, Response, g, request
+from flask.globals import request_ctx
 from werkzeug.exceptions import NotFound
 
 from ..settings import ServerSettings
@@ -42,32 +43,34 @@ def register(app: Flask, settings: ServerSettings) -> None:
 
 
 def _begin() -> None:
-    g.began = perf_counter()
-    proposed = request.headers.get("X-Request-Id", "")
-    g.request_id = proposed if _SANE.fullmatch(proposed) else os.urandom(16).hex()
+    noted, environ = g._get_current_object(), request.environ
+    noted.began = perf_counter()
+    proposed = environ.get("HTTP_X_REQUEST_ID", "")
+    noted.request_id = proposed if _SANE.fullmatch(proposed) else os.urandom(16).hex()
     try:
-        request.environ["PATH_INFO"].encode("latin-1").decode()
+        environ["PATH_INFO"].encode("latin-1").decode()
     except UnicodeDecodeError:
         # It would be read with replaced characters: many addresses would mean one document.
         raise NotFound from None
 
 
 def _finish(log_queries: bool, response: Response) -> Response:
-    response.headers["X-Request-Id"] = g.request_id
-    if g.get("unanswerable"):
+    noted, answered = g._get_current_object(), request_ctx.request
+    response.headers["X-Request-Id"] = noted.request_id
+    if noted.get("unanswerable"):
         mark_failed()
     fields = {
-        "method": request.method,
+        "method": answered.method,
         # A route, not an address: an address may hold a query.
-        "route": request.url_rule.rule if request.url_rule else "-",
+        "route": answered.url_rule.rule if answered.url_rule else "-",
         "status": response.status_code,
-        "request_id": g.request_id,
+        "request_id": noted.request_id,
     }
-    if "caller" in g:
-        fields["caller"] = g.caller
-    if log_queries and "queries" in g:
-        fields["queries"] = g.queries
-    response.call_on_close(partial(_log, fields, g.began))
+    if "caller" in noted:
+        fields["caller"] = noted.caller
+    if log_queries and "queries" in noted:
+        fields["queries"] = noted.queries
+    response.call_on_close(partial(_log, fields, noted.began))
     return response
 
 

@@ -92,7 +92,7 @@ def perform(served: Served, change: Change) -> Result:
     delete, NotWrittenError if the change was not published in time.
     """
     result = _published(folder_of(served), change)
-    metrics_of(current_app).writes.labels(served.name, result).inc()
+    metrics_of(current_app).writes(served.name, result).inc()
     if result == "conflict":
         raise ConditionError("the document is not in the state that the condition of the request names")
     if result == "absent":
