@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+import factseek
 from factseek.eval.bench import bench as benchmark
 from factseek.eval.bench import load
 from factseek.eval.running.judged import JudgedFiles, read_judged
@@ -111,6 +112,13 @@ def test_it_is_searched_fused_and_explained(fused: Index) -> None:
     assert evidence[0].retrievers["toy"].score == 3.0
 
 
+def test_python_takes_it(folders: dict[str, Path]) -> None:
+    with factseek.open_index(folders["english"]) as index:
+        run = factseek.run(index, [factseek.Query("q1", QUERY)], retriever="toy", k=2)
+        assert [(hit.docid, hit.score) for hit in run["q1"]][:1] == [("measles", 3.0)]
+        assert factseek.evaluate(run, {"q1": {"measles": 1}}, ["RR@5"]).means() == {"RR@5": 1.0}
+
+
 def test_the_command_line_takes_it(folders: dict[str, Path], command: Callable[..., tuple[int, str, str]]) -> None:
     code, printed, _ = command("search", QUERY, "--index", folders["english"], "--retriever", "toy", "--json")
     assert (code, json.loads(printed)["retriever"]) == (0, "toy")
@@ -129,7 +137,7 @@ def test_it_is_served_described_and_shown(fused: Index, folders: dict[str, Path]
     assert set(answer["hits"][0]["retrievers"]) == {"bm25", "toy"}
     assert "toy" in client.get("/v1/indexes/english").json["index"]["retrievers"]
     assert "toy" in json.dumps(client.get("/openapi.json").json["components"]["schemas"]["SearchRequest"])
-    page = client.get(f"/?index=english&query={QUERY.replace(' ', '+')}").text
+    page = client.get(f"/?index=english&view=side&query={QUERY.replace(' ', '+')}").text
     assert '<section class="column toy"' in page
     assert "words counted one by one" in page
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -10,6 +11,7 @@ from pathlib import Path
 import pytest
 from flask.testing import FlaskClient
 
+import factseek
 from factseek.retrieval import stages
 from factseek.retrieval.index.local import Index
 from factseek.retrieval.searcher import Search
@@ -64,6 +66,26 @@ def test_a_stage_is_one_file(folders: dict[str, Path], client: FlaskClient, retr
     assert "stages" not in plain[0]
     explained = client.post("/v1/english/search", json={**body, "stages": ["toy"], "explain": True}).json
     assert explained["explanation"]["hits"][0]["stages"] == {"toy": {"rank": 3, "score": plain[2]["score"]}}
+
+
+@pytest.mark.usefixtures("toy")
+def test_the_page_offers_it_by_its_label_and_says_what_it_did(client: FlaskClient) -> None:
+    address = "/?index=english&query=measles+vaccine&retriever=bm25&hits=3"
+    plain, turned = client.get(address).text, client.get(f"{address}&stages=toy").text
+    assert re.search(r'<input[^>]*name="stages"[^>]*value="toy"', plain)
+    assert "Toy: it came as number 3, it stands here as number 1" in turned
+    assert "Toy: it came" not in plain
+
+
+@pytest.mark.usefixtures("toy")
+def test_python_takes_it(folders: dict[str, Path]) -> None:
+    with factseek.open_index(folders["english"]) as index:
+        asked = factseek.Search(k=3, retriever="bm25")
+        (plain,) = index.search([QUERY], asked)
+        (turned,) = index.search([QUERY], asked._replace(stages=("toy",)))
+        assert [hit.docid for hit in turned] == [hit.docid for hit in plain][::-1]
+        (first, *_) = index.evidence(QUERY, turned, asked._replace(stages=("toy",)))
+        assert (first.stages["toy"].rank, first.retrievers["bm25"].rank) == (3, 3)
 
 
 def test_the_command_line_takes_stages(folders: dict[str, Path], command: Callable[..., tuple[int, str, str]]) -> None:
