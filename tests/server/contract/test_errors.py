@@ -283,7 +283,7 @@ def test_an_address_that_is_no_text_means_no_document(client: FlaskClient, metho
         ("DELETE", "/v1/english/doc/measles", {"GET", "HEAD", "OPTIONS"}),
         ("PUT", "/v1/english/search", {"GET", "HEAD", "OPTIONS", "POST"}),
         ("GET", "/v1/english/search/batch", {"OPTIONS", "POST"}),
-        ("POST", "/", {"GET", "HEAD", "OPTIONS"}),
+        ("PUT", "/", {"GET", "HEAD", "OPTIONS", "POST"}),
     ],
 )
 def test_another_method_is_not_allowed(client: FlaskClient, method: str, address: str, allowed: set[str]) -> None:
