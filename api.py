@@ -6,6 +6,7 @@ Everything here works on the same objects as the command line and the server do:
 
 from __future__ import annotations
 
+from argparse import Namespace
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -48,28 +49,31 @@ def build(
 ) -> BuildReport:
     """Index ``sources`` into ``folder`` and return what was added; interrupted and called again, it goes on.
 
-    ``kind`` is what ``factseek index`` calls it (``snippets``, ``webpages``, ``beir``, …). ``verb`` says what to do
-    with an index that is there: ``append``, ``update`` or ``overwrite``. ``language`` is an ISO 639-1 code and chooses
-    the analyzer; without ``dense`` the index has no vectors. ``views`` names what it is to hold beside what every index
-    holds, as the manifest will: ``vectors:NAME`` are the vectors of a further encoder.
+    ``kind`` is what ``factseek index`` calls it (``snippets``, ``webpages``, ``beir``, …), or ``irds:NAME``, a dataset
+    of ir_datasets, which needs no ``sources``. ``verb`` says what to do with an index that is there: ``append``,
+    ``update`` or ``overwrite``. ``language`` is an ISO 639-1 code and chooses the analyzer; without ``dense`` the index
+    has no vectors. ``views`` names what it is to hold beside what every index holds, as the manifest will:
+    ``vectors:NAME`` are the vectors of a further encoder.
 
     Raises SourceError for what cannot be read, IndexStateError if there is an index and no verb or one that does not
     fit, MachineError if the disk is full or Java or the encoder is missing.
     """
     from .indexer.build import BuildRequest
     from .indexer.build import build as build_index
+    from .integrations._stand_ins import stand_ins
 
-    paths = tuple(map(Path, sources))
-    request = BuildRequest(
-        kind=kind,
-        sources=paths,
-        folder=Path(folder),
-        verb=verb,
-        language=language,
-        dense=dense,
-        views=tuple(views),
-    )
-    return build_index(request, config or Config())
+    args = Namespace(kind=kind, sources=list(sources), language=language)
+    with stand_ins(args):
+        request = BuildRequest(
+            kind=args.kind,
+            sources=tuple(map(Path, args.sources)),
+            folder=Path(folder),
+            verb=verb,
+            language=args.language,
+            dense=dense,
+            views=tuple(views),
+        )
+        return build_index(request, config or Config())
 
 
 def run(
@@ -139,11 +143,15 @@ def compare(runs: Mapping[str, Run], qrels: Qrels, measures: Sequence[str], *, s
 def read_queries(path: str | Path) -> list[Query]:
     """Return the queries of a file in their order, in any of the forms that ``factseek run trec`` reads.
 
+    ``irds:NAME`` are those of a dataset of ir_datasets.
     Raises SourceError, naming the line, at the first that is no query or repeats a qid.
     """
     from .eval.formats.topics import read_topics
+    from .integrations._stand_ins import stand_ins
 
-    return read_topics(Path(path))
+    args = Namespace(queries=Path(path))
+    with stand_ins(args):
+        return read_topics(args.queries)
 
 
 def read_run(path: str | Path) -> Run:
@@ -159,11 +167,15 @@ def read_run(path: str | Path) -> Run:
 def read_qrels(path: str | Path) -> Qrels:
     """Return judgements: TREC's ``qid 0 docid relevance``, or BEIR's three columns with or without a header.
 
+    ``irds:NAME`` are those of a dataset of ir_datasets.
     Raises SourceError, naming the line, at the first that is no judgement or judges a docid again.
     """
+    from .integrations._stand_ins import stand_ins
     from .retrieval import trec
 
-    return trec.read_qrels(Path(path))
+    args = Namespace(qrels=Path(path))
+    with stand_ins(args):
+        return trec.read_qrels(args.qrels)
 
 
 def write_run(run: Run, path: str | Path, tag: str) -> None:

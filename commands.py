@@ -18,6 +18,7 @@ from .eval.running import cli as run_cli
 from .eval.tasks import STATEMENTS, VERDICTS
 from .eval.tuning import cli as tune_cli
 from .indexer import cli as indexer_cli
+from .integrations._stand_ins import stand_ins
 from .retrieval.index import cli as retrieval_cli
 from .retrieval.terminal import DONE, Parser, Subparsers, run, write
 from .server import cli as server_cli
@@ -28,7 +29,12 @@ _COMMANDS = (indexer_cli, retrieval_cli, server_cli, run_cli, judging_cli, tune_
 
 def parser() -> Parser:
     """Return the parser of the command line; what a command needs is imported when it runs."""
-    top = Parser(prog="factseek", description="Find the evidence for a claim.")
+    top = Parser(
+        prog="factseek",
+        description="Find the evidence for a claim.",
+        epilog="Documents, queries and judgements may also be those of ir_datasets: index irds:NAME, "
+        "run --queries irds:NAME, score --gold irds:NAME.",
+    )
     top.set_defaults(config_type=Config)
     top.add_argument("--version", action=_Version, help="print the version and exit")
     commands = top.add_subparsers(required=True, metavar="COMMAND")
@@ -95,4 +101,4 @@ class _Version(argparse.Action):
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command; return its exit code: 0 done, 1 the checked file is bad, 2 a user's error."""
-    return run(parser(), arguments)
+    return run(parser(), arguments, stand_ins)

@@ -16,7 +16,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 CONSTRAINTS = ROOT / "constraints.txt"
-EVERYTHING = ["--editable", f"{ROOT}[dev,docs,multilingual,train]"]
+EVERYTHING = ["--editable", f"{ROOT}[dev,docs,integrations,multilingual,train]"]
 
 HANDED_ON = {
     "index-url": "UV_DEFAULT_INDEX",

@@ -7,7 +7,7 @@ import io
 import os
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import suppress
+from contextlib import AbstractContextManager, nullcontext, suppress
 from difflib import get_close_matches
 from functools import partial
 from pathlib import Path
@@ -27,6 +27,7 @@ STAYS_WHOLE = "interrupted; what was published is whole"
 
 Subparsers: TypeAlias = "argparse._SubParsersAction[Parser]"
 Command = Callable[[argparse.Namespace], int]
+Around = Callable[[argparse.Namespace], AbstractContextManager[object]]
 
 
 class _Once(argparse._StoreAction):
@@ -118,17 +119,19 @@ def listed(words: Sequence[str], conjunction: str = "and") -> str:
     return f" {conjunction} ".join(filter(None, [", ".join(words[:-1]), *words[-1:]]))
 
 
-def run(parser: argparse.ArgumentParser, arguments: Sequence[str] | None = None) -> int:
+def run(parser: argparse.ArgumentParser, arguments: Sequence[str] | None = None, around: Around = nullcontext) -> int:
     """Run the command that the arguments name; return its exit code.
 
-    0 is done, 1 a checked file that is bad, 2 a user's error, said in one line on standard error.
+    0 is done, 1 a checked file that is bad, 2 a user's error, said in one line on standard error. What ``around`` does
+    to the arguments lasts as long as the command runs.
     """
     _open_streams()
     args = argparse.Namespace(interrupted=BEFORE_ANYTHING)
     try:
         args = parser.parse_args(arguments)
         command: Command = args.command
-        code = command(args)
+        with around(args):
+            code = command(args)
         sys.stdout.flush()
     except BrokenPipeError:
         # The reader of our output has gone (``| head``): nobody is left to write to.

@@ -1,0 +1,119 @@
+"""The records between an index and an integration: what is asked, and what is answered."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from types import MappingProxyType
+from typing import Any, NamedTuple
+
+import msgspec
+
+from ..retrieval.errors import QueryError
+
+FilterValues = Mapping[str, str | Sequence[str]]
+"""Of each field that is filtered, the value or values that it may have."""
+
+
+class SearchChoices(NamedTuple):
+    """The choices of a search; what is left out is as the index is configured.
+
+    ``filter`` admits any of the values of a field, by the names of ``factseek search --filter``; ``as_of`` and
+    ``since`` are days, months or years, both inclusive.
+    """
+
+    k: int | None = None
+    retriever: str | None = None
+    filter: FilterValues = MappingProxyType({})
+    as_of: str = ""
+    since: str = ""
+    undated: bool = False
+    profile: str | None = None
+    stages: Sequence[str] | None = None
+    collapse: str | None = None
+
+    def pairs(self) -> list[str]:
+        """Return the filter as ``field=value`` pairs.
+
+        Raises QueryError if a value is not text.
+        """
+        return list(_pairs(self.filter))
+
+
+def chosen(k: int, named: Mapping[str, Any]) -> SearchChoices:
+    """Return the choices of arguments by their names.
+
+    Raises QueryError if ``k`` is below 1, or there is no such choice.
+    """
+    names = [name for name in SearchChoices._fields if name != "k"]
+    unknown = sorted(named.keys() - set(names))
+    if unknown:
+        raise QueryError(f"there is no choice {unknown[0]!r}", remedy=f"there are {', '.join(names)}")
+    if k < 1:
+        raise QueryError(f"{k} hits cannot be asked for", remedy="ask for at least 1")
+    return SearchChoices(k=k, **named)
+
+
+def _pairs(values: FilterValues) -> Iterator[str]:
+    for name, admitted in values.items():
+        for value in [admitted] if isinstance(admitted, str) else admitted:
+            if not isinstance(value, str):
+                raise QueryError(f"filter {name}: {value!r} is not text", remedy="give a text, or a list of texts")
+            yield f"{name}={value}"
+
+
+class RankOfRetriever(msgspec.Struct, frozen=True):
+    """The rank (from 1) and the score that a retriever gave a hit."""
+
+    rank: int
+    score: float
+
+
+class PassageOfHit(msgspec.Struct, frozen=True):
+    """The best passage of a hit; ``start`` and ``end`` are characters of the document, highlights of the passage."""
+
+    number: int
+    start: int
+    end: int
+    text: str
+    highlights: list[tuple[int, int]] = []
+
+
+class RankedPassage(msgspec.Struct, frozen=True):
+    """A hit with all that a library keeps of it: what a server answers, and what an open index gives.
+
+    Fields that a later server adds are passed over.
+    """
+
+    rank: int
+    docid: str
+    score: float
+    passage: PassageOfHit
+    title: str = ""
+    url: str = ""
+    date: str = ""
+    language: str = ""
+    source: str = ""
+    topic: str = ""
+    kind: str = ""
+    metadata: dict[str, Any] = {}
+    retrievers: dict[str, RankOfRetriever] = {}
+
+    def facts(self) -> dict[str, Any]:
+        """Return everything but the text, as plain values for a library's metadata; what is unknown is left out."""
+        texts = {name: getattr(self, name) for name in TEXT_FIELDS if getattr(self, name)}
+        return {
+            "docid": self.docid,
+            "rank": self.rank,
+            "score": self.score,
+            **texts,
+            "passage": self.passage.number,
+            "start": self.passage.start,
+            "end": self.passage.end,
+            "highlights": [list(stretch) for stretch in self.passage.highlights],
+            "retrievers": msgspec.to_builtins(self.retrievers),
+            "metadata": dict(self.metadata),
+        }
+
+
+TEXT_FIELDS = ("title", "url", "date", "language", "source", "topic", "kind")
+"""The fields of a hit that are texts and may be unknown."""

@@ -1,0 +1,186 @@
+"""An index that a server of factseek answers from, as integrations ask it: over HTTP, with what Python brings along."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from http.client import HTTPException
+from typing import Any, NoReturn
+from urllib.error import HTTPError, URLError
+from urllib.request import HTTPRedirectHandler, Request, build_opener
+
+import msgspec
+
+from ..retrieval.domain import Columns
+from ..retrieval.errors import FactseekError, MachineError, NotFoundError, QueryError
+from ..retrieval.profile import PROFILES, has_words
+from ._records import RankedPassage, SearchChoices
+
+_ADDRESS = re.compile(r"https?://[^/?#\s]+(?:/[^/?#\s]+)*/v1/[^/?#\s]+/?")
+_KEY = re.compile(r"[!-~]*")
+_QUERIES_AT_ONCE = 100
+_HITS_AT_ONCE = 100_000
+"""Queries and hits of one request: a tenth of what a server takes by default."""
+
+
+class _Stay(HTTPRedirectHandler):
+    """Follow no redirect: a key is for the server that it was given for."""
+
+    def redirect_request(self, *_: Any) -> None:
+        """Refuse to go elsewhere."""
+
+
+class _BatchResult(msgspec.Struct):
+    """The answer to one query of a batch: its hits, or in ``detail`` why there are none."""
+
+    qid: str
+    hits: list[RankedPassage] = []
+    detail: str = ""
+
+
+class _BatchResults(msgspec.Struct):
+    results: list[_BatchResult]
+
+
+class _Refusal(msgspec.Struct):
+    """The part of a problem document that says what is wrong."""
+
+    detail: str = ""
+
+
+class ServedSource:
+    """The index served at ``address`` (``http://HOST:PORT/v1/NAME``); nothing is kept open between two requests."""
+
+    def __init__(self, address: str, *, api_key: str = "", timeout: float = 30.0) -> None:
+        """Name the server; ``timeout`` is in seconds, for one answer.
+
+        Raises QueryError if the address is none of a served index, or the key cannot be sent.
+        """
+        if not (address.isascii() and _ADDRESS.fullmatch(address)):
+            raise QueryError("is not the address of a served index", place=address, remedy="http://HOST:PORT/v1/NAME")
+        if not _KEY.fullmatch(api_key):
+            raise QueryError("the key holds a blank or a character that no header can carry", place=address)
+        self._address = address.rstrip("/")
+        self._headers = {"Authorization": f"Bearer {api_key}"} if api_key else {}
+        self._timeout = timeout
+        self._opener = build_opener(_Stay)
+
+    def passages(self, queries: Sequence[str], choices: SearchChoices) -> list[list[RankedPassage]]:
+        """Return the hits of each query with their passages, best first.
+
+        Raises what :class:`factseek.integrations._source.EvidenceSource` says.
+        """
+        texts = _with_words(queries, choices)
+        ranked: dict[str, list[RankedPassage]] = {}
+        for chunk in _chunks(texts, choices):
+            answer = self._ask(chunk, choices, "application/json")
+            for text, result in zip(chunk, self._results(answer, len(chunk)), strict=True):
+                if result.detail:
+                    raise QueryError(result.detail, place=self._address)
+                ranked[text] = result.hits
+        return [ranked.get(query, []) for query in queries]
+
+    def columns(self, queries: Sequence[str], choices: SearchChoices) -> list[Columns]:
+        """Return the docids and scores of each query, best first.
+
+        Raises what :meth:`passages` raises, and QueryError if one of the queries could not be answered.
+        """
+        texts = _with_words(queries, choices)
+        ranked = {text: Columns([], []) for text in texts}
+        for chunk in _chunks(texts, choices):
+            for line in self._ask(chunk, choices, "text/plain").decode().splitlines():
+                number, docid, score = self._line(line)
+                ranking = ranked[chunk[number]]
+                ranking.docids.append(docid)
+                ranking.scores.append(score)
+        return [ranked.get(query, Columns([], [])) for query in queries]
+
+    def close(self) -> None:
+        """Do nothing: no connection is kept."""
+
+    def _results(self, answer: bytes, count: int) -> list[_BatchResult]:
+        """Return the answers to so many queries.
+
+        Raises MachineError if a server answers something else.
+        """
+        try:
+            results = msgspec.json.decode(answer, type=_BatchResults).results
+        except msgspec.DecodeError as error:
+            raise self._foreign() from error
+        if len(results) != count:
+            raise self._foreign()
+        return results
+
+    def _line(self, line: str) -> tuple[int, str, float]:
+        """Return the number of the query, the docid and the score of a line of a run.
+
+        Raises MachineError if a server answers something else.
+        """
+        try:
+            number, _, docid, _, score, _ = line.split(" ")
+            return int(number), docid, float(score)
+        except ValueError as error:
+            raise self._foreign() from error
+
+    def _foreign(self) -> MachineError:
+        return MachineError("does not answer as factseek does", place=self._address, remedy="is it the right address?")
+
+    def _ask(self, queries: Sequence[str], choices: SearchChoices, accept: str) -> bytes:
+        """Return the answer to a batch in which each query is named by its place.
+
+        Raises what :meth:`columns` raises.
+        """
+        numbered = [{"qid": str(number), "text": text} for number, text in enumerate(queries)]
+        headers = {"Content-Type": "application/json", "Accept": accept, **self._headers}
+        content = msgspec.json.encode({"queries": numbered, **_fields(choices)})
+        # Its scheme is http or https: see _ADDRESS.
+        request = Request(f"{self._address}/search/batch", content, headers)  # noqa: S310
+        try:
+            with self._opener.open(request, timeout=self._timeout) as answer:
+                body: bytes = answer.read()
+                failed = answer.headers.get("X-Failed-Queries", "0")
+        except HTTPError as error:
+            with error:
+                _refuse(self._address, error)
+        except (URLError, OSError, HTTPException) as error:
+            reason = getattr(error, "reason", None) or error
+            raise MachineError(f"cannot be asked: {reason or type(error).__name__}", place=self._address) from error
+        if failed != "0":
+            raise QueryError(f"{failed} of {len(queries)} queries could not be answered", place=self._address)
+        return body
+
+
+def _fields(choices: SearchChoices) -> dict[str, Any]:
+    """Return the fields of a request that are not left to the server."""
+    fields = {
+        **choices._asdict(),
+        "filter": choices.pairs(),
+        "undated": "keep" if choices.undated else "",
+        "stages": None if choices.stages is None else list(choices.stages),
+    }
+    kept = {name: value for name, value in fields.items() if value not in (None, "")}
+    return kept if kept["filter"] else {name: value for name, value in kept.items() if name != "filter"}
+
+
+def _with_words(queries: Sequence[str], choices: SearchChoices) -> list[str]:
+    """Return the queries that hold anything to search for, each once."""
+    profile = PROFILES.get(choices.profile or "plain", str)
+    return [query for query in dict.fromkeys(queries) if has_words(profile(query))]
+
+
+def _chunks(queries: Sequence[str], choices: SearchChoices) -> Iterator[Sequence[str]]:
+    size = max(1, min(_QUERIES_AT_ONCE, _HITS_AT_ONCE // max(1, choices.k or 1)))
+    return (queries[start : start + size] for start in range(0, len(queries), size))
+
+
+def _refuse(address: str, error: HTTPError) -> NoReturn:
+    """Raise the error that a server answered, as an open index would raise it."""
+    try:
+        detail = msgspec.json.decode(error.read(), type=_Refusal).detail
+    except (msgspec.DecodeError, OSError, HTTPException):
+        detail = ""
+    detail = detail or f"answers {error.code} {error.reason}"
+    kinds: dict[int, type[FactseekError]] = {400: QueryError, 404: NotFoundError, 413: QueryError}
+    wait = error.headers.get("Retry-After", "")
+    remedy = f"ask again after {wait} s" if wait else ""
+    raise kinds.get(error.code, MachineError)(detail, place=address, remedy=remedy) from None

@@ -1,0 +1,86 @@
+"""Files in the place of what ``irds:NAME`` stands for among the arguments of a command."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from ..retrieval.errors import UsageError
+from ._irds import PREFIX, language_of, write_documents, write_judgements, write_queries
+
+KIND = "jsonl"
+"""The kind of source that documents of ir_datasets are indexed as."""
+
+_WRITERS: dict[str, Callable[[str, Path], Path]] = {
+    "queries": write_queries,
+    "input": write_queries,
+    "gold": write_judgements,
+    "qrels": write_judgements,
+}
+"""Of each argument that names files, what writes the part of a dataset that such a file holds."""
+
+
+@contextmanager
+def stand_ins(args: argparse.Namespace) -> Iterator[None]:
+    """Put files in the place of each ``irds:NAME``, for as long as a command runs.
+
+    ``factseek index irds:NAME`` becomes one of JSON lines, in the language of the dataset unless one is named.
+    Raises NotFoundError if there is no such dataset, SourceError if it lacks what is asked for or cannot be read,
+    UsageError if ``index`` is given other sources beside.
+    """
+    names = [name for name in _WRITERS if any(map(_is_foreign, _listed(getattr(args, name, None))))]
+    indexes = _is_foreign(getattr(args, "kind", ""))
+    if not names and not indexes:
+        yield
+        return
+    with written_folder() as folder:
+        for name in names:
+            setattr(args, name, _replaced(getattr(args, name), _WRITERS[name], folder))
+        if indexes:
+            _index_documents(args, folder)
+        yield
+
+
+@contextmanager
+def written_folder() -> Iterator[Path]:
+    """Give a folder that is removed afterwards."""
+    from tempfile import TemporaryDirectory
+
+    with TemporaryDirectory(prefix="factseek-irds-") as folder:
+        yield Path(folder)
+
+
+def dataset_name(value: object) -> str:
+    """Return the name of a dataset of ir_datasets, ``""`` if a value is none."""
+    return str(value).removeprefix(PREFIX) if _is_foreign(value) else ""
+
+
+def _index_documents(args: argparse.Namespace, folder: Path) -> None:
+    """Let ``index`` read the documents of datasets.
+
+    Raises UsageError if one of the sources is no dataset.
+    """
+    sources = [args.kind, *map(str, args.sources)]
+    others = [source for source in sources if not _is_foreign(source)]
+    if others:
+        raise UsageError(f"{others[0]}: is no dataset of ir_datasets", remedy=f"index it by itself, or as {PREFIX}NAME")
+    names = [dataset_name(source) for source in sources]
+    args.language = args.language or language_of(names[0])
+    args.kind, args.sources = KIND, [write_documents(name, folder) for name in names]
+
+
+def _is_foreign(value: object) -> bool:
+    return str(value).startswith(PREFIX)
+
+
+def _listed(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else [value]
+
+
+def _replaced(value: Any, write: Callable[[str, Path], Path], folder: Path) -> Any:
+    """Return the value of an argument, each dataset in it written to a file."""
+    paths = [write(dataset_name(path), folder) if _is_foreign(path) else path for path in _listed(value)]
+    return paths if isinstance(value, list) else paths[0]

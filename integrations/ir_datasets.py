@@ -1,0 +1,194 @@
+"""An index as a dataset of ir_datasets: its documents, in order and by id, with queries and judgements of files.
+
+``register("mine", "indexes/mine")`` makes it known by that name to whatever reads ir_datasets, such as PyTerrier.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from itertools import islice
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import ir_datasets
+from ir_datasets.formats import BaseDocs, BaseQrels, BaseQueries, GenericQrel, GenericQuery
+from ir_datasets.indices import Docstore
+
+from ..retrieval import trec
+from ..retrieval.domain import Document
+from ..retrieval.errors import NotFoundError
+from ..retrieval.index.local import open_index
+from ..retrieval.searcher import Searcher
+
+LIBRARY = "ir_datasets"
+EXTRA = "ir-datasets"
+
+
+class FactseekDoc(NamedTuple):
+    """A document of an index as ir_datasets gives it; unknown is ``""``."""
+
+    doc_id: str
+    title: str
+    text: str
+    url: str
+    date: str
+    language: str
+    source: str
+    topic: str
+
+    def default_text(self) -> str:
+        """Return title and text, as they are indexed."""
+        return f"{self.title}\n{self.text}" if self.title else self.text
+
+
+class FactseekDocs(BaseDocs):
+    """The documents of an open index."""
+
+    def __init__(self, index: Searcher) -> None:
+        """Take an open index; it stays open as long as the dataset is used."""
+        self._index = index
+
+    def docs_iter(self) -> _Documents:
+        """Return the documents in the order of the index; a slice of them is one again."""
+        return _Documents(self._index, slice(0, self._index.info.documents, 1))
+
+    def docs_store(self) -> FactseekDocstore:
+        """Return the documents by id."""
+        return FactseekDocstore(self._index)
+
+    def docs_count(self) -> int:
+        """Return how many documents there are."""
+        return self._index.info.documents
+
+    def docs_cls(self) -> type[FactseekDoc]:
+        """Return the type of a document."""
+        return FactseekDoc
+
+    def docs_namespace(self) -> str:
+        """Return the name of the index, which its docids belong to."""
+        return f"factseek/{self._index.info.name}"
+
+    def docs_lang(self) -> str:
+        """Return the language of the index."""
+        return self._index.info.language
+
+
+class FactseekDocstore(Docstore):
+    """The documents of an open index by id; ids that are not there are left out."""
+
+    def __init__(self, index: Searcher) -> None:
+        """Take an open index."""
+        super().__init__(FactseekDoc)
+        self._index = index
+
+    def get_many_iter(self, doc_ids: Iterable[str]) -> Iterator[FactseekDoc]:
+        """Yield the documents of these ids."""
+        for docid in doc_ids:
+            try:
+                yield _doc(self._index.document(docid))
+            except NotFoundError:
+                continue
+
+
+class _Documents:
+    """Documents of an index, a stretch of them: an iterator that can be sliced, as those of ir_datasets."""
+
+    def __init__(self, index: Searcher, stretch: slice) -> None:
+        self._index = index
+        self._stretch = stretch
+        self._running: Iterator[Document] | None = None
+
+    def __iter__(self) -> _Documents:
+        return self
+
+    def __next__(self) -> FactseekDoc:
+        if self._running is None:
+            places = self._stretch
+            self._running = islice(self._index.documents(), places.start, places.stop, places.step)
+        return _doc(next(self._running))
+
+    def __getitem__(self, key: int | slice) -> Any:
+        """Return a document by its place, or the documents of a slice.
+
+        Raises IndexError if there is none.
+        """
+        if isinstance(key, slice):
+            return _Documents(self._index, ir_datasets.util.apply_sub_slice(self._stretch, key))
+        place = ir_datasets.util.slice_idx(self._stretch, key)
+        for document in _Documents(self._index, place) if place.start >= self._stretch.start else ():
+            return document
+        raise IndexError(key)
+
+
+class _Queries(BaseQueries):
+    """Queries that were read from a file."""
+
+    def __init__(self, queries: Iterable[tuple[str, str]]) -> None:
+        self._queries = [GenericQuery(qid, text) for qid, text in queries]
+
+    def queries_iter(self) -> Iterator[GenericQuery]:
+        return iter(self._queries)
+
+    def queries_count(self) -> int:
+        return len(self._queries)
+
+
+class _Qrels(BaseQrels):
+    """Judgements in a file of TREC's or BEIR's form."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def qrels_iter(self) -> Iterator[GenericQrel]:
+        for qid, judged in trec.read_qrels(self._path).items():
+            for docid, relevance in judged.items():
+                yield GenericQrel(qid, docid, relevance)
+
+    def qrels_path(self) -> str:
+        return str(self._path)
+
+    def qrels_defs(self) -> dict[int, str]:
+        return {}
+
+
+def dataset(
+    index: str | Path | Searcher, *, queries: Iterable[tuple[str, str]] = (), qrels: str | Path | None = None
+) -> ir_datasets.Dataset:
+    """Return a dataset of the documents of an index: its folder, or an open one.
+
+    ``queries`` are qids and texts, as ``factseek.read_queries`` reads them from a file; ``qrels`` is a file.
+    Raises IndexStateError if the folder holds no index.
+    """
+    opened = open_index(index) if isinstance(index, str | Path) else index
+    asked = list(queries)
+    return ir_datasets.Dataset(
+        FactseekDocs(opened), _Queries(asked) if asked else None, _Qrels(Path(qrels)) if qrels else None
+    )
+
+
+def register(
+    name: str,
+    index: str | Path | Searcher,
+    *,
+    queries: Iterable[tuple[str, str]] = (),
+    qrels: str | Path | None = None,
+) -> ir_datasets.Dataset:
+    """Make an index known to ir_datasets by a name, in this process; return the dataset.
+
+    Raises what :func:`dataset` raises, and RuntimeError if the name is taken.
+    """
+    ir_datasets.registry.register(name, dataset(index, queries=queries, qrels=qrels))
+    return ir_datasets.load(name)
+
+
+def _doc(document: Document) -> FactseekDoc:
+    return FactseekDoc(
+        doc_id=document.docid,
+        title=document.title,
+        text=document.text,
+        url=document.url,
+        date=document.date,
+        language=document.language,
+        source=document.source,
+        topic=document.topic,
+    )

@@ -1,0 +1,87 @@
+"""A retriever for LlamaIndex: the passages of an index as its nodes."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+from llama_index.core.base.base_retriever import BaseRetriever
+from llama_index.core.schema import NodeRelationship, NodeWithScore, QueryBundle, RelatedNodeInfo, TextNode
+
+from ..retrieval.errors import FactseekError
+from ._records import RankedPassage, chosen
+from ._source import open_source
+
+LIBRARY = "llama_index"
+EXTRA = "llama-index"
+
+
+class FactseekRetriever(BaseRetriever):
+    """Retrieve the passages of an index, best first, each with docid, score, source, date, URL and highlights.
+
+    ``index`` is a folder, or the address of a served index (``http://HOST:PORT/v1/NAME``); ``choices`` are the other
+    fields of :class:`factseek.integrations._records.SearchChoices`, such as ``filter`` and ``as_of``. ``aretrieve``
+    searches in a thread. Whatever cannot be searched for raises ValueError.
+    """
+
+    def __init__(
+        self,
+        index: str,
+        *,
+        similarity_top_k: int = 10,
+        api_key: str = "",
+        timeout: float = 30.0,
+        callback_manager: Any = None,
+        verbose: bool = False,
+        **choices: Any,
+    ) -> None:
+        """Find out where the index lies; it is opened when it is first asked.
+
+        Raises ValueError if an address is none of a served index, or there is no such choice.
+        """
+        try:
+            self._choices = chosen(similarity_top_k, choices)
+            self._source = open_source(index, api_key=api_key, timeout=timeout)
+        except FactseekError as error:
+            raise ValueError(error.line) from error
+        super().__init__(callback_manager=callback_manager, verbose=verbose)
+
+    def close(self) -> None:
+        """Let go of the index; asked again, it is opened again as it then is."""
+        self._source.close()
+
+    def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
+        """Return the passages for a query.
+
+        Raises ValueError if it cannot be searched for.
+        """
+        try:
+            (ranked,) = self._source.passages([query_bundle.query_str], self._choices)
+        except FactseekError as error:
+            raise ValueError(error.line) from error
+        return [_node(hit) for hit in ranked]
+
+    async def _aretrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
+        """Return the passages for a query, which a thread searches for.
+
+        Raises ValueError if it cannot be searched for.
+        """
+        return await asyncio.to_thread(self._retrieve, query_bundle)
+
+
+_UNSEEN = ["docid", "rank", "score", "passage", "start", "end", "highlights", "retrievers"]
+"""Metadata that is left out of the text that a language model or an encoder reads."""
+
+
+def _node(hit: RankedPassage) -> NodeWithScore:
+    node = TextNode(
+        id_=f"{hit.docid}#{hit.passage.number}",
+        text=hit.passage.text,
+        metadata=hit.facts(),
+        start_char_idx=hit.passage.start,
+        end_char_idx=hit.passage.end,
+        excluded_llm_metadata_keys=_UNSEEN,
+        excluded_embed_metadata_keys=_UNSEEN,
+        relationships={NodeRelationship.SOURCE: RelatedNodeInfo(node_id=hit.docid)},
+    )
+    return NodeWithScore(node=node, score=hit.score)

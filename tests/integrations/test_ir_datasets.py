@@ -1,0 +1,250 @@
+"""ir_datasets both ways: its documents, queries and judgements read by us, and an index of ours as its dataset."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+import factseek
+from factseek import NotFoundError, Query, Search, Searcher, SourceError
+
+pytest.importorskip("ir_datasets", reason="factseek[ir-datasets] is not installed")
+
+import ir_datasets
+from ir_datasets.formats import BaseDocs, BaseQrels, BaseQueries, GenericQrel, GenericQuery
+
+from factseek.integrations import ir_datasets as integration
+
+Command = Callable[..., tuple[int, str, str]]
+NAME = "factseek-test"
+
+
+class Paper(NamedTuple):
+    doc_id: str
+    title: str
+    abstract: str
+    date: str
+    pages: int
+    authors: tuple[str, ...]
+
+    def default_text(self) -> str:
+        return f"{self.title} {self.abstract}"
+
+
+class Note(NamedTuple):
+    doc_id: str
+    body: str
+    hint: str
+
+    def default_text(self) -> str:
+        return f"{self.body} ({self.hint})"
+
+
+PAPERS = [
+    Paper("p1", "Measles vaccine", "Two doses protect well.", "2019-05-02", 3, ("A", "B")),
+    Paper("p2", "", "The moon is far.", "", 0, ()),
+    Paper("p3", "Smallpox", "Smallpox was eradicated.", "1980", 9, ()),
+]
+
+
+class Docs(BaseDocs):
+    def __init__(self, documents: list[Any], language: str | None = "en") -> None:
+        self.documents = documents
+        self.language = language
+
+    def docs_iter(self) -> Iterator[Any]:
+        return iter(self.documents)
+
+    def docs_cls(self) -> type:
+        return type(self.documents[0])
+
+    def docs_lang(self) -> str | None:
+        return self.language
+
+
+class Queries(BaseQueries):
+    def queries_iter(self) -> Iterator[GenericQuery]:
+        yield GenericQuery("q1", "  is the measles\nvaccine good ")
+        yield GenericQuery("q2", "who eradicated smallpox")
+
+
+class Qrels(BaseQrels):
+    def qrels_iter(self) -> Iterator[GenericQrel]:
+        yield GenericQrel("q1", "p1", 2)
+        yield GenericQrel("q2", "p3", 1)
+        yield GenericQrel("q2", "p2", 0)
+
+
+class Failing(BaseDocs):
+    def docs_iter(self) -> Iterator[Paper]:
+        yield PAPERS[0]
+        raise OSError("the download broke off")
+
+
+numbers = itertools.count()
+
+
+def registered(*parts: Any) -> str:
+    """Register a dataset under a name of its own; return the name."""
+    name = f"{NAME}/{next(numbers)}"
+    ir_datasets.registry.register(name, ir_datasets.Dataset(*parts))
+    return name
+
+
+@pytest.fixture(scope="module")
+def name() -> str:
+    return registered(Docs(PAPERS), Queries(), Qrels())
+
+
+def test_a_collection_is_indexed_run_and_scored(command: Command, name: str, tmp_path: Path) -> None:
+    index, run = tmp_path / "index", tmp_path / "a.run"
+    code, out, err = command("index", f"irds:{name}", "--index", index, "--no-dense")
+    assert (code, err) == (0, "")
+    assert out.startswith(f"{index}: added 3 documents in 3 passages")
+    code, out, err = command("run", "trec", "--queries", f"irds:{name}", "--index", index, "--output", run, "-k", 1)
+    assert (code, err) == (0, "")
+    assert [line.split()[:3] for line in run.read_text().splitlines()] == [["q1", "Q0", "p1"], ["q2", "Q0", "p3"]]
+    code, out, err = command("score", "trec", "--gold", f"irds:{name}", "--run", run, "--measures", "AP")
+    assert (code, err) == (0, "")
+    assert out.split() == ["measure", "value", "AP", "(official)", "1.0000"]
+
+
+def test_documents_are_read_with_their_fields(name: str, tmp_path: Path) -> None:
+    factseek.build(f"irds:{name}", [], tmp_path / "index", dense=False)
+    with factseek.open_index(tmp_path / "index") as index:
+        first, second = index.document("p1"), index.document("p2")
+    assert first._replace(metadata=dict(first.metadata)) == factseek.Document(
+        "p1", "Two doses protect well.", "Measles vaccine", date="2019-05-02", language="en", metadata={"pages": 3}
+    )
+    assert second.text == " The moon is far."
+
+
+def test_a_text_without_title_is_the_datasets_own(tmp_path: Path) -> None:
+    name = registered(Docs([Note("n1", "A body", "a hint")], language=None))
+    factseek.build(f"irds:{name}", [], tmp_path / "index", dense=False)
+    with factseek.open_index(tmp_path / "index") as index:
+        document = index.document("n1")
+    assert (document.text, dict(document.metadata)) == ("A body (a hint)", {"hint": "a hint"})
+
+
+def test_the_language_is_the_datasets_unless_one_is_named(tmp_path: Path) -> None:
+    name = registered(Docs([Note("n1", "نهر النيل", "طويل")], language="ar"))
+    for options, language in (({}, "ar"), ({"language": "en"}, "en")):
+        factseek.build(f"irds:{name}", [], tmp_path / language, dense=False, **options)
+        with factseek.open_index(tmp_path / language) as index:
+            assert index.info.language == language
+
+
+def test_the_same_command_adds_nothing_twice(command: Command, name: str, tmp_path: Path) -> None:
+    arguments = ("index", f"irds:{name}", "--index", tmp_path / "index", "--no-dense")
+    command(*arguments)
+    code, out, _ = command(*arguments[:-1], "--update")
+    assert code == 0
+    assert "added 0 documents in 0 passages, 3 were there already" in out
+
+
+def test_queries_and_judgements_are_read_from_python(name: str) -> None:
+    assert factseek.read_queries(f"irds:{name}") == [
+        Query("q1", "is the measles vaccine good"),
+        Query("q2", "who eradicated smallpox"),
+    ]
+    assert factseek.read_qrels(f"irds:{name}") == {"q1": {"p1": 2}, "q2": {"p3": 1, "p2": 0}}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "line"),
+    [
+        (("index", "irds:nobody"), "irds:nobody: ir_datasets has no dataset of this name; its names: ir_datasets list"),
+        (("index", "irds:{queries}"), "irds:{queries}: has no documents; it has queries"),
+        (("index", "irds:{failing}"), "irds:{failing}: cannot be read: the download broke off"),
+        (
+            ("index", "irds:{name}", "more.tsv"),
+            "more.tsv: is no dataset of ir_datasets; index it by itself, or as irds:NAME",
+        ),
+        (("index", "jsonl"), "the following arguments are required: SOURCE; see factseek index --help"),
+        (("run", "trec", "--queries", "irds:{docs}", "--output", "x"), "irds:{docs}: has no queries; it has documents"),
+        (("score", "trec", "--gold", "irds:{docs}", "--run", "x"), "irds:{docs}: has no judgements; it has documents"),
+    ],
+)
+def test_what_is_not_there_is_said_in_one_line(
+    command: Command, name: str, arguments: tuple[str, ...], line: str, tmp_path: Path
+) -> None:
+    names = {
+        "name": name,
+        "queries": registered(Queries()),
+        "docs": registered(Docs(PAPERS)),
+        "failing": registered(Failing()),
+    }
+    index = () if arguments[0] == "score" else ("--index", tmp_path / "index")
+    code, out, err = command(*(argument.format(**names) for argument in arguments), *index)
+    assert (code, out, err) == (2, "", f"factseek: {line.format(**names)}\n")
+    assert not (tmp_path / "index").exists()
+
+
+def test_what_is_not_there_is_an_error_of_ours_in_python() -> None:
+    with pytest.raises(NotFoundError, match="no dataset of this name"):
+        factseek.read_queries("irds:nobody")
+    with pytest.raises(SourceError, match="has no judgements; it has queries"):
+        factseek.read_qrels(f"irds:{registered(Queries())}")
+
+
+@pytest.fixture(scope="module")
+def ours(folder: Path, examples: Path) -> ir_datasets.Dataset:
+    queries = factseek.read_queries(examples / "queries-en.tsv")
+    return integration.register(f"{NAME}-ours", folder, queries=queries, qrels=examples / "qrels-en.txt")
+
+
+def test_an_index_is_a_dataset(ours: ir_datasets.Dataset, searcher: Searcher) -> None:
+    expected = list(searcher.documents())
+    documents = list(ours.docs_iter())
+    assert [document.doc_id for document in documents] == [document.docid for document in expected]
+    assert ours.docs_count() == len(ours.docs) == len(expected) == 77
+    assert (ours.docs_lang(), ours.docs_namespace()) == ("en", f"factseek/{searcher.info.name}")
+    titled = next(document for document in documents if document.title)
+    assert titled.default_text() == f"{titled.title}\n{titled.text}"
+    assert ir_datasets.load(f"{NAME}-ours") is ours
+
+
+def test_documents_are_looked_up_and_sliced(ours: ir_datasets.Dataset) -> None:
+    documents = list(ours.docs_iter())
+    store = ours.docs_store()
+    assert store.get(documents[5].doc_id) == documents[5]
+    assert store.get_many([documents[2].doc_id, "none"]) == {documents[2].doc_id: documents[2]}
+    assert store.get(documents[5].doc_id, "url") == documents[5].url
+    with pytest.raises(KeyError):
+        store.get("none")
+    assert list(ours.docs_iter()[3:20:4]) == documents[3:20:4]
+    assert list(ours.docs_iter()[10:30][5:8]) == documents[15:18]
+    assert (ours.docs_iter()[0], ours.docs_iter()[-1]) == (documents[0], documents[-1])
+    for place in (len(documents), -len(documents) - 1):
+        with pytest.raises(IndexError):
+            ours.docs_iter()[place]
+
+
+def test_queries_and_judgements_go_along(ours: ir_datasets.Dataset, examples: Path) -> None:
+    queries = factseek.read_queries(examples / "queries-en.tsv")
+    assert [Query(*query) for query in ours.queries_iter()] == queries
+    assert ours.queries_count() == len(queries)
+    assert ours.qrels_dict() == factseek.read_qrels(examples / "qrels-en.txt")
+
+
+def test_a_dataset_of_ours_is_indexed_again(ours: ir_datasets.Dataset, searcher: Searcher, tmp_path: Path) -> None:
+    factseek.build(f"irds:{NAME}-ours", [], tmp_path / "again", dense=False)
+    with factseek.open_index(tmp_path / "again") as again:
+        query = ["smallpox was eradicated"]
+        assert [hit.docid for hit in again.search(query, Search(k=5))[0]] == [
+            hit.docid for hit in searcher.search(query, Search(k=5))[0]
+        ]
+
+
+def test_without_ir_datasets_it_is_said_how_to_get_it(monkeypatch: pytest.MonkeyPatch, command: Command) -> None:
+    monkeypatch.setitem(__import__("sys").modules, "ir_datasets", None)
+    code, _, err = command("index", "irds:x", "--index", "nowhere")
+    assert (code, err) == (
+        2,
+        "factseek: irds:x: the package ir_datasets is missing; pip install 'factseek[ir-datasets]'\n",
+    )

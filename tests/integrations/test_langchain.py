@@ -1,0 +1,81 @@
+"""LangChain's retriever: documents with all that a hit says, as a runnable, and its errors."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from factseek import Hit, Searcher
+from tests.integrations.conftest import QUERY
+
+pytest.importorskip("langchain_core", reason="factseek[langchain] is not installed")
+
+from langchain_core.documents import Document
+from langchain_core.exceptions import LangChainException
+from langchain_core.runnables import RunnableLambda
+from pydantic import ValidationError
+
+from factseek.integrations.langchain import FactseekRetriever
+
+pytestmark = pytest.mark.slow  # importing the library takes seconds
+
+
+def test_documents_are_the_hits_with_all_that_they_say(index: str, searcher: Searcher, hits: list[Hit]) -> None:
+    documents = FactseekRetriever(index=index, k=3).invoke(QUERY)
+    evidence = searcher.evidence(QUERY, hits)
+    assert [(document.id, document.page_content) for document in documents] == [
+        (hit.docid, hit.passage.text) for hit in evidence
+    ]
+    assert [document.metadata["score"] for document in documents] == [hit.score for hit in hits]
+    first = documents[0].metadata
+    assert first["docid"] == evidence[0].docid == "EX-EN-01-0007-001"
+    assert (first["source"], first["url"]) == ("www.who.int", "https://www.who.int/health-topics/smallpox")
+    assert first["metadata"] == {"page": "EX-EN-01-0007"}
+    words = [documents[0].page_content[start:end] for start, end in first["highlights"]]
+    assert words == ["smallpox", "eradicated"]
+
+
+def test_dates_and_filters_are_asked_for(index: str, searcher: Searcher) -> None:
+    retriever = FactseekRetriever(index=index, k=5, filter={"kind": "cord19"}, as_of="2020-03-31")
+    documents = retriever.invoke("coronavirus in patients")
+    assert documents
+    assert {document.metadata["kind"] for document in documents} == {"cord19"}
+    assert max(document.metadata["date"] for document in documents) <= "2020-03-31"
+
+
+def test_it_is_a_runnable_in_a_chain_and_asynchronous(index: str) -> None:
+    def docids(documents: list[Document]) -> list[str]:
+        return [str(document.id) for document in documents]
+
+    retriever = FactseekRetriever(index=index, k=1)
+    chain = retriever | RunnableLambda(docids)
+    assert chain.batch([QUERY, "Pluto is a planet"]) == [["EX-EN-01-0007-001"], ["EX-EN-03-0001-001"]]
+
+    async def asked() -> list[list[Document]]:
+        return [await retriever.ainvoke(QUERY), *await retriever.abatch([QUERY] * 4)]
+
+    assert [docids(documents) for documents in asyncio.run(asked())] == [["EX-EN-01-0007-001"]] * 5
+
+
+def test_a_query_without_words_has_no_documents(index: str) -> None:
+    assert FactseekRetriever(index=index).invoke("?!") == []
+
+
+def test_what_cannot_be_searched_for_raises_langchains_error(index: str) -> None:
+    for choices, message in [
+        ({"retriever": "dense"}, "dense"),
+        ({"filter": {"colour": "red"}}, "there is no field 'colour'"),
+        ({"as_of": "yesterday"}, "'yesterday' is not a date of the form 2020-03-01, 2020-03 or 2020"),
+    ]:
+        with pytest.raises(LangChainException, match=message):
+            FactseekRetriever(index=index, **choices).invoke(QUERY)  # type: ignore[arg-type]
+
+
+def test_a_wrong_argument_raises_pydantics_error(index: str) -> None:
+    with pytest.raises(ValidationError, match="greater than or equal to 1"):
+        FactseekRetriever(index=index, k=0)
+
+
+def test_a_key_is_not_shown() -> None:
+    assert "fs_secret" not in repr(FactseekRetriever(index="http://127.0.0.1:9/v1/mine", api_key="fs_secret"))  # type: ignore[arg-type]

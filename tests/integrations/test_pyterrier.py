@@ -1,0 +1,115 @@
+"""PyTerrier's transformer: frames in and out, composed, compiled, evaluated by pt.Experiment; no Terrier is started."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import factseek
+from factseek import Searcher
+
+pytest.importorskip("pyterrier", reason="factseek[pyterrier] is not installed")
+
+import pandas as pd
+import pyterrier as pt
+
+from factseek.integrations.pyterrier import FactseekTransformer
+
+pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore::DeprecationWarning:pyterrier")]
+
+
+@pytest.fixture(scope="module")
+def topics(examples: Path) -> pd.DataFrame:
+    return pd.DataFrame(
+        [(query.qid, query.text) for query in factseek.read_queries(examples / "queries-en.tsv")],
+        columns=["qid", "query"],
+    )
+
+
+def rows(frame: pd.DataFrame) -> list[tuple[str, str, float, int]]:
+    return list(frame[["qid", "docno", "score", "rank"]].itertuples(index=False, name=None))
+
+
+def test_a_frame_is_a_run_of_ours(index: str, searcher: Searcher, topics: pd.DataFrame) -> None:
+    queries = [factseek.Query(*row) for row in topics.itertuples(index=False, name=None)]
+    run = factseek.run(searcher, queries, retriever="bm25", k=7)
+    frame = FactseekTransformer(index, "bm25", num_results=7)(topics)
+    assert rows(frame) == [
+        (qid, hit.docid, float(np.float32(hit.score)), rank)
+        for qid, hits in run.items()
+        for rank, hit in enumerate(hits)
+    ]
+    assert list(frame.columns) == ["qid", "query", "docno", "score", "rank"]
+
+
+def test_fields_of_the_documents_come_along(index: str, searcher: Searcher) -> None:
+    frame = FactseekTransformer(index, num_results=2, metadata=["text", "url", "date", "title"]).search("smallpox")
+    assert list(frame.columns[-4:]) == ["text", "url", "date", "title"]
+    document = searcher.document(frame["docno"][0])
+    assert (frame["text"][0], frame["url"][0], frame["date"][0]) == (document.text, document.url, document.date)
+
+
+def test_operators_compose(index: str, topics: pd.DataFrame) -> None:
+    bm25 = FactseekTransformer(index, "bm25", num_results=20)
+    assert rows((bm25 % 3)(topics)) == rows(FactseekTransformer(index, "bm25", num_results=3)(topics))
+    ranks = pt.apply.doc_score(lambda row: -row["rank"])
+    assert rows((bm25 >> ranks)(topics))[0][2] == 0
+    doubled = (bm25 + bm25)(topics).set_index(["qid", "docno"])["score"]
+    once = bm25(topics).set_index(["qid", "docno"])["score"]
+    assert (doubled == 2 * once.loc[doubled.index]).all()
+    rewritten = pt.apply.query(lambda row: "smallpox") >> bm25 % 1
+    assert set(rewritten(topics)["docno"]) == {"EX-EN-01-0007-001"}
+
+
+def test_a_cutoff_is_asked_for_and_not_cut(index: str) -> None:
+    compiled = (FactseekTransformer(index, "bm25") % 3).compile()
+    assert repr(compiled) == f"FactseekTransformer({index!r}, 'bm25', num_results=3)"
+    strict = FactseekTransformer(index, num_results=2)
+    assert (strict % 3).compile() is strict
+
+
+def test_an_experiment_gives_our_own_figures(
+    index: str, searcher: Searcher, topics: pd.DataFrame, examples: Path
+) -> None:
+    qrels = factseek.read_qrels(examples / "qrels-en.txt")
+    judged = pd.DataFrame(
+        [(qid, docid, grade) for qid, grades in qrels.items() for docid, grade in grades.items()],
+        columns=["qid", "docno", "label"],
+    )
+    queries = [factseek.Query(*row) for row in topics.itertuples(index=False, name=None)]
+    run = factseek.run(searcher, queries, retriever="bm25", k=100)
+    means = factseek.evaluate(run, qrels, ["nDCG@10", "RR@5", "AP"]).means()
+    table = pt.Experiment(
+        [FactseekTransformer(index, "bm25", num_results=100)],
+        topics,
+        judged,
+        [pt.measures.nDCG @ 10, pt.measures.RR @ 5, pt.measures.AP],
+        names=["bm25"],
+    )
+    assert {name: table[name][0] for name in means} == pytest.approx(means)
+    assert means["nDCG@10"] > 0.3
+    assert not pt.java.started()
+
+
+def test_a_query_without_words_has_no_rows_and_no_queries_an_empty_frame(index: str) -> None:
+    transformer = FactseekTransformer(index, "bm25")
+    asked = pd.DataFrame([("1", "?!"), ("2", "smallpox")], columns=["qid", "query"])
+    assert set(transformer(asked)["qid"]) == {"2"}
+    assert list(transformer(asked[:0]).columns) == ["qid", "query", "docno", "score", "rank"]
+    assert pt.inspect.transformer_outputs(transformer, ["qid", "query"]) == ["qid", "query", "docno", "score", "rank"]
+
+
+def test_what_makes_no_sense_raises_what_pyterrier_raises(index: str) -> None:
+    with pytest.raises(pt.validate.InputValidationError):
+        FactseekTransformer(index)(pd.DataFrame([("1", "x")], columns=["qid", "text"]))
+    for options, message in [
+        ({"metadata": ["colour"]}, "metadata 'colour': there is no such field; there are text"),
+        ({"colour": "red"}, "there is no choice 'colour'; there are retriever"),
+        ({"num_results": 0}, "0 hits cannot be asked for"),
+        ({"retriever": "dense"}, "dense"),
+        ({"filter": {"colour": "red"}}, "there is no field 'colour'"),
+    ]:
+        with pytest.raises(ValueError, match=message):
+            FactseekTransformer(index, **options).search("smallpox")

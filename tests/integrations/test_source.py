@@ -1,0 +1,220 @@
+"""An index asked by its folder and by its address: the same hits, and errors of the same kind."""
+
+from __future__ import annotations
+
+import socket
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from factseek import Filter, Search, Searcher
+from factseek.integrations._records import SearchChoices
+from factseek.integrations._source import EvidenceSource, open_source
+from factseek.retrieval.errors import FactseekError, IndexStateError, MachineError, NotFoundError, QueryError
+from tests.integrations.conftest import QUERY
+
+QUERIES = [QUERY, "?!", "Pluto is a planet", QUERY]
+
+
+@pytest.fixture
+def source(index: str) -> Iterator[EvidenceSource]:
+    opened = open_source(index)
+    yield opened
+    opened.close()
+
+
+@pytest.mark.parametrize(
+    ("choices", "asked"),
+    [
+        (SearchChoices(), Search()),
+        (SearchChoices(k=3, retriever="bm25"), Search(k=3, retriever="bm25")),
+        (SearchChoices(k=5, filter={"kind": "cord19"}), Search(k=5, where=Filter(kind=("cord19",)))),
+        (
+            SearchChoices(filter={"topic": ["EX-EN-01", "EX-EN-03"]}),
+            Search(where=Filter(topic=("EX-EN-01", "EX-EN-03"))),
+        ),
+        (
+            SearchChoices(since="2019", as_of="2020-12", undated=True),
+            Search(where=Filter(since="2019-01-01", as_of="2020-12-31", undated=True)),
+        ),
+        (SearchChoices(profile="tweet", stages=["per_source=1"]), Search(profile="tweet", stages=("per_source=1",))),
+    ],
+)
+def test_it_answers_what_the_index_answers(
+    source: EvidenceSource, searcher: Searcher, choices: SearchChoices, asked: Search
+) -> None:
+    expected = [searcher.search([query], asked)[0] if query != "?!" else [] for query in QUERIES]
+    rankings = source.columns(QUERIES, choices)
+    assert [ranking.docids for ranking in rankings] == [[hit.docid for hit in hits] for hits in expected]
+    assert [np.float32(ranking.scores).tolist() for ranking in rankings] == [
+        np.float32([hit.score for hit in hits]).tolist() for hits in expected
+    ]
+    passages = source.passages(QUERIES, choices)
+    assert [[(hit.docid, hit.score, hit.passage.number) for hit in ranking] for ranking in passages] == [
+        [(hit.docid, hit.score, hit.passage) for hit in hits] for hits in expected
+    ]
+    texts = [hit.passage.text for hit in searcher.evidence(QUERIES[2], expected[2])]
+    assert [hit.passage.text for hit in passages[2]] == texts
+
+
+def test_more_queries_than_one_request_takes_are_answered(source: EvidenceSource) -> None:
+    queries = [f"{QUERY} {number}" for number in range(250)]
+    rankings = source.columns(queries, SearchChoices(k=1))
+    assert [ranking.docids for ranking in rankings] == [["EX-EN-01-0007-001"]] * 250
+
+
+@pytest.mark.parametrize(
+    ("choices", "message"),
+    [
+        (SearchChoices(retriever="dense"), "dense"),
+        (SearchChoices(retriever="nobody"), "nobody"),
+        (SearchChoices(filter={"colour": "red"}), "there is no field 'colour'"),
+        (SearchChoices(as_of="yesterday"), "'yesterday' is not a date of the form 2020-03-01, 2020-03 or 2020"),
+        (SearchChoices(k=20_000), "20000"),
+    ],
+)
+def test_what_makes_no_sense_is_a_query_error(source: EvidenceSource, choices: SearchChoices, message: str) -> None:
+    for ask in (source.passages, source.columns):
+        with pytest.raises(QueryError, match=message):
+            ask([QUERY], choices)
+
+
+def test_a_query_that_is_too_long_is_a_query_error(source: EvidenceSource) -> None:
+    for ask in (source.passages, source.columns):
+        with pytest.raises(QueryError):
+            ask([QUERY, "long " * 3_000], SearchChoices())
+
+
+def test_an_index_that_is_not_there(address: str, tmp_path: Path) -> None:
+    cases: list[tuple[str, type[FactseekError], str]] = [
+        (str(tmp_path), IndexStateError, "there is no index"),
+        (address.replace("mine", "yours"), NotFoundError, "there is no index 'yours'; served are: mine"),
+        (f"http://127.0.0.1:{_free_port()}/v1/mine", MachineError, "cannot be asked: .*refused"),
+    ]
+    for place, kind, message in cases:
+        with pytest.raises(kind, match=message) as caught:
+            open_source(place).passages([QUERY], SearchChoices())
+        assert caught.value.place == place
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "http://127.0.0.1:8000",
+        "http:///v1/mine",
+        "http://h/v1/",
+        "http://h/v1/a b",
+        "http://h/v1/mine?x=1",
+        "http://h/v1/é",
+    ],
+)
+def test_an_address_of_no_index_is_refused(address: str) -> None:
+    with pytest.raises(QueryError, match="is not the address of a served index; http://HOST:PORT/v1/NAME"):
+        open_source(address)
+
+
+def test_a_key_that_no_header_can_carry_is_refused() -> None:
+    with pytest.raises(QueryError, match="no header can carry"):
+        open_source("http://h/v1/mine", api_key="a\r\nX: b")
+
+
+def test_a_closed_source_is_opened_again(source: EvidenceSource) -> None:
+    first = source.columns([QUERY], SearchChoices())
+    source.close()
+    assert source.columns([QUERY], SearchChoices()) == first
+
+
+def test_many_threads_ask_one_source(source: EvidenceSource) -> None:
+    answers: list[list[str]] = []
+
+    def ask() -> None:
+        answers.extend(ranking.docids for ranking in source.columns([QUERY] * 2, SearchChoices(k=2)))
+
+    threads = [threading.Thread(target=ask) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert answers == [answers[0]] * 8
+
+
+class _Answering(BaseHTTPRequestHandler):
+    """A server that is none of ours: it answers what the test says, and keeps the requests."""
+
+    answer: tuple[int, dict[str, str], bytes]
+    requests: list[tuple[str, str | None]]
+
+    def do_POST(self) -> None:
+        self.requests.append((self.path, self.headers["Authorization"]))
+        self.rfile.read(int(self.headers["Content-Length"]))
+        status, headers, body = self.answer
+        self.send_response(status)
+        for name, value in {**headers, "Content-Length": str(len(body))}.items():
+            self.send_header(name, value)
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *_: object) -> None:
+        """Be silent."""
+
+
+@contextmanager
+def answering(status: int, headers: dict[str, str], body: bytes) -> Iterator[tuple[str, list[tuple[str, str | None]]]]:
+    requests: list[tuple[str, str | None]] = []
+    handler = type("Handler", (_Answering,), {"answer": (status, headers, body), "requests": requests})
+    server = HTTPServer(("127.0.0.1", 0), handler)
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{server.server_port}/v1/mine", requests
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()
+
+
+def test_the_key_goes_along(address: str) -> None:
+    with answering(200, {}, b'{"results": [{"qid": "0", "hits": []}]}') as (other, requests):
+        assert open_source(other, api_key="fs_k").passages([QUERY], SearchChoices()) == [[]]
+    assert requests == [("/v1/mine/search/batch", "Bearer fs_k")]
+
+
+@pytest.mark.parametrize(
+    ("status", "headers", "body", "kind", "message"),
+    [
+        (302, {"Location": "http://127.0.0.1:9/"}, b"", MachineError, "answers 302 Found"),
+        (401, {}, b'{"detail": "give a key"}', MachineError, "give a key"),
+        (429, {"Retry-After": "7"}, b'{"detail": "too many"}', MachineError, "too many; ask again after 7 s"),
+        (500, {}, b"<html>", MachineError, "answers 500 Internal Server Error"),
+        (200, {"X-Failed-Queries": "1"}, b'{"results": []}', QueryError, "1 of 1 queries could not be answered"),
+        (200, {}, b"<html>", MachineError, "does not answer as factseek does"),
+        (200, {}, b'{"results": []}', MachineError, "does not answer as factseek does"),
+    ],
+)
+def test_what_a_server_answers_instead(
+    status: int, headers: dict[str, str], body: bytes, kind: type[FactseekError], message: str
+) -> None:
+    with answering(status, headers, body) as (other, requests), pytest.raises(kind, match=message) as caught:
+        open_source(other).passages([QUERY], SearchChoices())
+    assert caught.value.place == other
+    assert len(requests) == 1  # a redirection is not followed
+
+
+def test_a_run_that_is_none_is_refused() -> None:
+    with (
+        answering(200, {}, b"0 Q0 a 1 0.5 x\nhello\n") as (other, _),
+        pytest.raises(MachineError, match="does not answer as factseek does"),
+    ):
+        open_source(other).columns([QUERY], SearchChoices())
+
+
+def _free_port() -> int:
+    with socket.socket() as listening:
+        listening.bind(("127.0.0.1", 0))
+        port: int = listening.getsockname()[1]
+        return port
