@@ -77,6 +77,14 @@ def test_only_last_digits_may_differ() -> None:
     assert not same("1 0.6904", "1 0.6904 2.5")
 
 
+class NearChecker(doctest.OutputChecker):
+    """Let the last digits of what the encoder computes differ, and nothing else."""
+
+    def check_output(self, want: str, got: str, optionflags: int) -> bool:
+        exactly = super().check_output(want, got, optionflags)
+        return exactly or same(" ".join(got.split()), " ".join(want.split()))
+
+
 @pytest.fixture
 def folder(example_folder: Path, tmp_path: Path) -> Path:
     """A folder that looks like the project's after ``make example``, for one page alone."""
@@ -113,14 +121,14 @@ def test_the_tutorial_prints_what_it_shows(folder: Path, monkeypatch: pytest.Mon
     monkeypatch.chdir(folder)
     text = (ROOT / "docs" / "tutorial.md").read_text("utf-8")
     flags = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
-    test = doctest.DocTestParser().get_doctest(_without_fences(text), {}, "tutorial", "docs/tutorial.md", 0)
+    test = doctest.DocTestParser().get_doctest(without_fences(text), {}, "tutorial", "docs/tutorial.md", 0)
     told: list[str] = []
-    outcome = doctest.DocTestRunner(optionflags=flags).run(test, out=told.append)
+    outcome = doctest.DocTestRunner(NearChecker(), optionflags=flags).run(test, out=told.append)
     assert outcome.attempted > 10
     assert outcome.failed == 0, "".join(told)
 
 
-def _without_fences(text: str) -> str:
+def without_fences(text: str) -> str:
     """Blank the ends of code blocks, so that they are no part of what is printed."""
     return re.sub(r"^```\w*$", "", text, flags=re.MULTILINE)
 
