@@ -12,7 +12,6 @@ import pytest
 from tests.test_readme import ROOT, NearChecker, without_fences
 from tests.test_serving_docs import SHOWN, served
 
-
 LIBRARIES = ("haystack", "ir_datasets", "langchain_core", "llama_index.core", "pyterrier")
 
 
