@@ -29,7 +29,9 @@ def register(commands: Subparsers) -> None:
         epilog=_EPILOG.format(habits="\n".join(f"  {name:15}  {RANKING.load(name).HABIT}" for name in RANKING.names())),
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("task", metavar="TASK", help=f"one of {', '.join(RANKING.names())}")
+    parser.add_argument(
+        "task", metavar="TASK", help=f"one of {', '.join(RANKING.names())}, or a .yaml that describes one"
+    )
     parser.add_argument("--queries", type=Path, required=True, metavar="FILE", help="the task's input")
     add_index(parser)
     parser.add_argument("--output", type=Path, required=True, metavar="FILE", help="the submission")

@@ -24,7 +24,7 @@ from ...retrieval.progress import Progress, silent
 from ...retrieval.run_writer import column
 from ...retrieval.searcher import DEFAULT_SEARCH, Search, Searcher
 from ..formats.queries import TaskQuery
-from ..tasks import RANKING
+from ..tasks import RANKING, identity
 from .batch import CHUNK, SearchedQuery, SearchQuery, asked_of, chunks, columns, habit, search_of
 from .partial import Partial, WrittenQuery
 
@@ -171,7 +171,7 @@ def _fingerprint(request: RunRequest, index: Searcher, asked_in: str) -> str:
     """Return a checksum of all that the lines of a run depend on; ``asked_in`` is the checksum of the queries."""
     read = (asked_in, index.info.id)
     settings = tuple(_settings(index).values())
-    asked = (request.task, request.run_id, request.search, request.as_of_query)
+    asked = (identity(request.task), request.run_id, request.search, request.as_of_query)
     content = msgspec.json.encode((asked, read, settings, manifests.versions()), order="deterministic")
     return hashlib.sha256(content).hexdigest()
 
@@ -190,7 +190,7 @@ def _meta(request: RunRequest, index: Searcher, asked_in: str, partial: Partial,
     if request.search.where is not None:
         search["where"] = request.search.where._asdict()
     meta = {
-        "task": request.task,
+        "task": identity(request.task),
         "run_id": request.run_id,
         "output": {"name": storable(request.output.name), "sha256": partial.sha256},
         "queries": {"name": storable(request.queries.name), "sha256": asked_in, "count": len(partial.done)},
