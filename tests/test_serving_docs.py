@@ -18,6 +18,8 @@ from urllib.request import urlopen
 import pytest
 import yaml
 
+from factseek.retrieval.config import RerankSettings
+from factseek.retrieval.encoders.cross_encoder import open_cross_encoder
 from factseek.server.adapters import ADAPTERS
 from factseek.server.page.routes import EXAMPLES, Example
 from factseek.server.upkeep.access import digest
@@ -131,6 +133,7 @@ def speaking(example_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> 
     model = small_cross_encoder(tmp_path_factory.mktemp("models") / "small")
     settings = yaml.safe_load((example_folder / "config.yaml").read_text("utf-8"))
     settings["rerank"] = {"model": str(model), "cache": str(model.parent / "cache")}
+    open_cross_encoder(RerankSettings(**settings["rerank"]))  # exported now: no request waits for it
     config = example_folder / "speaking.yaml"
     config.write_text(yaml.safe_dump(settings), "utf-8")
     options = [word for name in ADAPTERS.names() for word in ("--adapter", name)] + ["--config", str(config)]

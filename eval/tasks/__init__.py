@@ -8,6 +8,7 @@ A task module describes itself::
     DEFAULT: bool                whether it is meant where no task is named; one task of what is submitted says so
     LANGUAGES: tuple[str, ...]   the languages of its texts, ISO 639-1; none if they may be any
     OPTIONS: tuple[str, ...]     the options of a score that it takes: fields of ``ScoreOptions``
+    COMMENTS: bool               whether a submission may begin with comments after ``#``; left out: it may not
 
 and has the functions that :class:`Task` declares. Tasks that submit documents also have those of :class:`RankingTask`,
 tasks that submit statements those of :class:`StatementTask`, and tasks that submit verdicts those of
