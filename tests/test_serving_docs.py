@@ -135,7 +135,7 @@ def speaking(example_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> 
     settings["rerank"] = {"model": str(model), "cache": str(model.parent / "cache")}
     open_cross_encoder(RerankSettings(**settings["rerank"]))  # exported now: no request waits for it
     config = example_folder / "speaking.yaml"
-    config.write_text(yaml.safe_dump(settings), "utf-8")
+    config.write_text(yaml.safe_dump(settings, sort_keys=False), "utf-8")
     options = [word for name in ADAPTERS.names() for word in ("--adapter", name)] + ["--config", str(config)]
     with served(example_folder, tmp_path_factory.mktemp("speaking") / "log", *options) as address:
         yield {SPEAKING: address}
