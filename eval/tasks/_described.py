@@ -115,7 +115,7 @@ class DescribedTask:
 
     def __init__(self, description: Description) -> None:
         """Raise QueryError if there is no measure of a name, re.error if the form of docids is none."""
-        self._told = description
+        self._description = description
         self._measures = [name for text in (description.measure, *description.also) for name in named(text)]
         self._docid = re.compile(description.docid.pattern) if description.docid else None
         self.SUMMARY = description.summary
@@ -127,12 +127,12 @@ class DescribedTask:
 
     @cached_property
     def _k_th(self) -> str:
-        k = self._told.submission.k
+        k = self._description.submission.k
         return _ORDINALS[k - 1] if k <= len(_ORDINALS) else f"{k}th"
 
     def read_queries(self, path: Path) -> list[TaskQuery]:
         """Return the queries of a table."""
-        names = self._told.queries
+        names = self._description.queries
         needed = [name for name in (names.id, names.text, names.topic, names.date) if name]
         return [
             TaskQuery(row[names.id], row[names.text], row.get(names.topic, ""), row.get(names.date, ""))
@@ -141,7 +141,7 @@ class DescribedTask:
 
     def read_gold(self, paths: Sequence[Path], note: Note = unnoted) -> Qrels:
         """Return the judgements of one table: ids are unique only inside a split."""
-        names, path = self._told.gold, only(paths, "--gold")
+        names, path = self._description.gold, only(paths, "--gold")
         needed = [name for name in (names.id, names.docid, names.relevance) if name]
         qrels: Qrels = {}
         for row in self._rows(path, needed, "" if names.several else names.id):
@@ -175,7 +175,7 @@ class DescribedTask:
 
         Raises QueryError if an id cannot stand in the file.
         """
-        return [prediction_line(qid, documents.docids[: self._told.submission.k]) for qid, documents in answers]
+        return [prediction_line(qid, documents.docids[: self._description.submission.k]) for qid, documents in answers]
 
     def check(self, path: Path, input_path: Path | None = None) -> CheckReport:
         """Report every fault of a submission; a missing query is a warning, an unknown one an error."""
@@ -197,7 +197,7 @@ class DescribedTask:
         figures = evaluate(right, slot_scores(predictions), options.measures or self._measures)
         return Scores(
             official=self.OFFICIAL,
-            unit=self._told.unit,
+            unit=self._description.unit,
             values=figures.means(),
             per_query=figures.per_query(),
             notes=tuple(self._notes(right, predictions, deep=not options.measures)),
@@ -205,7 +205,7 @@ class DescribedTask:
 
     def _notes(self, right: Qrels, predictions: dict[str, Predictions], *, deep: bool) -> list[str]:
         """Return what a reader of the figures should know; ``deep``: also of measures that look past all docids."""
-        unit = self._told.unit
+        unit = self._description.unit
         missing = sum(qid not in predictions for qid in right)
         notes = [f"{missing:,} of {len(right):,} {unit}s are missing and count 0"] * bool(missing)
         longest = max(len(row.docids) for row in predictions.values())
@@ -214,23 +214,23 @@ class DescribedTask:
         if deep and deepest and longest < cutoffs[deepest]:
             notes.append(f"no {unit} has more than {counted(longest, 'prediction')}: {deepest} goes no deeper")
         answered = {qid: row.docids for qid, row in predictions.items() if row.docids}
-        return [*notes, *ranking.unjudged(right, answered, self._told.gold.docid)]
+        return [*notes, *ranking.unjudged(right, answered, self._description.gold.docid)]
 
     def _cover(
         self, report: CheckReport, predictions: dict[str, Predictions], expected: list[str], source: str
     ) -> None:
         lines = {qid: row.line for qid, row in predictions.items()}
-        cover(report, lines, expected, name=self._told.unit, source=source, missing="warning")
+        cover(report, lines, expected, name=self._description.unit, source=source, missing="warning")
 
     def _read(self, path: Path, faults: Faults) -> dict[str, Predictions]:
-        names = self._told.submission
+        names = self._description.submission
         predictions: dict[str, Predictions] = {}
         for line, row in rows_of(path, faults, (names.id, names.docids)):
             qid, cell = row[names.id], row[names.docids].strip()
             if not qid:
                 faults.error(line, f"{names.id} is empty")
             elif qid in predictions:
-                faults.error(line, f"{self._told.unit} {shown(qid)} is on line {predictions[qid].line} already")
+                faults.error(line, f"{self._description.unit} {shown(qid)} is on line {predictions[qid].line} already")
             elif (docids := docids_in(cell)) is None:
                 faults.error(line, f"{names.docids} {shown(cell)} is not a list like ['a', 'b']")
             else:
@@ -242,17 +242,17 @@ class DescribedTask:
 
     def _judge(self, row: Predictions, faults: Faults) -> None:
         docids = row.docids
-        if len(docids) > self._told.submission.k:
+        if len(docids) > self._description.submission.k:
             faults.warning(row.line, f"has {len(docids)} predictions; what follows the {self._k_th} is ignored")
         if not docids:
             faults.warning(row.line, "has no prediction")
         repeated = next((docid for at, docid in enumerate(docids) if docid in docids[:at]), None)
         if repeated is not None:
             faults.warning(row.line, f"names {shown(repeated)} twice; it keeps both slots")
-        if self._docid and self._told.docid:
+        if self._docid and self._description.docid:
             odd = next((docid for docid in docids if not self._docid.fullmatch(docid)), None)
             if odd is not None:
-                faults.warning(row.line, f"{shown(odd)} does not look like a {self._told.docid.name}")
+                faults.warning(row.line, f"{shown(odd)} does not look like a {self._description.docid.name}")
 
     def _rows(self, path: Path, needed: Sequence[str], once: str) -> list[dict[str, str]]:
         """Return the cells of an input or a gold file, none of those ``needed`` empty; ``once`` is a column of ids."""
@@ -265,10 +265,10 @@ class DescribedTask:
             if empty:
                 faults.error(line, f"column {empty} is empty")
             if once and row[once] in first:
-                faults.error(line, f"{self._told.unit} {shown(row[once])} is on line {first[row[once]]} already")
+                faults.error(line, f"{self._description.unit} {shown(row[once])} is on line {first[row[once]]} already")
             if once:
                 first[row[once]] = line
             rows.append({name: row[name].strip() for name in needed})
         if not rows:
-            raise SourceError(f"holds no {self._told.unit}s", place=path)
+            raise SourceError(f"holds no {self._description.unit}s", place=path)
         return rows
