@@ -255,6 +255,8 @@ def explain(error: msgspec.ValidationError, kind: type[Settings]) -> str:
         return f"{f'{key}: ' if key else ''}a key is not a string; write it in quotes"
     if wrong.field in RENAMED:
         return f"{wrong.field}: is now {RENAMED[wrong.field]}"
+    if wrong.missing:
+        return f"{wrong.field}: is missing"
     if wrong.unknown:
         near = get_close_matches(wrong.field, _settings(kind), n=1)
         return f"{wrong.field}: there is no such setting" + (f"; did you mean {near[0]}?" if near else "")

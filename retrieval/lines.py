@@ -10,6 +10,7 @@ from typing import BinaryIO, NoReturn, Protocol
 
 from .errors import SourceError
 from .files import read_errors_reported
+from .gzip_files import opened
 from .table_shape import binary_content
 
 MAX_LINE = 1_000_000
@@ -70,8 +71,8 @@ def lines(path: Path, faults: Faults) -> Iterator[tuple[int, bytes]]:
 
     A line that is too long or holds a NUL byte is an error and left out, without being held in memory.
     A byte-order mark, Windows line ends, and a last line that does not end, are warnings. Text that its mark says is
-    UTF-16 is held in memory and given as UTF-8.
-    Raises SourceError if the file cannot be opened.
+    UTF-16 is held in memory and given as UTF-8. What is packed with gzip is unpacked.
+    Raises SourceError if the file cannot be opened or unpacked.
     """
     number = windows = 0
     with _opened(path) as file:
@@ -152,4 +153,4 @@ def decoded(number: int, line: bytes, faults: Faults) -> str:
 
 def _opened(path: Path) -> BufferedReader:
     with read_errors_reported(path):
-        return path.open("rb")
+        return opened(path)

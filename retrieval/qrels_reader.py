@@ -6,6 +6,7 @@ import csv
 from pathlib import Path
 
 from .domain import Qrels
+from .gzip_files import opened
 from .lines import Strict, decoded, shown
 from .table_shape import column_at, column_name, unlike_columns
 
@@ -125,7 +126,7 @@ class QrelsReader:
         """Return the place of the first line that judges a docid; the file is read again for that."""
         if not self._path.is_file():  # a pipe is used up
             return "above"
-        with self._path.open("rb") as file:
+        with opened(self._path) as file:
             for at, line in enumerate(file, 1):
                 fields = self._fields(at, line)
                 if at < number and len(fields) > 2 and (fields[self._qid_at], fields[self._docid_at]) == ids:

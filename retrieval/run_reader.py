@@ -7,6 +7,7 @@ import struct
 from dataclasses import dataclass
 from pathlib import Path
 
+from .gzip_files import opened
 from .lines import Faults, decoded, shown
 from .table_shape import unlike_columns
 
@@ -49,9 +50,9 @@ class RunReader:
         self._first_lines: dict[tuple[bytes, bytes], int] = {}
 
     def take(self, number: int, line: bytes) -> None:
-        """Take one line of six columns; more are tolerated, as trec_eval tolerates them."""
+        """Take one line of six columns; more are tolerated, as trec_eval does, and so are comments after #."""
         fields = line.split()
-        if len(fields) != 6:
+        if len(fields) != 6 or fields[0] == b"#":
             fields = self._mended(number, line, fields)
             if not fields:
                 return
@@ -165,7 +166,7 @@ def _first_lines(path: Path) -> dict[tuple[bytes, bytes], int]:
     first_lines: dict[tuple[bytes, bytes], int] = {}
     if not path.is_file():  # a pipe is used up
         return first_lines
-    with path.open("rb") as file:
+    with opened(path) as file:
         for number, line in enumerate(file, 1):
             fields = line.split(None, 3)
             if len(fields) > 3:

@@ -19,6 +19,7 @@ from .evidence import Evidence
 from .limit import Limit
 from .manifest import VECTORS, EncoderInfo, Manifest
 from .profile import PROFILES, has_words
+from .re_ranker import ReRanker
 from .vocabulary import Vocabulary
 
 
@@ -166,6 +167,14 @@ class Searcher(Protocol):
         """The encoder of its vectors.
 
         Raises IndexStateError if it has none, or it is not found as it was, MachineError if it is not on this machine.
+        """
+        ...
+
+    @property
+    def re_ranker(self) -> ReRanker:
+        """The model that its stage ``rerank`` asks.
+
+        Raises QueryError if none is configured, MachineError if it is not on this machine.
         """
         ...
 

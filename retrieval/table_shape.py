@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Literal, NamedTuple
 
 from .files import read_errors_reported
+from .gzip_files import opened
 
 Form = Literal["empty", "binary", "JSON", "JSON lines", "XML", "HTML", "tabs", "commas", "semicolons", "blanks", "text"]
 """The form of a file's records; ``text`` is a file without columns, ``binary`` one that is no text."""
@@ -109,7 +110,7 @@ def shape_of(path: Path) -> TableShape:
     with read_errors_reported(path):
         if path.exists() and not path.is_file() and not path.is_dir():
             return TableShape("text")
-        with path.open("rb") as file:
+        with opened(path) as file:
             return shape_of_start(file.read(LOOKED_AT))
 
 

@@ -6,7 +6,8 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from .domain import Hit, Qrels, Run
-from .files import writable, write_atomically
+from .files import replacing, writable, write_atomically
+from .gzip_files import is_packed, packing
 from .lines import Faults, Strict, lines
 from .order import float32, ordered
 from .qrels_reader import QrelsReader
@@ -72,10 +73,15 @@ def write_run(run: Run, path: Path, tag: str) -> None:
 
 
 def write_text(path: Path, pieces: Iterable[str]) -> None:
-    """Write a UTF-8 text file with LF line ends, in one piece or not at all.
+    """Write a UTF-8 text file with LF line ends, in one piece or not at all; packed with gzip if its name ends so.
 
     Raises QueryError if the folder does not exist or the file is not a regular one, MachineError if it cannot be
     written.
     """
     writable(path)
-    write_atomically(path, b"".join(piece.encode("utf-8") for piece in pieces))
+    content = b"".join(piece.encode("utf-8") for piece in pieces)
+    if not is_packed(path):
+        write_atomically(path, content)
+        return
+    with replacing(path) as file, packing(file) as packed:
+        packed.write(content)

@@ -44,7 +44,7 @@ ROOMS = {
     "eval/scoring": "eval/formats retrieval",
     "eval/tasks": "eval/formats eval/scoring retrieval",
     "eval/judging": "eval/formats eval/reports eval/scoring eval/tasks retrieval",
-    "eval/running": "eval/formats eval/tasks retrieval retrieval/index retrieval/retrievers",
+    "eval/running": "eval/formats eval/reports eval/tasks retrieval retrieval/index retrieval/retrievers",
     "eval/tuning": "eval/reports eval/running eval/scoring eval/tasks retrieval retrieval/index retrieval/retrievers",
     "eval/training": "eval/reports eval/running eval/scoring eval/tuning retrieval retrieval/index",
     "eval/models": (

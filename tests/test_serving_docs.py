@@ -16,10 +16,14 @@ from urllib.parse import quote
 from urllib.request import urlopen
 
 import pytest
+import yaml
 
+from factseek.retrieval.config import RerankSettings
+from factseek.retrieval.encoders.cross_encoder import open_cross_encoder
 from factseek.server.adapters import ADAPTERS
 from factseek.server.page.routes import EXAMPLES, Example
 from factseek.server.upkeep.access import digest
+from tests.retrieval.encoders.cross import small_cross_encoder
 from tests.server.ending import end
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -125,8 +129,14 @@ def changing(example_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> 
 
 @pytest.fixture(scope="module")
 def speaking(example_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Addresses]:
-    """Serve the example with every adapter."""
-    options = [word for name in ADAPTERS.names() for word in ("--adapter", name)]
+    """Serve the example with every adapter, and a small re-ranker that is trained here."""
+    model = small_cross_encoder(tmp_path_factory.mktemp("models") / "small")
+    settings = yaml.safe_load((example_folder / "config.yaml").read_text("utf-8"))
+    settings["rerank"] = {"model": str(model), "cache": str(model.parent / "cache")}
+    open_cross_encoder(RerankSettings(**settings["rerank"]))  # exported now: no request waits for it
+    config = example_folder / "speaking.yaml"
+    config.write_text(yaml.safe_dump(settings, sort_keys=False), "utf-8")
+    options = [word for name in ADAPTERS.names() for word in ("--adapter", name)] + ["--config", str(config)]
     with served(example_folder, tmp_path_factory.mktemp("speaking") / "log", *options) as address:
         yield {SPEAKING: address}
 

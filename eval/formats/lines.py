@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from ...retrieval.gzip_files import is_gzip
 from ...retrieval.lines import UNENDED, Faults, lines, shown
 from ...retrieval.table_shape import unlike_columns
 
@@ -71,9 +72,10 @@ def json_objects(path: Path, faults: Faults) -> Iterator[tuple[int, dict[str, An
 def unended(paths: Iterable[Path]) -> list[str]:
     """Return a note for each file whose last line has no line end.
 
-    Half a line can be read as a whole one, so a truncated file may show no other fault.
+    Half a line can be read as a whole one, so a truncated file may show no other fault; one that is packed does.
     """
-    cut = [path for path in paths if path.is_file() and path.stat().st_size and _last_byte(path) != b"\n"]
+    whole = (path for path in paths if path.is_file() and path.stat().st_size and not is_gzip(path))
+    cut = [path for path in whole if _last_byte(path) != b"\n"]
     return [f"{path}: {UNENDED}" for path in cut]
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...retrieval.errors import QueryError
 from ...retrieval.terminal import BAD_FILE, DONE, Subparsers, add_json, say, write
-from ..tasks import RANKING, names, task
+from ..tasks import RANKING, is_description, names, task
 
 if TYPE_CHECKING:
     from ..formats.scores import ScoreOptions, Scores
@@ -104,7 +104,7 @@ def _parser(commands: Subparsers, name: str, what: str) -> argparse.ArgumentPars
         + "\n".join(f"  {name:20} {task(name).SUMMARY} (official: {task(name).OFFICIAL})" for name in names()),
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("task", metavar="TASK", help=f"one of {', '.join(names())}")
+    parser.add_argument("task", metavar="TASK", help=f"one of {', '.join(names())}, or a .yaml that describes one")
     return parser
 
 
@@ -165,7 +165,7 @@ def _score_options(args: argparse.Namespace) -> ScoreOptions:
         value = getattr(args, option)
         if value is None:
             continue
-        if args.task in names() and option not in task(args.task).OPTIONS:
+        if (args.task in names() or is_description(args.task)) and option not in task(args.task).OPTIONS:
             raise QueryError(
                 f"{args.task} {refusal.format(takers=_takers(option))}",
                 place=f"--{option.replace('_', '-')} {value}",

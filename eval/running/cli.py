@@ -29,10 +29,23 @@ def register(commands: Subparsers) -> None:
         epilog=_EPILOG.format(habits="\n".join(f"  {name:15}  {RANKING.load(name).HABIT}" for name in RANKING.names())),
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("task", metavar="TASK", help=f"one of {', '.join(RANKING.names())}")
+    parser.add_argument(
+        "task", metavar="TASK", help=f"one of {', '.join(RANKING.names())}, or a .yaml that describes one"
+    )
     parser.add_argument("--queries", type=Path, required=True, metavar="FILE", help="the task's input")
     add_index(parser)
-    parser.add_argument("--output", type=Path, required=True, metavar="FILE", help="the submission")
+    parser.add_argument(
+        "--output", type=Path, required=True, metavar="FILE", help="the submission; packed if it ends in .gz"
+    )
+    parser.add_argument(
+        "--ir-metadata",
+        type=Path,
+        metavar="FILE",
+        help="say there how the run was made, as ir-metadata.org has it (ir-metadata.yml for TIRA); -: in the run",
+    )
+    parser.add_argument(
+        "--about", type=Path, metavar="FILE", help="YAML with more for --ir-metadata: actor, research goal, data"
+    )
     parser.add_argument("--run-id", default="", metavar="ID", help="default: factseek- and the retriever")
     parser.add_argument(
         "--as-of-query", action="store_true", help="for each query, only documents up to the query's own date"
@@ -58,6 +71,8 @@ def run(args: argparse.Namespace) -> int:
             run_id=args.run_id,
             search=asked_of(args, config.search.fusion, index.info.filter_fields),
             as_of_query=args.as_of_query,
+            described_in=args.ir_metadata,
+            about=args.about,
         )
         done = run_queries(request, index, bar)
     seconds = perf_counter() - began

@@ -16,6 +16,7 @@ import msgspec
 
 from ...retrieval.errors import QueryError
 from ...retrieval.files import os_errors_reported, sync_folder
+from ...retrieval.gzip_files import is_packed, pack
 
 _SYNCED = 8 << 20
 """Bytes after which what is written goes to the disk, so that the end need not wait for all of it."""
@@ -109,7 +110,10 @@ class Partial:
         return self._hash.hexdigest()
 
     def finish(self) -> None:
-        """Rename the file of lines to the output, durably."""
+        """Rename the file of lines to the output, durably; a name that ends in .gz gets them packed."""
+        if is_packed(self._output):
+            pack(self._lines_path, self._output)
+            return
         with os_errors_reported(self._output):
             os.fsync(self._lines.fileno())
             self._lines_path.replace(self._output)

@@ -7,7 +7,7 @@ from collections import deque
 from collections.abc import Generator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -19,18 +19,23 @@ from ...retrieval.config import AUTO
 from ...retrieval.domain import Columns
 from ...retrieval.errors import QueryError
 from ...retrieval.files import rereadable, sha256, storable, writable, write_atomically
+from ...retrieval.gzip_files import is_packed
 from ...retrieval.lines import shown
 from ...retrieval.progress import Progress, silent
 from ...retrieval.run_writer import column
 from ...retrieval.searcher import DEFAULT_SEARCH, Search, Searcher
 from ..formats.queries import TaskQuery
-from ..tasks import RANKING
+from ..tasks import RANKING, identity
 from .batch import CHUNK, SearchedQuery, SearchQuery, asked_of, chunks, columns, habit, search_of
+from .ir_metadata import as_comments, describe
 from .partial import Partial, WrittenQuery
 
 _HITS_TOGETHER = 1_000
 _WAITING = 2
 """Chunks that may wait to be written."""
+
+IN_RUN = Path("-")
+"""In the place of a file: the description stands in the run itself, as comments."""
 
 _NOTED = 50
 """Queries whose language is looked at."""
@@ -38,7 +43,11 @@ _NOTED = 50
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunRequest:
-    """The request for a run: the task, its queries, and how to search; ``run_id`` defaults to the retriever's name."""
+    """The request for a run: the task, its queries, and how to search; ``run_id`` defaults to the retriever's name.
+
+    ``described_in`` is the file for its ``ir_metadata``, :data:`IN_RUN` for the head of the run itself; ``about`` is a
+    file with what a person adds to that.
+    """
 
     task: str
     queries: Path
@@ -46,6 +55,8 @@ class RunRequest:
     run_id: str = ""
     search: Search = DEFAULT_SEARCH
     as_of_query: bool = False
+    described_in: Path | None = None
+    about: Path | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,7 +88,9 @@ def run(request: RunRequest, index: Searcher, progress: Progress = silent) -> Ru
     longest = index.settings.search.max_query_chars
     asked = asked_of(request.task, queries, request.search, longest, as_of_query=request.as_of_query)
     began = manifests.now()
-    with Partial(request.output, _fingerprint(request, index, asked_in), of_task.HEADER) as partial:
+    description = _description(request, index)
+    head = as_comments(description) if request.described_in == IN_RUN else of_task.HEADER
+    with Partial(request.output, _fingerprint(request, index, asked_in), head) as partial:
         resumed = len(partial.done)
         counts = _answered(request, index, asked[resumed:], partial)
         with closing(progress("searching", "queries", len(asked))) as bar, closing(counts):
@@ -88,6 +101,8 @@ def run(request: RunRequest, index: Searcher, progress: Progress = silent) -> Ru
             partial.remove()
             raise QueryError(_nothing(request, index, queries[0]))
         # The lines go last: while they are kept, the same command goes on.
+        if request.described_in not in (None, IN_RUN):
+            write_atomically(request.described_in, description.encode("utf-8"))
         write_atomically(_meta_path(request.output), _meta(request, index, asked_in, partial, began))
         partial.finish()
         partial.remove()
@@ -130,17 +145,21 @@ def _completed(request: RunRequest, index: Searcher) -> RunRequest:
     except QueryError as error:
         raise QueryError(f"--run-id {error}") from None
     rereadable(request.queries)
-    for written in (request.output, _meta_path(request.output)):
+    described = [request.described_in] if request.described_in not in (None, IN_RUN) else []
+    for written in (request.output, _meta_path(request.output), *described):
         writable(written, [request.queries])
+    if request.described_in == IN_RUN and not getattr(RANKING.load(request.task), "COMMENTS", False):
+        raise QueryError("a submission of this task has no comments", place="--ir-metadata -", remedy="name a file")
     search = search_of(request.task, request.search)._replace(retriever=retriever)
-    return RunRequest(
-        task=request.task,
-        queries=request.queries,
-        output=request.output,
-        run_id=run_id,
-        search=search,
-        as_of_query=request.as_of_query,
-    )
+    return replace(request, run_id=run_id, search=search)
+
+
+def _description(request: RunRequest, index: Searcher) -> str:
+    """Return the ``ir_metadata`` of a completed request, ``""`` if it is not asked for."""
+    if request.described_in is None:
+        return ""
+    asked = {"task": request.task, "run_id": request.run_id}
+    return describe(index, request.search, **asked, queries=request.queries, own=request.about)
 
 
 def _nothing(request: RunRequest, index: Searcher, first: TaskQuery) -> str:
@@ -171,7 +190,7 @@ def _fingerprint(request: RunRequest, index: Searcher, asked_in: str) -> str:
     """Return a checksum of all that the lines of a run depend on; ``asked_in`` is the checksum of the queries."""
     read = (asked_in, index.info.id)
     settings = tuple(_settings(index).values())
-    asked = (request.task, request.run_id, request.search, request.as_of_query)
+    asked = (identity(request.task), request.run_id, request.search, request.as_of_query)
     content = msgspec.json.encode((asked, read, settings, manifests.versions()), order="deterministic")
     return hashlib.sha256(content).hexdigest()
 
@@ -190,9 +209,12 @@ def _meta(request: RunRequest, index: Searcher, asked_in: str, partial: Partial,
     if request.search.where is not None:
         search["where"] = request.search.where._asdict()
     meta = {
-        "task": request.task,
+        "task": identity(request.task),
         "run_id": request.run_id,
-        "output": {"name": storable(request.output.name), "sha256": partial.sha256},
+        "output": {
+            "name": storable(request.output.name),
+            "sha256_unpacked" if is_packed(request.output) else "sha256": partial.sha256,
+        },
         "queries": {"name": storable(request.queries.name), "sha256": asked_in, "count": len(partial.done)},
         "index": {"name": storable(index.info.name), "manifest": index.info.id},
         "search": search,

@@ -8,10 +8,14 @@ A task module describes itself::
     DEFAULT: bool                whether it is meant where no task is named; one task of what is submitted says so
     LANGUAGES: tuple[str, ...]   the languages of its texts, ISO 639-1; none if they may be any
     OPTIONS: tuple[str, ...]     the options of a score that it takes: fields of ``ScoreOptions``
+    COMMENTS: bool               whether a submission may begin with comments after ``#``; left out: it may not
 
 and has the functions that :class:`Task` declares. Tasks that submit documents also have those of :class:`RankingTask`,
 tasks that submit statements those of :class:`StatementTask`, and tasks that submit verdicts those of
 :class:`VerdictTask`.
+
+A ranking task whose files are tables needs no code: ``NAME.yaml`` describes it (:mod:`factseek.eval.tasks._described`),
+here, or anywhere else, where it is named by its path.
 """
 
 from __future__ import annotations
@@ -22,6 +26,7 @@ from typing import Any, Generic, Literal, Protocol, TypeVar, cast
 
 from ...retrieval.domain import Claim, Qrels, Statement
 from ...retrieval.errors import QueryError
+from ...retrieval.files import sha256
 from ...retrieval.plugins import Plugins
 from ..formats.answers import Answer, RunScores
 from ..formats.gold import Note, unnoted
@@ -143,7 +148,55 @@ class VerdictTask(Task, Protocol):
         ...
 
 
-TASKS = Plugins[Task](__name__, QueryError, "task", "the tasks are")
+class Tasks:
+    """The tasks: modules and descriptions of this folder by their names, descriptions elsewhere by their paths."""
+
+    def __init__(self) -> None:
+        self._modules = Plugins[Task](__name__, QueryError, "task", "the tasks are")
+        self._described: dict[tuple[Path, float], Task] = {}
+
+    def names(self) -> list[str]:
+        """Return the names of the tasks of this folder, in alphabetical order."""
+        return sorted([*self._modules.names(), *_descriptions()])
+
+    def load(self, name: str) -> Task:
+        """Return the task of a name, or the one that the file of this path describes.
+
+        Raises QueryError, with the list of names, if there is none; ConfigError if the file describes none.
+        """
+        path = Path(name) if is_description(name) else _descriptions().get(name)
+        if path is not None:
+            return self._of_file(path)
+        if name not in self._modules.names():
+            there = f"the tasks are {', '.join(self.names())}, or the path of a .yaml that describes one"
+            raise QueryError(f"unknown task {name[:80]!r}", remedy=there)
+        return self._modules.load(name)
+
+    def _of_file(self, path: Path) -> Task:
+        from ._described import described_task
+
+        state = (path, path.stat().st_mtime if path.is_file() else 0.0)
+        if state not in self._described:
+            self._described[state] = described_task(path)
+        return self._described[state]
+
+
+def is_description(name: str) -> bool:
+    """Return whether a task is named by the path of a file that describes it."""
+    return name.endswith((".yaml", ".yml"))
+
+
+def identity(name: str) -> str:
+    """Return the name of a task, with the checksum of its description if that is a file of the user's."""
+    return f"{name} {sha256(Path(name))}" if is_description(name) else name
+
+
+def _descriptions() -> dict[str, Path]:
+    """Return the descriptions of this folder by their names."""
+    return {path.stem.replace("_", "-"): path for folder in __path__ for path in Path(folder).glob("*.yaml")}
+
+
+TASKS = Tasks()
 names, task = TASKS.names, TASKS.load
 
 Chosen = TypeVar("Chosen", bound=Task)
@@ -170,7 +223,7 @@ class TasksThatSubmit(Generic[Chosen]):
         Raises QueryError, with the list of these tasks' names, if it is not among them.
         """
         there = self.names()
-        if name not in there:
+        if name not in there and not (is_description(name) and self._submits == TASKS.load(name).SUBMITS):
             remedy = f"the {self._noun}s are {', '.join(there)}"
             raise QueryError(f"is not a {self._noun}", place=name, remedy=remedy)
         return cast(Chosen, TASKS.load(name))

@@ -6,15 +6,13 @@ its slot, a missing row counts 0.
 
 from __future__ import annotations
 
-import csv
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple
 
-from ...retrieval.domain import Hit, Qrels, Run
-from ...retrieval.errors import QueryError, SourceError
-from ...retrieval.lines import MAX_LINE, Faults, Strict, shown
+from ...retrieval.domain import Qrels, Run
+from ...retrieval.errors import SourceError
+from ...retrieval.lines import Faults, Strict, shown
 from ...retrieval.table_shape import shape_of
 from ...retrieval.terminal import counted
 from ...retrieval.trec import write_text
@@ -22,9 +20,10 @@ from ..formats.answers import Answer, RunScores, answers_of
 from ..formats.coverage import cover
 from ..formats.gold import Note, unnoted
 from ..formats.habit import Habit
-from ..formats.lines import text_lines
 from ..formats.paths import only
+from ..formats.predictions import Predictions, docids_in, prediction_line, slot_scores, slots
 from ..formats.queries import TaskQuery
+from ..formats.quoted_table import rows_of
 from ..formats.report import CheckReport
 from ..formats.scores import ScoreOptions, Scores
 from ..scoring import ranking
@@ -44,19 +43,7 @@ CUTOFFS = (5, 1, 10)
 
 HEADER = "post_id\tpreds\n"
 
-_QUOTED = r"'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\""
-# No blank can be matched by two parts of it, or a long gap where a bracket is missing would take quadratic time.
-_LIST = re.compile(rf"\[\s*(?:(?:{_QUOTED})\s*(?:,\s*(?:{_QUOTED})\s*)*(?:,\s*)?)?\]")
-_ITEM = re.compile(_QUOTED)
-_CELL = re.compile(r'"(?:[^"]|"")*+"?')
 _UID = re.compile(r"[0-9a-z]{8}")
-
-
-class Predictions(NamedTuple):
-    """The papers named for a tweet, best first, and their line."""
-
-    line: int
-    papers: list[str]
 
 
 def read_queries(path: Path) -> list[TaskQuery]:
@@ -72,7 +59,7 @@ def read_gold(paths: Sequence[Path], note: Note = unnoted) -> Qrels:
 
 def read_submission(path: Path) -> Run:
     """Return a submission as a run; scores only say the order, and a paper named again keeps its slot as a copy."""
-    return {post: _slots(row.papers) for post, row in _read(path, Strict(path)).items()}
+    return {post: slots(row.docids) for post, row in _read(path, Strict(path)).items()}
 
 
 def read_scores(path: Path) -> RunScores:
@@ -80,12 +67,7 @@ def read_scores(path: Path) -> RunScores:
     report = CheckReport(path)
     predictions = _read(path, report)
     report.refuse()
-    return RunScores(_scores_of(predictions))
-
-
-def _scores_of(predictions: dict[str, Predictions]) -> dict[str, dict[str, float]]:
-    """Return scores that say the order of the papers named for each tweet."""
-    return {post: {hit.docid: hit.score for hit in _slots(row.papers)} for post, row in predictions.items()}
+    return RunScores(slot_scores(predictions))
 
 
 def write(records: Run, path: Path, run_id: str) -> None:
@@ -101,14 +83,7 @@ def lines(answers: Sequence[Answer], run_id: str) -> list[str]:
 
     Raises QueryError if an id cannot stand in the file.
     """
-    return [_post_line(qid, documents.docids[:DEPTH]) for qid, documents in answers]
-
-
-def _post_line(qid: str, papers: Sequence[str]) -> str:
-    for value in (qid, *papers):
-        if not value or not value.isprintable() or set(value) & set("'\"\\\t"):
-            raise QueryError(f"{shown(value)} is empty or holds a quote: it cannot stand in a submission")
-    return f"{qid}\t[{', '.join(map(repr, papers))}]\n"
+    return [prediction_line(qid, documents.docids[:DEPTH]) for qid, documents in answers]
 
 
 def check(path: Path, input_path: Path | None = None) -> CheckReport:
@@ -134,44 +109,34 @@ def score(gold: Sequence[Path], runs: Sequence[Path], options: ScoreOptions) -> 
     }
     values = {f"RR@{k}": mean([row[f"RR@{k}"] for row in per_query.values()]) for k in CUTOFFS}
     if options.measures:
-        figures = evaluate(right, _scores_of(predictions), options.measures)
+        figures = evaluate(right, slot_scores(predictions), options.measures)
         values, per_query = figures.means(), figures.per_query()
     missing = sum(post not in predictions for post in right)
     notes = [f"{missing:,} of {len(right):,} tweets are missing and count 0"] * bool(missing)
-    longest = max(len(row.papers) for row in predictions.values())
+    longest = max(len(row.docids) for row in predictions.values())
     if longest < max(CUTOFFS) and not options.measures:
         notes.append(f"no tweet has more than {counted(longest, 'prediction')}: RR@10 goes no deeper")
-    notes += ranking.unjudged(right, {post: row.papers for post, row in predictions.items() if row.papers}, "cord_uid")
+    notes += ranking.unjudged(right, {post: row.docids for post, row in predictions.items() if row.docids}, "cord_uid")
     return Scores(official=OFFICIAL, unit="tweet", values=values, per_query=per_query, notes=tuple(notes))
 
 
-def _slots(papers: Sequence[str]) -> list[Hit]:
-    """Return a hit for each slot; a repeated paper keeps its slot, under a docid that no paper has."""
-    seen: set[str] = set()
-    hits = []
-    for rank, paper in enumerate(papers, 1):
-        hits.append(Hit(f"{paper} (slot {rank})" if paper in seen else paper, float(-rank)))
-        seen.add(paper)
-    return hits
-
-
 def _reciprocal(row: Predictions | None, paper: str, k: int) -> float:
-    best = row.papers[:k] if row else []
+    best = row.docids[:k] if row else []
     return 1 / (best.index(paper) + 1) if paper in best else 0.0
 
 
 def _read(path: Path, faults: Faults) -> dict[str, Predictions]:
     predictions: dict[str, Predictions] = {}
-    for line, row in _table(path, faults, ("post_id", "preds")):
+    for line, row in rows_of(path, faults, ("post_id", "preds")):
         post, preds = row["post_id"], row["preds"].strip()
         if not post:
             faults.error(line, "post_id is empty")
         elif post in predictions:
             faults.error(line, f"tweet {shown(post)} is on line {predictions[post].line} already")
-        elif not _LIST.fullmatch(preds):
+        elif (papers := docids_in(preds)) is None:
             faults.error(line, f"preds {shown(preds)} is not a list like ['a', 'b']")
         else:
-            predictions[post] = Predictions(line, [item[1:-1] for item in _ITEM.findall(preds)])
+            predictions[post] = Predictions(line, papers)
             _judge(predictions[post], faults)
     if not predictions:
         faults.error(0, "holds no predictions")
@@ -179,7 +144,7 @@ def _read(path: Path, faults: Faults) -> dict[str, Predictions]:
 
 
 def _judge(row: Predictions, faults: Faults) -> None:
-    papers = row.papers
+    papers = row.docids
     if len(papers) > DEPTH:
         faults.warning(row.line, f"has {len(papers)} predictions; what follows the fifth is ignored")
     if not papers:
@@ -203,7 +168,7 @@ def _posts(path: Path, needed: Sequence[str]) -> list[tuple[int, dict[str, str]]
     first: dict[str, int] = {}
     posts = []
     delimiter = shape_of(path).delimiter or "\t"
-    for line, row in _table(path, faults, needed, delimiter):
+    for line, row in rows_of(path, faults, needed, delimiter):
         empty = next((name for name in needed if not row[name].strip()), None)
         if empty:
             faults.error(line, f"column {empty} is empty")
@@ -214,68 +179,3 @@ def _posts(path: Path, needed: Sequence[str]) -> list[tuple[int, dict[str, str]]
     if not posts:
         raise SourceError("holds no tweets", place=path)
     return posts
-
-
-def _table(
-    path: Path, faults: Faults, needed: Sequence[str], delimiter: str = "\t"
-) -> Iterator[tuple[int, dict[str, str]]]:
-    """Yield the first line and the cells by header of each row of a table with CSV quoting."""
-    csv.field_size_limit(max(csv.field_size_limit(), MAX_LINE))
-    source = _Numbered(path, faults)
-    reader = csv.reader(source, "excel", delimiter=delimiter, strict=True)
-    header: list[str] = []
-    while True:
-        source.begin()
-        try:
-            fields = next(reader)
-        except StopIteration:
-            return
-        except csv.Error as error:
-            faults.error(source.line, f"is not a row of a table ({source.reason(error)})")
-            continue
-        if not header:
-            header = [name.strip() for name in fields]
-            absent = [name for name in needed if name not in header]
-            if absent:
-                hint = "; it is separated by commas here, use tabs" if _by_commas(header, needed) else ""
-                message = f"the header has no {' and no '.join(absent)}: {shown(' '.join(fields))}"
-                faults.error(source.line, message + hint)
-                return
-        elif len(fields) != len(header):
-            faults.error(source.line, f"has {len(fields)} columns, the header {len(header)}" if fields else "is blank")
-        else:
-            yield source.line, dict(zip(header, fields, strict=True))
-
-
-def _by_commas(header: list[str], needed: Sequence[str]) -> bool:
-    return len(header) == 1 and set(needed) <= {name.strip(' "') for name in header[0].split(",")}
-
-
-class _Numbered:
-    """The lines of a file for a csv reader, with the line on which the current row began and the text of the row."""
-
-    def __init__(self, path: Path, faults: Faults) -> None:
-        self._lines = text_lines(path, faults)
-        self._fresh = True
-        self.line = 0
-        self._row: list[str] = []
-
-    def begin(self) -> None:
-        """Mark the next line as the first of a row."""
-        self._fresh = True
-
-    def reason(self, error: csv.Error) -> str:
-        """Return why the current row is none: the reader's reason, or the carriage return that it means."""
-        unquoted = _CELL.sub("", "".join(self._row))
-        return "a carriage return stands outside of quotes" if "\r" in unquoted else str(error)
-
-    def __iter__(self) -> Iterator[str]:
-        return self
-
-    def __next__(self) -> str:
-        number, text = next(self._lines)
-        if self._fresh:
-            self.line, self._fresh = number, False
-            self._row.clear()
-        self._row.append(text)
-        return text + "\n"

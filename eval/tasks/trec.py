@@ -39,6 +39,7 @@ LANGUAGES = ()
 OPTIONS = ("measures",)
 HABIT = Habit(1000)
 HEADER = ""
+COMMENTS = True
 
 
 def read_queries(path: Path) -> list[TaskQuery]:

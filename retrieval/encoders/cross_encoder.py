@@ -47,7 +47,18 @@ class OnnxCrossEncoder:
 
     def score(self, query: str, passage: str) -> float:
         """Return how well a passage answers a query, as the model's head says it: higher is better, without bounds."""
-        tokens = self._tokenizer.encode(encodable(query[: self._most]), encodable(passage[: self._most]))
+        tokens = self._tokens(query, passage)
         columns = {"input_ids": tokens.ids, "attention_mask": tokens.attention_mask, "token_type_ids": tokens.type_ids}
         feed = {name: np.array([column], dtype=np.int64) for name, column in columns.items() if name in self._inputs}
         return float(self._session.run(None, feed)[0][0][0])
+
+    def reads_all(self, query: str, passage: str) -> bool:
+        """Return whether the pair is short enough for the model to read all of it."""
+        return max(len(query), len(passage)) <= self._most and not self._tokens(query, passage).overflowing
+
+    def count_tokens(self, query: str, passage: str) -> int:
+        """Return how many tokens of the pair the model reads, its own marks included."""
+        return len(self._tokens(query, passage).ids)
+
+    def _tokens(self, query: str, passage: str) -> Any:
+        return self._tokenizer.encode(encodable(query[: self._most]), encodable(passage[: self._most]))

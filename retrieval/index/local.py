@@ -17,6 +17,7 @@ from ..encoders.shared import SharedEncoders
 from ..evidence import Evidence
 from ..live.snapshot import IndexEncoders, Snapshot
 from ..manifest import VECTORS
+from ..re_ranker import ReRanker
 from ..run_writer import best_documents
 from ..searcher import DEFAULT_SEARCH, Footprint, IndexInfo, ResolvedSearch, Search, Searcher, reads_vectors
 from ..vocabulary import Vocabulary
@@ -84,6 +85,11 @@ class Index:
         Raises IndexStateError if it is not found as it was, MachineError if it is not on this machine.
         """
         return self._snapshot.encoder_of(VECTORS)
+
+    @property
+    def re_ranker(self) -> ReRanker:
+        """The model of the stage ``rerank``; see :attr:`factseek.retrieval.searcher.Searcher.re_ranker`."""
+        return self._resolver.re_ranker()
 
     def resolve(self, asked: Search = DEFAULT_SEARCH) -> ResolvedSearch:
         """Return a search with every choice made; see :meth:`factseek.retrieval.searcher.Searcher.resolve`."""

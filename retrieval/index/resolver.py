@@ -16,6 +16,7 @@ from ..filters import FIELDS
 from ..live.snapshot import Snapshot
 from ..manifest import Manifest
 from ..profile import PROFILES, has_words
+from ..re_ranker import ReRanker
 from ..retrievers import Retriever
 from ..searcher import ResolvedSearch, Search, reads_vectors
 from ..stages import Named, StageContext
@@ -82,6 +83,13 @@ class Resolver:
         Raises QueryError if there is none of a name, one is named twice, or it cannot be opened.
         """
         return stages.opened_over(resolved.settings.search.stages, self._snapshot, where, self._context)
+
+    def re_ranker(self) -> ReRanker:
+        """Return the model of the stage ``rerank``.
+
+        Raises QueryError if none is configured, MachineError if it is not on this machine.
+        """
+        return self._context.re_ranker()
 
     def close(self) -> None:
         """Let go of what stages kept."""

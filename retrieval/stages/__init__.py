@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from threading import Lock
 from typing import NamedTuple, Protocol, TypeVar, cast, runtime_checkable
 
@@ -13,6 +14,7 @@ import msgspec
 
 from ..config import Config
 from ..domain import Filter, Hit, Part
+from ..encoders.cross_encoder import open_cross_encoder
 from ..errors import QueryError
 from ..evidence import Copies
 from ..limit import Limit
@@ -20,6 +22,7 @@ from ..live.snapshot import Snapshot, Stored
 from ..manifest import Manifest
 from ..order import float32, ordered, scores_below
 from ..plugins import Plugins
+from ..re_ranker import ReRanker
 from ..vocabulary import Vocabulary
 
 Texts = Callable[[Sequence[Hit]], list[Stored]]
@@ -48,6 +51,22 @@ class StageContext:
             if name not in self._kept:
                 self._kept[name] = opened()
             return cast(Kept, self._kept[name])
+
+    def re_ranker(self) -> ReRanker:
+        """Return the configured model that reads query and passage together; it is opened once.
+
+        Raises QueryError if none is configured, MachineError if it is not on this machine or cannot be exported.
+        """
+        self.check_re_ranker()
+        return self.keep("re-ranker", partial(open_cross_encoder, self.settings.rerank))
+
+    def check_re_ranker(self) -> None:
+        """Raise QueryError if no model is configured that reads query and passage together."""
+        if not self.settings.rerank.model:
+            raise QueryError(
+                "rerank needs a model",
+                remedy="set rerank.model to a CrossEncoder of sentence-transformers on this machine",
+            )
 
     def close(self) -> None:
         """Let go of what was kept."""

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
 from itertools import islice
 
 from ..domain import Hit
-from ..encoders.cross_encoder import OnnxCrossEncoder, open_cross_encoder
 from ..errors import QueryError
 from ..limit import Limit
 from ..lucene import flat_text
+from ..re_ranker import ReRanker
 from . import StageContext, Texts, rescored
 
 LABEL = "Re-rank"
@@ -28,10 +27,7 @@ def open(value: str, context: StageContext) -> Rerank:
     settings = context.settings.rerank
     if value and not (value.isascii() and value.isdigit() and len(value) <= 4 and 1 <= int(value) <= _MOST):
         raise QueryError(f"rerank={value[:20]}: give how many hits are re-ranked, from 1 to {_MOST:,}")
-    if not settings.model:
-        raise QueryError(
-            "rerank needs a model", remedy="set rerank.model to a CrossEncoder of sentence-transformers on this machine"
-        )
+    context.check_re_ranker()
     return Rerank(context, int(value) if value else settings.depth)
 
 
@@ -59,7 +55,7 @@ class Rerank:
         self, queries: Sequence[str], hits: Sequence[Sequence[Hit]], texts: Texts, limit: Limit | None
     ) -> list[list[Hit]]:
         """Return each query's hits in the order of their new scores."""
-        model = self._model()
+        model = self._context.re_ranker()
         stored = iter(texts([hit for ranked in hits for hit in ranked[: self._depth]]))
         ranked_anew = []
         for query, ranked in zip(queries, hits, strict=True):
@@ -68,7 +64,7 @@ class Rerank:
             ranked_anew.append(rescored(_NAME, ranked, self._scores(model, query, passages, limit)))
         return ranked_anew
 
-    def _scores(self, model: OnnxCrossEncoder, query: str, passages: Sequence[str], limit: Limit | None) -> list[float]:
+    def _scores(self, model: ReRanker, query: str, passages: Sequence[str], limit: Limit | None) -> list[float]:
         """Return the scores of the first passages: of all, if the time is enough."""
         own = limit.shorter(self._context.settings.rerank.seconds) if limit else None
         scores: list[float] = []
@@ -77,6 +73,3 @@ class Rerank:
                 break
             scores.append(model.score(query, passage))
         return scores
-
-    def _model(self) -> OnnxCrossEncoder:
-        return self._context.keep(_NAME, partial(open_cross_encoder, self._context.settings.rerank))

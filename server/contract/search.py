@@ -233,6 +233,11 @@ def note_search(query: str | list[str], search: Timed) -> None:
     noted.setdefault("searches", []).append(search)
 
 
+def note_query(query: str | list[str]) -> None:
+    """Note queries of the current request for the log, which holds them where it is asked to."""
+    g.setdefault("queries", []).append(query)
+
+
 def milliseconds(began: float, ended: float) -> float:
     """Return the time between two readings of the clock in milliseconds, to a hundredth."""
     return round((ended - began) * 1000, 2)

@@ -82,6 +82,13 @@ SAMPLES = {
         [("1", "SUPPORTS", [("Page", 3)]), ("2", "REFUTES", [])],
         0.5,
     ),
+    "source-retrieval": Sample(
+        "source-retrieval",
+        "post_id\ttweet_text\n1\tein Satz\n02\tune phrase\n",
+        "post_id\ttweet_text\tcord_uid\n1\tein Satz\tA-1\n02\tune phrase\tB-2\n",
+        {"1": [Hit("X", 2.0), Hit("A-1", 1.0)], "02": [Hit("B-2", 1.0)]},
+        0.75,
+    ),
 }
 
 

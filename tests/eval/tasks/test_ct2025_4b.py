@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import csv
+from pathlib import Path
 
 import pytest
 
@@ -15,9 +16,15 @@ from factseek.eval.tasks import task
 from factseek.retrieval.domain import Hit
 from factseek.retrieval.errors import CheckFailed, QueryError, SourceError
 
-TASK = task("ct2025-4b")
+DESCRIBED = Path(__file__).parents[3] / "examples" / "tasks" / "ct2025-4b.yaml"
 A, B, C = "aaaaaaa1", "bbbbbbb2", "ccccccc3"
 GOLD = f"post_id\ttweet_text\tcord_uid\n1\tone\t{A}\n02\ttwo\t{B}\n"
+
+
+@pytest.fixture(params=["ct2025-4b", str(DESCRIBED)], ids=["built-in", "described"])
+def of_task(request):
+    """The task that is built in, and the same one as a YAML file describes it."""
+    return task(request.param)
 
 
 @pytest.mark.parametrize(
@@ -30,27 +37,27 @@ GOLD = f"post_id\ttweet_text\tcord_uid\n1\tone\t{A}\n02\ttwo\t{B}\n"
         f"[ '{A}' ,'{B}', ]",
     ],
 )
-def test_reads_lists_of_python_and_of_json_quoted_or_not(preds, put):
+def test_reads_lists_of_python_and_of_json_quoted_or_not(of_task, preds, put):
     path = put("run", f"post_id\tpreds\n1\t{preds}\n")
-    assert [hit.docid for hit in TASK.read_submission(path)["1"]] == [A, B]
-    assert TASK.check(path).messages == []
+    assert [hit.docid for hit in of_task.read_submission(path)["1"]] == [A, B]
+    assert of_task.check(path).messages == []
 
 
 @pytest.mark.parametrize("preds", ["['a'" + " " * 400_000 + "x", "[" + "'a' ," * 100_000 + "x", "['" + "\\" * 400_001])
-def test_a_long_list_that_is_none_is_refused_at_once(preds, put):
+def test_a_long_list_that_is_none_is_refused_at_once(of_task, preds, put):
     path = put("run", f"post_id\tpreds\n1\t{preds}\n")
-    assert TASK.check(path).messages[0].endswith(" is not a list like ['a', 'b']")
+    assert of_task.check(path).messages[0].endswith(" is not a list like ['a', 'b']")
 
 
-def test_other_columns_do_not_matter(put):
+def test_other_columns_do_not_matter(of_task, put):
     path = put("run", f"\tpost_id\tpreds\n0\t1\t['{A}']\n")
-    assert list(TASK.read_submission(path)) == ["1"]
+    assert list(of_task.read_submission(path)) == ["1"]
 
 
-def test_what_counts_and_what_does_not(put):
+def test_what_counts_and_what_does_not(of_task, put):
     papers = ["xxxxxxx1", "xxxxxxx1", "xxxxxxx2", "xxxxxxx3", "xxxxxxx4", A]
     run = put("run", f"post_id\tpreds\n1\t{papers}\n")
-    scores = TASK.score([put("gold", GOLD)], [run], ScoreOptions())
+    scores = of_task.score([put("gold", GOLD)], [run], ScoreOptions())
     assert scores.values == {"RR@5": 0.0, "RR@1": 0.0, "RR@10": pytest.approx(1 / 6 / 2)}
     assert scores.per_query["02"] == {"RR@5": 0.0, "RR@1": 0.0, "RR@10": 0.0}
     assert scores.notes == (
@@ -59,13 +66,13 @@ def test_what_counts_and_what_does_not(put):
     )
 
 
-def test_a_paper_named_twice_keeps_both_slots_in_the_run_that_is_compared(put):
+def test_a_paper_named_twice_keeps_both_slots_in_the_run_that_is_compared(of_task, put):
     run = put("run", f"post_id\tpreds\n1\t['{B}', '{B}', '{A}']\n02\t['{C}', '{C}', '{C}', '{C}', '{C}', '{B}']\n")
     gold = put("gold", GOLD)
-    run_scores = {qid: {hit.docid: hit.score for hit in hits} for qid, hits in TASK.read_submission(run).items()}
-    compared = evaluate(TASK.read_gold([gold]), run_scores, ["RR@5"])
+    run_scores = {qid: {hit.docid: hit.score for hit in hits} for qid, hits in of_task.read_submission(run).items()}
+    compared = evaluate(of_task.read_gold([gold]), run_scores, ["RR@5"])
     assert compared.per_query() == {"1": {"RR@5": pytest.approx(1 / 3)}, "02": {"RR@5": 0.0}}
-    assert compared.means()["RR@5"] == TASK.score([gold], [run], ScoreOptions()).values["RR@5"]
+    assert compared.means()["RR@5"] == of_task.score([gold], [run], ScoreOptions()).values["RR@5"]
 
 
 BAD = {
@@ -89,50 +96,50 @@ BAD = {
 
 
 @pytest.mark.parametrize("case", BAD)
-def test_bad_line_is_said_exactly(case, put):
+def test_bad_line_is_said_exactly(of_task, case, put):
     content, message = BAD[case]
     path = put("run", content)
-    assert TASK.check(path).messages[:1] == [message.format(run=path)]
+    assert of_task.check(path).messages[:1] == [message.format(run=path)]
 
 
-def test_coverage_of_the_input(put):
+def test_coverage_of_the_input(of_task, put):
     run, given = put("run", f"post_id\tpreds\n1\t['{A}']\n2\t['{A}']\n"), put("input", GOLD)
-    assert TASK.check(run, given).messages == [
+    assert of_task.check(run, given).messages == [
         f"{run}:3: error: tweet '2' is not in {given}; '02' and '2' differ by a leading zero alone: ids are compared letter by letter",
         f"{run}: warning: tweet '02' of {given} is missing",
     ]  # fmt: skip
 
 
-def test_a_file_for_other_tweets_is_not_scored(put):
+def test_a_file_for_other_tweets_is_not_scored(of_task, put):
     run = put("run", f"post_id\tpreds\n7\t['{A}']\n")
     with pytest.raises(CheckFailed) as caught:
-        TASK.score([put("gold", GOLD)], [run], ScoreOptions())
+        of_task.score([put("gold", GOLD)], [run], ScoreOptions())
     assert caught.value.line == (
         f"{run}: no tweet in common with the gold: is it a file for other data; the gold has '1', the file '7'; not scored"
     )
 
 
-def test_other_measures_are_those_of_the_slots(put):
+def test_other_measures_are_those_of_the_slots(of_task, put):
     gold = put("gold", GOLD)
     run = put("run", f"post_id\tpreds\n1\t['x', '{A}']\n")
-    scores = TASK.score([gold], [run], ScoreOptions(measures=("RR@5", "P@5", "R@1")))
+    scores = of_task.score([gold], [run], ScoreOptions(measures=("RR@5", "P@5", "R@1")))
     assert scores.values == {"RR@5": 0.25, "P@5": 0.1, "R@1": 0.0}
     assert scores.per_query["1"] == {"RR@5": 0.5, "P@5": 0.2, "R@1": 0.0}
-    assert scores.values["RR@5"] == TASK.score([gold], [run], ScoreOptions()).values["RR@5"]
+    assert scores.values["RR@5"] == of_task.score([gold], [run], ScoreOptions()).values["RR@5"]
     assert scores.notes == ("1 of 2 tweets are missing and count 0",)
 
 
-def test_papers_that_are_all_unknown_are_noted(put):
+def test_papers_that_are_all_unknown_are_noted(of_task, put):
     gold = put("gold", GOLD)
     run = put("run", f"post_id\tpreds\n1\t['{A.upper()}']\n02\t['{B.upper()}']\n")
-    scores = TASK.score([gold], [run], ScoreOptions())
+    scores = of_task.score([gold], [run], ScoreOptions())
     assert scores.values["RR@5"] == 0.0
     assert scores.notes[-1] == (
         "no cord_uid of the run is in the judgements: the judgements have 'aaaaaaa1', the run 'AAAAAAA1'; "
         "'aaaaaaa1' and 'AAAAAAA1' differ by case alone: ids are compared letter by letter"
     )
     nothing = put("nothing", "post_id\tpreds\n1\t[]\n02\t[]\n")
-    assert TASK.score([gold], [nothing], ScoreOptions()).notes == (
+    assert of_task.score([gold], [nothing], ScoreOptions()).notes == (
         "no tweet has more than 0 predictions: RR@10 goes no deeper",
     )
 
@@ -146,44 +153,44 @@ BAD_GOLD = {
 
 
 @pytest.mark.parametrize("case", BAD_GOLD)
-def test_bad_gold_is_said_exactly(case, put):
+def test_bad_gold_is_said_exactly(of_task, case, put):
     content, message = BAD_GOLD[case]
     with pytest.raises(SourceError) as caught:
-        TASK.read_gold([put("gold", content)])
+        of_task.read_gold([put("gold", content)])
     assert caught.value.line.endswith("/" + message)
 
 
-def test_writes_five_in_the_total_order(tmp_path):
+def test_writes_five_in_the_total_order(of_task, tmp_path):
     hits = [Hit(f"xxxxxxx{n}", 1.0) for n in range(7)]
-    TASK.write({"1": hits, "2": []}, tmp_path / "run", "ignored")
+    of_task.write({"1": hits, "2": []}, tmp_path / "run", "ignored")
     assert (tmp_path / "run").read_text() == (
         "post_id\tpreds\n1\t['xxxxxxx6', 'xxxxxxx5', 'xxxxxxx4', 'xxxxxxx3', 'xxxxxxx2']\n2\t[]\n"
     )
     with pytest.raises(QueryError, match=r"it cannot stand in a submission$"):
-        TASK.write({"1": [Hit("a'b", 1.0)]}, tmp_path / "run", "ignored")
+        of_task.write({"1": [Hit("a'b", 1.0)]}, tmp_path / "run", "ignored")
 
 
 @pytest.mark.data
-def test_inputs_are_read_as_a_csv_reader_reads_them(data_dir):
+def test_inputs_are_read_as_a_csv_reader_reads_them(of_task, data_dir):
     for part, count in (("train", 12_853), ("dev", 1_400)):
         path = data_dir / f"ct2025-4b/subtask4b_query_tweets_{part}.tsv"
         with path.open(encoding="utf-8", newline="") as file:
             expected = [
                 (row["post_id"], row["tweet_text"].strip()) for row in csv.DictReader(file, dialect="excel-tab")
             ]
-        assert [(query.qid, query.text) for query in TASK.read_queries(path)] == expected
+        assert [(query.qid, query.text) for query in of_task.read_queries(path)] == expected
         assert len(expected) == count
 
 
 @pytest.mark.data
-def test_public_runs_hold_ten_a_row_which_is_a_warning(data_dir):
+def test_public_runs_hold_ten_a_row_which_is_a_warning(of_task, data_dir):
     folder = data_dir / "ct2025-4b"
     for path in sorted((folder / "runs").iterdir()):
-        report = TASK.check(path, folder / "subtask4b_query_tweets_dev.tsv")
+        report = of_task.check(path, folder / "subtask4b_query_tweets_dev.tsv")
         assert (report.errors, report.warnings) == (0, 1_400)
 
 
-def test_tweets_between_commas_are_read(put):
+def test_tweets_between_commas_are_read(of_task, put):
     path = put("posts", 'post_id,tweet_text,cord_uid\n1,"one, two",abcdefg1\n')
-    assert [(query.qid, query.text) for query in TASK.read_queries(path)] == [("1", "one, two")]
-    assert TASK.read_gold([path]) == {"1": {"abcdefg1": 1}}
+    assert [(query.qid, query.text) for query in of_task.read_queries(path)] == [("1", "one, two")]
+    assert of_task.read_gold([path]) == {"1": {"abcdefg1": 1}}

@@ -57,15 +57,22 @@ class Served:
 
 @contextmanager
 def serve(
-    folders: dict[str, Path], work: Path, settings: str, *, open_files: int = 0, port: int = 0, **more: Path
+    folders: dict[str, Path],
+    work: Path,
+    settings: str,
+    *,
+    open_files: int = 0,
+    port: int = 0,
+    others: str = "",
+    **more: Path,
 ) -> Iterator[Served]:
-    """Start a server with these settings of ``server``, of ``more`` indexes too, and see to its end.
+    """Start a server with these settings of ``server`` and ``others``, of ``more`` indexes too, and see to its end.
 
     It may have so many ``open_files``, if that is not 0.
     """
     work.mkdir(exist_ok=True)
     config, log = work / "config.yaml", work / "log"
-    config.write_text(f"server: {{{settings}}}")
+    config.write_text(f"server: {{{settings}}}\n{others}")
     command = [sys.executable, "-m", "factseek.server", "serve", "--config", str(config), "--port", str(port)]
     served = {**({"en": folders["english"]} if "english" in folders else {}), **more}
     for name, folder in served.items():

@@ -1,0 +1,274 @@
+"""A ranking task that a YAML file describes: its columns, ids, cutoff and measures, and the languages of its texts.
+
+Queries and judgements are tables with a header and CSV quoting, by tabs or commas; a submission has a row a query with
+the list of its docids, best first.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import Annotated, Literal
+
+import msgspec
+
+from ...retrieval.config import Settings, explain
+from ...retrieval.config_file import read_yaml
+from ...retrieval.domain import Qrels, Run
+from ...retrieval.errors import ConfigError, SourceError, UserError
+from ...retrieval.lines import Faults, Strict, shown
+from ...retrieval.profile import ProfileName
+from ...retrieval.table_shape import shape_of
+from ...retrieval.terminal import counted
+from ...retrieval.trec import write_text
+from ..formats.answers import Answer, RunScores, answers_of
+from ..formats.coverage import cover
+from ..formats.gold import Note, unnoted
+from ..formats.habit import Habit
+from ..formats.paths import only
+from ..formats.predictions import Predictions, docids_in, prediction_line, slot_scores, slots
+from ..formats.queries import TaskQuery
+from ..formats.quoted_table import rows_of
+from ..formats.report import CheckReport
+from ..formats.scores import ScoreOptions, Scores
+from ..scoring import ranking
+from ..scoring.measures import evaluate, named
+
+Column = Annotated[str, msgspec.Meta(min_length=1)]
+_CUTOFF = re.compile(r"@(\d+)")
+_ORDINALS = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth")
+
+
+class QueryColumns(Settings, frozen=True, kw_only=True):
+    """The columns of the input; a ``topic`` or a ``date`` is read where its column is named."""
+
+    id: Column
+    text: Column
+    topic: str = ""
+    date: str = ""
+
+
+class GoldColumns(Settings, frozen=True, kw_only=True):
+    """The columns of the judgements: one document a query or ``several``; ``relevance`` is 1 if it has none."""
+
+    id: Column
+    docid: Column
+    relevance: str = ""
+    several: bool = False
+
+
+class SubmissionColumns(Settings, frozen=True, kw_only=True):
+    """The columns of a submission, and how many docids of each query count."""
+
+    id: Column
+    docids: Column
+    k: Annotated[int, msgspec.Meta(ge=1, le=1000)]
+
+
+class DocidForm(Settings, frozen=True, kw_only=True):
+    """The form of a docid: a regular expression, and what a check calls it."""
+
+    pattern: str
+    name: str
+
+
+class Description(Settings, frozen=True, kw_only=True):
+    """The description of a task; ``unit`` is what a query is called, ``also`` are figures beside the official one."""
+
+    summary: Annotated[str, msgspec.Meta(min_length=1, pattern=r"^[^\n]*(?!\n)$")]
+    queries: QueryColumns
+    gold: GoldColumns
+    submission: SubmissionColumns
+    measure: str
+    also: tuple[str, ...] = ()
+    docid: DocidForm | None = None
+    languages: tuple[Annotated[str, msgspec.Meta(pattern=r"^[a-z]{2,3}(?!\n)$")], ...] = ()
+    profile: ProfileName | None = None
+    unit: Annotated[str, msgspec.Meta(pattern=r"^[a-z]+(?!\n)$")] = "query"
+
+
+def described_task(path: Path) -> DescribedTask:
+    """Return the task that a file describes.
+
+    Raises ConfigError, naming file and key, if it cannot be read or describes none.
+    """
+    try:
+        return DescribedTask(msgspec.convert(read_yaml(path), Description))
+    except msgspec.ValidationError as error:
+        raise ConfigError(explain(error, Description), place=path) from None
+    except re.error as error:
+        raise ConfigError(f"docid.pattern: is no regular expression: {error}", place=path) from None
+    except UserError as error:
+        if isinstance(error, ConfigError):
+            raise
+        raise ConfigError(f"measure: {error.line}", place=path) from None
+
+
+class DescribedTask:
+    """A task as its description says; see :class:`factseek.eval.tasks.RankingTask`."""
+
+    SUBMITS: Literal["documents", "statements", "verdicts"] = "documents"
+    DEFAULT = False
+    OPTIONS: tuple[str, ...] = ("measures",)
+
+    def __init__(self, description: Description) -> None:
+        """Raise QueryError if there is no measure of a name, re.error if the form of docids is none."""
+        self._description = description
+        self._measures = [name for text in (description.measure, *description.also) for name in named(text)]
+        self._docid = re.compile(description.docid.pattern) if description.docid else None
+        self.SUMMARY = description.summary
+        self.OFFICIAL = self._measures[0]
+        self.LANGUAGES = description.languages
+        self.HEADER = f"{description.submission.id}\t{description.submission.docids}\n"
+        k = description.submission.k
+        self.HABIT = Habit(k, most=k, profile=description.profile, unit=description.unit)
+
+    @cached_property
+    def _k_th(self) -> str:
+        k = self._description.submission.k
+        return _ORDINALS[k - 1] if k <= len(_ORDINALS) else f"{k}th"
+
+    def read_queries(self, path: Path) -> list[TaskQuery]:
+        """Return the queries of a table."""
+        names = self._description.queries
+        needed = [name for name in (names.id, names.text, names.topic, names.date) if name]
+        return [
+            TaskQuery(row[names.id], row[names.text], row.get(names.topic, ""), row.get(names.date, ""))
+            for row in self._rows(path, needed, names.id)
+        ]
+
+    def read_gold(self, paths: Sequence[Path], note: Note = unnoted) -> Qrels:
+        """Return the judgements of one table: ids are unique only inside a split."""
+        names, path = self._description.gold, only(paths, "--gold")
+        needed = [name for name in (names.id, names.docid, names.relevance) if name]
+        qrels: Qrels = {}
+        for row in self._rows(path, needed, "" if names.several else names.id):
+            grade = row[names.relevance] if names.relevance else "1"
+            if not re.fullmatch(r"-?\d{1,9}", grade, re.ASCII):
+                raise SourceError(f"{names.relevance} {shown(grade)} is not a whole number", place=path)
+            if qrels.setdefault(row[names.id], {}).setdefault(row[names.docid], int(grade)) != int(grade):
+                raise SourceError(f"{shown(row[names.docid])} of {shown(row[names.id])} is judged twice", place=path)
+        return qrels
+
+    def read_submission(self, path: Path) -> Run:
+        """Return a submission as a run; scores only say the order, and a docid named again keeps its slot as a copy."""
+        return {qid: slots(row.docids) for qid, row in self._read(path, Strict(path)).items()}
+
+    def read_scores(self, path: Path) -> RunScores:
+        """Return a submission as a run of scores that only say the order."""
+        report = CheckReport(path)
+        predictions = self._read(path, report)
+        report.refuse()
+        return RunScores(slot_scores(predictions))
+
+    def write(self, records: Run, path: Path, run_id: str) -> None:
+        """Write the best docids of each query; the format has no place for a run id.
+
+        Raises QueryError if an id cannot stand in the file.
+        """
+        write_text(path, [self.HEADER, *self.lines(answers_of(records), run_id)])
+
+    def lines(self, answers: Sequence[Answer], run_id: str) -> list[str]:
+        """Return the lines of a submission.
+
+        Raises QueryError if an id cannot stand in the file.
+        """
+        return [prediction_line(qid, documents.docids[: self._description.submission.k]) for qid, documents in answers]
+
+    def check(self, path: Path, input_path: Path | None = None) -> CheckReport:
+        """Report every fault of a submission; a missing query is a warning, an unknown one an error."""
+        report = CheckReport(path)
+        predictions = self._read(path, report)
+        if input_path is not None:
+            expected = [query.qid for query in self.read_queries(input_path)]
+            self._cover(report, predictions, expected, str(input_path))
+        return report
+
+    def score(self, gold: Sequence[Path], runs: Sequence[Path], options: ScoreOptions) -> Scores:
+        """Return the official figure, then the others; with ``measures`` those instead. A missing query counts 0."""
+        right = self.read_gold(gold)
+        report = CheckReport(only(runs, "--run"))
+        predictions = self._read(report.path, report)
+        report.refuse()
+        self._cover(report, predictions, list(right), "the gold")
+        report.refuse()
+        figures = evaluate(right, slot_scores(predictions), options.measures or self._measures)
+        return Scores(
+            official=self.OFFICIAL,
+            unit=self._description.unit,
+            values=figures.means(),
+            per_query=figures.per_query(),
+            notes=tuple(self._notes(right, predictions, deep=not options.measures)),
+        )
+
+    def _notes(self, right: Qrels, predictions: dict[str, Predictions], *, deep: bool) -> list[str]:
+        """Return what a reader of the figures should know; ``deep``: also of measures that look past all docids."""
+        unit = self._description.unit
+        missing = sum(qid not in predictions for qid in right)
+        notes = [f"{missing:,} of {len(right):,} {unit}s are missing and count 0"] * bool(missing)
+        longest = max(len(row.docids) for row in predictions.values())
+        cutoffs = {name: int(cutoff[1]) for name in self._measures if (cutoff := _CUTOFF.search(name))}
+        deepest = max(cutoffs, key=lambda name: cutoffs[name], default="")
+        if deep and deepest and longest < cutoffs[deepest]:
+            notes.append(f"no {unit} has more than {counted(longest, 'prediction')}: {deepest} goes no deeper")
+        answered = {qid: row.docids for qid, row in predictions.items() if row.docids}
+        return [*notes, *ranking.unjudged(right, answered, self._description.gold.docid)]
+
+    def _cover(
+        self, report: CheckReport, predictions: dict[str, Predictions], expected: list[str], source: str
+    ) -> None:
+        lines = {qid: row.line for qid, row in predictions.items()}
+        cover(report, lines, expected, name=self._description.unit, source=source, missing="warning")
+
+    def _read(self, path: Path, faults: Faults) -> dict[str, Predictions]:
+        names = self._description.submission
+        predictions: dict[str, Predictions] = {}
+        for line, row in rows_of(path, faults, (names.id, names.docids)):
+            qid, cell = row[names.id], row[names.docids].strip()
+            if not qid:
+                faults.error(line, f"{names.id} is empty")
+            elif qid in predictions:
+                faults.error(line, f"{self._description.unit} {shown(qid)} is on line {predictions[qid].line} already")
+            elif (docids := docids_in(cell)) is None:
+                faults.error(line, f"{names.docids} {shown(cell)} is not a list like ['a', 'b']")
+            else:
+                predictions[qid] = Predictions(line, docids)
+                self._judge(predictions[qid], faults)
+        if not predictions:
+            faults.error(0, "holds no predictions")
+        return predictions
+
+    def _judge(self, row: Predictions, faults: Faults) -> None:
+        docids = row.docids
+        if len(docids) > self._description.submission.k:
+            faults.warning(row.line, f"has {len(docids)} predictions; what follows the {self._k_th} is ignored")
+        if not docids:
+            faults.warning(row.line, "has no prediction")
+        repeated = next((docid for at, docid in enumerate(docids) if docid in docids[:at]), None)
+        if repeated is not None:
+            faults.warning(row.line, f"names {shown(repeated)} twice; it keeps both slots")
+        if self._docid and self._description.docid:
+            odd = next((docid for docid in docids if not self._docid.fullmatch(docid)), None)
+            if odd is not None:
+                faults.warning(row.line, f"{shown(odd)} does not look like a {self._description.docid.name}")
+
+    def _rows(self, path: Path, needed: Sequence[str], once: str) -> list[dict[str, str]]:
+        """Return the cells of an input or a gold file, none of those ``needed`` empty; ``once`` is a column of ids."""
+        faults = Strict(path)
+        first: dict[str, int] = {}
+        rows = []
+        delimiter = shape_of(path).delimiter or "\t"
+        for line, row in rows_of(path, faults, needed, delimiter):
+            empty = next((name for name in needed if not row[name].strip()), None)
+            if empty:
+                faults.error(line, f"column {empty} is empty")
+            if once and row[once] in first:
+                faults.error(line, f"{self._description.unit} {shown(row[once])} is on line {first[row[once]]} already")
+            if once:
+                first[row[once]] = line
+            rows.append({name: row[name].strip() for name in needed})
+        if not rows:
+            raise SourceError(f"holds no {self._description.unit}s", place=path)
+        return rows

@@ -1,0 +1,88 @@
+"""Files packed with gzip: known by their first bytes when they are read, written with the same bytes each time."""
+
+from __future__ import annotations
+
+import gzip
+import shutil
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from io import BufferedReader
+from pathlib import Path
+from typing import BinaryIO, cast
+
+from .errors import SourceError
+from .files import replacing
+
+MAGIC = b"\x1f\x8b"
+SUFFIX = ".gz"
+UNPACKED_AT_ONCE, MOST_TIMES = 100_000_000, 200
+"""A file may unpack to so many bytes in any case, and beyond to so many times its size; a run takes a tenth."""
+_LEVEL = 6
+
+
+class _Unpacked(gzip.GzipFile):
+    """The content of a packed file, which may not be endlessly more than the file holds."""
+
+    def __init__(self, path: Path, raw: BinaryIO) -> None:
+        super().__init__(fileobj=raw, mode="rb")
+        self._path, self._raw, self._unpacked = path, raw, 0
+
+    def read(self, size: int | None = -1) -> bytes:
+        """Return the next bytes.
+
+        Raises SourceError if the file is damaged, ends too early, or unpacks to more than it may.
+        """
+        try:
+            content = super().read(size)
+        except EOFError:
+            raise SourceError("is a truncated gzip file: it ends before its data does", place=self._path) from None
+        except (gzip.BadGzipFile, zlib.error) as error:
+            raise SourceError(f"is a damaged gzip file ({error})", place=self._path) from None
+        self._unpacked += len(content)
+        if self._unpacked > UNPACKED_AT_ONCE and self._unpacked > MOST_TIMES * self._raw.tell():
+            raise SourceError(f"unpacks to more than {MOST_TIMES} times its size; it is no run", place=self._path)
+        return content
+
+    def close(self) -> None:
+        """Close the file that is unpacked as well."""
+        super().close()
+        self._raw.close()
+
+
+def is_gzip(path: Path) -> bool:
+    """Return whether a file is packed: its first bytes say so."""
+    with path.open("rb") as file:
+        return file.read(len(MAGIC)) == MAGIC
+
+
+def opened(path: Path) -> BufferedReader:
+    """Open a file for reading; what is packed with gzip is unpacked while it is read.
+
+    Raises OSError or ValueError if it cannot be opened; reading raises SourceError where the packed data is faulty.
+    """
+    file = path.open("rb")
+    if not file.peek(len(MAGIC)).startswith(MAGIC):
+        return file
+    return BufferedReader(_Unpacked(path, file))
+
+
+def is_packed(path: Path) -> bool:
+    """Return whether a file is to be written packed: its name says so."""
+    return path.suffix.lower() == SUFFIX
+
+
+@contextmanager
+def packing(target: BinaryIO) -> Iterator[BinaryIO]:
+    """Write packed into ``target``: neither a name nor a time is in it, so that the same content is the same bytes."""
+    with gzip.GzipFile(filename="", fileobj=target, mode="wb", compresslevel=_LEVEL, mtime=0) as file:
+        yield cast(BinaryIO, file)
+
+
+def pack(source: Path, target: Path) -> None:
+    """Replace ``target`` by what ``source`` holds, packed.
+
+    Raises MachineError if there is no room or no right to write.
+    """
+    with source.open("rb") as content, replacing(target) as file, packing(file) as packed:
+        shutil.copyfileobj(content, packed)

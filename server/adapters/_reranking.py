@@ -1,0 +1,79 @@
+"""Re-ranking as adapters ask for it: texts of the client's own, scored by the model of the stage ``rerank``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from math import exp
+from typing import NamedTuple
+
+from ...retrieval.errors import QueryError
+from ...retrieval.limit import Limit
+from ...retrieval.re_ranker import ReRanker
+from ..contract.errors import BadInput, RefusedError
+from ..contract.search import TimedOutError, limit_of, note_query
+from ..upkeep.service import service
+from . import configured_index
+
+_NAME = "rerank"
+
+
+class NoReRankerError(RefusedError):
+    """No model is configured that reads query and passage together."""
+
+    status, slug = 503, "unavailable"
+
+
+class Ranked(NamedTuple):
+    """A text by its place in the request, with the score that the model gave it: higher is better, without bounds."""
+
+    place: int
+    score: float
+
+    @property
+    def probability(self) -> float:
+        """The score between 0 and 1: its logistic function."""
+        return 1 / (1 + exp(-self.score)) if self.score >= 0 else exp(self.score) / (1 + exp(self.score))
+
+
+def re_ranker() -> ReRanker:
+    """Return the re-ranker of the index that the adapter of the current request answers from.
+
+    Raises NoReRankerError if none is configured.
+    """
+    try:
+        return configured_index().index.re_ranker
+    except QueryError as error:
+        raise NoReRankerError(f"this server has no re-ranker: {error.remedy}") from None
+
+
+def check_texts(field: str, texts: Sequence[object]) -> None:
+    """Raise BadInput, naming the field, if there are no texts, or more than one request may have re-ranked."""
+    most = service().config.server.max_batch
+    if not 1 <= len(texts) <= most:
+        raise BadInput(field, f"1 to {most} texts are re-ranked at once, these are {len(texts)}")
+
+
+def ranked(
+    model: ReRanker, query: str, texts: Sequence[str], most: int | None, limit: Limit | None = None
+) -> list[Ranked]:
+    """Return the best ``most`` texts for a query, best first; texts of one score stay in the order of the request.
+
+    ``limit`` is the time that there is, that of a search if it is left out. Raises TimedOutError if it is not enough.
+    """
+    note_query(query)
+    scores = _scores(model, query, texts, limit or limit_of())
+    return sorted((Ranked(*pair) for pair in enumerate(scores)), key=lambda text: (-text.score, text.place))[:most]
+
+
+def tokens(model: ReRanker, query: str, texts: Iterable[str]) -> int:
+    """Return how many tokens the model reads of all pairs."""
+    return sum(model.count_tokens(query, text) for text in texts)
+
+
+def _scores(model: ReRanker, query: str, texts: Sequence[str], limit: Limit) -> list[float]:
+    scores: list[float] = []
+    for text in texts:
+        if limit.is_over(_NAME):
+            raise TimedOutError(f"only {len(scores)} of {len(texts)} texts were scored in time: send fewer at once")
+        scores.append(model.score(query, text))
+    return scores

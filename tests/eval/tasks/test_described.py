@@ -1,0 +1,140 @@
+"""Tasks that a YAML file describes: 4b equal to the built-in one to the byte, others' columns, and bad descriptions."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from factseek.eval.formats.scores import ScoreOptions
+from factseek.eval.tasks import RANKING, STATEMENTS, identity, task
+from factseek.indexer.build import BuildRequest, build
+from factseek.retrieval.errors import CheckFailed, ConfigError, QueryError, SourceError
+from factseek.settings import Config
+from tests.conftest import ROOT
+from tests.eval.tasks.conftest import SAMPLES
+
+DESCRIBED = ROOT / "examples" / "tasks" / "ct2025-4b.yaml"
+DESCRIPTION = """\
+summary: sources of posts
+queries: {id: id, text: post, date: day}
+gold: {id: id, docid: source, relevance: grade, several: true}
+submission: {id: id, docids: sources, k: 12}
+measure: nDCG@20
+also: [R@10]
+"""
+
+
+@pytest.fixture(scope="module")
+def papers(root: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The papers of the bundled example, indexed for BM25."""
+    folder = tmp_path_factory.mktemp("papers") / "index"
+    source = root / "examples" / "cord19" / "metadata.csv"
+    build(BuildRequest(kind="cord19", sources=(source,), folder=folder, dense=False), Config())
+    return folder
+
+
+Command = Callable[..., tuple[int, str, str]]
+
+
+def test_4b_described_is_the_built_in_one_to_the_byte(papers: Path, command: Command, tmp_path: Path) -> None:
+    """Run, check and score: the files and all that is printed but for the seconds."""
+    tweets, output = ROOT / "examples" / "papers-en.tsv", tmp_path / "run.tsv"
+    told = []
+    for name in ("ct2025-4b", str(DESCRIBED)):
+        assert command("run", name, "--queries", tweets, "--index", papers, "--output", output)[0] == 0
+        damaged = output.read_bytes().replace(b"', 'ex", b"', 'EX", 3) + b"99\t['ex000a01']\n"
+        (tmp_path / "damaged").write_bytes(damaged)
+        printed = [
+            command("check", name, output, "--input", tweets),
+            command("check", name, tmp_path / "damaged", "--input", tweets, "--json"),
+            command("score", name, "--gold", tweets, "--run", output),
+            command("score", name, "--gold", tweets, "--run", output, "--json", "--per-query"),
+            command("score", name, "--gold", tweets, "--run", output, "--measures", "nDCG@5,P@1"),
+            command("compare", output, output, "--qrels", tweets, "--task", name, "--measures", "RR@5", "--json"),
+        ]
+        told.append((output.read_bytes(), printed))
+        output.unlink()
+    assert told[0] == told[1]
+    assert told[0][1][0][0] == 0
+    assert told[0][1][1][0] == 1
+    assert json.loads(told[0][1][3][1])["RR@5"] > 0.5
+
+
+def test_any_columns_grades_and_cutoffs(put: Callable[[str, str], Path]) -> None:
+    of_task = RANKING.load(str(put("sources.yaml", DESCRIPTION)))
+    assert (of_task.OFFICIAL, of_task.HABIT.k, of_task.HEADER) == ("nDCG@20", 12, "id\tsources\n")
+    queries = of_task.read_queries(put("posts", "id,day,post\n1,2026-05,ein Satz\n"))
+    assert [tuple(query) for query in queries] == [("1", "ein Satz", "", "2026-05")]
+    gold = put("gold", "id\tsource\tgrade\n1\ta\t2\n1\tb\t1\n1\tc\t0\n")
+    assert of_task.read_gold([gold]) == {"1": {"a": 2, "b": 1, "c": 0}}
+    scores = of_task.score([gold], [put("run", "id\tsources\n1\t['b', 'a']\n")], ScoreOptions())
+    assert list(scores.values) == ["nDCG@20", "R@10"]
+    assert scores.values["R@10"] == 1.0
+    assert scores.values["nDCG@20"] == pytest.approx((1 + 2 / 1.584962500721156) / (2 + 1 / 1.584962500721156))
+    assert scores.notes == ("no query has more than 2 predictions: nDCG@20 goes no deeper",)
+    longest = put("long", f"id\tsources\n1\t{[str(n) for n in range(13)]}\n")
+    assert of_task.check(longest).messages == [
+        f"{longest}:2: warning: has 13 predictions; what follows the 12th is ignored"
+    ]
+    with pytest.raises(SourceError, match=r"gold: grade 'high' is not a whole number$"):
+        of_task.read_gold([put("gold", "id\tsource\tgrade\n1\ta\thigh\n")])
+    with pytest.raises(SourceError, match=r"gold: 'a' of '1' is judged twice$"):
+        of_task.read_gold([put("gold", "id\tsource\tgrade\n1\ta\t1\n1\ta\t2\n")])
+
+
+def test_a_description_is_read_again_when_it_changes(put: Callable[[str, str], Path]) -> None:
+    path = put("sources.yaml", DESCRIPTION)
+    before, was = RANKING.load(str(path)), identity(str(path))
+    path.write_text(DESCRIPTION.replace("k: 12", "k: 7"))
+    os.utime(path, (1, 1))
+    assert (before.HABIT.k, RANKING.load(str(path)).HABIT.k) == (12, 7)
+    assert identity(str(path)) != was
+    assert identity("trec") == "trec"
+
+
+BAD = {
+    "column": ("id: id, text: post", "id: id", "queries.text: is missing"),
+    "key": ("k: 12", "depth: 12", "submission.depth: there is no such setting"),
+    "cutoff": ("k: 12", "k: 0", "submission.k: expected int >= 1"),
+    "measure": ("nDCG@20", "nDCX@20", "measure: unknown measure 'nDCX@20'"),
+    "language": ("summary:", "languages: [english]\nsummary:", "languages[0]: expected str matching"),
+    "pattern": ("summary:", "docid: {pattern: '[', name: id}\nsummary:", "docid.pattern: is no regular expression:"),
+    "yaml": ("summary: ", "summary: [", "is not YAML:"),
+    "twice": ("measure:", "summary: again\nmeasure:", "the key 'summary' stands on line 1 already"),
+    "nothing": (DESCRIPTION, "", "expected object, got null"),
+}
+
+
+@pytest.mark.parametrize("case", BAD)
+def test_a_bad_description_is_said_in_one_line(case: str, put: Callable[[str, str], Path]) -> None:
+    old, new, message = BAD[case]
+    path = put("sources.yaml", DESCRIPTION.replace(old, new, 1))
+    with pytest.raises(ConfigError) as caught:
+        task(str(path))
+    assert message in caught.value.line
+    assert caught.value.line.startswith(str(path))
+    assert "\n" not in caught.value.line
+
+
+def test_what_is_no_file_or_no_such_task(tmp_path: Path, command: Command) -> None:
+    with pytest.raises(ConfigError, match=r"none\.yaml: there is no such"):
+        task(str(tmp_path / "none.yaml"))
+    with pytest.raises(QueryError, match=r"is not a task of check-worthiness"):
+        STATEMENTS.load(str(DESCRIBED))
+    with pytest.raises(QueryError, match=r"or the path of a \.yaml that describes one$"):
+        task("ct2026-4b")
+    code, _, said = command("score", DESCRIBED, "--gold", DESCRIBED, "--run", DESCRIBED, "--max-evidence", "3")
+    assert (code, said) == (
+        2,
+        f"factseek: --max-evidence 3: {DESCRIBED} has no sentences to count; it is fever's\n",
+    )
+
+
+def test_a_submission_of_another_kind_is_refused(put: Callable[[str, str], Path]) -> None:
+    of_task = task("source-retrieval")
+    with pytest.raises(CheckFailed, match=r"the header has no post_id and no preds"):
+        of_task.score([put("gold", SAMPLES["source-retrieval"].gold)], [put("run", "q1 Q0 d1 1 2 t\n")], ScoreOptions())
