@@ -11,7 +11,7 @@ from typing import BinaryIO, NoReturn, Protocol
 from .errors import SourceError
 from .files import read_errors_reported
 from .gzip_files import opened
-from .table_shape import binary_content
+from .table_shape import binary_content, nul_reason
 
 MAX_LINE = 1_000_000
 """Bytes of a line, beyond which it is a fault."""
@@ -137,7 +137,7 @@ def _valid_lines(whole: list[bytes], number: int, faults: Faults) -> Iterator[tu
         if len(text) > MAX_LINE:
             faults.error(at, f"is longer than {MAX_LINE:,} bytes")
         elif b"\0" in text:
-            faults.error(at, "holds a NUL byte")
+            faults.error(at, nul_reason(line))
         else:
             yield at, text
 

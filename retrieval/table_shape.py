@@ -32,6 +32,8 @@ SAVE_AS_UTF8 = (
 
 _ROWS = 20
 _PAIRED = 400
+_NULS = 4
+"""NUL bytes of a line from which on it may be one of UTF-16."""
 _DELIMITERS: dict[Form, str] = {"tabs": "\t", "commas": ",", "semicolons": ";"}
 _MARKS = {codecs.BOM_UTF8: "utf-8-sig", codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16"}
 _BINARY = {
@@ -46,7 +48,18 @@ _BINARY = {
     b"SQLite format 3": "an SQLite database",
 }
 _CONTROL = re.compile(rb"[\x00-\x08\x0e-\x1f]|^\xd0\xcf")
-_WORKBOOK = (b"xl/", b"[Content_Types].xml")
+_INSIDE = {
+    b"mimetypeapplication/vnd.oasis.opendocument.spreadsheet": "an OpenDocument spreadsheet (.ods)",
+    b"mimetypeapplication/vnd.oasis.opendocument.text": "an OpenDocument text (.odt)",
+    b"word/": "a Word document (.docx)",
+    b"ppt/": "a presentation (.pptx)",
+    b"xl/": "an Excel workbook (.xlsx)",
+    b"[Content_Types].xml": "an Excel workbook (.xlsx)",
+    "WordDocument".encode("utf-16-le"): "a Word document (.doc)",
+}
+"""The kinds of office files by what stands near the beginning of the archive, or older container, that they are."""
+_OFFICE = (b"PK\x03\x04", b"\xd0\xcf\x11\xe0")
+_WRITTEN = ("Word", "OpenDocument text", "RTF", "presentation")
 _SENTENCES: dict[Form, str] = {
     "empty": "is empty",
     "binary": "is not text",
@@ -95,6 +108,10 @@ class TableShape(NamedTuple):
         """The remedy for a file that cannot be read as it is, ``""`` if nothing has to be done."""
         if "Excel" in self.content:
             return 'in Excel, save the sheet as "CSV UTF-8 (Comma delimited)"'
+        if "spreadsheet" in self.content:
+            return "save the sheet as CSV, in UTF-8"
+        if any(kind in self.content for kind in _WRITTEN):
+            return "save its text as plain text, in UTF-8"
         if "compressed" in self.content:
             return "unpack it first"
         if self.form != "binary" and not self.encoding:
@@ -147,6 +164,13 @@ def unlike_columns(path: Path) -> str:
     return f"; the file {shape.sentence}{remedy}"
 
 
+def nul_reason(line: bytes) -> str:
+    """Return what is wrong with a line that holds a NUL byte: most often it is one of UTF-16."""
+    if line.count(0) >= _NULS and _encoding(line).startswith("utf-16"):
+        return f"is UTF-16 without a byte-order mark; {SAVE_AS_UTF8}"
+    return "holds a NUL byte"
+
+
 def column_name(cell: str) -> str:
     """Return a column's name as it is looked up: small letters, ``_`` for blanks and hyphens."""
     return "_".join(cell.strip().strip("\"'").strip().lower().replace("-", " ").split())
@@ -161,9 +185,9 @@ def _binary(start: bytes) -> str:
     """Return a known kind of file that is no text; a text may begin with the same letters, as an id does."""
     for magic, content in _BINARY.items():
         if start.startswith(magic) and _CONTROL.search(start):
-            workbook = magic == b"PK\x03\x04" and any(name in start for name in _WORKBOOK)
-            return "an Excel workbook (.xlsx)" if workbook else content
-    return ""
+            inside = (kind for sign, kind in _INSIDE.items() if sign in start) if magic in _OFFICE else iter(())
+            return next(inside, content)
+    return "an RTF document" if start.startswith(rb"{\rtf") else ""
 
 
 def _encoding(start: bytes) -> str:

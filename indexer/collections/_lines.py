@@ -16,7 +16,7 @@ from io import BufferedReader
 from pathlib import Path
 from typing import Any, BinaryIO, cast
 
-from ...retrieval.table_shape import SAVE_AS_UTF8
+from ...retrieval.table_shape import SAVE_AS_UTF8, nul_reason
 from . import ReadOptions
 from ._streams import BadFileError, open_bytes
 
@@ -157,10 +157,17 @@ def read_table(path: Path, options: ReadOptions, delimiter: str, quoting: bool) 
             return
         except (csv.Error, _RowError) as error:
             if not source.reported:
-                options.bad_lines.report(source.place, f"is not a row of a table ({error})")
+                options.bad_lines.report(source.place, f"is not a row of a table ({_reason(error)})")
             continue
         if row:
             yield source.place, row
+
+
+def _reason(error: Exception) -> str:
+    """Return why a row cannot be read, without what Python's own words say of Python."""
+    if "new-line character" in str(error):
+        return "a carriage return stands outside of quotes: end each line with a line feed"
+    return str(error)
 
 
 class _RowError(Exception):
@@ -207,7 +214,7 @@ def _text(line: bytes, stream: BinaryIO, limit: int, fallback: str) -> tuple[str
         return "", f"is longer than {limit:,} bytes (build.max_line_bytes)"
     line = line.removesuffix(b"\n").removesuffix(b"\r")
     if b"\0" in line:
-        return "", "holds a NUL byte"
+        return "", nul_reason(line)
     try:
         return line.decode("utf-8"), ""
     except UnicodeDecodeError as error:

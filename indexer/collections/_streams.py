@@ -113,6 +113,8 @@ def _refuse(path: Path, head: bytes) -> None:
     for magic, reason in _REFUSED:
         if head.startswith(magic):
             shape = shape_of_start(head)
-            raise BadFileError(path, f"{shape.sentence}; {shape.remedy}" if "Excel" in shape.content else reason)
+            raise BadFileError(
+                path, f"{shape.sentence}; {shape.remedy}" if shape.remedy and "zip" not in shape.content else reason
+            )
     if head and path.suffix.lower() == ".gz":
         raise BadFileError(path, "is named .gz and is not gzip data; rename it")

@@ -224,6 +224,12 @@ def _headerless(cells: Sequence[str], place: str) -> Sequence[str]:
     Raises SourceError if their number does not tell them.
     """
     columns = _HEADERLESS.get(len(cells))
+    if columns is None and len(cells) == 1 and (marks := [mark for mark in ",;" if mark in cells[0]]):
+        raise SourceError(
+            f"has no tab, and no header that names columns between {'commas' if marks[0] == ',' else 'semicolons'}",
+            place=place,
+            remedy=f'name them in a first line, as in "id{marks[0]}text"',
+        )
     if columns is None:
         raise SourceError(
             f"has {_columns(len(cells))} and no header; without one they are id, text or id, topic, text, "

@@ -9,6 +9,7 @@ import numpy as np
 
 from ..config import RerankSettings
 from .cache import CROSS_ENCODER, ONNX, TOKENIZER, exported
+from .onnx_runtime import onnx_runtime
 from .runtime import SLOW_FUSIONS, encodable
 
 CHARACTERS_PER_TOKEN = 64
@@ -31,9 +32,9 @@ class OnnxCrossEncoder:
     """
 
     def __init__(self, folder: Path, *, name: str, max_tokens: int) -> None:
-        import onnxruntime
         from tokenizers import Tokenizer
 
+        onnxruntime = onnx_runtime()
         options = onnxruntime.SessionOptions()
         options.intra_op_num_threads = options.inter_op_num_threads = 1
         options.log_severity_level = 3

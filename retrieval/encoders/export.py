@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from ..errors import MachineError
 from .cache import DESCRIPTION, EXPORTER, ONNX, TOKENIZER, Description, content_digest
+from .onnx_runtime import onnx_runtime
 from .quantization import quantize, quantize_with_outliers
 from .rebuilt import rebuild
 
@@ -193,9 +194,7 @@ def _sentence_vectors(model: Any, texts: Sequence[str], limit: int) -> NDArray[n
 
 
 def _exported_vectors(target: Path, texts: Sequence[str], names: Sequence[str]) -> NDArray[np.float64]:
-    import onnxruntime
-
-    session = onnxruntime.InferenceSession(str(target / ONNX), providers=["CPUExecutionProvider"])
+    session = onnx_runtime().InferenceSession(str(target / ONNX), providers=["CPUExecutionProvider"])
     vectors = [session.run(None, feed)[0][0] for feed in _feeds(target, texts, names)]
     return np.asarray(vectors, dtype=np.float64)
 

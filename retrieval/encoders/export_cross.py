@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from ..errors import MachineError
 from .cache import DESCRIPTION, ONNX, TOKENIZER, Description, content_digest
 from .export import INPUTS, ONE_FILE_BYTES, export_named, versions
+from .onnx_runtime import onnx_runtime
 from .quantization import quantize
 
 PROBES = (
@@ -164,10 +165,9 @@ def _check(expected: NDArray[np.float64], target: Path, names: Sequence[str], pr
 
 
 def _exported_scores(target: Path, names: Sequence[str]) -> NDArray[np.float64]:
-    import onnxruntime
     from tokenizers import Tokenizer
 
-    session = onnxruntime.InferenceSession(str(target / ONNX), providers=["CPUExecutionProvider"])
+    session = onnx_runtime().InferenceSession(str(target / ONNX), providers=["CPUExecutionProvider"])
     tokenizer = Tokenizer.from_file(str(target / TOKENIZER))
     scores = []
     for query, passage in PROBES:

@@ -15,6 +15,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from .onnx_runtime import onnx_quantization, onnx_runtime
+
 Feed = Mapping[str, NDArray[np.int64]]
 LARGE_TABLE = 10_000
 """A table of more rows than this is kept in int8, row by row."""
@@ -30,14 +32,13 @@ def quantize(path: Path, beside: Sequence[str], *, apart: Sequence[str] = (), on
     ``beside`` names the files that hold its weights if they are not in it; ``apart`` names nodes that are left alone.
     ``only`` names the operators whose weights become int8: those that onnxruntime chooses if none is named.
     """
-    from onnxruntime.quantization import QuantType, quantize_dynamic
-
+    quantization = onnx_quantization()
     small = path.with_name("int8.onnx")
-    quantize_dynamic(
+    quantization.quantize_dynamic(
         path,
         small,
         per_channel=True,
-        weight_type=QuantType.QInt8,
+        weight_type=quantization.QuantType.QInt8,
         use_external_data_format=bool(beside),
         nodes_to_exclude=list(apart),
         op_types_to_quantize=list(only) or None,
@@ -115,14 +116,13 @@ def _largest(sizes: NDArray[np.float32]) -> NDArray[np.int64]:
 def _largest_values(model: Any, names: set[str], feeds: Iterable[Feed]) -> dict[str, NDArray[np.float32]]:
     """Return the largest absolute value of each channel of some intermediate results, over all texts."""
     import onnx
-    import onnxruntime
     from onnx import helper
 
     shown = onnx.ModelProto()
     shown.CopyFrom(model)
     wanted = sorted(names)
     shown.graph.output.extend(helper.make_empty_tensor_value_info(name) for name in wanted)
-    session = onnxruntime.InferenceSession(shown.SerializeToString(), providers=["CPUExecutionProvider"])
+    session = onnx_runtime().InferenceSession(shown.SerializeToString(), providers=["CPUExecutionProvider"])
     largest: dict[str, NDArray[np.float32]] = {}
     for feed in feeds:
         for name, values in zip(wanted, session.run(wanted, dict(feed)), strict=True):

@@ -21,6 +21,7 @@ from ..encoder import Origin
 from ..errors import MachineError
 from .cache import ONNX, TOKENIZER, Description, exported
 from .choice import for_language, languages
+from .onnx_runtime import onnx_runtime
 
 CHARACTERS_PER_TOKEN = 64
 """A stretch of so many characters a token nearly always fills the encoder's window."""
@@ -173,9 +174,9 @@ class _Runtime:
     """The tokenizer and the graph. Any number of threads may run it at once, each call on its caller's thread."""
 
     def __init__(self, folder: Path, name: str, max_tokens: int) -> None:
-        import onnxruntime
         from tokenizers import Tokenizer
 
+        onnxruntime = onnx_runtime()
         options = onnxruntime.SessionOptions()
         options.intra_op_num_threads = options.inter_op_num_threads = 1
         options.log_severity_level = 3

@@ -69,6 +69,22 @@ def test_encoding(encoding: str, name: str) -> None:
             "is an Excel workbook (.xls)",
             'in Excel, save the sheet as "CSV UTF-8 (Comma delimited)"',
         ),
+        (
+            b"PK\x03\x04[Content_Types].xml..word/document.xml",
+            "is a Word document (.docx)",
+            "save its text as plain text, in UTF-8",
+        ),
+        (
+            b"\xd0\xcf\x11\xe0" + "WordDocument".encode("utf-16-le"),
+            "is a Word document (.doc)",
+            "save its text as plain text, in UTF-8",
+        ),
+        (
+            b"PK\x03\x04mimetypeapplication/vnd.oasis.opendocument.spreadsheetPK",
+            "is an OpenDocument spreadsheet (.ods)",
+            "save the sheet as CSV, in UTF-8",
+        ),
+        (rb"{\rtf1\ansi a}", "is an RTF document", "save its text as plain text, in UTF-8"),
         (gzip.compress(b"x"), "is compressed (gzip)", "unpack it first"),
         (b"PK\x03\x04abc", "is compressed (zip)", "unpack it first"),
         (b"PAR1\x15\0", "is a Parquet file", ""),

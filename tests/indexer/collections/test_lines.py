@@ -68,6 +68,7 @@ def test_places_count_lines_from_one(tmp_path: Path) -> None:
     ("bad", "reason"),
     [
         (b"a\0b", "holds a NUL byte"),
+        ("a\tbcd".encode("utf-16-le"), f"is UTF-16 without a byte-order mark; {SAVE_AS_UTF8}"),
         (b"caf\xe9", f"is not UTF-8 (column 4: byte 0xe9): {SAVE_AS_UTF8}"),
         ("é".encode() + b"\xff", f"is not UTF-8 (column 2: byte 0xff): {SAVE_AS_UTF8}"),
         (b"x" * 21, "is longer than 20 bytes (build.max_line_bytes)"),

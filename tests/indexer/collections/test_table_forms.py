@@ -130,6 +130,9 @@ SNIPPETS = "id\ttext\n1\ta\n2\tb\n"
         ("snippets", "a.tsv", b"\xd0\xcf\x11\xe0abc", "is an Excel workbook (.xls), not text; in Excel, save the "
          "sheet as "
          '"CSV UTF-8 (Comma delimited)"'),
+        ("snippets", "a.tsv", rb"{\rtf1 a}", "is an RTF document, not text; save its text as plain text, in UTF-8"),
+        ("snippets", "a.ods", b"PK\x03\x04mimetypeapplication/vnd.oasis.opendocument.spreadsheet",
+         "is an OpenDocument spreadsheet (.ods); save the sheet as CSV, in UTF-8"),
         ("claims", "a.csv", '{"vclaim": "a"}\n', "is JSON lines, not a table; give it the ending of what it is"),
         ("webpages", "a.txt", SNIPPETS, "is tab-separated, not a web page; read it with factseek index snippets; "
          "mend it, or tolerate some with --skip-bad-lines N"),
@@ -177,6 +180,10 @@ def test_what_unpacks_to_endless_text_is_refused(tmp_path: Path, kind: str, monk
         ("sentence_id,content\n1,a\n", ""),
         ("qid\tquestion\n1\ta\n", "1: the column 'qid' is no name of an id of snippets; name the columns "
          "\"id\" and \"text\""),
+        ('1,The moon\n2,the vaccine, "so"\n', "1: has no tab, and no header that names columns between commas; name "
+         'them in a first line, as in "id,text"'),
+        ("id;text\r1;a\r2;b\r", "1: is not a row of a table (a carriage return stands outside of quotes: end each "
+         "line with a line feed); mend it, or tolerate some with --skip-bad-lines N"),
         ("cord_uid,title\n1,a\n", "1: is comma-separated, and its first line names no columns \"id\" and \"text\"; "
          "read it with factseek index cord19"),
     ],
