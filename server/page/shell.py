@@ -14,7 +14,7 @@ from ...retrieval import stages
 from ...retrieval.errors import FactseekError
 from ..upkeep.service import Served, index_named, service
 from .searching import kinds_of
-from .speech import speech
+from .speech import asked_values, speech
 from .state import LONGEST_ADDRESS, PageState
 from .strings import LANGUAGES
 
@@ -127,7 +127,8 @@ def _around() -> dict[str, Any]:
 
 
 def _shared() -> dict[str, Any]:
-    return {name: values for name in _SHARED if (values := request.values.getlist(name))}
+    asked = asked_values()
+    return {name: values for name in _SHARED if (values := asked.getlist(name))}
 
 
 def _in_language(code: str) -> str:

@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from flask import g, has_request_context, request
+from werkzeug.datastructures import MultiDict
+from werkzeug.exceptions import RequestEntityTooLarge
 
 from ..upkeep.service import service
 from .strings import ARABIC, LANGUAGES
@@ -48,9 +50,18 @@ def speech() -> Speech:
     if not has_request_context():
         return ENGLISH
     if "speech" not in g:
-        g.speech = Speech(_language(request.values.get("lang", ""), request.values.getlist("index")))
+        values = asked_values()
+        g.speech = Speech(_language(values.get("lang", ""), values.getlist("index")))
     spoken: Speech = g.speech
     return spoken
+
+
+def asked_values() -> MultiDict[str, str]:
+    """Return the parameters of the current request, of its address alone where its body is too large to be read."""
+    try:
+        return request.values
+    except RequestEntityTooLarge:
+        return request.args
 
 
 def _language(asked: str, names: Sequence[str]) -> str:

@@ -166,3 +166,10 @@ def test_the_same_as_json_is_this_search(client: FlaskClient) -> None:
 def test_error_pages_have_the_box(client: FlaskClient) -> None:
     for address in ("/nothing", "/documents/english/none", "/?index=none&query=moon"):
         assert '<textarea id="query"' in client.get(address, headers={"Accept": "text/html"}).text
+
+
+def test_a_form_that_is_too_large_is_a_page_with_the_box(client: FlaskClient) -> None:
+    response = client.post("/", data={"query": "x" * 30_000}, headers={"Accept": "text/html"})
+    assert response.status_code == 413
+    assert "The body of the request is larger than this server takes" in response.text
+    assert '<textarea id="query"' in response.text
