@@ -163,7 +163,7 @@ def _read(folder: Path) -> SegmentWords:
     starts = places >> np.uint64(_COUNT_BITS)
     if len(starts) and (starts[0] or not (starts[:-1] < starts[1:]).all() or starts[-1] >= len(text)):
         raise IndexStateError("does not say where the words begin", place=folder / NUMBERS, remedy=REMEDY)
-    return SegmentWords(memoryview(text), own_masks, memoryview(np.ascontiguousarray(places)))
+    return SegmentWords(text.data, own_masks, np.ascontiguousarray(places).data)
 
 
 def _wrong(segment: SegmentPlace) -> Iterator[str]:
