@@ -32,7 +32,7 @@ def spellings(snapshot: Snapshot, text: str, where: Filter | None) -> Mapping[st
     if not unknown or len(unknown) > _MOST or unknown_language(text, (snapshot.manifest.language,)):
         return {}
     meant = {word: words.nearest(word, admitted_edits(word)) for word in unknown}
-    return {word: spelling for word, spelling in meant.items() if spelling and _found(snapshot, spelling, where)}
+    return {word: spelling for word, spelling in meant.items() if spelling and _has(snapshot, spelling, where)}
 
 
 def _unknown(snapshot: Snapshot, words: WordIndex, text: str) -> list[str]:
@@ -44,7 +44,7 @@ def _unknown(snapshot: Snapshot, words: WordIndex, text: str) -> list[str]:
     return [word for word in unwritten if snapshot.terms(word) and not searcher.having_words(word).any()]
 
 
-def _found(snapshot: Snapshot, word: str, where: Filter | None) -> bool:
+def _has(snapshot: Snapshot, word: str, where: Filter | None) -> bool:
     """Return whether a passage under a filter of documents holds a word."""
     searcher: PassageSearcher = snapshot.view(LUCENE)
     having, keep = searcher.having_words(word), snapshot.mask(where.of_documents if where else None)
