@@ -72,7 +72,8 @@ def _register_compact(commands: Subparsers) -> None:
         action="append",
         default=[],
         metavar="VIEW",
-        help="what an index of an earlier version lacks: signatures, by which near-copies are told, or vectors",
+        help="what an index of an earlier version lacks: signatures, by which near-copies are told, words, by which "
+        "misspelt ones are put right, or vectors",
     )
     add_index(parser)
     add_wait(parser)

@@ -66,6 +66,7 @@ class IndexSettings(Settings, frozen=True, kw_only=True):
     segment_passages: Positive = 200_000
     max_segments: Positive = 10
     signatures: bool = True
+    words: bool = True
     phrases: bool = True
     filter_fields: tuple[str, ...] = ()
     verify: bool = False

@@ -240,6 +240,14 @@ class Searcher(Protocol):
         """
         ...
 
+    def spellings(self, query: str, asked: Search = DEFAULT_SEARCH) -> Mapping[str, str]:
+        """Return the words of a query that are nowhere in the index, each with the word of the index that is meant.
+
+        They are none if the query would not match more with them, or no word is near enough. Nothing is searched for
+        by them unless someone asks: :func:`factseek.retrieval.spelling.respelt` puts them into a query.
+        """
+        ...
+
     def evidence(
         self, query: str, hits: Sequence[Hit], asked: Search = DEFAULT_SEARCH, *, highlight: bool = True
     ) -> list[Evidence]:

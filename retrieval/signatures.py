@@ -31,7 +31,7 @@ Signatures: TypeAlias = NDArray[np.uint64]
 
 _WORD = re.compile(r"[^\W_]+")
 _ASCII_WORDS = bytes(ord(chr(code).lower()) if code < 128 and chr(code).isalnum() else 32 for code in range(256))
-_UNSPACED = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff]")
+UNSPACED = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff]")
 _LAST_OF_FOUR = np.uint64(0x1111_1111_1111_1111)
 
 
@@ -50,7 +50,7 @@ def features(text: str) -> set[bytes]:
         return set(text.encode().translate(_ASCII_WORDS).split()) or {text.strip().encode()}
     folded = text.casefold()
     words = set(_WORD.findall(folded))
-    for word in [word for word in words if _UNSPACED.search(word)]:
+    for word in [word for word in words if UNSPACED.search(word)]:
         words.discard(word)
         words.update(word[at : at + 2] for at in range(max(1, len(word) - 1)))
     return {word.encode("utf-8", "replace") for word in words or {folded.strip()}}

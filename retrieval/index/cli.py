@@ -26,6 +26,7 @@ from ..listings import JSON
 from ..profile import PROFILES
 from ..query_syntax import PLAIN, QUERY, SYNTAXES, parse_query
 from ..searcher import ResolvedSearch, Search, Searcher
+from ..spelling import respelt
 from ..terminal import (
     DONE,
     Subparsers,
@@ -144,6 +145,7 @@ class _Answered(NamedTuple):
     manifest_id: str
     resolved: ResolvedSearch
     note: str
+    suggestion: str
     evidence: list[Evidence]
     query: dict[str, object] | None
     total: Total | None
@@ -165,6 +167,8 @@ def search(args: argparse.Namespace) -> int:
     answered = _answered(args)
     if answered.note:
         say(f"note: {answered.note}")
+    if answered.suggestion:
+        say("did you mean: " + _STEERING.sub("\ufffd", answered.suggestion))
     if wanted == JSON:
         write(msgspec.json.format(msgspec.json.encode(_as_json(answered)), indent=2).decode() + "\n")
         return DONE
@@ -178,7 +182,7 @@ def search(args: argparse.Namespace) -> int:
 def _answered(args: argparse.Namespace) -> _Answered:
     """Return the answer to a search, and the seconds that finding and reading its hits took."""
     config = config_of(args, Config)
-    text = " ".join(args.text)
+    text = typed = " ".join(args.text)
     with open_index(args.index[0], config) as index:
         asked = asked_of(args, config.search.fusion, index.info.filter_fields)._replace(offset=args.offset)
         fields = _fields(args.facet)
@@ -193,6 +197,7 @@ def _answered(args: argparse.Namespace) -> _Answered:
             manifest_id=index.info.id,
             resolved=resolved,
             note=index.note(text, asked),
+            suggestion=respelt(typed, spelt) if (spelt := index.spellings(text, asked)) else "",
             evidence=evidence,
             query=query,
             total=index.count(text, asked) if args.count or fields else None,
@@ -230,6 +235,8 @@ def _as_json(answered: _Answered) -> dict[str, object]:
     }
     if answered.query:
         answer["query"] = answered.query
+    if answered.suggestion:
+        answer["suggestion"] = answered.suggestion
     if resolved.rankings != (resolved.retriever,):
         answer["depth"] = resolved.settings.search.fusion.depth
     if answered.total is not None:

@@ -11,7 +11,7 @@ from typing import Self
 
 from .. import retrievers, stages
 from ..config import Config
-from ..domain import Columns, Document, FacetCounts, Filter, Hit, Passage, Total
+from ..domain import Columns, Document, DocumentQuery, FacetCounts, Filter, Hit, Passage, Total
 from ..encoder import Encoder
 from ..encoders.shared import SharedEncoders
 from ..evidence import Evidence
@@ -28,6 +28,7 @@ from .like import like
 from .notes import left_out, note
 from .resolver import Resolver
 from .staged import StagedSearch
+from .suggestions import spellings
 from .word_weights import word_weights
 
 _WORD = re.compile(r"\w")
@@ -139,6 +140,12 @@ class Index:
         query, excluded = like(self._snapshot, docid, copies=copies)
         where = asked.where or Filter()
         return query, asked._replace(where=where._replace(excluded=tuple(sorted(excluded.union(where.excluded)))))
+
+    def spellings(self, query: str, asked: Search = DEFAULT_SEARCH) -> Mapping[str, str]:
+        """Return the misspelt words of a query, each with the word of the index that is meant."""
+        if isinstance(query, DocumentQuery):
+            return {}
+        return spellings(self._snapshot, self._resolver.resolve(asked).text(query), asked.where)
 
     def footprint(self, retriever: str) -> Footprint:
         """Return what a retriever needs of the index; the documents are counted for every one."""

@@ -12,6 +12,7 @@ from ..errors import UsageError
 from ..evidence import Evidence
 from ..many import search_many
 from ..searcher import Search, Searcher
+from ..spelling import respelt
 from ..terminal import say
 from .local import open_index
 
@@ -37,6 +38,8 @@ def search_several(args: argparse.Namespace, config: Config, text: str, asked_of
         for name, index in indexes.items():
             if note := index.note(text, searches[name]):
                 say(f"note: {name}: {note}")
+            if spelt := index.spellings(text, searches[name]):
+                say(f"did you mean, in {name}: {respelt(text, spelt)}")
         return search_many(indexes, text, searches, weights=weights)
 
 

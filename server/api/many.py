@@ -23,6 +23,7 @@ from ..contract.search import (
     milliseconds,
     note_search,
     search_of,
+    suggestion,
     understood,
     with_missing,
 )
@@ -79,7 +80,7 @@ def search_many() -> Response:
     return json_answer(
         SearchManyAnswer(
             request_id=g.request_id,
-            indexes={name: _described(part, text, weights[name], reading) for name, part in each.items()},
+            indexes={name: _described(part, asked.query, text, weights[name], reading) for name, part in each.items()},
             rrf_k=rrf_k,
             took_ms=took,
             hits=hits,
@@ -133,12 +134,13 @@ def _with_passages(each: dict[str, _Asked], text: str, hit: Evidence, reading: L
     return with_passages(part.index, text, part.search, [hit], reading)[0]
 
 
-def _described(part: _Asked, text: str, weight: float, reading: Limit) -> AskedIndex:
+def _described(part: _Asked, typed: str, text: str, weight: float, reading: Limit) -> AskedIndex:
     coverage = with_missing(coverage_of(part.index, part.search, part.limit), part.index, part.search, reading)
     return AskedIndex(
         manifest_id=part.served.manifest_id,
         retriever=part.index.resolve(part.search).retriever,
         weight=weight,
         note=part.index.note(text, part.search),
+        suggestion=suggestion(typed, part.index.spellings(text, part.search)),
         coverage=coverage,
     )

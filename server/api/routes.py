@@ -30,7 +30,7 @@ from ..contract.answers import (
 )
 from ..contract.memory import charged_document
 from ..contract.requests import BatchRequest, DocParameters, SearchRequest, SimpleSearch, from_body, from_query
-from ..contract.search import limit_of, ranked_evidence, search_of, searched, with_missing
+from ..contract.search import limit_of, ranked_evidence, search_of, searched, suggestion, with_missing
 from ..upkeep.readiness import READY
 from ..upkeep.service import Served, index_named, service, suited_indexes
 from .batch import Batch, json_pieces, ndjson_pieces
@@ -85,6 +85,7 @@ def search_simply(name: str) -> Response:
             note=result.note,
             hits=result.hits,
             suited_indexes=suited_indexes(page.served, text) or msgspec.UNSET,
+            suggestion=suggestion(asked.query, result.spellings),
             coverage=result.coverage,
             depth=result.depth or msgspec.UNSET,
             cursor=page.cursor(search, result),
@@ -119,6 +120,7 @@ def search(name: str) -> Response:
         hits=result.hits,
         query=query if query.tells else msgspec.UNSET,
         suited_indexes=suited_indexes(page.served, text) or msgspec.UNSET,
+        suggestion=suggestion(asked.query, result.spellings),
         coverage=result.coverage,
         depth=result.depth or msgspec.UNSET,
         cursor=page.cursor(options, result),

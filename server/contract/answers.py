@@ -87,6 +87,10 @@ SuitedIfAny = list[str] | msgspec.UnsetType
 """The served indexes that are of the query's script; there only where the one that was asked is not."""
 
 
+SuggestionIfAny = str | msgspec.UnsetType
+"""The query with its misspelt words put right, which would match more; nobody has searched for it."""
+
+
 class SearchAnswer(Answer, kw_only=True):
     """The evidence for one query; ``note`` says what a reader of the hits should know, ``qid`` comes back as it was.
 
@@ -106,6 +110,7 @@ class SearchAnswer(Answer, kw_only=True):
     query: QueryText | msgspec.UnsetType = msgspec.UNSET
     explanation: Explanation | msgspec.UnsetType = msgspec.UNSET
     suited_indexes: SuitedIfAny = msgspec.UNSET
+    suggestion: SuggestionIfAny = msgspec.UNSET
     coverage: CoverageIfAny = msgspec.UNSET
     depth: DepthIfFused = msgspec.UNSET
     cursor: CursorIfAny = msgspec.UNSET
@@ -149,6 +154,7 @@ class AskedIndex(Answer):
     retriever: str
     weight: float
     note: str
+    suggestion: SuggestionIfAny = msgspec.UNSET
     coverage: CoverageIfAny = msgspec.UNSET
 
 
@@ -187,6 +193,7 @@ class SimpleAnswer(Answer, kw_only=True):
     note: str
     hits: list[Evidence]
     suited_indexes: SuitedIfAny = msgspec.UNSET
+    suggestion: SuggestionIfAny = msgspec.UNSET
     coverage: CoverageIfAny = msgspec.UNSET
     depth: DepthIfFused = msgspec.UNSET
     cursor: CursorIfAny = msgspec.UNSET

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from time import perf_counter
 from typing import Final, NamedTuple, Protocol
@@ -19,9 +19,10 @@ from ...retrieval.filters import DateError, bound, parse_filter
 from ...retrieval.limit import CutOffError, Limit
 from ...retrieval.query_syntax import QUERY, parse_query
 from ...retrieval.searcher import Search, Searcher
+from ...retrieval.spelling import respelt
 from ...retrieval.votes import FusionKind
 from ..settings import ServerSettings
-from .answers import Coverage, CoverageIfAny, ParsedAnswer, QueryText, RankTook, Took
+from .answers import Coverage, CoverageIfAny, ParsedAnswer, QueryText, RankTook, SuggestionIfAny, Took
 from .errors import BadInput, RefusedError
 from .memory import answer_memory
 from .requests import FilterRequest, FusionRequest, SearchOptions, SearchRequest
@@ -56,6 +57,8 @@ class RankedEvidence(NamedTuple):
     """Whether hits follow that may be asked for."""
     depth: int
     """How many hits of each ranking were fused; 0 if the hits are of one ranking."""
+    spellings: Mapping[str, str]
+    """The misspelt words of the query, each with the word that is meant."""
 
 
 def search_of(options: SearchOptions, index: Searcher, k_name: str = "k", offset: int = 0) -> Search:
@@ -94,6 +97,11 @@ def searched(index: Searcher, request: SearchRequest, asked: Search) -> tuple[st
     except NotFoundError as error:
         raise BadInput("like", error.line) from None
     return query, asked, QueryText(text=str(query), like=request.like)
+
+
+def suggestion(query: str, spellings: Mapping[str, str]) -> SuggestionIfAny:
+    """Return a query, as it was typed, with its misspelt words put right, if it has any."""
+    return respelt(query, spellings) if spellings else msgspec.UNSET
 
 
 def understood(query: str, asked: Search, syntax: str) -> tuple[str, Search, QueryText]:
@@ -135,7 +143,8 @@ def ranked_evidence(
     took = Took(retrieve=milliseconds(began, ranked), evidence=milliseconds(ranked, perf_counter()))
     depth = resolved.settings.search.fusion.depth if resolved.rankings != (resolved.retriever,) else 0
     note = index.note(query, asked)
-    result = RankedEvidence(evidence, resolved.retriever, note, took, hits, coverage, len(ranking) > k, depth)
+    more, spellings = len(ranking) > k, index.spellings(query, asked)
+    result = RankedEvidence(evidence, resolved.retriever, note, took, hits, coverage, more, depth, spellings)
     note_search(query, result)
     return result
 

@@ -95,7 +95,7 @@ def nearest(folder: Path, name: str, encoder: Tiny, config: Config = CONFIG) -> 
 
 def test_each_is_described_and_has_its_files(index: Path, tiny: dict[str, Tiny]) -> None:
     manifest = manifests.read(index)
-    assert list(manifest.views) == ["lucene", "signatures", "vectors", SECOND]
+    assert list(manifest.views) == ["lucene", "signatures", "vectors", SECOND, "words"]
     assert manifest.encoder is not None and manifest.encoder.name == "first"
     second = manifest.encoder_of(SECOND)
     assert second is not None and (second.name, second.dimension) == ("other", 4)

@@ -193,7 +193,7 @@ def opened(folder: Path) -> list[tuple[str, int]]:
 
 def test_it_is_written_and_opened(index: Path) -> None:
     manifest = manifests.read(index)
-    assert manifest.views == {"initials": {"letters": 1}, "lucene": {"phrases": True}, "signatures": {}}
+    assert manifest.views == {"initials": {"letters": 1}, "lucene": {"phrases": True}, "signatures": {}, "words": {}}
     assert {"letters.json", "lengths.json"} < manifest.segments[0].files.keys()
     assert opened(index) == [("a", 5), ("b", 4), ("g", 9), ("d", 5), ("e", 7)]
     assert verify(index, CONFIG).faults == {}
@@ -233,7 +233,8 @@ def test_a_snapshot_holds_it(index: Path, tmp_path: Path) -> None:
 def test_an_index_with_a_kind_that_is_not_known_is_not_written(index: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(views, "__path__", views.__path__[:1])
     with pytest.raises(
-        IndexStateError, match=r"^unknown kind of view 'initials'; this factseek has lucene, signatures, vectors$"
+        IndexStateError,
+        match=r"^unknown kind of view 'initials'; this factseek has lucene, signatures, vectors, words$",
     ):
         compact(index, CONFIG)
 

@@ -70,7 +70,7 @@ def index(folder: Path) -> Iterator[Index]:
 @pytest.fixture
 def without(tmp_path: Path) -> Path:
     """An index without signatures, as versions before built them."""
-    return built(tmp_path / "old", DOCUMENTS, Config(index=IndexSettings(signatures=False)))
+    return built(tmp_path / "old", DOCUMENTS, Config(index=IndexSettings(signatures=False, words=False)))
 
 
 def groups(index: Index, search: Search) -> dict[str, list[str]]:
@@ -203,9 +203,9 @@ def test_signatures_are_added_to_an_index_without(without: Path, command: Callab
     code, _, said = command("compact", "--index", without, "--add", "poems")
     assert (code, said) == (
         2,
-        "factseek: --add poems: there is no such view; there are lucene, signatures, vectors\n",
+        "factseek: --add poems: there is no such view; there are lucene, signatures, vectors, words\n",
     )
-    off = msgspec.structs.replace(Config(), index=IndexSettings(signatures=False))
+    off = msgspec.structs.replace(Config(), index=IndexSettings(signatures=False, words=False))
     other = built(without.with_name("other"), DOCUMENTS, off)
     with pytest.raises(UsageError, match=r"^--add signatures: the configuration leaves it out"):
         compact(other, off, add=["signatures"])

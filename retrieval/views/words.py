@@ -1,0 +1,177 @@
+"""The view ``words``: the words of the documents as they are written, from which a misspelt one is put right.
+
+They are counted while the documents are written, and again when segments are merged. ``words.txt`` holds them in their
+order, a line each; ``words.u64`` has two numbers for each, its letters as a mask, and the place of its line with how
+often it is written.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Iterator, Sequence
+from contextlib import closing
+from functools import lru_cache, partial
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..config import Config
+from ..domain import Document, Span
+from ..errors import IndexStateError
+from ..integrity import REMEDY
+from ..manifest import Manifest
+from ..spelling import Word, WordCounter, masks, nearest, possible, within
+from . import Check, Encoders, OpenSegment, SegmentPlace, Tools, View
+
+TEXT, NUMBERS = "words.txt", "words.u64"
+REMEMBERED = 20_000
+"""Words of queries of which it is remembered whether they are written anywhere."""
+_COUNT_BITS = 32
+_MOST_COUNTED = 2**32 - 1
+
+
+def describe(name: str, config: Config, encoders: Encoders) -> dict[str, Any] | None:
+    """Return what the manifest is to say of the view in a new index; None if ``index.words`` is off."""
+    return {} if config.index.words else None
+
+
+def view(name: str, manifest: Manifest) -> WordsView:
+    """Return the view of an index."""
+    return WordsView(name)
+
+
+class WordsView(View):
+    """The words of the documents of a segment."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def owns(self, file: str) -> bool:
+        """Return whether a file holds the words."""
+        return file in (TEXT, NUMBERS)
+
+    def sink(self, segment: SegmentPlace, tools: Tools) -> _WordSink:
+        """Return what counts words."""
+        return _WordSink(segment.folder)
+
+    def checks(self, segment: SegmentPlace, tools: Tools) -> Sequence[Check]:
+        """Check that the words are those of the documents."""
+        return (Check(TEXT, lambda: _wrong(segment)),)
+
+    def open(self, segments: Sequence[OpenSegment], manifest: Manifest, config: Config) -> WordIndex:
+        """Open the words of all segments as one.
+
+        Raises IndexStateError, naming the file, if one is missing or of another size.
+        """
+        return WordIndex([_read(segment.folder) for segment in segments])
+
+
+class SegmentWords(NamedTuple):
+    """The words of a segment: their lines; of each its mask, and where its line begins with how often it is written."""
+
+    text: memoryview
+    masks: NDArray[np.uint64]
+    places: memoryview
+
+    def line(self, at: int) -> bytes:
+        """Return a word as it is stored."""
+        end = self.places[at + 1] >> _COUNT_BITS if at + 1 < len(self.places) else len(self.text)
+        return bytes(self.text[self.places[at] >> _COUNT_BITS : end - 1])
+
+    def holds(self, word: str) -> bool:
+        """Return whether a word is there."""
+        wanted = word.encode("utf-8", "replace")
+        at = bisect_left(range(len(self.places)), wanted, key=self.line)
+        return at < len(self.places) and self.line(at) == wanted
+
+    def near(self, word: str, edits: int) -> Iterator[Word]:
+        """Yield the words that are at most so many edits away."""
+        chosen = possible(self.masks, word, edits).tolist()
+        others = [self.line(at).decode("utf-8", "replace") for at in chosen]
+        for place, distance in within(word, others, edits):
+            yield Word(others[place], distance, self.places[chosen[place]] & _MOST_COUNTED)
+
+
+class WordIndex:
+    """The words of all segments of an index. Safe for threads."""
+
+    def __init__(self, parts: Sequence[SegmentWords]) -> None:
+        self._parts = parts
+        self._holds = lru_cache(maxsize=REMEMBERED)(partial(_any_holds, parts))
+
+    def holds(self, word: str) -> bool:
+        """Return whether a word, in lower case, is written anywhere."""
+        return self._holds(word)
+
+    def nearest(self, word: str, edits: int) -> str:
+        """Return the word that is most likely meant, at most so many edits away, or ``""``."""
+        return nearest(word, (near for part in self._parts for near in part.near(word, edits)))
+
+
+def _any_holds(parts: Sequence[SegmentWords], word: str) -> bool:
+    return any(part.holds(word) for part in parts)
+
+
+class _WordSink:
+    """Counts the words of the documents of a segment."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._counter = WordCounter()
+
+    def add(self, document: Document, spans: Sequence[Span]) -> None:
+        _count(self._counter, document)
+
+    def finish(self) -> None:
+        text, numbers = _packed(self._counter)
+        (self._folder / TEXT).write_bytes(text)
+        (self._folder / NUMBERS).write_bytes(numbers)
+
+    def abandon(self) -> None:
+        self._counter = WordCounter()
+
+
+def _count(counter: WordCounter, document: Document) -> None:
+    counter.add(document.title)
+    counter.add(document.text)
+
+
+def _packed(counter: WordCounter) -> tuple[bytes, bytes]:
+    """Return the content of both files."""
+    counts = counter.counts()
+    lines = [f"{word}\n".encode("utf-8", "replace") for word, _ in counts]
+    places = np.cumsum([0, *map(len, lines)], dtype="<u8")[:-1]
+    frequent = np.array([min(count, _MOST_COUNTED) for _, count in counts], dtype="<u8")
+    numbers = np.stack([masks([word for word, _ in counts]), (places << np.uint64(_COUNT_BITS)) | frequent])
+    return b"".join(lines), numbers.astype("<u8").tobytes()
+
+
+def _read(folder: Path) -> SegmentWords:
+    path = folder / NUMBERS
+    try:
+        numbers = np.fromfile(path, dtype="<u8") if path.stat().st_size < 16 else np.memmap(path, "<u8", "r")
+        path = folder / TEXT
+        text = np.memmap(path, np.uint8, "r") if path.stat().st_size else np.empty(0, dtype=np.uint8)
+    except (OSError, ValueError) as error:
+        what = f"cannot be read: {getattr(error, 'strerror', None) or 'it is cut off'}"
+        raise IndexStateError(what, place=path, remedy=REMEDY) from None
+    if len(numbers) % 2 or (len(numbers) == 0) != (len(text) == 0):
+        raise IndexStateError("is not as long as its words are many", place=folder / NUMBERS, remedy=REMEDY)
+    own_masks, places = numbers.reshape(2, -1)
+    starts = places >> np.uint64(_COUNT_BITS)
+    if len(starts) and (starts[0] or not (starts[:-1] < starts[1:]).all() or starts[-1] >= len(text)):
+        raise IndexStateError("does not say where the words begin", place=folder / NUMBERS, remedy=REMEDY)
+    return SegmentWords(text.data, own_masks, np.ascontiguousarray(places).data)
+
+
+def _wrong(segment: SegmentPlace) -> Iterator[str]:
+    """Yield that the words are not those of the documents, if so."""
+    _read(segment.folder)
+    counter = WordCounter()
+    with closing(segment.documents()) as documents:
+        for document in documents.each():
+            _count(counter, document)
+    if tuple((segment.folder / file).read_bytes() for file in (TEXT, NUMBERS)) != _packed(counter):
+        yield "the words are not those of the documents"

@@ -1,0 +1,176 @@
+"""Did you mean: the misspelt words of a query, by the words of the index itself, shown and never applied."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from factseek.indexer.build import BuildRequest, build
+from factseek.indexer.compaction import compact
+from factseek.indexer.deletion import delete
+from factseek.indexer.repair import repair
+from factseek.indexer.verification import verify
+from factseek.retrieval.config import IndexSettings
+from factseek.retrieval.domain import Filter
+from factseek.retrieval.errors import IndexStateError
+from factseek.retrieval.index.local import Index
+from factseek.retrieval.searcher import Search
+from factseek.server.app import create_app
+from factseek.settings import Config
+
+DOCUMENTS = [
+    {"docid": "who", "title": "Measles", "text": "The measles vaccination of children saves lives.", "topic": "health"},
+    {"docid": "lancet", "text": "Vaccinations against measles were refused; vaccination fell.", "topic": "news"},
+    {"docid": "moon", "text": "Twelve people walked on the moon, say 2 a b c and vaccinatian.", "topic": "space"},
+]
+
+
+def built(folder: Path, documents: list[dict[str, str]], config: Config | None = None, language: str = "en") -> Path:
+    """Build an index without vectors."""
+    folder.parent.mkdir(exist_ok=True)
+    source = folder.with_suffix(".jsonl")
+    source.write_text("".join(json.dumps(document) + "\n" for document in documents), "utf-8")
+    request = BuildRequest(kind="jsonl", sources=(source,), folder=folder, language=language, dense=False)
+    build(request, config or Config())
+    return folder
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An index of three documents in three segments."""
+    config = Config(index=IndexSettings(segment_passages=1))
+    return built(tmp_path_factory.mktemp("spelt") / "index", DOCUMENTS, config)
+
+
+@pytest.fixture(scope="module")
+def index(folder: Path) -> Iterator[Index]:
+    """The index, open."""
+    with Index(folder) as opened:
+        yield opened
+
+
+@pytest.mark.parametrize(
+    ("query", "expected"),
+    [
+        ("measels vacination", {"measels": "measles", "vacination": "vaccination"}),
+        ("Vaccinatoin", {"vaccinatoin": "vaccination"}),  # its stem is nowhere near that of the right word
+        ("measles vaccinated", {}),  # as it is nowhere written, but a form of it is
+        ("the of", {}),
+        ("mon", {"mon": "moon"}),
+        ("qwertyuiop zxcvbnm", {}),
+        ("b1n2 77 ab", {}),
+        ("الحصبة", {}),
+        ("vaccinatian", {}),  # somebody wrote it so
+        ("chidren " * 3, {"chidren": "children"}),
+        ("aaab aaac aaad aaae aaaf aaag aaah aaai measels", {}),
+    ],
+)
+def test_a_word_that_is_nowhere_is_put_right(index: Index, query: str, expected: dict[str, str]) -> None:
+    assert index.spellings(query) == expected
+
+
+def test_it_must_match_more_under_the_filter(index: Index) -> None:
+    assert index.spellings("measels", Search(where=Filter(topic=("news",)))) == {"measels": "measles"}
+    assert index.spellings("measels", Search(where=Filter(topic=("space",)))) == {}
+    assert index.spellings("measels", Search(where=Filter(phrases=("measels",)))) == {"measels": "measles"}
+    assert index.spellings(*index.like("who")) == {}
+
+
+def test_a_tweet_is_read_as_its_profile_leaves_it(index: Index) -> None:
+    assert index.spellings("RT @measels: mon", Search(profile="tweet")) == {"mon": "moon"}
+
+
+@pytest.mark.parametrize(
+    ("language", "text", "query", "expected"),
+    [
+        ("ar", "لقاح الحصبة فعال وآمن للأطفال", "لقاح الحسبة", {"الحسبة": "الحصبة"}),
+        ("ru", "Вакцинация детей спасает жизни", "вакценация", {"вакценация": "вакцинация"}),
+        ("el", "Ο εμβολιασμός σώζει ζωές", "εμβολιασμσό", {"εμβολιασμσό": "εμβολιασμός"}),
+        ("hi", "खसरा का टीका सुरक्षित है", "टीका खशरा", {"खशरा": "खसरा"}),
+        ("de", "Die Impfung schützt Kinder", "Impfugn", {"impfugn": "impfung"}),
+        ("zh", "麻疹疫苗很有效", "麻疹役苗", {}),
+    ],
+)
+def test_in_every_language_with_its_script(
+    tmp_path: Path, language: str, text: str, query: str, expected: dict[str, str]
+) -> None:
+    place = built(tmp_path / "index", [{"docid": "a", "text": text}], language=language)
+    with Index(place) as index:
+        assert index.spellings(query) == expected
+
+
+def test_segments_deletions_and_compaction_change_nothing_but_what_is_there(folder: Path, tmp_path: Path) -> None:
+    one = built(tmp_path / "one", DOCUMENTS)
+    other = Path(shutil.copytree(folder, tmp_path / "other"))
+    delete(other, ["moon"])
+    compact(other, Config())
+    with Index(one) as index, Index(other) as compacted:
+        assert index.spellings("measels mon") == {"measels": "measles", "mon": "moon"}
+        assert compacted.spellings("measels mon") == {"measels": "measles"}
+        assert compacted.spellings("vaccinatian") == {"vaccinatian": "vaccination"}
+    assert not verify(other, Config()).faults
+
+
+def test_an_index_without_words_suggests_nothing_until_it_is_given_them(tmp_path: Path) -> None:
+    config = Config(index=IndexSettings(words=False))
+    place = built(tmp_path / "index", DOCUMENTS, config)
+    with Index(place) as index:
+        assert index.spellings("measels") == {}
+    compact(place, Config(), add=["words"])
+    with Index(place) as index:
+        assert index.spellings("measels") == {"measels": "measles"}
+
+
+@pytest.mark.parametrize(
+    ("file", "content", "what"),
+    [
+        ("words.u64", b"x" * 24, "is not as long as its words are many"),
+        ("words.u64", b"\xff" * 16, "does not say where the words begin"),
+        ("words.u64", b"", "is not as long as its words are many"),
+        ("words.u64", None, "cannot be read: No such file or directory"),
+        ("words.txt", b"", "is not as long as its words are many"),
+    ],
+)
+def test_damaged_words_are_named_and_made_again(
+    folder: Path, tmp_path: Path, file: str, content: bytes | None, what: str
+) -> None:
+    other = Path(shutil.copytree(folder, tmp_path / "other"))
+    place = other / "segments" / "000000" / file
+    whole = place.read_bytes()
+    place.unlink()
+    if content is not None:
+        place.write_bytes(content)
+    with Index(other) as index, pytest.raises(IndexStateError, match=what):
+        index.spellings("measels")
+    assert repair(other, Config()).left == []
+    assert whole in [path.read_bytes() for path in other.glob(f"segments/*/{file}")]
+
+
+def test_changed_words_are_found(folder: Path, tmp_path: Path) -> None:
+    other = Path(shutil.copytree(folder, tmp_path / "other"))
+    place = other / "segments" / "000000" / "words.txt"
+    place.write_bytes(place.read_bytes().replace(b"measles", b"measlez"))
+    (faults,) = verify(other, Config()).faults.values()
+    assert "the words are not those of the documents" in str(faults)
+
+
+def test_over_http_it_is_shown_and_not_applied(index: Index) -> None:
+    client = create_app(Config(), {"news": index}).test_client()
+    answer = client.post("/v1/news/search", json={"query": '"measels" Vacination', "syntax": "query"}).json
+    assert (answer["suggestion"], answer["hits"]) == ('"measles" Vaccination', [])
+    simple = client.get("/v1/news/search?query=measels").json
+    assert (simple["suggestion"], simple["query"]["text"], simple["hits"]) == ("measles", "measels", [])
+    assert "suggestion" not in client.get("/v1/news/search?query=measles").json
+    several = client.post("/v1/search", json={"query": "measels"}).json
+    assert several["indexes"]["news"]["suggestion"] == "measles"
+
+
+def test_on_the_command_line(folder: Path, command: Callable[..., tuple[int, str, str]]) -> None:
+    code, printed, said = command("search", "measels", "--index", folder)
+    assert (code, printed, said) == (0, "", "did you mean: measles\nno hits\n")
+    assert json.loads(command("search", "measels", "--index", folder, "--json")[1])["suggestion"] == "measles"
+    assert "did you mean" not in command("search", "measles", "--index", folder)[2]
