@@ -21,7 +21,7 @@ UNPACKED_AT_ONCE, MOST_TIMES = 100_000_000, 200
 _LEVEL = 6
 
 
-class _Unpacked(gzip.GzipFile):
+class _PackedRun(gzip.GzipFile):
     """The content of a packed file, which may not be endlessly more than the file holds."""
 
     def __init__(self, path: Path, raw: BinaryIO) -> None:
@@ -64,7 +64,7 @@ def opened(path: Path) -> BufferedReader:
     file = path.open("rb")
     if not file.peek(len(MAGIC)).startswith(MAGIC):
         return file
-    return BufferedReader(_Unpacked(path, file))
+    return BufferedReader(_PackedRun(path, file))
 
 
 def is_packed(path: Path) -> bool:

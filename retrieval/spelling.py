@@ -32,7 +32,7 @@ _LAST_MARK = 0x1E94A
 _BITS_AN_EDIT = 2
 
 
-class Word(NamedTuple):
+class WordNearby(NamedTuple):
     """A word of a collection: how many letters it is away from another, and how often it is written."""
 
     text: str
@@ -98,7 +98,7 @@ def within(word: str, others: Sequence[str], edits: int) -> list[tuple[int, int]
     return [(place, int(distance)) for _, distance, place in near]
 
 
-def nearest(word: str, candidates: Iterable[Word]) -> str:
+def nearest(word: str, candidates: Iterable[WordNearby]) -> str:
     """Return the best suggestion for a word: few edits, the same first letter, written often; ``""`` if there is none.
 
     The same word of several candidates is one, as often written as all together.

@@ -74,7 +74,7 @@ class DocidForm(Settings, frozen=True, kw_only=True):
     name: str
 
 
-class Description(Settings, frozen=True, kw_only=True):
+class TaskDescription(Settings, frozen=True, kw_only=True):
     """The description of a task; ``unit`` is what a query is called, ``also`` are figures beside the official one."""
 
     summary: Annotated[str, msgspec.Meta(min_length=1, pattern=r"^[^\n]*(?!\n)$")]
@@ -95,9 +95,9 @@ def described_task(path: Path) -> DescribedTask:
     Raises ConfigError, naming file and key, if it cannot be read or describes none.
     """
     try:
-        return DescribedTask(msgspec.convert(read_yaml(path), Description))
+        return DescribedTask(msgspec.convert(read_yaml(path), TaskDescription))
     except msgspec.ValidationError as error:
-        raise ConfigError(explain(error, Description), place=path) from None
+        raise ConfigError(explain(error, TaskDescription), place=path) from None
     except re.error as error:
         raise ConfigError(f"docid.pattern: is no regular expression: {error}", place=path) from None
     except UserError as error:
@@ -113,7 +113,7 @@ class DescribedTask:
     DEFAULT = False
     OPTIONS: tuple[str, ...] = ("measures",)
 
-    def __init__(self, description: Description) -> None:
+    def __init__(self, description: TaskDescription) -> None:
         """Raise QueryError if there is no measure of a name, re.error if the form of docids is none."""
         self._description = description
         self._measures = [name for text in (description.measure, *description.also) for name in named(text)]

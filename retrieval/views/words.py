@@ -22,7 +22,7 @@ from ..domain import Document, Span
 from ..errors import IndexStateError
 from ..integrity import REMEDY
 from ..manifest import Manifest
-from ..spelling import Word, WordCounter, masks, nearest, possible, within
+from ..spelling import WordCounter, WordNearby, masks, nearest, possible, within
 from . import Check, Encoders, OpenSegment, SegmentPlace, Tools, View
 
 TEXT, NUMBERS = "words.txt", "words.u64"
@@ -86,12 +86,12 @@ class SegmentWords(NamedTuple):
         at = bisect_left(range(len(self.places)), wanted, key=self.line)
         return at < len(self.places) and self.line(at) == wanted
 
-    def near(self, word: str, edits: int) -> Iterator[Word]:
+    def near(self, word: str, edits: int) -> Iterator[WordNearby]:
         """Yield the words that are at most so many edits away."""
         chosen = possible(self.masks, word, edits).tolist()
         others = [self.line(at).decode("utf-8", "replace") for at in chosen]
         for place, distance in within(word, others, edits):
-            yield Word(others[place], distance, self.places[chosen[place]] & _MOST_COUNTED)
+            yield WordNearby(others[place], distance, self.places[chosen[place]] & _MOST_COUNTED)
 
 
 class WordIndex:

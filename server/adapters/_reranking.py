@@ -23,7 +23,7 @@ class NoReRankerError(RefusedError):
     status, slug = 503, "unavailable"
 
 
-class Ranked(NamedTuple):
+class RerankedText(NamedTuple):
     """A text by its place in the request, with the score that the model gave it: higher is better, without bounds."""
 
     place: int
@@ -55,14 +55,16 @@ def check_texts(field: str, texts: Sequence[object]) -> None:
 
 def ranked(
     model: ReRanker, query: str, texts: Sequence[str], most: int | None, limit: Limit | None = None
-) -> list[Ranked]:
+) -> list[RerankedText]:
     """Return the best ``most`` texts for a query, best first; texts of one score stay in the order of the request.
 
     ``limit`` is the time that there is, that of a search if it is left out. Raises TimedOutError if it is not enough.
     """
     note_query(query)
     scores = _scores(model, query, texts, limit or limit_of())
-    return sorted((Ranked(*pair) for pair in enumerate(scores)), key=lambda text: (-text.score, text.place))[:most]
+    return sorted((RerankedText(*pair) for pair in enumerate(scores)), key=lambda text: (-text.score, text.place))[
+        :most
+    ]
 
 
 def tokens(model: ReRanker, query: str, texts: Iterable[str]) -> int:

@@ -19,7 +19,7 @@ from ..api.operations import Operation
 from ..contract.answers import json_answer
 from ..contract.errors import Problem
 from ..contract.requests import ForeignFields, from_body
-from ._reranking import Ranked, check_texts, ranked, re_ranker
+from ._reranking import RerankedText, check_texts, ranked, re_ranker
 
 HELP = "Cohere's re-ranking: POST /v2/rerank"
 KEY_PARAMETER = ""
@@ -95,7 +95,7 @@ def cohere_rerank() -> Response:
     return json_answer(CohereRanking(id=g.request_id, results=results, meta=CohereMeta(api_version=CohereVersion())))
 
 
-def _result(text: Ranked, asked: CohereRerank) -> CohereResult:
+def _result(text: RerankedText, asked: CohereRerank) -> CohereResult:
     document = CohereDocument(text=asked.documents[text.place]) if asked.return_documents else UNSET
     return CohereResult(index=text.place, relevance_score=text.probability, document=document)
 

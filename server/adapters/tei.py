@@ -19,7 +19,7 @@ from ..contract.answers import json_answer
 from ..contract.errors import BadInput, Problem, RefusedError
 from ..contract.requests import ForeignFields, from_body
 from ..upkeep.service import service
-from ._reranking import NoReRankerError, Ranked, ranked, re_ranker
+from ._reranking import NoReRankerError, RerankedText, ranked, re_ranker
 
 HELP = "Text Embeddings Inference: POST /rerank"
 KEY_PARAMETER = ""
@@ -132,7 +132,7 @@ def _check(asked: TeiRerank, model: ReRanker) -> None:
             raise TooMuchError(f"texts[{number}]: the model does not read all of it with the query; truncate it")
 
 
-def _rank(text: Ranked, asked: TeiRerank) -> TeiRank:
+def _rank(text: RerankedText, asked: TeiRerank) -> TeiRank:
     return TeiRank(
         index=text.place,
         text=asked.texts[text.place] if asked.return_text else UNSET,

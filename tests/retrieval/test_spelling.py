@@ -10,7 +10,16 @@ from hypothesis import strategies as st
 from rapidfuzz.distance import OSA
 
 from factseek.retrieval import spelling
-from factseek.retrieval.spelling import Word, WordCounter, admitted_edits, masks, nearest, possible, respelt, words_in
+from factseek.retrieval.spelling import (
+    WordCounter,
+    WordNearby,
+    admitted_edits,
+    masks,
+    nearest,
+    possible,
+    respelt,
+    words_in,
+)
 
 LETTERS = st.text("abcdeéنلم", min_size=3, max_size=9)
 
@@ -66,10 +75,10 @@ def test_long_words_may_be_misspelt_twice(word: str, edits: int) -> None:
 
 def test_the_nearest_is_near_begins_alike_and_is_frequent() -> None:
     assert nearest("vacine", []) == ""
-    assert nearest("vacine", [Word("racing", 2, 900), Word("vaccine", 1, 2)]) == "vaccine"
-    assert nearest("oat", [Word("bat", 1, 900), Word("oats", 1, 2), Word("oak", 1, 3)]) == "oak"
-    assert nearest("oat", [Word("oats", 1, 2), Word("oak", 1, 3), Word("oats", 1, 2)]) == "oats"
-    assert nearest("oat", [Word("oaz", 1, 3), Word("oak", 1, 3)]) == "oak"
+    assert nearest("vacine", [WordNearby("racing", 2, 900), WordNearby("vaccine", 1, 2)]) == "vaccine"
+    assert nearest("oat", [WordNearby("bat", 1, 900), WordNearby("oats", 1, 2), WordNearby("oak", 1, 3)]) == "oak"
+    assert nearest("oat", [WordNearby("oats", 1, 2), WordNearby("oak", 1, 3), WordNearby("oats", 1, 2)]) == "oats"
+    assert nearest("oat", [WordNearby("oaz", 1, 3), WordNearby("oak", 1, 3)]) == "oak"
 
 
 def test_words_are_put_right_where_they_stand_and_nowhere_else() -> None:
