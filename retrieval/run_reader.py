@@ -52,7 +52,7 @@ class RunReader:
     def take(self, number: int, line: bytes) -> None:
         """Take one line of six columns; more are tolerated, as trec_eval does, and so are comments after #."""
         fields = line.split()
-        if len(fields) != 6 or fields[0] == b"#":
+        if len(fields) != 6 or (fields[0] == b"#" and not _is_result(fields)):
             fields = self._mended(number, line, fields)
             if not fields:
                 return
@@ -172,6 +172,16 @@ def _first_lines(path: Path) -> dict[tuple[bytes, bytes], int]:
             if len(fields) > 3:
                 first_lines.setdefault((fields[0], fields[2]), number)
     return first_lines
+
+
+def _is_result(fields: list[bytes]) -> bool:
+    """Return whether six words that begin with # are a result of the query # and no comment: rank and score say so."""
+    try:
+        int(fields[3])
+        float(fields[4])
+    except ValueError:
+        return False
+    return True
 
 
 def _number(number: int) -> bytes:

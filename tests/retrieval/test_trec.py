@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import csv
+import gzip
 from collections.abc import Iterator
 
 import numpy as np
@@ -112,7 +113,7 @@ RUNS = {
     "mark": (b"\xef\xbb\xbf" + GOOD.encode(), ["(0: starts with a byte-order mark, which is left out; save the file as UTF-8 without one)"]),
     "utf-16": (GOOD.encode("utf-16"), ["(0: is UTF-16 text; save it as UTF-8)"]),
     "broken utf-16": (GOOD.encode("utf-16") + b"x", ["0: is UTF-16 text with a fault in it; save it as UTF-8", "0: holds no results"]),
-    "gzip": (b"\x1f\x8b\x08\x00", ["0: is compressed (gzip); unpack it first", "0: holds no results"]),
+    "gzip": (gzip.compress(GOOD.encode()), []),
     "more columns": ("q Q0 a 1 2.5 t more\nq Q0 b 2 1 t more\n", ["(1: more than six columns on 2 lines; what follows the sixth is ignored)"]),
     "carriage returns": (GOOD + "q Q0 b 2 1 t\rq Q0 c 3 0 t\n", ["2: holds a carriage return: end the lines with a line feed (\\n)"]),
     "blank": (GOOD + "\n", ["(2: blank lines: 1)"]),
@@ -263,3 +264,9 @@ def test_real_judgements_are_read(data_dir):
     for part, count in (("train", 800), ("dev", 197)):
         folder = data_dir / "ct2020-task2" / part
         assert len(read_qrels(folder / "tweet-vclaim-pairs.qrels")) == count
+
+
+def test_a_packed_run_that_is_cut_is_refused(put):
+    whole = gzip.compress(GOOD.encode())
+    with pytest.raises(SourceError, match=r"is a truncated gzip file: it ends before its data does$"):
+        read_scores(put(whole[:-4]), Noted())
