@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -18,7 +19,7 @@ from .eval.running import cli as run_cli
 from .eval.tasks import STATEMENTS, VERDICTS
 from .eval.tuning import cli as tune_cli
 from .indexer import cli as indexer_cli
-from .integrations._stand_ins import stand_ins
+from .integrations._stand_ins import spelled_out, stand_ins
 from .retrieval.index import cli as retrieval_cli
 from .retrieval.terminal import DONE, Parser, Subparsers, run, write
 from .server import cli as server_cli
@@ -101,4 +102,4 @@ class _Version(argparse.Action):
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command; return its exit code: 0 done, 1 the checked file is bad, 2 a user's error."""
-    return run(parser(), arguments, stand_ins)
+    return run(parser(), spelled_out(sys.argv[1:] if arguments is None else arguments), stand_ins)

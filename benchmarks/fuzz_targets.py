@@ -123,12 +123,18 @@ def _judging(name: str) -> Callable[[Path, random.Random], None]:
             ("stream_statements", lambda read: list(read(path.read_bytes().splitlines(keepends=True), str(path)))),
         )
         own = {name: getattr(task, name, None) for name, _ in readers}
-        offered = [(own[name], call) for name, call in readers if getattr(own[name], "__module__", "") == task.__name__]
+        offered = [(own[name], call) for name, call in readers if _is_own(own[name], task)]
         for read, call in chance.sample(offered, 3):
             with suppress(FactseekError):
                 call(read)
 
     return feed_task
+
+
+def _is_own(read: object, task: object) -> bool:
+    """Return whether a task reads something itself: a module what it defines, a described task all that it has."""
+    defined_by = getattr(task, "__name__", type(task).__module__)
+    return getattr(read, "__module__", "") == defined_by
 
 
 def _parsers(data: Path | None) -> Iterator[Target]:

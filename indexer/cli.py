@@ -59,7 +59,7 @@ def _register_index(commands: Subparsers) -> None:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("kind", metavar="KIND", help=f"one of {', '.join(kinds())}")
-    parser.add_argument("sources", nargs="*", type=Path, metavar="SOURCE", help="files or folders")
+    parser.add_argument("sources", nargs="+", type=Path, metavar="SOURCE", help="files or folders")
     add_index(parser)
     verb = parser.add_mutually_exclusive_group()
     verb.add_argument(
@@ -135,8 +135,6 @@ def make_index(args: argparse.Namespace) -> int:
     """Build an index and print what it holds."""
     from .build import BuildRequest, build
 
-    if not args.sources:  # not left to the parser: the front door takes kinds that need none
-        raise UsageError("the following arguments are required: SOURCE", remedy="see factseek index --help")
     request = BuildRequest(
         kind=args.kind,
         sources=tuple(args.sources),

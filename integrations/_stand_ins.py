@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -32,7 +32,7 @@ def stand_ins(args: argparse.Namespace) -> Iterator[None]:
     UsageError if ``index`` is given other sources beside.
     """
     names = [name for name in _WRITERS if any(map(_is_foreign, _listed(getattr(args, name, None))))]
-    indexes = _is_foreign(getattr(args, "kind", ""))
+    indexes = hasattr(args, "kind") and any(map(_is_foreign, [args.kind, *getattr(args, "sources", ())]))
     if not names and not indexes:
         yield
         return
@@ -53,6 +53,14 @@ def written_folder() -> Iterator[Path]:
         yield Path(folder)
 
 
+def spelled_out(arguments: Sequence[str]) -> list[str]:
+    """Return the arguments of a command with the kind of source that ``index irds:NAME`` leaves out."""
+    at = next((place for place, argument in enumerate(arguments) if _is_foreign(argument)), 0)
+    if not at or arguments[0] != "index" or not arguments[1].startswith(("-", PREFIX)):
+        return list(arguments)
+    return [*arguments[:at], KIND, *arguments[at:]]
+
+
 def dataset_name(value: object) -> str:
     """Return the name of a dataset of ir_datasets, ``""`` if a value is none."""
     return str(value).removeprefix(PREFIX) if _is_foreign(value) else ""
@@ -63,7 +71,7 @@ def _index_documents(args: argparse.Namespace, folder: Path) -> None:
 
     Raises UsageError if one of the sources is no dataset.
     """
-    sources = [args.kind, *map(str, args.sources)]
+    sources = [str(source) for source in [args.kind, *args.sources] if source != KIND]
     others = [source for source in sources if not _is_foreign(source)]
     if others:
         raise UsageError(f"{others[0]}: is no dataset of ir_datasets", remedy=f"index it by itself, or as {PREFIX}NAME")

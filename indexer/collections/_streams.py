@@ -112,9 +112,8 @@ def _refuse(path: Path, head: bytes) -> None:
     """Raise BadFileError if a file that starts with ``head`` is packed in a way that is not read."""
     for magic, reason in _REFUSED:
         if head.startswith(magic):
-            shape = shape_of_start(head)
-            raise BadFileError(
-                path, f"{shape.sentence}; {shape.remedy}" if shape.remedy and "zip" not in shape.content else reason
-            )
+            office = shape_of_start(head) if magic.startswith(b"PK") else None
+            known = office and office.remedy and "zip" not in office.content
+            raise BadFileError(path, f"{office.sentence}; {office.remedy}" if office and known else reason)
     if head and path.suffix.lower() == ".gz":
         raise BadFileError(path, "is named .gz and is not gzip data; rename it")

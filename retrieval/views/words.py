@@ -101,6 +101,11 @@ class WordIndex:
         self._parts = parts
         self._holds = lru_cache(maxsize=REMEMBERED)(partial(_any_holds, parts))
 
+    def close(self) -> None:
+        """Let go of the files, which stay mapped for as long as anybody holds them; no word is known afterwards."""
+        self._parts = ()
+        self._holds = lru_cache(maxsize=1)(partial(_any_holds, ()))
+
     def holds(self, word: str) -> bool:
         """Return whether a word, in lower case, is written anywhere."""
         return self._holds(word)

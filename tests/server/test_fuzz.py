@@ -58,8 +58,16 @@ MORE: dict[str, list[dict[str, Any]]] = {
     "aliases.point_alias": [{"index": "live"}, {"index": "other"}, {"index": "current"}],
 }
 """Further bodies, or parameters, that a route takes."""
-REFUSED_HERE = {"routir.routir_score", "routir.routir_content"}
-"""Routes that refuse the example of their documentation: none scores passages, and its document is not in the index."""
+REFUSED_HERE = {
+    "routir.routir_score",
+    "routir.routir_content",
+    "cohere.cohere_rerank",
+    "jina.jina_rerank",
+    "search_r1.search_r1_rerank",
+    "tei.tei_rerank",
+}
+"""Routes that refuse the example of their documentation: none scores passages, its document is not in the index, and
+there is no re-ranker."""
 
 
 def bodies_of(app: Flask, route: tuple[str, str, str], cursor: str = "") -> list[dict[str, Any]]:

@@ -113,7 +113,7 @@ def test_a_query_of_a_batch_says_it_for_itself(client: FlaskClient) -> None:
 
 
 def test_the_page_shows_the_rankings_that_came_in_time(client: FlaskClient) -> None:
-    address = "/?index=english&query=measles+vaccine"
+    address = "/?index=english&query=measles+vaccine&view=side"
     page = until(
         lambda page: 'id="bm25-1"' in page.text and 'id="hybrid-1"' in page.text,
         lambda: client.get(address, headers={"Accept": "text/html"}),
@@ -141,7 +141,7 @@ def test_evidence_that_is_not_reached_in_time_has_no_highlights_and_says_so(
     body = {"queries": [{"qid": "a", "text": "measles"}], "retriever": "bm25"}
     with client.post("/v1/english/search/batch", json=body) as batch:
         assert json.loads(batch.data)["results"][0]["coverage"] == {"bm25": "complete", "highlights": "cut off"}
-    page = client.get("/?index=english&query=measles", headers={"Accept": "text/html"})
+    page = client.get("/?index=english&query=measles&view=side", headers={"Accept": "text/html"})
     assert "Without highlights, which took too long." in page.text
 
 

@@ -207,7 +207,7 @@ BAD = [
     (["--measures", ""], "no measure is named; for example AP,P@10,nDCG@10"),
     (["--output", "{folder}/file"], "{folder}/file: is a file; name a folder"),
     (["--index", "{folder}/none"], "{folder}/none: there is no index; build one with: factseek index KIND SOURCE --index {folder}/none"),
-    (["--task", "ct2021-1a"], "ct2021-1a: is not a ranking task; the ranking tasks are ct2020-claims, ct2020-evidence, ct2025-4b, trec"),
+    (["--task", "ct2021-1a"], "ct2021-1a: is not a ranking task; the ranking tasks are ct2020-claims, ct2020-evidence, ct2025-4b, source-retrieval, trec"),
 ]  # fmt: skip
 
 

@@ -390,8 +390,8 @@ def test_a_query_of_its_own_date_sees_nothing_newer(date, day) -> None:
 
 
 BAD = [
-    (["fever"], "factseek: fever: is not a ranking task; the ranking tasks are ct2020-claims, ct2020-evidence, ct2025-4b, trec"),
-    (["nothing"], "factseek: nothing: is not a ranking task; the ranking tasks are ct2020-claims, ct2020-evidence, ct2025-4b, trec"),
+    (["fever"], "factseek: fever: is not a ranking task; the ranking tasks are ct2020-claims, ct2020-evidence, ct2025-4b, source-retrieval, trec"),
+    (["nothing"], "factseek: nothing: is not a ranking task; the ranking tasks are ct2020-claims, ct2020-evidence, ct2025-4b, source-retrieval, trec"),
     (["ct2020-evidence", "-k", "101"], "factseek: -k 101: ct2020-evidence takes at most 100 hits a query"),
     (["ct2025-4b", "-k", "6"], "factseek: -k 6: ct2025-4b takes at most 5 hits a query"),
     (["trec", "-k", "0"], "factseek: -k 0: ask for at least 1 hit"),

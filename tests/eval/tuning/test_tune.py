@@ -279,7 +279,7 @@ BAD = [
     (["--sample", "1"], "--sample 1: give a number of queries, 2 or more"),
     (["--measure", "AP,RR"], "--measure AP,RR: give one measure"),
     (["--measure", "beauty"], "unknown measure 'beauty'; for example AP, AP@5, P@1, P@3, P@5, P@10, nDCG@10, R@100"),
-    (["--task", "fever"], "fever: is not a ranking task; the ranking tasks are ct2020-claims, ct2020-evidence, ct2025-4b, trec"),
+    (["--task", "fever"], "fever: is not a ranking task; the ranking tasks are ct2020-claims, ct2020-evidence, ct2025-4b, source-retrieval, trec"),
     (["--output", "{folder}/no/x.yaml"], "{folder}/no/x.yaml: there is no folder {folder}/no; make it first"),
     (["--output", "{folder}/mine.yaml"], "{folder}/mine.yaml: was not written by tune and is left as it is; name another output"),
     (["--queries", "{folder}/other.tsv"], "{folder}/other.tsv: no query in common with {root}/examples/qrels-en.txt: it has 'q1', the judgements '1000000000000000101'"),
