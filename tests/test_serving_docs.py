@@ -200,7 +200,9 @@ def test_an_example_of_the_page_finds_its_evidence_first(address: str, example: 
     qid = next(qid for qid, text, *_ in queries if text == example.claim)
     judged = [line.split() for line in (ROOT / f"examples/qrels-{language}.txt").read_text("utf-8").splitlines()]
     relevant = {docid for query, _, docid, grade in judged if query == qid and int(grade) > 0}
-    with urlopen(f"{address}/?index={example.index}&query={quote(example.claim)}", timeout=PATIENCE) as response:
+    with urlopen(
+        f"{address}/?index={example.index}&query={quote(example.claim)}&view=side", timeout=PATIENCE
+    ) as response:
         page = response.read().decode()
     firsts = re.findall(r'id="(\w+)-1"[^>]*>.*?href="/documents/[\w-]+/([^?"]+)', page, re.DOTALL)
     assert [column for column, _ in firsts] == ["bm25", "hybrid", "dense"]
