@@ -220,20 +220,22 @@ def reranking_base(
 @pytest.mark.slow
 def test_coheres_own_client(reranking_base: str, reranking: Reranking) -> None:
     cohere = pytest.importorskip("cohere")
-    client = cohere.ClientV2(api_key="any", base_url=f"{reranking_base}/cohere")
-    ranking = client.rerank(model="rerank-v3.5", query=QUERY, documents=TEXTS, top_n=2)
+    with cohere.ClientV2(api_key="any", base_url=f"{reranking_base}/cohere") as client:
+        ranking = client.rerank(model="rerank-v3.5", query=QUERY, documents=TEXTS, top_n=2)
+        with pytest.raises(cohere.BadRequestError) as error:
+            client.rerank(model="rerank-v3.5", query=QUERY, documents=[])
     expected = [(index, pytest.approx(logistic(score))) for index, score in reranking.scores(QUERY, TEXTS)[:2]]
     assert [(result.index, result.relevance_score) for result in ranking.results] == expected
     assert ranking.meta.api_version.version == "2"
-    with pytest.raises(cohere.BadRequestError) as error:
-        client.rerank(model="rerank-v3.5", query=QUERY, documents=[])
     assert error.value.body["message"] == "documents: 1 to 5 texts are re-ranked at once, these are 0"
 
 
 @pytest.mark.slow
 def test_llamaindexs_client_of_jina(reranking_base: str, reranking: Reranking) -> None:
     jina = pytest.importorskip("llama_index.postprocessor.jinaai_rerank")
-    check_postprocessor(jina.JinaRerank(top_n=2, base_url=f"{reranking_base}/jina/v1", api_key="any"), reranking)
+    client = jina.JinaRerank(top_n=2, base_url=f"{reranking_base}/jina/v1", api_key="any")
+    with client._session:  # the client has no other way to close its connections
+        check_postprocessor(client, reranking)
 
 
 @pytest.mark.slow
