@@ -27,14 +27,19 @@ from factseek.eval.tuning.fused_evaluator import FusedEvaluator
 from factseek.eval.tuning.grid import Setting, fusions
 from factseek.retrieval.config import Config, FusionSettings
 from factseek.retrieval.errors import FactseekError
+from factseek.retrieval.retrievers import kind
 from factseek.retrieval.terminal import say, write
 
 MEASURE, CUT = "nDCG@10", 10
 SHOWN = 8
-COMPARED = FusionSettings(kind="rrf", rrf_k=10)
-"""The way that others are compared with: reciprocal ranks, the default until 0.2.0."""
 PAIR = ("bm25", "dense")
 """The rankings that the default fuses."""
+EQUAL = {name: kind(name).VOTE for name in PAIR}
+"""The weights that the default gives them."""
+COMPARED = FusionSettings(kind="rrf", rrf_k=10, weights=EQUAL)
+"""The way that others are compared with: reciprocal ranks, the default until 0.2.0."""
+DEFAULT = FusionSettings(weights=EQUAL)
+"""The way that a search fuses unasked."""
 
 
 class MeasuredCase(NamedTuple):
@@ -145,7 +150,7 @@ def report(measured: Sequence[MeasuredCase], ways: Sequence[FusionSettings]) -> 
     means = family_means(measured)
     order = sorted(range(len(ways)), key=lambda way: (-means[way], way))
     shown = order[:SHOWN] if 0 in order[:SHOWN] else [*order[:SHOWN], 0]
-    default = ways.index(Config().search.fusion)
+    default = ways.index(DEFAULT)
     rows = [
         [
             described(ways[way]) + (" (the default)" if way == default else ""),
@@ -177,7 +182,7 @@ def described(way: FusionSettings) -> str:
 
 def _row(result: LeftOutCase, ways: Sequence[FusionSettings]) -> list[str]:
     case, regret = result.case, result.regret
-    default = paired(case.fused[0], case.fused[ways.index(Config().search.fusion)], 0)
+    default = paired(case.fused[0], case.fused[ways.index(DEFAULT)], 0)
     return [
         case.name,
         f"{case.fused.shape[1]:,}",

@@ -38,12 +38,8 @@ RankingName = Annotated[str, NameOf("retrieval.retrievers", "retriever", ends=":
 RetrieverName = Annotated[str, NameOf("retrieval.retrievers", "retriever", also=(AUTO,), ends=":")]
 StageName = Annotated[str, NameOf("retrieval.stages", "stage", ends="=")]
 
-FORMER_WEIGHTS = {"bm25_weight": "bm25", "dense_weight": "dense"}
-"""The names that weights had in earlier versions, each with the ranking that it weighed."""
-RENAMED = {
-    f"search.fusion.{former}": f"search.fusion.weights: {{{name}: 0.5}}" for former, name in FORMER_WEIGHTS.items()
-}
-"""Settings of earlier versions, and what to write instead."""
+_FUSION, _FORMER_WEIGHT = "search.fusion.", "_weight"
+"""The group of settings in which earlier versions weighed the ranking ``NAME`` by ``NAME_weight``."""
 
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -123,11 +119,14 @@ class BuildSettings(Settings, frozen=True, kw_only=True):
 
 
 class FusionSettings(Settings, frozen=True, kw_only=True):
-    """The settings by which several rankings become one; ``weights`` names them."""
+    """The settings by which several rankings become one.
+
+    ``weights`` names them; without any, the retrievers say themselves which of them vote, and with what weight.
+    """
 
     kind: FusionKind = "minmax"
     rrf_k: RrfK = 10
-    weights: dict[RankingName, Weight] = msgspec.field(default_factory=lambda: {"bm25": 0.5, "dense": 0.5})
+    weights: dict[RankingName, Weight] = msgspec.field(default_factory=dict)
     depth: Hits = 100
 
     def __hash__(self) -> int:
@@ -254,8 +253,9 @@ def explain(error: msgspec.ValidationError, kind: type[Settings]) -> str:
     key, reason = wrong.path, wrong.reason
     if wrong.of_a_key:
         return f"{f'{key}: ' if key else ''}a key is not a string; write it in quotes"
-    if wrong.field in RENAMED:
-        return f"{wrong.field}: is now {RENAMED[wrong.field]}"
+    weighed = formerly_weighed(wrong.field.removeprefix(_FUSION)) if wrong.field.startswith(_FUSION) else ""
+    if weighed:
+        return f"{wrong.field}: is now {_FUSION}weights: {{{weighed}: 0.5}}"
     if wrong.missing:
         return f"{wrong.field}: is missing"
     if wrong.unknown:
@@ -264,6 +264,11 @@ def explain(error: msgspec.ValidationError, kind: type[Settings]) -> str:
     if wrong.no_choice:
         reason += f"; there are {', '.join(map(str, get_args(_settings(kind)[key])))}"
     return f"{key}: {reason}" if key else reason
+
+
+def formerly_weighed(setting: str) -> str:
+    """Return the ranking that a setting of fusion weighed in earlier versions; ``""`` if it weighed none."""
+    return setting.removesuffix(_FORMER_WEIGHT) if setting.endswith(_FORMER_WEIGHT) else ""
 
 
 def _settings(kind: type[Settings]) -> dict[str, Any]:

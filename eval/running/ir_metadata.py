@@ -16,6 +16,7 @@ from typing import Any
 import yaml
 
 from ...retrieval import manifest as manifests
+from ...retrieval import retrievers
 from ...retrieval.config_file import read_yaml
 from ...retrieval.errors import QueryError
 from ...retrieval.files import storable
@@ -141,7 +142,7 @@ def _retrieval(index: Searcher, search: Search) -> list[dict[str, Any]]:
 
 
 def _retriever(index: Searcher, name: str, settings: Any) -> dict[str, Any]:
-    if name == "bm25":
+    if retrievers.kind(name).WEIGHS_WORDS:
         bm25 = settings.bm25
         method = "org.apache.lucene.search.similarities.BM25Similarity"
         return {"name": name, "method": method, "k1": bm25.k1, "b": bm25.b}

@@ -57,11 +57,12 @@ class Index:
 
         Raises what :class:`factseek.retrieval.live.snapshot.Snapshot` raises.
         """
-        self._config = config or Config()
-        self._own_encoders = SharedEncoders(self._config.encoder)
+        config = config or Config()
+        self._own_encoders = SharedEncoders(config.encoder)
         # An alias may be pointed elsewhere while this is open: what it stands for now is what is read.
         place = Path(folder).resolve() if Path(folder).is_symlink() else Path(folder)
-        self._snapshot = Snapshot(place, self._config, encoders or self._own_encoders)
+        self._snapshot = Snapshot(place, config, encoders or self._own_encoders)
+        self._config = retrievers.with_votes(config, self._snapshot.manifest)
         self._reader = EvidenceReader(self._snapshot)
         self._resolver = Resolver(self._snapshot, self._config)
         self._counter = HitCounter(self._snapshot, self._resolver.retriever)

@@ -9,7 +9,7 @@ from pathlib import Path
 import msgspec
 
 from .. import retrievers, stages
-from ..config import Config, FusionSettings
+from ..config import Config
 from ..domain import DocumentQuery, Filter
 from ..errors import QueryError
 from ..filters import FIELDS
@@ -21,7 +21,6 @@ from ..retrievers import Retriever
 from ..searcher import ResolvedSearch, Search, reads_vectors
 from ..stages import Named, StageContext
 
-DENSE = "dense"
 _SHARED = ("k", "retriever", "fusion", "profile", "group", "stages")
 """Options of a :class:`Search` that stand in ``config.search`` under the same name."""
 
@@ -34,7 +33,7 @@ class Resolver:
 
     def __init__(self, snapshot: Snapshot, config: Config) -> None:
         self._snapshot = snapshot
-        self._config = config = _with_every_encoder(config, snapshot.manifest)
+        self._config = config
         # Of the snapshot, not of this object: a circle would keep what a closed index held until it is collected.
         self._resolved = lru_cache(maxsize=REMEMBERED)(partial(_resolved, snapshot.manifest, snapshot.folder, config))
         self._context = StageContext(config, snapshot.manifest, lambda: snapshot.terms)
@@ -115,7 +114,7 @@ class Resolver:
 
 def _resolved(manifest: Manifest, folder: Path, configured: Config, asked: Search) -> ResolvedSearch:
     """Return a search with every choice made; its filter and its limit choose nothing."""
-    config = _with_every_encoder(_effective(configured, asked), manifest)
+    config = retrievers.with_votes(_effective(configured, asked), manifest)
     profile = config.search.profile
     if profile not in PROFILES:
         raise QueryError(f"there is no profile {profile!r}", remedy=f"there are {' and '.join(sorted(PROFILES))}")
@@ -131,19 +130,6 @@ def _check_words(where: Filter, manifest: Manifest) -> None:
             "no title",
             remedy="build it anew with index.phrases",
         )
-
-
-def _with_every_encoder(config: Config, manifest: Manifest) -> Config:
-    """Return the settings by which hybrid fuses the rankings by all encoders of an index, each as the first.
-
-    Whoever has set other weights than the default ones has said what is to be fused.
-    """
-    fusion, defaults = config.search.fusion, FusionSettings().weights
-    further = [name for name in retrievers.kind(DENSE).names(manifest) if name != DENSE]
-    if not further or fusion.weights != defaults or DENSE not in defaults:
-        return config
-    fusion = msgspec.structs.replace(fusion, weights={**defaults, **dict.fromkeys(further, defaults[DENSE])})
-    return msgspec.structs.replace(config, search=msgspec.structs.replace(config.search, fusion=fusion))
 
 
 def _effective(config: Config, asked: Search) -> Config:

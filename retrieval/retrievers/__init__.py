@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple, Protocol
 
+from msgspec.structs import replace
+
 from ..config import AUTO, Config
 from ..domain import Columns, Filter, Hit
 from ..errors import IndexStateError, QueryError
@@ -66,6 +68,8 @@ class RetrieverKind(Protocol):
     """Whether it ranks by fusing other rankings."""
     WEIGHS_WORDS: bool
     """Whether it ranks by words, weighed as the settings ``bm25`` say."""
+    VOTE: float
+    """Its weight, and that of its variants, in a fusion for which no weights are set; 0: it does not vote there."""
     PREFERENCE: int
     """Of the retrievers that an index answers, ``auto`` is the one of the highest preference."""
     BESIDE: bool
@@ -120,6 +124,14 @@ def offered(manifest: Manifest, config: Config) -> tuple[str, ...]:
     ]
     able.sort(key=lambda entry: -entry[1].PREFERENCE)
     return tuple([name for name, _ in able[:1]] + sorted(name for name, _ in able[1:]))
+
+
+def with_votes(config: Config, manifest: Manifest) -> Config:
+    """Return settings whose fusion has weights: those that are set, else what the retrievers of an index say."""
+    if config.search.fusion.weights:
+        return config
+    weights = {name: each.VOTE for each in map(kind, names()) if each.VOTE for name in each.names(manifest)}
+    return replace(config, search=replace(config.search, fusion=replace(config.search.fusion, weights=weights)))
 
 
 def resolve(name: str, manifest: Manifest, config: Config, place: object) -> str:

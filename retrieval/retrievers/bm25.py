@@ -19,6 +19,7 @@ LABEL = "Sparse"
 HELP = "BM25: the same words"
 FUSES = False
 WEIGHS_WORDS = True
+VOTE = 0.5
 PREFERENCE = 10
 BESIDE = False
 BATCHES = False

@@ -22,6 +22,7 @@ LABEL = "Dense"
 HELP = "vectors: the same meaning"
 FUSES = False
 WEIGHS_WORDS = False
+VOTE = 0.5
 PREFERENCE = 0
 BESIDE = True
 BATCHES = True

@@ -19,6 +19,7 @@ LABEL = "Hybrid"
 HELP = "their rankings fused"
 FUSES = True
 WEIGHS_WORDS = False
+VOTE = 0.0
 PREFERENCE = 20
 BESIDE = True
 BATCHES = True

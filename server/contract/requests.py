@@ -11,7 +11,7 @@ from werkzeug.datastructures import MultiDict
 from werkzeug.exceptions import RequestEntityTooLarge, UnsupportedMediaType
 
 from ...indexer.jobs import Mode
-from ...retrieval.config import FORMER_WEIGHTS, Count, Positive, RrfK
+from ...retrieval.config import Count, Positive, RrfK, formerly_weighed
 from ...retrieval.profile import ProfileName
 from ...retrieval.validation import mismatch
 from ...retrieval.votes import FusionKind
@@ -351,8 +351,9 @@ def body_of(request: Request) -> bytes:
 def explained(error: msgspec.ValidationError) -> BadInput:
     """Return a validation error as a BadInput that names the field, as ``queries[3].text``."""
     wrong = mismatch(error)
-    if wrong.unknown in FORMER_WEIGHTS:
-        return BadInput(wrong.field, f'is now fusion.weights: {{"{FORMER_WEIGHTS[wrong.unknown]}": 0.5}}')
+    weighed = formerly_weighed(wrong.unknown) if wrong.path.endswith("fusion") else ""
+    if weighed:
+        return BadInput(wrong.field, f'is now fusion.weights: {{"{weighed}": 0.5}}')
     if wrong.unknown:
         return BadInput(wrong.field, "there is no such field")
     return BadInput(wrong.field or "body", "is missing" if wrong.missing else wrong.reason)

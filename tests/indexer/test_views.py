@@ -114,7 +114,7 @@ from ..order import best
 from ..run_writer import best_documents
 
 LABEL, HELP = "Letters", "first letters"
-FUSES, WEIGHS_WORDS, PREFERENCE, BESIDE, BATCHES = False, False, -1, False, False
+FUSES, WEIGHS_WORDS, VOTE, PREFERENCE, BESIDE, BATCHES = False, False, 0.0, -1, False, False
 
 
 def names(manifest):

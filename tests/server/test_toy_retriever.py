@@ -14,6 +14,7 @@ from factseek.eval.bench import bench as benchmark
 from factseek.eval.bench import load
 from factseek.eval.running.judged import JudgedFiles, read_judged
 from factseek.retrieval import retrievers
+from factseek.retrieval.domain import Part
 from factseek.retrieval.index.local import Index
 from factseek.retrieval.searcher import Search
 from factseek.server.app import create_app
@@ -27,7 +28,7 @@ from ..order import best
 from ..run_writer import best_documents
 
 LABEL, HELP = "Toy", "words counted one by one"
-FUSES, WEIGHS_WORDS, PREFERENCE, BESIDE, BATCHES = False, False, -1, False, False
+FUSES, WEIGHS_WORDS, VOTE, PREFERENCE, BESIDE, BATCHES = False, False, 0.25, -1, False, False
 
 
 def names(manifest):
@@ -110,6 +111,14 @@ def test_it_is_searched_fused_and_explained(fused: Index) -> None:
     assert hybrid[0].parts[2].vote == pytest.approx(2 / 11)
     evidence = fused.evidence(QUERY, hybrid)
     assert evidence[0].retrievers["toy"].score == 3.0
+
+
+def test_it_votes_where_no_weights_are_set(folders: dict[str, Path]) -> None:
+    with Index(folders["english"]) as index:
+        assert index.settings.search.fusion.weights == {"bm25": 0.5, "dense": 0.5, "toy": 0.25}
+        assert index.resolve().rankings == ("bm25", "dense", "toy")
+        best = index.search([QUERY])[0][0]
+    assert (best.docid, best.parts[2]) == ("measles", Part("toy", 1, 3.0, 0.25))
 
 
 def test_python_takes_it(folders: dict[str, Path]) -> None:

@@ -324,7 +324,6 @@ def test_documents_survive_any_text(tmp_path: Path) -> None:
     ("weights", "message"),
     [
         ({"bm25": 0, "dense": 0}, "search.fusion.weights: all weights are 0: no ranking would count"),
-        ({}, "search.fusion.weights: name rankings other than hybrid, each with its weight"),
         ({"hybrid": 1}, "search.fusion.weights: name rankings other than hybrid, each with its weight"),
     ],
 )
