@@ -27,7 +27,7 @@ from .sources import ModelSource, find_model, model_files
 
 log = logging.getLogger(__name__)
 
-EXPORTER = 1
+EXPORTER = 2
 """Raised whenever the same model would be exported to other bytes."""
 
 ONNX, TOKENIZER, DESCRIPTION = "model.onnx", "tokenizer.json", "encoder.json"

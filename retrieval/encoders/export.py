@@ -169,7 +169,7 @@ def _pipeline(model: Any, names: Sequence[str]) -> Any:
 
 
 def _quantize(target: Path, names: Sequence[str], *, outliers: bool) -> None:
-    """Replace the graph by one with int8 weights; with ``outliers`` computing outlying channels apart."""
+    """Replace the graph by one with int8 weights; ``outliers`` keeps outlying channels from making them coarse."""
     if outliers:
         quantize_with_outliers(target / ONNX, _feeds(target, SAMPLES, names))
     else:
