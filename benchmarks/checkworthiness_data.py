@@ -10,8 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from factseek.claims.checkworthiness.members import lexical
-from factseek.claims.checkworthiness.members.trials import population, trial
+from factseek.claims.checkworthiness.members._trials import population, trial
 from factseek.claims.learning.folds import average_precision
+from factseek.claims.settings import BestSettings, ClaimsSettings, Config
 from factseek.claims.text.duplicates import groups, repeated
 from factseek.eval.tasks import STATEMENTS
 from factseek.retrieval.domain import Statement
@@ -23,6 +24,9 @@ TWEETS = {
     "es": ("1a-spanish/dataset_train.tsv", "1a-spanish/dataset_dev.tsv"),
     "tr": ("1a-turkish/dataset_train_v1_turkish.tsv", "1a-turkish/dataset_dev_v1_turkish.tsv"),
 }
+
+
+CONFIG = Config(claims=ClaimsSettings(best=BestSettings(strengths=(1.0,))))
 
 
 class TweetSplit(NamedTuple):
@@ -110,7 +114,7 @@ def oddity(language: str, split: TweetSplit) -> Oddity:
 
 def by_topic(split: TweetSplit, folds: NDArray[np.int64]) -> tuple[float, float]:
     """Return the cross-validated AP of words and characters, by the given folds and with whole topics held out."""
-    member = lexical.learn(split.train, (1.0,))
+    member = lexical.make(split.train, CONFIG)
     names = {topic: number for number, topic in enumerate(dict.fromkeys(tweet.topic for tweet in split.train))}
     topics = np.array([names[tweet.topic] for tweet in split.train])
     results = [trial(member, population(split.train, parts), seed=0) for parts in (folds, topics)]

@@ -42,7 +42,7 @@ class TuningSettings(Settings, frozen=True, kw_only=True):
 class MultilingualSettings(Settings, frozen=True, kw_only=True):
     """The ranker ``multilingual``: its encoder, its heads, and how they are trained."""
 
-    encoder: str = "sentence-transformers/quora-distilbert-multilingual"
+    encoder: str = "multilingual-e5-small"
     max_tokens: Count = 128
     claim_weight: Unit = 0.6
     shared: Count = 128

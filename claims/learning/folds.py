@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from ...retrieval.domain import Statement
 from ...retrieval.errors import SourceError
 from ..text.duplicates import groups
+from ..text.moments import written
 
 _LEAST = 2
 """Statements of either class without which nothing can be held out."""
@@ -32,12 +33,15 @@ def check_enough(statements: Sequence[Statement], language: str) -> None:
 def folds(statements: Sequence[Statement], number: int, seed: int) -> NDArray[np.int64]:
     """Return the fold of each statement, 0 to ``number`` - 1, each with about the same share worth checking.
 
-    Sentences of a debate, which name a speaker, stay together with it; tweets with those that nearly say the same. With
-    fewer statements of a class there are fewer folds. What is too little to be split so is split one by one.
+    Sentences of a debate, which name a speaker, stay together with it; tweets with those of the same topic where there
+    are enough topics, else with those that nearly say the same. With fewer statements of a class there are fewer folds.
+    What is too little to be split so is split one by one.
     """
     from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold
 
-    together = _debates(statements) if any(statement.speaker for statement in statements) else groups(statements)
+    topics = _topics(statements)
+    spoken = any(statement.speaker for statement in statements)
+    together = topics if spoken or len(set(topics.tolist())) >= number else groups(statements)
     labels = np.array([statement.label for statement in statements])
     number = max(2, min(number, *np.bincount(labels, minlength=2).tolist()))
     options = {"shuffle": True, "random_state": seed}
@@ -48,6 +52,16 @@ def folds(statements: Sequence[Statement], number: int, seed: int) -> NDArray[np
     return _numbered(StratifiedKFold(number, **options).split(labels, labels), len(labels))
 
 
+def forwards(statements: Sequence[Statement], number: int) -> NDArray[np.int64]:
+    """Return the block of each statement in the order of time, 0 to ``number`` - 1; -1 where its time is not known."""
+    moments = np.array([written(statement) for statement in statements])
+    blocks = np.full(len(statements), -1, dtype=np.int64)
+    dated = np.flatnonzero(~np.isnan(moments))
+    order = dated[np.argsort(moments[dated], kind="stable")]
+    blocks[order] = np.arange(len(order)) * number // max(len(order), 1)
+    return blocks
+
+
 def _numbered(splits: Iterable[tuple[Any, NDArray[np.intp]]], size: int) -> NDArray[np.int64]:
     numbers = np.zeros(size, dtype=np.int64)
     for fold, (_, tested) in enumerate(splits):
@@ -55,7 +69,7 @@ def _numbered(splits: Iterable[tuple[Any, NDArray[np.intp]]], size: int) -> NDAr
     return numbers
 
 
-def _debates(statements: Sequence[Statement]) -> NDArray[np.int64]:
+def _topics(statements: Sequence[Statement]) -> NDArray[np.int64]:
     numbers = {name: number for number, name in enumerate(dict.fromkeys(statement.topic for statement in statements))}
     return np.array([numbers[statement.topic] for statement in statements])
 

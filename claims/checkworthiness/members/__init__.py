@@ -62,7 +62,13 @@ class MemberReader(NamedTuple):
 
 
 class MemberKind(Protocol):
-    """The interface of a module of this package."""
+    """The interface of a module of this package.
+
+    ``FORWARDS`` says that what is learned of a time holds less at another one: its held-out scores are then those of
+    statements that are later than all it learned from.
+    """
+
+    FORWARDS: bool
 
     def reads(self, statements: Sequence[Statement], config: Config) -> bool:
         """Return whether the member can read statements of one language."""
@@ -95,7 +101,7 @@ def applies(name: str, statements: Sequence[Statement], config: Config) -> bool:
     """Return whether a member can read statements: joint ones read several languages, the others one."""
     several = len({statement.language for statement in statements}) > 1
     if several or name.startswith(JOINT):
-        return several and name.startswith(JOINT)
+        return several and name.startswith(JOINT) and kind(name).reads(statements, config)
     return kind(name).reads(statements, config)
 
 

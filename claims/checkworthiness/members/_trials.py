@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple
 
@@ -11,20 +12,31 @@ from numpy.typing import NDArray
 
 from ....retrieval.domain import Statement
 from ....retrieval.encoders.runtime import available_cores
-from ...learning.folds import average_precision
+from ...learning.folds import average_precision, forwards
 from . import Member, Model
+
+_CLASSES = (0, 1)
 
 
 class Population(NamedTuple):
     """Statements that a member learns from: those of one language, or of all.
 
-    ``folds`` numbers the fold of each, ``weights`` says how much it counts: the two classes of a language alike.
+    ``folds`` numbers the fold of each, ``blocks`` its place in time, ``weights`` says how much it counts: both classes
+    of a language alike.
     """
 
     statements: list[Statement]
     labels: NDArray[np.int64]
     folds: NDArray[np.int64]
+    blocks: NDArray[np.int64]
     weights: NDArray[np.float64]
+
+
+class Part(NamedTuple):
+    """The statements that a model learns from and those that it is tested on, each a mask over a population."""
+
+    learned: NDArray[np.bool_]
+    tested: NDArray[np.bool_]
 
 
 class Trial(NamedTuple):
@@ -45,13 +57,24 @@ def population(statements: Sequence[Statement], folds: NDArray[np.int64]) -> Pop
         for label in (0, 1):
             rows = (languages == language) & (labels == label)
             weights[rows] = (languages == language).sum() / (2 * max(1, rows.sum()))
-    return Population(list(statements), labels, folds, weights)
+    return Population(list(statements), labels, folds, forwards(statements, int(folds.max()) + 1), weights)
 
 
-def trial(member: Member, among: Population, seed: int) -> Trial:
-    """Return the trial of a member with the first of its strengths whose held-out scores rank best."""
+def trial(member: Member, among: Population, seed: int, *, later: bool = False) -> Trial:
+    """Return the trial of a member with the first of its strengths whose held-out scores rank best.
+
+    With ``later`` what is held out is later than what is learned from.
+    """
     rows = member.features(among.statements)
-    tried = [(strength, _held_out(member, rows, among, strength, seed)) for strength in member.strengths]
+    parts = _later(among) if later else _apart(among)
+
+    def held_out(strength: float) -> NDArray[np.float64]:
+        def fit(learned: NDArray[np.bool_]) -> Model:
+            return member.fit(rows[learned], among.labels[learned], among.weights[learned], strength, seed)
+
+        return _held_out(fit, rows, among.labels, parts)
+
+    tried = [(strength, held_out(strength)) for strength in member.strengths]
     strength, scores = max(tried, key=lambda attempt: average_precision(among.labels, attempt[1]))
     return Trial(member, rows, strength, scores)
 
@@ -61,16 +84,32 @@ def fitted(best: Trial, among: Population, seed: int) -> Model:
     return best.member.fit(best.rows, among.labels, among.weights, best.strength, seed)
 
 
-def _held_out(member: Member, rows: Any, among: Population, strength: float, seed: int) -> NDArray[np.float64]:
-    """Return scores of each fold by a model that learned from the others; each model learns on one thread."""
-    parts = [among.folds == fold for fold in sorted(set(among.folds.tolist()))]
+def _apart(among: Population) -> list[Part]:
+    """Return each fold with all that is not of it."""
+    folds = sorted(set(among.folds.tolist()))
+    return [Part(among.folds != fold, among.folds == fold) for fold in folds]
 
-    def score(tested: NDArray[np.bool_]) -> NDArray[np.float64]:
-        model = member.fit(rows[~tested], among.labels[~tested], among.weights[~tested], strength, seed)
-        return model.score(rows[tested])
 
-    scores = np.zeros(len(among.labels))
+def _later(among: Population) -> list[Part]:
+    """Return each block of time but the first with all that is earlier, if that is of both classes."""
+    blocks, dated = among.blocks, among.blocks >= 0
+    parts = [Part(dated & (blocks < block), blocks == block) for block in range(1, int(blocks.max()) + 1)]
+    return [part for part in parts if len(set(among.labels[part.learned].tolist())) == len(_CLASSES)]
+
+
+def _held_out(
+    fit: Callable[[NDArray[np.bool_]], Model], rows: Any, labels: NDArray[np.int64], parts: Sequence[Part]
+) -> NDArray[np.float64]:
+    """Return scores of each part by what is fitted to its others; each model learns on one thread.
+
+    What is in no part has the log-odds of all.
+    """
+    mean = float(labels.mean())
+    scores = np.full(len(labels), math.log(mean / (1 - mean)))
+    if not parts:
+        return scores
     with ThreadPoolExecutor(min(available_cores(), len(parts))) as pool:
-        for tested, part_scores in zip(parts, pool.map(score, parts), strict=True):
-            scores[tested] = part_scores
+        each = pool.map(lambda part: fit(part.learned).score(rows[part.tested]), parts)
+        for part, part_scores in zip(parts, each, strict=True):
+            scores[part.tested] = part_scores
     return scores

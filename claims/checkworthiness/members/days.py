@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Sequence
 
 import numpy as np
@@ -13,24 +12,14 @@ from ....retrieval.model_file import State
 from ....retrieval.model_state import array, number
 from ...learning.restoring import labels
 from ...settings import Config
+from ...text.moments import written
 from . import Floats, Labels, MemberReader
 
-_NUMBER = re.compile(r"[1-9][0-9]{16,18}")
-"""A number that X, then Twitter, gave a tweet since the end of 2010: its first 42 bits are a time."""
-_BEFORE = 22
-"""Bits of a number below the time, which counts milliseconds from :data:`_START`, in milliseconds since 1970."""
-_START = 1_288_834_974_657
-_DAY = 86_400_000
 _DOUBT = 0.5
 """Tweets that the mean of all counts for: tweets of the same moment outvote it, one a while away does not."""
 _AT_ONCE = 512
-
-
-def written(statement: Statement) -> float:
-    """Return when a tweet was written, as its number tells, in days since 1970 (UTC); NaN if it is no such number."""
-    if not _NUMBER.fullmatch(statement.qid):
-        return float("nan")
-    return ((int(statement.qid) >> _BEFORE) + _START) / _DAY
+FORWARDS = True
+"""It is judged on tweets that are later than those it learned from, as it is used."""
 
 
 class Moments:

@@ -18,6 +18,7 @@ from . import Floats, Labels, MemberReader
 _ANALYZERS = {"words": words, "characters": characters}
 _LEAST = {"words": 1, "characters": 2}
 """A term counts if so many statements hold it."""
+FORWARDS = False
 
 
 class Lexical:

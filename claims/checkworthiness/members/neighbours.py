@@ -21,6 +21,7 @@ from .lexical import read
 _AT_ONCE = 512
 _SLIGHT = 1e-6
 """The weight of what is true of all statements, for one that resembles none."""
+FORWARDS = False
 
 
 class Votes:

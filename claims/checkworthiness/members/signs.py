@@ -11,6 +11,8 @@ from ...settings import Config
 from ...text.signs import NAMES, signs
 from . import Floats, Labels, MemberReader
 
+FORWARDS = False
+
 
 class Signs:
     """Count the signs; decide by a forest."""

@@ -164,7 +164,8 @@ def _tried(among: Mapping[str, Population], config: Config, progress: Progress) 
     with closing(progress("learning", "members", sum(map(len, asked.values())))) as bar:
         for where, own in among.items():
             for name in asked[where]:
-                tried[where][name] = trial(member_kind(name).make(own.statements, config), own, seed)
+                plugin = member_kind(name)
+                tried[where][name] = trial(plugin.make(own.statements, config), own, seed, later=plugin.FORWARDS)
                 bar.update(1)
     start = 0
     for where, own in among.items():

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 from sklearn.metrics import average_precision_score
 
 from factseek.claims.learning import stacking
-from factseek.claims.learning.folds import average_precision, folds
+from factseek.claims.learning.folds import average_precision, folds, forwards
 from factseek.claims.learning.sampling import sampled
 from factseek.claims.text.duplicates import groups, repeated
 from factseek.retrieval.domain import Statement
@@ -47,6 +49,25 @@ def test_a_debate_is_in_one_fold() -> None:
     found = folds(statements, 3, seed=0)
     for topic in {one.topic for one in statements}:
         assert len({fold for fold, one in zip(found, statements, strict=True) if one.topic == topic}) == 1
+
+
+def test_tweets_of_a_topic_are_in_one_fold_where_there_are_enough_topics() -> None:
+    statements = _statements([int(n % 3 == 0) for n in range(140)])
+    apart, mixed = folds(statements, 5, seed=0), folds([one._replace(topic="covid") for one in statements], 5, seed=0)
+    for topic in {one.topic for one in statements}:
+        rows = [one.topic == topic for one in statements]
+        assert len(set(apart[rows].tolist())) == 1
+        assert len(set(mixed[rows].tolist())) > 1
+
+
+def test_blocks_follow_the_time_of_tweets() -> None:
+    tweets = [Statement(f"{1230 + (7 * n) % 20}{n:015}", "text") for n in range(20)]
+    blocks = forwards([*tweets, Statement("no time", "text")], 4)
+    assert blocks[-1] == -1
+    assert sorted(blocks[:-1].tolist()) == [0] * 5 + [1] * 5 + [2] * 5 + [3] * 5
+    numbers = [[int(tweet.qid) for tweet, of in zip(tweets, blocks, strict=False) if of == block] for block in range(4)]
+    assert all(max(earlier) < min(later) for earlier, later in pairwise(numbers))
+    assert forwards([Statement("no time", "text")], 4).tolist() == [-1]
 
 
 def test_average_precision_is_scikit_learns_where_nothing_ties() -> None:
