@@ -1,19 +1,24 @@
-"""Build the bundled example indexes, ``example-en`` and ``example-ar``, and train a ranker of check-worthiness on the
-bundled tweets, unless they are there and current."""
+"""Build the bundled example indexes, ``example-en`` and ``example-ar``, with what the page shows of them, unless
+it is there and current: a ranker of check-worthiness, a model of verdicts for each, a comparison of two rankings."""
 
 from __future__ import annotations
 
+import io
 import sys
+from contextlib import redirect_stdout
 from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import NamedTuple
 
 from factseek import commands, settings
 from factseek.claims import settings as claims
 from factseek.claims.checkworthiness import training
+from factseek.claims.verdicts import training as verdicts
 from factseek.indexer.sources import describe
 from factseek.retrieval import manifest as manifests
 from factseek.retrieval.config import view
 from factseek.retrieval.errors import FactseekError, IndexStateError
-from factseek.retrieval.files import sha256
+from factseek.retrieval.files import sha256, write_atomically
 
 HERE = Path(__file__).resolve().parent
 INDEXES = HERE.parent / "indexes"
@@ -30,6 +35,22 @@ TASK, TWEETS, RANKER = "ct2021-1a", HERE / "checkworthy-en-train.tsv", "tweets.m
 """The training file of the ranker, and the name of the ranker's file among the indexes."""
 
 
+class Lesson(NamedTuple):
+    """The task and the sources that a model of verdicts learns from, and the name of its file among the indexes."""
+
+    task: str
+    sources: tuple[str, ...]
+    file: str
+
+
+VERDICTS = {
+    "example-en": Lesson("fever", ("fever-train.jsonl", "fever-dev.jsonl"), "verdicts-en.model"),
+    "example-ar": Lesson("ct2020-verification", ("verification-ar.tsv",), "verdicts-ar.model"),
+}
+"""What is learned from, by the index that gives the evidence."""
+COMPARISON = "comparison.json"
+
+
 def main(indexes: Path = INDEXES) -> int:
     """Build what is missing in the folder ``indexes``; return the first exit code that is not 0."""
     for name, steps in STEPS.items():
@@ -41,7 +62,46 @@ def main(indexes: Path = INDEXES) -> int:
             if code:
                 return code
     ranker = indexes / RANKER
-    return 0 if _trained(ranker) else commands.main(["rank", TASK, "--train", str(TWEETS), "--save", str(ranker)])
+    code = 0 if _trained(ranker) else commands.main(["rank", TASK, "--train", str(TWEETS), "--save", str(ranker)])
+    for name, lesson in VERDICTS.items():
+        code = code or _judging(indexes, name, lesson)
+    return code or _compared(indexes)
+
+
+def _judging(indexes: Path, name: str, lesson: Lesson) -> int:
+    """Train a model of verdicts on the evidence of an index, unless there is one of its present content."""
+    path = indexes / lesson.file
+    try:
+        learned = verdicts.load(path, lesson.task).manifest
+    except FactseekError:
+        learned = None
+    sums = [sha256(HERE / source) for source in lesson.sources]
+    index = indexes / name
+    if learned and [source.sha256 for source in learned.sources] == sums and learned.index == manifests.read(index).id:
+        return 0
+    sources = [str(HERE / source) for source in lesson.sources]
+    command = ["verdict", lesson.task, "--train", *sources, "--index", str(index), "--save", str(path)]
+    return commands.main(command)
+
+
+def _compared(indexes: Path) -> int:
+    """Compare the rankings by words and by words and meaning on the bundled queries, unless that is done."""
+    report, index = indexes / COMPARISON, indexes / "example-en"
+    if report.exists() and report.stat().st_mtime > (index / "manifest.json").stat().st_mtime:
+        return 0
+    with TemporaryDirectory() as folder:
+        runs = [Path(folder, name) for name in ("bm25", "hybrid")]
+        for run in runs:
+            queries = ["--queries", str(HERE / "queries-en.tsv"), "--index", str(index)]
+            options = ["--retriever", run.name, "--run-id", run.name, "--output", str(run)]
+            if code := commands.main(["run", "trec", *queries, *options]):
+                return code
+        printed = io.StringIO()
+        with redirect_stdout(printed):
+            code = commands.main(["compare", "--qrels", str(HERE / "qrels-en.txt"), *map(str, runs), "--json"])
+    if not code:
+        write_atomically(report, printed.getvalue().encode())
+    return code
 
 
 def _current(index: Path) -> bool:

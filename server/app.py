@@ -12,9 +12,10 @@ from werkzeug.routing import BaseConverter
 
 from ..retrieval.searcher import Searcher
 from . import adapters, page
-from .api import docs, many, rankers, ranking
+from .api import comparisons, docs, many, rankers, ranking, verdicts
 from .api import routes as api
 from .api.rankers import ServedRanker
+from .api.verdicts import ServedVerdicts
 from .contract import cursors, errors, requests, search
 from .page import pages
 from .page.problems import problem_page
@@ -51,6 +52,7 @@ def create_app(
     rates: Rates | None = None,
     *,
     ranked_by: Mapping[str, ServedRanker] = MappingProxyType({}),
+    judged_by: Mapping[str, ServedVerdicts] = MappingProxyType({}),
     cursor_key: bytes = b"",
 ) -> Flask:
     """Return the WSGI application that serves ``indexes`` by name; ``rates`` counts for all workers.
@@ -62,7 +64,10 @@ def create_app(
     app = Application(page.__name__)
     service.install(app, config, indexes)
     rankers.install(app, ranked_by)
+    verdicts.install(app, judged_by)
+    comparisons.install(app, config)
     app.config["MAX_CONTENT_LENGTH"] = config.server.max_body_bytes
+    app.config["MAX_FORM_MEMORY_SIZE"] = config.server.max_body_bytes
     app.config["SEND_FILE_MAX_AGE_DEFAULT"] = 3600
     app.jinja_env.trim_blocks = app.jinja_env.lstrip_blocks = True
     # A docid may hold anything, two slashes in a row too.

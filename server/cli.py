@@ -37,6 +37,22 @@ def _register_serve(commands: Subparsers) -> None:
     )
     _add_served(parser)
     parser.add_argument(
+        "--verdicts",
+        action="append",
+        default=[],
+        metavar="NAME=FILE",
+        help="judge claims on the page by the model in FILE (factseek verdict --save); may be given again (default: "
+        "server.verdicts of the configuration; none with --index)",
+    )
+    parser.add_argument(
+        "--comparison",
+        action="append",
+        default=[],
+        metavar="NAME=FILE",
+        help="show on the page the report in FILE (factseek compare --json); may be given again (default: "
+        "server.comparisons of the configuration; none with --index)",
+    )
+    parser.add_argument(
         "--adapter",
         action="append",
         default=[],
@@ -142,8 +158,10 @@ def configured(args: argparse.Namespace) -> Config:
     changes: dict[str, Any] = {name: value for name, value in asked.items() if value is not None}
     if args.index:
         changes["indexes"] = _named("--index", "DIR", args.index)
-    if args.index or args.ranker:
-        changes["rankers"] = _named("--ranker", "FILE", args.ranker)
+    for option, setting in (("ranker", "rankers"), ("verdicts", "verdicts"), ("comparison", "comparisons")):
+        pairs = getattr(args, option, [])
+        if isinstance(pairs, list) and (args.index or pairs):
+            changes[setting] = _named(f"--{option}", "FILE", pairs)
     if getattr(args, "adapter", ()):
         changes["adapters"] = {name: index for name, _, index in (pair.partition("=") for pair in args.adapter)}
     if getattr(args, "allow_writes", False):

@@ -22,7 +22,7 @@ from ..retrieval.index.local import open_index
 from ..retrieval.java import anserini_jar, java_home, java_thread
 from ..retrieval.terminal import say
 from . import adapters
-from .api import rankers
+from .api import comparisons, rankers, verdicts
 from .app import create_app
 from .contract.cursors import new_key
 from .engine.capacity import Capacity
@@ -83,6 +83,8 @@ def check(config: Config) -> None:
                 # It exports the model when that was not done before: once, not in each worker.
                 encoders(made_by, Path(folder))
     rankers.check(config)
+    verdicts.check(config)
+    comparisons.check(config)
 
 
 def listen(host: str, port: int) -> socket.socket:
@@ -157,7 +159,12 @@ class FactseekServer(BaseApplication):  # type: ignore[misc]  # gunicorn has no 
         """Load the rankers, open the indexes and make the application; runs in each worker, after the fork."""
         log_to_stderr()
         app = create_app(
-            self._config, {}, self._rates, ranked_by=rankers.opened(self._config), cursor_key=self._cursor_key
+            self._config,
+            {},
+            self._rates,
+            ranked_by=rankers.opened(self._config),
+            judged_by=verdicts.opened(self._config),
+            cursor_key=self._cursor_key,
         )
         with app.app_context():
             if self._lifeline is not None:

@@ -13,7 +13,9 @@ from ..retrieval.config import Count, Positive, Settings, anchored_path
 
 
 class ServerSettings(Settings, frozen=True, kw_only=True):
-    """The HTTP server; ``indexes`` maps the names it serves to directories, ``rankers`` theirs to files.
+    """The HTTP server; ``indexes`` maps the names it serves to directories.
+
+    ``rankers``, ``verdicts`` (models of them) and ``comparisons`` (reports of ``compare``) map theirs to files.
 
     ``adapters`` maps the names of other protocols that are spoken to the indexes that they answer from.
     """
@@ -45,15 +47,17 @@ class ServerSettings(Settings, frozen=True, kw_only=True):
     max_claim_chars: Positive = 10_000
     indexes: dict[str, str] = msgspec.field(default_factory=dict)
     rankers: dict[str, str] = msgspec.field(default_factory=dict)
+    verdicts: dict[str, str] = msgspec.field(default_factory=dict)
+    comparisons: dict[str, str] = msgspec.field(default_factory=dict)
     adapters: dict[str, str] = msgspec.field(default_factory=dict)
 
     def anchored(self, folder: Path) -> Self:
-        """Take the directories of indexes and the files of rankers from ``folder``."""
-        indexes, rankers = (
-            {name: anchored_path(path, folder) for name, path in named.items()}
-            for named in (self.indexes, self.rankers)
-        )
-        return msgspec.structs.replace(self, indexes=indexes, rankers=rankers)
+        """Take the directories of indexes, and the files of models and reports, from ``folder``."""
+        anchored = {
+            field: {name: anchored_path(path, folder) for name, path in getattr(self, field).items()}
+            for field in ("indexes", "rankers", "verdicts", "comparisons")
+        }
+        return msgspec.structs.replace(self, **anchored)
 
 
 class Config(indexer.Config, frozen=True, kw_only=True):

@@ -84,14 +84,15 @@ ROOMS = {
         "indexer retrieval retrieval/encoders retrieval/index server/contract server/engine server/settings"
     ),
     "server/api": (
-        "claims claims/checkworthiness claims/checkworthiness/rankers claims/settings claims/text retrieval "
+        "claims claims/checkworthiness claims/checkworthiness/rankers claims/evidence claims/settings claims/text "
+        "claims/verdicts retrieval "
         "retrieval/listings retrieval/retrievers retrieval/stages server/contract server/settings server/upkeep"
     ),
     "server/page": (
-        "retrieval retrieval/listings retrieval/retrievers retrieval/stages server/contract server/settings "
-        "server/upkeep"
+        "claims/evidence claims/verdicts retrieval retrieval/listings retrieval/retrievers retrieval/stages server/api "
+        "server/contract server/settings server/upkeep server/writing"
     ),
-    "server/writing": "indexer retrieval server/api server/contract server/settings server/upkeep",
+    "server/writing": "indexer indexer/collections retrieval server/api server/contract server/settings server/upkeep",
     "server/adapters": "retrieval server/api server/contract server/settings server/upkeep",
     "server/agents": (
         "claims/evidence claims/verdicts retrieval retrieval/index server/api server/settings server/upkeep"

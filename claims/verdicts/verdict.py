@@ -64,6 +64,14 @@ class Verifier:
             if progress:
                 progress.update(len(chunk))
 
+    def by_each(self, verdict: Verdict) -> list[dict[str, float]]:
+        """Return the probabilities of the labels by each sentence of a verdict alone, as if there were no other."""
+        alone = [verdict.evidence._replace(sentences=(sentence,)) for sentence in verdict.evidence.sentences]
+        if not alone:
+            return []
+        rows = self._model.probabilities(cases_of([verdict.claim] * len(alone), alone, self._finder)).tolist()
+        return [dict(zip(self.labels, row, strict=True)) for row in rows]
+
     def _decided(self, claims: Sequence[Claim], evidence: Sequence[ClaimEvidence]) -> Iterator[Verdict]:
         probabilities = self._model.probabilities(cases_of(claims, evidence, self._finder))
         for claim, of_claim, row in zip(claims, evidence, probabilities.tolist(), strict=True):

@@ -43,14 +43,22 @@ def rank_claims() -> Response:
     A word weighs by how much the score falls when it is left out. Claims are explained from the first on for as long as
     the request may take; `note` says if some were not.
     """
+    return json_answer(ranked_claims(from_body(request, RankRequest)))
+
+
+def ranked_claims(asked: RankRequest) -> RankAnswer:
+    """Return the claims of a request, ranked and explained.
+
+    Raises UnknownRankerError or RankerUnavailableError if there is no ranker, BadInput, naming the field, if a claim
+    makes no sense, TimedOutError.
+    """
     settings = service().config.server
-    asked = from_body(request, RankRequest)
     served = ranker_named(asked.ranker, settings.rankers)
     manifest = served.learned.manifest
     statements = _statements(asked.claims, manifest.languages, settings)
     ranking = _ranked(asked, statements, served.learned.ranker, settings.search_seconds)
     note_search([claim.text for claim in statements], ranking)
-    answer = RankAnswer(
+    return RankAnswer(
         request_id=g.request_id,
         ranker=served.name,
         manifest_id=served.manifest_id,
@@ -61,7 +69,6 @@ def rank_claims() -> Response:
         note=_note(asked, ranking, served),
         claims=[_answer(claim, manifest.languages, asked.claims) for claim in ranking.ranked],
     )
-    return json_answer(answer)
 
 
 def _statements(asked: Sequence[ClaimRequest], languages: Sequence[str], settings: ServerSettings) -> list[Statement]:

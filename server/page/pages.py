@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from . import documents, exporting, routes
+from . import add, check, compare, documents, exporting, routes, verify
 from .shell import blueprint
 
-__all__ = ["blueprint", "documents", "exporting", "routes"]
+__all__ = ["add", "blueprint", "check", "compare", "documents", "exporting", "routes", "verify"]

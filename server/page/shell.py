@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
 from flask import Blueprint, redirect, render_template, request
-from werkzeug.datastructures import MultiDict
+from werkzeug.datastructures import FileStorage, MultiDict
 from werkzeug.wrappers import Response
 
 from ...retrieval import stages
@@ -40,7 +40,13 @@ class StageChoice(NamedTuple):
     asked: bool
 
 
-TABS = (Tab("Search", "page.search_page"),)
+TABS = (
+    Tab("Search", "page.search_page"),
+    Tab("Check", "page.check_page"),
+    Tab("Verify", "page.verify_page"),
+    Tab("Add", "page.add_page"),
+    Tab("Compare", "page.compare_page"),
+)
 
 
 def page_of(template: str, state: PageState, status: int = 200, **shown: Any) -> tuple[str, int]:
@@ -86,6 +92,12 @@ def short_of(address: str) -> Response | None:
     if request.method == "GET" or len(address) > LONGEST_ADDRESS:
         return None
     return redirect(address, 303)
+
+
+def file_of(name: str) -> FileStorage | None:
+    """Return the file that a form sends under this name, if it does."""
+    file = request.files.get(name)
+    return file if file and file.filename else None
 
 
 def _stage_choices(state: PageState, chosen: Sequence[Served]) -> list[StageChoice]:

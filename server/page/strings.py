@@ -7,4 +7,288 @@ from collections.abc import Mapping
 LANGUAGES: Mapping[str, str] = {"en": "English", "ar": "العربية"}
 """The languages that the page speaks, each by its own name."""
 
-ARABIC: Mapping[str, str] = {}
+ARABIC: Mapping[str, str] = {
+    # The frame
+    "Skip to the results": "تخطَّ إلى النتائج",
+    "Tabs": "علامات التبويب",
+    "Language": "اللغة",
+    "Search": "بحث",
+    "Check": "فحص",
+    "Verify": "تحقُّق",
+    "Add": "إضافة",
+    "Compare": "مقارنة",
+    "The same as JSON": "هذا البحث بصيغة JSON",
+    "API": "واجهة البرمجة",
+    "Indexes": "الفهارس",
+    "Back": "رجوع",
+    "Back to the search": "العودة إلى البحث",
+    "request {id}": "الطلب {id}",
+    # The box
+    "Search for evidence": "البحث عن أدلة",
+    "Claim, tweet or question": "ادعاء أو تغريدة أو سؤال",
+    "A claim, a tweet or a question": "ادعاء أو تغريدة أو سؤال",
+    "Search in": "البحث في",
+    "From": "من تاريخ",
+    "Nothing newer than": "لا شيء أحدث من",
+    "Read as": "يُقرأ على أنه",
+    "a claim": "ادعاء",
+    "a tweet": "تغريدة",
+    "Of a tweet, links, mentions and RT are left out, and hashtags are split into words.": (
+        "تُحذف من التغريدة الروابط والإشارات وRT، وتُقسَّم الوسوم إلى كلمات."
+    ),
+    "Leaves out what was published after this day, and what has no date.": (
+        "يستبعد ما نُشر بعد هذا اليوم وما لا تاريخ له."
+    ),
+    "More choices": "خيارات أخرى",
+    "Ranked by": "الترتيب حسب",
+    "as usual": "كالمعتاد",
+    "Show near-copies one by one": "إظهار النسخ المتقاربة واحدة واحدة",
+    "Keep what has no date": "إبقاء ما لا تاريخ له",
+    "Hits a page": "عدد النتائج في الصفحة",
+    # What is set, and what narrows
+    "What is set": "ما جرى اختياره",
+    "Without {label} {value}": "من دون {label} {value}",
+    "index": "الفهرس",
+    "from": "من تاريخ",
+    "nothing newer than": "لا شيء أحدث من",
+    "undated": "بلا تاريخ",
+    "kept": "يُبقى",
+    "read as": "يُقرأ على أنه",
+    "ranked by": "الترتيب حسب",
+    "stage": "مرحلة",
+    "near-copies": "النسخ المتقاربة",
+    "unfolded": "منشورة",
+    "hits a page": "عدد النتائج في الصفحة",
+    "year": "السنة",
+    "topic": "الموضوع",
+    "language": "اللغة",
+    "kind": "النوع",
+    "Narrow": "تضييق",
+    "Narrow the results": "تضييق النتائج",
+    "and {more} more": "و{more} غيرها",
+    "Documents with a word of it: {count}": "وثائق فيها كلمة منه: {count}",
+    "Documents that can be ranked: {count}": "وثائق يمكن ترتيبها: {count}",
+    # The hits
+    "View": "العرض",
+    "One list": "قائمة واحدة",
+    "Side by side": "جنبًا إلى جنب",
+    "Rankings": "الترتيبات",
+    "All indexes": "كل الفهارس",
+    "one ranking, fused by rank": "ترتيب واحد مدموج بحسب المراتب",
+    "Hybrid": "هجين",
+    "their rankings fused": "دمج الترتيبين",
+    "Sparse": "لفظي",
+    "BM25: the same words": "BM25: الكلمات نفسها",
+    "Dense": "دلالي",
+    "vectors: the same meaning": "متجهات: المعنى نفسه",
+    "Collapse": "طيّ",
+    "Combine": "دمج متعلَّم",
+    "Per source": "لكل مصدر",
+    "Re-rank": "إعادة ترتيب",
+    "{ms} ms ranking": "{ms} م‌ث للترتيب",
+    "{ms} ms evidence": "{ms} م‌ث للأدلة",
+    "This ranking took too long and was cut off.": "استغرق هذا الترتيب وقتًا أطول من اللازم فقُطع.",
+    "Without {names}, which took too long.": "من دون {names}، إذ استغرق وقتًا أطول من اللازم.",
+    "This index is of another language. Ask": "هذا الفهرس بلغة أخرى. اسأل",
+    "Nothing found": "لا نتائج",
+    "up to {date}; what has no date is left out": "حتى {date}؛ ويُستبعد ما لا تاريخ له",
+    "Pages": "الصفحات",
+    "Previous hits": "النتائج السابقة",
+    "Next hits": "النتائج التالية",
+    "score": "الدرجة",
+    "source": "المصدر",
+    "Source of {title}": "مصدر {title}",
+    "no date": "بلا تاريخ",
+    "found only by its meaning, weakly": "عُثر عليه بمعناه فقط، وبضعف",
+    "only here": "هنا فقط",
+    "{label} {rank}, the same document": "{label} {rank}، الوثيقة نفسها",
+    "{label}: {before} → {after}": "{label}: {before} ← {after}",
+    "Claimed by": "قال به",
+    "Rated": "التقييم",
+    "by": "من",
+    "Why this?": "لماذا هذه؟",
+    "The passage holds these words of the claim, the heaviest first:": "في المقطع هذه الكلمات من الادعاء، أثقلها أولًا:",
+    "The passage holds no word of the claim: it was found by its meaning.": (
+        "ليس في المقطع كلمة من الادعاء، وقد عُثر عليه بمعناه."
+    ),
+    "weight": "الوزن",
+    "{label} ranks it number {rank}": "مرتبته في الترتيب ال{label}: {rank}",
+    "a vote of {vote}": "صوته {vote}",
+    "{label} does not have it among its first {depth}": "ليس بين أول {depth} في الترتيب ال{label}",
+    "{label}: it came as number {rank}": "{label}: جاء بالمرتبة {rank}",
+    "it stands here as number {rank}": "وهو هنا بالمرتبة {rank}",
+    "Cite": "اقتباس",
+    "Plain text": "نص",
+    "Link": "الرابط",
+    "Copy": "نسخ",
+    "Copied": "نُسخ",
+    "Near-copies: {count}": "نسخ متقاربة: {count}",
+    "Export": "تصدير",
+    "The first {count} hits as a file:": "أول {count} نتيجة في ملف:",
+    # The start
+    "What does the evidence say?": "ماذا تقول الأدلة؟",
+    "Type a claim: its evidence comes back ranked, with source and date, and says of each hit why it is there. "
+    "Narrow it by the counts beside it, copy a citation, take the list with you.": (
+        "اكتب ادعاءً تعُد إليك أدلته مرتبةً بمصادرها وتواريخها، ومع كل نتيجة سبب وجودها. ضيّقها بالأعداد المجاورة، وانسخ "
+        "اقتباسًا، وخذ القائمة معك."
+    ),
+    "Try one": "جرّب واحدًا",
+    # A document
+    "Evidence for": "أدلة على",
+    "Search {index}": "البحث في {index}",
+    "Document": "الوثيقة",
+    "Source": "المصدر",
+    "Date": "التاريخ",
+    "Topic": "الموضوع",
+    "Passages": "المقاطع",
+    "none given": "غير مذكور",
+    "Passages with words of the claim": "مقاطع فيها كلمات من الادعاء",
+    "Words of the claim in passage": "كلمات الادعاء في المقطع",
+    "No passage has words of the claim.": "لا مقطع فيه كلمات من الادعاء.",
+    "Passage {number}": "المقطع {number}",
+    "Link to passage {number}": "رابط المقطع {number}",
+    # Check
+    "Check what is worth checking": "فحص ما يستحق التحقق",
+    "What is worth checking?": "ما الذي يستحق التحقق؟",
+    "Tweets or a transcript": "تغريدات أو نص خطاب",
+    "Tweets, one a line, or the transcript of a speech": "تغريدات، واحدة في كل سطر، أو نص خطاب",
+    "These are": "هذه",
+    "tweets, one a line": "تغريدات، واحدة في كل سطر",
+    "a transcript": "نص خطاب",
+    "or a file": "أو ملف",
+    "This server ranks no claims": "هذا الخادم لا يرتّب الادعاءات",
+    "It was started without a model of check-worthiness. Whoever runs it can train one and name it:": (
+        "شُغّل من دون نموذج لاستحقاق التحقق. يمكن لمن يشغّله أن يدرّب نموذجًا ويسمّيه:"
+    ),
+    "Ranked by the model {name}, which learned from {languages}. It says what to look at first, not what is true; a "
+    "person decides.": (
+        "رتّبها النموذج {name} الذي تعلّم من {languages}. إنه يقول بمَ تبدأ، لا ما هو صحيح؛ والقرار لإنسان."
+    ),
+    "worth checking": "استحقاق التحقق",
+    "Words that weigh:": "الكلمات ذات الوزن:",
+    "Evidence": "الأدلة",
+    "Paste tweets or a transcript, or choose a file. They come back in the order in which they are worth "
+    "checking, with the words that weigh and a link to the evidence on each.": (
+        "ألصق تغريدات أو نص خطاب، أو اختر ملفًا. تعود إليك مرتبةً بحسب استحقاقها للتحقق، مع الكلمات ذات الوزن ورابط إلى "
+        "أدلة كل منها."
+    ),
+    # Verify
+    "Verify a claim": "التحقق من ادعاء",
+    "What does the evidence say of it?": "ماذا تقول الأدلة عنه؟",
+    "Claim": "الادعاء",
+    "One claim, in a sentence": "ادعاء واحد في جملة",
+    "Evidence from": "الأدلة من",
+    "The evidence seems to support it": "يبدو أن الأدلة تؤيده",
+    "The evidence seems to speak against it": "يبدو أن الأدلة تخالفه",
+    "The evidence does not settle it": "الأدلة لا تحسمه",
+    "No verdict": "لا حكم",
+    "Why there is none:": "السبب:",
+    "SUPPORTS": "مؤيَّد",
+    "REFUTES": "مفنَّد",
+    "NOT ENOUGH INFO": "الأدلة لا تكفي",
+    "TRUE": "صحيح",
+    "FALSE": "خاطئ",
+    "A program drafted this; a person decides.": "هذه مسودة برنامج، والقرار لإنسان.",
+    "It is often wrong. Read the sentences at their source, and name the sources, not the verdict.": (
+        "كثيرًا ما يخطئ. اقرأ الجمل في مصادرها، واذكر المصادر لا الحكم."
+    ),
+    "The model {name} learned from {count} claims.": "تعلّم النموذج {name} من {count} من الادعاءات.",
+    "Cross-validated on them, it was right in {right} of 100 (macro-F1 {f1}), and its probabilities were off by {off} "
+    "points in the mean.": (
+        "وفي تحقق متقاطع عليها أصاب في {right} من كل 100 (macro-F1 {f1})، وحادت احتمالاته {off} نقطة في المتوسط."
+    ),
+    "They are too few to say how often it is right.": "وهي أقل من أن تدل على نسبة صوابه.",
+    "That is very little: take it as a show of what a model of your own would do.": (
+        "وهذا قليل جدًا: عُدَّه عرضًا لما قد يفعله نموذج خاص بك."
+    ),
+    "Sentences for it": "جمل تؤيده",
+    "Sentences against it": "جمل تخالفه",
+    "Sentences that say neither": "جمل لا تؤيد ولا تخالف",
+    "by this sentence alone {share} %": "بهذه الجملة وحدها {share} %",
+    "Nothing was found that bears on it, so there is no verdict.": "لم يُعثر على ما يتصل به، فلا حكم.",
+    "All evidence": "كل الأدلة",
+    "This server judges no claims by {index}": "هذا الخادم لا يحكم على الادعاءات بالفهرس {index}",
+    "Its models of verdicts learned with other indexes: a language, a ranking or an encoder differs.": (
+        "تعلّمت نماذج أحكامه مع فهارس أخرى تختلف لغةً أو ترتيبًا أو مُرمِّزًا."
+    ),
+    "It was started without a model of verdicts.": "شُغّل من دون نموذج أحكام.",
+    "Whoever runs it can train one and name it:": "يمكن لمن يشغّله أن يدرّب نموذجًا ويسمّيه:",
+    "Type one claim. The sentences that bear on it come back sorted into for and against, each with source and "
+    "date, and with what a model makes of them, how far that can be trusted, and never without the evidence.": (
+        "اكتب ادعاءً واحدًا. تعود إليك الجمل المتصلة به مفروزةً بين مؤيد ومخالف، كل منها بمصدرها وتاريخها، مع ما يستخلصه "
+        "نموذج منها ومقدار الثقة به، وليس أبدًا من دون الأدلة."
+    ),
+    # Add
+    "Add a document": "إضافة وثيقة",
+    "Nothing can be added on this server": "لا يمكن إضافة شيء على هذا الخادم",
+    "It was started without the right to change its indexes, which always needs a key. Whoever runs it can make "
+    "a key, let it in under server.keys, and start it anew:": (
+        "شُغّل من دون حق تغيير فهارسه، وهو يحتاج دائمًا إلى مفتاح. يمكن لمن يشغّله أن يصنع مفتاحًا ويُدخله تحت server.keys "
+        "ويعيد تشغيله:"
+    ),
+    "It is added to {index}, and the next search finds it.": "أُضيفت إلى {index}، والبحث التالي يجدها.",
+    "Search for it": "ابحث عنها",
+    "Add another": "أضف أخرى",
+    "What would be added": "ما الذي سيُضاف",
+    "Passages: {count}": "المقاطع: {count}",
+    "Look it over below, mend what is wrong, and add it.": "راجعها أدناه، وأصلح ما فيها من خطأ، ثم أضفها.",
+    "Paste a text, paste the HTML of a page, or choose a saved page or a text file. You see what was taken from "
+    "it before anything is added.": (
+        "ألصق نصًا، أو شيفرة HTML لصفحة، أو اختر صفحة محفوظة أو ملفًا نصيًا. ترى ما أُخذ منها قبل أن يُضاف شيء."
+    ),
+    "Index": "الفهرس",
+    "Saved page or text file, at most {size} MB": "صفحة محفوظة أو ملف نصي، {size} م.ب على الأكثر",
+    "or the HTML of a page": "أو شيفرة HTML لصفحة",
+    "Text": "النص",
+    "or a text": "أو نص",
+    "Title": "العنوان",
+    "Address": "عنوان الويب",
+    "Date, such as 2020-03-01": "التاريخ، مثل 2020-03-01",
+    "Language, such as en": "اللغة، مثل ar",
+    "Replace a document of this name": "استبدال وثيقة بهذا الاسم",
+    "Look again": "عاين ثانيةً",
+    "Preview": "معاينة",
+    "Add it": "أضفها",
+    # Compare
+    "Two runs on one set of queries": "تشغيلان على مجموعة أسئلة واحدة",
+    "Reports": "التقارير",
+    "Queries: {count}": "الأسئلة: {count}",
+    "Means": "المتوسطات",
+    "Run": "التشغيل",
+    "Runs": "التشغيلان",
+    "Differences": "الفروق",
+    "Difference": "الفرق",
+    "Measure": "المقياس",
+    "p, corrected": "p مصححة",
+    "better, equal, worse": "أفضل، سواء، أسوأ",
+    "Finding": "النتيجة",
+    "no difference beyond chance": "لا فرق يتجاوز الصدفة",
+    "the first is better": "الأول أفضل",
+    "the second is better": "الثاني أفضل",
+    "The queries that differ most": "الأسئلة الأكثر اختلافًا",
+    "Query": "السؤال",
+    "Values": "القيم",
+    "Ranks of relevant documents": "مراتب الوثائق الملائمة",
+    "This server shows no report. Show one of your own here, or start the server with --comparison NAME=FILE.": (
+        "لا يعرض هذا الخادم تقريرًا. اعرض تقريرًا لك هنا، أو شغّل الخادم مع --comparison NAME=FILE."
+    ),
+    "A report of your own": "تقرير خاص بك",
+    "Two runs, or the runs of two settings, on the same queries; what it prints is shown here and kept nowhere:": (
+        "تشغيلان، أو تشغيلا إعدادين، على الأسئلة نفسها؛ يُعرض هنا ما يطبعه ولا يُحفظ في أي مكان:"
+    ),
+    "File": "ملف",
+    "or paste it": "أو ألصقه",
+    "Show": "عرض",
+    # Errors
+    "The request makes no sense": "الطلب غير مفهوم",
+    "The server failed": "تعطّل الخادم",
+    "Method not allowed": "طريقة غير مسموح بها",
+    "Not found": "غير موجود",
+    "It took too long": "استغرق وقتًا أطول من اللازم",
+    "Too large": "أكبر من اللازم",
+    "Too many requests": "طلبات أكثر من اللازم",
+    "A key is needed": "يلزم مفتاح",
+    "This server changes nothing": "هذا الخادم لا يغيّر شيئًا",
+    "No such document": "لا وثيقة بهذا الاسم",
+    "No such index": "لا فهرس بهذا الاسم",
+}

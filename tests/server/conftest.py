@@ -15,16 +15,20 @@ from flask import Flask
 from flask.testing import FlaskClient
 
 from factseek.claims.checkworthiness import training
+from factseek.claims.evidence.sentences import Finder
 from factseek.claims.settings import BestSettings, ClaimsSettings
+from factseek.claims.verdicts import training as verdicts
 from factseek.eval.tasks import STATEMENTS
 from factseek.indexer.build import BuildRequest, build
 from factseek.indexer.writer import Writer
 from factseek.retrieval import model_file
 from factseek.retrieval.config import SearchSettings
+from factseek.retrieval.domain import Claim
 from factseek.retrieval.index.local import Index
 from factseek.retrieval.java import java_thread
 from factseek.retrieval.progress import silent
 from factseek.server.api.rankers import ServedRanker, opened
+from factseek.server.api.verdicts import ServedVerdicts
 from factseek.server.app import create_app
 from factseek.server.settings import ServerSettings
 from factseek.server.upkeep.access import digest
@@ -126,6 +130,23 @@ def rankers(config: Config) -> dict[str, ServedRanker]:
 
 
 @pytest.fixture(scope="session")
+def models(indexes: dict[str, Index], config: Config) -> dict[str, ServedVerdicts]:
+    """A model of verdicts that learned on a few claims with the evidence of the index with vectors."""
+    texts = [
+        ("SUPPORTS", "Two doses of the measles vaccine are effective."),
+        ("SUPPORTS", "Twelve people walked on the moon."),
+        ("REFUTES", "Nobody walked on the moon."),
+        ("REFUTES", "The sea level does not rise."),
+        ("NOT ENOUGH INFO", "The Nile is longer than the Amazon."),
+        ("NOT ENOUGH INFO", "Bread is baked every morning."),
+    ]
+    claims = [Claim(str(number), text, label=label) for number, (label, text) in enumerate(texts)]
+    lesson = verdicts.Lesson("fever", ("SUPPORTS", "REFUTES", "NOT ENOUGH INFO"), [(Path(__file__), claims)])
+    finder = Finder(indexes["english"], config.verdict, None)
+    return {"few": ServedVerdicts("few", verdicts.train("evidence", lesson, finder, config.verdict, silent))}
+
+
+@pytest.fixture(scope="session")
 def indexes(folders: dict[str, Path], config: Config) -> Iterator[dict[str, Index]]:
     """Both indexes, open."""
     opened = {name: Index(folder, config) for name, folder in folders.items()}
@@ -135,9 +156,14 @@ def indexes(folders: dict[str, Path], config: Config) -> Iterator[dict[str, Inde
 
 
 @pytest.fixture(scope="session")
-def app(indexes: dict[str, Index], config: Config, rankers: dict[str, ServedRanker]) -> Flask:
+def app(
+    indexes: dict[str, Index],
+    config: Config,
+    rankers: dict[str, ServedRanker],
+    models: dict[str, ServedVerdicts],
+) -> Flask:
     """The application."""
-    return create_app(config, indexes, ranked_by=rankers)
+    return create_app(config, indexes, ranked_by=rankers, judged_by=models)
 
 
 @pytest.fixture

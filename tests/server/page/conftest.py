@@ -20,6 +20,7 @@ from werkzeug.serving import make_server
 
 from factseek.retrieval.index.local import Index
 from factseek.server.api.rankers import ServedRanker
+from factseek.server.api.verdicts import ServedVerdicts
 from factseek.server.app import create_app
 from factseek.settings import Config
 
@@ -33,10 +34,15 @@ AXE = "4.14.1"
 
 
 @pytest.fixture(scope="module")
-def address(config: Config, indexes: dict[str, Index], rankers: dict[str, ServedRanker]) -> Iterator[str]:
+def address(
+    config: Config,
+    indexes: dict[str, Index],
+    rankers: dict[str, ServedRanker],
+    models: dict[str, ServedVerdicts],
+) -> Iterator[str]:
     """Serve the small indexes under the names of the bundled ones."""
     served = {"example-en": indexes["english"], "example-ar": indexes["arabic"]}
-    app = create_app(config, served, ranked_by=rankers)
+    app = create_app(config, served, ranked_by=rankers, judged_by=models)
     server = make_server("127.0.0.1", 0, app, threaded=True)
     thread = threading.Thread(target=server.serve_forever)
     thread.start()

@@ -21,6 +21,12 @@ STATES = {
     "nothing found": "/?index=example-en&query=measles&as_of=1900",
     "problem": f"/?index=example-en&query={quote('?!')}",
     "no page": "/nothing",
+    "check": f"/check?text={quote('Two doses are 97 percent effective, a study found.')}",
+    "check, empty": "/check",
+    "verify": f"/verify?index=example-en&claim={quote('Two doses of the measles vaccine are effective.')}",
+    "verify, no model": f"/verify?index=example-ar&claim={quote('نهر النيل')}",
+    "add": "/add",
+    "compare": "/compare",
     "document": DOCUMENT,
     "reference": "/docs",
 }

@@ -1,0 +1,82 @@
+"""The models of verdicts that claims are judged by, under the names that they are served by."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from pathlib import Path
+from typing import NamedTuple
+
+from flask import Flask, current_app
+
+from ...claims.evidence.sentences import Finder
+from ...claims.verdicts import training
+from ...claims.verdicts.training import TrainedVerdicts
+from ...claims.verdicts.verdict import Verifier
+from ...retrieval.domain import Filter
+from ...retrieval.errors import ConfigError, FactseekError, QueryError
+from ...retrieval.searcher import Searcher
+from ..settings import Config
+
+_KEY = "factseek.verdicts"
+_log = logging.getLogger("factseek.server")
+
+
+class ServedVerdicts(NamedTuple):
+    """A trained model of verdicts under its name."""
+
+    name: str
+    learned: TrainedVerdicts
+
+
+class Judge(NamedTuple):
+    """A model of verdicts with what judges by it and the evidence of one index."""
+
+    served: ServedVerdicts
+    verifier: Verifier
+
+
+def check(config: Config) -> None:
+    """Load every model of verdicts, so that an error is reported once, before there are workers.
+
+    Raises ConfigError, naming the setting, if one cannot be loaded.
+    """
+    for name, path in config.server.verdicts.items():
+        try:
+            training.load(Path(path))
+        except FactseekError as error:
+            what = f"{error.place}: {error.what}" if error.place else error.what
+            raise ConfigError(what, place=f"server.verdicts.{name}", remedy=error.remedy) from None
+
+
+def opened(config: Config) -> dict[str, ServedVerdicts]:
+    """Load the configured models; one that cannot be loaded is logged and left out: the others go on."""
+    models = {}
+    for name, path in config.server.verdicts.items():
+        try:
+            models[name] = ServedVerdicts(name, training.load(Path(path)))
+        except FactseekError as error:
+            _log.error("model of verdicts %s is not ready: %s", name, error.line)
+    return models
+
+
+def install(app: Flask, models: Mapping[str, ServedVerdicts]) -> None:
+    """Give ``app`` the models that claims are judged by."""
+    app.extensions[_KEY] = models
+
+
+def served_verdicts() -> Mapping[str, ServedVerdicts]:
+    """Return the models of verdicts of the current application by name."""
+    models: Mapping[str, ServedVerdicts] = current_app.extensions[_KEY]
+    return models
+
+
+def judge_of(index: Searcher, config: Config, where: Filter | None) -> Judge | None:
+    """Return the first model that learned with an index like this one, None if none did."""
+    finder = Finder(index, config.verdict, where)
+    for served in served_verdicts().values():
+        try:
+            return Judge(served, served.learned.verifier(finder, config.verdict))
+        except QueryError:
+            continue
+    return None

@@ -1,0 +1,149 @@
+"""The tab Verify: what the evidence says of a claim, sentence by sentence, and what a model makes of it."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import msgspec
+from flask import request, url_for
+from werkzeug.wrappers import Response
+
+from ...claims.evidence.sentences import EvidenceSentence
+from ...claims.verdicts.verdict import Verdict
+from ...retrieval.display import Piece, pieces_of, web_link
+from ...retrieval.domain import Claim
+from ...retrieval.errors import QueryError
+from ...retrieval.filters import parse_filter
+from ...retrieval.highlight import highlighter
+from ...retrieval.profile import tweet
+from ..api.verdicts import Judge, judge_of, served_verdicts
+from ..contract.errors import BadInput, RefusedError
+from ..contract.requests import RequestFields
+from ..upkeep.service import Served, service
+from .cards import title_of
+from .shell import blueprint, chosen_indexes, page_of, short_of
+from .state import PageState, read_parameters
+
+_FOR = frozenset({"SUPPORTS", "TRUE"})
+_AGAINST = frozenset({"REFUTES", "FALSE"})
+_LONGEST_QUERY = 1_000
+"""Characters of a claim that go with the link to a document, whose matching words are marked."""
+_EXAMPLES = {
+    "en": "Two doses of the MMR vaccine are about 97 percent effective against measles.",
+    "ar": "يبلغ طول نهر النيل نحو 6650 كيلومترًا.",
+}
+_SMALL = 1_000
+"""A model that learned from fewer claims is called small."""
+
+
+class VerifyState(RequestFields):
+    """What the tab was asked: the claim, and how new its evidence may be."""
+
+    claim: str = ""
+    as_of: str = ""
+    index: list[str] = msgspec.field(default_factory=list)
+    lang: str = ""
+
+    @property
+    def address(self) -> str:
+        """The address of what was asked."""
+        return url_for("page.verify_page", **{k: v for k, v in msgspec.structs.asdict(self).items() if v})
+
+
+class Shown(NamedTuple):
+    """A sentence of evidence: its text in pieces, its document and its source as links, how likely its stance is."""
+
+    sentence: EvidenceSentence
+    pieces: list[Piece]
+    title: str
+    address: str
+    link: str
+    share: float
+
+
+class Judged(NamedTuple):
+    """A verdict for people: the sentences for and against the claim, and those that say neither."""
+
+    verdict: Verdict
+    conclusion: str
+    stances: list[tuple[str, list[Shown]]]
+    probabilities: list[tuple[str, float]]
+
+
+@blueprint.route("/verify", methods=["GET", "POST"])
+def verify_page() -> tuple[str, int] | Response:
+    """Show the sentences for and against a claim, and the verdict of a model that is served, with its warning."""
+    asked = VerifyState()
+    try:
+        asked = read_parameters(request.values, VerifyState, VerifyState.__struct_fields__)
+        away = short_of(asked.address)
+        if away:
+            return away
+        served = chosen_indexes(PageState(index=asked.index[:1]))[0]
+        return _page(asked, served, **_judged(asked, served))
+    except (QueryError, RefusedError) as error:
+        reason = error.unnamed if isinstance(error, BadInput) else error.line
+        return page_of("verify.html", PageState(lang=asked.lang), 400, asked=asked, problem=reason)
+
+
+def _judged(asked: VerifyState, served: Served) -> dict[str, Any]:
+    where = parse_filter([], as_of=asked.as_of) if asked.as_of else None
+    judge = judge_of(served.index, service().config, where)
+    if judge is None or not asked.claim:
+        return {"judge": judge}
+    claim = Claim("claim", tweet(asked.claim))
+    if not served.index.resolve().has_words(claim.text):
+        raise BadInput("claim", "it holds no words to search for")
+    verdict = next(iter(judge.verifier.verify([claim])))
+    return {"judge": judge, "judged": _for_people(verdict, judge, served, asked)}
+
+
+def _for_people(verdict: Verdict, judge: Judge, served: Served, asked: VerifyState) -> Judged:
+    marked = highlighter(verdict.claim.text, served.index.terms)
+    stances: dict[str, list[Shown]] = {"for": [], "against": [], "neither": []}
+    for sentence, each in zip(verdict.evidence.sentences, judge.verifier.by_each(verdict), strict=True):
+        label = max(each, key=lambda name: each[name])
+        shown = Shown(
+            sentence=sentence,
+            pieces=pieces_of(sentence.text, marked(sentence.text), 0, len(sentence.text)),
+            title=title_of(sentence.title, sentence.text, sentence.docid),
+            address=_document(served, sentence, asked.claim),
+            link=web_link(sentence.url),
+            share=each[label],
+        )
+        stances[_stance(label)].append(shown)
+    likely = sorted(verdict.probabilities.items(), key=lambda pair: -pair[1])
+    return Judged(verdict, _conclusion(verdict), [pair for pair in stances.items() if pair[1]], likely)
+
+
+def _document(served: Served, sentence: EvidenceSentence, claim: str) -> str:
+    place = {"name": served.name, "docid": sentence.docid, "passage": sentence.number}
+    return url_for("page.document_page", **place, query=claim[:_LONGEST_QUERY])
+
+
+def _conclusion(verdict: Verdict) -> str:
+    return "none" if verdict.abstained else _stance(verdict.label)
+
+
+def _stance(label: str) -> str:
+    return "for" if label in _FOR else "against" if label in _AGAINST else "neither"
+
+
+def _page(asked: VerifyState, served: Served, **shown: Any) -> tuple[str, int]:
+    judge: Judge | None = shown.get("judge")
+    figures = judge.served.learned.manifest.figures if judge else {}
+    worth = figures.get(judge.served.learned.manifest.model) if judge and figures else None
+    learned = sum(sum(source.labels.values()) for source in judge.served.learned.manifest.sources) if judge else 0
+    return page_of(
+        "verify.html",
+        PageState(index=asked.index, lang=asked.lang),
+        asked=asked,
+        served=served,
+        any_model=bool(served_verdicts()),
+        worth=worth,
+        learned=learned,
+        small=learned < _SMALL,
+        figures=figures,
+        example=_EXAMPLES.get(served.index.info.language, ""),
+        **shown,
+    )

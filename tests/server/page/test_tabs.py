@@ -1,0 +1,216 @@
+"""The tabs beside Search: Check, Verify, Add and Compare, with what they refuse."""
+
+from __future__ import annotations
+
+import io
+import json
+from html.parser import HTMLParser
+from pathlib import Path
+from urllib.parse import quote
+
+import pytest
+from flask.testing import FlaskClient
+
+from factseek.indexer.collections._pages import decode
+from factseek.server.app import create_app
+from factseek.server.page.statements import statements_of
+from factseek.settings import Config
+
+from ..conftest import Writable, writable
+from .test_page import get
+
+HERE = {"Sec-Fetch-Site": "same-origin"}
+PNG = b"\x89PNG\r\n\x1a\n" + b"\0" * 40
+REPORT = {
+    "queries": 2, "runs": ["first", "second"],
+    "means": {"AP": {name: {"mean": 0.5, "low": 0.25, "high": 0.75} for name in ("first", "second")}},
+    "pairs": [{"measure": "AP", "first": "first", "second": "second", "difference": {"mean": 0.1, "low": 0.01,
+               "high": 0.2}, "p_randomisation": 0.01, "holm_randomisation": 0.02, "wins": 2, "ties": 0, "losses": 0}],
+    "moved": [{"first": "first", "second": "second", "qid": "q1", "values": [0.1, 0.9], "ranks": {"d1": [None, 1]}}],
+    "notes": ["a note"],
+}  # fmt: skip
+
+
+def test_tweets_are_ranked_with_the_words_that_weigh_and_their_evidence(client: FlaskClient) -> None:
+    tweets = "Good morning everybody!\nTwo doses of the vaccine are 97 percent effective, a study of 2020 found."
+    page = get(client, f"/check?text={quote(tweets)}")
+    texts = [text.split(" ", 1)[1].strip() for text in page.text_of("h2")]
+    assert sorted(texts) == sorted(tweets.splitlines())
+    assert texts[0].startswith("Two doses")
+    evidence = next(str(a["href"]) for a in page.all("a") if str(a["href"]).startswith("/?query=Two"))
+    assert 'id="hybrid-1"' in client.get(evidence).text
+    assert any(str(a["href"]).startswith("/verify?claim=Two") for a in page.all("a"))
+
+
+def test_an_upload_leads_to_the_address_of_what_it_holds(client: FlaskClient) -> None:
+    table = 'tweet_id\ttweet_text\n1\tThe moon is far.\n2\t"Said" nobody.\n'
+    response = client.post("/check", data={"file": (io.BytesIO(table.encode()), "tweets.tsv"), "kind": "tweets"})
+    assert response.status_code == 303
+    assert {"The moon is far.", '"Said" nobody.'} <= {
+        text.split(" ", 1)[1].strip() for text in get(client, response.location).text_of("h2")
+    }
+
+
+@pytest.mark.parametrize(
+    ("text", "kind", "statements"),
+    [
+        ("One.\n\n Two. Still two.\n", "tweets", [("", "One."), ("", "Two. Still two.")]),
+        ("id,text\n1,\"a, b\"\n", "tweets", [("", "a, b")]),
+        ("ANNA: One. Two.\nThree.\nMr. B: Four.", "transcript",
+         [("ANNA", "One."), ("ANNA", "Two."), ("ANNA", "Three."), ("ANNA", "Mr. B: Four.")]),
+        ("1\n00:00:01,000 --> 00:00:02,000\n[00:01] Anna: Hello there.\n", "transcript", [("Anna", "Hello there.")]),
+    ],
+)  # fmt: skip
+def test_statements_are_read_as_people_write_them(text: str, kind: str, statements: list[tuple[str, str]]) -> None:
+    assert [(claim.speaker, claim.text) for claim in statements_of(text, kind)] == statements
+
+
+@pytest.mark.parametrize(
+    ("content", "reason"), [(PNG, "a.png is an image (PNG), not text"), (b" \n", "a.png is empty")]
+)
+def test_what_is_no_text_is_not_checked(client: FlaskClient, content: bytes, reason: str) -> None:
+    response = client.post("/check", data={"file": (io.BytesIO(content), "a.png")})
+    assert response.status_code == 400
+    assert reason in response.text
+
+
+def test_an_upload_that_is_too_large_is_a_page(client: FlaskClient) -> None:
+    for path in ("/check", "/compare"):
+        file = (io.BytesIO(b"x" * 30_000), "large.txt")
+        response = client.post(path, data={"file": file}, headers={"Accept": "text/html"})
+        assert response.status_code == 413
+        assert "The body of the request is larger than this server takes" in response.text
+        assert '<textarea id="query"' in response.text
+
+
+def test_a_claim_is_judged_with_its_sentences_and_a_warning(client: FlaskClient) -> None:
+    claim = "Two doses of the measles vaccine are about 97 percent effective."
+    response = client.get(f"/verify?index=english&claim={quote(claim)}")
+    page = get(client, f"/verify?index=english&claim={quote(claim)}")
+    assert "Two doses of the measles vaccine are about 97 percent effective against measles." in page.text_of("p")
+    assert "2019-05-02" in page.text_of("time")
+    assert "A program drafted this; a person decides." in response.text
+    assert "The model few learned from 6 claims." in response.text
+    assert "They are too few to say how often it is right." in response.text
+    assert {"SUPPORTS", "REFUTES", "NOT ENOUGH INFO"} <= set(page.text_of("span"))
+
+
+def test_there_is_no_verdict_without_evidence(client: FlaskClient) -> None:
+    text = client.get("/verify?index=english&claim=measles&as_of=1800").text
+    assert "No verdict" in text
+    assert "Nothing was found that bears on it, so there is no verdict." in text
+    assert "<meter" not in text
+
+
+def test_an_index_that_no_model_knows_says_so(client: FlaskClient) -> None:
+    text = client.get(f"/verify?index=arabic&lang=en&claim={quote('نهر النيل')}").text
+    assert "This server judges no claims by arabic" in text
+    assert "learned with other indexes" in text
+
+
+@pytest.mark.parametrize(
+    ("address", "said"),
+    [
+        ("/check?text=measles", "This server ranks no claims"),
+        ("/verify?claim=measles", "It was started without a model of verdicts."),
+        ("/add", "Nothing can be added on this server"),
+        ("/compare", "This server shows no report."),
+    ],
+)
+def test_a_tab_that_lacks_what_it_needs_says_so_and_how_to_get_it(
+    config: Config, app: object, address: str, said: str
+) -> None:
+    bare = create_app(Config(), {"english": app.extensions["factseek"].indexes["english"].index})  # type: ignore[attr-defined]
+    text = bare.test_client().get(address).text
+    assert said in text
+    assert "factseek " in text
+
+
+@pytest.mark.parametrize(
+    ("address", "reason"),
+    [
+        ("/verify?index=english&claim=%3F%21", "It holds no words to search for."),
+        ("/verify?claim=a&as_of=soon", "&#39;soon&#39; is not a date"),
+        ("/verify?claim=a&k=3", "here is no parameter &#39;k&#39;"),
+        ("/check?text=a&kind=poem", "Kind: invalid enum value"),
+        ("/compare?report=none", "There is no report &#39;none&#39;; served are: none"),
+        ("/compare?pasted=x", "This is no comparison of runs: it is not JSON"),
+        ("/compare?pasted=%7B%7D", "This is no comparison of runs"),
+    ],
+)
+def test_what_makes_no_sense_is_said_on_the_tab(client: FlaskClient, address: str, reason: str) -> None:
+    response = client.get(address, headers={"Accept": "text/html"})
+    assert response.status_code == 400
+    assert reason in response.text
+    assert 'role="alert"' in response.text
+
+
+def test_a_report_of_ones_own_is_shown(client: FlaskClient) -> None:
+    response = client.post("/compare", data={"file": (io.BytesIO(json.dumps(REPORT).encode()), "mine.json")})
+    assert response.status_code == 200
+    assert "the second is better" in response.text
+    assert "mine.json" in response.text
+    assert "– → 1" in response.text
+    assert get(client, f"/compare?pasted={quote(json.dumps(REPORT))}").text_of("h2")[:2] == ["Means", "Differences"]
+
+
+def test_a_page_is_looked_at_added_and_found(live: Path, root: Path) -> None:
+    html = (root / "examples" / "pages-ar" / "ar-nile-dams.html").read_bytes()
+    with writable(live) as serving:
+        client = serving.client()
+        shown = client.post("/add", data={"file": (io.BytesIO(html), "dams.html"), "act": "preview"}, headers=HERE)
+        assert shown.status_code == 200
+        fields = dict(_fields(shown.text))
+        assert fields["title"]
+        assert fields["text"][:40] in decode(html)
+        added = client.post("/add", data={**fields, "act": "add"}, headers=HERE)
+        assert added.status_code == 200
+        document = client.get(f"/documents/live/{quote(fields['docid'])}")
+        assert document.status_code == 200
+        again = client.post("/add", data={**fields, "act": "add"}, headers=HERE)
+        assert again.status_code == 400
+        assert "already" in again.text
+        _refusals(serving)
+
+
+def _refusals(serving: Writable) -> None:
+    client = serving.client()
+    foreign = client.post("/add", data={"text": "a", "act": "add"}, headers={"Sec-Fetch-Site": "cross-site"})
+    assert foreign.status_code == 403
+    assert client.post("/add", data={"text": "a", "act": "add"}).status_code == 403
+    for name, content, reason in (
+        ("photo.png", PNG, "photo.png is an image (PNG), not a web page"),
+        ("empty.html", b"", "there is nothing to add"),
+        ("menu.html", b"<html><body><nav>x</nav></body></html>", "paste its text instead"),
+    ):
+        response = client.post("/add", data={"file": (io.BytesIO(content), name), "act": "preview"}, headers=HERE)
+        assert response.status_code == 400
+        assert reason in response.text.replace("There", "there"), name
+    assert serving.app.test_client().get("/add").status_code == 401
+
+
+def _fields(text: str) -> list[tuple[str, str]]:
+    """Return the filled fields of a form."""
+
+    class Fields(HTMLParser):
+        def __init__(self) -> None:
+            super().__init__()
+            self.values: list[tuple[str, str]] = []
+            self.area = ""
+
+        def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+            found = dict(attrs)
+            if tag == "input" and found.get("value") and found.get("type") != "checkbox":
+                self.values.append((found["name"] or "", found["value"] or ""))
+            self.area = (found.get("name") or "") if tag == "textarea" else ""
+            if self.area:
+                self.values.append((self.area, ""))
+
+        def handle_data(self, data: str) -> None:
+            if self.area:
+                self.values[-1] = (self.area, data.removeprefix("\n"))
+                self.area = ""
+
+    parser = Fields()
+    parser.feed(text)
+    return parser.values
