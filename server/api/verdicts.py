@@ -73,6 +73,8 @@ def served_verdicts() -> Mapping[str, ServedVerdicts]:
 
 def judge_of(index: Searcher, config: Config, where: Filter | None) -> Judge | None:
     """Return the first model that learned with an index like this one, None if none did."""
+    if not served_verdicts():
+        return None
     finder = Finder(index, config.verdict, where)
     for served in served_verdicts().values():
         try:

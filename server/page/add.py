@@ -71,7 +71,7 @@ def _done(asked: AddState, served: Served) -> dict[str, Any]:
     if asked.act == "add":
         _add(asked, served)
         return {"added": url_for("page.document_page", name=served.name, docid=asked.docid)}
-    settings = service().config.index
+    settings = service().config.passages
     return {"preview": passages_of(asked.text, settings.words, settings.overlap_sentences)}
 
 
