@@ -39,8 +39,9 @@ def _tweets(text: str) -> Iterator[str]:
         yield from (line.strip() for line in lines if line.strip())
         return
     at = columns.index(named)
-    quoting = csv.QUOTE_NONE if delimiter == "\t" else csv.QUOTE_MINIMAL
-    rows = csv.reader(io.StringIO(text), delimiter=delimiter, quoting=quoting)
+    source = io.StringIO(text)
+    tabbed = csv.reader(source, delimiter="\t", quoting=csv.QUOTE_NONE)
+    rows = tabbed if delimiter == "\t" else csv.reader(source)
     next(rows, None)
     yield from (row[at].strip() for row in rows if len(row) > at and row[at].strip())
 

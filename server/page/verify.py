@@ -117,8 +117,13 @@ def _for_people(verdict: Verdict, judge: Judge, served: Served, asked: VerifySta
 
 
 def _document(served: Served, sentence: EvidenceSentence, claim: str) -> str:
-    place = {"name": served.name, "docid": sentence.docid, "passage": sentence.number}
-    return url_for("page.document_page", **place, query=claim[:_LONGEST_QUERY])
+    return url_for(
+        "page.document_page",
+        name=served.name,
+        docid=sentence.docid,
+        passage=sentence.number,
+        query=claim[:_LONGEST_QUERY],
+    )
 
 
 def _conclusion(verdict: Verdict) -> str:
