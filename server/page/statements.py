@@ -21,10 +21,10 @@ _SPEAKER = re.compile(r"^(?P<speaker>[^\W\d_][^:.!?؟]{0,60}):\s+(?P<said>\S.*)$
 
 def statements_of(text: str, kind: str) -> list[ClaimRequest]:
     """Return the statements of a text, numbered from 1 in their order."""
-    found = _spoken(text) if kind == TRANSCRIPT else (("", tweet) for tweet in _tweets(text))
+    spoken = _spoken(text) if kind == TRANSCRIPT else (("", tweet) for tweet in _tweets(text))
     return [
         ClaimRequest(id=str(number), text=statement, speaker=speaker)
-        for number, (speaker, statement) in enumerate(found, 1)
+        for number, (speaker, statement) in enumerate(spoken, 1)
     ]
 
 

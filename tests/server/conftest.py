@@ -16,7 +16,7 @@ from flask.testing import FlaskClient
 
 from factseek.claims.checkworthiness import training
 from factseek.claims.evidence.sentences import Finder
-from factseek.claims.settings import BestSettings, ClaimsSettings
+from factseek.claims.settings import BestSettings, ClaimsSettings, VerdictSettings
 from factseek.claims.verdicts import training as verdicts
 from factseek.eval.tasks import STATEMENTS
 from factseek.indexer.build import BuildRequest, build
@@ -111,6 +111,7 @@ def config(folders: dict[str, Path], ranker_file: Path) -> Config:
     """Settings with limits that a test can pass."""
     return Config(
         search=SearchSettings(max_k=50, max_query_chars=200),
+        verdict=VerdictSettings(depth=20),
         server=ServerSettings(
             max_body_bytes=20_000,
             max_batch=5,
