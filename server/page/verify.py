@@ -61,7 +61,7 @@ class Shown(NamedTuple):
     share: float
 
 
-class Judged(NamedTuple):
+class SortedVerdict(NamedTuple):
     """A verdict for people: the sentences for and against the claim, and those that say neither."""
 
     verdict: Verdict
@@ -98,7 +98,7 @@ def _judged(asked: VerifyState, served: Served) -> dict[str, Any]:
     return {"judge": judge, "judged": _for_people(verdict, judge, served, asked)}
 
 
-def _for_people(verdict: Verdict, judge: Judge, served: Served, asked: VerifyState) -> Judged:
+def _for_people(verdict: Verdict, judge: Judge, served: Served, asked: VerifyState) -> SortedVerdict:
     marked = highlighter(verdict.claim.text, served.index.terms)
     stances: dict[str, list[Shown]] = {"for": [], "against": [], "neither": []}
     for sentence, each in zip(verdict.evidence.sentences, judge.verifier.by_each(verdict), strict=True):
@@ -113,7 +113,7 @@ def _for_people(verdict: Verdict, judge: Judge, served: Served, asked: VerifySta
         )
         stances[_stance(label)].append(shown)
     likely = sorted(verdict.probabilities.items(), key=lambda pair: -pair[1])
-    return Judged(verdict, _conclusion(verdict), [pair for pair in stances.items() if pair[1]], likely)
+    return SortedVerdict(verdict, _conclusion(verdict), [pair for pair in stances.items() if pair[1]], likely)
 
 
 def _document(served: Served, sentence: EvidenceSentence, claim: str) -> str:
