@@ -12,7 +12,7 @@ import pytest
 def build(root: Path, indexes: Path) -> str:
     """Build the example; return what was said."""
     command = [sys.executable, str(root / "examples" / "build.py"), str(indexes)]
-    return subprocess.run(command, check=True, capture_output=True, cwd=root, timeout=300, text=True).stderr
+    return subprocess.run(command, check=True, capture_output=True, cwd=root, timeout=900, text=True).stderr
 
 
 @pytest.mark.slow
