@@ -107,6 +107,6 @@ def example_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         check=True,
         capture_output=True,
         cwd=ROOT,
-        timeout=300,
+        timeout=900,
     )
     return folder
