@@ -91,7 +91,7 @@ def smooth_norms(graph: Any, largest: Largest) -> None:
 def part_activations(graph: Any, largest: Largest) -> list[str]:
     """Compute the outlying channels of each activation beside the others; return the products that do so by name."""
     weights = _Weights(graph)
-    activations = {id(found.last_bias): found for found in _activations(graph)}
+    activations = {id(activation.last_bias): activation for activation in _activations(graph)}
     nodes: list[Any] = []
     apart = []
     for node in graph.node:

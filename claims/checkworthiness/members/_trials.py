@@ -32,7 +32,7 @@ class Population(NamedTuple):
     weights: NDArray[np.float64]
 
 
-class Part(NamedTuple):
+class TrialPart(NamedTuple):
     """The statements that a model learns from and those that it is tested on, each a mask over a population."""
 
     learned: NDArray[np.bool_]
@@ -84,21 +84,21 @@ def fitted(best: Trial, among: Population, seed: int) -> Model:
     return best.member.fit(best.rows, among.labels, among.weights, best.strength, seed)
 
 
-def _apart(among: Population) -> list[Part]:
+def _apart(among: Population) -> list[TrialPart]:
     """Return each fold with all that is not of it."""
     folds = sorted(set(among.folds.tolist()))
-    return [Part(among.folds != fold, among.folds == fold) for fold in folds]
+    return [TrialPart(among.folds != fold, among.folds == fold) for fold in folds]
 
 
-def _later(among: Population) -> list[Part]:
+def _later(among: Population) -> list[TrialPart]:
     """Return each block of time but the first with all that is earlier, if that is of both classes."""
     blocks, dated = among.blocks, among.blocks >= 0
-    parts = [Part(dated & (blocks < block), blocks == block) for block in range(1, int(blocks.max()) + 1)]
+    parts = [TrialPart(dated & (blocks < block), blocks == block) for block in range(1, int(blocks.max()) + 1)]
     return [part for part in parts if len(set(among.labels[part.learned].tolist())) == len(_CLASSES)]
 
 
 def _held_out(
-    fit: Callable[[NDArray[np.bool_]], Model], rows: Any, labels: NDArray[np.int64], parts: Sequence[Part]
+    fit: Callable[[NDArray[np.bool_]], Model], rows: Any, labels: NDArray[np.int64], parts: Sequence[TrialPart]
 ) -> NDArray[np.float64]:
     """Return scores of each part by what is fitted to its others; each model learns on one thread.
 
