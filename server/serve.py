@@ -116,6 +116,7 @@ def limits_of(settings: ServerSettings) -> Limits:
         descriptors=_most_descriptors(),
         answering=settings.answer_seconds,
         changes=settings.writes,
+        changing=frozenset(address.encode() for address in adapters.changing(settings.adapters)),
     )
 
 

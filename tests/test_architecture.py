@@ -93,7 +93,7 @@ ROOMS = {
         "server/contract server/settings server/upkeep server/writing"
     ),
     "server/writing": "indexer indexer/collections retrieval server/api server/contract server/settings server/upkeep",
-    "server/adapters": "retrieval server/api server/contract server/settings server/upkeep",
+    "server/adapters": "indexer retrieval server/api server/contract server/settings server/upkeep server/writing",
     "server/agents": (
         "claims/evidence claims/verdicts retrieval retrieval/index server/api server/settings server/upkeep"
     ),

@@ -41,6 +41,7 @@ VARIES = [
     (r'("nextPageToken": ?)"[^"]*"', r'\1"…"'),
     (r'("(?:manifest_)?id": ?)"[0-9a-f]{16}(?:[0-9a-f]{8})?"', r'\1"…"'),
     (r'("version": ?)"\d+\.\d+\.\d+"', r'\1"…"'),
+    (r'("created_at": ?)"[^"]*"', r'\1"…"'),
     (JOB.pattern, "…"),
     (r'("(?:created|started|ended|python|bytes|\w+_seconds)": ?)("[^"]*"|[\d.]+)', r"\1…"),
     (r'("cursor": ?)"[^"]*"', r'\1"…"'),
@@ -123,7 +124,7 @@ def changing(example_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> 
     folder = tmp_path_factory.mktemp("changing")
     shutil.copytree(example_folder / "indexes" / "example-en", folder / "mine")
     (folder / "config.yaml").write_text(f"server: {{keys: {{newsroom: {digest(KEY)}}}, indexes: {{mine: mine}}}}")
-    with served(folder, folder / "log", "--allow-writes") as address:
+    with served(folder, folder / "log", "--allow-writes", "--adapter", "alegre") as address:
         yield {CHANGING: address}
 
 
@@ -184,10 +185,10 @@ def test_the_documentation_shows_what_is_answered(address: str, changing: Addres
 
 
 @pytest.mark.slow
-def test_the_protocols_answer_as_shown(speaking: Addresses) -> None:
+def test_the_protocols_answer_as_shown(speaking: Addresses, changing: Addresses) -> None:
     text = (ROOT / "docs/protocols.md").read_text("utf-8")
     assert all(f"`{name}`" in text for name in ADAPTERS.names())
-    for one, answered in answers(shown(text), speaking):
+    for one, answered in answers(shown(text), {**speaking, **changing}):
         now, then = plain(answered), plain(one.output)
         assert near(now, then), f"{one.command}\n{now}\n--- is shown as\n{then}"
 

@@ -11,13 +11,16 @@ stands below ``/NAME/`` (``serper.py`` below ``/serper/``), is served where ``se
     KEY_PARAMETER: str                   the parameter of a query string that carries its clients' keys; "" if none
     def failure(problem) -> Answer       an error of ours in the shape of the original
 
+One that writes may also say ``CHANGES``, the addresses whose POST waits until an index is written: such requests have
+threads of their own, and keep no search waiting.
+
 Limits, keys, rates, metrics and the log are those of all routes. A module of this shape, put into this folder, is an
 adapter everywhere: nothing else names adapters.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Protocol
 
 from flask import Blueprint, Flask, request
@@ -84,6 +87,11 @@ def install(app: Flask, wanted: Mapping[str, str], indexes: Collection[str]) -> 
         app.register_blueprint(adapter.blueprint, url_prefix=f"/{name}")
         dialects.install(app, name, Dialect(adapter.failure, adapter.STATUSES, adapter.KEY_PARAMETER))
         operations.add(app, dict(_described(adapter)))
+
+
+def changing(wanted: Iterable[str]) -> list[str]:
+    """Return the addresses of the adapters of these names whose POST waits until an index is written."""
+    return [f"/{name}{address}" for name in wanted for address in getattr(ADAPTERS.load(name), "CHANGES", ())]
 
 
 def _described(adapter: Adapter) -> Iterator[tuple[str, Operation]]:

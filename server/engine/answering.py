@@ -147,7 +147,8 @@ class Answering:
     def _lane_of(self, request: HttpRequest) -> _Lane:
         if request.path in ALWAYS:
             return self._always
-        return self._changes if request.method in CHANGES else self._searches
+        changes = request.method in CHANGES or request.path in self._limits.changing
+        return self._changes if changes else self._searches
 
     def _makes_way(self, lane: _Lane) -> bool:
         """Return whether one more may wait.

@@ -13,7 +13,8 @@ class Limits:
     Numbers: ``threads`` that answer, requests ``waiting`` for one, ``connections``, and ``descriptors`` that the
     system grants the process (0: unknown). Seconds: ``idle`` is silence between two requests, ``reading`` the time for
     a request to come whole and for a client that takes nothing of its answer, ``answering`` that for a whole answer to
-    be taken. ``changes`` says whether PUT and DELETE have threads of their own.
+    be taken. ``changes`` says whether PUT and DELETE have threads of their own, and
+    so have POSTs to the addresses of ``changing``.
     """
 
     body: int
@@ -26,3 +27,4 @@ class Limits:
     reading: float = 20.0
     answering: float = 600.0
     changes: bool = False
+    changing: frozenset[bytes] = frozenset()

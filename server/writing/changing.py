@@ -1,9 +1,9 @@
-"""A change of one document, handed to the writer of its index and waited for."""
+"""A change of one document, handed to the writer of its index and waited for; a bulk, which is not waited for."""
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from time import monotonic, sleep
@@ -11,10 +11,12 @@ from time import monotonic, sleep
 import msgspec
 from flask import current_app, request
 
-from ...indexer import changes
+from ...indexer import changes, jobs
 from ...indexer.changes import Change, Result
 from ...indexer.document_line import Refused, exported, read_line
+from ...indexer.jobs import Job, Mode
 from ...retrieval.documents import checksum
+from ...retrieval.domain import Document
 from ...retrieval.errors import NotFoundError, UserError
 from ...retrieval.manifest import Manifest
 from ..contract.errors import BadInput, RefusedError
@@ -62,10 +64,10 @@ def folder_of(served: Served) -> Path:
     return served.index.info.place.resolve()
 
 
-def change_to(docid: str, asked: DocumentRequest, manifest: Manifest) -> Change:
-    """Return the change that puts a document at ``docid``, under the conditions of the current request.
+def document_at(docid: str, asked: DocumentRequest, manifest: Manifest) -> Document:
+    """Return the document that a request asks to be put at ``docid``.
 
-    Raises BadInput, naming the field, if the document makes no sense.
+    Raises BadInput, naming the field, if it makes no sense.
     """
     if asked.docid not in ("", docid):
         raise BadInput("docid", f"is {asked.docid[:80]!r}, the address says {docid[:80]!r}; leave it out")
@@ -75,14 +77,49 @@ def change_to(docid: str, asked: DocumentRequest, manifest: Manifest) -> Change:
         raise BadInput(document.part, document.reason)
     if document.docid != docid:
         raise BadInput("docid", f"docid {docid[:80]!r} holds white space")
+    return document
+
+
+def put_change(document: Document, states: tuple[str, ...] = (), *, absent: bool = False) -> Change:
+    """Return the change that puts a document, if the one in its place is in one of these states, or there is none."""
+    return Change(
+        docid=document.docid, line=exported(document), checksum=checksum(document), states=states, absent=absent
+    )
+
+
+def delete_change(docid: str, states: tuple[str, ...] = ()) -> Change:
+    """Return the change that deletes the document at ``docid``, if it is in one of these states."""
+    return Change(docid=docid, states=states)
+
+
+def change_to(docid: str, asked: DocumentRequest, manifest: Manifest) -> Change:
+    """Return the change that puts a document at ``docid``, under the conditions of the current request.
+
+    Raises BadInput, naming the field, if the document makes no sense.
+    """
+    document = document_at(docid, asked, manifest)
     states, absent = _conditions()
-    return Change(docid=docid, line=exported(document), checksum=checksum(document), states=states, absent=absent)
+    return put_change(document, states, absent=absent)
 
 
 def deletion_of(docid: str) -> Change:
     """Return the change that deletes the document at ``docid``, under the conditions of the current request."""
     states, absent = _conditions()
     return Change(docid=docid, states=states, absent=absent)
+
+
+def hand_over(served: Served, mode: Mode, lines: Sequence[bytes]) -> Job:
+    """Leave many documents, each a line of JSON, for the writer; return the job that says what becomes of them.
+
+    Raises NotWrittenError if too many bulks wait, or they cannot be kept.
+    """
+    folder, most = folder_of(served), service().config.server.max_queued
+    if len(jobs.waiting(folder)) >= most:
+        raise NotWrittenError(f"{most} bulks wait already; nothing was taken, ask again")
+    with handover_errors_reported():
+        job = jobs.submit(folder, mode, lines)
+    ensure_writer(folder)
+    return job
 
 
 def perform(served: Served, change: Change) -> Result:

@@ -17,16 +17,7 @@ from ..contract.errors import UnknownJobError
 from ..contract.requests import BulkParameters, DocumentRequest, from_body, from_query
 from ..upkeep.service import index_named, service
 from .bulk import lines_of
-from .changing import (
-    NotWrittenError,
-    change_to,
-    deletion_of,
-    ensure_writer,
-    folder_of,
-    handover_errors_reported,
-    perform,
-    writable,
-)
+from .changing import change_to, deletion_of, hand_over, perform, writable
 
 blueprint = Blueprint("writing", __name__)
 Put = Literal["created", "replaced", "unchanged"]
@@ -75,14 +66,7 @@ def post_documents(name: str) -> Response:
     """
     served = writable(name)
     mode = from_query(request.args, BulkParameters).mode
-    settings = service().config.server
-    lines = lines_of(request, settings.max_bulk)
-    folder = folder_of(served)
-    if len(jobs.waiting(folder)) >= settings.max_queued:
-        raise NotWrittenError(f"{settings.max_queued} bulks wait already; nothing was taken, ask again")
-    with handover_errors_reported():
-        job = jobs.submit(folder, mode, lines)
-    ensure_writer(folder)
+    job = hand_over(served, mode, lines_of(request, service().config.server.max_bulk))
     response = json_answer(_job(name, job), 202)
     response.headers["Location"] = f"/v1/jobs/{job.id}"
     return response

@@ -32,7 +32,7 @@ from factseek.settings import Config
 from tests.server.conftest import Writable, writable
 
 COUNT = int(os.environ.get("FACTSEEK_FUZZ", "0"))
-WRITING = re.compile(r"PUT|DELETE|POST /v1/<name>/documents$|GET /v1/jobs")
+WRITING = re.compile(r"PUT|DELETE|POST /v1/<name>/documents$|GET /v1/jobs|POST /alegre/text/(bulk_)?similarity/$")
 QUERY = {"query": "measles vaccine"}
 SEARCHES = [
     *({**QUERY, "format": name, "qid": "1"} for name in listings.names()),
@@ -54,6 +54,10 @@ MORE: dict[str, list[dict[str, Any]]] = {
     "serper.serper_search": [{"q": "measles", "num": 1, "page": 2, "gl": "us"}],
     "google.google_claims_search": [
         {**QUERY, "languageCode": "en-US", "maxAgeDays": 9_000, "offset": 1, "reviewPublisherSiteFilter": "x.org"}
+    ],
+    "alegre.alegre_search": [
+        {"text": "measels", "model": "elasticsearch", "context": {"a": [1, "b"]}, "fuzzy": True, "min_es_score": 0.1},
+        {"text": "moon", "models": ["all-MiniLM-L6-v2"], "per_model_threshold": {"all-MiniLM-L6-v2": 0.1}, "limit": 1},
     ],
     "aliases.point_alias": [{"index": "live"}, {"index": "other"}, {"index": "current"}],
 }
@@ -159,7 +163,7 @@ def test_every_route_that_writes_answers_and_leaves_nothing_behind(live: Path) -
     other = Path(shutil.copytree(live, live.with_name("other")))
     point(live.with_name("current"), live)
     beside = {"other": str(other), "current": str(live.with_name("current"))}
-    with writable(live, beside=beside) as served:
+    with writable(live, beside=beside, adapters={"alegre": "live"}) as served:
         served.app.config["PROPAGATE_EXCEPTIONS"] = False
         for route in routes(served.app):
             name = f"{route[0]} {route[1]}"

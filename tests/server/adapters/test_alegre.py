@@ -1,0 +1,324 @@
+"""Alegre's text similarity: golden requests and answers, thresholds, contexts, and texts stored and deleted."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from http.client import HTTPConnection
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import numpy as np
+import pytest
+from flask.testing import FlaskClient
+
+from factseek.indexer.build import BuildRequest, build
+from factseek.retrieval.config import IndexSettings
+from factseek.retrieval.index.local import Index
+from factseek.server.engine.limits import Limits
+from factseek.server.serve import limits_of
+from factseek.server.settings import ServerSettings
+from factseek.server.upkeep.access import digest
+from factseek.settings import Config
+from tests.server.conftest import KEY, MAY, writable
+from tests.server.engine.served import serve, until
+
+SEARCH, STORE, BULK = "/alegre/text/similarity/search/", "/alegre/text/similarity/", "/alegre/text/bulk_similarity/"
+MODEL = "all-MiniLM-L6-v2"
+CLAIM = "The measles vaccine is effective"
+TEXTS = [
+    {"docid": "1", "text": "this is a test"},
+    {"docid": "2", "text": "this is another test about rivers", "contexts": [{"team": 2, "app": "x"}], "team": 2},
+    {"docid": "3", "text": "something different", "contexts": "no list", "created_at": 3},
+]
+
+
+def similar(client: FlaskClient, text: str, **fields: Any) -> list[dict[str, Any]]:
+    answer = client.post(SEARCH, json={"text": text, **fields})
+    assert answer.status_code == 200, answer.text
+    texts: list[dict[str, Any]] = answer.json["result"]
+    return texts
+
+
+def ids(client: FlaskClient, text: str, **fields: Any) -> list[str]:
+    return [text["id"] for text in similar(client, text, **fields)]
+
+
+@pytest.fixture(scope="module")
+def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[FlaskClient]:
+    """A client that may change an index, of which a field of the contexts can be filtered."""
+    folder = tmp_path_factory.mktemp("alegre")
+    source = folder / "texts.jsonl"
+    source.write_text("".join(json.dumps(row) + "\n" for row in TEXTS), "utf-8")
+    request = BuildRequest(kind="jsonl", sources=(source,), folder=folder / "live", language="en", dense=False)
+    build(request, Config(index=IndexSettings(filter_fields=("team",))))
+    with writable(folder / "live", adapters={"alegre": ""}, max_bulk=3) as made:
+        yield made.client()
+
+
+def test_a_similar_text_has_the_fields_of_the_original(asked: FlaskClient) -> None:
+    (text,) = similar(asked, "two doses of the measles vaccine are effective", limit=1)
+    assert text.pop("score") == text.pop("_score") > 0
+    assert text == {
+        "content": "Two doses of the measles vaccine are about 97 percent effective against measles.",
+        "context": {},
+        "contexts": [],
+        "created_at": "",
+        "language": "en",
+        "title": "Measles vaccine",
+        "url": "https://who.example.org/measles",
+        "model": "elasticsearch",
+        "_id": "measles",
+        "id": "measles",
+        "index": "english",
+    }
+
+
+def test_the_threshold_of_words_is_a_share_of_them(asked: FlaskClient) -> None:
+    query = "measles vaccine refused yesterday"
+    assert ids(asked, query, threshold=1) == []
+    assert ids(asked, query) == ids(asked, query, threshold=0.75) == ["measles-later"]  # three of four, rounded down
+    assert ids(asked, query, threshold=0.74) == ids(asked, query, threshold=0.5)
+    everything = similar(asked, query, threshold=0)
+    assert {text["id"] for text in everything} == {"measles", "measles-later", "measles-undated"}
+    scores = [text["score"] for text in everything]
+    assert scores == sorted(scores, reverse=True)
+    assert ids(asked, query, threshold=0, min_es_score=scores[1]) == ids(asked, query, threshold=0)[:1]
+    assert ids(asked, query, threshold=0, limit=1) == ids(asked, query, threshold=0)[:1]
+    assert ids(asked, query, threshold=1, per_model_threshold={"elasticsearch": 0.75}) == ["measles-later"]
+    assert ids(asked, query, threshold=1, per_model_threshold=[{"model": "elasticsearch", "value": 0.75}]) == [
+        "measles-later"
+    ]
+
+
+def test_the_threshold_of_a_model_is_a_cosine(asked: FlaskClient, indexes: dict[str, Index]) -> None:
+    index = indexes["english"]
+    query = index.encoder.encode_query([CLAIM])[0]
+    texts = similar(asked, CLAIM, model=MODEL, threshold=-1)
+    assert len(texts) == 5
+    for text in texts:
+        passages = index.encoder.encode_document([passage.text for passage in index.passages(text["id"])])
+        titled = index.encoder.encode_document([f"{text['title']}\n{text['content']}"])
+        cosines = np.concatenate([passages, titled]) @ query
+        assert np.abs(cosines + 1 - text["score"]).min() < 1e-3
+    cosine = texts[1]["score"] - 1
+    assert ids(asked, CLAIM, model=MODEL, threshold=cosine - 1e-6) == [text["id"] for text in texts[:2]]
+    assert ids(asked, CLAIM, model=MODEL, threshold=cosine + 1e-6) == [texts[0]["id"]]
+    assert ids(asked, CLAIM, model=MODEL) == []
+
+
+def test_several_models_answer_in_turn(asked: FlaskClient) -> None:
+    both = similar(asked, CLAIM, models=[MODEL, "elasticsearch", MODEL], threshold=0.5, limit=1)
+    assert [text["model"] for text in both] == [MODEL, "elasticsearch"]
+    named = {MODEL: 2, "elasticsearch": 0.5}
+    assert [text["model"] for text in similar(asked, CLAIM, models=[*named], per_model_threshold=named, limit=1)] == [
+        "elasticsearch"
+    ]
+    assert similar(asked, CLAIM, model="Elasticsearch", threshold=0.5, limit=1) == both[1:]
+
+
+def test_misspelt_words_are_put_right_where_that_is_asked(asked: FlaskClient) -> None:
+    assert ids(asked, "measels vaccine", threshold=1) == []
+    assert ids(asked, "measels vaccine", threshold=1, fuzzy=True) == ids(asked, "measles vaccine", threshold=1) != []
+
+
+@pytest.mark.parametrize("text", ["", "   ", "?!", "the"])
+def test_a_text_without_words_is_like_none(asked: FlaskClient, text: str) -> None:
+    assert ids(asked, text) == []
+
+
+BAD = [
+    (SEARCH, {"text": 3}, {"text": "expected str, got int"}),
+    (SEARCH, {"text": "x", "threshold": "high"}, {"threshold": "expected float | null, got str"}),
+    (SEARCH, {"text": "x", "limit": 51}, {"limit": "51 is out of range: ask for 1 to 50"}),
+    (SEARCH, {"text": "x", "model": "ada"}, {"model": f"there is no model 'ada'; there are elasticsearch, {MODEL}"}),
+    (
+        SEARCH,
+        {"text": "x", "models": [MODEL, "ada"]},
+        {"models[1]": f"there is no model 'ada'; there are elasticsearch, {MODEL}"},
+    ),
+]
+
+
+@pytest.mark.parametrize(("address", "body", "errors"), BAD)
+def test_what_makes_no_sense_is_refused_as_alegre_does(
+    asked: FlaskClient, address: str, body: dict[str, Any], errors: dict[str, str]
+) -> None:
+    answer = asked.post(address, json=body)
+    assert answer.status_code == 400
+    assert answer.json == {"message": "Input payload validation failed", "errors": errors}
+
+
+BAD_CHANGES = [
+    ("POST", STORE, {"doc_id": "1"}, {"text": "is missing"}),
+    ("POST", STORE, {"text": "x", "doc_id": "a b"}, {"doc_id": "docid 'a b' holds white space"}),
+    ("POST", STORE, {"text": "x", "model": "ada"}, {"model": "there is no model 'ada'; there are elasticsearch"}),
+    ("DELETE", STORE, {}, {"doc_id": "is missing"}),
+    ("POST", BULK, {"documents": []}, {"documents": "a bulk holds 1 to 3 texts, this one 0"}),
+    ("POST", BULK, {"documents": [{"text": "x"}] * 4}, {"documents": "a bulk holds 1 to 3 texts, this one 4"}),
+    (
+        "POST",
+        BULK,
+        {"documents": [{"text": "x"}, {"text": "x", "doc_id": "a b"}]},
+        {"documents[1].doc_id": "docid 'a b' holds white space"},
+    ),
+]
+
+
+@pytest.mark.parametrize(("method", "address", "body", "errors"), BAD_CHANGES)
+def test_a_change_that_makes_no_sense_is_refused(
+    client: FlaskClient, method: str, address: str, body: dict[str, Any], errors: dict[str, str]
+) -> None:
+    answer = client.open(address, method=method, json=body)
+    assert answer.status_code == 400, answer.text
+    assert answer.json == {"message": "Input payload validation failed", "errors": errors}
+
+
+def test_a_server_that_changes_nothing_says_so(asked: FlaskClient) -> None:
+    for method, address, body in (
+        ("POST", STORE, {"text": "x"}),
+        ("DELETE", STORE, {"doc_id": "measles"}),
+        ("POST", BULK, {"documents": [{"text": "x"}]}),
+    ):
+        answer = asked.open(address, method=method, json=body)
+        message = "this server changes nothing; start it with --allow-writes, or server.writes: true"
+        assert (answer.status_code, answer.json) == (403, {"message": message})
+
+
+def test_a_text_is_stored_found_and_deleted(client: FlaskClient) -> None:
+    first = {"text": "how to slice a banana", "doc_id": "123456", "context": {"team": 54, "has_custom_id": True}}
+    assert client.post(STORE, json=first).json == {"success": True}
+    (text,) = similar(client, "how to slice a banana")
+    assert text["contexts"] == [text["context"]] == [{"team": 54, "has_custom_id": True}]
+    assert text["created_at"].endswith("Z")
+    second = {**first, "text": "how to slice a pizza", "context": {"team": 55}, "created_at": "2024-05-01"}
+    assert client.post(STORE, json=second).json == {"success": True}
+    assert ids(client, "how to slice a banana", threshold=1) == []
+    (text,) = similar(client, "how to slice a pizza")
+    assert text["contexts"] == [{"team": 55}, {"team": 54, "has_custom_id": True}]
+    assert (text["context"], text["created_at"]) == ({"team": 55}, "2024-05-01")
+    removed = {"_index": "live", "_id": "123456"}
+    one = client.delete(STORE, json={"doc_id": "123456", "context": {"team": 55}})
+    assert one.json == {**removed, "result": "updated"}
+    (text,) = similar(client, "how to slice a pizza")
+    assert text["contexts"] == [{"team": 54, "has_custom_id": True}]
+    last = client.delete(STORE, json={"doc_id": "123456", "context": {"team": 54}})
+    assert last.json == {**removed, "result": "deleted"}
+    assert ids(client, "how to slice a pizza") == []
+    gone = client.delete(STORE, json={"doc_id": "123456"})
+    said = "Doc Not Found for id 123456! No Deletion Occurred"
+    assert (gone.status_code, gone.json) == (404, {"message": f"{said}."})
+    quiet = client.delete(STORE, json={"doc_id": "123456", "quiet": True})
+    assert quiet.json == {"failed": f"{said} - quiet failure requested, so 200 code returned."}
+
+
+def test_a_text_without_an_id_gets_one(client: FlaskClient) -> None:
+    for _ in range(2):
+        assert client.post(STORE, json={"text": "an unnamed quokka", "language": "auto"}).json == {"success": True}
+    several = similar(client, "an unnamed quokka")
+    assert len({text["id"] for text in several}) == 2
+    assert {text["language"] for text in several} == {"en"}
+    for text in several:
+        assert client.delete(STORE, json={"doc_id": text["id"]}).json["result"] == "deleted"
+
+
+CONTEXTS = [
+    ({}, ["1", "2"]),
+    ({"team": 2}, ["2"]),
+    ({"team": "2"}, ["2"]),
+    ({"team": [2, 3]}, ["2"]),
+    ({"team": 2, "app": "x"}, ["2"]),
+    ({"team": 2, "app": "y"}, []),
+    ({"team": 3}, []),
+    ({"app": "x"}, ["2"]),
+    ({"app": ["x", None, {"a": 1}]}, ["2"]),
+    ({"team": 2, "field": "title", "project_media_id": 9, "has_custom_id": True}, ["2"]),
+]
+
+
+@pytest.mark.parametrize(("context", "expected"), CONTEXTS)
+def test_a_context_admits_the_texts_that_lie_in_it(
+    client: FlaskClient, context: dict[str, Any], expected: list[str]
+) -> None:
+    assert sorted(ids(client, "a test", context=context)) == expected
+
+
+def test_many_texts_are_stored_together(client: FlaskClient) -> None:
+    documents = [
+        {"text": "first wombat", "doc_id": "w1", "context": {"team": 1}, "created_at": "2024-01-01", "language": "fr"},
+        {"text": "second wombat", "doc_id": "w1", "created_at": "2024-01-02"},
+        {"text": "third wombat", "doc_id": "w2", "created_at": "2024-01-03"},
+    ]
+    answer = client.post(BULK, json={"documents": documents})
+    assert answer.status_code == 200
+    assert answer.json[0] == {
+        "_op_type": "index",
+        "_index": "live",
+        "_id": "w1",
+        "_source": {
+            "content": "first wombat",
+            "context": {"team": 1},
+            "contexts": [{"team": 1}],
+            "created_at": "2024-01-01",
+            "language": "fr",
+        },
+    }
+    assert [one["_id"] for one in answer.json] == ["w1", "w1", "w2"]
+    until(lambda: sorted(ids(client, "wombat")) == ["w1", "w2"])
+    assert {text["content"] for text in similar(client, "wombat")} == {"second wombat", "third wombat"}
+
+
+def test_a_hundred_near_texts_are_looked_through(client: FlaskClient) -> None:
+    """More than one slice of the ranking is looked at, where a context admits few."""
+    from factseek.server.adapters import _alegre_search
+
+    first = _alegre_search._FIRST_SLICE
+    _alegre_search._FIRST_SLICE = 1
+    try:
+        assert ids(client, "a test", context={"app": "x"}) == ["2"]
+        assert sorted(ids(client, "a test")) == ["1", "2"]
+    finally:
+        _alegre_search._FIRST_SLICE = first
+
+
+def test_changes_have_threads_of_their_own() -> None:
+    def limits(**settings: Any) -> Limits:
+        return limits_of(ServerSettings(**settings))
+
+    assert limits(adapters={"alegre": "", "serper": ""}).changing == {b"/alegre/text/similarity/"}
+    assert limits(adapters={"serper": ""}).changing == frozenset()
+
+
+@pytest.mark.slow
+def test_a_real_server_is_asked_as_alegres_own_tests_ask(folders: dict[str, Path], tmp_path: Path) -> None:
+    """Its requests as they are recorded: there is no client of Alegre's in a registry."""
+    settings = f"workers: 2, writes: true, keys: {{check: {digest(KEY)}}}, adapters: {{alegre: live}}"
+    live = tmp_path / "live"
+    source = tmp_path / "texts.jsonl"
+    source.write_text("".join(json.dumps(row) + "\n" for row in TEXTS), "utf-8")
+    build(BuildRequest(kind="jsonl", sources=(source,), folder=live, language="en", dense=False), Config())
+    with serve({}, tmp_path / "server", settings, live=live) as server:
+
+        def ask(method: str, address: str, body: Any, headers: dict[str, str] = MAY) -> tuple[int, Any]:
+            connection = HTTPConnection("127.0.0.1", server.port, timeout=60)
+            try:
+                connection.request(
+                    method, address, msgspec.json.encode(body), {"Content-Type": "application/json", **headers}
+                )
+                answer = connection.getresponse()
+                return answer.status, json.loads(answer.read())
+            finally:
+                connection.close()
+
+        term = {"text": "how to delete an invoice", "model": "elasticsearch", "context": {"dbid": 54}, "doc_id": "i"}
+        status, refused = ask("POST", STORE, term, {})
+        assert (status, [*refused]) == (401, ["message"])
+        assert ask("POST", STORE, term) == (200, {"success": True})
+        lookup = {"text": "how to delete an invoice", "context": {"dbid": 54}}
+        for _ in range(6):  # whichever worker answers
+            status, answer = until(lambda: (now := ask("POST", SEARCH, lookup)) and now[1]["result"] and now)
+            assert (status, [text["id"] for text in answer["result"]]) == (200, ["i"])
+        assert ask("DELETE", STORE, {"doc_id": "abcdef", "text": "string"})[0] == 404
+        assert ask("DELETE", STORE, {"doc_id": "abcdef", "quiet": True, "context": {"dbid": 54}})[0] == 200
+        assert ask("DELETE", STORE, {"doc_id": "i", "context": {"dbid": 54}})[1]["result"] == "deleted"
