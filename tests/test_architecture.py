@@ -45,7 +45,10 @@ ROOMS = {
     "eval/tasks": "eval/formats eval/scoring retrieval",
     "eval/judging": "eval/formats eval/reports eval/scoring eval/tasks retrieval",
     "eval/running": "eval/formats eval/reports eval/tasks retrieval retrieval/index retrieval/retrievers",
-    "eval/tuning": "eval/reports eval/running eval/scoring eval/tasks retrieval retrieval/index retrieval/retrievers",
+    "eval/tuning": (
+        "eval/reports eval/running eval/scoring eval/tasks retrieval retrieval/index retrieval/retrievers "
+        "retrieval/stages"
+    ),
     "eval/training": "eval/reports eval/running eval/scoring eval/tuning retrieval retrieval/index",
     "eval/models": (
         "eval/reports eval/running eval/scoring eval/training eval/tuning retrieval retrieval/encoders retrieval/index"

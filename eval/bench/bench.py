@@ -1,4 +1,7 @@
-"""Bench: sparse against dense against hybrid on one collection, quality beside speed, memory and size."""
+"""Bench: sparse against dense against hybrid on one collection, quality beside speed, memory and size.
+
+What is measured is named as a retriever, ``hybrid``, or as one with the stages after it, ``hybrid+rerank``.
+"""
 
 from __future__ import annotations
 
@@ -15,12 +18,12 @@ from ...retrieval.config import Config, view
 from ...retrieval.errors import QueryError
 from ...retrieval.progress import Progress, silent
 from ...retrieval.run_reader import ScoreTable
-from ...retrieval.searcher import Search, Searcher
+from ...retrieval.searcher import Searcher
 from ..judging.compare import Comparison, compare
 from ..reports.machine import Machine, this_machine
 from ..running.batch import chunks, columns
 from ..running.judged import DEPTH, Judged, depth_of
-from .load import Load, Timings, measure
+from .load import AND, Load, Timings, measure, search_of
 
 CALLERS = (1, 8)
 
@@ -97,7 +100,7 @@ def bench(index: Searcher, judged: Judged, request: BenchRequest, progress: Prog
     retriever in a process of its own. Raises QueryError if the index lacks what a retriever needs.
     """
     for retriever in request.retrievers:
-        index.resolve(Search(retriever=retriever))
+        _check(index, retriever)
     depth = max(depth_of(request.measures), min(DEPTH, judged.search.k or DEPTH))
     runs: dict[str, ScoreTable] = {name: _run(index, judged, name, depth, progress) for name in request.retrievers}
     quality = compare(judged.qrels, runs, request.measures, seed=request.seed)
@@ -126,14 +129,14 @@ def bench(index: Searcher, judged: Judged, request: BenchRequest, progress: Prog
 
 def sizes(index: Searcher, retriever: str) -> Sizes:
     """Return the size of what a retriever needs of an index; the documents count for every retriever."""
-    footprint = index.footprint(retriever)
+    footprint = index.footprint(retriever.partition(AND)[0])
     return Sizes(megabytes=footprint.bytes / 1e6, build_seconds=footprint.seconds)
 
 
 def chosen(text: str | None, index: Searcher) -> tuple[str, ...]:
-    """Split a list of retrievers, ``bm25,hybrid``; without one, return all that the index answers.
+    """Split a list of retrievers, ``bm25,hybrid+rerank``; without one, return all that the index answers.
 
-    Raises QueryError if one is unknown.
+    Raises QueryError if a retriever or a stage is unknown, or lacks what it needs.
     """
     if text is None:
         return tuple(sorted(index.info.retrievers))
@@ -142,12 +145,20 @@ def chosen(text: str | None, index: Searcher) -> tuple[str, ...]:
         listed = ", ".join(retrievers.names())
         raise QueryError("names no retriever", place="--retrievers", remedy=f"there are {listed}")
     for name in names:
-        index.resolve(Search(retriever=name))
+        _check(index, name)
     return tuple(sorted(names))
 
 
+def _check(index: Searcher, name: str) -> None:
+    search = search_of(name)
+    index.resolve(search)
+    if search.stages:
+        index.search(["claim"], search._replace(k=1))
+
+
 def _run(index: Searcher, judged: Judged, retriever: str, k: int, progress: Progress) -> ScoreTable:
-    search = judged.search._replace(retriever=retriever, k=k, group=True)
+    asked = search_of(retriever)
+    search = judged.search._replace(retriever=asked.retriever, stages=asked.stages, k=k, group=True)
     run: ScoreTable = {}
     with closing(progress(retriever, "queries", len(judged.asked))) as bar:
         for chunk in chunks(judged.asked):

@@ -27,7 +27,11 @@ def register(commands: Subparsers) -> None:
     add_index(parser)
     add_judged(parser)
     parser.add_argument("--output", type=Path, required=True, metavar="DIR", help="the folder of the reports")
-    parser.add_argument("--retrievers", metavar="LIST", help="default: all that the index answers")
+    parser.add_argument(
+        "--retrievers",
+        metavar="LIST",
+        help="each with the stages after it: bm25,hybrid+rerank (default: all that the index answers)",
+    )
     parser.add_argument(
         "--measures", default=_MEASURES, metavar="LIST", help=f"names of ir-measures (default: {_MEASURES})"
     )

@@ -26,9 +26,15 @@ from ...retrieval.searcher import Search, Searcher
 from ..reports.machine import peak_megabytes
 from ..running.batch import SearchQuery
 
+AND = "+"
+"""Between a retriever and each stage after it."""
+
 
 class Load(msgspec.Struct, frozen=True, kw_only=True):
-    """The queries and the retriever of a load; ``timed`` searches are made at each number of callers."""
+    """The queries and the retriever of a load, ``hybrid`` or, with stages after it, ``hybrid+rerank``.
+
+    ``timed`` searches are made at each number of callers.
+    """
 
     index: str
     config: Config
@@ -63,6 +69,12 @@ class Timings(msgspec.Struct, frozen=True, kw_only=True):
     peak_megabytes: float
 
 
+def search_of(name: str) -> Search:
+    """Return the search that a retriever with the stages after it asks for; one alone has the configured stages."""
+    retriever, *stages = name.split(AND)
+    return Search(retriever=retriever, stages=tuple(stages) or None)
+
+
 def measure(load: Load) -> Timings:
     """Put the load on the retriever in a new process.
 
@@ -81,7 +93,7 @@ def measure(load: Load) -> Timings:
 
 def put_load(load: Load) -> Timings:
     """Put the load on the retriever in this process."""
-    search = Search(k=load.k, retriever=load.retriever, profile=load.profile)
+    search = search_of(load.retriever)._replace(k=load.k, profile=load.profile)
     began = perf_counter()
     with open_index(Path(load.index), load.config) as index:
         _search(index, load.asked[0], search)

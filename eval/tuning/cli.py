@@ -15,8 +15,9 @@ from ..tasks import RANKING
 
 _EPILOG = """\
 tried in turn: k1 and b of BM25 alone; the weight of the title, in an index of fields title_text; either ranking alone,
-and each kind of fusion with its weights; how much of the rankings is fused. The default is kept unless the tuned
-settings are better on held-out queries beyond chance (paired randomisation test, p < .05)."""
+and each kind of fusion with its weights; how much of the rankings is fused; what ranks anew, where rerank.model or
+combine.model is set, in either order. The default is kept unless the tuned settings are better on held-out queries
+beyond chance (paired randomisation test, p < .05)."""
 
 
 def register(commands: Subparsers) -> None:
@@ -24,7 +25,7 @@ def register(commands: Subparsers) -> None:
     parser = commands.add_parser(
         "tune",
         help="choose the settings of a search by cross-validation",
-        description="Choose BM25's parameters and the fusion on judged queries, and write a configuration.",
+        description="Choose BM25's parameters, the fusion and the stages on judged queries, and write a configuration.",
         epilog=_EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )

@@ -20,7 +20,10 @@ Hits = Mapping[str, list[Hit]]
 
 
 class SettingEvaluator:
-    """Values of a measure for the judged queries; rankings are retrieved once and fused in memory."""
+    """Values of a measure for the judged queries; rankings are retrieved once and fused in memory.
+
+    What stages rank anew is searched for as anywhere else.
+    """
 
     def __init__(
         self, index: Searcher, asked: Sequence[SearchQuery], qrels: Qrels, measure: str, search: Search
@@ -49,6 +52,8 @@ class SettingEvaluator:
         return self._values[setting]
 
     def _run(self, setting: Setting) -> ScoreTable:
+        if setting.stages:
+            return _scores(self._searched(self._search._replace(**setting._asdict(), k=self.k)), self.k)
         if retrievers.kind(setting.retriever).WEIGHS_WORDS:
             # Every k1 and b is asked for once: not to be kept.
             return _scores(self._ranked(setting.retriever, setting.bm25, self.k), self.k)
@@ -67,7 +72,9 @@ class SettingEvaluator:
         return FusedEvaluator(rankings, depth)
 
     def _ranked(self, retriever: str, bm25: BM25Settings | None, k: int) -> Hits:
-        search = self._search._replace(retriever=retriever, k=k, bm25=bm25)
+        return self._searched(self._search._replace(retriever=retriever, k=k, bm25=bm25))
+
+    def _searched(self, search: Search) -> Hits:
         return {done.qid: done.ranking for chunk in searched(self._index, self._asked, search) for done in chunk}
 
 

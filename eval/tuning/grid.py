@@ -1,9 +1,9 @@
-"""The settings that tuning tries: BM25's parameters, the weight of titles, and how rankings are fused."""
+"""The settings that tuning tries: BM25's parameters, the weight of titles, the fusion, and what ranks anew."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from itertools import product
+from itertools import permutations, product
 from typing import NamedTuple
 
 from msgspec.structs import replace
@@ -26,16 +26,18 @@ class Setting(NamedTuple):
     retriever: str
     bm25: BM25Settings
     fusion: FusionSettings
+    stages: tuple[str, ...] = ()
 
     def row(self) -> tuple[str, ...]:
         """Return the setting in the columns of :data:`COLUMNS`; ``-`` for what it does not use."""
         bm25, fusion = self.bm25, self.fusion
         sparse = (f"{bm25.k1:g}", f"{bm25.b:g}", f"{bm25.title_weight:g}") if self._reads_words else ("-",) * 3
+        stages = ", ".join(self.stages) or "-"
         if not self.fuses:
-            return self.retriever, "-", "-", "-", "-", *sparse
+            return self.retriever, "-", "-", "-", "-", *sparse, stages
         rrf_k = str(fusion.rrf_k) if RULES[fusion.kind].by_rank else "-"
         weights = " : ".join(f"{fusion.weights[name]:g}" for name in sorted(fusion.weights))
-        return self.retriever, fusion.kind, rrf_k, weights, str(fusion.depth), *sparse
+        return self.retriever, fusion.kind, rrf_k, weights, str(fusion.depth), *sparse, stages
 
     @property
     def fuses(self) -> bool:
@@ -49,7 +51,7 @@ class Setting(NamedTuple):
         return any(retrievers.kind(name).WEIGHS_WORDS for name in names)
 
 
-COLUMNS = ("retriever", "fusion", "rrf_k", "weights", "depth", "k1", "b", "title weight")
+COLUMNS = ("retriever", "fusion", "rrf_k", "weights", "depth", "k1", "b", "title weight", "stages")
 
 
 def parameters(base: Setting) -> Sequence[Setting]:
@@ -83,6 +85,13 @@ def depths(base: Setting) -> Sequence[Setting]:
     """Return settings that vary how many hits of each ranking are fused; ``base`` stands first."""
     varied = (base._replace(fusion=replace(base.fusion, depth=depth)) for depth in DEPTHS)
     return _distinct([base, *varied])
+
+
+def stages(base: Setting, ranking: Sequence[str]) -> Sequence[Setting]:
+    """Return settings that vary which of the stages in ``ranking`` rank anew, in which order; ``base`` stands first."""
+    kept = tuple(stage for stage in base.stages if stage.partition("=")[0] not in ranking)
+    orders = (order for count in range(len(ranking) + 1) for order in permutations(ranking, count))
+    return _distinct([base, *(base._replace(stages=(*order, *kept)) for order in orders)])
 
 
 def _named(chosen: Callable[[RetrieverKind], bool]) -> str:

@@ -93,6 +93,8 @@ def settings(tuning: Tuning, config: Config, folder: Path) -> dict[str, Any]:
     search = changed.setdefault("search", {})
     if chosen.retriever != tuning.default.retriever:
         search["retriever"] = chosen.retriever
+    if chosen.stages != tuning.default.stages:
+        search["stages"] = list(chosen.stages)
     search["fusion"] = msgspec.to_builtins(chosen.fusion)
     changed["bm25"] = msgspec.to_builtins(chosen.bm25)
     return dict(sorted(changed.items()))

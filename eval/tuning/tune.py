@@ -14,13 +14,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...retrieval import retrievers
+from ...retrieval import stages as stage_kinds
 from ...retrieval.errors import QueryError
 from ...retrieval.progress import Bar, Progress, silent
-from ...retrieval.searcher import Searcher
+from ...retrieval.searcher import Search, Searcher
 from ..running.judged import Judged, depth_of
 from ..scoring.statistics import Interval, PairedTest, Values, intervals, paired
 from .evaluator import SettingEvaluator
-from .grid import Setting, depths, fusions, parameters, title_weights
+from .grid import Setting, depths, fusions, parameters, stages, title_weights
 
 SURE = 0.05
 """The p-value below which tuning is believed."""
@@ -80,7 +81,7 @@ def tune(
     if not 2 <= folds <= queries:
         raise QueryError(f"--folds {folds}: give a number from 2 to that of the judged queries, {queries:,}")
     config = index.settings
-    default = Setting(index.resolve().retriever, config.bm25, config.search.fusion)
+    default = Setting(index.resolve().retriever, config.bm25, config.search.fusion, config.search.stages)
     bed = SettingEvaluator(index, judged.asked, judged.qrels, measure, judged.search._replace(k=depth_of([measure])))
     with closing(progress("tuning", "settings", 0)) as bar:
         chooser = _Chooser(bed, default, index, bar)
@@ -99,16 +100,23 @@ class _Chooser:
         self._fusible = any(retrievers.kind(name).FUSES for name in index.info.retrievers)
         self._alone = [name for name in index.info.retrievers if not retrievers.kind(name).FUSES]
         self._titles = index.info.weighs_titles
+        self._ranking = [name for name in stage_kinds.ranking() if _answers(index, name)]
         self._bar = bar
 
     def choose(self, rows: Rows) -> Setting:
         """Return the setting that is best on the queries of ``rows``."""
-        sparse = self._best(parameters(self._default), rows)
+        retrieved = self._retrieved(rows)._replace(stages=self._default.stages)
+        return self._best(stages(retrieved, self._ranking), rows)
+
+    def _retrieved(self, rows: Rows) -> Setting:
+        """Return the setting without stages that is best on the queries of ``rows``."""
+        default = self._default._replace(stages=())
+        sparse = self._best(parameters(default), rows)
         if self._titles:
             sparse = self._best(title_weights(sparse), rows)
         if not self._fusible:
             return sparse
-        fused = self._best(fusions(self._default._replace(bm25=sparse.bm25), self._alone), rows)
+        fused = self._best(fusions(default._replace(bm25=sparse.bm25), self._alone), rows)
         if fused.fuses:
             fused = self._best(depths(fused), rows)
         return fused
@@ -121,6 +129,18 @@ class _Chooser:
             self._bar.update(len(self._bed.tried) - before)
         highest = max(means)
         return next(setting for setting, mean in zip(settings, means, strict=True) if mean > highest - 1e-12)
+
+
+def _answers(index: Searcher, stage: str) -> bool:
+    """Return whether the settings and the index have what a stage needs.
+
+    Raises MachineError if they name a model that is not on this machine.
+    """
+    try:
+        index.search(["claim"], Search(k=1, stages=(stage,)))
+    except QueryError:
+        return False
+    return True
 
 
 def parts_of(queries: int, folds: int, seed: int) -> list[Rows]:

@@ -120,7 +120,8 @@ class TellsCopies(Protocol):
 class StageKind(Protocol):
     """The interface of a module of this package.
 
-    One that reads views of an index names them in ``VIEWS``, each with what to say where an index has it not.
+    One that reads views of an index names them in ``VIEWS``, each with what to say where an index has it not. One that
+    ranks anew, by evidence that the retrievers did not have, says ``RANKS = True``; ``tune`` tries it.
     """
 
     LABEL: str
@@ -149,6 +150,11 @@ KINDS: Plugins[StageKind] = Plugins(__name__, QueryError, "stage", "there are", 
 def names() -> list[str]:
     """Return the names of the stages, in alphabetical order."""
     return KINDS.names()
+
+
+def ranking() -> list[str]:
+    """Return the names of the stages that rank anew, in alphabetical order."""
+    return [name for name in names() if getattr(KINDS.load(name), "RANKS", False)]
 
 
 def opened(asked: Sequence[str], context: StageContext) -> list[Named]:

@@ -16,6 +16,7 @@ from . import StageContext, Texts, rescored
 
 LABEL = "Combine"
 HELP = "ranks anew by what was learned of one's own judgements (factseek train combiner): combine"
+RANKS = True
 
 
 def open(value: str, context: StageContext) -> Combine:

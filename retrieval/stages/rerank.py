@@ -14,6 +14,7 @@ from . import StageContext, Texts, rescored
 
 LABEL = "Re-rank"
 HELP = "ranks anew by a model that reads query and passage together: rerank, or rerank=20 for the first 20 hits"
+RANKS = True
 _NAME = "rerank"
 _MOST = 1_000
 """Hits that one search may have re-ranked."""

@@ -23,11 +23,13 @@ from factseek.eval.judging.score import score
 from factseek.eval.reports.machine import peak_megabytes, this_machine
 from factseek.eval.reports.page import html_table, markdown_table
 from factseek.eval.running.judged import JudgedFiles, read_judged
+from factseek.eval.scoring.measures import evaluate
 from factseek.indexer.build import BuildRequest, build
 from factseek.retrieval.config import Config as RetrievalConfig
 from factseek.retrieval.config import view
 from factseek.retrieval.errors import MachineError, QueryError
 from factseek.retrieval.index.local import Index
+from factseek.retrieval.searcher import Search
 from factseek.settings import Config
 from tests.conftest import overriding
 
@@ -191,6 +193,27 @@ def test_a_load_that_fails_is_said_in_one_line(tmp_path) -> None:
     )
 
 
+@pytest.mark.slow
+def test_stages_are_measured_after_their_retriever(example, files, tmp_path) -> None:
+    with Index(example) as index:
+        judged = read_judged(files, index)
+        names = chosen("bm25+per_source=1,bm25", index)
+        result = bench(index, judged, BenchRequest(name="example", retrievers=names, measures=("R@100",), timed=5))
+        asked = [query.text for query in judged.asked]
+        hits = index.search(asked, Search(k=100, retriever="bm25", stages=("per_source=1",), group=True))
+    assert names == ("bm25", "bm25+per_source=1")
+    run = {
+        query.qid: {hit.docid: hit.score for hit in ranked} for query, ranked in zip(judged.asked, hits, strict=True)
+    }
+    expected = evaluate(judged.qrels, run, ["R@100"]).values[:, 0].mean()
+    alone, staged = (measured.retriever for measured in result.measured)
+    assert (alone, staged) == names
+    means = result.quality.means["R@100"]
+    assert means[staged].mean == pytest.approx(expected)
+    assert means[staged].mean < means[alone].mean
+    assert result.measured[0].sizes == result.measured[1].sizes
+
+
 def test_retrievers_are_named_once_in_one_order(example) -> None:
     with Index(example) as index:
         assert chosen("hybrid, bm25,hybrid", index) == ("bm25", "hybrid")
@@ -204,6 +227,8 @@ BAD = [
     (["--seed", "-1"], "--seed -1: give a number from 0"),
     (["--retrievers", ","], "--retrievers: names no retriever; there are bm25, dense, hybrid"),
     (["--retrievers", "colbert"], "unknown retriever 'colbert'; there are bm25, dense, hybrid"),
+    (["--retrievers", "bm25+rerank"], "rerank needs a model; set rerank.model to a CrossEncoder of sentence-transformers on this machine"),
+    (["--retrievers", "bm25+colbert"], "unknown stage 'colbert'; there are collapse, combine, per_source, rerank"),
     (["--measures", ""], "no measure is named; for example AP,P@10,nDCG@10"),
     (["--output", "{folder}/file"], "{folder}/file: is a file; name a folder"),
     (["--index", "{folder}/none"], "{folder}/none: there is no index; build one with: factseek index KIND SOURCE --index {folder}/none"),

@@ -22,7 +22,7 @@ from factseek.eval.scoring.measures import evaluate
 from factseek.eval.scoring.statistics import Interval, PairedTest
 from factseek.eval.tuning.evaluator import SettingEvaluator
 from factseek.eval.tuning.fused_evaluator import FusedEvaluator
-from factseek.eval.tuning.grid import Setting, depths, fusions, parameters, title_weights
+from factseek.eval.tuning.grid import Setting, depths, fusions, parameters, stages, title_weights
 from factseek.eval.tuning.report import as_json, as_text, as_yaml, verdict
 from factseek.eval.tuning.tune import Fold, Tuning, parts_of, tune
 from factseek.indexer.build import BuildRequest, build
@@ -35,11 +35,15 @@ from factseek.retrieval.order import ordered
 from factseek.retrieval.searcher import Search
 from factseek.settings import Config, convert, read
 from tests.conftest import ROOT, overriding
+from tests.retrieval.encoders.cross import small_cross_encoder
 
 DEFAULT = Setting("hybrid", BM25Settings(), FusionSettings(weights={"bm25": 0.5, "dense": 0.5}))
 OTHER = Setting(
     "hybrid", BM25Settings(k1=1.6, b=0.75), FusionSettings(kind="minmax", weights={"bm25": 0.4, "dense": 0.6})
 )
+
+
+SURELY_BETTER = PairedTest(Interval(0.1, 0.05, 0.15), 0.001, 0.001, 1.0, 9, 1, 0)
 
 
 @pytest.fixture(scope="module")
@@ -69,6 +73,7 @@ def usual(example, files):
         OTHER,
         DEFAULT._replace(retriever="bm25"),
         DEFAULT._replace(retriever="dense"),
+        OTHER._replace(stages=("per_source=1",)),
         *fusions(OTHER, ["bm25", "dense"])[::9],
     ],
 )
@@ -78,7 +83,8 @@ def test_a_setting_is_worth_what_a_search_with_it_finds(setting, example, files)
         bed = SettingEvaluator(index, judged.asked, judged.qrels, "nDCG@10", judged.search._replace(k=10))
         values = bed.values(setting)
         assert index.settings == before
-    search = {"retriever": setting.retriever, "fusion": msgspec.to_builtins(setting.fusion)}
+    fusion = msgspec.to_builtins(setting.fusion)
+    search = {"retriever": setting.retriever, "fusion": fusion, "stages": list(setting.stages)}
     config = convert({"bm25": msgspec.to_builtins(setting.bm25), "search": search}, "test")
     with Index(example, config) as index:
         found = index.search([asked.text for asked in judged.asked], Search(k=10))
@@ -113,6 +119,36 @@ def test_every_group_of_settings_begins_with_its_base_and_repeats_none() -> None
     assert parameters(OTHER)[0] == OTHER._replace(retriever="bm25")
     assert title_weights(OTHER)[0] == fusions(OTHER, ["bm25", "dense"])[0] == depths(OTHER)[0] == OTHER
     assert {setting.fusion.depth for setting in depths(DEFAULT)} == {50, 100, 200, 500, 1000}
+
+
+def test_what_ranks_anew_is_tried_in_every_order_before_what_thins() -> None:
+    base = DEFAULT._replace(stages=("rerank=20", "per_source"))
+    orders = [setting.stages for setting in stages(base, ["combine", "rerank"])]
+    assert orders == [
+        ("rerank=20", "per_source"),
+        ("per_source",),
+        ("combine", "per_source"),
+        ("rerank", "per_source"),
+        ("combine", "rerank", "per_source"),
+        ("rerank", "combine", "per_source"),
+    ]
+    assert list(stages(DEFAULT, [])) == [DEFAULT]
+
+
+@pytest.mark.slow
+def test_a_re_ranker_that_is_configured_is_tried(example, files, tmp_path) -> None:
+    model = small_cross_encoder(tmp_path / "small")
+    config = convert({"rerank": {"model": str(model), "cache": str(tmp_path), "depth": 3}}, "test")
+    with Index(example, config) as index:
+        tuning = tune(index, read_judged(files, index), "nDCG@10", folds=2)
+    assert {setting.stages for setting, _ in tuning.tried} == {(), ("rerank",)}
+    chosen = replace(tuning, best=tuning.default._replace(stages=("rerank",)), test=SURELY_BETTER)
+    path = tmp_path / "tuned.yaml"
+    path.write_text(as_yaml(chosen, config, "index x", tmp_path), "utf-8")
+    assert read(path).search.stages == ("rerank",)
+    with Index(example, read(path)) as index:
+        (hits,) = index.search(["measles vaccine"], Search(k=5))
+    assert [part.retriever for part in hits[0].parts] == ["bm25", "dense", "rerank"]
 
 
 @pytest.mark.parametrize(("queries", "folds"), [(22, 5), (7, 7), (100, 3)])
@@ -177,7 +213,6 @@ def test_a_held_out_query_has_no_say_in_its_fold(monkeypatch, example, files) ->
 
 def test_the_configuration_loads_and_holds_what_was_chosen(tmp_path) -> None:
     interval = Interval(0.5, 0.4, 0.6)
-    test = PairedTest(Interval(0.1, 0.05, 0.15), 0.001, 0.001, 1.0, 9, 1, 0)
     tuning = Tuning(
         measure="AP",
         queries=10,
@@ -187,7 +222,7 @@ def test_the_configuration_loads_and_holds_what_was_chosen(tmp_path) -> None:
         best=OTHER._replace(retriever="dense"),
         best_mean=0.6,
         cross_validated=interval,
-        test=test,
+        test=SURELY_BETTER,
         folds=(Fold(queries=10, setting=OTHER, mean=0.6, default=0.5),),
         tried=((OTHER, 0.6), (DEFAULT, 0.5)),
     )
@@ -214,7 +249,7 @@ def test_the_configuration_loads_and_holds_what_was_chosen(tmp_path) -> None:
     assert json.loads(json.dumps(as_json(tuning)))["chosen"]["bm25"]["k1"] == 1.6
     assert (
         as_text(tuning).splitlines()[0].split()
-        == "AP 95 % interval retriever fusion rrf_k weights depth k1 b title weight".split()
+        == "AP 95 % interval retriever fusion rrf_k weights depth k1 b title weight stages".split()
     )
 
 
