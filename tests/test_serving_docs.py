@@ -35,7 +35,7 @@ SPEAKING = "http://127.0.0.1:8002"
 """The server of the documentation that speaks other protocols, of the same indexes."""
 KEY = "fs_a-key-of-the-tests"
 JOB = re.compile(r"(?<=/v1/jobs/)[0-9a-f]{24}")
-PATIENCE = 60.0
+PATIENCE = 180.0
 VARIES = [
     (r'("request_id": ?)"[^"]*"', r'\1"…"'),
     (r'("nextPageToken": ?)"[^"]*"', r'\1"…"'),
@@ -111,7 +111,7 @@ def ask(command: str, addresses: Addresses) -> str:
         ["bash", "-c", command.replace("python3 -", f"{sys.executable} -")],
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=PATIENCE,
         check=False,
         env={**os.environ, "LC_ALL": "C", "KEY": KEY},
     )
@@ -123,7 +123,8 @@ def changing(example_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> 
     """Serve a copy of the English example, to be changed."""
     folder = tmp_path_factory.mktemp("changing")
     shutil.copytree(example_folder / "indexes" / "example-en", folder / "mine")
-    (folder / "config.yaml").write_text(f"server: {{keys: {{newsroom: {digest(KEY)}}}, indexes: {{mine: mine}}}}")
+    server = {"keys": {"newsroom": digest(KEY)}, "indexes": {"mine": "mine"}, "write_seconds": 120}
+    (folder / "config.yaml").write_text(yaml.safe_dump({"server": server}))
     with served(folder, folder / "log", "--allow-writes", "--adapter", "alegre") as address:
         yield {CHANGING: address}
 

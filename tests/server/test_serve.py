@@ -27,7 +27,7 @@ from factseek.server.serve import listen, url_of
 from factseek.settings import Config
 from tests.server.ending import AT_ONCE, end
 
-PATIENCE = 60.0
+PATIENCE = 180.0
 
 
 def test_a_free_port_is_taken() -> None:

@@ -16,7 +16,7 @@ from typing import Any
 
 from tests.server.ending import end
 
-PATIENCE = 60.0
+PATIENCE = 180.0
 BODY = json.dumps({"query": "measles vaccine", "retriever": "bm25"}).encode()
 
 

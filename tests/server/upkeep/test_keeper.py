@@ -27,7 +27,7 @@ from factseek.settings import Config
 
 WITHIN = 1.0
 """Seconds in which a new manifest is to be noticed."""
-PATIENCE = 20.0
+PATIENCE = 60.0
 
 
 def add(folder: Path, docid: str, verb: Any = "append") -> None:

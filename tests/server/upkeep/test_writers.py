@@ -25,7 +25,7 @@ from tests.server.conftest import ENGLISH, KEY, MAY, build_index
 from tests.server.ending import end
 
 pytestmark = pytest.mark.slow
-PATIENCE = 60.0
+PATIENCE = 180.0
 MANY = 1_000
 
 
@@ -92,7 +92,7 @@ def soon(true: Callable[[], Any]) -> Any:
 def serve(folder: Path, work: Path) -> Iterator[Served]:
     """Start a server of two workers that may change the index in ``folder``."""
     config, log = work / "config.yaml", work / "log"
-    config.write_text(f"server: {{workers: 2, keys: {{tests: {digest(KEY)}}}}}")
+    config.write_text(f"server: {{workers: 2, keys: {{tests: {digest(KEY)}}}, write_seconds: 120}}")
     command = [
         sys.executable,
         "-m",

@@ -25,7 +25,7 @@ from factseek.server.app import create_app
 from factseek.settings import Config
 from tests.server.conftest import ENGLISH, NILE, ODD, Writable, writable
 
-PATIENCE = 10.0
+PATIENCE = 60.0
 IDS = ["plain", "a/b//c", ODD, "نيل/٢", "emoji-🌊", ".", "../a/./b%2F..", "x" * 512]
 
 
