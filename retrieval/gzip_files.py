@@ -5,8 +5,9 @@ from __future__ import annotations
 import gzip
 import shutil
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from io import BufferedReader
 from pathlib import Path
 from typing import BinaryIO, cast
@@ -17,16 +18,43 @@ from .files import replacing
 MAGIC = b"\x1f\x8b"
 SUFFIX = ".gz"
 UNPACKED_AT_ONCE, MOST_TIMES = 100_000_000, 200
-"""A file may unpack to so many bytes in any case, and beyond to so many times its size; a run takes a tenth."""
+"""A file may unpack to so many bytes in any case, and beyond to so many times its size; text takes a tenth."""
 _LEVEL = 6
 
 
-class _PackedRun(gzip.GzipFile):
+class Unpacked(gzip.GzipFile):
     """The content of a packed file, which may not be endlessly more than the file holds."""
 
-    def __init__(self, path: Path, raw: BinaryIO) -> None:
+    def __init__(self, raw: BinaryIO, expected: str, refused: Callable[[str], SourceError]) -> None:
+        """Unpack ``raw``, which should be an ``expected``; reading raises ``refused`` if it unpacks to too much."""
         super().__init__(fileobj=raw, mode="rb")
-        self._path, self._raw, self._unpacked = path, raw, 0
+        self._raw, self._expected, self._refused, self._unpacked = raw, expected, refused, 0
+
+    def read(self, size: int | None = -1) -> bytes:
+        """Return the next bytes."""
+        return self._counted(super().read(size))
+
+    def read1(self, size: int = -1) -> bytes:
+        """Return the next bytes that are at hand."""
+        return self._counted(super().read1(size))
+
+    def readline(self, size: int | None = -1) -> bytes:
+        """Return the next line."""
+        return self._counted(super().readline(size))
+
+    def _counted(self, content: bytes) -> bytes:
+        self._unpacked += len(content)
+        if self._unpacked > UNPACKED_AT_ONCE and self._unpacked > MOST_TIMES * self._raw.tell():
+            raise self._refused(f"unpacks to more than {MOST_TIMES} times its size; it is no {self._expected}")
+        return content
+
+
+class _PackedRun(Unpacked):
+    """The content of a packed run, whose faults are a user's errors."""
+
+    def __init__(self, path: Path, raw: BinaryIO) -> None:
+        super().__init__(raw, "run", partial(SourceError, place=path))
+        self._path = path
 
     def read(self, size: int | None = -1) -> bytes:
         """Return the next bytes.
@@ -34,15 +62,11 @@ class _PackedRun(gzip.GzipFile):
         Raises SourceError if the file is damaged, ends too early, or unpacks to more than it may.
         """
         try:
-            content = super().read(size)
+            return super().read(size)
         except EOFError:
             raise SourceError("is a truncated gzip file: it ends before its data does", place=self._path) from None
         except (gzip.BadGzipFile, zlib.error) as error:
             raise SourceError(f"is a damaged gzip file ({error})", place=self._path) from None
-        self._unpacked += len(content)
-        if self._unpacked > UNPACKED_AT_ONCE and self._unpacked > MOST_TIMES * self._raw.tell():
-            raise SourceError(f"unpacks to more than {MOST_TIMES} times its size; it is no run", place=self._path)
-        return content
 
     def close(self) -> None:
         """Close the file that is unpacked as well."""

@@ -49,10 +49,6 @@ class IndexFolder:
         """Return the folder of a segment that is being written."""
         return self.building / name
 
-    def has_index(self) -> bool:
-        """Return whether a manifest is there, whatever it holds."""
-        return self.manifest.is_file()
-
     def read(self) -> Manifest:
         """Return the manifest.
 

@@ -39,6 +39,8 @@ _WRITTEN_IN = {
     "Chinese or Japanese": ("zh", "ja"),
     "Armenian": ("hy",),
 }
+_OTHER_SCRIPTS = frozenset(code for codes in _WRITTEN_IN.values() for code in codes)
+"""The languages that are written in another script than Latin."""
 _LATIN_WORDS = 4  # fewer words of Latin script than this are not judged: a name is in no language
 _SURE = 0.5
 _NO_LANGUAGE = "zxx"  # what the identifier says of codes and numbers
@@ -62,7 +64,7 @@ def written_in(text: str, language: str) -> bool:
     script = "" if text.isascii() else _script(text)
     if script:
         return language in _WRITTEN_IN[script]
-    return not any(map(str.isalpha, text)) or all(language not in codes for codes in _WRITTEN_IN.values())
+    return language not in _OTHER_SCRIPTS or not any(map(str.isalpha, text))
 
 
 def _script(text: str) -> str:

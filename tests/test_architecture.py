@@ -396,7 +396,7 @@ def test_a_vague_name_is_seen_wherever_it_stands() -> None:
 
 
 def test_a_module_says_what_it_is(root: Path) -> None:
-    for path in own_sources(root):
+    for path in (*own_sources(root), *sorted((root / "tests").rglob("*.py"))):
         docstring = ast.get_docstring(ast.parse(path.read_text("utf-8"))) or ""
         assert not docstring.startswith(("What ", "Which ", "Whether ")), f"{path}: open with the thing: {docstring}"
 

@@ -1,4 +1,4 @@
-"""How ``make setup`` installs: what pip is configured to do is handed on to uv, and both install the same."""
+"""The installation by ``make setup``: pip's configuration is handed on to uv, and both install the same."""
 
 from __future__ import annotations
 

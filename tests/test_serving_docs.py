@@ -1,4 +1,4 @@
-"""What the documentation shows of the API is what a server of the example answers."""
+"""The documentation's requests and answers, against a server of the example."""
 
 from __future__ import annotations
 

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import closing
 from dataclasses import dataclass
 
 from ...retrieval.errors import NotFoundError
 from ...retrieval.progress import Progress
 from ...retrieval.searcher import Searcher
 from ...retrieval.signatures import disagreements, most_disagreements, signatures_of
-from ..running.batch import SearchQuery, searched
+from ..running.batch import SearchQuery, with_evidence
 from .judged import TrainingJudged
 
 NEAR_COPY = 0.8
@@ -44,17 +43,11 @@ def read_candidates(index: Searcher, judged: TrainingJudged, depth: int, progres
     """Return the candidates of each judged query in the order of the queries: its first ``depth`` documents."""
     search = judged.search._replace(k=depth, group=True, stages=())
     resolved = index.resolve(search)
-    texts = {query.qid: query for query in judged.asked}
     made = []
-    with closing(progress("reading hits", "queries", len(judged.asked))) as bar:
-        for chunk in searched(index, judged.asked, search):
-            asked = [(texts[done.qid].text, done.ranking) for done in chunk]
-            for done, evidence in zip(chunk, index.evidences(asked, search, highlight=False), strict=True):
-                hits = {hit.docid: judged.text(hit.title, hit.passage.text) for hit in evidence}
-                query = texts[done.qid]
-                relevant = dict(_relevant(index, judged, query, hits))
-                made.append(Candidates(qid=query.qid, query=resolved.text(query.text), hits=hits, relevant=relevant))
-            bar.update(len(chunk))
+    for query, _, evidence in with_evidence(index, judged.asked, search, progress):
+        hits = {hit.docid: judged.text(hit.title, hit.passage.text) for hit in evidence}
+        relevant = dict(_relevant(index, judged, query, hits))
+        made.append(Candidates(qid=query.qid, query=resolved.text(query.text), hits=hits, relevant=relevant))
     return made
 
 

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
 from datetime import UTC, datetime
 from itertools import compress, groupby, islice
 from typing import Generic, NamedTuple, TypeVar
 
 from ...retrieval.domain import Columns, Filter, Hit
 from ...retrieval.errors import QueryError
+from ...retrieval.evidence import Evidence
 from ...retrieval.filters import bound
 from ...retrieval.lines import shown
+from ...retrieval.progress import Progress
 from ...retrieval.searcher import Search, Searcher
 from ..formats.habit import Habit
 from ..formats.queries import TaskQuery
@@ -90,6 +93,20 @@ def asked_of(
 def searched(index: Searcher, asked: Sequence[SearchQuery], search: Search) -> Iterator[list[SearchedQuery[list[Hit]]]]:
     """Yield the hits of the queries in their order, chunk by chunk."""
     return (_answered(index, index.search, chunk, search, []) for chunk in chunks(asked))
+
+
+def with_evidence(
+    index: Searcher, asked: Sequence[SearchQuery], search: Search, progress: Progress
+) -> Iterator[tuple[SearchQuery, list[Hit], list[Evidence]]]:
+    """Yield the queries in their order, each with its hits and what is stored of them."""
+    queries = iter(asked)
+    with closing(progress("reading hits", "queries", len(asked))) as bar:
+        for chunk in searched(index, asked, search):
+            ranked = [(query, done.ranking) for query, done in zip(islice(queries, len(chunk)), chunk, strict=True)]
+            texts = [(query.text, hits) for query, hits in ranked]
+            for (query, hits), evidence in zip(ranked, index.evidences(texts, search, highlight=False), strict=True):
+                yield query, hits, evidence
+            bar.update(len(chunk))
 
 
 def chunks(asked: Sequence[SearchQuery], most: int = CHUNK) -> Iterator[list[SearchQuery]]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import closing
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,7 +14,7 @@ from ...retrieval.errors import QueryError
 from ...retrieval.lines import shown
 from ...retrieval.progress import Progress
 from ...retrieval.searcher import Searcher
-from ..running.batch import SearchQuery, searched
+from ..running.batch import SearchQuery, with_evidence
 from ..running.judged import Judged
 
 _NAMED = 3
@@ -44,17 +43,11 @@ def pools(index: Searcher, judged: Judged, depth: int, progress: Progress) -> li
     """
     search = judged.search._replace(k=depth, group=True, stages=())
     resolved = index.resolve(search)
-    texts = {query.qid: query for query in judged.asked}
     made = []
-    with closing(progress("reading hits", "queries", len(judged.asked))) as bar:
-        for chunk in searched(index, judged.asked, search):
-            asked = [(texts[done.qid].text, done.ranking) for done in chunk]
-            evidence = index.evidences(asked, search, highlight=False)
-            for done, (text, hits), read in zip(chunk, asked, evidence, strict=True):
-                passages = [(hit.title, hit.passage.text) for hit in read]
-                features = matrix(resolved.text(text), hits, passages, index.terms, resolved.rankings)
-                made.append(_pool(texts[done.qid], hits, features, judged.qrels))
-            bar.update(len(chunk))
+    for query, hits, evidence in with_evidence(index, judged.asked, search, progress):
+        passages = [(hit.title, hit.passage.text) for hit in evidence]
+        features = matrix(resolved.text(query.text), hits, passages, index.terms, resolved.rankings)
+        made.append(_pool(query, hits, features, judged.qrels))
     if not any(pool.teaches for pool in made):
         raise QueryError(
             f"no query has a relevant and a non-relevant document among its first {depth} hits: "

@@ -8,17 +8,14 @@ import stat
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from io import BufferedReader
 from pathlib import Path
 from typing import BinaryIO, cast
 
 from ...retrieval.errors import SourceError
+from ...retrieval.gzip_files import MAGIC, Unpacked
 from ...retrieval.table_shape import shape_of_start
-
-UNPACKED_AT_ONCE, MOST_TIMES = 100_000_000, 200
-"""A gzip file may unpack to so many bytes in any case, and beyond to so many times its size; text takes a tenth."""
-
-GZIP_MAGIC = b"\x1f\x8b"
 
 # What starts with these bytes is refused by name: its text would be noise, line after line.
 _REFUSED = (
@@ -39,30 +36,6 @@ class BadFileError(SourceError):
         super().__init__(reason, place=place)
 
 
-class _Unpacked(gzip.GzipFile):
-    """A gzip file that may not unpack to endlessly more than it holds."""
-
-    def __init__(self, path: Path, raw: BufferedReader) -> None:
-        super().__init__(fileobj=raw, mode="rb")
-        self._path, self._raw, self._unpacked = path, raw, 0
-
-    def read(self, size: int | None = -1) -> bytes:
-        return self._counted(super().read(size))
-
-    def read1(self, size: int = -1) -> bytes:
-        return self._counted(super().read1(size))
-
-    def readline(self, size: int | None = -1) -> bytes:
-        return self._counted(super().readline(size))
-
-    def _counted(self, content: bytes) -> bytes:
-        """Count what was unpacked; raise BadFileError if it is beyond all that documents can be packed to."""
-        self._unpacked += len(content)
-        if self._unpacked > UNPACKED_AT_ONCE and self._unpacked > MOST_TIMES * self._raw.tell():
-            raise BadFileError(self._path, f"unpacks to more than {MOST_TIMES} times its size; it is no collection")
-        return content
-
-
 @contextmanager
 def open_bytes(path: Path) -> Iterator[BinaryIO]:
     """Open ``path`` for reading, unpacking gzip, which is known by its first bytes.
@@ -72,8 +45,8 @@ def open_bytes(path: Path) -> Iterator[BinaryIO]:
     """
     with _read_errors_reported(path), _opened(path) as raw:
         head = raw.peek(1)
-        if head.startswith(GZIP_MAGIC):
-            with _Unpacked(path, raw) as unpacked:
+        if head.startswith(MAGIC):
+            with Unpacked(raw, "collection", partial(BadFileError, path)) as unpacked:
                 yield cast(BinaryIO, unpacked)
             return
         _refuse(path, head)

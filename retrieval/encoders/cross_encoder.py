@@ -5,15 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from ..config import RerankSettings
-from .cache import CROSS_ENCODER, ONNX, TOKENIZER, exported
-from .onnx_runtime import onnx_runtime
-from .runtime import SLOW_FUSIONS, encodable
-
-CHARACTERS_PER_TOKEN = 64
-"""A stretch of so many characters a token nearly always fills what a model reads."""
+from .cache import CROSS_ENCODER, exported
+from .exported_model import CHARACTERS_PER_TOKEN, ExportedModel, encodable
 
 
 def open_cross_encoder(settings: RerankSettings) -> OnnxCrossEncoder:
@@ -32,26 +26,13 @@ class OnnxCrossEncoder:
     """
 
     def __init__(self, folder: Path, *, name: str, max_tokens: int) -> None:
-        from tokenizers import Tokenizer
-
-        onnxruntime = onnx_runtime()
-        options = onnxruntime.SessionOptions()
-        options.intra_op_num_threads = options.inter_op_num_threads = 1
-        options.log_severity_level = 3
-        self._session: Any = onnxruntime.InferenceSession(
-            str(folder / ONNX), options, providers=["CPUExecutionProvider"], disabled_optimizers=SLOW_FUSIONS
-        )
-        self._inputs = frozenset(entry.name for entry in self._session.get_inputs())
-        self._tokenizer = Tokenizer.from_file(str(folder / TOKENIZER))
+        self._model = ExportedModel(folder)
         self._most = CHARACTERS_PER_TOKEN * max_tokens
         self.name = name
 
     def score(self, query: str, passage: str) -> float:
         """Return how well a passage answers a query, as the model's head says it: higher is better, without bounds."""
-        tokens = self._tokens(query, passage)
-        columns = {"input_ids": tokens.ids, "attention_mask": tokens.attention_mask, "token_type_ids": tokens.type_ids}
-        feed = {name: np.array([column], dtype=np.int64) for name, column in columns.items() if name in self._inputs}
-        return float(self._session.run(None, feed)[0][0][0])
+        return float(self._model.run(self._tokens(query, passage))[0])
 
     def reads_all(self, query: str, passage: str) -> bool:
         """Return whether the pair is short enough for the model to read all of it."""
@@ -62,4 +43,4 @@ class OnnxCrossEncoder:
         return len(self._tokens(query, passage).ids)
 
     def _tokens(self, query: str, passage: str) -> Any:
-        return self._tokenizer.encode(encodable(query[: self._most]), encodable(passage[: self._most]))
+        return self._model.tokens(encodable(query[: self._most]), encodable(passage[: self._most]))

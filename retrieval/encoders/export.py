@@ -39,7 +39,7 @@ SAMPLES = (
 )
 """Texts that show which channels of a model are outlying."""
 LEAST_COSINE = {"fp32": 0.9999, "int8": 0.95}
-ONE_FILE_BYTES = 1_800_000_000
+_ONE_FILE_BYTES = 1_800_000_000
 
 
 def export(source: Path, target: Path, *, name: str, revision: str, precision: str, max_tokens: int) -> Description:
@@ -52,7 +52,8 @@ def export(source: Path, target: Path, *, name: str, revision: str, precision: s
     model = _loaded_from(source, target.parent / "unpacked")
     limit = _limit(model, max_tokens)
     _write_tokenizer(model, target / TOKENIZER, limit)
-    names = _export_graph(model, target / ONNX)
+    names = [name for name in INPUTS if name in model.tokenizer.model_input_names]
+    export_graph(_pipeline(model, names), model, names, "sentence_embedding", target / ONNX)
     _check(model, target, limit, names, "fp32")
     if precision == "int8":
         _quantize(target, names, outliers=source.is_file())
@@ -127,27 +128,24 @@ def _write_tokenizer(model: Any, path: Path, limit: int) -> None:
     tokenizer.save(str(path), pretty=False)
 
 
-def _export_graph(model: Any, path: Path) -> list[str]:
-    """Write the graph with free batch and length axes; return the names of its inputs."""
+def export_graph(pipeline: Any, model: Any, names: Sequence[str], output: str, path: Path) -> None:
+    """Write the graph of ``pipeline``, which runs ``model`` on inputs of these names; batch and length are free."""
     import torch
 
-    names = [name for name in INPUTS if name in model.tokenizer.model_input_names]
-    width = 9
-    inputs = tuple(torch.ones((2, width), dtype=torch.int64) for _ in names)
+    inputs = tuple(torch.ones((2, 9), dtype=torch.int64) for _ in names)
     free = {0: torch.export.Dim.DYNAMIC, 1: torch.export.Dim.DYNAMIC}
     size = sum(parameter.numel() * 4 for parameter in model.parameters())
     torch.onnx.export(
-        _pipeline(model, names).eval(),
+        pipeline.eval(),
         inputs,
         str(path),
         input_names=names,
-        output_names=["sentence_embedding"],
+        output_names=[output],
         dynamic_shapes=(tuple(free for _ in names),),
         dynamo=True,
-        external_data=size > ONE_FILE_BYTES,
+        external_data=size > _ONE_FILE_BYTES,
         verbose=False,
     )
-    return names
 
 
 def _pipeline(model: Any, names: Sequence[str]) -> Any:

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from ..errors import MachineError
 from .cache import DESCRIPTION, ONNX, TOKENIZER, Description, content_digest
-from .export import INPUTS, ONE_FILE_BYTES, export_named, versions
+from .export import INPUTS, export_graph, export_named, versions
 from .onnx_runtime import onnx_runtime
 from .quantization import quantize
 
@@ -39,7 +39,8 @@ def export(source: Path, target: Path, *, name: str, revision: str, precision: s
     model = _loaded(source)
     limit = _limit(model, max_tokens)
     _write_tokenizer(model, target / TOKENIZER, limit)
-    names = _export_graph(model, target / ONNX)
+    names = [name for name in INPUTS if name in model.tokenizer.model_input_names]
+    export_graph(_scorer(model, names), model.transformers_model, names, "score", target / ONNX)
     expected = _own_scores(model, limit)
     _check(expected, target, names, "fp32")
     if precision == "int8":
@@ -99,11 +100,10 @@ def _write_tokenizer(model: Any, path: Path, limit: int) -> None:
     tokenizer.save(str(path), pretty=False)
 
 
-def _export_graph(model: Any, path: Path) -> list[str]:
-    """Write the graph with free batch and length axes; return the names of its inputs."""
+def _scorer(model: Any, names: Sequence[str]) -> Any:
+    """Wrap a model as a function of tensors by position, which is what an exporter can follow."""
     import torch
 
-    names = [name for name in INPUTS if name in model.tokenizer.model_input_names]
     classifier = model.transformers_model
 
     class Scorer(torch.nn.Module):
@@ -117,21 +117,7 @@ def _export_graph(model: Any, path: Path) -> list[str]:
             """Return the scores, shape (batch, 1)."""
             return self.classifier(**dict(zip(names, tensors, strict=True))).logits
 
-    inputs = tuple(torch.ones((2, 9), dtype=torch.int64) for _ in names)
-    free = {0: torch.export.Dim.DYNAMIC, 1: torch.export.Dim.DYNAMIC}
-    size = sum(parameter.numel() * 4 for parameter in classifier.parameters())
-    torch.onnx.export(
-        Scorer().eval(),
-        inputs,
-        str(path),
-        input_names=names,
-        output_names=["score"],
-        dynamic_shapes=(tuple(free for _ in names),),
-        dynamo=True,
-        external_data=size > ONE_FILE_BYTES,
-        verbose=False,
-    )
-    return names
+    return Scorer()
 
 
 def _quantize(path: Path) -> None:

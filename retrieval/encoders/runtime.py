@@ -19,16 +19,12 @@ from numpy.typing import NDArray
 from ..config import EncoderSettings
 from ..encoder import Origin
 from ..errors import MachineError
-from .cache import ONNX, TOKENIZER, Description, exported
+from .cache import Description, exported
 from .choice import for_language, languages
-from .onnx_runtime import onnx_runtime
+from .exported_model import CHARACTERS_PER_TOKEN, ExportedModel, encodable
 
-CHARACTERS_PER_TOKEN = 64
-"""A stretch of so many characters a token nearly always fills the encoder's window."""
 UNKNOWN = Origin()
 """The origin of an encoder that was not found by settings."""
-SLOW_FUSIONS = ["SkipLayerNormFusion"]
-"""Fusions that onnxruntime's optimiser is not to make: the fused kernel takes a seventh longer than its parts."""
 
 
 def open_encoder(settings: EncoderSettings) -> OnnxEncoder:
@@ -171,29 +167,16 @@ class OnnxEncoder:
 
 
 class _Runtime:
-    """The tokenizer and the graph. Any number of threads may run it at once, each call on its caller's thread."""
+    """An exported encoder. Any number of threads may run it at once, each call on its caller's thread."""
 
     def __init__(self, folder: Path, name: str, max_tokens: int) -> None:
-        from tokenizers import Tokenizer
-
-        onnxruntime = onnx_runtime()
-        options = onnxruntime.SessionOptions()
-        options.intra_op_num_threads = options.inter_op_num_threads = 1
-        options.log_severity_level = 3
-        self._session: Any = onnxruntime.InferenceSession(
-            str(folder / ONNX), options, providers=["CPUExecutionProvider"], disabled_optimizers=SLOW_FUSIONS
-        )
-        self._inputs = frozenset(entry.name for entry in self._session.get_inputs())
-        self._tokenizer = Tokenizer.from_file(str(folder / TOKENIZER))
+        self._model = ExportedModel(folder)
         self._name = name
         self._max_tokens = max_tokens
 
     def run(self, text: str) -> NDArray[np.float32]:
         """Encode one text: unit length, shape (dimension,)."""
-        tokens = self._tokens(encodable(text))
-        columns = {"input_ids": tokens.ids, "attention_mask": tokens.attention_mask, "token_type_ids": tokens.type_ids}
-        feed = {name: np.array([column], dtype=np.int64) for name, column in columns.items() if name in self._inputs}
-        return self._unit(self._session.run(None, feed)[0][0])
+        return self._unit(self._model.run(self._tokens(encodable(text))))
 
     def count(self, text: str) -> int:
         """Return how many tokens of a text are read."""
@@ -203,10 +186,10 @@ class _Runtime:
         """Tokenise the beginning of a long text, and the whole only if that does not fill the window."""
         limit = CHARACTERS_PER_TOKEN * self._max_tokens
         if len(text) > limit:
-            tokens = self._tokenizer.encode(text[: max(text.rfind(" ", 0, limit), 0)])
+            tokens = self._model.tokens(text[: max(text.rfind(" ", 0, limit), 0)])
             if len(tokens.ids) == self._max_tokens:
                 return tokens
-        return self._tokenizer.encode(text)
+        return self._model.tokens(text)
 
     def _unit(self, vector: NDArray[np.float32]) -> NDArray[np.float32]:
         exact = vector.astype(np.float64)
@@ -216,11 +199,6 @@ class _Runtime:
                 f"encoder {self._name!r} gave a vector without direction", remedy="choose another encoder"
             )
         return (exact / norm).astype(np.float32)
-
-
-def encodable(text: str) -> str:
-    """Return a text without halves of surrogate pairs, which no tokenizer takes."""
-    return text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")
 
 
 def _prompt(description: Description, *keys: str) -> str:

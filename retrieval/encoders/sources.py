@@ -1,4 +1,4 @@
-"""Where an encoder's model comes from: a package beside this one, a folder, or what was downloaded from a hub."""
+"""The sources of an encoder's model: a package beside this one, a folder, or what was downloaded from a hub."""
 
 from __future__ import annotations
 

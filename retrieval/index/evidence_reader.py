@@ -16,6 +16,8 @@ from ..highlight import Highlighter, highlighter
 from ..limit import HIGHLIGHTS, WRITTEN, Limit, Unbounded
 from ..live.snapshot import Snapshot, Stored
 
+_CHARGED_AT_ONCE = 64 << 10
+"""Bytes that are read before they are charged: most documents are smaller, and a charge takes a lock."""
 CopiesOf = Callable[[Sequence[Hit]], Sequence[Copies] | None]
 """Return what is folded under each hit; None if nothing is folded in this search."""
 
@@ -45,8 +47,10 @@ class EvidenceReader:
         """
         places = [(hit.docid, hit.passage) for _, hits in ranked for hit in hits]
         memory = limit.memory if limit else Unbounded()
-        stored = self._snapshot.stored(places, partial(_spend, memory.spend))
-        staged = frozenset(stages.names())
+        charge = _Charge(memory.spend)
+        stored = self._snapshot.stored(places, charge)
+        charge.settle()
+        staged = frozenset(stages.names() if any(hit.parts for _, hits in ranked for hit in hits) else ())
         for text, hits in ranked:
             marked = self._highlighter(text, limit) if highlight and hits else _unmarked
             answer = partial(_evidence, marked, retriever=retriever, stored=stored, staged=staged)
@@ -72,10 +76,24 @@ class EvidenceReader:
         return [stored[hit.docid, hit.passage] for hit in hits]
 
 
-def _spend(spend: Callable[[int], None], document: Document, span: Span) -> None:
-    """Charge a document that is read and its passage, which is written out as well."""
-    size = sys.getsizeof(document.text)
-    spend(size + WRITTEN * size * (span.end - span.start) // (len(document.text) or 1))
+class _Charge:
+    """Charges each document that is read and its passage, which is written out as well; small ones together."""
+
+    def __init__(self, spend: Callable[[int], None]) -> None:
+        self._spend = spend
+        self._owed = 0
+
+    def __call__(self, document: Document, span: Span) -> None:
+        text = document.text
+        size = sys.getsizeof(text)
+        self._owed += size + WRITTEN * size * (span.end - span.start) // (len(text) or 1)
+        if self._owed >= _CHARGED_AT_ONCE:
+            self.settle()
+
+    def settle(self) -> None:
+        """Charge what is not yet charged."""
+        owed, self._owed = self._owed, 0
+        self._spend(owed)
 
 
 def _evidence(

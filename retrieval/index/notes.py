@@ -19,10 +19,13 @@ def note(
 
     In stop words nothing can be looked for word by word, and an encoder does not know every language.
     """
-    if set(resolved.views) == {LUCENE} and not any(map(terms, words_of(query))):
+    if set(resolved.views) == {LUCENE}:
+        if any(map(terms, words_of(query))):
+            return ""
         return f"the analyzer {info.published.analyzer} leaves no word of this query to search for"
-    for view in sorted(set(resolved.views) & info.encoders.keys()):
-        encoder = info.encoders[view]
+    encoders = info.encoders
+    for view in sorted(set(resolved.views) & encoders.keys()):
+        encoder = encoders[view]
         known = languages(encoder.name, resolved.settings.encoder)
         language = unknown_language(query, known)
         if language:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import lru_cache, partial
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
@@ -23,6 +24,8 @@ from ..stages import Named, StageContext
 
 _SHARED = ("k", "retriever", "fusion", "profile", "group", "stages")
 """Options of a :class:`Search` that stand in ``config.search`` under the same name."""
+_CHOICES = (*_SHARED, "collapse", "bm25")
+"""Options of a :class:`Search` that its choices depend on; its filter and its limit choose nothing."""
 
 REMEMBERED = 64
 """Searches whose choices are remembered: nearly all that one index is asked differ in query and filter alone."""
@@ -48,8 +51,8 @@ class Resolver:
             _check_words(asked.where, self._snapshot.manifest)
             self._check_fields(asked.where)
         named = None if asked.stages is None else tuple(asked.stages)
-        what = (asked.k, asked.retriever, None, asked.fusion, asked.profile, asked.group, None, asked.bm25)
-        return self._resolved(Search(*what, named, asked.collapse))
+        chosen = (asked.k, asked.retriever, asked.fusion, asked.profile, asked.group, named, asked.collapse, asked.bm25)
+        return self._resolved(*chosen)
 
     def depth(self, asked: Search, resolved: ResolvedSearch) -> int:
         """Return how many hits are to be found: those that are asked for, and those that are left out before them.
@@ -112,8 +115,9 @@ class Resolver:
                 )
 
 
-def _resolved(manifest: Manifest, folder: Path, configured: Config, asked: Search) -> ResolvedSearch:
-    """Return a search with every choice made; its filter and its limit choose nothing."""
+def _resolved(manifest: Manifest, folder: Path, configured: Config, *chosen: Any) -> ResolvedSearch:
+    """Return a search with every choice made; ``chosen`` are the values of :data:`_CHOICES`."""
+    asked = Search(**dict(zip(_CHOICES, chosen, strict=True)))
     config = retrievers.with_votes(_effective(configured, asked), manifest)
     profile = config.search.profile
     if profile not in PROFILES:

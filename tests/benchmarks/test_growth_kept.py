@@ -1,4 +1,4 @@
-"""What a run of the growth curve keeps when it is interrupted."""
+"""The measurements that a run of the growth curve keeps when it is interrupted."""
 
 from __future__ import annotations
 

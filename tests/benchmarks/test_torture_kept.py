@@ -1,4 +1,4 @@
-"""What a torture keeps when it is interrupted, and how it goes on."""
+"""The counts that a torture keeps when it is interrupted, and goes on from."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What ``make example`` makes: nothing twice, and a ranker that works as factseek is configured."""
+"""The products of ``make example``: nothing twice, and a ranker that works as factseek is configured."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What was left out is named: on standard error the first of it, in the report all."""
+"""Documents left out are named: on standard error the first of it, in the report all."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the profile ``tweet`` makes of tweets."""
+"""Tweets under the profile ``tweet``."""
 
 from __future__ import annotations
 

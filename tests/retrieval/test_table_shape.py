@@ -1,4 +1,4 @@
-"""What a file of records looks like."""
+"""The shapes of files of records: separators, quotes, encodings."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What holds for every reader, whatever it reads: a source of each kind, of its own test or of the table here."""
+"""The contract of every reader: a source of each kind, of its own test or of the table here."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which files sources mean, what a docid may be, and dates."""
+"""The files that sources mean, the docids that are taken, and dates."""
 
 from __future__ import annotations
 

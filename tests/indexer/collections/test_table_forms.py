@@ -13,8 +13,9 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from factseek.indexer.collections import BadLines, ReadOptions, _streams, jsonl, reader, snippets
+from factseek.indexer.collections import BadLines, ReadOptions, jsonl, reader, snippets
 from factseek.indexer.collections._quoting import is_quoted
+from factseek.retrieval import gzip_files
 from factseek.retrieval.errors import SourceError
 
 TEXT = st.text(st.sampled_from("ab é\"\t\n,;' "), min_size=1, max_size=12).map(lambda text: f"x{text}")
@@ -165,7 +166,7 @@ def test_texts_with_commas_and_tabs_are_pages(tmp_path: Path, content: str) -> N
 
 @pytest.mark.parametrize("kind", ["snippets", "trec", "webpages", "jsonl"])
 def test_what_unpacks_to_endless_text_is_refused(tmp_path: Path, kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_streams, "UNPACKED_AT_ONCE", 1_000_000)
+    monkeypatch.setattr(gzip_files, "UNPACKED_AT_ONCE", 1_000_000)
     path = tmp_path / "a.html.gz"
     path.write_bytes(gzip.compress((b"<DOC>" if kind == "trec" else b"x") + b"x" * 30_000_000))
     with pytest.raises(SourceError) as caught:
@@ -226,7 +227,7 @@ def test_a_page_of_an_archive_that_unpacks_to_endless_text_is_left_out(tmp_path:
 
 
 def test_an_archive_that_unpacks_to_endless_text_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_streams, "UNPACKED_AT_ONCE", 1_000_000)
+    monkeypatch.setattr(gzip_files, "UNPACKED_AT_ONCE", 1_000_000)
     path = tmp_path / "a.warc.gz"
     path.write_bytes(gzip.compress(archive(b"x" * 30_000_000)))
     with pytest.raises(SourceError, match="unpacks to more than 200 times its size; it is no collection"):

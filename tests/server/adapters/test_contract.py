@@ -1,4 +1,4 @@
-"""What holds of every adapter: found by name, described, off unless it is named, and its own shape for every error."""
+"""The contract of every adapter: found by name, described, off unless named, its own shape for every error."""
 
 from __future__ import annotations
 

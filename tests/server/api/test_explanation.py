@@ -1,4 +1,4 @@
-"""What a search adds when it is asked to: how scores came about, and the other passages of a document."""
+"""The additions to a search that are asked for: how scores came about, and the other passages of a document."""
 
 from __future__ import annotations
 

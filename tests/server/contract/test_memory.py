@@ -1,4 +1,4 @@
-"""What an answer needs while it is made is charged to the memory of the worker, and refused where there is none."""
+"""The memory of an answer while it is made: charged to the worker, refused where there is none."""
 
 from __future__ import annotations
 

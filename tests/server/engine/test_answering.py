@@ -1,4 +1,4 @@
-"""What clients cost that read slowly or not at all, and what is answered meanwhile."""
+"""The cost of clients that read slowly or not at all, and the answers to others meanwhile."""
 
 from __future__ import annotations
 

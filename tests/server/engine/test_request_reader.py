@@ -1,4 +1,4 @@
-"""What of the bytes of a connection becomes a request, what is refused, and what it may cost."""
+"""Requests made of the bytes of a connection: those that are refused, and the cost of reading them."""
 
 from __future__ import annotations
 

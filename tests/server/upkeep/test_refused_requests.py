@@ -1,4 +1,4 @@
-"""What is refused before the application sees it is a problem like any other."""
+"""Requests refused before the application sees them, each answered with a problem like any other."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What every ranker promises, each trained for real on the bundled tweets."""
+"""The promises of every ranker, each trained for real on the bundled tweets."""
 
 from __future__ import annotations
 
