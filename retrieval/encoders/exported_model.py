@@ -32,9 +32,9 @@ class ExportedModel:
         self._inputs = frozenset(entry.name for entry in self._session.get_inputs())
         self._tokenizer = Tokenizer.from_file(str(folder / TOKENIZER))
 
-    def tokens(self, *texts: str) -> Any:
+    def tokens(self, text: str, pair: str | None = None) -> Any:
         """Return the tokens of a text, or of a pair of texts."""
-        return self._tokenizer.encode(*texts)
+        return self._tokenizer.encode(text, pair)
 
     def run(self, tokens: Any) -> Any:
         """Return the row that the graph makes of tokens."""
