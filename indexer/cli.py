@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from ..retrieval.errors import SourceError, UsageError
+from ..retrieval.errors import UsageError
 from ..retrieval.filters import field_names, parse_filter
+from ..retrieval.lines import Strict, decoded, lines
 from ..retrieval.terminal import (
     DONE,
     GOES_ON,
@@ -123,12 +124,12 @@ def delete_documents(args: argparse.Namespace) -> int:
 
 
 def _docids_in(path: Path) -> list[str]:
-    try:
-        return [line for line in path.read_text("utf-8").splitlines() if line]
-    except OSError as error:
-        raise SourceError(f"cannot be read: {error.strerror}", place=path) from None
-    except UnicodeDecodeError:
-        raise SourceError("is not UTF-8 text", place=path) from None
+    """Return the docids of a file, one a line; a byte-order mark, UTF-16 and gzip are read as what they hold.
+
+    Raises SourceError if it cannot be read or is not text.
+    """
+    faults = Strict(path)
+    return [docid for number, line in lines(path, faults) if (docid := decoded(number, line, faults))]
 
 
 def make_index(args: argparse.Namespace) -> int:

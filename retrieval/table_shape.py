@@ -26,7 +26,7 @@ LOOKED_AT = 1 << 16
 
 SAVE_AS_UTF8 = (
     'save it as UTF-8 (in Excel: "CSV UTF-8"; elsewhere: iconv -f ENCODING -t UTF-8, where ENCODING is often '
-    "WINDOWS-1252, for Cyrillic WINDOWS-1251, for Arabic WINDOWS-1256)"
+    "WINDOWS-1252, for Cyrillic WINDOWS-1251, for Turkish WINDOWS-1254, for Arabic WINDOWS-1256)"
 )
 """The remedy for text in an unknown encoding."""
 
@@ -47,6 +47,7 @@ _BINARY = {
     b"%PDF": "a PDF",
     b"SQLite format 3": "an SQLite database",
 }
+_SEPARATOR_LINE = re.compile(r"sep=[,;|\t]\r?")
 _CONTROL = re.compile(rb"[\x00-\x08\x0e-\x1f]|^\xd0\xcf")
 _INSIDE = {
     b"mimetypeapplication/vnd.oasis.opendocument.spreadsheet": "an OpenDocument spreadsheet (.ods)",
@@ -171,6 +172,11 @@ def nul_reason(line: bytes) -> str:
     return "holds a NUL byte"
 
 
+def is_separator_line(line: str) -> bool:
+    """Return whether the first line of a table only tells Excel what separates its cells: ``sep=;``."""
+    return _SEPARATOR_LINE.fullmatch(line) is not None
+
+
 def column_name(cell: str) -> str:
     """Return a column's name as it is looked up: small letters, ``_`` for blanks and hyphens."""
     return "_".join(cell.strip().strip("\"'").strip().lower().replace("-", " ").split())
@@ -215,6 +221,8 @@ def _decoded(start: bytes, encoding: str) -> str:
 def _form(text: str) -> tuple[Form, tuple[str, ...]]:
     """Return the form of a text that says something, and its first row."""
     lines = [line for line in text.replace("\r", "\n").split("\n") if line.strip()]
+    if len(lines) > 1 and is_separator_line(lines[0]):
+        del lines[0]
     first = lines[0].strip()
     if first[0] in "{[":
         return _json(first)

@@ -371,7 +371,7 @@ BAD_COMMANDS = {
     ),
     "delete from no file": (
         ["delete", "--index", "nd", "--from-file", "gone"],
-        "gone: cannot be read: No such file or directory",
+        "gone: there is no such file",
     ),
     "no command": ([], "the following arguments are required: COMMAND; see factseek --help"),
     "unknown option": (["info", "--index", "nd", "--foo"], "unrecognized arguments: --foo; see factseek --help"),

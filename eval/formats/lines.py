@@ -11,19 +11,22 @@ from typing import Any
 
 from ...retrieval.gzip_files import is_gzip
 from ...retrieval.lines import UNENDED, Faults, lines, shown
-from ...retrieval.table_shape import unlike_columns
+from ...retrieval.table_shape import SAVE_AS_UTF8, unlike_columns
+from ...retrieval.wrapped import continued, list_advice
 
 
-def text_lines(path: Path, faults: Faults, remedy: str = "") -> Iterator[tuple[int, str]]:
+def text_lines(path: Path, faults: Faults) -> Iterator[tuple[int, str]]:
     """Yield number and text of each line, blank ones included; a line that is not UTF-8 is an error and left out.
 
-    ``remedy`` says what to do about that.
+    The first such error says what to do.
     """
+    remedy = f"; {SAVE_AS_UTF8}"
     for number, line in lines(path, faults):
         try:
             yield number, line.decode("utf-8")
         except UnicodeDecodeError as error:
-            faults.error(number, f"is not UTF-8 (byte 0x{line[error.start]:02x}){remedy and '; ' + remedy}")
+            faults.error(number, f"is not UTF-8 (byte 0x{line[error.start]:02x}){remedy}")
+            remedy = ""
 
 
 def rows(path: Path, faults: Faults, layout: Sequence[str]) -> Iterator[tuple[int, list[str]]]:
@@ -59,12 +62,12 @@ def json_objects(path: Path, faults: Faults) -> Iterator[tuple[int, dict[str, An
         try:
             value = json.loads(line, parse_constant=_refuse)
         except (ValueError, RecursionError) as error:
-            faults.error(number, f"is not JSON ({_reason(error)})")
+            faults.error(number, continued(line) or f"is not JSON ({_reason(error)})")
             continue
         if isinstance(value, dict):
             yield number, value
         else:
-            faults.error(number, "is not a JSON object")
+            faults.error(number, f"is not a JSON object{list_advice(value)}")
     if not filled:
         faults.error(0, "is empty")
 

@@ -7,8 +7,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from ...retrieval.errors import SourceError
-from ...retrieval.lines import MAX_LINE
-from ...retrieval.table_shape import TableShape, shape_of_start
+from ...retrieval.lines import MAX_LINE, Faults
+from ...retrieval.table_shape import TableShape, is_separator_line, shape_of_start
+from .lines import text_lines
 
 Numbered = Sequence[tuple[int, str]]
 """Lines of text with their numbers."""
@@ -17,6 +18,12 @@ Rows = list[tuple[int, list[str]]]
 """The cells of each row, with the number of its first line."""
 
 _LOOKED_AT = 40
+
+
+def table_lines(path: Path, faults: Faults) -> list[tuple[int, str]]:
+    """Return the lines of a table, without a first one that only tells Excel what separates the cells."""
+    numbered = list(text_lines(path, faults))
+    return numbered[1:] if numbered and is_separator_line(numbered[0][1]) else numbered
 
 
 def shape_of_lines(numbered: Numbered) -> TableShape:

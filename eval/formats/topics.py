@@ -16,11 +16,11 @@ from ...retrieval.domain import Query
 from ...retrieval.errors import QueryError
 from ...retrieval.lines import Strict, shown
 from ...retrieval.run_writer import column, encodable
-from ...retrieval.table_shape import SAVE_AS_UTF8, TableShape, column_at, column_name
-from .lines import text_lines
+from ...retrieval.table_shape import TableShape, column_at, column_name
+from ...retrieval.wrapped import continued, wrapper_advice
 from .marked_topics import marked_topics
 from .queries import TaskQuery
-from .table import Numbered, rows_below, shape_of_lines, unquoted
+from .table import Numbered, rows_below, shape_of_lines, table_lines, unquoted
 
 QIDS = (
     *("qid", "query_id", "queryid", "_id", "id", "tweet_id", "tweetid", "id_str", "post_id", "claim_id", "claimid"),
@@ -64,7 +64,7 @@ def read_queries(path: Path, *, quoting: bool = False) -> list[TaskQuery]:
     Raises SourceError at the first line that is no query, or repeats a qid.
     """
     faults = Strict(path)
-    numbered = list(text_lines(path, faults, SAVE_AS_UTF8))
+    numbered = table_lines(path, faults)
     first_lines: dict[str, int] = {}
     queries: list[TaskQuery] = []
     for draft in _drafts(path, numbered, faults, quoting=quoting):
@@ -122,7 +122,7 @@ def _of_objects(filled: Numbered, faults: Strict) -> Iterator[_Draft]:
         try:
             row = json.loads(text)
         except (ValueError, RecursionError):
-            faults.error(line, "is not a JSON object")
+            faults.error(line, continued(text) or "is not a JSON object")
         yield _of_object(line, row, faults, "")
 
 
@@ -135,7 +135,8 @@ def _of_object(line: int, row: object, faults: Strict, item: str) -> _Draft:
         name = next((name for name in names if cells.get(name)), None)
         if name is None:
             there = next((repr(key) for key in row if column_name(key) in names), "")
-            looked = f"{kind}; its keys are {', '.join(row) or 'none'}, looked for {_list(names)}"
+            advice = wrapper_advice(row) or f"; its keys are {', '.join(row) or 'none'}, looked for {_list(names)}"
+            looked = f"{kind}{advice}"
             faults.error(line, f"{item}has no {there or looked}")
         values.append(cells[name])
     qid, text = values

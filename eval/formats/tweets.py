@@ -11,8 +11,9 @@ from ...retrieval.files import rereadable
 from ...retrieval.lines import Strict, shown
 from ...retrieval.run_writer import encodable
 from ...retrieval.table_shape import column_name
+from ...retrieval.wrapped import wrapper_advice
 from .lines import json_objects, text_lines
-from .table import Numbered, rows_below, shape_of_lines
+from .table import Numbered, rows_below, shape_of_lines, table_lines
 
 _NAMES = {
     "tweet_id": ("tweet_id", "tweetid", "id_str", "id"),
@@ -60,17 +61,20 @@ def read_tweets(path: Path) -> list[Tweet]:
 def _is_json(path: Path) -> bool:
     for _, line in text_lines(path, Strict(path)):
         if line.strip():
-            return line.lstrip().startswith("{")
+            return line.lstrip().startswith(("{", "["))
     return False
 
 
 def _from_json(path: Path) -> Iterator[Tweet]:
     for line, row in json_objects(path, Strict(path)):
-        yield tweet_of(path, line, fields_of(row))
+        fields = fields_of(row)
+        if not has_id(fields) and "id_str" not in fields and (advice := wrapper_advice(row)):
+            raise SourceError(f"has no tweet_id{advice}", place=f"{path}:{line}")
+        yield tweet_of(path, line, fields)
 
 
 def _from_table(path: Path) -> Iterator[Tweet]:
-    numbered = list(text_lines(path, Strict(path)))
+    numbered = table_lines(path, Strict(path))
     if not numbered:
         return
     delimiter = _delimiter(numbered)
@@ -97,7 +101,7 @@ def has_id(header: Collection[str]) -> bool:
 
 def columns_of(path: Path) -> list[str]:
     """Return the columns of a file of tweets as they are written, or the keys of its first object."""
-    first = next(text for _, text in text_lines(path, Strict(path)) if text.strip())
+    first = next(text for _, text in table_lines(path, Strict(path)) if text.strip())
     if first.lstrip().startswith("{"):
         return list(next(row for _, row in json_objects(path, Strict(path))))
     delimiter = _delimiter([(1, first)])

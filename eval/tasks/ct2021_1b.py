@@ -12,6 +12,7 @@ from typing import NamedTuple
 from ...retrieval.domain import Statement
 from ...retrieval.errors import QueryError, SourceError
 from ...retrieval.lines import Faults, Strict, shown
+from ...retrieval.table_shape import unlike_columns
 from ...retrieval.terminal import counted
 from ...retrieval.trec import write_text
 from ..formats.labels import read_label
@@ -210,7 +211,8 @@ def read_sentences(path: Path) -> list[DebateLine]:
     for number, text in text_lines(path, faults):
         fields = text.split("\t")
         if len(fields) not in (len(_GOLD) - 1, len(_GOLD)):
-            faults.error(number, f"has {len(fields)} of the {len(_GOLD)} columns between tabs ({' '.join(_GOLD)})")
+            odd = unlike_columns(path) if number == 1 and len(fields) == 1 else ""
+            faults.error(number, f"has {len(fields)} of the {len(_GOLD)} columns between tabs ({' '.join(_GOLD)}){odd}")
         if fields[0] != str(number):
             faults.error(number, f"line number {shown(fields[0])} where {number} is due")
         sentences.append(DebateLine(number, fields[1], fields[2], fields[3] if len(fields) == len(_GOLD) else ""))

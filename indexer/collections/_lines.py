@@ -16,7 +16,8 @@ from io import BufferedReader
 from pathlib import Path
 from typing import Any, BinaryIO, cast
 
-from ...retrieval.table_shape import SAVE_AS_UTF8, nul_reason
+from ...retrieval.table_shape import SAVE_AS_UTF8, is_separator_line, nul_reason
+from ...retrieval.wrapped import continued, list_advice
 from . import ReadOptions
 from ._streams import BadFileError, open_bytes
 
@@ -95,13 +96,14 @@ def parse_json_object(line: str, place: str, options: ReadOptions) -> dict[str, 
     try:
         value = _checked(line)
     except json.JSONDecodeError as error:
-        options.bad_lines.report(place, f"is not JSON (column {error.colno}: {_lowered(error.msg)})")
+        reason = continued(line) or f"is not JSON (column {error.colno}: {_lowered(error.msg)})"
+        options.bad_lines.report(place, reason)
         return None
     except _NotPlainJsonError as error:
         options.bad_lines.report(place, str(error))
         return None
     if not isinstance(value, dict):
-        options.bad_lines.report(place, f"is {json_name(value)}, not a JSON object")
+        options.bad_lines.report(place, f"is {json_name(value)}, not a JSON object{list_advice(value)}")
         return None
     # How deep Python reads depends on who asks: what is indexed here is to be read by everybody.
     if line.count("[") + line.count("{") > DEEPEST and _depth(value) > DEEPEST + ("checksum" in value):
@@ -141,13 +143,13 @@ def read_table(path: Path, options: ReadOptions, delimiter: str, quoting: bool) 
     Raises BadFileError if the file cannot be read.
     """
     if not quoting:
-        for place, line in read_lines(path, options):
+        for place, line in _table_lines(path, options):
             if line:
                 yield place, line.split(delimiter)
         return
     # The limit of the csv module is the process's own and below what one line may hold: it is only ever raised.
     csv.field_size_limit(max(csv.field_size_limit(), options.max_line_bytes + 1))
-    source = _RowLines(read_lines(path, options), options)
+    source = _RowLines(_table_lines(path, options), options)
     rows = csv.reader(source, delimiter=delimiter, strict=True)
     while True:
         source.begin_row()
@@ -161,6 +163,12 @@ def read_table(path: Path, options: ReadOptions, delimiter: str, quoting: bool) 
             continue
         if row:
             yield source.place, row
+
+
+def _table_lines(path: Path, options: ReadOptions) -> Iterator[tuple[str, str]]:
+    """Yield the lines of a table, without a first one that only names the delimiter."""
+    lines = read_lines(path, options)
+    yield from ((place, line) for place, line in lines if not (is_separator_line(line) and place == f"{path}:1"))
 
 
 def _reason(error: Exception) -> str:

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from ...retrieval.errors import SourceError
-from ...retrieval.table_shape import shape_of_start
+from ...retrieval.table_shape import SAVE_AS_UTF8, TableShape, shape_of_start
 from . import ReadOptions
 from ._foreign import refuse_binary, start_of
 from ._lines import BadFileError, parse_json_object, read_bytes, read_lines, read_table
@@ -47,6 +47,7 @@ def read_rows(
         case ".pkl" | ".pickle":
             yield from _pickle(path, options, wanted, required)
         case _:
+            refuse_binary(path, shape_of_start(start_of(path)))
             raise SourceError(f"is not a kind of table that is read; give one of {', '.join(SUFFIXES)}", place=path)
 
 
@@ -84,11 +85,15 @@ def _delimited(
     path: Path, options: ReadOptions, wanted: Collection[str], required: Sequence[Sequence[str]]
 ) -> Iterator[tuple[str, Row]]:
     """Read a CSV or TSV file with a header, quoting on."""
-    delimiter = _delimiter(path, required)
+    shape = shape_of_start(start_of(path))
+    delimiter = _delimiter(path, shape, required)
     rows = read_table(path, options, delimiter, quoting=True)
     place, header = next(rows, (f"{path}:1", []))
     names = [name.strip() for name in header]
-    _check_columns(place, names, required)
+    if not header and shape.encoding != "utf-8":
+        what = "is UTF-16 without a byte-order mark" if shape.encoding else "is not UTF-8"
+        raise SourceError(what, place=path, remedy=SAVE_AS_UTF8)
+    _check_columns(place, names, required, shape.cells if shape.delimiter else names)
     chosen = [(number, name) for number, name in enumerate(names) if name in wanted]
     for place, cells in rows:
         if len(cells) == len(names):
@@ -97,12 +102,11 @@ def _delimited(
             options.bad_lines.report(place, f"has {len(cells)} fields, and the header has {len(names)}")
 
 
-def _delimiter(path: Path, required: Sequence[Sequence[str]]) -> str:
+def _delimiter(path: Path, shape: TableShape, required: Sequence[Sequence[str]]) -> str:
     """Return the delimiter of the cells: by the file's name, or by its first line if that names the columns.
 
     Raises SourceError if the file is no such table at all.
     """
-    shape = shape_of_start(start_of(path))
     refuse_binary(path, shape)
     names = {cell.strip() for cell in shape.cells}
     if shape.delimiter and all(names & set(alternatives) for alternatives in required):
@@ -172,13 +176,15 @@ def _kind(value: Any) -> str:
     return "an endless number" if isinstance(value, float) else f"a {type(value).__name__}"
 
 
-def _check_columns(place: str, names: Collection[str], required: Sequence[Sequence[str]]) -> None:
-    """Raise SourceError if a required column is missing or is there twice."""
+def _check_columns(
+    place: str, names: Collection[str], required: Sequence[Sequence[str]], cells: Collection[str] = ()
+) -> None:
+    """Raise SourceError if a required column is missing or is there twice; ``cells`` are the columns that it names."""
     for alternatives in required:
         counts = {name: list(names).count(name) for name in alternatives}
         if not any(counts.values()):
-            wanted = " or ".join(repr(name) for name in alternatives)
-            raise SourceError(f"there is no column {wanted}; the columns are {_listed(names)}", place=place)
+            wanted = " or ".join(repr(name) for name in alternatives if name)
+            raise SourceError(f"there is no column {wanted}; the columns are {_listed(cells or names)}", place=place)
         if twice := [name for name, count in counts.items() if count > 1]:
             raise SourceError(f"the column {twice[0]!r} is there twice", place=place)
 

@@ -9,6 +9,7 @@ from typing import Any
 
 from ...retrieval.domain import Document
 from ...retrieval.errors import SourceError
+from ...retrieval.wrapped import wrapper_advice
 from . import Files, ReadOptions, Record
 from ._dates import clean_date
 from ._documents import check_docid
@@ -59,7 +60,7 @@ def _corpus(source: Path) -> Path:
 def _fault(entry: dict[str, Any]) -> str:
     """Return the fault of a line of a corpus, or ``""`` if it has none."""
     if "_id" not in entry:
-        return "has no '_id'"
+        return f"has no '_id'{wrapper_advice(entry)}"
     if isinstance(entry["_id"], bool) or not isinstance(entry["_id"], str | int):
         return "'_id' is not a string"
     for name in ("title", "text"):

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from ...retrieval.domain import Document
+from ...retrieval.wrapped import wrapper_advice
 from . import Files, ReadOptions, Record
 from ._dates import clean_date
 from ._documents import check_docid
@@ -78,6 +79,9 @@ def _json_rows(path: Path, options: ReadOptions) -> Iterator[tuple[str, Row]]:
         place = f"{path}:{number}" if isinstance(content, list) else str(path)
         if not isinstance(entry, dict):
             options.bad_lines.report(place, "is not a JSON object with a claim")
+            continue
+        if not any(name in entry for name in _NAMES["docid"]) and (advice := wrapper_advice(entry)):
+            options.bad_lines.report(place, f"has no id{advice}")
             continue
         try:
             yield place, {name: text for name in _COLUMNS if (text := as_text(entry.get(name)))}

@@ -14,6 +14,7 @@ from typing import Any
 from urllib.parse import quote
 
 from ...retrieval.domain import Document, Span
+from ...retrieval.wrapped import wrapper_advice
 from . import Files, ReadOptions, Record
 from ._documents import check_docid
 from ._files import expand
@@ -98,7 +99,7 @@ def _fault(page: dict[str, Any]) -> str:
     """Return the fault of a line of a shard, or ``""`` if it has none."""
     for name in ("id", "lines"):
         if name not in page:
-            return f"has no {name!r}"
+            return f"has no {name!r}{wrapper_advice(page)}"
         if not isinstance(page[name], str):
             return f"{name!r} is not a string"
     return (check_docid(page["id"]) or "") if page["id"] else ""

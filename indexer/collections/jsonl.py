@@ -13,6 +13,7 @@ import msgspec
 
 from ...retrieval.documents import checksum
 from ...retrieval.domain import Document
+from ...retrieval.wrapped import wrapper_advice
 from . import Files, ReadOptions, Record
 from ._documents import check_docid, make_record, named_fields
 from ._files import expand
@@ -71,7 +72,7 @@ def record_of(line: str, place: str, options: ReadOptions) -> Record | None:
     fields, metadata = parts
     for name, keys in (("docid", '"docid", "id" or "_id"'), ("text", '"text" or "contents"')):
         if name not in fields:
-            options.bad_lines.report(place, f"has no {keys}")
+            options.bad_lines.report(place, f"has no {keys}{wrapper_advice(row or {})}")
             return None
     return make_record(fields, place, options, metadata)
 

@@ -16,6 +16,7 @@ from typing import Any
 
 from ...retrieval.errors import SourceError
 from ...retrieval.table_shape import SAVE_AS_UTF8, Form, TableShape, shape_of_start
+from ...retrieval.wrapped import wrapper_advice
 from . import Files, ReadOptions, Record
 from ._checkthat import page_of, topic_of
 from ._documents import make_record, named_fields
@@ -123,7 +124,7 @@ def _read_file(path: Path, options: ReadOptions) -> Iterator[Record]:
         return
     place, line = first
     if line.lstrip().startswith("["):
-        raise SourceError("is a JSON list; write its objects one a line", place=place)
+        raise SourceError("is a JSON list", place=place, remedy="write its objects one a line, as jq -c '.[]' does")
     if line.lstrip().startswith("{"):
         yield from _read_json(chain([first], lines), options)
         return
@@ -163,7 +164,7 @@ def _json_record(row: Mapping[str, Any], place: str, options: ReadOptions) -> Re
     fields, metadata = parts
     for name in ("docid", "text"):
         if name not in fields:
-            options.bad_lines.report(place, f"has no {_spellings(name)}")
+            options.bad_lines.report(place, f"has no {_spellings(name)}{wrapper_advice(row)}")
             return None
     return _record(fields, metadata, place, options)
 

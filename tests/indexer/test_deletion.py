@@ -125,9 +125,10 @@ def test_a_reader_keeps_the_snapshot_that_it_opened(tmp_path: Path, write_jsonl,
         assert index.search(["measles"]) == before
 
 
-def test_the_commands(tmp_path: Path, write_jsonl, capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16"])
+def test_the_commands(encoding: str, tmp_path: Path, write_jsonl, capsys: pytest.CaptureFixture[str]) -> None:
     source, folder = str(write_jsonl("docs.jsonl", DOCUMENTS)), str(tmp_path / "index")
-    (tmp_path / "gone.txt").write_text("a\nb\n", "utf-8")
+    (tmp_path / "gone.txt").write_bytes("a\r\nb\r\n".encode(encoding))
     assert commands.main(["index", "jsonl", source, "--index", folder, "--no-dense"]) == 0
     assert commands.main(["delete", "--index", folder, "zz", "--from-file", str(tmp_path / "gone.txt")]) == 0
     printed = capsys.readouterr()

@@ -55,6 +55,7 @@ FILES = {
     "CSV of pandas": sheet(["qid", "query"], ",").encode(),
     "CSV with columns beside": sheet(["language", "id", "text"], ",", ("en",)).encode(),
     "JSON lines": "".join(json.dumps({"qid": qid, "query": text}) + "\n" for qid, text in QUERIES.items()).encode(),
+    "CSV that tells Excel its delimiter": b"sep=;\r\n" + sheet(["ID", "Claim"], ";").encode(),
     "a JSON list": json.dumps([{"id": qid, "claim": text} for qid, text in QUERIES.items()], indent=1).encode(),
     "topics": "".join(f"<top>\n<num>{q}</num>\n<title>{t}</title>\n</top>\n" for q, t in QUERIES.items()).encode(),
 }  # fmt: skip
@@ -102,6 +103,15 @@ REFUSED = {
         sheet(["id", "claim"], ",").encode() + "K-03,Fieber über 40°\n".encode("cp1252"),
         f":4: is not UTF-8 (byte 0xfc); {SAVE_AS_UTF8}",
     ),
+    "an answer of an API": (
+        json.dumps({"count": 1, "data": [{"id": "1", "claim": "measles"}]}).encode(),
+        ":1: has no id; its 'data' is a list of objects: write these one a line, as jq -c '.data[]' does",
+    ),
+    "JSON over several lines": (
+        json.dumps({"data": [{"id": "1", "claim": "measles"}]}, indent=1).encode(),
+        ":1: is the beginning of JSON that goes on over several lines: write one object a line, as jq -c '.[]' does "
+        "with a list, jq -c . with objects",
+    ),
     "own names": (
         sheet(["nummer", "behauptung"], ",").encode(),
         ":1: is a header with no column of ids among 'nummer', 'behauptung': looked for qid, query_id, queryid, _id, "
@@ -128,3 +138,50 @@ def test_a_file_of_another_task_is_named(factseek, tmp_path: Path) -> None:
     assert code == 1
     assert "the file is JSON lines" in said
     assert said.endswith("; run reads as a submission of fever\n")
+
+
+TWEETS = {"data": [{"id": "1", "text": "measles"}]}
+TURKISH = "Kimlik;Metin\r\n1;Kızamık\r\n"
+NO_TWEETS = {
+    "an answer of an API": (
+        json.dumps(TWEETS).encode(),
+        ":1: has no tweet_id; its 'data' is a list of objects: write these one a line, as jq -c '.data[]' does",
+    ),
+    "a JSON list": (
+        json.dumps(TWEETS["data"]).encode(),
+        ":1: is not a JSON object: write its objects one a line, as jq -c '.[]' does",
+    ),
+    "another encoding": (TURKISH.encode("cp1254"), f":2: is not UTF-8 (byte 0xfd); {SAVE_AS_UTF8}"),
+    "own names": (TURKISH.encode("utf-16"), ":1: the header has no tweet_id: it begins 'Kimlik;Metin'"),
+}
+
+
+@pytest.mark.parametrize("habit", NO_TWEETS)
+def test_tweets_that_are_not_read_are_refused_with_what_to_do(habit, factseek, tmp_path: Path) -> None:
+    content, message = NO_TWEETS[habit]
+    hers, gold = tmp_path / "hers", tmp_path / "gold"
+    hers.write_bytes(content)
+    refusal = (2, f"factseek: {hers}{message}\n")
+    assert factseek("rank", "ct2021-1a", "--train", hers, "--input", hers, "--output", gold) == refusal
+    assert factseek("score", "ct2021-1a", "--gold", hers, "--run", hers) == refusal
+
+
+def test_an_encoding_is_explained_once_a_file(factseek, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    hers = tmp_path / "hers"
+    hers.write_bytes("CT\t1\t0.5\tKızamık\n".encode("cp1254") * 3)
+    assert commands.main(["check", "ct2021-1a", str(hers)]) == 1
+    assert capsys.readouterr().out.splitlines()[:3] == [
+        f"{hers}:1: error: is not UTF-8 (byte 0xfd); {SAVE_AS_UTF8}",
+        f"{hers}:2: error: is not UTF-8 (byte 0xfd)",
+        f"{hers}:3: error: is not UTF-8 (byte 0xfd)",
+    ]
+
+
+def test_a_debate_that_is_another_table_is_named(factseek, tmp_path: Path) -> None:
+    hers = tmp_path / "hers"
+    hers.write_bytes("Satır;Konuşmacı;Metin\r\n1;A;aşı\r\n".encode("utf-8-sig"))
+    layout = "has 1 of the 4 columns between tabs (line_number speaker text label)"
+    assert factseek("score", "ct2021-1b", "--gold", hers, "--run", hers) == (
+        2,
+        f"factseek: {hers}:1: {layout}; the file is separated by semicolons\n",
+    )

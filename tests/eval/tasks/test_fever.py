@@ -84,7 +84,7 @@ BAD = {
     "twice": (lines([row(predicted_evidence=[["Page", 3], ["Page", 3]])]), "{run}:1: warning: names 'Page' line 3 twice; both count in the precision"),
     "id": (lines([row(id=[1])]), "{run}:1: error: id '[1]' is neither a number nor a text"),
     "nan": ('{"id": NaN}\n', "{run}:1: error: is not JSON (NaN is not a number of JSON)"),
-    "not json": ("{\n", "{run}:1: error: is not JSON (column 2: expecting property name enclosed in double quotes)"),
+    "not json": ("{x\n", "{run}:1: error: is not JSON (column 2: expecting property name enclosed in double quotes)"),
     "list": ("[1]\n", "{run}:1: error: is not a JSON object"),
     "blank": (lines([row()]) + "\n" + lines([row()]), "{run}:2: error: is blank"),
     "blank end": (lines([row()]) + "\n\n", None),

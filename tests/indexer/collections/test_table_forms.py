@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import gzip
 import io
+import json
 import tracemalloc
 import zipfile
 from pathlib import Path
@@ -153,6 +154,67 @@ def test_a_file_that_is_something_else_is_refused_in_words(
     with pytest.raises(SourceError) as caught:
         texts(path, kind)
     assert str(caught.value) == f"{path}: {message}"
+
+
+WRAPPED = '{"count": 1, "data": [{"id": "1", "_id": "1", "text": "a", "vclaim": "a"}]}'
+IN_DATA = "; its 'data' is a list of objects: write these one a line, as jq -c '.data[]' does"
+PRETTY = (
+    "1: is the beginning of JSON that goes on over several lines: write one object a line, as jq -c '.[]' does with a "
+    "list, jq -c . with objects"
+)
+LACKING = {
+    "snippets": '1: has no "id" (or "docid", "snippet_id")',
+    "jsonl": '1: has no "docid", "id" or "_id"',
+    "beir": "1: has no '_id'",
+    "fever": "1: has no 'id'",
+    "claims": " has no id",
+}
+
+
+@pytest.mark.parametrize("kind", LACKING)
+def test_json_that_is_not_one_record_a_line_is_named_with_what_makes_it_so(tmp_path: Path, kind: str) -> None:
+    path = tmp_path / ("a.json" if kind == "claims" else "corpus.jsonl")
+    remedy = "; mend it, or tolerate some with --skip-bad-lines N"
+    messages = {f"{WRAPPED}\n": f"{LACKING[kind]}{IN_DATA}{remedy}"}
+    if kind != "claims":  # which are read from a whole file of JSON, too
+        objects = ": write its objects one a line, as jq -c '.[]' does"
+        messages[json.dumps(json.loads(WRAPPED), indent=1)] = f"{PRETTY}{remedy}"
+        messages[json.dumps([json.loads(WRAPPED)])] = (
+            "1: is a JSON list; write its objects one a line, as jq -c '.[]' does"
+            if kind == "snippets"
+            else f"1: is a JSON list, not a JSON object{objects}{remedy}"
+        )
+    for content, message in messages.items():
+        path.write_text(content, "utf-8")
+        with pytest.raises(SourceError) as caught:
+            texts(path, kind)
+        assert str(caught.value) == f"{path}:{message}"
+
+
+@pytest.mark.parametrize("kind", ["claims", "cord19", "claimreview"])
+def test_a_table_of_other_columns_or_encoding_is_told_as_it_is(tmp_path: Path, kind: str) -> None:
+    path, table = tmp_path / "a.csv", "Kimlik;Başlık;Metin\r\n1;Kızamık;aşı\r\n"
+    path.write_bytes(table.encode("utf-16"))
+    with pytest.raises(SourceError, match=r"there is no column '\w.*; the columns are 'Kimlik', 'Başlık', 'Metin'$"):
+        texts(path, kind)
+    for encoding, reason in (("cp1254", "is not UTF-8"), ("utf-16-le", "is UTF-16 without a byte-order mark")):
+        path.write_bytes(table.encode(encoding))
+        with pytest.raises(SourceError, match=f"{reason}.*for Turkish WINDOWS-1254"):
+            texts(path, kind)
+    sheet = tmp_path / "a.ods"
+    sheet.write_bytes(b"PK\x03\x04mimetypeapplication/vnd.oasis.opendocument.spreadsheet")
+    with pytest.raises(SourceError, match=r"is an OpenDocument spreadsheet \(\.ods\).*; save the sheet as CSV"):
+        texts(sheet, kind)
+
+
+@pytest.mark.parametrize("delimiter", [",", ";", "\t"])
+@pytest.mark.parametrize("kind", ["snippets", "claims"])
+def test_a_line_that_tells_excel_the_delimiter_is_no_row(tmp_path: Path, kind: str, delimiter: str) -> None:
+    path = tmp_path / "a.csv"
+    path.write_text(f"sep={delimiter}\r\n" + saved([["id", "text"], ["1", "a, b; c"]], delimiter), "utf-8-sig")
+    assert [(record.place, record.document.text) for record in reader(kind).read([path], ReadOptions())] == [
+        (f"{path}:3", "a, b; c")
+    ]
 
 
 @pytest.mark.parametrize(
