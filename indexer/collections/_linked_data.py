@@ -21,7 +21,13 @@ _ATTRIBUTES = {
     "a": "href", "area": "href", "link": "href", "img": "src", "audio": "src", "embed": "src", "iframe": "src",
     "source": "src", "video": "src", "object": "data", "time": "datetime", "data": "value", "meter": "value",
 }  # fmt: skip
+_PARTED = frozenset(
+    "address article blockquote br dd div dl dt h1 h2 h3 h4 h5 h6 hr li ol p section table td th tr ul".split()
+)
+"""Elements that part words, whatever stands between them."""
 _DEEPEST = 100
+_DEEPEST_REFERENCES, _MOST_REFERENCES = 2, 100
+"""References of microdata that are followed, which may lead in circles: of an item and those in it, so many of each."""
 
 
 class BrokenScriptError(ValueError):
@@ -114,13 +120,14 @@ def _is_item(element: Any) -> bool:
 
 
 def _item(element: Any, depth: int) -> Node:
-    """Return what an item and the elements below it say, those of items within it left to them."""
+    """Return what an item says: the elements below it and those that it refers to, without those of items within."""
     node: Node = {"@type": next(iter(sorted(_types(element.get("itemtype", "").split()))), "")}
-    waiting = list(reversed(element))
+    waiting, met = [*reversed(_referred(element, depth)), *reversed(element)], {element}
     while waiting:
         part = waiting.pop()
-        if not isinstance(part.tag, str):
+        if not isinstance(part.tag, str) or part in met:
             continue
+        met.add(part)
         for name in part.get("itemprop", "").split():
             value = _item(part, depth + 1) if _is_item(part) and depth < _DEEPEST else _text(part)
             node.setdefault(_VOCABULARY.sub("", name), []).append(value)
@@ -129,9 +136,19 @@ def _item(element: Any, depth: int) -> Node:
     return node
 
 
+def _referred(element: Any, depth: int) -> list[Any]:
+    """Return the elements elsewhere in the page that an item names by their ids, of items that stand high enough."""
+    names = element.get("itemref", "").split()[:_MOST_REFERENCES] if depth < _DEEPEST_REFERENCES else []
+    named = (element.getroottree().xpath("(//*[@id=$name])[1]", name=name) for name in names)
+    return [part for parts in named for part in parts]
+
+
 def _text(element: Any) -> str:
     """Return the value of a property as its element says it."""
     content = element.get("content")
     if content is None:
         content = element.get(_ATTRIBUTES.get(element.tag, "content"))
-    return str(content) if content is not None else " ".join("".join(element.itertext()).split())
+    if content is not None:
+        return str(content)
+    parts = (f" {part}" if part.getparent().tag in _PARTED else part for part in element.xpath(".//text()"))
+    return " ".join("".join(parts).split())
