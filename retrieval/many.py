@@ -6,16 +6,22 @@ there and a constant (reciprocal rank fusion). Documents of two indexes are two 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Container, Mapping, Sequence
 from typing import NamedTuple
 
 import msgspec
 
-from .domain import Hit
+from .counting import MOST_VALUES
+from .domain import FacetCounts, Hit, Total
 from .errors import QueryError
 from .evidence import Evidence
-from .order import float32
+from .filters import last_day
+from .order import float32, scores_below
 from .searcher import DEFAULT_SEARCH, Search, Searcher
+
+INDEX = "index"
+"""The field of a hit of several indexes that says which it is of."""
 
 
 class HitOf(NamedTuple):
@@ -25,6 +31,20 @@ class HitOf(NamedTuple):
     rank: int
     score: float
     hit: Hit
+
+
+class CountsOfMany(NamedTuple):
+    """The counts of a search over several indexes: of each by its name, and of all together."""
+
+    totals: dict[str, Total]
+    of_each: dict[str, dict[str, FacetCounts]]
+    facets: dict[str, FacetCounts]
+
+    @property
+    def total(self) -> Total:
+        """How many hits there are in all; they match if all that were counted do."""
+        counted = self.totals.values()
+        return Total(sum(total.hits for total in counted), all(total.matching for total in counted))
 
 
 def search_many(
@@ -38,15 +58,71 @@ def search_many(
     """Return the evidence for a query from several indexes, by name, in one ranking; each hit says its index.
 
     Each index answers ``asked``, or what it is asked by its name, with its own default retriever unless one is named.
-    ``weights`` are 1 where they say nothing. A shorter list is the beginning of a longer one.
+    ``weights`` are 1 where they say nothing. How many hits, after which ``offset`` and in which ``sort``, is what the
+    first is asked. A shorter list is the beginning of a longer one.
     Raises QueryError, naming the index, if one cannot answer.
     """
     searches = {name: asked if isinstance(asked, Search) else asked[name] for name in indexes}
     chosen = chosen_weights(indexes, weights)
-    rankings = {name: _asked(index, name, query, searches[name]) for name, index in indexes.items()}
-    first = next(iter(indexes.values())).resolve(next(iter(searches.values()))).settings.search
-    return evidence_of(
-        indexes, query, searches, fused(rankings, chosen, first.fusion.rrf_k, first.k), highlight=highlight
+    first = next(iter(searches.values()))
+    settings = next(iter(indexes.values())).resolve(first).settings.search
+    page = PageOfMany(settings.k, first.offset, first.sort, settings.fusion.depth)
+    rankings = {
+        name: _asked(index, name, query, page.asked(searches[name], index.settings.search.max_k))
+        for name, index in indexes.items()
+    }
+    hits, _ = page.of(fused(rankings, chosen, settings.fusion.rrf_k, page.deepest), indexes)
+    return evidence_of(indexes, query, searches, hits, highlight=highlight, after=first.offset)
+
+
+class PageOfMany(NamedTuple):
+    """A page of one ranking over several indexes: ``k`` hits after ``offset``, the first ``window`` sorted by date."""
+
+    k: int
+    offset: int = 0
+    sort: str = ""
+    window: int = 0
+
+    @property
+    def deepest(self) -> int:
+        """How many hits of each index it takes, one more than are shown: that one says whether there are more."""
+        return max(self.offset + self.k + 1, self.window if self.sort else 0)
+
+    def asked(self, search: Search, most: int) -> Search:
+        """Return what one index, which gives at most ``most`` hits, is asked: the first hits by their rank."""
+        return search._replace(k=min(self.deepest, most), offset=0, sort="")
+
+    def of(self, ranked: Sequence[HitOf], indexes: Mapping[str, Searcher]) -> tuple[list[HitOf], bool]:
+        """Return the hits of the page among those of the whole ranking, and whether more follow."""
+        hits = _newest_first(ranked, indexes, self.window) if self.sort else list(ranked)
+        return hits[self.offset : self.offset + self.k], len(hits) > self.offset + self.k
+
+
+def counts_of_many(
+    indexes: Mapping[str, Searcher], query: str, searches: Mapping[str, Search], fields: Mapping[str, int]
+) -> CountsOfMany:
+    """Count the hits of each index by the values of fields, and of all together; ``index`` is a field, too.
+
+    Values are added up from the thousand most frequent of each index.
+    Raises QueryError, naming the index, if one has no such field.
+    """
+    totals: dict[str, Total] = {}
+    each: dict[str, dict[str, FacetCounts]] = {}
+    wanted = {field: MOST_VALUES for field in fields if field != INDEX}
+    for name, index in indexes.items():
+        try:
+            totals[name] = index.count(query, searches[name])
+            each[name] = dict(index.facets(query, wanted, searches[name]))
+        except QueryError as error:
+            raise QueryError(f"{name}: {error.what}", remedy=error.remedy) from None
+    chosen = {field: {value for search in searches.values() for value in _admitted(search, field)} for field in fields}
+    return CountsOfMany(
+        totals,
+        {
+            name: {field: _cut(facet, fields[field], chosen[field]) for field, facet in facets.items()}
+            for name, facets in each.items()
+        },
+        {field: _cut(_added(field, totals, each), most, chosen[field]) for field, most in fields.items()},
     )
 
 
@@ -91,16 +167,58 @@ def evidence_of(
     ranked: Sequence[HitOf],
     *,
     highlight: bool = True,
+    after: int = 0,
 ) -> list[Evidence]:
-    """Return what a person reads of the hits of several indexes, in their order; each says its index."""
+    """Return what a person reads of the hits of several indexes, in their order; each says its index.
+
+    ``after`` is how many hits stand before them.
+    """
     read = {}
     for name, index in indexes.items():
         own = [of.hit for of in ranked if of.name == name]
         read[name] = iter(index.evidence(query, own, searches[name], highlight=highlight))
     return [
         msgspec.structs.replace(next(read[of.name]), rank=rank, score=of.score, index=of.name)
-        for rank, of in enumerate(ranked, 1)
+        for rank, of in enumerate(ranked, after + 1)
     ]
+
+
+def _newest_first(ranked: Sequence[HitOf], indexes: Mapping[str, Searcher], window: int) -> list[HitOf]:
+    """Return the first hits in the order of their dates, as the stage ``sort`` does, the others below them."""
+    first, rest = ranked[:window], ranked[window:]
+    days = [last_day(indexes[of.name].document(of.hit.docid).date) for of in first]
+    places = sorted(range(len(first)), key=days.__getitem__, reverse=True)
+    newest = [first[at]._replace(score=float(len(first) - place)) for place, at in enumerate(places)]
+    below = zip(rest, scores_below(1.0, len(rest)), strict=True)
+    return newest + [of._replace(score=score) for of, score in below]
+
+
+def _admitted(search: Search, field: str) -> Sequence[str]:
+    """Return the values of a field that the filter of a search names."""
+    return dict(search.where.values()).get(field, ()) if search.where else ()
+
+
+def _added(field: str, totals: Mapping[str, Total], each: Mapping[str, Mapping[str, FacetCounts]]) -> FacetCounts:
+    """Return the counts of a field over all indexes, the most frequent values first, equal ones in their order."""
+    if field == INDEX:
+        return FacetCounts(_in_order({name: total.hits for name, total in totals.items()}), 0, 0)
+    values: Counter[str] = Counter()
+    for facets in each.values():
+        values.update(dict(facets[field].values))
+    more, missing = (sum(getattr(facets[field], name) for facets in each.values()) for name in ("more", "missing"))
+    return FacetCounts(_in_order(values), more, missing)
+
+
+def _in_order(values: Mapping[str, int]) -> list[tuple[str, int]]:
+    return sorted(((value, count) for value, count in values.items()), key=lambda pair: (-pair[1], pair[0]))
+
+
+def _cut(facet: FacetCounts, most: int, chosen: Container[str]) -> FacetCounts:
+    """Return counts with the ``most`` most frequent values and those that are ``chosen``; the others are ``more``."""
+    first = [pair for pair in facet.values[:most] if pair[1]]
+    named = [pair for pair in facet.values if pair not in first and pair[0] in chosen]
+    left_out = sum(count > 0 for _, count in facet.values) - len(first)
+    return facet._replace(values=first + named, more=facet.more + left_out)
 
 
 def _asked(index: Searcher, name: str, query: str, asked: Search) -> list[Hit]:

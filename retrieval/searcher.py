@@ -26,7 +26,8 @@ from .vocabulary import Vocabulary
 class Search(NamedTuple):
     """The options of a search; ``None`` leaves a choice to the configuration.
 
-    ``stages`` reorder or thin the ranking, in their order; ``collapse="near"`` then folds near-copies.
+    ``stages`` reorder or thin the ranking, in their order; ``collapse="near"`` then folds near-copies, and
+    ``sort="date"`` puts the newest of the first hits first.
     ``limit`` is the time that this one search has, and notes what was cut off. ``offset`` leaves out the first hits:
     the ``k`` hits after them are those of a longer list.
     """
@@ -41,6 +42,7 @@ class Search(NamedTuple):
     bm25: BM25Settings | None = None
     stages: tuple[str, ...] | None = None
     collapse: str = ""
+    sort: str = ""
     offset: int = 0
 
 

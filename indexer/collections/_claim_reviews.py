@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from typing import Any
 from urllib.parse import unquote
 
+from ...retrieval.claim_review import URN
 from ._documents import host
 from ._linked_data import Node
 from ._markup import unescaped
@@ -20,8 +21,6 @@ from ._ratings import verdict_of
 
 DOCID = "docid"
 """The property of a row of a table that is its docid: an ``@id`` within a page may be any word."""
-URN = "urn:x-factseek:"
-"""Comes before a docid, percent-escaped, where a review has no address that could be its id."""
 
 
 def docid_in(node: Node) -> str:

@@ -7,7 +7,7 @@ import re
 import shutil
 import sys
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from time import perf_counter
 from typing import NamedTuple
@@ -136,6 +136,7 @@ def add_search_options(parser: argparse.ArgumentParser, hits: str = "search.k of
     parser.add_argument(
         "--collapse", choices=("near",), metavar="near", help="fold near-copies under their best hit, and count them"
     )
+    parser.add_argument("--sort", choices=("date",), metavar="date", help="the newest of the first hits first")
     parser.add_argument("--passages", action="store_true", help="rank passages, not documents by their best passage")
 
 
@@ -253,12 +254,19 @@ def _write(answered: _Answered) -> None:
     reasons = answered.reasons or [""] * len(answered.evidence)
     for hit, reason in zip(answered.evidence, reasons, strict=True):
         write(_shown(hit, reason))
-    for line in counting.facet_lines(answered.facets):
+    _write_counts(answered.evidence, answered.facets, answered.total, answered.seconds)
+
+
+def _write_counts(
+    evidence: Sequence[Evidence], facets: Mapping[str, FacetCounts], total: Total | None, seconds: float
+) -> None:
+    """Write the facets, and say how many hits there are."""
+    for line in counting.facet_lines(facets):
         write(_STEERING.sub("\ufffd", line) + "\n")
     sys.stdout.flush()  # what goes wrong with the hits is said, not that there are some
-    of_all = f" of {counting.described(answered.total)}" if answered.total is not None else ""
-    count = f"{counted(len(answered.evidence), 'hit')}{of_all} in {answered.seconds * 1000:.0f} ms"
-    say(count if answered.evidence else f"no hits{of_all}")
+    of_all = f" of {counting.described(total)}" if total is not None else ""
+    count = f"{counted(len(evidence), 'hit')}{of_all} in {seconds * 1000:.0f} ms"
+    say(count if evidence else f"no hits{of_all}")
 
 
 def _search_several(args: argparse.Namespace, config: Config, text: str, wanted: str) -> int:
@@ -266,21 +274,24 @@ def _search_several(args: argparse.Namespace, config: Config, text: str, wanted:
     parsed = parse_query(text) if args.syntax == QUERY else None
 
     def asked(index: Searcher) -> Search:
-        search = asked_of(args, config.search.fusion, index.info.filter_fields)
+        search = asked_of(args, config.search.fusion, index.info.filter_fields)._replace(offset=args.offset)
         return parse_query(text, search).search if parsed else search
 
     began = perf_counter()
-    evidence = search_several(args, config, parsed.text if parsed else text, asked)
+    evidence, counts = search_several(args, config, parsed.text if parsed else text, asked, _fields(args.facet))
     if wanted == JSON:
-        answer = (
-            {"query": {"text": text, "parsed": parsed.as_json()}, "hits": evidence} if parsed else {"hits": evidence}
-        )
+        answer: dict[str, object] = {"query": {"text": text, "parsed": parsed.as_json()}} if parsed else {}
+        answer["hits"] = evidence
+        if counts:
+            answer["total"] = counting.total_answer(counts.total)
+            answer["facets"] = counting.facet_answers(counts.facets)
         write(msgspec.json.format(msgspec.json.encode(answer), indent=2).decode() + "\n")
     elif wanted:
         write_bytes(listings.list_hits(evidence, wanted).encode())
     else:
         write("".join(_shown(hit, "") for hit in evidence))
-        say(f"{counted(len(evidence), 'hit')} in {(perf_counter() - began) * 1000:.0f} ms" if evidence else "no hits")
+        facets, total = (counts.facets, counts.total) if counts else ({}, None)
+        _write_counts(evidence, facets, total, perf_counter() - began)
     return DONE
 
 
@@ -317,6 +328,7 @@ def asked_of(args: argparse.Namespace, fusion: FusionSettings, declared: Sequenc
         group=group,
         stages=tuple(args.stage) if args.stage else None,
         collapse=args.collapse or "",
+        sort=args.sort or "",
     )
 
 

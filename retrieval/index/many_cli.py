@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
+from typing import NamedTuple
 
 from ..config import Config
 from ..errors import UsageError
 from ..evidence import Evidence
-from ..many import search_many
+from ..many import CountsOfMany, counts_of_many, search_many
 from ..searcher import Search, Searcher
 from ..spelling import respelt
 from ..terminal import say
@@ -20,14 +21,23 @@ AskedOf = Callable[[Searcher], Search]
 """Return what the options ask of an index."""
 
 
-def search_several(args: argparse.Namespace, config: Config, text: str, asked_of: AskedOf) -> list[Evidence]:
+class Several(NamedTuple):
+    """The evidence from several indexes in one ranking, and what was asked to be counted."""
+
+    evidence: list[Evidence]
+    counts: CountsOfMany | None
+
+
+def search_several(
+    args: argparse.Namespace, config: Config, text: str, asked_of: AskedOf, fields: Mapping[str, int]
+) -> Several:
     """Return the evidence from the indexes of ``--index`` in one ranking; what a reader should know is said.
 
     Raises UsageError if an index is given twice, a weight makes no sense, or something is asked that one index alone
     can answer.
     """
-    if args.offset or args.count or args.facet or args.explain or args.like:
-        raise UsageError("--offset, --count, --facet, --explain and --like are answered by one index; give one --index")
+    if args.explain or args.like:
+        raise UsageError("--explain and --like are answered by one index; give one --index")
     names = [str(folder) for folder in args.index]
     if len(set(map(_real, args.index))) < len(names):
         raise UsageError("argument --index: is given twice; give it once", remedy="see factseek search --help")
@@ -40,7 +50,8 @@ def search_several(args: argparse.Namespace, config: Config, text: str, asked_of
                 say(f"note: {name}: {note}")
             if spelt := index.spellings(text, searches[name]):
                 say(f"did you mean, in {name}: {respelt(text, spelt)}")
-        return search_many(indexes, text, searches, weights=weights)
+        evidence = search_many(indexes, text, searches, weights=weights)
+        return Several(evidence, counts_of_many(indexes, text, searches, fields) if args.count or fields else None)
 
 
 def _real(folder: Path) -> Path:

@@ -139,11 +139,9 @@ def _check_words(where: Filter, manifest: Manifest) -> None:
 def _effective(config: Config, asked: Search) -> Config:
     """Return the settings of a search: the configuration's, with what the search varies."""
     varied = {name: getattr(asked, name) for name in _SHARED if getattr(asked, name) is not None}
-    if asked.collapse:
-        varied["stages"] = (
-            *(config.search.stages if asked.stages is None else asked.stages),
-            f"collapse={asked.collapse}",
-        )
+    last = [f"{name}={value}" for name, value in (("collapse", asked.collapse), ("sort", asked.sort)) if value]
+    if last:
+        varied["stages"] = (*(config.search.stages if asked.stages is None else asked.stages), *last)
     if varied:
         config = msgspec.structs.replace(config, search=msgspec.structs.replace(config.search, **varied))
     return config if asked.bm25 is None else msgspec.structs.replace(config, bm25=asked.bm25)

@@ -7,11 +7,12 @@ from time import perf_counter
 import msgspec
 from flask import Blueprint, Response, g, request
 
+from ...retrieval.counting import facet_answers, fields_of, total_answer
 from ...retrieval.domain import Hit
 from ...retrieval.errors import QueryError
 from ...retrieval.evidence import Evidence
 from ...retrieval.limit import CutOffError, Limit
-from ...retrieval.many import HitOf, chosen_weights, evidence_of, fused
+from ...retrieval.many import CountsOfMany, HitOf, PageOfMany, chosen_weights, counts_of_many, evidence_of, fused
 from ...retrieval.searcher import Search, Searcher
 from ..contract.answers import AskedIndex, QueryText, SearchManyAnswer, Took, json_answer
 from ..contract.errors import BadInput
@@ -27,8 +28,9 @@ from ..contract.search import (
     understood,
     with_missing,
 )
-from ..upkeep.service import Served, index_named, service
+from ..upkeep.service import Served, service
 from .explanation import with_passages
+from .paging import BegunMany, begun_many
 
 blueprint = Blueprint("many", __name__)
 
@@ -56,37 +58,72 @@ class _Together(msgspec.Struct):
 @blueprint.post("/v1/search")
 def search_many() -> Response:
     """Search several indexes: one ranking, fused by rank; each hit says its index."""
-    asked = from_body(request, SearchManyRequest)
-    weights = _weights(asked)
-    text, query, each = asked.query, QueryText(text=asked.query), {}
-    for name in weights:
-        served = index_named(name)
-        text, search, query = understood(asked.query, _search_of(asked, served), asked.syntax)
-        each[name] = _Asked(served, search, limit_of())
-    began = perf_counter()
-    for name, part in each.items():
-        part.hits = _hits(name, text, part)
-    if not any(part.hits for part in each.values()) and all(part.limit.missing for part in each.values()):
-        raise TimedOutError("no index was ready in time; try again")
-    settings = next(iter(each.values())).index.settings.search
-    rrf_k = asked.rrf_k or settings.fusion.rrf_k
-    ranked = fused({name: part.hits for name, part in each.items()}, weights, rrf_k, asked.k or settings.k)
+    body = from_body(request, SearchManyRequest)
+    begun = begun_many(_weights(body), body)
+    asked = begun.asked
+    text, query, each = _understood(begun)
+    counts, began = _counts(asked, text, each), perf_counter()
+    shown, more, rrf_k = _ranked(begun, text, each)
     retrieved, reading = perf_counter(), limit_of()
-    hits = _evidence(each, text, ranked, reading, highlight=asked.highlight)
+    hits = _evidence(each, text, shown, reading, highlight=asked.highlight, after=asked.offset)
     if asked.passages:
         hits = [_with_passages(each, text, hit, reading) for hit in hits]
+    indexes = {name: _described(part, asked.query, text, begun.weights[name], reading) for name, part in each.items()}
     took = Took(retrieve=milliseconds(began, retrieved), evidence=milliseconds(retrieved, perf_counter()))
     note_search(asked.query, _Together(took))
-    return json_answer(
-        SearchManyAnswer(
-            request_id=g.request_id,
-            indexes={name: _described(part, asked.query, text, weights[name], reading) for name, part in each.items()},
-            rrf_k=rrf_k,
-            took_ms=took,
-            hits=hits,
-            query=query if query.parsed else msgspec.UNSET,
-        )
+    answer = SearchManyAnswer(
+        request_id=g.request_id,
+        indexes=indexes,
+        rrf_k=rrf_k,
+        took_ms=took,
+        hits=hits,
+        query=query if query.parsed else msgspec.UNSET,
+        cursor=begun.cursor(len(hits), more=more),
     )
+    if counts:
+        _add_counts(answer, counts, facets=bool(asked.facets))
+    return json_answer(answer)
+
+
+def _understood(begun: BegunMany) -> tuple[str, QueryText, dict[str, _Asked]]:
+    """Return the text to search for, what clients are told of it, and what each index is asked.
+
+    Raises BadInput, naming the index, if one cannot answer it.
+    """
+    asked, each = begun.asked, {}
+    text, query = asked.query, QueryText(text=asked.query)
+    for name, served in begun.served.items():
+        text, search, query = understood(asked.query, _search_of(asked, served), asked.syntax)
+        each[name] = _Asked(served, search, limit_of())
+    return text, query, each
+
+
+def _ranked(begun: BegunMany, text: str, each: dict[str, _Asked]) -> tuple[list[HitOf], bool, int]:
+    """Return the hits of the page, whether more follow, and the constant by which they were fused.
+
+    Raises TimedOutError if no index was ready in time.
+    """
+    asked, settings = begun.asked, next(iter(each.values())).index.settings.search
+    page = PageOfMany(asked.k or settings.k, asked.offset, asked.sort or "", settings.fusion.depth)
+    for name, part in each.items():
+        part.hits = _hits(name, text, part, page)
+    if not any(part.hits for part in each.values()) and all(part.limit.missing for part in each.values()):
+        raise TimedOutError("no index was ready in time; try again")
+    rrf_k = asked.rrf_k or settings.fusion.rrf_k
+    ranked = fused({name: part.hits for name, part in each.items()}, begun.weights, rrf_k, page.deepest)
+    shown, more = page.of(ranked, {name: part.index for name, part in each.items()})
+    return shown, more and page.offset + page.k < settings.max_k, rrf_k
+
+
+def _add_counts(answer: SearchManyAnswer, counts: CountsOfMany, *, facets: bool) -> None:
+    """Add totals, and facets if they are asked for, to the answer and to what it says of each index."""
+    answer.total = total_answer(counts.total)
+    for name, index in answer.indexes.items():
+        index.total = total_answer(counts.totals[name])
+        if facets:
+            index.facets = facet_answers(counts.of_each[name])
+    if facets:
+        answer.facets = facet_answers(counts.facets)
 
 
 def _weights(asked: SearchManyRequest) -> dict[str, float]:
@@ -106,15 +143,31 @@ def _weights(asked: SearchManyRequest) -> dict[str, float]:
 
 def _search_of(asked: SearchManyRequest, served: Served) -> Search:
     try:
-        return search_of(asked, served.index)
+        return search_of(asked, served.index, offset=asked.offset)
     except BadInput as error:
         raise BadInput(error.field, f"{served.name}: {error.unnamed}") from None
 
 
-def _hits(name: str, text: str, part: _Asked) -> list[Hit]:
+def _counts(asked: SearchManyRequest, text: str, each: dict[str, _Asked]) -> CountsOfMany | None:
+    """Return what a request asks to be counted, if anything.
+
+    Raises BadInput, naming the index, if that cannot be.
+    """
+    if not (asked.count or asked.facets):
+        return None
+    indexes = {name: part.index for name, part in each.items()}
+    try:
+        fields = asked.facets if isinstance(asked.facets, dict) else fields_of(asked.facets)
+        return counts_of_many(indexes, text, {name: part.search for name, part in each.items()}, fields)
+    except QueryError as error:
+        raise BadInput("facets", error.line) from None
+
+
+def _hits(name: str, text: str, part: _Asked, page: PageOfMany) -> list[Hit]:
     """Return the hits of one index; none if it was not ready in time, which its limit notes."""
     try:
-        return part.index.search([text], part.search._replace(limit=part.limit))[0]
+        search = page.asked(part.search, part.index.settings.search.max_k)
+        return part.index.search([text], search._replace(limit=part.limit))[0]
     except QueryError as error:
         raise BadInput("query", f"{name}: {error.line}") from None
     except CutOffError:
@@ -122,11 +175,12 @@ def _hits(name: str, text: str, part: _Asked) -> list[Hit]:
 
 
 def _evidence(
-    each: dict[str, _Asked], text: str, ranked: list[HitOf], reading: Limit, *, highlight: bool
+    each: dict[str, _Asked], text: str, ranked: list[HitOf], reading: Limit, *, highlight: bool, after: int
 ) -> list[Evidence]:
     indexes = {name: part.index for name, part in each.items()}
-    searches = {name: part.search._replace(limit=reading) for name, part in each.items()}
-    return evidence_of(indexes, text, searches, ranked, highlight=highlight)
+    # What stands before the page was found in other places of each index.
+    searches = {name: part.search._replace(limit=reading, offset=0) for name, part in each.items()}
+    return evidence_of(indexes, text, searches, ranked, highlight=highlight, after=after)
 
 
 def _with_passages(each: dict[str, _Asked], text: str, hit: Evidence, reading: Limit) -> Evidence:

@@ -56,6 +56,7 @@ LISTINGS = MappingProxyType(
         NDJSON: "a hit a line",
         TEXT: "a TREC run: qid Q0 docid rank score tag",
         "application/x-research-info-systems": "the hits as RIS, for reference managers",
+        "application/ld+json": "the hits as JSON-LD of schema.org: reviews of claims, and what a review cites",
         "application/x-bibtex": "the hits as BibTeX, for LaTeX",
     }
 )
@@ -93,7 +94,7 @@ OPERATIONS: MappingProxyType[str, Operation] = MappingProxyType(
             "Search",
             answers.SearchManyAnswer,
             body=requests.SearchManyRequest,
-            problems=_BODY,
+            problems=(*_BODY, 410),
             example=MappingProxyType({"query": _CLAIM, "k": 3}),
         ),
         "api.search_batch": Operation(

@@ -155,11 +155,16 @@ class AskedIndex(Answer):
     weight: float
     note: str
     suggestion: SuggestionIfAny = msgspec.UNSET
+    total: TotalIfAsked = msgspec.UNSET
+    facets: FacetsIfAsked = msgspec.UNSET
     coverage: CoverageIfAny = msgspec.UNSET
 
 
 class SearchManyAnswer(Answer, kw_only=True):
-    """The evidence for one query from several indexes; each hit says its index, and what that made of it."""
+    """The evidence for one query from several indexes; each hit says its index, and what that made of it.
+
+    ``total`` and ``facets`` are those of all indexes together, ``cursor`` asks for what follows.
+    """
 
     request_id: str
     indexes: dict[str, AskedIndex]
@@ -167,6 +172,9 @@ class SearchManyAnswer(Answer, kw_only=True):
     took_ms: Took
     hits: list[Evidence]
     query: QueryText | msgspec.UnsetType = msgspec.UNSET
+    cursor: CursorIfAny = msgspec.UNSET
+    total: TotalIfAsked = msgspec.UNSET
+    facets: FacetsIfAsked = msgspec.UNSET
 
 
 class Candidate(Answer):

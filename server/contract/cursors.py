@@ -1,7 +1,8 @@
 """Cursors: where a list of hits goes on, signed, so that nothing can be asked with one but what it was given for.
 
-A cursor names a state of an index, a search and a place in its list. The key is made when the server starts, before its
-workers, which share it: what one gives, another takes, and a server that was started anew takes none of them.
+A cursor names a state of an index, or of several, a search and a place in its list. The key is made when the server
+starts, before its workers, which share it: what one gives, another takes, and a server that was started anew takes none
+of them.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 import hmac
 import os
 from base64 import urlsafe_b64decode, urlsafe_b64encode
+from collections.abc import Mapping
 from hashlib import blake2b
 from operator import attrgetter
 from struct import Struct
@@ -18,14 +20,19 @@ import msgspec
 from flask import Flask, current_app
 
 from .errors import BadInput, RefusedError
-from .requests import SearchRequest
+from .requests import SearchManyRequest, SearchRequest
 
-_LAYOUT = Struct(">4s8s16sI")
+_LAYOUT = Struct(">4s16sI")
+_STATE = 8
+"""Bytes of the id of a manifest."""
 _SIGNATURE = 16
 _EXTENSION = "factseek.cursors"
 _SHOWING = frozenset({"k", "hits", "qid", "offset", "cursor", "count", "facets", "highlight", "explain", "passages"})
 """What may change from page to page: how much of a list is shown, and what is said of it. All else makes the list."""
-_MAKES_THE_LIST = attrgetter(*(name for name in SearchRequest.__struct_fields__ if name not in _SHOWING))
+_MAKES_THE_LIST = {
+    kind: attrgetter(*(name for name in kind.__struct_fields__ if name not in _SHOWING))
+    for kind in (SearchRequest, SearchManyRequest)
+}
 
 
 class StaleCursorError(RefusedError):
@@ -35,9 +42,9 @@ class StaleCursorError(RefusedError):
 
 
 class ListPlace(NamedTuple):
-    """A place in a list of hits: the state of the index, a digest of index and search, the hits before it."""
+    """A place in a list of hits: the state of each index, a digest of indexes and search, the hits before it."""
 
-    manifest_id: str
+    manifest_ids: tuple[str, ...]
     search: bytes
     offset: int
 
@@ -52,7 +59,8 @@ class Cursors:
 
     def give(self, place: ListPlace) -> str:
         """Return the cursor of a place, as an address can hold it."""
-        packed = _LAYOUT.pack(self._name, bytes.fromhex(place.manifest_id), place.search, place.offset)
+        states = b"".join(map(bytes.fromhex, place.manifest_ids))
+        packed = _LAYOUT.pack(self._name, place.search, place.offset) + states
         return urlsafe_b64encode(packed + self._signature(packed)).decode()
 
     def take(self, cursor: str) -> ListPlace:
@@ -64,15 +72,17 @@ class Cursors:
             content = urlsafe_b64decode(cursor.encode("ascii"))
         except ValueError:
             content = b""
-        if len(content) != _LAYOUT.size + _SIGNATURE:
+        states = len(content) - _LAYOUT.size - _SIGNATURE
+        if states < _STATE or states % _STATE:
             raise BadInput("cursor", "is no cursor; give back that of an answer as it is")
-        packed, signature = content[: _LAYOUT.size], content[_LAYOUT.size :]
-        name, manifest_id, search, offset = _LAYOUT.unpack(packed)
+        packed, signature = content[:-_SIGNATURE], content[-_SIGNATURE:]
+        name, search, offset = _LAYOUT.unpack(packed[: _LAYOUT.size])
         if name != self._name:
             raise BadInput("cursor", "was given before this server was started; begin again without it")
         if not hmac.compare_digest(signature, self._signature(packed)):
             raise BadInput("cursor", "was changed; give back that of an answer as it is")
-        return ListPlace(manifest_id.hex(), search, offset)
+        ids = (packed[start : start + _STATE].hex() for start in range(_LAYOUT.size, len(packed), _STATE))
+        return ListPlace(tuple(ids), search, offset)
 
     def _signature(self, packed: bytes) -> bytes:
         return blake2b(packed, key=self._key, digest_size=_SIGNATURE).digest()
@@ -94,7 +104,7 @@ def cursors() -> Cursors:
     return installed
 
 
-def digest(index: str, asked: SearchRequest) -> bytes:
-    """Return a digest of the name of an index and of the search that is asked of it."""
-    search = msgspec.json.encode((index, _MAKES_THE_LIST(asked)), order="deterministic")
+def digest(indexes: str | Mapping[str, float], asked: SearchRequest | SearchManyRequest) -> bytes:
+    """Return a digest of the name of an index, or of several with their weights, and of what is asked of them."""
+    search = msgspec.json.encode((indexes, _MAKES_THE_LIST[type(asked)](asked)), order="deterministic")
     return blake2b(search, digest_size=16).digest()

@@ -69,7 +69,7 @@ Syntax = Annotated[
     ),
 ]
 Format = Annotated[
-    Literal["bibtex", "csv", "json", "ndjson", "ris", "trec", "tsv"] | None,
+    Literal["bibtex", "csv", "json", "jsonld", "ndjson", "ris", "trec", "tsv"] | None,
     Meta(description="the hits as a file for other programs; left out: what Accept asks for, else json"),
 ]
 QueryText = Annotated[str, Meta(description="a claim, a tweet or a question")]
@@ -97,10 +97,13 @@ Stages = Annotated[
 Collapse = Annotated[
     Literal["near"] | None, Meta(description="near: near-copies are folded under their best hit, counted and named")
 ]
+Sort = Annotated[
+    Literal["date"] | None, Meta(description="date: the newest of the first hits first, as many as hybrid fuses")
+]
 Offset = Annotated[Count, Meta(description="how many of the first hits are left out")]
 Cursor = Annotated[
     str,
-    Meta(max_length=200, description="of the answer before this one: what follows it, of the same state of the index"),
+    Meta(max_length=1_000, description="of the answer before this one: what follows, of the same state of the index"),
 ]
 Counted = Annotated[bool, Meta(description="say how many hits there are in all")]
 FACETS = "count all of these documents by a field: its most frequent values, and how many of them; says the total too"
@@ -125,6 +128,7 @@ class SearchOptions(RequestFields):
     group: Group = None
     stages: Stages = None
     collapse: Collapse = None
+    sort: Sort = None
     passages: Annotated[
         bool, Meta(description="give each hit all passages of its document that hold a word of the query")
     ] = False
@@ -175,6 +179,13 @@ class SearchManyRequest(SearchOptions, kw_only=True):
         Meta(description="which are asked, by name, each with what its votes count, or as a list; left out: all"),
     ] = []
     rrf_k: Annotated[RrfK | None, Meta(description="the constant by which the indexes are fused")] = None
+    offset: Offset = 0
+    cursor: Cursor = ""
+    count: Counted = False
+    facets: Annotated[
+        Annotated[dict[str, FacetValues], Meta(max_length=16)] | Annotated[list[str], Meta(max_length=16)],
+        Meta(description=f"{FACETS}, of each index and of all together. `index` is a field, too"),
+    ] = {}
 
 
 class BatchQuery(RequestFields):
@@ -268,6 +279,7 @@ class SimpleSearch(RequestFields, kw_only=True):
     group: Group = None
     stages: Stages = None
     collapse: Collapse = None
+    sort: Sort = None
     offset: Offset = 0
     cursor: Cursor = ""
     count: Counted = False

@@ -79,6 +79,7 @@ def search_of(options: SearchOptions, index: Searcher, k_name: str = "k", offset
         group=options.group,
         stages=_stages("stages", options.stages, index),
         collapse=options.collapse or "",
+        sort=options.sort or "",
         offset=offset,
     )
     _stages("collapse", [f"collapse={asked.collapse}"] if asked.collapse else None, index)

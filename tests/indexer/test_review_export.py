@@ -14,7 +14,8 @@ from factseek import commands
 from factseek.indexer.build import BuildRequest, build
 from factseek.indexer.collections import ReadOptions, reader
 from factseek.indexer.export import documents_of
-from factseek.indexer.review_export import export_reviews, review_of
+from factseek.indexer.review_export import export_reviews
+from factseek.retrieval.claim_review import review_of
 from factseek.retrieval.domain import Document
 from factseek.retrieval.errors import SourceError
 from factseek.settings import Config

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from flask.testing import FlaskClient
@@ -101,6 +102,77 @@ def test_bad_input(client: FlaskClient, body: dict[str, object], status: int, de
     assert detail is None or refused.json["detail"] == detail
 
 
+def ids(answer: Any) -> list[tuple[str, str]]:
+    """Return index and docid of each hit of an answer."""
+    return [(hit["index"], hit["docid"]) for hit in answer["hits"]]
+
+
+@pytest.mark.parametrize("k", [1, 2, 3])
+@pytest.mark.parametrize("options", [{}, {"sort": "date"}, {"stages": ["per_source=1"]}, {"collapse": "near"}])
+def test_cursors_walk_through_the_whole_list(client: FlaskClient, k: int, options: dict[str, Any]) -> None:
+    asked = {"query": QUERY, "indexes": {"arabic": 2, "english": 1}, **options}
+    whole = client.post("/v1/search", json={**asked, "k": 40}).json
+    assert ("cursor" in whole, [hit["rank"] for hit in whole["hits"]]) == (False, [*range(1, len(whole["hits"]) + 1)])
+    answer, walked = client.post("/v1/search", json={**asked, "k": k}).json, []
+    while True:
+        walked += answer["hits"]
+        assert (
+            client.post("/v1/search", json={**asked, "k": k, "offset": len(walked) - len(answer["hits"])}).json["hits"]
+            == answer["hits"]
+        )
+        if "cursor" not in answer:
+            break
+        answer = client.post("/v1/search", json={**asked, "k": k, "cursor": answer["cursor"]}).json
+    assert walked == whole["hits"]
+    if options.get("sort"):
+        dates = [hit["date"] for hit in walked]
+        assert dates == ["2024-01", "2021-01-01", "2020", "2019-05-02", "1972-12-14", *[""] * (len(dates) - 5)]
+
+
+def test_counts_of_each_index_and_of_all(client: FlaskClient) -> None:
+    body = {"query": QUERY, "retriever": "bm25", "facets": {"index": 5, "topic": 1, "language": 5}, "k": 1}
+    answer = client.post("/v1/search", json=body).json
+    each = {name: client.post(f"/v1/{name}/search", json={**body, "facets": ["topic=1", "language=5"]}).json
+            for name in ("english", "arabic")}  # fmt: skip
+    for name, own in each.items():
+        assert answer["indexes"][name]["total"] == own["total"]
+        assert answer["indexes"][name]["facets"] == own["facets"]
+    hits = {name: own["total"]["hits"] for name, own in each.items()}
+    assert answer["total"] == {"hits": sum(hits.values()), "of": "matching"}
+    assert {value["value"]: value["count"] for value in answer["facets"]["index"]["values"]} == hits
+    assert answer["facets"]["topic"] == {"values": [{"value": "health", "count": 1}], "more": 1, "missing": 2}
+    assert [value["value"] for value in answer["facets"]["language"]["values"]] == ["en", "ar"]
+    narrowed = client.post("/v1/search", json={**body, "filter": {"topic": "news"}}).json
+    assert [value["value"] for value in narrowed["facets"]["topic"]["values"]] == ["health", "news"]
+    assert client.post("/v1/search", json={**body, "retriever": None}).json["total"]["of"] == "rankable"
+    assert "facets" not in client.post("/v1/search", json={"query": QUERY, "count": True}).json
+
+
+@pytest.mark.parametrize(
+    ("change", "detail"),
+    [
+        ({"query": "moon"}, "cursor: was given for another search or index; send it with what it was given for"),
+        ({"indexes": ["arabic"]}, "cursor: was given for another search or index; send it with what it was given for"),
+        ({"indexes": {"arabic": 2, "english": 1}}, "cursor: was given for another search or index; send it with what "
+         "it was given for"),
+        ({"offset": 1}, "offset: a cursor says already where the list goes on; leave out one of them"),
+        ({"cursor": "x"}, "cursor: is no cursor; give back that of an answer as it is"),
+        ({"facets": ["colour"], "cursor": ""}, "facets: english: there is no field 'colour' to count; there are topic, "
+         "source, language, kind, year"),
+        ({"facets": ["topic", "topic"], "cursor": ""}, "facets: names 'topic' twice"),
+        ({"offset": 50, "cursor": ""}, "offset: english: 50 is out of range: a page of this size begins after at most "
+         "49 hits"),
+    ],
+)  # fmt: skip
+def test_pages_that_cannot_be(client: FlaskClient, change: dict[str, Any], detail: str) -> None:
+    body = {"query": QUERY, "k": 1, "indexes": ["english", "arabic"]}
+    cursor = client.post("/v1/search", json=body).json["cursor"]
+    refused = client.post("/v1/search", json={**body, "cursor": cursor, **change})
+    assert (refused.status_code, refused.json["detail"]) == (400, detail)
+    single = client.post("/v1/english/search", json={"query": QUERY, "k": 1, "cursor": cursor})
+    assert single.status_code == 400
+
+
 def test_in_python(folders: dict[str, Path]) -> None:
     with Index(folders["english"]) as english, Index(folders["arabic"]) as arabic:
         indexes = {"en": english, "ar": arabic}
@@ -119,13 +191,16 @@ def test_on_the_command_line(folders: dict[str, Path], command: Callable[..., tu
     code, printed, _ = command("search", QUERY, *both, "--json", "-k", "3")
     hits = json.loads(printed)["hits"]
     assert (code, len(hits), {hit["index"] for hit in hits}) == (0, 3, {str(folder) for folder in folders.values()})
+    code, page, _ = command("search", QUERY, *both, "--json", "-k", "2", "--offset", "1", "--count", "--facet", "index")
+    answer = json.loads(page)
+    assert (answer["hits"], answer["total"]["hits"]) == (hits[1:], 6)
+    assert {value["value"] for value in answer["facets"]["index"]["values"]} == {str(path) for path in folders.values()}
     code, printed, said = command("search", QUERY, *both, "-k", "3", "--weight", f"{folders['arabic']}=5")
     assert (code, "(arabic · " in printed, "3 hits in" in said) == (0, True, True)
     for options, message in (
         ([*both[:2], *both[:2]], "argument --index: is given twice; give it once; see factseek search --help"),
         ([*both, "--weight", "x=1"], "--weight x=1: give DIR=N, a directory of --index and a number from 0"),
-        ([*both, "--count"], "--offset, --count, --facet, --explain and --like are answered by one index; give one "
-         "--index"),
+        ([*both, "--explain"], "--explain and --like are answered by one index; give one --index"),
         (["--index", folders["english"], "--weight", "x=1"], "--weight is of several indexes; give --index again"),
     ):  # fmt: skip
         code, _, said = command("search", QUERY, *options)

@@ -15,10 +15,11 @@ from factseek.retrieval.config import FusionSettings
 from factseek.retrieval.domain import Document, Filter, Hit, Total
 from factseek.retrieval.errors import QueryError
 from factseek.retrieval.explaining import sentence
-from factseek.retrieval.filters import metadata_values
+from factseek.retrieval.filters import last_day, metadata_values
 from factseek.retrieval.index.local import Index
+from factseek.retrieval.many import counts_of_many, search_many
 from factseek.retrieval.order import ordered
-from factseek.retrieval.searcher import Search
+from factseek.retrieval.searcher import Search, Searcher
 from tests.retrieval.index.conftest import DECLARED
 
 EXAMPLES = int(os.environ.get("FACTSEEK_EXAMPLES", "300"))
@@ -60,6 +61,7 @@ SEARCHES = st.fixed_dictionaries(
         ),
         "stages": st.sampled_from(STAGES),
         "collapse": st.sampled_from(["", "", "near"]),
+        "sort": st.sampled_from(["", "", "date"]),
     }
 ).map(lambda chosen: Search(**chosen))
 LONGEST = 400
@@ -85,7 +87,7 @@ def test_a_page_is_a_stretch_of_the_whole_list(whole: Index, query: str, asked: 
 @PROPERTY
 @given(query=st.sampled_from(QUERIES), asked=SEARCHES)
 def test_a_total_is_the_length_of_the_whole_list(whole: Index, query: str, asked: Search) -> None:
-    asked = asked._replace(stages=(), collapse="")
+    asked = asked._replace(stages=(), collapse="", sort="")
     total = whole.count(query, asked._replace(k=3))
     assert total == Total(len(whole_list(whole, query, asked)), matching=asked.retriever == "bm25")
 
@@ -125,7 +127,7 @@ def beside(where: Filter | None, field: str) -> Filter:
 def test_facets_are_what_counting_one_by_one_gives(
     whole: Index, query: str, asked: Search, field: str, most: int
 ) -> None:
-    wider = asked._replace(where=beside(asked.where, field), group=True, stages=(), collapse="")
+    wider = asked._replace(where=beside(asked.where, field), group=True, stages=(), collapse="", sort="")
     admitted = [stored(whole)[hit.docid] for hit in whole_list(whole, query, wider)]
     expected = Counter(value for document in admitted for value in values_of(document, field))
     facet = whole.facets(query, {field: most}, asked)[field]
@@ -135,6 +137,46 @@ def test_facets_are_what_counting_one_by_one_gives(
     assert facet.more == max(0, len(named) - most)
     assert facet.missing == sum(not values_of(document, field) for document in admitted)
     assert dict(facet.values) == {value: expected[value] for value, _ in facet.values}
+
+
+@PROPERTY
+@given(query=st.sampled_from(QUERIES), asked=SEARCHES)
+def test_sorted_by_date_are_the_first_hits_and_no_others(whole: Index, query: str, asked: Search) -> None:
+    ranked = whole_list(whole, query, asked._replace(sort=""))
+    newest = whole_list(whole, query, asked._replace(sort="date"))
+    window = whole.settings.search.fusion.depth
+    days = [last_day(stored(whole)[hit.docid].date) for hit in ranked[:window]]
+    expected = [ranked[at] for at in sorted(range(len(days)), key=days.__getitem__, reverse=True)] + ranked[window:]
+    assert [(hit.docid, hit.passage) for hit in newest] == [(hit.docid, hit.passage) for hit in expected]
+
+
+MANY = st.lists(SEARCHES, min_size=2, max_size=3)
+
+
+@PROPERTY
+@given(
+    query=st.sampled_from(QUERIES),
+    asked=MANY,
+    place=st.tuples(st.integers(0, 40), st.integers(1, 20)),
+    sort=st.sampled_from(["", "date"]),
+)
+def test_a_page_of_several_indexes_is_a_stretch_of_one_list(
+    whole: Index, query: str, asked: list[Search], place: tuple[int, int], sort: str
+) -> None:
+    offset, k = place
+    indexes: dict[str, Searcher] = {f"i{number}": whole for number in range(len(asked))}
+    searches = {name: own._replace(sort=sort, k=LONGEST) for name, own in zip(indexes, asked, strict=True)}
+    everything = search_many(indexes, query, searches, highlight=False)
+    page = {name: own._replace(k=k, offset=offset) for name, own in searches.items()}
+    assert search_many(indexes, query, page, highlight=False) == everything[offset : offset + k]
+    plain = {name: own._replace(stages=(), collapse="", sort="") for name, own in searches.items()}
+    counts = counts_of_many(indexes, query, plain, {"topic": 3, "index": 9})
+    assert counts.total.hits == sum(len(whole_list(whole, query, own)) for own in plain.values())
+    added = Counter[str]()
+    for own in plain.values():
+        added.update(dict(whole.facets(query, {"topic": 1000}, own)["topic"].values))
+    first = sorted(added.items(), key=lambda pair: (-pair[1], pair[0]))[:3]
+    assert counts.facets["topic"].values[: len(first)] == [pair for pair in first if pair[1]]
 
 
 @pytest.mark.parametrize("retriever", ["bm25", "dense", "hybrid"])

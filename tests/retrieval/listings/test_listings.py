@@ -128,7 +128,35 @@ def test_nothing_in_a_document_makes_another_record(docid: str, texts: tuple[str
     assert len(re.findall(r"^@", bibtex, re.MULTILINE)) == 2
 
 
+def test_json_ld_of_reviews_and_of_what_they_cite() -> None:
+    review = msgspec.structs.replace(
+        PAPER,
+        rank=3,
+        docid="r/1",
+        kind="claimreview",
+        title="No.",
+        url="https://facts.example.org/1",
+        passage=msgspec.structs.replace(PAPER.passage, text="</script><b>Masks</b> kill."),
+        metadata={"rating": "False", "scale": [1, 1, 5], "claimant": "A. Nonymous", "publisher": "Facts"},
+    )
+    text = list_hits([PAPER, SNIPPET, review], "jsonld")
+    assert "<" not in text
+    listed = msgspec.json.decode(text)
+    assert (listed["@context"], listed["@type"]) == ("https://schema.org", "ItemList")
+    assert [entry["position"] for entry in listed["itemListElement"]] == [1, 2, 3]
+    paper, snippet, item = (entry["item"] for entry in listed["itemListElement"])
+    assert (paper["@type"], paper["sameAs"]) == ("ScholarlyArticle", "https://doi.org/10.1136/bmjopen_2014")
+    assert [author["name"] for author in paper["author"]] == ["MacIntyre, C R", "Seale, Holly"]
+    assert (paper["url"], paper["datePublished"], paper["text"]) == (PAPER.url, PAPER.date, PAPER.passage.text)
+    assert (snippet["@type"], snippet["@id"]) == ("CreativeWork", "urn:x-factseek:%3DHYPERLINK%281%29")
+    assert (item["@type"], item["claimReviewed"]) == ("ClaimReview", review.passage.text)
+    assert item["reviewRating"] == {
+        "@type": "Rating", "alternateName": "False", "ratingValue": 1, "bestRating": 5, "worstRating": 1
+    }  # fmt: skip
+    assert item["itemReviewed"]["author"]["name"] == "A. Nonymous"
+
+
 def test_an_unknown_format() -> None:
-    expected = "unknown format 'xls'; there are json, bibtex, csv, ndjson, ris, trec, tsv"
+    expected = "unknown format 'xls'; there are json, bibtex, csv, jsonld, ndjson, ris, trec, tsv"
     with pytest.raises(QueryError, match=f"^{expected}$"):
         list_hits(HITS, "xls")

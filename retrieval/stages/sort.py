@@ -1,0 +1,57 @@
+"""The first hits in the order of their dates, the newest first."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+
+from ..domain import Hit
+from ..errors import QueryError
+from ..filters import last_day
+from ..limit import Limit
+from . import StageContext, Texts, with_part
+
+LABEL = "By date"
+HELP = "the newest of the first hits first: sort=date"
+_NAME = "sort"
+
+
+def open(value: str, context: StageContext) -> Sort:
+    """Return the stage that sorts as many hits as hybrid fuses of each ranking.
+
+    Raises QueryError if the value is other than ``date``.
+    """
+    if value not in ("", "date"):
+        raise QueryError(f"sort={value[:20]}: hits can be sorted by their date", remedy="say sort=date")
+    return Sort(context.settings.search.fusion.depth)
+
+
+class Sort:
+    """Sorts the first hits by date; what comes after them stays in its order below.
+
+    All that matches by date would be whatever is newest, for ``dense`` any document at all. A partial date counts as
+    its last day. Hits of one day stay in their order, those without a date come last.
+    """
+
+    def __init__(self, window: int) -> None:
+        self.window = window
+
+    def depth(self, k: int) -> int:
+        """Return ``k``: sorting leaves as many hits as it is handed."""
+        return k
+
+    def apply(
+        self, queries: Sequence[str], hits: Sequence[Sequence[Hit]], texts: Texts, limit: Limit | None
+    ) -> list[list[Hit]]:
+        """Return each query's hits, newest first, scored by their places counted from the last."""
+        days = iter(last_day(stored.document.date) for stored in texts([hit for ranked in hits for hit in ranked]))
+        return [_newest_first(ranked, [next(days) for _ in ranked]) for ranked in hits]
+
+
+def _newest_first(hits: Sequence[Hit], days: Sequence[str]) -> list[Hit]:
+    dated = sorted(enumerate(hits, 1), key=lambda place: days[place[0] - 1], reverse=True)
+    return [
+        msgspec.structs.replace(with_part(hit, _NAME, rank, hit.score), score=float(len(hits) - place))
+        for place, (rank, hit) in enumerate(dated)
+    ]
