@@ -84,13 +84,17 @@ def _sort(match: re.Match[str], parts: dict[str, list[str]]) -> None:
     """Put what was matched where it belongs; a quoted phrase is also part of the text that is ranked by."""
     minus, field, quoted, bare = match.groups()
     value = (quoted if quoted is not None else bare).translate(_SHOWN).strip()
+    if not field and bare and bare[-1] == ":" and bare[:-1] in _FIELDS:
+        raise _no_value(bare[:-1])
     if field:
         if minus:
             raise QueryError(
                 f"-{field}: only words and phrases can be left out", remedy=f"write \\-{field} for the word"
             )
         if not value:
-            raise QueryError(f"{field}: has no value")
+            raise _no_value(field)
+        if field == "title" and not any(map(str.isalnum, value)):
+            raise QueryError(f"title:{value[:80]} holds no word to look for")
         parts[field].append(value)
     elif minus and any(map(str.isalnum, value)):
         parts["without"].append(value)
@@ -99,6 +103,12 @@ def _sort(match: re.Match[str], parts: dict[str, list[str]]) -> None:
         parts["text"].append(value)
     else:
         parts["text"].append(match[0])
+
+
+def _no_value(field: str) -> QueryError:
+    return QueryError(
+        f"{field}: has no value", remedy=f"write it right after the colon, or {field}\\: for the word itself"
+    )
 
 
 def _where(parts: dict[str, list[str]]) -> Filter:

@@ -24,7 +24,7 @@ from ..stages import Named, StageContext
 
 _SHARED = ("k", "retriever", "fusion", "profile", "group", "stages")
 """Options of a :class:`Search` that stand in ``config.search`` under the same name."""
-_CHOICES = (*_SHARED, "collapse", "bm25")
+_CHOICES = (*_SHARED, "collapse", "sort", "bm25")
 """Options of a :class:`Search` that its choices depend on; its filter and its limit choose nothing."""
 
 REMEMBERED = 64
@@ -51,8 +51,8 @@ class Resolver:
             _check_words(asked.where, self._snapshot.manifest)
             self._check_fields(asked.where)
         named = None if asked.stages is None else tuple(asked.stages)
-        chosen = (asked.k, asked.retriever, asked.fusion, asked.profile, asked.group, named, asked.collapse, asked.bm25)
-        return self._resolved(*chosen)
+        shared = (asked.k, asked.retriever, asked.fusion, asked.profile, asked.group, named)
+        return self._resolved(*shared, asked.collapse, asked.sort, asked.bm25)
 
     def depth(self, asked: Search, resolved: ResolvedSearch) -> int:
         """Return how many hits are to be found: those that are asked for, and those that are left out before them.

@@ -50,7 +50,8 @@ class Copy(NamedTuple):
 class Card(NamedTuple):
     """One hit of a column; ``join`` numbers its document among those that several columns hold, else it is 0.
 
-    ``address`` leads to its document, ``copies`` are the first of the documents that are folded under it.
+    ``address`` leads to its document, ``like`` to what is like it, ``copies`` are the first of the documents that are
+    folded under it.
     """
 
     hit: Evidence
@@ -62,6 +63,7 @@ class Card(NamedTuple):
     address: str
     reason: Reason
     cited: Cited
+    like: str
     copies: list[Copy]
 
     @property

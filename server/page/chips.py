@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from .facets import YEAR, year_of
 from .reasons import label_of
-from .state import UNFOLDED, PageState
+from .state import DATE, UNFOLDED, PageState
 
 
 class Chip(NamedTuple):
@@ -23,10 +23,18 @@ def chips_of(state: PageState) -> Iterator[Chip]:
     if len(state.index) > 1:
         for name in state.index:
             yield Chip("index", name, state.address(index=[other for other in state.index if other != name]))
+    if state.like:
+        yield Chip("more like", state.like, state.address(like=""))
     yield from _dates(state)
     for pair in dict.fromkeys(state.filter):
         field, _, value = pair.partition("=")
         yield Chip(field, value, state.toggled(field, value))
+    yield from _ranking(state)
+    if state.hits:
+        yield Chip("hits a page", str(state.hits), state.address(hits=0))
+
+
+def _ranking(state: PageState) -> Iterator[Chip]:
     if state.profile == "tweet":
         yield Chip("read as", "a tweet", state.address(profile=""))
     if state.retriever:
@@ -35,8 +43,8 @@ def chips_of(state: PageState) -> Iterator[Chip]:
         yield Chip("stage", stage, state.address(stages=[other for other in state.stages if other != stage]))
     if state.collapse == UNFOLDED:
         yield Chip("near-copies", "unfolded", state.address(collapse=""))
-    if state.hits:
-        yield Chip("hits a page", str(state.hits), state.address(hits=0))
+    if state.sort == DATE:
+        yield Chip("sorted by", "date", state.address(sort=""))
 
 
 def _dates(state: PageState) -> Iterator[Chip]:

@@ -36,7 +36,8 @@ def document_page(name: str, docid: str) -> tuple[str, int]:
         count=len(passages),
         matching=[block for block in shown if block.marked and block.number is not None],
         link=web_link(document.url),
-        back=state.query,
+        back=state.query or state.like,
+        like=PageState(index=[name], lang=state.lang, like=docid).address(),
         address=state.address(index=back, offset=state.offset),
     )
 

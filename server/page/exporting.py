@@ -26,6 +26,7 @@ FORMATS = {
     "ris": "RIS",
     "bibtex": "BibTeX",
     "trec": "TREC",
+    "jsonld": "JSON-LD",
 }
 """The formats that the page offers, by name."""
 
@@ -41,7 +42,7 @@ def export() -> Response:
     state = read_state(parameters, (*SEARCHED, "format"))
     if format not in FORMATS:
         raise BadInput("format", f"there is no format {format[:20]!r}; there are {', '.join(FORMATS)}")
-    if not state.query:
+    if not (state.query or state.like):
         raise BadInput("query", "there is nothing to export: ask for something first")
     hits = evidence(state)
     if format == listings.JSON:
@@ -70,7 +71,8 @@ def json_address(state: PageState, served: Sequence[Served]) -> str:
     options = state.options(served[0].index)
     if options.collapse:
         asked["collapse"] = options.collapse
-    asked |= {"profile": "tweet"} if state.profile == "tweet" else {"syntax": "query"}
+    if state.query:
+        asked |= {"profile": "tweet"} if state.profile == "tweet" else {"syntax": "query"}
     return url_for("api.search_simply", name=served[0].name, **asked)
 
 

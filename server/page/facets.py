@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from ...retrieval.domain import FacetCounts, Total
+from ...retrieval.many import INDEX, counts_of_many
+from ...retrieval.searcher import Search
 from .searching import IndexSearch, kinds_of
 from .state import PageState
 
 VALUES = 8
 """Values of a field that are shown."""
-YEAR, INDEX = "year", "index"
+YEAR = "year"
 _FIELDS = ("source", "topic", "language", "kind", YEAR)
 
 
@@ -43,13 +44,13 @@ class Facets(NamedTuple):
 
 def facets_of(each: Sequence[IndexSearch], state: PageState) -> Facets:
     """Return the facets of the documents that hold a word of the query where a retriever tells them, else of all."""
-    counted = [_counted(asked) for asked in each]
-    total = Total(sum(total.hits for total, _ in counted), all(total.matching for total, _ in counted))
-    shared = [field for field in counted[0][1] if all(field in facets for _, facets in counted)]
-    boxes = [_box(field, _together([facets[field] for _, facets in counted]), state) for field in shared]
-    if len(each) > 1:
-        boxes.insert(0, _by_index(each, [total for total, _ in counted], state))
-    return Facets(total, [box for box in boxes if len(box.entries) > 1 or any(e.chosen for e in box.entries)])
+    indexes = {asked.served.name: asked.served.index for asked in each}
+    searches = {asked.served.name: _counted(asked) for asked in each}
+    own = [index.info.filter_fields for index in indexes.values()]
+    shared = [field for field in own[0] if all(field in fields for fields in own)]
+    counts = counts_of_many(indexes, each[0].text, searches, dict.fromkeys((INDEX, *_FIELDS, *shared), VALUES))
+    boxes = [_box(field, counts.facets[field], state) for field in counts.facets]
+    return Facets(counts.total, [box for box in boxes if len(box.entries) > 1 or any(e.chosen for e in box.entries)])
 
 
 def year_of(state: PageState) -> str:
@@ -57,33 +58,13 @@ def year_of(state: PageState) -> str:
     return state.since if state.since == state.as_of and len(state.since) == 4 else ""
 
 
-def _counted(asked: IndexSearch) -> tuple[Total, dict[str, FacetCounts]]:
-    index = asked.served.index
-    searches = [asked.search._replace(retriever=name, stages=(), collapse="") for name in kinds_of(asked.served)]
-    totals = [index.count(asked.text, search) for search in searches]
-    at = next((at for at, total in enumerate(totals) if total.matching), 0)
-    fields = dict.fromkeys((*_FIELDS, *index.info.filter_fields), VALUES)
-    return totals[at], index.facets(asked.text, fields, searches[at])
-
-
-def _together(each: Sequence[FacetCounts]) -> FacetCounts:
-    """Return the counts of one field over several indexes."""
-    if len(each) == 1:
-        return each[0]
-    counts: Counter[str] = Counter()
-    for facet in each:
-        counts.update(dict(facet.values))
-    most = sorted(counts.items(), key=lambda pair: (-pair[1], pair[0]))
-    more = max(0, len(most) - VALUES) + max(facet.more for facet in each)
-    return each[0]._replace(values=most[:VALUES], more=more, missing=sum(facet.missing for facet in each))
-
-
-def _by_index(each: Iterable[IndexSearch], totals: Iterable[Total], state: PageState) -> FacetBox:
-    entries = [
-        FacetEntry(asked.served.name, total.hits, False, state.address(index=[asked.served.name]))
-        for asked, total in zip(each, totals, strict=True)
+def _counted(asked: IndexSearch) -> Search:
+    """Return the search whose documents are counted: by the first retriever that tells which match, if one does."""
+    searches = [
+        asked.search._replace(retriever=name, stages=(), collapse="", sort="") for name in kinds_of(asked.served)
     ]
-    return FacetBox(INDEX, INDEX, entries, 0)
+    index = asked.served.index
+    return next((search for search in searches if index.count(asked.text, search).matching), searches[0])
 
 
 def _box(field: str, counts: FacetCounts, state: PageState) -> FacetBox:
@@ -93,6 +74,8 @@ def _box(field: str, counts: FacetCounts, state: PageState) -> FacetBox:
 
 def _choice(field: str, value: str, state: PageState) -> tuple[bool, str]:
     """Return whether a value is chosen, and the address of the other choice."""
+    if field == INDEX:
+        return False, state.address(index=[value])
     if field != YEAR:
         return f"{field}={value}" in state.filter, state.toggled(field, value)
     chosen = year_of(state) == value

@@ -34,6 +34,7 @@ from .searching import (
     ranking,
     ranking_of_many,
     rankings,
+    suggestions,
 )
 from .shell import asked_parameters, blueprint, chosen_indexes, page_of, short_of
 from .state import LONGEST_ADDRESS, SIDE, PageState, read_state
@@ -86,7 +87,7 @@ def search_page() -> tuple[str, int] | Response:
     away = short_of(state.address(offset=state.offset))
     if away:
         return away
-    if not state.query:
+    if not (state.query or state.like):
         examples = [example for example in EXAMPLES if example.index in service().indexes]
         return page_of("search.html", state, examples=examples)
     served = chosen_indexes(state)
@@ -121,6 +122,8 @@ def _results(served: Sequence[Served], state: PageState) -> dict[str, Any]:
         "stages": STAGES,
         "note": next((ranked.note for ranked in shown if ranked.note), ""),
         "suited": [] if several else suited_indexes(served[0], state.query),
+        "meant": _meant(asked, state),
+        "likeness": _title(asked[0].served, state.like) if state.like else "",
         "chips": list(chips_of(state)),
         "facets": facets_of(asked, state),
         "formats": FORMATS,
@@ -129,6 +132,17 @@ def _results(served: Sequence[Served], state: PageState) -> dict[str, Any]:
         "next": state.address(offset=state.offset + size) if any(ranked.more for ranked in shown) else "",
         "previous": state.address(offset=max(0, state.offset - size)) if state.offset else "",
     }
+
+
+def _meant(asked: Sequence[IndexSearch], state: PageState) -> str:
+    """Return the query with its misspelt words put right, if it has any and an address can hold it."""
+    meant = next(suggestions(asked, state), "")
+    return meant if len(state.address(query=meant)) <= LONGEST_ADDRESS else ""
+
+
+def _title(served: Served, docid: str) -> str:
+    document = charged_document(served.index, docid)
+    return title_of(document.title, document.text, docid)
 
 
 def _columns(asked: Sequence[IndexSearch], state: PageState, shown: Sequence[ShownRanking]) -> list[Column]:
@@ -174,6 +188,7 @@ class _CardMaker(NamedTuple):
             address=address if len(address) <= LONGEST_ADDRESS else own,
             reason=reason,
             cited=cited(hit, link or own),
+            like=self.state.more_like(served.name, hit.docid),
             copies=[self._copy(served, docid) for docid in (hit.copies.docids[:_COPIES] if hit.copies else ())],
         )
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from time import perf_counter
 from typing import NamedTuple
 
@@ -10,13 +10,14 @@ import msgspec
 
 from ...retrieval import retrievers
 from ...retrieval.domain import Hit
-from ...retrieval.errors import QueryError
+from ...retrieval.errors import NotFoundError, QueryError
 from ...retrieval.evidence import Evidence
 from ...retrieval.limit import CutOffError
-from ...retrieval.many import HitOf, chosen_weights, evidence_of, fused
+from ...retrieval.many import HitOf, PageOfMany, chosen_weights, evidence_of, fused
 from ...retrieval.query_syntax import PLAIN, QUERY
 from ...retrieval.retrievers import RetrieverKind
 from ...retrieval.searcher import Search
+from ...retrieval.spelling import respelt
 from ..contract.answers import Took
 from ..contract.errors import BadInput
 from ..contract.search import (
@@ -71,6 +72,9 @@ def asked_of(served: Sequence[Served], state: PageState) -> list[IndexSearch]:
 
     Raises QueryError if it makes no sense, naming the index if there are several.
     """
+    if state.like and (state.query or len(served) > 1):
+        reason = "more like a document is asked of one index, without a query; leave out the other"
+        raise BadInput("like", reason)
     try:
         return [_asked_of(part, state) for part in served]
     except BadInput:
@@ -81,8 +85,21 @@ def asked_of(served: Sequence[Served], state: PageState) -> list[IndexSearch]:
 
 def _asked_of(served: Served, state: PageState) -> IndexSearch:
     search = search_of(state.options(served.index), served.index, k_name="hits", offset=state.offset)
+    if state.like:
+        try:
+            return IndexSearch(served, *served.index.like(state.like, search))
+        except NotFoundError as error:
+            raise BadInput("like", error.line) from None
     text, search, _ = understood(state.query, search, PLAIN if state.profile == "tweet" else QUERY)
     return IndexSearch(served, text, search)
+
+
+def suggestions(asked: Sequence[IndexSearch], state: PageState) -> Iterator[str]:
+    """Yield the query with its misspelt words put right, by each index in which one is nowhere."""
+    for part in asked:
+        spellings = part.served.index.spellings(part.text, part.search)
+        if spellings:
+            yield respelt(state.query, spellings)
 
 
 def ranking(asked: IndexSearch, retriever: str = "") -> ShownRanking:
@@ -118,20 +135,20 @@ def ranking_of_many(asked: Sequence[IndexSearch], state: PageState) -> ShownRank
 
     Raises BadInput if an index cannot answer, TimedOutError if none was ready in time.
     """
-    began, size = perf_counter(), asked[0].size
-    searches = {part.served.name: _deeper(part, state.offset + size + 1) for part in asked}
+    began, settings = perf_counter(), asked[0].served.index.settings.search
+    page = PageOfMany(asked[0].size, state.offset, state.sort, settings.fusion.depth)
+    searches = {part.served.name: _deeper(part, page) for part in asked}
     lists = {part.served.name: _hits(part, searches[part.served.name]) for part in asked}
     late = tuple(name for name, search in searches.items() if search.limit and search.limit.missing)
     if len(late) == len(asked) and not any(lists.values()):
         raise TimedOutError("no index was ready in time; try again")
-    settings = asked[0].served.index.settings.search
-    weights = chosen_weights(lists, None)
-    ranked = fused(lists, weights, settings.fusion.rrf_k, state.offset + size + 1)
-    shown, retrieved = ranked[state.offset : state.offset + size], perf_counter()
+    ranked = fused(lists, chosen_weights(lists, None), settings.fusion.rrf_k, page.deepest)
+    shown, more = page.of(ranked, {part.served.name: part.served.index for part in asked})
+    retrieved = perf_counter()
     hits = _evidence(asked, shown, searches, state.offset)
     took = Took(retrieve=milliseconds(began, retrieved), evidence=milliseconds(retrieved, perf_counter()))
     note = " ".join(dict.fromkeys(filter(None, (part.served.index.note(part.text, part.search) for part in asked))))
-    result = ShownRanking(MANY, hits, _reasons(asked, shown), took, len(ranked) > state.offset + size, note, late=late)
+    result = ShownRanking(MANY, hits, _reasons(asked, shown), took, more, note, late=late)
     note_search(state.query, _SeveralIndexes(took))
     return result
 
@@ -143,9 +160,9 @@ class _SeveralIndexes(msgspec.Struct):
     retriever: str = MANY
 
 
-def _deeper(asked: IndexSearch, k: int) -> Search:
+def _deeper(asked: IndexSearch, page: PageOfMany) -> Search:
     most = asked.served.index.settings.search.max_k
-    return asked.search._replace(k=min(k, most), offset=0, limit=limit_of())
+    return page.asked(asked.search, most)._replace(limit=limit_of())
 
 
 def _hits(asked: IndexSearch, search: Search) -> list[Hit]:
@@ -163,8 +180,7 @@ def _evidence(
     reading = limit_of()
     indexes = {part.served.name: part.served.index for part in asked}
     own = {name: search._replace(limit=reading) for name, search in searches.items()}
-    hits = evidence_of(indexes, asked[0].text, own, shown)
-    return [msgspec.structs.replace(hit, rank=rank) for rank, hit in enumerate(hits, before + 1)]
+    return evidence_of(indexes, asked[0].text, own, shown, after=before)
 
 
 def _reasons(asked: Sequence[IndexSearch], shown: Sequence[HitOf]) -> list[Reason]:

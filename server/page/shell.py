@@ -23,6 +23,8 @@ AGAIN = "to"
 """The field of a form that stands for a link whose address would be too long: the parameters besides the query."""
 _SHARED = ("index", "lang")
 """The parameters that a tab hands to the next."""
+_OWN_CHOICES = ("collapse", "sort")
+"""The stages that the page asks for by a choice of their own."""
 
 
 class Tab(NamedTuple):
@@ -104,7 +106,7 @@ def _stage_choices(state: PageState, chosen: Sequence[Served]) -> list[StageChoi
     """Return the stages that all of these indexes can answer, and what else the state asks for."""
     asked = {stage.partition("=")[0]: stage for stage in state.stages}
     offered = [
-        name for name in stages.names() if name != "collapse" and all(_answers(served, name) for served in chosen)
+        name for name in stages.names() if name not in _OWN_CHOICES and all(_answers(served, name) for served in chosen)
     ]
     return [
         StageChoice(asked.get(name, name), stages.KINDS.load(name).LABEL if name in offered else name, name in asked)

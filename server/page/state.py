@@ -22,6 +22,7 @@ from .strings import LANGUAGES
 LIST, SIDE = "", "side"
 """The views: one ranking below one heading, or all rankings of an index side by side."""
 FOLDED, UNFOLDED = "", "none"
+DATE = "date"
 NEAR = "near"
 LONGEST_ADDRESS = 7_000
 """Characters of an address that a link leads to; what is longer is sent as a form. The engine reads 8,190."""
@@ -34,6 +35,7 @@ class PageState(RequestFields):
 
     index: list[str] = msgspec.field(default_factory=list)
     query: str = ""
+    like: str = ""
     as_of: str = ""
     since: str = ""
     undated: Literal["", "drop", "keep"] = ""
@@ -42,6 +44,7 @@ class PageState(RequestFields):
     retriever: Annotated[str, Meta(max_length=80)] = ""
     stages: list[Annotated[str, Meta(max_length=80)]] = msgspec.field(default_factory=list)
     collapse: Literal["", "near", "none"] = ""
+    sort: Literal["", "date"] = ""
     view: Literal["", "list", "side"] = ""
     hits: Count = 0
     offset: Count = 0
@@ -59,6 +62,10 @@ class PageState(RequestFields):
     def document(self, index: str, docid: str, passage: int) -> str:
         """Return the address of a document as it is reached from this state."""
         return url_for("page.document_page", name=index, docid=docid, **{**self.parameters(), "passage": passage})
+
+    def more_like(self, index: str, docid: str) -> str:
+        """Return the address of what is like a document of an index."""
+        return self.address(query="", like=docid, index=[index], profile="")
 
     def export(self, format: str) -> str:
         """Return the address of the hits as a file."""
@@ -86,6 +93,7 @@ class PageState(RequestFields):
             "retriever": self.retriever or None,
             "stages": self.stages or None,
             "collapse": NEAR if folds else None,
+            "sort": self.sort or None,
             "k": self.hits or None,
         }
         return msgspec.convert(asked, SearchOptions)

@@ -101,6 +101,7 @@ def understood(query: str) -> dict[str, object]:
         ('5" nails, 6" nails', {"text": '5" nails, 6" nails'}),
         ('an "open quote', {"text": 'an "open quote'}),
         ('"?!" x', {"text": '"?!" x'}),
+        (r'"the title: x" title\: y', {"text": "the title: x title: y", "phrases": ("the title: x",)}),
     ],
 )  # fmt: skip
 def test_what_is_understood(query: str, expected: dict[str, object]) -> None:
@@ -114,11 +115,17 @@ def test_dates_named_are_not_in() -> None:
     assert both == Filter(as_of="2018-05-01", undated=True)
 
 
+NO_VALUE = r"{0}: has no value; write it right after the colon, or {0}\: for the word itself"
+
+
 @pytest.mark.parametrize(
     ("query", "where", "message"),
     [
         ("x -source:a", None, r"-source: only words and phrases can be left out; write \-source for the word"),
-        ('x source:""', None, "source: has no value"),
+        ('x source:""', None, NO_VALUE.format("source")),
+        ("title: x", None, NO_VALUE.format("title")),
+        ("x -topic:", None, NO_VALUE.format("topic")),
+        ("x title:?!", None, "title:?! holds no word to look for"),
         ("x before:yesterday", None, "before: 'yesterday' is not a date of the form 2020-03-01, 2020-03 or 2020"),
         ("x before:2020 before:2021", None, "before: is given 2 times; give it once"),
         ("x before:2020 after:2020", None, "from 2021-01-01 to 2019-12-31 there is no day: nothing can be found"),

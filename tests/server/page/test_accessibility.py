@@ -16,6 +16,8 @@ STATES = {
     "side by side": SIDE,
     "narrowed": f"{SEARCH}&filter=topic%3Dhealth&since=2019&undated=keep&hits=2&stages=per_source%3D1",
     "several indexes": f"/?index=example-en&index=example-ar&query={quote('measles نهر')}",
+    "the newest first, misspelt": "/?index=example-en&query=measels&sort=date",
+    "more like this": "/?index=example-en&like=measles",
     "Arabic": ARABIC,
     "Arabic, side by side": f"{SIDE}&lang=ar",
     "nothing found": "/?index=example-en&query=measles&as_of=1900",

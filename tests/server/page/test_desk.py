@@ -121,7 +121,9 @@ def test_several_indexes_are_one_ranking(client: FlaskClient) -> None:
 
 def test_a_search_is_taken_away_in_every_format(client: FlaskClient) -> None:
     page = get(client, f"{SEARCH}&filter=topic%3Dhealth")
-    files = {label: links(page, label)[0] for label in ("CSV", "TSV", "JSON", "NDJSON", "RIS", "BibTeX", "TREC")}
+    files = {
+        label: links(page, label)[0] for label in ("CSV", "TSV", "JSON", "NDJSON", "RIS", "BibTeX", "TREC", "JSON-LD")
+    }
     for label, address in files.items():
         response = client.get(address)
         assert response.status_code == 200, label
@@ -135,6 +137,54 @@ def test_a_file_of_several_indexes_holds_what_the_page_shows(client: FlaskClient
     page = get(client, address)
     rows = list(csv.DictReader(io.StringIO(client.get(links(page, "CSV")[0]).text)))
     assert len(rows) == len(anchors(page))
+
+
+def test_the_newest_come_first_where_that_is_chosen(client: FlaskClient) -> None:
+    page = get(client, SEARCH)
+    (newest,) = links(page, "The newest first")
+    dates = get(client, newest).text_of("time")
+    assert dates == sorted(page.text_of("time"), reverse=True) != page.text_of("time")
+    assert links(get(client, newest), "The best first") == [SEARCH.replace("+", "%20").replace("%20", "+")]
+    several = get(client, f"/?index=english&index=arabic&query={quote('measles moon نهر')}&sort=date")
+    assert several.text_of("time") == sorted(several.text_of("time"), reverse=True)
+    assert client.get(f"{SEARCH}&sort=title").status_code == 400
+
+
+def test_more_like_a_hit_is_one_press_away(client: FlaskClient) -> None:
+    page = get(client, SEARCH)
+    addresses = [str(a["href"]) for a in page.all("a") if "like=" in str(a["href"])]
+    assert "/?index=english&like=measles" in addresses
+    alike = get(client, "/?index=english&like=measles")
+    assert alike.text_of("h1") == ["More like Measles vaccine"]
+    assert "Measles vaccine" not in alike.text_of("h3 a")
+    assert any("measles-later" in str(a["href"]) for a in alike.all("a"))
+    assert not any(text.endswith(" Measles vaccine") for text in alike.text_of("h3"))
+    answer = client.get(links(alike, "The same as JSON")[0]).get_json()
+    assert answer["query"]["like"] == "measles"
+    rows = list(csv.DictReader(io.StringIO(client.get(links(alike, "CSV")[0]).text)))
+    assert len(rows) == len(anchors(alike))
+    assert "/?index=english&like=measles" in client.get("/documents/english/measles").text.replace("&amp;", "&")
+
+
+@pytest.mark.parametrize(
+    ("address", "reason"),
+    [
+        ("/?index=english&like=none", "There is no document &#39;none&#39;"),
+        ("/?index=english&like=measles&query=moon", "More like a document is asked of one index, without a query"),
+        ("/?index=english&index=arabic&like=measles", "More like a document is asked of one index, without a query"),
+    ],
+)
+def test_what_nothing_can_be_like(client: FlaskClient, address: str, reason: str) -> None:
+    response = client.get(address)
+    assert response.status_code == 400
+    assert reason in response.text
+
+
+def test_a_misspelt_word_is_put_right_by_a_press(client: FlaskClient) -> None:
+    page = get(client, f"/?index=english&query={quote('Measels title:vaccine')}")
+    (meant,) = links(page, "Measles title:vaccine")
+    assert anchors(get(client, meant))
+    assert "Did you mean" not in client.get(SEARCH).text
 
 
 @pytest.mark.parametrize(

@@ -297,8 +297,8 @@ def test_a_document_leads_back_to_the_state_that_it_came_from(client: FlaskClien
 @pytest.mark.parametrize(
     ("parameters", "detail"),
     [
-        ("k=3", "There is no parameter 'k' on this page; it takes index, query, as_of, since, undated, profile, "
-         "filter, retriever, stages, collapse, view, hits, offset, lang."),
+        ("k=3", "There is no parameter 'k' on this page; it takes index, query, like, as_of, since, undated, "
+         "profile, filter, retriever, stages, collapse, sort, view, hits, offset, lang."),
         ("offset=-1", "Offset: expected int >= 0."),
         ("offset=x", "Offset: expected int, got str."),
         ("hits=51", "51 is out of range: ask for 1 to 50."),
