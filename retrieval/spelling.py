@@ -21,7 +21,7 @@ from .signatures import UNSPACED
 
 SHORTEST, LONGEST = 3, 40
 """Letters of a word that is kept."""
-ONE_EDIT, TWO_EDITS = 3, 6
+ONE_EDIT, TWO_EDITS = 3, 8
 """From so many letters on a word may be misspelt by one letter, or by two: added, left out, changed or swapped."""
 MOST_WORDS = 300_000
 """Words that are kept of a segment: the most frequent."""

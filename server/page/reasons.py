@@ -34,11 +34,12 @@ class RankedBy(NamedTuple):
 
 
 class Step(NamedTuple):
-    """A stage by its name and label, the rank with which the hit came to it, and the score that it gave, if it did."""
+    """A stage by its name and label, the ranks before and after it, and the score that it gave the hit, if it did."""
 
     name: str
     label: str
     rank: int
+    after: int
     gave: float | None
 
 
@@ -78,7 +79,7 @@ def _reason(rank: int, hit: Hit, words: Mapping[str, float], resolved: ResolvedS
         rankings=[_ranked_by(part, fused=fused and hit.score >= 0) for part in ranked],
         missed=list(_missed(ranked, resolved)) if fused else [],
         depth=resolved.settings.search.fusion.depth,
-        steps=[_step(part) for part in parts if part.retriever in names and (part.vote or part.rank != rank)],
+        steps=list(_steps([part for part in parts if part.retriever in names], rank)),
         fused=fused,
     )
 
@@ -92,8 +93,11 @@ def _missed(ranked: Sequence[Part], resolved: ResolvedSearch) -> Iterator[str]:
     return (label_of(name) for name in resolved.rankings if name not in having)
 
 
-def _step(part: Part) -> Step:
-    return Step(part.retriever, stages.KINDS.load(part.retriever).LABEL, part.rank, part.vote or None)
+def _steps(parts: Sequence[Part], rank: int) -> Iterator[Step]:
+    """Yield what stages did to a hit that stands at ``rank`` after the last of them."""
+    for part, after in zip(parts, [*(later.rank for later in parts[1:]), rank], strict=True):
+        if part.vote or part.rank != after:
+            yield Step(part.retriever, stages.KINDS.load(part.retriever).LABEL, part.rank, after, part.vote or None)
 
 
 def label_of(retriever: str) -> str:

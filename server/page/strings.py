@@ -126,7 +126,7 @@ ARABIC: Mapping[str, str] = {
     "a vote of {vote}": "صوته {vote}",
     "{label} does not have it among its first {depth}": "ليس بين أول {depth} في الترتيب ال{label}",
     "{label}: it came as number {rank}": "{label}: جاء بالمرتبة {rank}",
-    "it stands here as number {rank}": "وهو هنا بالمرتبة {rank}",
+    "it left it as number {rank}": "وخرج منها بالمرتبة {rank}",
     "Cite": "اقتباس",
     "Plain text": "نص",
     "Link": "الرابط",

@@ -68,7 +68,7 @@ def test_of_very_many_words_the_rarest_are_dropped(monkeypatch: pytest.MonkeyPat
     assert len(counter.counts()) == 4
 
 
-@pytest.mark.parametrize(("word", "edits"), [("ab", 0), ("abc", 1), ("abcde", 1), ("abcdef", 2)])
+@pytest.mark.parametrize(("word", "edits"), [("ab", 0), ("abc", 1), ("percent", 1), ("abcdefgh", 2)])
 def test_long_words_may_be_misspelt_twice(word: str, edits: int) -> None:
     assert admitted_edits(word) == edits
 

@@ -87,7 +87,7 @@ def test_a_stage_says_what_it_did_to_a_hit(indexes: dict[str, Index]) -> None:
     ((first, *_),) = index.search(["measles"], search)
     stayed, moved = reasons(index, "measles", search, [first] * 2, Limit(60, None))  # type: ignore[arg-type]
     assert stayed.steps == []
-    assert moved.steps == [Step("per_source", "Per source", 1, None)]
+    assert moved.steps == [Step("per_source", "Per source", 1, 2, None)]
 
 
 def test_citations_are_there_to_be_copied(client: FlaskClient) -> None:
