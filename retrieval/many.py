@@ -13,7 +13,7 @@ from typing import NamedTuple
 import msgspec
 
 from .counting import MOST_VALUES
-from .domain import FacetCounts, Hit, Total
+from .domain import FacetCounts, Hit, Part, Total
 from .errors import QueryError
 from .evidence import Evidence
 from .filters import last_day
@@ -31,6 +31,11 @@ class HitOf(NamedTuple):
     rank: int
     score: float
     hit: Hit
+
+    def placed(self, retriever: str) -> Hit:
+        """Return the hit with its rank in its own index, which says it of itself only where it is fused."""
+        part = Part(retriever, self.rank, self.hit.score)
+        return self.hit if self.hit.parts else msgspec.structs.replace(self.hit, parts=(part,))
 
 
 class CountsOfMany(NamedTuple):
@@ -175,7 +180,8 @@ def evidence_of(
     """
     read = {}
     for name, index in indexes.items():
-        own = [of.hit for of in ranked if of.name == name]
+        retriever = index.resolve(searches[name]).retriever
+        own = [of.placed(retriever) for of in ranked if of.name == name]
         read[name] = iter(index.evidence(query, own, searches[name], highlight=highlight))
     return [
         msgspec.structs.replace(next(read[of.name]), rank=rank, score=of.score, index=of.name)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import count
 from typing import NamedTuple
 
 from ...retrieval import retrievers, stages
@@ -57,14 +58,19 @@ class Reason(NamedTuple):
     fused: bool
 
 
-def reasons(index: Searcher, query: str, asked: Search, hits: Sequence[Hit], limit: Limit) -> list[Reason]:
-    """Return the reason of each hit of a search; without its words if there is no time for them."""
+def reasons(
+    index: Searcher, query: str, asked: Search, hits: Sequence[Hit], limit: Limit, *, ranks: Sequence[int] = ()
+) -> list[Reason]:
+    """Return the reason of each hit of a search; without its words if there is no time for them.
+
+    ``ranks`` are those of the hits in the list of the index, one after the other from the offset on if none is given.
+    """
     resolved = index.resolve(asked)
     none: list[dict[str, float]] = [{} for _ in hits]
     words = none if limit.is_over(_SHOWN_PART) else index.word_weights(query, hits, asked)
     return [
         _reason(rank, hit, held, resolved)
-        for rank, (hit, held) in enumerate(zip(hits, words, strict=True), asked.offset + 1)
+        for rank, hit, held in zip(ranks or count(asked.offset + 1), hits, words, strict=False)
     ]
 
 
@@ -95,7 +101,8 @@ def _missed(ranked: Sequence[Part], resolved: ResolvedSearch) -> Iterator[str]:
 
 def _steps(parts: Sequence[Part], rank: int) -> Iterator[Step]:
     """Yield what stages did to a hit that stands at ``rank`` after the last of them."""
-    for part, after in zip(parts, [*(later.rank for later in parts[1:]), rank], strict=True):
+    ranks = [*(part.rank for part in parts), rank]
+    for part, after in zip(parts, ranks[1:], strict=True):
         if part.vote or part.rank != after:
             yield Step(part.retriever, stages.KINDS.load(part.retriever).LABEL, part.rank, after, part.vote or None)
 

@@ -188,7 +188,8 @@ def _reasons(asked: Sequence[IndexSearch], shown: Sequence[HitOf]) -> list[Reaso
     limit, each = limit_of(), {}
     for part in asked:
         own = [of for of in shown if of.name == part.served.name]
-        why = reasons(part.served.index, part.text, part.search._replace(offset=0), [of.hit for of in own], limit)
+        hits, ranks = [of.hit for of in own], [of.rank for of in own]
+        why = reasons(part.served.index, part.text, part.search._replace(offset=0, sort=""), hits, limit, ranks=ranks)
         each[part.served.name] = iter(why)
     return [next(each[of.name]) for of in shown]
 

@@ -73,7 +73,7 @@ def test_the_page_offers_it_by_its_label_and_says_what_it_did(client: FlaskClien
     address = "/?index=english&query=measles+vaccine&retriever=bm25&hits=3"
     plain, turned = client.get(address).text, client.get(f"{address}&stages=toy").text
     assert re.search(r'<input[^>]*name="stages"[^>]*value="toy"', plain)
-    assert "Toy: it came as number 3, it stands here as number 1" in turned
+    assert "Toy: it came as number 3, it left it as number 1" in turned
     assert "Toy: it came" not in plain
 
 
@@ -94,7 +94,10 @@ def test_the_command_line_takes_stages(folders: dict[str, Path], command: Callab
     assert code == 0
     assert all("per_source" in hit["stages"] for hit in json.loads(printed)["hits"])
     code, _, said = command(*asked, "--stage", "poem")
-    assert (code, said) == (2, "factseek: unknown stage 'poem'; there are collapse, combine, per_source, rerank\n")
+    assert (code, said) == (
+        2,
+        "factseek: unknown stage 'poem'; there are collapse, combine, per_source, rerank, sort\n",
+    )
 
 
 def test_a_staged_list_is_the_beginning_of_a_longer_one(folders: dict[str, Path]) -> None:

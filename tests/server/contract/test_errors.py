@@ -120,7 +120,7 @@ BAD_BODIES = [
     (
         {"query": "a", "stages": ["poem"]},
         "stages",
-        "stages: unknown stage 'poem'; there are collapse, combine, per_source, rerank",
+        "stages: unknown stage 'poem'; there are collapse, combine, per_source, rerank, sort",
     ),
     (
         {"query": "a", "stages": ["per_source=0"]},
