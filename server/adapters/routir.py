@@ -1,7 +1,7 @@
 """RoutIR's services over HTTP: ``/search``, ``/score``, ``/content``, ``/avail`` and ``/ping``.
 
-Each served index is a service under its name, and each of its rankings under ``INDEX/RANKING``. Fields as in RoutIR
-0.0.2's ``serve.py`` and ``processors``. No service scores passages, and ``/avail`` says so.
+Each served index is a service under its name, and each of its rankings under ``INDEX/RANKING``. Where there is a
+re-ranker, the service ``rerank`` scores passages by it. Fields as in RoutIR 0.0.2's ``serve.py`` and ``processors``.
 """
 
 from __future__ import annotations
@@ -21,12 +21,16 @@ from ..contract.errors import BadInput, Problem
 from ..contract.memory import charged_document
 from ..contract.requests import ForeignFields, SearchOptions, from_body
 from ..upkeep.service import index_named, service
+from ._reranking import check_texts, ranked, re_ranker
 from ._searching import hits_of, text_of
 
-HELP = "RoutIR's services: POST /search, GET /avail"
+HELP = "RoutIR's services: POST /search, POST /score, GET /avail"
 KEY_PARAMETER = ""
 STATUSES = MappingProxyType({404: 400, 415: 400})
 blueprint = Blueprint("routir", __name__)
+
+_SCORES = "rerank"
+"""The service that scores passages."""
 
 
 class RoutirSearch(ForeignFields):
@@ -57,6 +61,17 @@ class RoutirScores(Answer):
 
     query: str
     scores: dict[str, float]
+    service: str
+    cached: bool
+    processed: bool
+    timestamp: float
+
+
+class RoutirPassageScores(Answer):
+    """The scores of passages as RoutIR answers them, in the order of the request."""
+
+    query: str
+    scores: list[float]
     service: str
     cached: bool
     processed: bool
@@ -122,9 +137,21 @@ def routir_search() -> Response:
 
 @blueprint.post("/score")
 def routir_score() -> Response:
-    """Refuse to score passages: no service of this server does."""
+    """Score passages as RoutIR does: the higher, the better, in the order of the request."""
     asked = from_body(request, RoutirScore)
-    raise BadInput("service", f"{asked.service[:80]!r} does not score passages; no service of this server does")
+    if asked.service != _SCORES:
+        raise BadInput("service", f"{asked.service[:80]!r} does not score passages; {_SCORES!r} does")
+    check_texts("passages", asked.passages)
+    texts = sorted(ranked(re_ranker(), asked.query, asked.passages, None), key=lambda text: text.place)
+    answer = RoutirPassageScores(
+        query=asked.query,
+        scores=[text.score for text in texts],
+        service=asked.service,
+        cached=False,
+        processed=True,
+        timestamp=time(),
+    )
+    return json_answer(answer)
 
 
 @blueprint.post("/content")
@@ -138,11 +165,16 @@ def routir_content() -> Response:
 @blueprint.get("/avail")
 def routir_avail() -> Response:
     """Name the services as RoutIR does."""
-    indexes = service().indexes
+    indexes, scores = service().indexes, [_SCORES] if service().config.rerank.model else []
     rankings = [f"{name}/{retriever}" for name, served in indexes.items() for retriever in served.retrievers]
     return json_answer(
         RoutirServices(
-            search=[*indexes, *rankings], score=[], fuse=[], decompose_query=[], content=[*indexes], pipeline_aliases={}
+            search=[*indexes, *rankings],
+            score=scores,
+            fuse=[],
+            decompose_query=[],
+            content=[*indexes],
+            pipeline_aliases={},
         )
     )
 
@@ -164,9 +196,10 @@ OPERATIONS = MappingProxyType(
         ),
         "routir_score": Operation(
             "",
+            RoutirPassageScores,
             body=RoutirScore,
             problems=(400, 413, 415),
-            example=MappingProxyType({"service": "example-en", "query": "measles", "passages": ["A virus."]}),
+            example=MappingProxyType({"service": "rerank", "query": "measles", "passages": ["A virus."]}),
         ),
         "routir_content": Operation(
             "",

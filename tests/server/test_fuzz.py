@@ -70,8 +70,7 @@ REFUSED_HERE = {
     "search_r1.search_r1_rerank",
     "tei.tei_rerank",
 }
-"""Routes that refuse the example of their documentation: none scores passages, its document is not in the index, and
-there is no re-ranker."""
+"""Routes that refuse the example of their documentation: its document is not there, or there is no re-ranker."""
 
 
 def bodies_of(app: Flask, route: tuple[str, str, str], cursor: str = "") -> list[dict[str, Any]]:

@@ -160,9 +160,50 @@ def test_what_cannot_be_spoken_is_named(wanted: dict[str, str], message: str) ->
     assert error.value.line.startswith(message)
 
 
-def test_the_log_holds_no_query(asked: FlaskClient, caplog: pytest.LogCaptureFixture) -> None:
+@pytest.mark.parametrize("name", NAMES)
+def test_the_log_has_a_line_a_request_and_no_query(
+    asked: FlaskClient, caplog: pytest.LogCaptureFixture, name: str
+) -> None:
+    operations = [
+        (*found, example) for *found, operation in addresses(asked, name) if (example := example_of(operation))
+    ]
     with caplog.at_level("INFO", "factseek.access"):
-        asked.get("/pyserini-2/v1/english/search?query=measles+secret").close()
-    fields = [record.fields for record in caplog.records if hasattr(record, "fields")]
-    assert [line["route"] for line in fields] == ["/pyserini-2/v1/<name>/search"]
-    assert "secret" not in str(fields)
+        for method, address, example in operations:
+            sent = {"query_string": example} if method == "get" else {"json": example}
+            asked.open(filled(address), method=method, **sent).close()
+    lines = [record.fields for record in caplog.records if hasattr(record, "fields")]
+    assert [line["route"].replace("<name>", "{index}") for line in lines] == [address for _, address, _ in operations]
+    secrets = [text for *_, example in operations for text in texts_of(example) if " " in text]
+    assert not [text for text in secrets if text in str(lines)]
+
+
+def example_of(operation: dict[str, Any]) -> Any:
+    """Return the example of an operation: a body, or parameters."""
+    if "requestBody" in operation:
+        return operation["requestBody"]["content"][SHAPED]["example"]
+    return {one["name"]: one["example"] for one in operation["parameters"] if "example" in one}
+
+
+def texts_of(value: Any) -> list[str]:
+    """Return all texts within a value."""
+    if isinstance(value, str):
+        return [value]
+    parts = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    return [text for part in parts for text in texts_of(part)]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_body_that_is_too_large_is_refused_in_its_shape(
+    speaking: Config, indexes: dict[str, Index], name: str
+) -> None:
+    key = new_key()
+    server = msgspec.structs.replace(speaking.server, writes=True, keys={"me": digest(key)})
+    client = create_app(msgspec.structs.replace(speaking, server=server), indexes).test_client()
+    described = create_app(speaking, indexes).test_client()
+    large = b'{"text": "' + b"x" * speaking.server.max_body_bytes + b'"}'
+    for method, address, operation in addresses(described, name):
+        if "requestBody" in operation:
+            headers = {"X-API-Key": key, "Content-Type": "application/json"}
+            answer = client.open(filled(address), method=method, data=large, headers=headers)
+            is_its_own(name, answer)
+            assert answer.status_code == ADAPTERS.load(name).STATUSES.get(413, 413)

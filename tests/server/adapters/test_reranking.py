@@ -30,6 +30,7 @@ BODIES: dict[str, dict[str, Any]] = {
     "/cohere/v2/rerank": {"model": "rerank-v3.5", "query": QUERY, "documents": TEXTS},
     "/jina/v1/rerank": {"query": QUERY, "documents": TEXTS},
     "/tei/rerank": {"query": QUERY, "texts": TEXTS},
+    "/routir/score": {"service": "rerank", "query": QUERY, "passages": TEXTS},
     "/search-r1/rerank": {"queries": [QUERY], "documents": [[{"contents": f'""\n{text}'} for text in TEXTS]]},
 }
 
@@ -72,6 +73,7 @@ def test_without_a_model_the_route_says_so(asked: FlaskClient, address: str) -> 
     told: dict[str, Any] = {
         "/cohere/v2/rerank": {"id": answer.headers["X-Request-Id"], "message": message},
         "/jina/v1/rerank": {"detail": message},
+        "/routir/score": {"error": message},
         "/search-r1/rerank": {"detail": message},
         "/tei/rerank": {"error": f"model is not a re-ranker model: {message}", "error_type": "Backend"},
     }
@@ -205,13 +207,31 @@ def test_search_r1_re_ranks_what_it_retrieved(reranking: Reranking) -> None:
     assert (refused.status_code, message_of(refused.json)) == (422, "documents[0][0]: has no contents")
 
 
+def test_routir_scores_passages_in_their_order(reranking: Reranking) -> None:
+    assert reranking.client.get("/routir/avail").json["score"] == ["rerank"]
+    answer = reranking.client.post("/routir/score", json=BODIES["/routir/score"]).json
+    assert list(answer) == ["query", "scores", "service", "cached", "processed", "timestamp"]
+    assert answer["scores"] == pytest.approx([score for _, score in sorted(reranking.scores(QUERY, TEXTS))])
+
+
+@pytest.mark.slow
+def test_routirs_own_client(reranking_base: str, reranking: Reranking) -> None:
+    routir = pytest.importorskip("routir.client")
+    client = routir.Client(f"{reranking_base}/routir", transport="rest")
+    try:
+        scores = client.score("rerank", QUERY, TEXTS)["scores"]
+    finally:
+        client.close()
+    assert scores == pytest.approx([score for _, score in sorted(reranking.scores(QUERY, TEXTS))])
+
+
 @pytest.fixture(scope="module")
 def reranking_base(
     reranking: Reranking, folders: dict[str, Path], tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[str]:
     """The address of a real server that re-ranks by the same model."""
     model = json.dumps({"model": reranking.settings.model, "cache": reranking.settings.cache})
-    settings = "workers: 1, max_batch: 5, adapters: {cohere: '', jina: '', tei: ''}"
+    settings = "workers: 1, max_batch: 5, adapters: {cohere: '', jina: '', routir: '', tei: ''}"
     work = tmp_path_factory.mktemp("reranking-server") / "server"
     with serve(folders, work, settings, others=f"rerank: {model}\n") as served:
         yield f"http://127.0.0.1:{served.port}"

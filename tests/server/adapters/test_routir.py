@@ -35,7 +35,12 @@ def test_services_are_indexes_and_their_rankings(asked: FlaskClient) -> None:
         (
             "score",
             {"service": "english", "query": QUERY, "passages": ["a"]},
-            "service: 'english' does not score passages; no service of this server does",
+            "service: 'english' does not score passages; 'rerank' does",
+        ),
+        (
+            "score",
+            {"service": "rerank", "query": QUERY, "passages": []},
+            "passages: 1 to 5 texts are re-ranked at once, these are 0",
         ),
     ],
 )
