@@ -12,11 +12,12 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
+from operator import itemgetter
 from typing import NamedTuple
 
 from .config import FusionSettings
 from .domain import Hit, Part
-from .order import float32, ordered, scores_below
+from .order import float32, scores_below
 from .votes import scorer_of
 
 
@@ -30,6 +31,8 @@ class Ranking(NamedTuple):
 
 Key = tuple[str, int]
 """The unit that is fused: a document, or one of its passages."""
+_Vote = tuple[float, int, Ranking]
+"""A vote for a hit, and where it stands in the ranking that gave it, from 0."""
 
 
 def fuse(rankings: Sequence[Ranking], fusion: FusionSettings, k: int, *, group: bool = True) -> list[Hit]:
@@ -43,7 +46,7 @@ def fuse(rankings: Sequence[Ranking], fusion: FusionSettings, k: int, *, group: 
     and so on: they got no votes.
     """
     keys = _by_document if group else _by_passage
-    hits = _fused([ranking._replace(hits=ranking.hits[: fusion.depth]) for ranking in rankings], fusion, keys)
+    hits = _fused([ranking._replace(hits=ranking.hits[: fusion.depth]) for ranking in rankings], fusion, keys, k)
     if len(hits) < k:
         more = list(islice(unfused(rankings, fusion.depth, {keys(hit) for hit in hits}, keys), k - len(hits)))
         scores = scores_below(0.0, len(more))
@@ -51,7 +54,7 @@ def fuse(rankings: Sequence[Ranking], fusion: FusionSettings, k: int, *, group: 
             Hit(hit.docid, score, hit.passage, (Part(name, rank, hit.score),))
             for score, (name, rank, hit) in zip(scores, more, strict=True)
         ]
-    return hits[:k]
+    return hits
 
 
 def unfused(
@@ -72,21 +75,27 @@ def unfused(
                     yield ranking.retriever, rank + 1, hit
 
 
-def _fused(rankings: Sequence[Ranking], fusion: FusionSettings, keys: Callable[[Hit], Key]) -> list[Hit]:
-    """Return all hits of rankings in the total order of their fused scores."""
+def _fused(rankings: Sequence[Ranking], fusion: FusionSettings, keys: Callable[[Hit], Key], k: int) -> list[Hit]:
+    """Return the first ``k`` hits of rankings in the total order of their fused scores; only these are made."""
     scorer = scorer_of(fusion.kind, fusion.rrf_k)
-    parts: dict[Key, list[Part]] = {}
-    votes: dict[Key, list[float]] = {}
+    votes: dict[Key, list[_Vote]] = {}
     for ranking in rankings:
         worth = scorer([hit.score for hit in ranking.hits])
-        for rank, (hit, value) in enumerate(zip(ranking.hits, worth, strict=True), 1):
-            key, vote = keys(hit), ranking.weight * value
-            parts.setdefault(key, []).append(Part(ranking.retriever, rank, hit.score, vote))
-            votes.setdefault(key, []).append(vote)
-    passages = _passages(rankings, keys)
-    scores = float32(math.fsum(vote) for vote in votes.values())
-    fused = [Hit(key[0], score, passages[key], tuple(parts[key])) for key, score in zip(votes, scores, strict=True)]
-    return ordered(fused)
+        for at, (hit, value) in enumerate(zip(ranking.hits, worth, strict=True)):
+            votes.setdefault(keys(hit), []).append((ranking.weight * value, at, ranking))
+    fused = float32(math.fsum([vote for vote, _, _ in of_key]) for of_key in votes.values())
+    scores = dict(zip(votes, fused, strict=True))
+    order = sorted(votes, key=itemgetter(1))
+    order.sort(key=itemgetter(0), reverse=True)
+    order.sort(key=scores.__getitem__, reverse=True)
+    return [_hit(key[0], scores[key], votes[key]) for key in order[:k]]
+
+
+def _hit(docid: str, score: float, votes: Sequence[_Vote]) -> Hit:
+    """Return a fused hit with the passage of the ranking that ranked it highest, of equals the earlier."""
+    _, highest, by = min(votes, key=itemgetter(1))
+    parts = tuple(Part(ranking.retriever, at + 1, ranking.hits[at].score, vote) for vote, at, ranking in votes)
+    return Hit(docid, score, by.hits[highest].passage, parts)
 
 
 def _by_document(hit: Hit) -> Key:
@@ -95,15 +104,3 @@ def _by_document(hit: Hit) -> Key:
 
 def _by_passage(hit: Hit) -> Key:
     return hit.docid, hit.passage
-
-
-def _passages(rankings: Sequence[Ranking], keys: Callable[[Hit], Key]) -> dict[Key, int]:
-    placed = [
-        (rank, place, keys(hit), hit.passage)
-        for place, ranking in enumerate(rankings)
-        for rank, hit in enumerate(ranking.hits, 1)
-    ]
-    chosen: dict[Key, int] = {}
-    for _, _, key, passage in sorted(placed, key=lambda entry: entry[:2]):
-        chosen.setdefault(key, passage)
-    return chosen
