@@ -28,7 +28,7 @@ def format_of(asked: str | None, *, more: bool = False) -> str:
 
 def _preferred() -> str:
     """Return the format that ``Accept`` prefers; most clients take anything, and so JSON."""
-    if request.headers.get("Accept", _ANYTHING) in (_ANYTHING, JSON):
+    if request.environ.get("HTTP_ACCEPT", _ANYTHING) in (_ANYTHING, JSON):
         return listings.JSON
     by_media = {listings.KINDS.load(name).MEDIA: name for name in listings.names()}
     wanted = request.accept_mimetypes.best_match([JSON, *by_media], JSON)
