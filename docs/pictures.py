@@ -15,6 +15,12 @@ from selenium import webdriver
 
 HERE = Path(__file__).resolve().parent
 CLAIM = quote("Dexamethasone cuts deaths in patients on ventilators")
+EXAMPLE = quote("Two doses of the measles vaccine are 97 percent effective.")
+TWEETS = quote(
+    "Good morning everybody, the sun is out!\n"
+    "Dexamethasone cuts deaths in patients on ventilators, a trial of 6,425 found."
+    "\nTwo doses of the measles vaccine are 97 percent effective."
+)
 ARABIC = quote("بدأت إثيوبيا بناء سد النهضة عام 2011")
 
 
@@ -32,6 +38,10 @@ PICTURES = (
     Picture("page-wide", f"/?index=example-en&query={CLAIM}", 1440, 1000),
     Picture("page-dark", f"/?index=example-en&query={CLAIM}", 1440, 1000, "dark"),
     Picture("page-phone", f"/?index=example-en&query={CLAIM}", 390, 844),
+    Picture("page-side", f"/?index=example-en&query={CLAIM}&view=side", 1440, 1000),
+    Picture("page-check", f"/check?index=example-en&text={TWEETS}", 1440, 800),
+    Picture("page-verify", f"/verify?index=example-en&claim={EXAMPLE}", 1440, 1000),
+    Picture("page-compare", "/compare", 1440, 1000),
     Picture("page-arabic", f"/?index=example-ar&query={ARABIC}", 390, 844),
     Picture("page-document", f"/documents/example-en/en-vaccines-measles?query={quote('measles vaccine')}", 1000, 800),
 )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from itertools import pairwise
 from urllib.parse import quote, urlsplit
+from urllib.request import urlopen
 
 import pytest
 from selenium import webdriver
@@ -223,3 +224,36 @@ def test_dark_is_dark(browser: Browser) -> None:
     browser.open("/")
     colour = browser.one("body").value_of_css_property("background-color")
     assert max(int(part) for part in colour.removeprefix("rgba(").removesuffix(")").split(", ")[:3]) < 60
+
+
+def test_evidence_is_found_narrowed_understood_cited_and_taken_away(browser: Browser) -> None:
+    browser.open("/")
+    browser.one(".examples a").click()
+    next(link for link in browser.all(".facets a") if link.text == "health").click()
+    assert browser.asked["filter"] == ["topic=health"]
+    assert "health" in browser.one(".chips a").text
+    browser.one("#hybrid-1 .why summary").click()
+    assert "The passage holds these words of the claim" in browser.one("#hybrid-1 .why").text
+    browser.one("#hybrid-1 .cite summary").click()
+    citation = "“Measles vaccine.” who.example.org, 2019-05-02. https://who.example.org/measles"
+    assert browser.one("#hybrid-1-plain").get_attribute("value") == citation
+    browser.one(".export summary").click()
+    table = browser.all(".export a")[0]
+    with urlopen(table.get_attribute("href") or "", timeout=60) as answer:
+        rows = answer.read().decode()
+    assert [row.split(",")[1] for row in rows.splitlines()] == ["docid", "measles"]
+
+
+def test_a_tweet_leads_to_its_evidence_and_its_verdict(browser: Browser) -> None:
+    browser.open("/check")
+    browser.one("#text").send_keys("Good morning!\n", CLAIM)
+    browser.one(".box button").click()
+    first = browser.one("#claim-1")
+    assert CLAIM in first.text
+    first.find_elements("css selector", ".go a")[0].click()
+    assert browser.one("#hybrid-1 .passage").text.startswith("Two doses of the measles vaccine")
+    browser.driver.back()
+    browser.all("#claim-1 .go a")[1].click()
+    assert browser.one("#claim").get_attribute("value") == CLAIM
+    assert "A program drafted this; a person decides." in browser.one(".verdict").text
+    assert "about 97 percent effective" in browser.one(".stance .passage").text
