@@ -17,6 +17,11 @@ RUSSIAN = (
     '1;Корь;"Вакцина от кори безопасна; её делают с 1967 года.";2020-03-01\r\n'
     "2;Мост;Мост через реку построили в 1932 году.;2020-03-02\r\n"
 )
+TURKISH = (
+    "Kimlik;Başlık;Metin\r\n"
+    '1;Kızamık;"Kızamık aşısı güvenlidir; 1967\'den beri yapılıyor."\r\n'
+    "2;Köprü;Nehrin üstündeki köprü 1932 yılında yapıldı.\r\n"
+)
 ARABIC = "رقم;عنوان;نص\r\n1;الحصبة;لقاح الحصبة آمن\r\n2;النيل;نهر النيل طويل\r\n"
 
 
@@ -43,13 +48,15 @@ def message(done: subprocess.CompletedProcess[str]) -> str:
     [
         (RUSSIAN, "cp1251", "id;title;text;date", "безопасна ли вакцина от кори?"),
         (RUSSIAN, "utf-16", "id;title;text;date", "безопасна ли вакцина от кори?"),
+        (TURKISH, "cp1254", "id;title;text", "kızamık aşısı güvenli mi?"),
+        (TURKISH, "utf-16", "id;title;text", "kızamık aşısı güvenli mi?"),
         (ARABIC, "cp1256", "id;title;text", "هل لقاح الحصبة آمن"),
     ],
 )
 def test_a_spreadsheet_of_another_country(here: Path, text: str, encoding: str, names: str, query: str) -> None:
     file = here / "моя таблица.csv"
     file.write_bytes(text.encode(encoding))
-    language = "ar" if text == ARABIC else "ru"
+    language = {RUSSIAN: "ru", TURKISH: "tr", ARABIC: "ar"}[text]
     index = ("index", "snippets", file.name, "--no-dense", "--language", language, "--index", "my index")
     said = message(ran(here, *index))
     if encoding != "utf-16":
