@@ -36,6 +36,8 @@ BUILD = "build"
 LOCK = "lock"
 DOCUMENTS, LUCENE, VECTORS = "documents.sqlite", "lucene", "vectors"
 """The file of a segment's documents, and the two views that an index of layout 1 may have."""
+SIGNATURES, WORDS = "signatures", "words"
+"""The views by which near-copies are told, and misspelt words put right."""
 FILTER_FIELDS = "filter_fields"
 """What the view of words says: the fields of the metadata that can be filtered and counted."""
 RESTORE = "restore it or rebuild with --overwrite"
@@ -226,6 +228,11 @@ class Manifest(ManifestPart, frozen=True, kw_only=True):
     def has_phrases(self) -> bool:
         """Whether the places of words and the words of titles are indexed, so that phrases can be looked for."""
         return self.views.get(LUCENE, {}).get("phrases") is True
+
+    @property
+    def has_signatures(self) -> bool:
+        """Whether passages have signatures, by which near-copies of them are told."""
+        return SIGNATURES in self.views
 
     @property
     def filter_fields(self) -> tuple[str, ...]:

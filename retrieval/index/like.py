@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from ..domain import DocumentQuery
 from ..live.snapshot import Snapshot
 from ..lucene import PassageSearcher, flat_text
-from ..manifest import LUCENE
+from ..manifest import LUCENE, SIGNATURES
 from ..signatures import most_disagreements
 from ..stages.collapse import NEAR
 from ..vocabulary import Vocabulary
@@ -36,7 +36,7 @@ def like(snapshot: Snapshot, docid: str, *, copies: bool) -> tuple[DocumentQuery
 
 def near_copies(snapshot: Snapshot, docid: str) -> set[str]:
     """Return the documents with a passage that is a near-copy of one of a document's, that one among them."""
-    signatures, rows = snapshot.view("signatures"), snapshot.rows
+    signatures, rows = snapshot.view(SIGNATURES), snapshot.rows
     most, live = most_disagreements(NEAR), snapshot.mask(None)
     near = (signatures.near(signature, most, live) for signature in signatures.of_rows(snapshot.rows_of(docid)))
     return {rows.docids[row] for of_passage in near for row in of_passage}

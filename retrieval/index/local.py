@@ -137,7 +137,7 @@ class Index:
 
     def like(self, docid: str, asked: Search = DEFAULT_SEARCH) -> tuple[str, Search]:
         """Return a document as a query, and the search that leaves it out."""
-        copies = bool(asked.collapse) and "signatures" in self.info.published.views
+        copies = bool(asked.collapse) and self.info.published.has_signatures
         query, excluded = like(self._snapshot, docid, copies=copies)
         where = asked.where or Filter()
         return query, asked._replace(where=where._replace(excluded=tuple(sorted(excluded.union(where.excluded)))))

@@ -11,11 +11,10 @@ from ..domain import Filter
 from ..languages import unknown_language
 from ..live.snapshot import Snapshot
 from ..lucene import PassageSearcher
-from ..manifest import LUCENE
+from ..manifest import LUCENE, WORDS
 from ..spelling import admitted_edits, words_in
 from ..views.words import WordIndex
 
-WORDS = "words"
 _MOST = 8
 """Misspelt words of a query that are looked into: a text of more is not of this index's language."""
 

@@ -15,13 +15,14 @@ from ..errors import QueryError
 from ..evidence import Copies
 from ..limit import Limit
 from ..live.snapshot import Snapshot
+from ..manifest import SIGNATURES
 from ..signatures import WORDS, disagreements, most_disagreements
 from ..views.signatures import SignatureIndex
 from . import Stage, StageContext, Texts, with_part
 
 LABEL = "Collapse"
 HELP = "near-copies folded under their best hit: collapse=near"
-VIEWS = {"signatures": "it has no signatures; add them with factseek compact --add signatures"}
+VIEWS = {SIGNATURES: "it has no signatures; add them with factseek compact --add signatures"}
 """The views of an index that the stage reads, each with what to say if an index has it not."""
 NEAR = 0.58
 """Share of common words from which two passages are near-copies: half of the words changed at random leave .33 of them,
@@ -69,7 +70,7 @@ class CollapseOver(Collapse):
     def __init__(self, snapshot: Snapshot, where: Filter | None) -> None:
         self._snapshot = snapshot
         self._where = where
-        self._signatures: SignatureIndex = snapshot.view("signatures")
+        self._signatures: SignatureIndex = snapshot.view(SIGNATURES)
         self._most = most_disagreements(NEAR)
 
     def apply(

@@ -65,7 +65,7 @@ def box_of(state: PageState) -> dict[str, Any]:
         "indexes": indexes,
         "chosen": [served.name for served in chosen],
         "kinds": kinds_of(chosen[0]) if len(chosen) == 1 else {},
-        "folding": any("signatures" in served.index.info.published.views for served in chosen),
+        "folding": any(served.index.info.published.has_signatures for served in chosen),
         "stage_choices": _stage_choices(state, chosen),
     }
 

@@ -83,7 +83,7 @@ class PageState(RequestFields):
 
     def options(self, index: Searcher) -> SearchOptions:
         """Return what is asked of a search of ``index``, which folds near-copies if it can and nobody minds."""
-        folds = self.collapse == NEAR or (self.collapse == FOLDED and "signatures" in index.info.published.views)
+        folds = self.collapse == NEAR or (self.collapse == FOLDED and index.info.published.has_signatures)
         asked = {
             "as_of": self.as_of,
             "since": self.since,
