@@ -25,6 +25,7 @@ from factseek.eval.reports.page import html_table, markdown_table
 from factseek.eval.running.judged import JudgedFiles, read_judged
 from factseek.eval.scoring.measures import evaluate
 from factseek.indexer.build import BuildRequest, build
+from factseek.retrieval import stages
 from factseek.retrieval.config import Config as RetrievalConfig
 from factseek.retrieval.config import view
 from factseek.retrieval.errors import MachineError, QueryError
@@ -228,7 +229,7 @@ BAD = [
     (["--retrievers", ","], "--retrievers: names no retriever; there are bm25, dense, hybrid"),
     (["--retrievers", "colbert"], "unknown retriever 'colbert'; there are bm25, dense, hybrid"),
     (["--retrievers", "bm25+rerank"], "rerank needs a model; set rerank.model to a CrossEncoder of sentence-transformers on this machine"),
-    (["--retrievers", "bm25+colbert"], "unknown stage 'colbert'; there are collapse, combine, per_source, rerank"),
+    (["--retrievers", "bm25+colbert"], f"unknown stage 'colbert'; there are {', '.join(stages.names())}"),
     (["--measures", ""], "no measure is named; for example AP,P@10,nDCG@10"),
     (["--output", "{folder}/file"], "{folder}/file: is a file; name a folder"),
     (["--index", "{folder}/none"], "{folder}/none: there is no index; build one with: factseek index KIND SOURCE --index {folder}/none"),
