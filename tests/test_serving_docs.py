@@ -121,7 +121,13 @@ def ask(command: str, addresses: Addresses) -> str:
 @pytest.fixture(scope="module")
 def changing(example_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Addresses]:
     """Serve a copy of the English example, to be changed."""
-    folder = tmp_path_factory.mktemp("changing")
+    with served_to_be_changed(example_folder, tmp_path_factory.mktemp("changing")) as addresses:
+        yield addresses
+
+
+@contextmanager
+def served_to_be_changed(example_folder: Path, folder: Path) -> Iterator[Addresses]:
+    """Serve a copy of the English example that anyone with the key may change."""
     shutil.copytree(example_folder / "indexes" / "example-en", folder / "mine")
     server = {"keys": {"newsroom": digest(KEY)}, "indexes": {"mine": "mine"}, "write_seconds": 120}
     (folder / "config.yaml").write_text(yaml.safe_dump({"server": server}))
@@ -186,12 +192,13 @@ def test_the_documentation_shows_what_is_answered(address: str, changing: Addres
 
 
 @pytest.mark.slow
-def test_the_protocols_answer_as_shown(speaking: Addresses, changing: Addresses) -> None:
+def test_the_protocols_answer_as_shown(speaking: Addresses, example_folder: Path, tmp_path: Path) -> None:
     text = (ROOT / "docs/protocols.md").read_text("utf-8")
     assert all(f"`{name}`" in text for name in ADAPTERS.names())
-    for one, answered in answers(shown(text), {**speaking, **changing}):
-        now, then = plain(answered), plain(one.output)
-        assert near(now, then), f"{one.command}\n{now}\n--- is shown as\n{then}"
+    with served_to_be_changed(example_folder, tmp_path) as changing:
+        for one, answered in answers(shown(text), {**speaking, **changing}):
+            now, then = plain(answered), plain(one.output)
+            assert near(now, then), f"{one.command}\n{now}\n--- is shown as\n{then}"
 
 
 @pytest.mark.slow
