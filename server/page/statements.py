@@ -8,11 +8,14 @@ import re
 from collections.abc import Iterator
 
 from ...retrieval.sentences import sentences
+from ...retrieval.table_shape import column_at, column_name
+from ..contract.errors import BadInput
 from ..contract.requests import ClaimRequest
 
 TWEETS, TRANSCRIPT = "tweets", "transcript"
 _TEXTS = ("tweet_text", "tweet", "text", "sentence", "claim")
 """The columns, best first, that hold the text of a table of tweets."""
+_DELIMITERS = ("\t", ",", ";")
 _TIMED = re.compile(r"^\s*(\d+|WEBVTT.*|[\d:.,]+\s*-->.*)?\s*$")
 """A line of subtitles that nobody says: its number, its time, or nothing."""
 _STAMP = re.compile(r"^\s*[\[(]?\d{1,2}:\d{2}(:\d{2})?([.,]\d+)?[\])]?\s*")
@@ -20,7 +23,10 @@ _SPEAKER = re.compile(r"^(?P<speaker>[^\W\d_][^:.!?؟]{0,60}):\s+(?P<said>\S.*)$
 
 
 def statements_of(text: str, kind: str) -> list[ClaimRequest]:
-    """Return the statements of a text, numbered from 1 in their order."""
+    """Return the statements of a text, numbered from 1 in their order.
+
+    Raises BadInput if it is a table that cannot be read.
+    """
     spoken = _spoken(text) if kind == TRANSCRIPT else (("", tweet) for tweet in _tweets(text))
     return [
         ClaimRequest(id=str(number), text=statement, speaker=speaker)
@@ -29,21 +35,31 @@ def statements_of(text: str, kind: str) -> list[ClaimRequest]:
 
 
 def _tweets(text: str) -> Iterator[str]:
-    """Yield the tweets of a table that says which column holds them, else one a line."""
+    """Yield the tweets of a table that says which column holds them, else one a line.
+
+    Raises BadInput if that table cannot be read.
+    """
     lines = text.splitlines()
     header = next((line for line in lines if line.strip()), "")
-    delimiter = "\t" if "\t" in header else ","
-    columns = [column.strip().strip('"').casefold() for column in header.split(delimiter)]
-    named = next((name for name in _TEXTS if name in columns), None)
-    if named is None or len(columns) < 2:
-        yield from (line.strip() for line in lines if line.strip())
-        return
-    at = columns.index(named)
-    source = io.StringIO(text)
-    tabbed = csv.reader(source, delimiter="\t", quoting=csv.QUOTE_NONE)
-    rows = tabbed if delimiter == "\t" else csv.reader(source)
-    next(rows, None)
-    yield from (row[at].strip() for row in rows if len(row) > at and row[at].strip())
+    for delimiter in _DELIMITERS:
+        columns = [column_name(cell.strip('" ')) for cell in header.split(delimiter)]
+        at = column_at(columns, _TEXTS)
+        if at is not None and len(columns) > 1:
+            yield from _cells(text, delimiter, at)
+            return
+    yield from (line.strip() for line in lines if line.strip())
+
+
+def _cells(text: str, delimiter: str, at: int) -> Iterator[str]:
+    """Yield what one column of a table holds below its header."""
+    lines = io.StringIO(text.strip(), newline=None)
+    quoted = csv.reader(lines, delimiter=delimiter)
+    rows = csv.reader(lines, delimiter="\t", quoting=csv.QUOTE_NONE) if delimiter == "\t" else quoted
+    try:
+        next(rows, None)
+        yield from (row[at].strip() for row in rows if len(row) > at and row[at].strip())
+    except csv.Error as error:
+        raise BadInput("text", f"line {rows.line_num} is not a row of a table ({error})") from None
 
 
 def _spoken(text: str) -> Iterator[tuple[str, str]]:

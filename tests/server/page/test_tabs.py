@@ -13,6 +13,7 @@ from flask.testing import FlaskClient
 
 from factseek.indexer.collections._pages import decode
 from factseek.server.app import create_app
+from factseek.server.contract.errors import BadInput
 from factseek.server.page.statements import statements_of
 from factseek.settings import Config
 
@@ -56,6 +57,8 @@ def test_an_upload_leads_to_the_address_of_what_it_holds(client: FlaskClient) ->
     [
         ("One.\n\n Two. Still two.\n", "tweets", [("", "One."), ("", "Two. Still two.")]),
         ("id,text\n1,\"a, b\"\n", "tweets", [("", "a, b")]),
+        ("Tweet ID;Tweet Text\n1;\"a; b\"\n2;c, d\n", "tweets", [("", "a; b"), ("", "c, d")]),
+        ("id\ttext\r1\tOne.\r2\tTwo.\r", "tweets", [("", "One."), ("", "Two.")]),
         ("ANNA: One. Two.\nThree.\nMr. B: Four.", "transcript",
          [("ANNA", "One."), ("ANNA", "Two."), ("ANNA", "Three."), ("ANNA", "Mr. B: Four.")]),
         ("1\n00:00:01,000 --> 00:00:02,000\n[00:01] Anna: Hello there.\n", "transcript", [("Anna", "Hello there.")]),
@@ -63,6 +66,11 @@ def test_an_upload_leads_to_the_address_of_what_it_holds(client: FlaskClient) ->
 )  # fmt: skip
 def test_statements_are_read_as_people_write_them(text: str, kind: str, statements: list[tuple[str, str]]) -> None:
     assert [(claim.speaker, claim.text) for claim in statements_of(text, kind)] == statements
+
+
+def test_a_table_with_a_cell_that_no_reader_takes_is_refused_in_one_line() -> None:
+    with pytest.raises(BadInput, match=r"^text: line 2 is not a row of a table \(field larger than field limit"):
+        statements_of("id,text\n1," + "x" * 131_073, "tweets")
 
 
 @pytest.mark.parametrize(("content", "reason"), [(PNG, ".png is an image (PNG), not text"), (b" \n", ".png is empty")])
