@@ -8,7 +8,7 @@ from pathlib import Path
 
 from . import manifest as manifests
 from .documents import SegmentDocuments
-from .lease import Lease, open_leased
+from .lease import Lease, open_leased, take_segments
 from .manifest import BUILD, DOCUMENTS, LOCK, NAME, SEGMENTS, Manifest, SegmentInfo
 
 
@@ -60,9 +60,17 @@ class IndexFolder:
         """Make ``manifest`` the state of the index, in one atomic step."""
         manifests.publish(self.path, manifest)
 
-    def leased(self) -> tuple[Manifest, Lease]:
-        """Return the manifest and a hold on the segments that it names, as :func:`open_leased` does."""
-        return open_leased(self.path)
+    def leased(self, manifest: Manifest | None = None) -> tuple[Manifest, Lease]:
+        """Return the manifest and a hold on the segments that it names, as :func:`open_leased` does.
+
+        A ``manifest`` that is given, that of a shard in a generation, is returned as it is; a segment of it that is
+        missing is left for its reader to refuse.
+        """
+        if manifest is None:
+            return open_leased(self.path)
+        lease = Lease()
+        take_segments(lease, self.path, manifest)
+        return manifest, lease
 
     def documents(self, segment: SegmentInfo) -> SegmentDocuments:
         """Open the documents of a published segment, without those that are deleted.

@@ -53,8 +53,7 @@ def open_leased(folder: Path) -> tuple[Manifest, Lease]:
     manifest = manifests.read(folder)
     while True:
         lease = Lease()
-        held = [lease.take(folder / SEGMENTS / segment.name) for segment in manifest.segments]
-        if all(held):
+        if not take_segments(lease, folder, manifest):
             return manifest, lease
         # Taken away between reading and holding: then there is a newer manifest.
         newer = manifests.read(folder)
@@ -62,6 +61,12 @@ def open_leased(folder: Path) -> tuple[Manifest, Lease]:
             return manifest, lease
         lease.close()
         manifest = newer
+
+
+def take_segments(lease: Lease, folder: Path, manifest: Manifest) -> list[Path]:
+    """Hold the segments that a manifest of the index in ``folder`` names; return those that are not there."""
+    segments = [folder / SEGMENTS / segment.name for segment in manifest.segments]
+    return [segment for segment in segments if not lease.take(segment)]
 
 
 def remove_unless_held(folder: Path) -> bool:

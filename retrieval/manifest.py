@@ -276,14 +276,25 @@ def read(folder: Path) -> Manifest:
         raise _missing_index(folder) from None
     except OSError as error:
         raise IndexStateError(f"cannot be read: {error.strerror}", place=path) from None
-    return _decoded(path, content)
+    return converted(path, decoded_json(path, content))
 
 
-def _decoded(path: Path, content: bytes) -> Manifest:
+def decoded_json(path: Path, content: bytes) -> Any:
+    """Return what a file of an index says in JSON.
+
+    Raises IndexStateError if it is not JSON.
+    """
     try:
-        raw: Any = msgspec.json.decode(content)
+        return msgspec.json.decode(content)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise IndexStateError(f"is damaged (not JSON: {error})", place=path, remedy=RESTORE) from None
+
+
+def converted(path: Path | str, raw: Any) -> Manifest:
+    """Return the manifest that stands at ``path`` as decoded JSON.
+
+    Raises IndexStateError if it is none that this version can read.
+    """
     if not isinstance(raw, dict) or "layout" not in raw:
         raise IndexStateError("is not the manifest of a factseek index", place=path)
     if raw["layout"] not in (OLDEST_LAYOUT, LAYOUT):
@@ -321,7 +332,7 @@ def _missing_index(folder: Path) -> IndexStateError:
         return IndexStateError("there is no index", place=folder, remedy=remedy)
     if not folder.is_dir():
         return IndexStateError("is a file, not an index directory", place=folder)
-    if (folder / BUILD).is_dir():
+    if (folder / BUILD).is_dir() or any(folder.glob(f"*/{BUILD}")):  # of the whole, or of its shards
         remedy = "run the same factseek index command again to go on"
         return IndexStateError("the index is half-built", place=folder, remedy=remedy)
     return IndexStateError(f"is not a factseek index (it has no {NAME})", place=folder)

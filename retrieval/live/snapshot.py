@@ -21,7 +21,7 @@ from ..index_folder import IndexFolder
 from ..integrity import REMEDY, check_files
 from ..java import start
 from ..lucene import PassageSearcher, TermFinder
-from ..manifest import LUCENE, EncoderInfo, SegmentInfo
+from ..manifest import LUCENE, EncoderInfo, Manifest, SegmentInfo
 from ..order import Rows
 from ..vectors import Mask
 from ..views import OpenSegment
@@ -62,14 +62,17 @@ def _ignore(*_: object) -> None:
 
 
 class Snapshot:
-    """The state of an index that was last published when it was opened. Safe for threads; not to be forked.
+    """A state of an index, the one that was last published when it was opened. Safe for threads; not to be forked.
 
     It keeps the files of its segments until it is closed. What is large is opened when it is first needed.
     """
 
-    def __init__(self, folder: Path, config: Config, encoders: IndexEncoders) -> None:
+    def __init__(
+        self, folder: Path, config: Config, encoders: IndexEncoders, *, manifest: Manifest | None = None
+    ) -> None:
         """Open the index in ``folder``; ``encoders`` opens those that its manifest names.
 
+        With a ``manifest``, the state that it describes is opened instead of the one that was last published.
         Raises IndexStateError if it is missing, half-built, damaged, or of another layout; with ``index.verify`` also
         if a file is not what its checksum says.
         """
@@ -77,7 +80,7 @@ class Snapshot:
         self.config = config
         self._encoders = encoders
         self.place = IndexFolder(folder)
-        self.manifest, self._lease = self.place.leased()
+        self.manifest, self._lease = self.place.leased(manifest)
         if config.index.verify:
             for info in self.manifest.segments:
                 check_files(folder, info)

@@ -1,0 +1,1 @@
+"""Sharded indexes: several index folders that are published, and read, as one."""
