@@ -52,11 +52,20 @@ class Merge(NamedTuple):
                 check_files(self.folder, segment, (DOCUMENTS, *carried))
         passages = sum(segment.passages for segment in self.group)
         with closing(bar("compacting", "passages", passages)) as copying:
-            left = _each(IndexFolder(self.folder), self.group)
+            left = self._documents()
             first = next(left, None)
             while first is not None:
                 yield self._segment(f"{number:06d}", chain((first,), left), copying)
                 first, number = next(left, None), number + 1
+
+    def _documents(self) -> Iterator[_Stored]:
+        """Yield the documents of the group; those to mend may lie in another segment's place."""
+        folder = IndexFolder(self.folder)
+        opened = folder.documents_as_found if self.mend else folder.documents
+        for part, segment in enumerate(self.group):
+            with closing(opened(segment)) as documents:
+                for stored in documents.each_stored():
+                    yield _Stored(part, stored)
 
     @property
     def _copied_views(self) -> list[View]:
@@ -108,13 +117,6 @@ def write_all(merges: Iterable[Merge], first: int) -> dict[str, list[SegmentInfo
     for merge in merges:
         made[merge.group[0].name] = list(merge.segments(first + sum(map(len, made.values()))))
     return made
-
-
-def _each(folder: IndexFolder, group: Sequence[SegmentInfo]) -> Iterator[_Stored]:
-    for part, segment in enumerate(group):
-        with closing(folder.documents(segment)) as documents:
-            for stored in documents.each_stored():
-                yield _Stored(part, stored)
 
 
 def _copy_text(

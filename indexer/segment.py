@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from ..retrieval.documents import DocumentWriter, SegmentDocuments
 from ..retrieval.domain import Document, Span
-from ..retrieval.files import sha256, sync_folder, sync_tree
+from ..retrieval.files import sync_folder, sync_tree
 from ..retrieval.manifest import DOCUMENTS, FileInfo
 from ..retrieval.views import PassageSink, SegmentPlace, Tools, views
 
@@ -90,9 +90,7 @@ def complete(segment: SegmentPlace, tools: Tools) -> None:
 def checksums(folder: Path) -> dict[str, FileInfo]:
     """Return size and checksum of every file of a segment, by its path in the segment."""
     return {
-        path.relative_to(folder).as_posix(): FileInfo(bytes=path.stat().st_size, sha256=sha256(path))
-        for path in sorted(folder.rglob("*"))
-        if path.is_file()
+        path.relative_to(folder).as_posix(): FileInfo.of(path) for path in sorted(folder.rglob("*")) if path.is_file()
     }
 
 

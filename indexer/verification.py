@@ -124,7 +124,7 @@ class Checks(NamedTuple):
 
     def _documents(self) -> Iterator[str]:
         """Check each document against its checksum and its passages against its text."""
-        with closing(self.tools.folder.documents(self.segment)) as documents:
+        with closing(self.tools.folder.documents_as_found(self.segment)) as documents:
             yield from _differs("documents", documents.counts()[0], self.segment.documents)
             yield from _differs("passages", documents.counts()[1], self.segment.passages)
             if outside := [row for row in self.segment.deleted if not 0 <= row < self.segment.documents]:

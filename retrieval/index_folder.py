@@ -8,6 +8,7 @@ from pathlib import Path
 
 from . import manifest as manifests
 from .documents import SegmentDocuments
+from .integrity import check_own
 from .lease import Lease, open_leased, take_segments
 from .manifest import BUILD, DOCUMENTS, LOCK, NAME, SEGMENTS, Manifest, SegmentInfo
 
@@ -74,6 +75,14 @@ class IndexFolder:
 
     def documents(self, segment: SegmentInfo) -> SegmentDocuments:
         """Open the documents of a published segment, without those that are deleted.
+
+        Raises IndexStateError if they are missing, damaged, not as many as the manifest says, or another segment's.
+        """
+        check_own(self.segment(segment.name), segment, DOCUMENTS.__eq__)
+        return self.documents_as_found(segment)
+
+    def documents_as_found(self, segment: SegmentInfo) -> SegmentDocuments:
+        """Open the documents that lie in the place of a segment's, whichever they are, to verify or to mend them.
 
         Raises IndexStateError if they are missing, damaged, or not as many as the manifest says.
         """

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 from .errors import IndexStateError
-from .files import sha256
+from .files import sample, sha256
 from .manifest import SEGMENTS, FileInfo, SegmentInfo
 
 REMEDY = "mend it with factseek verify-index --repair, or restore a snapshot"
@@ -62,3 +62,27 @@ def check_files(folder: Path, segment: SegmentInfo, only: Sequence[str] = ()) ->
     """Raise IndexStateError, naming the file, if one of the segment's files is not what the manifest says."""
     for fault in file_faults(folder, segment, only):
         raise IndexStateError(fault.what, place=fault.path, remedy=REMEDY)
+
+
+def check_own(place: Path, segment: SegmentInfo, opened: Callable[[str], bool]) -> None:
+    """Raise IndexStateError if a file that is to be opened is another one than the manifest names.
+
+    ``place`` is the segment's folder; ``opened`` says, of a file's path in it, whether it is to be opened. Only a few
+    bytes of each are read; a file that is missing is left for whoever opens it to name.
+    """
+    for name, info in segment.files.items():
+        if opened(name) and (what := _other(place / name, info)):
+            raise IndexStateError(what, place=place / name, remedy=REMEDY)
+
+
+def _other(path: Path, info: FileInfo) -> str:
+    """Return how a file shows to be another one, or ``""``."""
+    try:
+        size = path.stat().st_size
+        if size != info.bytes:
+            return f"holds {size} bytes, the manifest says {info.bytes}"
+        if info.sample and sample(path) != info.sample:
+            return "is another file than the one that the manifest names"
+    except OSError:
+        pass
+    return ""

@@ -24,7 +24,7 @@ from .. import __version__
 from .analyzers import ANALYZERS
 from .encoder import Encoder
 from .errors import IndexStateError, QueryError
-from .files import write_atomically
+from .files import sample, sha256, write_atomically
 from .filters import field_names
 
 LAYOUT = 2
@@ -65,11 +65,20 @@ class SourceInfo(ManifestPart, frozen=True, kw_only=True):
     sha256: str
 
 
-class FileInfo(ManifestPart, frozen=True, kw_only=True):
-    """A file of a segment, by its content."""
+class FileInfo(ManifestPart, frozen=True, kw_only=True, omit_defaults=True):
+    """A file of a segment, by its content.
+
+    ``sample`` is a digest of a few of its bytes, cheap to compare when it is opened; ``""`` where it was not recorded.
+    """
 
     bytes: Bytes
     sha256: str
+    sample: str = ""
+
+    @classmethod
+    def of(cls, path: Path) -> FileInfo:
+        """Return the description of a file."""
+        return cls(bytes=path.stat().st_size, sha256=sha256(path), sample=sample(path))
 
 
 class SegmentInfo(ManifestPart, frozen=True, kw_only=True):

@@ -18,7 +18,7 @@ from ..encoder import Encoder
 from ..errors import IndexStateError, NotFoundError
 from ..floor import floor_of
 from ..index_folder import IndexFolder
-from ..integrity import REMEDY, check_files
+from ..integrity import REMEDY, check_files, check_own
 from ..java import start
 from ..lucene import PassageSearcher, TermFinder
 from ..manifest import LUCENE, EncoderInfo, Manifest, SegmentInfo
@@ -231,7 +231,10 @@ class Snapshot:
         if name not in self.manifest.views:
             raise IndexStateError(f"has no view {name}", place=self.folder)
         parts = [OpenSegment(self.place.segment(part.info.name), part.info, part.documents) for part in self.segments]
-        return views.view(name, self.manifest).open(parts, self.manifest, self.config)
+        view = views.view(name, self.manifest)
+        for part in parts:
+            check_own(part.folder, part.info, view.owns)
+        return view.open(parts, self.manifest, self.config)
 
     def _read_rows(self) -> Rows:
         docids: list[str] = []

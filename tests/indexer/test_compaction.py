@@ -188,7 +188,9 @@ def test_an_append_stands_when_segments_cannot_be_merged(tmp_path: Path, capsys:
     options = ["--index", str(index), "--no-dense", "--config", str(config)]
     assert commands.main(["index", "jsonl", str(first), *options]) == 0
     damaged = index / "segments" / "000000" / "documents.sqlite"
-    damaged.write_bytes(damaged.read_bytes()[:-1] + b"\xff")
+    content = bytearray(damaged.read_bytes())
+    content[-1_000] = 0xFF  # where nothing stands, and outside of the sample that is compared when it is opened
+    damaged.write_bytes(content)
     capsys.readouterr()
     assert commands.main(["index", "jsonl", str(second), *options, "--append"]) == 0
     assert capsys.readouterr().err == (

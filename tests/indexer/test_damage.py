@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -15,9 +16,12 @@ from factseek.indexer.export import export
 from factseek.indexer.repair import repair
 from factseek.indexer.verification import verify
 from factseek.retrieval.domain import Filter
+from factseek.retrieval.encoder import Encoder
 from factseek.retrieval.errors import IndexStateError
 from factseek.retrieval.index.local import Index, Search
+from factseek.retrieval.live.snapshot import Snapshot
 from factseek.settings import convert
+from tests.indexer.as_found import name_files_as_found
 
 CONFIG = convert({"dense": {"type": "hnsw", "flat_below": 5, "exact_below": 1}, "index": {"segment_passages": 12}}, "t")
 COARSE = 4_096
@@ -32,6 +36,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (folder / "docs.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     build(BuildRequest(kind="jsonl", sources=(folder / "docs.jsonl",), folder=folder / "index"), CONFIG)
     delete(folder / "index", ["d3", "d15"])
+    name_files_as_found(folder / "index")
     return folder / "index"
 
 
@@ -81,6 +86,8 @@ def test_damage_is_named_and_found(whole: Path, tmp_path: Path, how: str) -> Non
             else:
                 del damaged[at:]
             (folder / file).write_bytes(damaged) if how != "missing" else (folder / file).unlink()
+            if how == "cut":
+                name_files_as_found(folder)
             refused = use(folder)
             if how == "zeroed" and file.endswith("vectors.f32") and damaged != content:
                 assert refused > 0, (file, at)  # a search says so too, not only verify
@@ -101,12 +108,48 @@ def test_what_can_be_made_again_is(whole: Path, tmp_path: Path) -> None:
         shutil.rmtree(folder)
 
 
+def swapped(folder: Path, file: str, aside: Path) -> None:
+    """Let a file, or a folder, of two segments change places."""
+    first, second = (folder / "segments" / name / file for name in ("000000", "000001"))
+    first.rename(aside)
+    second.rename(first)
+    aside.rename(second)
+
+
 @pytest.mark.parametrize("file", ["documents.sqlite", "vectors.f32", "ann.faiss", "lucene"])
 def test_files_of_two_segments_swapped_are_named(whole: Path, tmp_path: Path, file: str) -> None:
     folder = Path(shutil.copytree(whole, tmp_path / "index"))
-    first, second = (folder / "segments" / name / file for name in ("000000", "000001"))
-    first.rename(tmp_path / "aside")
-    second.rename(first)
-    (tmp_path / "aside").rename(second)
+    swapped(folder, file, tmp_path / "aside")
     assert use(folder) > 0
     assert verify(folder, CONFIG).faults.keys() == {"000000", "000001"}
+
+
+@pytest.fixture(scope="module")
+def alike(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Two segments of as many documents and passages, whose files are of the same sizes."""
+    folder = tmp_path_factory.mktemp("alike")
+    rows = ({"docid": f"d{n}", "text": f"Measles case {n} near the river."} for n in range(10, 34))
+    (folder / "docs.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    build(BuildRequest(kind="jsonl", sources=(folder / "docs.jsonl",), folder=folder / "index"), CONFIG)
+    return folder / "index"
+
+
+def open_view(folder: Path, view: str) -> None:
+    def encoder(*_: object) -> Encoder:
+        raise AssertionError("nothing is to be encoded")
+
+    with closing(Snapshot(folder, CONFIG, encoder)) as snapshot:
+        snapshot.view(view)
+
+
+@pytest.mark.parametrize("file", ["documents.sqlite", "lucene", "vectors.f32", "ann.faiss", "signatures.u64"])
+def test_a_search_refuses_files_of_a_segment_that_is_alike(alike: Path, tmp_path: Path, file: str) -> None:
+    folder = Path(shutil.copytree(alike, tmp_path / "index"))
+    swapped(folder, file, tmp_path / "aside")
+    view = {"vectors.f32": "vectors", "ann.faiss": "vectors", "signatures.u64": "signatures"}.get(file, "lucene")
+    with pytest.raises(IndexStateError) as refused:
+        open_view(folder, view)
+    assert refused.value.what == "is another file than the one that the manifest names"
+    assert refused.value.place.startswith(f"{folder}/segments/000000/{file}")
+    assert not repair(folder, CONFIG).left
+    assert {json.loads(line)["docid"] for line in export(folder)} == {f"d{n}" for n in range(10, 34)}

@@ -21,6 +21,7 @@ from factseek.retrieval.index.local import Index
 from factseek.retrieval.searcher import Search
 from factseek.server.app import create_app
 from factseek.settings import Config
+from tests.indexer.as_found import name_files_as_found
 
 DOCUMENTS = [
     {"docid": "who", "title": "Measles", "text": "The measles vaccination of children saves lives.", "topic": "health"},
@@ -144,6 +145,7 @@ def test_damaged_words_are_named_and_made_again(
     place.unlink()
     if content is not None:
         place.write_bytes(content)
+        name_files_as_found(other)
     with Index(other) as index, pytest.raises(IndexStateError, match=what):
         index.spellings("measels")
     assert repair(other, Config()).left == []

@@ -24,6 +24,7 @@ from factseek.server.upkeep import keeper as keeping
 from factseek.server.upkeep.keeper import Keeper
 from factseek.server.upkeep.service import Service
 from factseek.settings import Config
+from tests.indexer.as_found import name_files_as_found
 
 WITHIN = 1.0
 """Seconds in which a new manifest is to be noticed."""
@@ -211,6 +212,7 @@ def test_an_index_whose_vectors_are_damaged_is_named_and_the_others_go_on(
     damaged = shutil.copytree(tmp_path / "whole", tmp_path / "damaged")
     (vectors,) = damaged.rglob("vectors.f32")
     vectors.write_bytes(bytes(vectors.stat().st_size))
+    name_files_as_found(damaged)
     names = {name: str(tmp_path / name) for name in ("damaged", "whole")}
     config = Config(server=ServerSettings(indexes=names))
     app = create_app(config, {})
