@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .analyzers import ANALYZERS
+from .collection_statistics import CollectionQuery, CollectionStatistics, FieldStatistics, Term, TermCount
 from .domain import Filter
 from .errors import IndexStateError, MachineError
 from .filters import FIELDS, METADATA, token
@@ -25,6 +26,7 @@ from .integrity import REMEDY
 from .java import chars, exclusive, guarded, java_cast, java_class, kept, own_class, shared
 from .lucene_interesting import interesting_terms
 from .lucene_matches import MatchFinder
+from .lucene_statistics import JavaStatistics, field_statistics, term_counts
 from .lucene_weights import term_weights
 from .lucene_words import without, word_clauses
 from .vocabulary import Vocabulary
@@ -85,6 +87,10 @@ class TermFinder(Vocabulary):
         """Release the analyzer; from then on no word has terms."""
         self._analyzer = None
         super().__init__(_no_terms)
+
+    def analyzed(self, text: str) -> list[str]:
+        """Return the terms of a text, each once and in their order, as a query for it has them."""
+        return _analyzed(self._analyzer, _java_text(text))
 
     def _terms(self, words: Sequence[str]) -> list[tuple[str, ...]]:
         """Return the terms of each word; other threads may use the JVM after every thousand."""
@@ -278,7 +284,7 @@ class PassageSearcher:
         self, query: str, n: int, where: Filter | None, weights: Weights, seconds: float | None
     ) -> list[_ScoreDoc] | None:
         own = self._own()
-        tools = own.tools(where, weights, timed=seconds is not None)
+        tools = own.tools(where, weights, timed=seconds is not None, of_collection=_statistics(query))
         with shared:
             java = own.query(tools, _java_text(query))
             if java is None:
@@ -322,10 +328,25 @@ class PassageSearcher:
 
     def _term_weights(self, query: str, rows: Sequence[int], weights: Weights) -> list[dict[str, float]]:
         own = self._own()
-        tools = own.tools(None, weights, timed=False)
+        tools = own.tools(None, weights, timed=False, of_collection=_statistics(query))
         with shared:
             java = own.query(tools, _java_text(query))
-        return [{} for _ in rows] if java is None else term_weights(self._reader, java, rows, weights.k1, weights.b)
+        return [{} for _ in rows] if java is None else term_weights(tools.searcher, java, rows)
+
+    def field_statistics(self) -> list[FieldStatistics]:
+        """Return the statistics of the fields that words are searched in.
+
+        Raises IndexStateError if the index turns out to be damaged.
+        """
+        names = (FLAT,) if self._fields == "flat" else (TITLE, TEXT)
+        return guarded(partial(field_statistics, self._reader, names), self._place, IndexStateError, *_UNREADABLE)
+
+    def term_counts(self, terms: Sequence[Term]) -> list[TermCount]:
+        """Return in how many passages terms stand, and how often.
+
+        Raises IndexStateError if the index turns out to be damaged.
+        """
+        return guarded(partial(term_counts, self._reader, terms), self._place, IndexStateError, *_UNREADABLE)
 
     def interesting_terms(self, text: str, most: int) -> list[str]:
         """Return the ``most`` terms of a text that tell it best from other passages, the best first.
@@ -412,6 +433,7 @@ class _ThreadSearcher:
         self._analyzer = analyzer
         self._fields = lru_cache(maxsize=64)(_flat if fields == "flat" else _title_text)
         self._searcher = lru_cache(maxsize=64)(partial(_searcher, reader))
+        self._of_collection: JavaStatistics | None = None
         self._names = (FLAT,) if fields == "flat" else (TITLE, TEXT)
         self._restriction = lru_cache(maxsize=256)(partial(_restriction, analyzer, self._names, segments))
         self._everything = java_class("org.apache.lucene.search.MatchAllDocsQuery")()
@@ -427,13 +449,27 @@ class _ThreadSearcher:
         """What finds all passages that hold a word of a query."""
         return MatchFinder(self._reader, self._names)
 
-    def tools(self, where: Filter | None, weights: Weights, *, timed: bool) -> _Tools:
-        """Return the objects for a search with this filter and these weights.
+    def tools(
+        self,
+        where: Filter | None,
+        weights: Weights,
+        *,
+        timed: bool,
+        of_collection: CollectionStatistics | None = None,
+    ) -> _Tools:
+        """Return the objects for a search with this filter, these weights, and statistics other than the index's own.
 
         A searcher keeps the last time limit that it was given, so searches without one have searchers of their own.
         """
-        searcher = self._searcher(weights.k1, weights.b, timed)
+        statistics = None if of_collection is None else self._learned(of_collection)
+        searcher = self._searcher(weights.k1, weights.b, timed, statistics)
         return _Tools(self._fields(weights), searcher, self._restriction(where))
+
+    def _learned(self, statistics: CollectionStatistics) -> JavaStatistics:
+        if self._of_collection is None:
+            self._of_collection = JavaStatistics()
+        self._of_collection.learn(statistics)
+        return self._of_collection
 
     def query(self, tools: _Tools, text: str) -> Any:
         """Return Lucene's query for a text, or None if it has no terms."""
@@ -481,10 +517,19 @@ def _analyzed(analyzer: Any, text: str) -> list[str]:
 _OCCUR = ("MUST", "FILTER", "MUST_NOT")
 
 
+def _statistics(query: str) -> CollectionStatistics | None:
+    """Return the statistics that a query brings along, None if those of the index are meant."""
+    return query.statistics if isinstance(query, CollectionQuery) else None
+
+
 @exclusive
-def _searcher(reader: Any, k1: float, b: float, timed: bool) -> Any:  # timed is a key of what is remembered
-    """Return a searcher of the current thread's own with these BM25 parameters, for searches that are timed or not."""
-    searcher = java_class("org.apache.lucene.search.IndexSearcher")(reader)
+def _searcher(reader: Any, k1: float, b: float, timed: bool, statistics: JavaStatistics | None) -> Any:
+    """Return a searcher of the current thread's own with these BM25 parameters and statistics (None: the index's).
+
+    ``timed`` only tells searchers for searches with a time limit from those for others.
+    """
+    plain = java_class("org.apache.lucene.search.IndexSearcher")
+    searcher = plain(reader) if statistics is None else statistics.searcher(reader)
     searcher.setSimilarity(java_class("org.apache.lucene.search.similarities.BM25Similarity")(k1, b))
     return java_cast(own_class("org.apache.lucene.search.IndexSearcher", _SEARCHER), searcher)
 

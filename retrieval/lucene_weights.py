@@ -14,10 +14,9 @@ _TERM = re.compile(r"weight\([^:()]+:(.+) in \d+\)")
 
 
 @exclusive
-def term_weights(reader: Any, query: Any, rows: Sequence[int], k1: float, b: float) -> list[dict[str, float]]:
+def term_weights(searcher: Any, query: Any, rows: Sequence[int]) -> list[dict[str, float]]:
     """Return the terms of the query that the passage of each row holds, each with what it adds to the score."""
-    searcher = java_class("org.apache.lucene.search.IndexSearcher")(reader)
-    searcher.setSimilarity(java_class("org.apache.lucene.search.similarities.BM25Similarity")(k1, b))
+    searcher = java_cast("org.apache.lucene.search.IndexSearcher", searcher)
     mapper = java_class("com.fasterxml.jackson.databind.ObjectMapper")()
     weighed = []
     for row in rows:
