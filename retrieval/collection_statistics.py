@@ -67,9 +67,9 @@ class CollectionQuery(str):
         query.vectors = vectors
         return query
 
-    def __getnewargs__(self) -> tuple[str, CollectionStatistics, Mapping[str, Vectors]]:
+    def __reduce__(self) -> tuple[type[Self], tuple[str, CollectionStatistics, Mapping[str, Vectors]]]:
         """Return what a copy in another process is made of."""
-        return str(self), self.statistics, self.vectors
+        return type(self), (str(self), self.statistics, self.vectors)
 
 
 def joined_fields(parts: Iterable[Sequence[FieldStatistics]]) -> tuple[FieldStatistics, ...]:

@@ -96,6 +96,21 @@ Place = tuple[str, int]
 """A docid and the number of a passage."""
 
 
+class Stored(NamedTuple):
+    """A passage as it is stored: its document, its place in the text, the kind of its segment."""
+
+    document: Document
+    span: Span
+    kind: str
+
+    @property
+    def passage(self) -> Passage:
+        """The passage with its text."""
+        span = self.span
+        text = self.document.text[span.start : span.end]
+        return Passage(self.document.docid, span.number, span.start, span.end, text)
+
+
 class StoredPassage(NamedTuple):
     """A passage with its document's title: what is encoded, shown and highlighted."""
 

@@ -6,6 +6,7 @@ that is no nearer than that, and that shares no word with its query, says little
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from hashlib import blake2b
 
 from .encoder import Encoder
@@ -24,10 +25,15 @@ def made_up_queries() -> list[str]:
     return [" ".join(_word(query, word) for word in range(WORDS)) for query in range(QUERIES)]
 
 
-def floor_of(encoder: Encoder, vectors: VectorIndex, keep: Mask | None) -> float:
-    """Return the cosine that nine in ten made-up queries stay below or at, over the best passages of an index."""
+def chance_cosines(encoder: Encoder, vectors: VectorIndex, keep: Mask | None) -> list[float]:
+    """Return the cosine of the nearest passage to each made-up query; none if there are no passages."""
     nearest = vectors.search(encoder.encode_query(made_up_queries()), 1, keep)
-    best = sorted(float(of_query.scores[0]) for of_query in nearest if len(of_query.scores))
+    return [float(of_query.scores[0]) for of_query in nearest if len(of_query.scores)]
+
+
+def floor_of(cosines: Iterable[float]) -> float:
+    """Return the cosine that nine in ten made-up queries stay below or at, of :func:`chance_cosines`."""
+    best = sorted(cosines)
     return best[int(SHARE * (len(best) - 1))] if best else 1.0
 
 

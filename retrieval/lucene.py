@@ -24,7 +24,6 @@ from .errors import IndexStateError, MachineError
 from .filters import FIELDS, METADATA, token
 from .integrity import REMEDY
 from .java import chars, exclusive, guarded, java_cast, java_class, kept, own_class, shared
-from .lucene_interesting import interesting_terms
 from .lucene_matches import MatchFinder
 from .lucene_statistics import JavaStatistics, field_statistics, term_counts
 from .lucene_weights import term_weights
@@ -88,9 +87,10 @@ class TermFinder(Vocabulary):
         self._analyzer = None
         super().__init__(_no_terms)
 
-    def analyzed(self, text: str) -> list[str]:
-        """Return the terms of a text, each once and in their order, as a query for it has them."""
-        return _analyzed(self._analyzer, _java_text(text))
+    @exclusive
+    def tokens(self, text: str) -> list[str]:
+        """Return the terms of a text as they stand in it."""
+        return _tokens(self._analyzer, _java_text(text))
 
     def _terms(self, words: Sequence[str]) -> list[tuple[str, ...]]:
         """Return the terms of each word; other threads may use the JVM after every thousand."""
@@ -316,7 +316,7 @@ class PassageSearcher:
         return guarded(lambda: self._having_words(query), self._place, IndexStateError, *_UNREADABLE)
 
     def _having_words(self, query: str) -> NDArray[np.bool_]:
-        terms = _analyzed(self._analyzer, _java_text(query))
+        terms = sorted(set(_tokens(self._analyzer, _java_text(query))))
         return self._own().finder.matches(terms)
 
     def term_weights(self, query: str, rows: Sequence[int], weights: Weights = EQUAL_WEIGHTS) -> list[dict[str, float]]:
@@ -338,7 +338,7 @@ class PassageSearcher:
 
         Raises IndexStateError if the index turns out to be damaged.
         """
-        names = (FLAT,) if self._fields == "flat" else (TITLE, TEXT)
+        names = (FLAT,) if self._fields == "flat" else (TEXT, TITLE)
         return guarded(partial(field_statistics, self._reader, names), self._place, IndexStateError, *_UNREADABLE)
 
     def term_counts(self, terms: Sequence[Term]) -> list[TermCount]:
@@ -347,19 +347,6 @@ class PassageSearcher:
         Raises IndexStateError if the index turns out to be damaged.
         """
         return guarded(partial(term_counts, self._reader, terms), self._place, IndexStateError, *_UNREADABLE)
-
-    def interesting_terms(self, text: str, most: int) -> list[str]:
-        """Return the ``most`` terms of a text that tell it best from other passages, the best first.
-
-        Raises IndexStateError if the index turns out to be damaged.
-        """
-        fields = (FLAT,) if self._fields == "flat" else (TEXT, TITLE)
-        return guarded(
-            lambda: interesting_terms(self._reader, self._analyzer, fields, _java_text(text), most),
-            self._place,
-            IndexStateError,
-            *_UNREADABLE,
-        )
 
     @exclusive
     def close(self) -> None:
@@ -508,10 +495,9 @@ class _ThreadSearcher:
 
 
 @exclusive
-def _analyzed(analyzer: Any, text: str) -> list[str]:
-    """Return the terms of a text, each once, as a query for it has them."""
-    analyze = java_class("io.anserini.analysis.AnalyzerUtils").analyze
-    return sorted(set(analyze(analyzer, text).toArray()))
+def _tokens(analyzer: Any, text: str) -> list[str]:
+    """Return the terms of a text as they stand in it."""
+    return list(java_class("io.anserini.analysis.AnalyzerUtils").analyze(analyzer, text).toArray())
 
 
 _OCCUR = ("MUST", "FILTER", "MUST_NOT")

@@ -18,6 +18,7 @@ from .collection_statistics import CollectionStatistics, FieldStatistics, Term, 
 from .java import exclusive, java_cast, java_class, own_class
 
 _NAME = "$ProxyCollectionSearcher"
+"""Pyjnius looks the class of every object up by name, where it would not find ours, except those named ``$Proxy``."""
 _SEARCHER = "org/apache/lucene/search/IndexSearcher"
 _OF_FIELD, _OF_TERM = "org/apache/lucene/search/CollectionStatistics", "org/apache/lucene/search/TermStatistics"
 _MAP = "java/util/Map"
@@ -159,15 +160,19 @@ def _class_file() -> bytes:
     # aload_0 aload_1 invokespecial, aload_0 aload_2 putfield, aload_0 aload_3 putfield, return
     code = b"\x2a\x2b\xb7" + above + b"\x2a\x2c\xb5" + own["fields"] + b"\x2a\x2d\xb5" + own["terms"] + b"\xb1"
     methods = _method(constants, "<init>", f"({reader}{a_map}{a_map})V", 4, code)
-    methods += _looked_up(constants, "collectionStatistics", "(Ljava/lang/String;)", 2, own["fields"], _OF_FIELD)
-    methods += _looked_up(constants, "termStatistics", "(Lorg/apache/lucene/index/Term;IJ)", 5, own["terms"], _OF_TERM)
+    methods += _looked_up(
+        constants, "collectionStatistics", "(Ljava/lang/String;)", 2, field=own["fields"], answer=_OF_FIELD
+    )
+    methods += _looked_up(
+        constants, "termStatistics", "(Lorg/apache/lucene/index/Term;IJ)", 5, field=own["terms"], answer=_OF_TERM
+    )
     fields = b"".join(b"\x00\x12" + constants.text(name) + constants.text(a_map) + b"\0\0" for name in own)
     this = b"\x00\x21" + constants.type(_NAME) + constants.type(_SEARCHER) + b"\0\0"
     head = struct.pack(">IHH", 0xCAFEBABE, 0, 52) + constants.packed()
     return head + this + struct.pack(">H", 2) + fields + struct.pack(">H", 3) + methods + b"\0\0"
 
 
-def _looked_up(constants: _Constants, name: str, asked: str, places: int, field: bytes, answer: str) -> bytes:
+def _looked_up(constants: _Constants, name: str, asked: str, places: int, *, field: bytes, answer: str) -> bytes:
     """Return a method that looks its first argument up in the map of a field."""
     get = constants.member(11, _MAP, "get", "(Ljava/lang/Object;)Ljava/lang/Object;")
     # aload_0 getfield, aload_1 invokeinterface of 2 arguments, checkcast, areturn

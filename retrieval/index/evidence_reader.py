@@ -9,12 +9,12 @@ from functools import partial
 import msgspec
 
 from .. import stages
-from ..documents import Place
+from ..documents import Place, Stored
 from ..domain import Document, Hit, Part, Span
 from ..evidence import Copies, Evidence, PassageAnswer, RetrieverPart, part_answer
 from ..highlight import Highlighter, highlighter
+from ..index_state import IndexState
 from ..limit import HIGHLIGHTS, WRITTEN, Limit, Unbounded
-from ..live.snapshot import Snapshot, Stored
 
 _CHARGED_AT_ONCE = 64 << 10
 """Bytes that are read before they are charged: most documents are smaller, and a charge takes a lock."""
@@ -23,10 +23,10 @@ CopiesOf = Callable[[Sequence[Hit]], Sequence[Copies] | None]
 
 
 class EvidenceReader:
-    """Reads the documents of hits from a snapshot, and marks in them the words of the query."""
+    """Reads the documents of hits from an index, and marks in them the words of the query."""
 
-    def __init__(self, snapshot: Snapshot) -> None:
-        self._snapshot = snapshot
+    def __init__(self, state: IndexState) -> None:
+        self._state = state
 
     def evidences(
         self,
@@ -48,7 +48,7 @@ class EvidenceReader:
         places = [(hit.docid, hit.passage) for _, hits in ranked for hit in hits]
         memory = limit.memory if limit else Unbounded()
         charge = _Charge(memory.spend)
-        stored = self._snapshot.stored(places, charge)
+        stored = self._state.stored(places, charge)
         charge.settle()
         staged = frozenset(stages.names() if any(hit.parts for _, hits in ranked for hit in hits) else ())
         for text, hits in ranked:
@@ -61,7 +61,7 @@ class EvidenceReader:
 
     def _highlighter(self, text: str, limit: Limit | None) -> Highlighter:
         """Return what highlights passages, and stops when the time of the search is over."""
-        marked = highlighter(text, self._snapshot.terms)
+        marked = highlighter(text, self._state.terms)
         if limit is None:
             return marked
         return lambda passage: [] if limit.is_over(HIGHLIGHTS) else marked(passage)
@@ -72,7 +72,7 @@ class EvidenceReader:
         Raises NotFoundError if one is not there, and what ``spend`` raises.
         """
         places = ((hit.docid, hit.passage) for hit in hits)
-        stored = self._snapshot.stored(places, lambda document, _: spend(sys.getsizeof(document.text)))
+        stored = self._state.stored(places, lambda document, _: spend(sys.getsizeof(document.text)))
         return [stored[hit.docid, hit.passage] for hit in hits]
 
 

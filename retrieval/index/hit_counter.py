@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
 
+from ..config import Config
 from ..counting import MOST_VALUES
 from ..domain import FacetCounts, Filter, Total
 from ..errors import QueryError
-from ..live.columns import YEAR, Documents, Rows
+from ..index_state import Question
+from ..live.columns import COUNTED, YEAR, Documents, Rows
 from ..live.snapshot import Snapshot
-from ..retrievers import Retriever
-from ..searcher import ResolvedSearch
+from ..retriever import Retriever
 
 REMEMBERED = 16
 """Queries and filters whose documents are remembered, a byte each: whoever pages or filters asks for the same again."""
@@ -37,16 +38,17 @@ class _Matches(NamedTuple):
 class HitCounter:
     """Counts over one snapshot. Safe for threads."""
 
-    def __init__(self, snapshot: Snapshot, opened: Callable[[ResolvedSearch], Retriever]) -> None:
-        """Count over ``snapshot``; ``opened`` opens the retriever of a search."""
+    def __init__(self, snapshot: Snapshot, opened: Callable[[str, Config], Retriever]) -> None:
+        """Count over ``snapshot``; ``opened`` opens the retriever of a name with settings."""
         self._snapshot = snapshot
         self._opened = opened
         self._remembered: dict[_Key, _Matches] = {}
         self._passing = lru_cache(maxsize=REMEMBERED)(self._passing_documents)
 
-    def count(self, text: str, resolved: ResolvedSearch, where: Filter | None) -> Total:
+    def count(self, question: Question) -> Total:
         """Return how many documents, or passages where these are ranked, can be found for a text."""
-        matches, passing = self._matching(text, resolved, where), self._passing(where, "")
+        _, resolved, where = question
+        matches, passing = self._matching(question), self._passing(where, "")
         if resolved.settings.search.group:
             mask, size = _both(matches.documents, passing), self._snapshot.columns.size
         else:
@@ -55,22 +57,10 @@ class HitCounter:
             mask = _both(matches.rows, admitted)
         return Total(size if mask is None else int(np.count_nonzero(mask)), matches.by_words)
 
-    def facets(
-        self, text: str, fields: Mapping[str, int], resolved: ResolvedSearch, where: Filter | None
-    ) -> dict[str, FacetCounts]:
-        """Count the documents of a text by the values of each field, without what the filter says of that field.
-
-        Raises QueryError if there is no such field, or too many or too few values of it are wanted.
-        """
-        columns = self._snapshot.columns
-        for field, most in fields.items():
-            if field not in columns.fields:
-                raise QueryError(
-                    f"there is no field {field!r} to count", remedy=f"there are {', '.join(columns.fields)}"
-                )
-            if not 1 <= most <= MOST_VALUES:
-                raise QueryError(f"{field}={most}: ask for 1 to {MOST_VALUES} values of a field")
-        matches = self._matching(text, resolved, where)
+    def facets(self, question: Question, fields: Mapping[str, int]) -> dict[str, FacetCounts]:
+        """Count the documents of a text by the values of each field, without what the filter says of that field."""
+        columns, where = self._snapshot.columns, question.where
+        matches = self._matching(question)
         filtered = dict(where.values()) if where is not None else {}
         facets = {}
         for field, most in fields.items():
@@ -86,12 +76,13 @@ class HitCounter:
         excluded = [snapshot.columns.owner(row) for docid in where.excluded for row in snapshot.rows_of(docid)]
         return snapshot.columns.passing(where.of_documents, beside, sorted(set(excluded)))
 
-    def _matching(self, text: str, resolved: ResolvedSearch, where: Filter | None) -> _Matches:
+    def _matching(self, question: Question) -> _Matches:
+        text, resolved, where = question
         of_words = where.of_words if where is not None else Filter()
         key = (resolved.retriever, resolved.rankings, text, of_words)
         matches = self._remembered.get(key)
         if matches is None:
-            rows = self._opened(resolved).matching(text)
+            rows = self._opened(resolved.retriever, resolved.settings).matching(text)
             by_words = rows is not None
             if of_words != Filter():
                 rows = _both(rows, self._snapshot.mask(of_words))
@@ -101,6 +92,19 @@ class HitCounter:
                 self._remembered.pop(old, None)
             self._remembered[key] = matches
         return matches
+
+
+def check_fields(fields: Mapping[str, int], declared: Sequence[str]) -> None:
+    """Check what is to be counted in an index whose documents declare fields.
+
+    Raises QueryError if there is no such field, or too many or too few values of it are wanted.
+    """
+    countable = (*COUNTED, *declared)
+    for field, most in fields.items():
+        if field not in countable:
+            raise QueryError(f"there is no field {field!r} to count", remedy=f"there are {', '.join(countable)}")
+        if not 1 <= most <= MOST_VALUES:
+            raise QueryError(f"{field}={most}: ask for 1 to {MOST_VALUES} values of a field")
 
 
 def _dated(where: Filter | None) -> bool:

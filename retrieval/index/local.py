@@ -15,6 +15,8 @@ from ..domain import Columns, Document, DocumentQuery, FacetCounts, Filter, Hit,
 from ..encoder import Encoder
 from ..encoders.shared import SharedEncoders
 from ..evidence import Evidence
+from ..floor import floor_of
+from ..index_state import Question
 from ..live.snapshot import IndexEncoders, Snapshot
 from ..manifest import VECTORS
 from ..re_ranker import ReRanker
@@ -23,8 +25,9 @@ from ..searcher import DEFAULT_SEARCH, Footprint, IndexInfo, ResolvedSearch, Sea
 from ..vocabulary import Vocabulary
 from .evidence_reader import EvidenceReader
 from .footprint import footprint
-from .hit_counter import HitCounter
+from .hit_counter import check_fields
 from .like import like
+from .local_state import LocalState
 from .notes import left_out, note
 from .resolver import Resolver
 from .staged import StagedSearch
@@ -61,14 +64,14 @@ class Index:
         self._own_encoders = SharedEncoders(config.encoder)
         # An alias may be pointed elsewhere while this is open: what it stands for now is what is read.
         place = Path(folder).resolve() if Path(folder).is_symlink() else Path(folder)
-        self._snapshot = Snapshot(place, config, encoders or self._own_encoders)
-        self._config = retrievers.with_votes(config, self._snapshot.manifest)
-        self._reader = EvidenceReader(self._snapshot)
-        self._resolver = Resolver(self._snapshot, self._config)
-        self._counter = HitCounter(self._snapshot, self._resolver.retriever)
+        self._state = LocalState(Snapshot(place, config, encoders or self._own_encoders))
+        self._config = retrievers.with_votes(config, self._state.manifest)
+        self._reader = EvidenceReader(self._state)
+        self._resolver = Resolver(self._state, self._config)
         self._vectors: dict[str, str] = {}
-        offered = retrievers.offered(self._snapshot.manifest, self._config)
-        self.info = IndexInfo(Path(folder), self._snapshot.manifest, offered)
+        self._floors: dict[str, float] = {}
+        offered = retrievers.offered(self._state.manifest, self._config)
+        self.info = IndexInfo(Path(folder), self._state.manifest, offered)
 
     @property
     def settings(self) -> Config:
@@ -78,7 +81,7 @@ class Index:
     @property
     def terms(self) -> Vocabulary:
         """The analyzer, opened when it is first needed."""
-        return self._snapshot.terms
+        return self._state.terms
 
     @property
     def encoder(self) -> Encoder:
@@ -86,7 +89,7 @@ class Index:
 
         Raises IndexStateError if it is not found as it was, MachineError if it is not on this machine.
         """
-        return self._snapshot.encoder_of(VECTORS)
+        return self._state.encoder_of(VECTORS)
 
     @property
     def re_ranker(self) -> ReRanker:
@@ -119,26 +122,28 @@ class Index:
 
     def count(self, query: str, asked: Search = DEFAULT_SEARCH) -> Total:
         """Return how many hits a search has in all; see :meth:`factseek.retrieval.searcher.Searcher.count`."""
-        resolved = self._resolver.resolve(asked)
-        (text,) = self._resolver.texts([query], resolved)
-        return self._counter.count(text, resolved, asked.where)
+        return self._state.count(self._question(query, asked))
 
     def facets(self, query: str, fields: Mapping[str, int], asked: Search = DEFAULT_SEARCH) -> dict[str, FacetCounts]:
         """Count the documents of a search by their values; see :meth:`factseek.retrieval.searcher.Searcher.facets`."""
+        check_fields(fields, self.info.filter_fields)
+        return self._state.facets(self._question(query, asked), fields)
+
+    def _question(self, query: str, asked: Search) -> Question:
         resolved = self._resolver.resolve(asked)
         (text,) = self._resolver.texts([query], resolved)
-        return self._counter.facets(text, fields, resolved, asked.where)
+        return Question(text, resolved, asked.where)
 
     def word_weights(self, query: str, hits: Sequence[Hit], asked: Search = DEFAULT_SEARCH) -> list[dict[str, float]]:
         """Return the words of the query that the passage of each hit holds, with what BM25 counts each as."""
         resolved = self._resolver.resolve(asked)
         (text,) = self._resolver.texts([query], resolved)
-        return word_weights(self._snapshot, text, hits, resolved.settings.bm25)
+        return word_weights(self._state, text, hits, resolved.settings.bm25)
 
     def like(self, docid: str, asked: Search = DEFAULT_SEARCH) -> tuple[str, Search]:
         """Return a document as a query, and the search that leaves it out."""
         copies = bool(asked.collapse) and self.info.published.has_signatures
-        query, excluded = like(self._snapshot, docid, copies=copies)
+        query, excluded = like(self._state, docid, copies=copies)
         where = asked.where or Filter()
         return query, asked._replace(where=where._replace(excluded=tuple(sorted(excluded.union(where.excluded)))))
 
@@ -146,7 +151,7 @@ class Index:
         """Return the misspelt words of a query, each with the word of the index that is meant."""
         if isinstance(query, DocumentQuery):
             return {}
-        return spellings(self._snapshot, self._resolver.resolve(asked).text(query), asked.where)
+        return spellings(self._state, self._resolver.resolve(asked).text(query), asked.where)
 
     def footprint(self, retriever: str) -> Footprint:
         """Return what a retriever needs of the index; the documents are counted for every one."""
@@ -173,10 +178,16 @@ class Index:
         """Mark the hits that every ranking which has them found by meaning alone, below the floor of the index."""
         for hit in hits:
             if all(map(self._vectors_alone, hit.retrievers)) and all(
-                part.score < self._snapshot.floor(self._vectors_alone(name)) for name, part in hit.retrievers.items()
+                part.score < self._floor(self._vectors_alone(name)) for name, part in hit.retrievers.items()
             ):
                 hit.weak = True
         return hits
+
+    def _floor(self, view: str) -> float:
+        """Return the cosine below which a passage of a view of vectors is no nearer than to made-up words."""
+        if view not in self._floors:
+            self._floors[view] = floor_of(self._state.chance_cosines(view))
+        return self._floors[view]
 
     def _vectors_alone(self, ranking: str) -> str:
         """Return the view whose vectors are all that a ranking reads, else ``""``; each hit of a search asks."""
@@ -188,30 +199,30 @@ class Index:
 
     def document(self, docid: str) -> Document:
         """Return the document of this id."""
-        return self._snapshot.document(docid)[1]
+        return self._state.document(docid)
 
     def documents(self) -> Iterator[Document]:
         """Yield the documents that can be found."""
-        return self._snapshot.documents()
+        return self._state.documents()
 
     def passages(self, docid: str) -> list[Passage]:
         """Return the passages of the document of this id, in order."""
-        return self._snapshot.passages(docid)
+        return self._state.passages(docid)
 
     def note(self, query: str, asked: Search = DEFAULT_SEARCH) -> str:
         """Return what a reader of the hits of ``query`` should know, else ``""``."""
         words = note(query, self._resolver.resolve(asked), self.info, self.terms, self._resolver.views)
-        undated = self._snapshot.undated(asked.where) if asked.where else 0
+        undated = self._state.undated(asked.where) if asked.where else 0
         return "; ".join(filter(None, (words, left_out(undated))))
 
     def docids(self) -> Iterator[str]:
         """Yield the docid of each passage."""
-        return iter(self._snapshot.rows.docids)
+        return self._state.docids()
 
     def close(self) -> None:
         """Close what was opened."""
         self._resolver.close()
-        self._snapshot.close()
+        self._state.close()
         self._own_encoders.close()
 
     def __enter__(self) -> Self:

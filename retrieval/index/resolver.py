@@ -14,11 +14,11 @@ from ..config import Config
 from ..domain import DocumentQuery, Filter
 from ..errors import QueryError
 from ..filters import FIELDS
-from ..live.snapshot import Snapshot
+from ..index_state import IndexState
 from ..manifest import Manifest
 from ..profile import PROFILES, has_words
 from ..re_ranker import ReRanker
-from ..retrievers import Retriever
+from ..retriever import Retriever
 from ..searcher import ResolvedSearch, Search, reads_vectors
 from ..stages import Named, StageContext
 
@@ -32,14 +32,14 @@ REMEMBERED = 64
 
 
 class Resolver:
-    """Makes, for one snapshot, the choices that a search leaves open."""
+    """Makes, for one state of an index, the choices that a search leaves open."""
 
-    def __init__(self, snapshot: Snapshot, config: Config) -> None:
-        self._snapshot = snapshot
+    def __init__(self, state: IndexState, config: Config) -> None:
+        self._state = state
         self._config = config
-        # Of the snapshot, not of this object: a circle would keep what a closed index held until it is collected.
-        self._resolved = lru_cache(maxsize=REMEMBERED)(partial(_resolved, snapshot.manifest, snapshot.folder, config))
-        self._context = StageContext(config, snapshot.manifest, lambda: snapshot.terms)
+        # Of the state, not of this object: a circle would keep what a closed index held until it is collected.
+        self._resolved = lru_cache(maxsize=REMEMBERED)(partial(_resolved, state.manifest, state.folder, config))
+        self._context = StageContext(config, state.manifest, lambda: state.terms)
 
     def resolve(self, asked: Search) -> ResolvedSearch:
         """Return a search with every choice made.
@@ -48,7 +48,7 @@ class Resolver:
         needs.
         """
         if asked.where is not None:
-            _check_words(asked.where, self._snapshot.manifest)
+            _check_words(asked.where, self._state.manifest)
             self._check_fields(asked.where)
         named = None if asked.stages is None else tuple(asked.stages)
         shared = (asked.k, asked.retriever, asked.fusion, asked.profile, asked.group, named)
@@ -76,15 +76,14 @@ class Resolver:
 
     def retriever(self, resolved: ResolvedSearch) -> Retriever:
         """Open the retriever of a search."""
-        name, config = resolved.retriever, resolved.settings
-        return retrievers.kind(name).open(name, self._snapshot, config, group=config.search.group)
+        return self._state.ranking(resolved.retriever, resolved.settings)
 
     def stages(self, resolved: ResolvedSearch, where: Filter | None) -> list[Named]:
         """Open the stages of a search under a filter.
 
         Raises QueryError if there is none of a name, one is named twice, or it cannot be opened.
         """
-        return stages.opened_over(resolved.settings.search.stages, self._snapshot, where, self._context)
+        return stages.opened_over(resolved.settings.search.stages, self._state, where, self._context)
 
     def re_ranker(self) -> ReRanker:
         """Return the model of the stage ``rerank``.
@@ -99,14 +98,14 @@ class Resolver:
 
     def views(self, retriever: str) -> Sequence[str]:
         """Return the names of the views that a retriever reads."""
-        return retrievers.kind(retriever).views(retriever, self._snapshot.manifest, self._config)
+        return retrievers.kind(retriever).views(retriever, self._state.manifest, self._config)
 
     def encodes(self, retriever: str) -> bool:
         """Return whether a retriever encodes its queries."""
         return reads_vectors(self.views(retriever))
 
     def _check_fields(self, where: Filter) -> None:
-        declared = self._snapshot.manifest.filter_fields
+        declared = self._state.manifest.filter_fields
         for name, _ in where.metadata:
             if name not in declared:
                 raise QueryError(

@@ -8,10 +8,10 @@ from functools import partial
 import msgspec
 
 from .. import stages
+from ..documents import Stored
 from ..domain import Hit, Part
 from ..limit import CutOffError, Memory, Unbounded
-from ..live.snapshot import Stored
-from ..retrievers import Retriever
+from ..retriever import Retriever
 from ..searcher import ResolvedSearch, Search
 from ..stages import Applied, Named
 

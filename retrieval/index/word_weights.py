@@ -6,25 +6,23 @@ from collections.abc import Sequence
 
 from ..config import BM25Settings
 from ..domain import Hit
-from ..live.snapshot import Snapshot
-from ..lucene import PassageSearcher, Weights
-from ..manifest import LUCENE
+from ..index_state import IndexState
+from ..lucene import Weights
 from ..vocabulary import words_of
 
 
-def word_weights(snapshot: Snapshot, text: str, hits: Sequence[Hit], settings: BM25Settings) -> list[dict[str, float]]:
+def word_weights(state: IndexState, text: str, hits: Sequence[Hit], settings: BM25Settings) -> list[dict[str, float]]:
     """Return of each hit the words of ``text`` that its passage holds, each with its weight.
 
     Of several words with the same term the first stands for all; a term of no word stands for itself.
     """
-    searcher: PassageSearcher = snapshot.view(LUCENE)
     weights = Weights(settings.k1, settings.b, settings.title_weight, settings.text_weight)
-    rows = [snapshot.row_of(hit.docid, hit.passage) for hit in hits]
+    places = [(hit.docid, hit.passage) for hit in hits]
     words: dict[str, str] = {}
     for word in words_of(text):
-        for term in snapshot.terms(word):
+        for term in state.terms(word):
             words.setdefault(term, word)
-    return [_by_word(terms, words) for terms in searcher.term_weights(text, rows, weights)]
+    return [_by_word(terms, words) for terms in state.term_weights(text, places, weights)]
 
 
 def _by_word(terms: dict[str, float], words: dict[str, str]) -> dict[str, float]:

@@ -12,11 +12,11 @@ import numpy as np
 
 from .. import views
 from ..config import Config
-from ..documents import Place, SegmentDocuments
+from ..documents import Place, SegmentDocuments, Stored
 from ..domain import Document, Filter, Passage, Span
 from ..encoder import Encoder
 from ..errors import IndexStateError, NotFoundError
-from ..floor import floor_of
+from ..floor import chance_cosines
 from ..index_folder import IndexFolder
 from ..integrity import REMEDY, check_files, check_own
 from ..java import start
@@ -40,21 +40,6 @@ class Segment(NamedTuple):
     info: SegmentInfo
     documents: SegmentDocuments
     base: int
-
-
-class Stored(NamedTuple):
-    """A passage as it is stored: its document, its place in the text, the kind of its segment."""
-
-    document: Document
-    span: Span
-    kind: str
-
-    @property
-    def passage(self) -> Passage:
-        """The passage with its text."""
-        span = self.span
-        text = self.document.text[span.start : span.end]
-        return Passage(self.document.docid, span.number, span.start, span.end, text)
 
 
 def _ignore(*_: object) -> None:
@@ -256,9 +241,11 @@ class Snapshot:
         kinds = (segment for segment in self.segments if not where.kind or segment.info.kind in where.kind)
         return sum(segment.documents.undated(where) for segment in kinds)
 
-    def floor(self, view: str) -> float:
-        """Return the cosine below which a passage of a view of vectors is no nearer than to made-up words."""
-        return self._once(f"floor {view}", lambda: floor_of(self.encoder_of(view), self.view(view), self.mask(None)))
+    def chance_cosines(self, view: str) -> list[float]:
+        """Return the cosine of the nearest passage of a view of vectors to each query that means nothing."""
+        return self._once(
+            f"chance {view}", lambda: chance_cosines(self.encoder_of(view), self.view(view), self.mask(None))
+        )
 
     def _without(self, mask: Mask | None, docids: Sequence[str]) -> Mask:
         """Return a mask without the rows of some documents."""

@@ -13,41 +13,12 @@ from typing import NamedTuple, Protocol
 from msgspec.structs import replace
 
 from ..config import AUTO, Config
-from ..domain import Columns, Filter, Hit
 from ..errors import IndexStateError, QueryError
-from ..limit import Limit
 from ..live.snapshot import Snapshot
 from ..manifest import Manifest
 from ..plugins import Plugins
-from ..run_writer import best_documents
+from ..retriever import Retriever
 from ..terminal import listed
-from ..vectors import Mask
-
-
-class Retriever(Protocol):
-    """A ranking of the passages of a snapshot, for a batch of queries."""
-
-    def search(
-        self, queries: Sequence[str], k: int, where: Filter | None = None, limit: Limit | None = None
-    ) -> list[list[Hit]]:
-        """Return at most ``k`` hits a query, in the total order of :mod:`factseek.retrieval.order`.
-
-        Raises CutOffError if nothing is ready within the limit.
-        """
-        ...
-
-    def columns(
-        self, queries: Sequence[str], k: int, where: Filter | None = None, limit: Limit | None = None
-    ) -> list[Columns]:
-        """Return the documents of what :meth:`search` returns; override it where they can be had without hits."""
-        return list(map(best_documents, self.search(queries, k, where, limit)))
-
-    def matching(self, query: str) -> Mask | None:
-        """Return the passages, of all rows, that can be found for a query without a filter; None: all of them.
-
-        Override it where not every passage is ranked.
-        """
-        return None
 
 
 class Lack(NamedTuple):

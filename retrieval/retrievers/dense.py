@@ -15,8 +15,9 @@ from ..limit import Limit
 from ..live.snapshot import Snapshot
 from ..manifest import VECTORS, Manifest
 from ..order import Rows, best, first_fetch
+from ..retriever import Retriever
 from ..vectors import Mask, Nearest, VectorIndex, Vectors
-from . import Lack, Retriever
+from . import Lack
 
 LABEL = "Dense"
 HELP = "vectors: the same meaning"

@@ -12,8 +12,9 @@ from ..fusion import Ranking, fuse
 from ..limit import CutOffError, Limit, Pending
 from ..live.snapshot import Snapshot
 from ..manifest import Manifest
+from ..retriever import Retriever
 from ..vectors import Mask
-from . import Lack, Retriever, kind
+from . import Lack, kind
 
 LABEL = "Hybrid"
 HELP = "their rankings fused"

@@ -13,12 +13,13 @@ from typing import NamedTuple, Protocol, TypeVar, cast, runtime_checkable
 import msgspec
 
 from ..config import Config
+from ..documents import Stored
 from ..domain import Filter, Hit, Part
 from ..encoders.cross_encoder import open_cross_encoder
 from ..errors import QueryError
 from ..evidence import Copies
+from ..index_state import IndexState
 from ..limit import Limit
-from ..live.snapshot import Snapshot, Stored
 from ..manifest import Manifest
 from ..order import float32, ordered, scores_below
 from ..plugins import Plugins
@@ -100,7 +101,7 @@ class Stage(Protocol):
 class OverIndex(Protocol):
     """A stage that reads more of an index than the passages of hits."""
 
-    def over(self, snapshot: Snapshot, where: Filter | None) -> Stage:
+    def over(self, state: IndexState, where: Filter | None) -> Stage:
         """Return the stage over an index, under the filter of the search.
 
         Raises IndexStateError if what it reads cannot be read.
@@ -176,13 +177,13 @@ def opened(asked: Sequence[str], context: StageContext) -> list[Named]:
     return list(stages.values())
 
 
-def opened_over(asked: Sequence[str], snapshot: Snapshot, where: Filter | None, context: StageContext) -> list[Named]:
+def opened_over(asked: Sequence[str], state: IndexState, where: Filter | None, context: StageContext) -> list[Named]:
     """Return the stages that are asked for, in their order, each over an index and under the filter of a search.
 
     Raises what :func:`opened` raises, and IndexStateError if a view cannot be read.
     """
     return [
-        Named(name, stage.over(snapshot, where) if isinstance(stage, OverIndex) else stage)
+        Named(name, stage.over(state, where) if isinstance(stage, OverIndex) else stage)
         for name, stage in opened(asked, context)
     ]
 

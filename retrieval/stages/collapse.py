@@ -13,11 +13,10 @@ import numpy as np
 from ..domain import Filter, Hit
 from ..errors import QueryError
 from ..evidence import Copies
+from ..index_state import IndexState
 from ..limit import Limit
-from ..live.snapshot import Snapshot
 from ..manifest import SIGNATURES
-from ..signatures import WORDS, disagreements, most_disagreements
-from ..views.signatures import SignatureIndex
+from ..signatures import WORDS, Signatures, disagreements, most_disagreements
 from . import Stage, StageContext, Texts, with_part
 
 LABEL = "Collapse"
@@ -46,12 +45,12 @@ class Collapse:
 
     window = None
 
-    def over(self, snapshot: Snapshot, where: Filter | None) -> Stage:
+    def over(self, state: IndexState, where: Filter | None) -> Stage:
         """Return the stage that folds near-copies in an index; ``where`` says which documents count as copies.
 
         Raises IndexStateError if the signatures cannot be read.
         """
-        return CollapseOver(snapshot, where)
+        return CollapseOver(state, where)
 
     def depth(self, k: int) -> int:
         """Return twice as many hits; whoever needs more asks again."""
@@ -67,10 +66,9 @@ class Collapse:
 class CollapseOver(Collapse):
     """Folds the near-copies in one index, and names them."""
 
-    def __init__(self, snapshot: Snapshot, where: Filter | None) -> None:
-        self._snapshot = snapshot
+    def __init__(self, state: IndexState, where: Filter | None) -> None:
+        self._state = state
         self._where = where
-        self._signatures: SignatureIndex = snapshot.view(SIGNATURES)
         self._most = most_disagreements(NEAR)
 
     def apply(
@@ -84,17 +82,17 @@ class CollapseOver(Collapse):
 
         They are counted over the whole index under the filter of the search, whatever the ranking found.
         """
-        keep, rows = self._snapshot.mask(self._where), self._snapshot.rows
-        of_hits = self._signatures.of_rows([self._snapshot.row_of(hit.docid, hit.passage) for hit in hits])
         counted = []
-        for hit, signature in zip(hits, of_hits, strict=True):
-            near = self._signatures.near(signature, self._most, keep)
-            docids = sorted({rows.docids[row] for row in near} - {hit.docid})
+        for hit, near in zip(hits, self._state.near_copies(self._of(hits), self._most, self._where), strict=True):
+            docids = sorted(near - {hit.docid})
             counted.append(Copies(count=len(docids), docids=docids[:MOST_NAMED]))
         return counted
 
+    def _of(self, hits: Sequence[Hit]) -> Signatures:
+        return self._state.signatures([(hit.docid, hit.passage) for hit in hits])
+
     def _kept(self, hits: Sequence[Hit]) -> Iterator[Hit]:
-        signatures = self._signatures.of_rows([self._snapshot.row_of(hit.docid, hit.passage) for hit in hits])
+        signatures = self._of(hits)
         leaders, count = np.empty((len(hits), WORDS), dtype="<u8"), 0
         for rank, (hit, signature) in enumerate(zip(hits, signatures, strict=True), 1):
             if not (disagreements(leaders[:count], signature) <= self._most).any():

@@ -22,7 +22,7 @@ from ..domain import Document, Span
 from ..errors import IndexStateError
 from ..integrity import REMEDY
 from ..manifest import Manifest
-from ..spelling import WordCounter, WordNearby, masks, nearest, possible, within
+from ..spelling import WordCounter, WordNearby, masks, possible, within
 from . import Check, Encoders, OpenSegment, SegmentPlace, Tools, View
 
 TEXT, NUMBERS = "words.txt", "words.u64"
@@ -110,9 +110,9 @@ class WordIndex:
         """Return whether a word, in lower case, is written anywhere."""
         return self._holds(word)
 
-    def nearest(self, word: str, edits: int) -> str:
-        """Return the word that is most likely meant, at most so many edits away, or ``""``."""
-        return nearest(word, (near for part in self._parts for near in part.near(word, edits)))
+    def near(self, word: str, edits: int) -> Iterator[WordNearby]:
+        """Yield the words that are at most so many edits away; a word of several segments comes from each."""
+        return (near for part in self._parts for near in part.near(word, edits))
 
 
 def _any_holds(parts: Sequence[SegmentWords], word: str) -> bool:

@@ -14,8 +14,6 @@ from factseek.retrieval.collection_statistics import (
     joined_counts,
     joined_fields,
 )
-from factseek.retrieval.domain import Filter
-from factseek.retrieval.filters import tokens
 from factseek.retrieval.java import start
 from factseek.retrieval.lucene import Fields, PassageSearcher, PassageWriter, TermFinder, Weights
 
@@ -55,7 +53,7 @@ def test_scores_are_those_of_the_whole_collection_to_the_last_bit(tmp_path: Path
     sizes = joined_fields([shard.field_statistics() for shard in opened])
     assert sizes == tuple(whole.field_statistics())
     for number, query in enumerate(["w000 w001", "w119", "w050 w050 w003 nowhere", "nowhere"]):
-        named = [(field.field, term) for field in sizes for term in sorted(set(terms.analyzed(query)))]
+        named = [(field.field, term) for field in sizes for term in sorted(set(terms.tokens(query)))]
         counts = joined_counts([shard.term_counts(named) for shard in opened])
         assert counts == whole.term_counts(named)
         asked = CollectionQuery(query, CollectionStatistics("first", sizes, dict(zip(named, counts, strict=True))), {})

@@ -64,9 +64,9 @@ def test_a_hit_that_shares_a_word_is_not_weak(index: Index) -> None:
 def test_the_floor_is_the_same_for_ever(folder: Path, index: Index) -> None:
     queries = made_up_queries()
     assert (len(set(queries)), queries[0]) == (QUERIES, "mike zamo zara rozi")
-    floor = index._snapshot.floor("vectors")
+    floor = index._floor("vectors")
     with Index(folder) as again:
-        assert again._snapshot.floor("vectors") == floor
+        assert again._floor("vectors") == floor
     best = sorted(hits[0].score for hits in index.search(queries, Search(k=1, retriever="dense")))
     assert floor == pytest.approx(best[int(SHARE * (QUERIES - 1))], abs=1e-6)
 

@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from factseek.retrieval.config import Config
+from factseek.retrieval.documents import Stored
 from factseek.retrieval.domain import Document, Hit, Part, Span
-from factseek.retrieval.live.snapshot import Stored
 from factseek.retrieval.stages import StageContext, per_source
 
 CONTEXT = StageContext(Config(), None, lambda: None)

@@ -1,0 +1,140 @@
+"""The state of an index of one folder: a snapshot of its live segments."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+
+from .. import retrievers
+from ..collection_statistics import FieldStatistics, Term, TermCount
+from ..config import Config
+from ..documents import Place, Stored
+from ..domain import Document, FacetCounts, Filter, Passage, Total
+from ..encoder import Encoder
+from ..index_state import Question, ReadNote
+from ..live.snapshot import Snapshot
+from ..lucene import PassageSearcher, TermFinder, Weights
+from ..manifest import LUCENE, SIGNATURES, WORDS, Manifest
+from ..retriever import Retriever
+from ..signatures import Signatures
+from ..spelling import WordNearby
+from ..views.words import WordIndex
+from .hit_counter import HitCounter
+
+
+class LocalState:
+    """A :class:`factseek.retrieval.index_state.IndexState` over a snapshot, which it closes."""
+
+    def __init__(self, snapshot: Snapshot) -> None:
+        self._snapshot = snapshot
+        self._counter = HitCounter(snapshot, self.ranking)
+
+    @property
+    def folder(self) -> Path:
+        """The folder of the index."""
+        return self._snapshot.folder
+
+    @property
+    def manifest(self) -> Manifest:
+        """What was published."""
+        return self._snapshot.manifest
+
+    @property
+    def terms(self) -> TermFinder:
+        """The analyzer, opened when it is first needed."""
+        return self._snapshot.terms
+
+    def encoder_of(self, view: str) -> Encoder:
+        """Return the encoder that made the vectors of a view."""
+        return self._snapshot.encoder_of(view)
+
+    def chance_cosines(self, view: str) -> list[float]:
+        """Return the cosine of the nearest passage of a view of vectors to each query that means nothing."""
+        return self._snapshot.chance_cosines(view)
+
+    def ranking(self, name: str, config: Config) -> Retriever:
+        """Return the retriever of a name with these settings."""
+        return retrievers.kind(name).open(name, self._snapshot, config, group=config.search.group)
+
+    def count(self, question: Question) -> Total:
+        """Return how many documents, or passages where these are ranked, can be found."""
+        return self._counter.count(question)
+
+    def facets(self, question: Question, fields: Mapping[str, int]) -> dict[str, FacetCounts]:
+        """Count the documents by the values of each field."""
+        return self._counter.facets(question, fields)
+
+    def undated(self, where: Filter) -> int:
+        """Return how many documents a date bound leaves out because they have no date."""
+        return self._snapshot.undated(where)
+
+    def stored(self, places: Iterable[Place], note: ReadNote) -> dict[Place, Stored]:
+        """Return passages by document and number."""
+        return self._snapshot.stored(places, note)
+
+    def document(self, docid: str) -> Document:
+        """Return the document of this id."""
+        return self._snapshot.document(docid)[1]
+
+    def passages(self, docid: str) -> list[Passage]:
+        """Return the passages of the document of this id, in order."""
+        return self._snapshot.passages(docid)
+
+    def documents(self) -> Iterator[Document]:
+        """Yield the documents that can be found."""
+        return self._snapshot.documents()
+
+    def docids(self) -> Iterator[str]:
+        """Yield the docid of each passage."""
+        return iter(self._snapshot.rows.docids)
+
+    def field_statistics(self) -> Sequence[FieldStatistics]:
+        """Return the statistics of the fields that words are searched in."""
+        return self._lucene.field_statistics()
+
+    def term_counts(self, terms: Sequence[Term]) -> list[TermCount]:
+        """Return in how many passages terms stand, and how often."""
+        return self._lucene.term_counts(terms)
+
+    def term_weights(self, text: str, places: Sequence[Place], weights: Weights) -> list[dict[str, float]]:
+        """Return, of passages, the terms of a text that they hold, each with what it adds to the score."""
+        return self._lucene.term_weights(text, self._rows(places), weights)
+
+    def unwritten(self, words: Sequence[str]) -> list[str]:
+        """Return those of some words that are nowhere in the index, nor a form of them."""
+        index: WordIndex = self._snapshot.view(WORDS)
+        unheld = [word for word in words if not index.holds(word)]
+        return [word for word in unheld if self.terms(word) and not self._lucene.having_words(word).any()]
+
+    def words_near(self, word: str, edits: int) -> list[WordNearby]:
+        """Return the words of the index that are at most so many edits away."""
+        index: WordIndex = self._snapshot.view(WORDS)
+        return list(index.near(word, edits))
+
+    def has_word(self, word: str, where: Filter | None) -> bool:
+        """Return whether a passage under a filter of documents holds a word."""
+        having, keep = self._lucene.having_words(word), self._snapshot.mask(where.of_documents if where else None)
+        return bool((having if keep is None else having & keep).any())
+
+    def signatures(self, places: Sequence[Place]) -> Signatures:
+        """Return the signatures of passages, in their order."""
+        signatures: Signatures = self._snapshot.view(SIGNATURES).of_rows(self._rows(places))
+        return signatures
+
+    def near_copies(self, signatures: Signatures, most: int, where: Filter | None) -> list[set[str]]:
+        """Return, of each signature, the documents under a filter that disagree with it in few orders."""
+        keep, docids = self._snapshot.mask(where), self._snapshot.rows.docids
+        near = self._snapshot.view(SIGNATURES).near
+        return [{docids[row] for row in near(signature, most, keep)} for signature in signatures]
+
+    def close(self) -> None:
+        """Close the snapshot."""
+        self._snapshot.close()
+
+    @property
+    def _lucene(self) -> PassageSearcher:
+        searcher: PassageSearcher = self._snapshot.view(LUCENE)
+        return searcher
+
+    def _rows(self, places: Sequence[Place]) -> list[int]:
+        return [self._snapshot.row_of(*place) for place in places]

@@ -1,0 +1,155 @@
+"""The state of an index that a search reads: of one folder, or of shards that answer as one.
+
+:class:`factseek.retrieval.index.local.Index` makes every choice and puts every answer together; what it cannot know
+without reading the index it asks here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import NamedTuple, Protocol
+
+from .collection_statistics import FieldStatistics, Term, TermCount
+from .config import Config
+from .documents import Place, Stored
+from .domain import Document, FacetCounts, Filter, Passage, Span, Total
+from .encoder import Encoder
+from .lucene import TermFinder, Weights
+from .manifest import Manifest
+from .retriever import Retriever
+from .searcher import ResolvedSearch
+from .signatures import Signatures
+from .spelling import WordNearby
+
+ReadNote = Callable[[Document, Span], object]
+"""Whoever wants to see each passage as it is read."""
+
+
+class Question(NamedTuple):
+    """What is counted: a text as its profile left it, with the choices and the filter of its search."""
+
+    text: str
+    resolved: ResolvedSearch
+    where: Filter | None
+
+
+class IndexState(Protocol):
+    """One published state of an index, held open. Safe for threads; not to be forked.
+
+    Whatever reads it raises IndexStateError if it turns out to be damaged.
+    """
+
+    @property
+    def folder(self) -> Path:
+        """The folder of the index."""
+        ...
+
+    @property
+    def manifest(self) -> Manifest:
+        """What was published."""
+        ...
+
+    @property
+    def terms(self) -> TermFinder:
+        """The analyzer."""
+        ...
+
+    def encoder_of(self, view: str) -> Encoder:
+        """Return the encoder that made the vectors of a view.
+
+        Raises IndexStateError if there are none, or it is not found as it was, MachineError if it is not on this
+        machine.
+        """
+        ...
+
+    def chance_cosines(self, view: str) -> list[float]:
+        """Return the cosine of the nearest passage of a view of vectors to each query that means nothing."""
+        ...
+
+    def ranking(self, name: str, config: Config) -> Retriever:
+        """Return the retriever of a name with these settings."""
+        ...
+
+    def count(self, question: Question) -> Total:
+        """Return how many documents, or passages where these are ranked, can be found."""
+        ...
+
+    def facets(self, question: Question, fields: Mapping[str, int]) -> dict[str, FacetCounts]:
+        """Count the documents by the values of each field; see :meth:`factseek.retrieval.searcher.Searcher.facets`."""
+        ...
+
+    def undated(self, where: Filter) -> int:
+        """Return how many documents a date bound leaves out because they have no date, whatever their words."""
+        ...
+
+    def stored(self, places: Iterable[Place], note: ReadNote) -> dict[Place, Stored]:
+        """Return passages by document and number, all read at once; each is shown to ``note``.
+
+        Raises NotFoundError if one is not there.
+        """
+        ...
+
+    def document(self, docid: str) -> Document:
+        """Return the document of this id.
+
+        Raises NotFoundError if there is none.
+        """
+        ...
+
+    def passages(self, docid: str) -> list[Passage]:
+        """Return the passages of the document of this id, in order.
+
+        Raises NotFoundError if there is none.
+        """
+        ...
+
+    def documents(self) -> Iterator[Document]:
+        """Yield the documents that can be found."""
+        ...
+
+    def docids(self) -> Iterator[str]:
+        """Yield the docid of each passage, also of those that are deleted but not yet merged away."""
+        ...
+
+    def field_statistics(self) -> Sequence[FieldStatistics]:
+        """Return the statistics of the fields that words are searched in."""
+        ...
+
+    def term_counts(self, terms: Sequence[Term]) -> list[TermCount]:
+        """Return in how many passages terms stand, and how often."""
+        ...
+
+    def term_weights(self, text: str, places: Sequence[Place], weights: Weights) -> list[dict[str, float]]:
+        """Return, of passages, the terms of a text that they hold, each with what it adds to the score.
+
+        Raises NotFoundError if a passage is not there.
+        """
+        ...
+
+    def unwritten(self, words: Sequence[str]) -> list[str]:
+        """Return those of some words, in lower case, that are nowhere in the index, nor a form of them."""
+        ...
+
+    def words_near(self, word: str, edits: int) -> list[WordNearby]:
+        """Return the words of the index that are at most so many edits away."""
+        ...
+
+    def has_word(self, word: str, where: Filter | None) -> bool:
+        """Return whether a passage under a filter of documents holds a word."""
+        ...
+
+    def signatures(self, places: Sequence[Place]) -> Signatures:
+        """Return the signatures of passages, in their order.
+
+        Raises NotFoundError if one is not there.
+        """
+        ...
+
+    def near_copies(self, signatures: Signatures, most: int, where: Filter | None) -> list[set[str]]:
+        """Return, of each signature, the documents under a filter that disagree with it in at most ``most`` orders."""
+        ...
+
+    def close(self) -> None:
+        """Close what was opened; calling it again does nothing."""
+        ...
