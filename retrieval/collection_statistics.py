@@ -57,17 +57,17 @@ class CollectionQuery(str):
 
     __slots__ = ("statistics", "vectors")
 
-    statistics: CollectionStatistics
+    statistics: CollectionStatistics | None
     vectors: Mapping[str, Vectors]
 
-    def __new__(cls, text: str, statistics: CollectionStatistics, vectors: Mapping[str, Vectors]) -> Self:
-        """Return the query of a text, as a profile left it."""
+    def __new__(cls, text: str, statistics: CollectionStatistics | None, vectors: Mapping[str, Vectors]) -> Self:
+        """Return the query of a text, as a profile left it; what no ranking reads may be left out."""
         query = super().__new__(cls, text)
         query.statistics = statistics
         query.vectors = vectors
         return query
 
-    def __reduce__(self) -> tuple[type[Self], tuple[str, CollectionStatistics, Mapping[str, Vectors]]]:
+    def __reduce__(self) -> tuple[type[Self], tuple[str, CollectionStatistics | None, Mapping[str, Vectors]]]:
         """Return what a copy in another process is made of."""
         return type(self), (str(self), self.statistics, self.vectors)
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, TypeVar
 
 from .collection_statistics import FieldStatistics, Term, TermCount
 from .config import Config
@@ -21,9 +21,13 @@ from .retriever import Retriever
 from .searcher import ResolvedSearch
 from .signatures import Signatures
 from .spelling import WordNearby
+from .vectors import Vectors
 
 ReadNote = Callable[[Document, Span], object]
 """Whoever wants to see each passage as it is read."""
+
+
+T = TypeVar("T")
 
 
 class Question(NamedTuple):
@@ -150,6 +154,21 @@ class IndexState(Protocol):
         """Return, of each signature, the documents under a filter that disagree with it in at most ``most`` orders."""
         ...
 
+    def document_vector(self, docid: str, view: str) -> Vectors:
+        """Return the mean direction of a document's vectors in a view.
+
+        Raises NotFoundError if there is no such document.
+        """
+        ...
+
     def close(self) -> None:
         """Close what was opened; calling it again does nothing."""
+        ...
+
+
+class AskShards(Protocol):
+    """Whoever asks every shard of an index the same."""
+
+    def __call__(self, asked: Callable[[IndexState], T]) -> list[T]:
+        """Return what every shard answers, in the order of the shards."""
         ...

@@ -58,6 +58,14 @@ class VectorFiles(NamedTuple):
 FIRST_FILES = VectorFiles()
 
 
+def mean_direction(vectors: Vectors) -> Vectors:
+    """Return the mean of the vectors of a document's passages, at unit length."""
+    mean = vectors.mean(axis=0, dtype=np.float64)
+    length = float(np.linalg.norm(mean))
+    direction: Vectors = (mean / length).astype(np.float32) if length else vectors[0]
+    return direction
+
+
 class Nearest(NamedTuple):
     """The best rows of one query: score descending, rows of equal score ascending."""
 

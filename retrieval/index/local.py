@@ -1,4 +1,4 @@
-"""The index of one machine: a snapshot of its live segments, searched as one."""
+"""The index, open: every choice of a search made, and every answer put together, over what its state reads."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from ..encoders.shared import SharedEncoders
 from ..evidence import Evidence
 from ..floor import floor_of
 from ..index_state import Question
-from ..live.snapshot import IndexEncoders, Snapshot
+from ..live.snapshot import IndexEncoders
 from ..manifest import VECTORS
 from ..re_ranker import ReRanker
 from ..run_writer import best_documents
@@ -27,8 +27,8 @@ from .evidence_reader import EvidenceReader
 from .footprint import footprint
 from .hit_counter import check_fields
 from .like import like
-from .local_state import LocalState
 from .notes import left_out, note
+from .opening import open_state
 from .resolver import Resolver
 from .staged import StagedSearch
 from .suggestions import spellings
@@ -64,7 +64,7 @@ class Index:
         self._own_encoders = SharedEncoders(config.encoder)
         # An alias may be pointed elsewhere while this is open: what it stands for now is what is read.
         place = Path(folder).resolve() if Path(folder).is_symlink() else Path(folder)
-        self._state = LocalState(Snapshot(place, config, encoders or self._own_encoders))
+        self._state = open_state(place, config, encoders or self._own_encoders)
         self._config = retrievers.with_votes(config, self._state.manifest)
         self._reader = EvidenceReader(self._state)
         self._resolver = Resolver(self._state, self._config)

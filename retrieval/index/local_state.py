@@ -18,6 +18,7 @@ from ..manifest import LUCENE, SIGNATURES, WORDS, Manifest
 from ..retriever import Retriever
 from ..signatures import Signatures
 from ..spelling import WordNearby
+from ..vectors import Vectors, mean_direction
 from ..views.words import WordIndex
 from .hit_counter import HitCounter
 
@@ -126,6 +127,11 @@ class LocalState:
         keep, docids = self._snapshot.mask(where), self._snapshot.rows.docids
         near = self._snapshot.view(SIGNATURES).near
         return [{docids[row] for row in near(signature, most, keep)} for signature in signatures]
+
+    def document_vector(self, docid: str, view: str) -> Vectors:
+        """Return the mean direction of a document's vectors in a view."""
+        self._snapshot.document(docid)
+        return mean_direction(self._snapshot.view(view).of_rows(self._snapshot.rows_of(docid)))
 
     def close(self) -> None:
         """Close the snapshot."""

@@ -293,10 +293,18 @@ class Snapshot:
         return keep
 
     def _fitting_encoder(self, view: str) -> Encoder:
-        made_by = self.manifest.encoder_of(view) if view in self.manifest.views else None
-        if made_by is None:
-            raise IndexStateError("was built without vectors", place=self.folder)
-        return self._encoders(made_by, self.folder)
+        return fitting_encoder(self.manifest, view, self._encoders, self.folder)
+
+
+def fitting_encoder(manifest: Manifest, view: str, encoders: IndexEncoders, folder: Path) -> Encoder:
+    """Return the encoder that made the vectors of a view of the index in ``folder``.
+
+    Raises IndexStateError if it has no such vectors, and what ``encoders`` raises.
+    """
+    made_by = manifest.encoder_of(view) if view in manifest.views else None
+    if made_by is None:
+        raise IndexStateError("was built without vectors", place=folder)
+    return encoders(made_by, folder)
 
 
 def without_exclusions(where: Filter) -> Filter | None:

@@ -7,8 +7,8 @@ list from here.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import NamedTuple, Protocol
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple, Protocol, cast
 
 from msgspec.structs import replace
 
@@ -29,7 +29,10 @@ class Lack(NamedTuple):
 
 
 class RetrieverKind(Protocol):
-    """The interface of a module of this package."""
+    """The interface of a module of this package.
+
+    One that ``FUSES`` is also a :class:`FusingKind`.
+    """
 
     LABEL: str
     """Its name for people, a word."""
@@ -69,6 +72,14 @@ class RetrieverKind(Protocol):
         ...
 
 
+class FusingKind(RetrieverKind, Protocol):
+    """The interface of a module that fuses other rankings."""
+
+    def fused(self, parts: Mapping[str, Retriever], config: Config, *, group: bool) -> Retriever:
+        """Return the fusion of rankings by their names, wherever these are searched."""
+        ...
+
+
 KINDS: Plugins[RetrieverKind] = Plugins(__name__, QueryError, "retriever", "there are", hyphens=False)
 
 
@@ -83,6 +94,15 @@ def kind(name: str) -> RetrieverKind:
     Raises QueryError if there is none of that name.
     """
     return KINDS.load(name.partition(":")[0])
+
+
+def fusing(name: str) -> FusingKind | None:
+    """Return the kind of a retriever if it fuses others, else None.
+
+    Raises QueryError if there is none of that name.
+    """
+    named = kind(name)
+    return cast(FusingKind, named) if named.FUSES else None
 
 
 def offered(manifest: Manifest, config: Config) -> tuple[str, ...]:

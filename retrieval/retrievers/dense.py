@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import NamedTuple
 
 import numpy as np
 
+from ..collection_statistics import CollectionQuery
 from ..config import Config
 from ..domain import DocumentQuery, Filter, Hit
 from ..encoder import Encoder
@@ -16,7 +17,7 @@ from ..live.snapshot import Snapshot
 from ..manifest import VECTORS, Manifest
 from ..order import Rows, best, first_fetch
 from ..retriever import Retriever
-from ..vectors import Mask, Nearest, VectorIndex, Vectors
+from ..vectors import Mask, Nearest, VectorIndex, Vectors, mean_direction
 from . import Lack
 
 LABEL = "Dense"
@@ -67,7 +68,7 @@ def open(name: str, snapshot: Snapshot, config: Config, *, group: bool) -> Dense
     """Open dense retrieval over a snapshot."""
     view = _view(name)
     rows = DocumentRows(snapshot.rows, snapshot.rows_of, snapshot.mask)
-    return DenseRetriever(name, snapshot.encoder_of(view), snapshot.view(view), rows, group=group)
+    return DenseRetriever(name, partial(snapshot.encoder_of, view), snapshot.view(view), rows, group=group)
 
 
 def _view(name: str) -> str:
@@ -80,9 +81,16 @@ class DenseRetriever(Retriever):
     """Ranks by the cosine of query and passage; with ``group``, a document by its best passage. Safe for threads."""
 
     def __init__(
-        self, name: str, encoder: Encoder, vectors: VectorIndex, rows: DocumentRows, *, group: bool = True
+        self,
+        name: str,
+        encoder: Callable[[], Encoder],
+        vectors: VectorIndex,
+        rows: DocumentRows,
+        *,
+        group: bool = True,
     ) -> None:
         self._name = name
+        self._view = _view(name)
         self._encoder = encoder
         self._vectors = vectors
         self._rows = rows.everything
@@ -109,20 +117,19 @@ class DenseRetriever(Retriever):
 
     def _vectors_of(self, queries: Sequence[str]) -> Vectors:
         """Return the vectors of queries: those of texts are encoded, those of documents are looked up."""
-        texts = [query for query in queries if not isinstance(query, DocumentQuery)]
+        texts = [query for query in queries if not isinstance(query, DocumentQuery | CollectionQuery)]
         if len(texts) == len(queries):
-            return self._encoder.encode_query(texts)
-        encoded = iter(self._encoder.encode_query(texts) if texts else ())
-        vectors = (self._middle(query) if isinstance(query, DocumentQuery) else next(encoded) for query in queries)
-        return np.stack(list(vectors))
+            return self._encoder().encode_query(texts)
+        encoded = iter(self._encoder().encode_query(texts) if texts else ())
+        return np.stack([self._known_vector(query, encoded) for query in queries])
 
-    def _middle(self, query: DocumentQuery) -> Vectors:
-        """Return the mean of the vectors of a document's passages, at unit length."""
-        passages = self._vectors.of_rows(self._rows_of(query.docid))
-        mean = passages.mean(axis=0, dtype=np.float64)
-        length = float(np.linalg.norm(mean))
-        middle: Vectors = (mean / length).astype(np.float32) if length else passages[0]
-        return middle
+    def _known_vector(self, query: str, encoded: Iterator[Vectors]) -> Vectors:
+        """Return the vector of a query: the one that it brings along, that of a document, or the next one encoded."""
+        if isinstance(query, CollectionQuery):
+            return query.vectors[self._view]
+        if isinstance(query, DocumentQuery):
+            return mean_direction(self._vectors.of_rows(self._rows_of(query.docid)))
+        return next(encoded)
 
     def _ranked(self, vector: Vectors, first: Nearest, k: int, keep: Mask | None) -> list[Hit]:
         asked = first_fetch(k, self._rows, group=self._group)

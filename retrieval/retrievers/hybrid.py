@@ -72,6 +72,11 @@ def rankings(name: str, config: Config) -> tuple[str, ...]:
 def open(name: str, snapshot: Snapshot, config: Config, *, group: bool) -> HybridRetriever:
     """Open the rankings that are fused over a snapshot."""
     parts = {part: kind(part).open(part, snapshot, config, group=group) for part in rankings(name, config)}
+    return fused(parts, config, group=group)
+
+
+def fused(parts: Mapping[str, Retriever], config: Config, *, group: bool) -> HybridRetriever:
+    """Return the fusion of rankings by their names, wherever these are searched."""
     return HybridRetriever(parts, config.search.fusion, group=group)
 
 

@@ -15,11 +15,13 @@ import pytest
 
 from factseek.indexer.build import BuildRequest, build
 from factseek.indexer.deletion import delete
+from factseek.retrieval import manifest as manifests
 from factseek.retrieval import stages
 from factseek.retrieval.config import EncoderSettings
 from factseek.retrieval.domain import Document
 from factseek.retrieval.encoders.runtime import open_encoder
 from factseek.retrieval.index.local import Index
+from factseek.retrieval.shards import layout
 from factseek.settings import convert
 
 WORDS = "measles vaccine virus ice ocean sea level heat river mask trial claim nurse school rain".split()
@@ -94,28 +96,59 @@ class Remembering:
         return np.stack([self._once(text) for text in texts])
 
 
+CONFIG = convert(
+    {
+        "index": {"segment_passages": 20, "max_segments": 50, "filter_fields": list(DECLARED)},
+        "passages": {"words": 12, "overlap_sentences": 0, "split": {"jsonl": True}},
+    },
+    "test",
+)
+SHARDS = 3
+
+
+def built(folder: Path, some: Sequence[Document]) -> None:
+    """Build an index of some of the documents, and delete those that are gone."""
+    lines = [{**document._asdict(), **document.metadata} for document in some]
+    for line in lines:
+        del line["metadata"]
+    source = folder.with_suffix(".jsonl")
+    source.write_bytes(b"\n".join(map(msgspec.json.encode, lines)) + b"\n")
+    build(BuildRequest(kind="jsonl", sources=(source,), folder=folder), CONFIG)
+    delete(folder, sorted(GONE.intersection(document.docid for document in some)))
+
+
 @pytest.fixture(scope="module")
-def whole(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Index]:
+def encoder() -> Iterator[Remembering]:
+    """The embedded encoder."""
+    encoder = Remembering(open_encoder(EncoderSettings()))
+    yield encoder
+    encoder.close()
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory, encoder: Remembering) -> Iterator[Index]:
     """The index, opened, beside a further stage that reorders."""
     folder = tmp_path_factory.mktemp("whole")
     (folder / "turned.py").write_text(STAGE, "utf-8")
-    config = convert(
-        {
-            "index": {"segment_passages": 20, "max_segments": 50, "filter_fields": list(DECLARED)},
-            "passages": {"words": 12, "overlap_sentences": 0, "split": {"jsonl": True}},
-        },
-        "test",
-    )
-    lines = [{**document._asdict(), **document.metadata} for document in documents()]
-    for line in lines:
-        del line["metadata"]
-    (folder / "docs.jsonl").write_bytes(b"\n".join(map(msgspec.json.encode, lines)) + b"\n")
-    build(BuildRequest(kind="jsonl", sources=(Path(folder / "docs.jsonl"),), folder=folder / "index"), config)
-    delete(folder / "index", sorted(GONE))
-    encoder = Remembering(open_encoder(EncoderSettings()))
+    built(folder / "index", documents())
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(stages, "__path__", [*stages.__path__, str(folder)])
-        with Index(folder / "index", config, encoders=lambda *_: encoder) as index:
+        with Index(folder / "index", CONFIG, encoders=lambda *_: encoder) as index:
             yield index
     sys.modules.pop(f"{stages.__name__}.turned", None)
-    encoder.close()
+
+
+@pytest.fixture(scope="module")
+def sharded(tmp_path_factory: pytest.TempPathFactory, encoder: Remembering) -> Iterator[Index]:
+    """An index of the same documents in shards, opened."""
+    folder = tmp_path_factory.mktemp("sharded")
+    shards = []
+    for number in range(SHARDS):
+        path = layout.shard_path(number)
+        built(folder / path, [each for each in documents() if layout.owner(each.docid, SHARDS) == number])
+        shards.append(layout.Shard(path=path, manifest=manifests.read(folder / path)))
+    created = shards[0].manifest.created
+    routing = layout.routing(SHARDS)
+    layout.publish(folder, layout.Shards(layout=layout.LAYOUT, created=created, routing=routing, shards=tuple(shards)))
+    with Index(folder, CONFIG, encoders=lambda *_: encoder) as index:
+        yield index

@@ -1,0 +1,63 @@
+"""The statistics of a sharded index: asked of all shards once in a generation, and given along with its queries."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
+
+from ..collection_statistics import (
+    CollectionQuery,
+    CollectionStatistics,
+    FieldStatistics,
+    Term,
+    TermCount,
+    Vectors,
+    joined_counts,
+    joined_fields,
+)
+from ..index_state import AskShards
+from ..lucene import TermFinder
+
+MOST_REMEMBERED = 200_000
+"""Terms whose counts are remembered: about 40 MB. When there are more, they are asked for anew as they come."""
+
+
+class CollectionTerms:
+    """The counts of terms over all shards of a generation. Safe for threads."""
+
+    def __init__(self, generation: str, terms: Callable[[], TermFinder], ask: AskShards) -> None:
+        """Remember the statistics of a generation; ``terms`` is its analyzer, ``ask`` asks every shard."""
+        self._generation = generation
+        self._terms = terms
+        self._ask = ask
+        self._known: dict[Term, TermCount] = {}
+        self._learning = threading.Lock()
+
+    @cached_property
+    def fields(self) -> tuple[FieldStatistics, ...]:
+        """The statistics of the fields that words are searched in."""
+        return joined_fields(self._ask(lambda state: state.field_statistics()))
+
+    def counts(self, terms: Sequence[Term]) -> list[TermCount]:
+        """Return in how many passages terms stand, and how often."""
+        known = self._known
+        new = [term for term in dict.fromkeys(terms) if term not in known]
+        if new:
+            counted = joined_counts(self._ask(lambda state: state.term_counts(new)))
+            known = self._learned(dict(zip(new, counted, strict=True)))
+        return [known[term] for term in terms]
+
+    def query(self, text: str, vectors: Mapping[str, Vectors]) -> CollectionQuery:
+        """Return a text as a query with the statistics of its terms and these vectors."""
+        tokens = sorted(set(self._terms().tokens(text)))
+        terms = [(of_field.field, token) for of_field in self.fields for token in tokens]
+        counts = dict(zip(terms, self.counts(terms), strict=True))
+        return CollectionQuery(text, CollectionStatistics(self._generation, self.fields, counts), vectors)
+
+    def _learned(self, counts: dict[Term, TermCount]) -> dict[Term, TermCount]:
+        """Return what is known of terms with these counts added; whoever reads the old keeps it."""
+        with self._learning:
+            before = self._known if len(self._known) + len(counts) <= MOST_REMEMBERED else {}
+            self._known = {**before, **counts}
+            return self._known
