@@ -34,8 +34,8 @@ ROOMS = {
     "retrieval/retrievers": "retrieval retrieval/live retrieval/views",
     "retrieval/stages": "retrieval retrieval/encoders retrieval/live retrieval/views",
     "retrieval/index": (
-        "retrieval retrieval/encoders retrieval/listings retrieval/live retrieval/retrievers retrieval/stages "
-        "retrieval/views"
+        "retrieval retrieval/encoders retrieval/listings retrieval/live retrieval/retrievers retrieval/shards "
+        "retrieval/stages retrieval/views"
     ),
     "indexer/settings": "retrieval",
     "indexer/collections": "retrieval",
@@ -85,7 +85,8 @@ ROOMS = {
     "server/settings": "claims/settings indexer indexer/settings retrieval",
     "server/contract": "indexer retrieval retrieval/stages server/settings",
     "server/upkeep": (
-        "indexer retrieval retrieval/encoders retrieval/index server/contract server/engine server/settings"
+        "indexer retrieval retrieval/encoders retrieval/index retrieval/shards server/contract server/engine "
+        "server/settings"
     ),
     "server/api": (
         "claims claims/checkworthiness claims/checkworthiness/rankers claims/evidence claims/settings claims/text "

@@ -104,6 +104,11 @@ def is_sharded(folder: Path) -> bool:
     return (folder / NAME).is_file()
 
 
+def published_file(folder: Path) -> Path:
+    """Return the file whose replacement publishes a state of the index in ``folder``, sharded or not."""
+    return folder / (NAME if is_sharded(folder) else manifests.NAME)
+
+
 def encode(shards: Shards) -> bytes:
     """Return the description of a sharded index as indented JSON."""
     return msgspec.json.format(msgspec.json.encode(shards, order="deterministic"), indent=2) + b"\n"

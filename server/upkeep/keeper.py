@@ -16,8 +16,8 @@ from ...retrieval.encoders.shared import SharedEncoders
 from ...retrieval.errors import FactseekError
 from ...retrieval.index.local import open_index
 from ...retrieval.java import java_thread, start
-from ...retrieval.manifest import NAME as MANIFEST
 from ...retrieval.searcher import Searcher
+from ...retrieval.shards.layout import published_file
 from ..settings import Config
 from .readiness import GONE, READY, UNAVAILABLE, answers
 from .service import Service
@@ -120,7 +120,7 @@ class Keeper:
         return False
 
     def _look(self, name: str, folder: Path) -> None:
-        identity = _identity_of(folder / MANIFEST)
+        identity = _identity_of(published_file(folder))
         readiness = self._service.readiness
         if identity is None:
             if self._identities.get(name, ()) is not None:
