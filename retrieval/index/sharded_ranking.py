@@ -21,7 +21,7 @@ from ..retriever import Retriever
 from .collection_terms import CollectionTerms
 
 
-class Collection(Protocol):
+class WholeIndex(Protocol):
     """What a ranking asks of the whole index."""
 
     manifest: Manifest
@@ -39,7 +39,7 @@ class Collection(Protocol):
 class ShardedRanking(Retriever):
     """Ranks the passages of all shards; a shard's hits have the scores that one index of all would give them."""
 
-    def __init__(self, name: str, config: Config, whole: Collection, ask: AskShards) -> None:
+    def __init__(self, name: str, config: Config, whole: WholeIndex, ask: AskShards) -> None:
         """Rank by the retriever of a name; ``whole`` knows the collection, ``ask`` asks every shard."""
         self._name = name
         self._config = config
