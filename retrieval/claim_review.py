@@ -83,9 +83,15 @@ def _rating(known: Mapping[str, Any], words: str) -> dict[str, Any]:
 
 def _claim(known: Mapping[str, Any]) -> dict[str, Any]:
     claimant = typed("Person", name=_text(known, "claimant"), jobTitle=_text(known, "claimant_job"))
-    addresses = known.get("appearances") or []
+    addresses, first = known.get("appearances") or [], _text(known, "first_appearance")
     works = [typed("CreativeWork", url=address) for address in addresses if isinstance(address, str)]
-    return typed("Claim", author=claimant, datePublished=_text(known, "claim_date"), appearance=works)
+    return typed(
+        "Claim",
+        author=claimant,
+        datePublished=_text(known, "claim_date"),
+        firstAppearance=typed("CreativeWork", url=first),
+        appearance=[work for work in works if work.get("url") != first],
+    )
 
 
 def _text(known: Mapping[str, Any], name: str) -> str:

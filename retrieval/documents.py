@@ -207,6 +207,15 @@ class SegmentDocuments:
         for stored in self.each_stored():
             yield stored.document
 
+    def passing(self, where: Filter) -> Iterator[Document]:
+        """Iterate over the documents that pass a filter (its ``kind`` is the caller's to check), by row."""
+        clauses, values = _where(where)
+        query = f"SELECT d.row, {_COLUMNS} FROM documents d WHERE {clauses} ORDER BY d.row"
+        without = self._deleted | self._lacking(where)
+        for row, *columns in self._file.stream(query, (int, *_DOCUMENT), values):
+            if row not in without and columns[0] not in where.excluded:
+                yield self._document(columns)
+
     def each_stored(self) -> Iterator[StoredDocument]:
         """Iterate over all documents, with all that is stored of them, in the order of their rows.
 

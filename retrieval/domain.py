@@ -108,6 +108,23 @@ class DocumentQuery(str):
         return query
 
 
+class VectorQuery(str):
+    """A text whose vector is given, of any length but 0.
+
+    Whoever ranks by vectors takes the vector, whoever ranks by words the text.
+    """
+
+    __slots__ = ("vector",)
+
+    vector: tuple[float, ...]
+
+    def __new__(cls, text: str, vector: tuple[float, ...]) -> Self:
+        """Return the query of a text and its vector."""
+        query = super().__new__(cls, text)
+        query.vector = vector
+        return query
+
+
 class Part(NamedTuple):
     """A retriever's or a stage's part in a hit: rank from 1, score, and what that added to a fused score."""
 

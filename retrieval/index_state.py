@@ -108,8 +108,8 @@ class IndexState(Protocol):
         """
         ...
 
-    def documents(self) -> Iterator[Document]:
-        """Yield the documents that can be found."""
+    def documents(self, where: Filter | None = None) -> Iterator[Document]:
+        """Yield the documents that can be found; those that pass a filter, whatever it asks of words."""
         ...
 
     def docids(self) -> Iterator[str]:

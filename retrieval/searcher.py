@@ -275,8 +275,8 @@ class Searcher(Protocol):
         """
         ...
 
-    def documents(self) -> Iterator[Document]:
-        """Yield the documents that can be found."""
+    def documents(self, where: Filter | None = None) -> Iterator[Document]:
+        """Yield the documents that can be found; those that pass a filter, whatever it asks of words."""
         ...
 
     def passages(self, docid: str) -> list[Passage]:

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .config import DenseSettings
-from .errors import IndexStateError, MachineError
+from .errors import IndexStateError, MachineError, QueryError
 from .files import os_errors_reported
 from .integrity import REMEDY
 
@@ -64,6 +64,21 @@ def mean_direction(vectors: Vectors) -> Vectors:
     length = float(np.linalg.norm(mean))
     direction: Vectors = (mean / length).astype(np.float32) if length else vectors[0]
     return direction
+
+
+def unit_vector(numbers: Sequence[float], dimension: int) -> Vectors:
+    """Return the vector of a query that brings it along, at unit length.
+
+    Raises QueryError if it is of another dimension, or has no direction.
+    """
+    if len(numbers) != dimension:
+        raise QueryError(f"the vector has {len(numbers)} numbers, those of this index have {dimension}")
+    vector = np.asarray(numbers, dtype=np.float64)
+    length = float(np.linalg.norm(vector))
+    if not 0 < length < np.inf:
+        raise QueryError("the vector has no direction: all of its numbers are 0, or one is no finite number")
+    unit: Vectors = (vector / length).astype(np.float32)
+    return unit
 
 
 class Nearest(NamedTuple):

@@ -17,7 +17,8 @@ class ServerSettings(Settings, frozen=True, kw_only=True):
 
     ``rankers``, ``verdicts`` (models of them) and ``comparisons`` (reports of ``compare``) map theirs to files.
 
-    ``adapters`` maps the names of other protocols that are spoken to the indexes that they answer from.
+    ``adapters`` maps the names of other protocols that are spoken to the indexes that they answer from; ``callbacks``
+    the addresses that an adapter may call back to the tokens that they want.
     """
 
     host: str = "127.0.0.1"
@@ -50,6 +51,9 @@ class ServerSettings(Settings, frozen=True, kw_only=True):
     verdicts: dict[str, str] = msgspec.field(default_factory=dict)
     comparisons: dict[str, str] = msgspec.field(default_factory=dict)
     adapters: dict[str, str] = msgspec.field(default_factory=dict)
+    callbacks: dict[Annotated[str, msgspec.Meta(pattern=r"^https?://[^\s?#@]+$")], str] = msgspec.field(
+        default_factory=dict
+    )
 
     def anchored(self, folder: Path) -> Self:
         """Take the directories of indexes, and the files of models and reports, from ``folder``."""

@@ -1,9 +1,9 @@
 """The fields of an object of the type ClaimReview, and the documents that are such reviews.
 
 What a review says stands in a document like this: the claim is its text, the headline its title, the review's address
-its URL; ``metadata`` holds ``claimant``, ``claimant_job``, ``claim_date``, ``appearances``, ``rating`` as it is said,
-``verdict`` (true, mixed, false or unproven), ``scale`` ([worst, value, best]), ``explanation``, ``publisher``,
-``publisher_url`` and ``author``, as far as they are known.
+its URL; ``metadata`` holds ``claimant``, ``claimant_job``, ``claim_date``, ``appearances``, ``first_appearance`` if one
+of them is said to be the first, ``rating`` as it is said, ``verdict`` (true, mixed, false or unproven), ``scale``
+([worst, value, best]), ``explanation``, ``publisher``, ``publisher_url`` and ``author``, as far as they are known.
 """
 
 from __future__ import annotations
@@ -57,6 +57,7 @@ def metadata_of(node: Node) -> dict[str, Any]:
         "claimant": claimant.get("name", ""),
         "claimant_job": claimant.get("jobTitle", ""),
         "claim_date": text_in(claim, "datePublished", "dateCreated"),
+        "first_appearance": address_in({"url": claim.get("firstAppearance")}, "url"),
         "appearances": list(dict.fromkeys(_appearances(claim))),
         "rating": words,
         "verdict": verdict_of(words, value, worst, best),

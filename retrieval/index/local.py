@@ -201,9 +201,9 @@ class Index:
         """Return the document of this id."""
         return self._state.document(docid)
 
-    def documents(self) -> Iterator[Document]:
-        """Yield the documents that can be found."""
-        return self._state.documents()
+    def documents(self, where: Filter | None = None) -> Iterator[Document]:
+        """Yield the documents that can be found; those that pass a filter, whatever it asks of words."""
+        return self._state.documents(where)
 
     def passages(self, docid: str) -> list[Passage]:
         """Return the passages of the document of this id, in order."""

@@ -81,9 +81,9 @@ class LocalState:
         """Return the passages of the document of this id, in order."""
         return self._snapshot.passages(docid)
 
-    def documents(self) -> Iterator[Document]:
-        """Yield the documents that can be found."""
-        return self._snapshot.documents()
+    def documents(self, where: Filter | None = None) -> Iterator[Document]:
+        """Yield the documents that can be found; those that pass a filter, whatever it asks of words."""
+        return self._snapshot.documents(where)
 
     def docids(self) -> Iterator[str]:
         """Yield the docid of each passage."""

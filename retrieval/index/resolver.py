@@ -11,7 +11,7 @@ import msgspec
 
 from .. import retrievers, stages
 from ..config import Config
-from ..domain import DocumentQuery, Filter
+from ..domain import DocumentQuery, Filter, VectorQuery
 from ..errors import QueryError
 from ..filters import FIELDS
 from ..index_state import IndexState
@@ -158,4 +158,4 @@ def _worded(query: str, resolved: ResolvedSearch) -> str:
     text = resolved.text(query)
     if not has_words(text):
         raise QueryError(f"the query {query[:60]!r} holds no words to search for")
-    return text
+    return VectorQuery(text, query.vector) if isinstance(query, VectorQuery) else text

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import chain
 from typing import Protocol
 
@@ -11,13 +11,14 @@ import numpy as np
 from .. import retrievers
 from ..collection_statistics import CollectionQuery, Vectors
 from ..config import Config
-from ..domain import Columns, DocumentQuery, Filter, Hit
+from ..domain import Columns, DocumentQuery, Filter, Hit, VectorQuery
 from ..encoder import Encoder
 from ..index_state import AskShards, IndexState
 from ..limit import Limit
 from ..manifest import LUCENE, VECTORS, Manifest
 from ..order import ordered
 from ..retriever import Retriever
+from ..vectors import unit_vector
 from .collection_terms import CollectionTerms
 
 
@@ -82,13 +83,17 @@ class ShardedRanking(Retriever):
 
     def _vectors_of(self, queries: Sequence[str], view: str) -> Vectors:
         """Return the vectors of queries, encoded here and once for all shards; those of documents are looked up."""
-        texts = [query for query in queries if not isinstance(query, DocumentQuery)]
+        texts = [query for query in queries if not isinstance(query, DocumentQuery | VectorQuery)]
         encoded = iter(self._whole.encoder_of(view).encode_query(texts) if texts else ())
-        vectors = [
-            self._whole.document_vector(query.docid, view) if isinstance(query, DocumentQuery) else next(encoded)
-            for query in queries
-        ]
+        vectors = [self._known_vector(query, view, encoded) for query in queries]
         return np.stack(vectors) if vectors else np.empty((0, 0), dtype=np.float32)
+
+    def _known_vector(self, query: str, view: str, encoded: Iterator[Vectors]) -> Vectors:
+        if isinstance(query, DocumentQuery):
+            return self._whole.document_vector(query.docid, view)
+        if isinstance(query, VectorQuery):
+            return unit_vector(query.vector, self._whole.encoder_of(view).dimension)
+        return next(encoded)
 
 
 def _documents(hits: Sequence[Hit]) -> Columns:

@@ -139,9 +139,9 @@ class ShardedState:
         """Return the passages of the document of this id, in order."""
         return self._owner(docid).passages(docid)
 
-    def documents(self) -> Iterator[Document]:
-        """Yield the documents that can be found, shard by shard."""
-        return chain.from_iterable(state.documents() for state in self._states)
+    def documents(self, where: Filter | None = None) -> Iterator[Document]:
+        """Yield the documents that can be found, or pass a filter, shard by shard."""
+        return chain.from_iterable(state.documents(where) for state in self._states)
 
     def docids(self) -> Iterator[str]:
         """Yield the docid of each passage, shard by shard."""

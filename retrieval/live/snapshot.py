@@ -179,10 +179,13 @@ class Snapshot:
             return IndexStateError(f"{what}, although it has a row", place=self.folder, remedy=REMEDY)
         return NotFoundError(what)
 
-    def documents(self) -> Iterator[Document]:
-        """Yield the documents that can be found."""
+    def documents(self, where: Filter | None = None) -> Iterator[Document]:
+        """Yield the documents that can be found; those that pass a filter, whatever it asks of words."""
         for segment in self.segments:
-            yield from segment.documents.each()
+            if where is None:
+                yield from segment.documents.each()
+            elif not where.kind or segment.info.kind in where.kind:
+                yield from segment.documents.passing(where)
 
     def close(self) -> None:
         """Close what was opened; calling it again does nothing."""

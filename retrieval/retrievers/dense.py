@@ -10,14 +10,14 @@ import numpy as np
 
 from ..collection_statistics import CollectionQuery
 from ..config import Config
-from ..domain import DocumentQuery, Filter, Hit
+from ..domain import DocumentQuery, Filter, Hit, VectorQuery
 from ..encoder import Encoder
 from ..limit import Limit
 from ..live.snapshot import Snapshot
 from ..manifest import VECTORS, Manifest
 from ..order import Rows, best, first_fetch
 from ..retriever import Retriever
-from ..vectors import Mask, Nearest, VectorIndex, Vectors, mean_direction
+from ..vectors import Mask, Nearest, VectorIndex, Vectors, mean_direction, unit_vector
 from . import Lack
 
 LABEL = "Dense"
@@ -103,7 +103,7 @@ class DenseRetriever(Retriever):
     ) -> list[list[Hit]]:
         """Return at most ``k`` hits a query in the total order.
 
-        Raises CutOffError if that takes longer than the limit.
+        Raises CutOffError if that takes longer than the limit, QueryError if a vector that is given is none of these.
         """
         if limit is not None:
             return limit.begin(self._name, partial(self.search, queries, k, where)).result()
@@ -117,7 +117,7 @@ class DenseRetriever(Retriever):
 
     def _vectors_of(self, queries: Sequence[str]) -> Vectors:
         """Return the vectors of queries: those of texts are encoded, those of documents are looked up."""
-        texts = [query for query in queries if not isinstance(query, DocumentQuery | CollectionQuery)]
+        texts = [query for query in queries if not isinstance(query, DocumentQuery | CollectionQuery | VectorQuery)]
         if len(texts) == len(queries):
             return self._encoder().encode_query(texts)
         encoded = iter(self._encoder().encode_query(texts) if texts else ())
@@ -129,6 +129,8 @@ class DenseRetriever(Retriever):
             return query.vectors[self._view]
         if isinstance(query, DocumentQuery):
             return mean_direction(self._vectors.of_rows(self._rows_of(query.docid)))
+        if isinstance(query, VectorQuery):
+            return unit_vector(query.vector, self._encoder().dimension)
         return next(encoded)
 
     def _ranked(self, vector: Vectors, first: Nearest, k: int, keep: Mask | None) -> list[Hit]:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from math import floor
+from math import floor, hypot, isfinite
 from typing import NamedTuple
 
-from ...retrieval.domain import Document, Hit
+from ...retrieval.domain import Document, Hit, VectorQuery
 from ...retrieval.errors import QueryError
 from ...retrieval.limit import CutOffError
 from ...retrieval.searcher import Search, Searcher
@@ -51,17 +51,36 @@ def models_of(index: Searcher) -> dict[str, str]:
     return models
 
 
-def similar_texts(index: Searcher, text: str, model: str, like: Likeness, context: Context) -> list[SimilarText]:
+def check_vector(index: Searcher, model: str, vector: Sequence[float] | None) -> None:
+    """Raise BadInput if a vector cannot be one that the model has made."""
+    if vector is None or model == WORDS:
+        return
+    dimension = next(encoder.dimension for encoder in index.info.encoders.values() if encoder.name == model)
+    if len(vector) != dimension:
+        raise BadInput("vector", f"has {len(vector)} numbers, those of {model} have {dimension}")
+    length = hypot(*vector)
+    if not (length and isfinite(length)):
+        raise BadInput("vector", "has no direction: all of its numbers are 0, or they are too large")
+
+
+def similar_texts(
+    index: Searcher, text: str, model: str, like: Likeness, context: Context, *, vector: Sequence[float] | None = None
+) -> list[SimilarText]:
     """Return the texts that are similar to ``text`` by a model and lie in a context, best first.
 
+    ``vector``, if it is given, stands for the one that a model of meaning makes of the text.
     Raises BadInput, naming the field, if the text cannot be searched for, TimedOutError if there was no time.
     """
+    check_vector(index, model, vector)
     search = _search(index, models_of(index)[model], like, context)
     if not index.resolve(search).has_words(text):
         return []
     if like.fuzzy and model == WORDS:
         text = respelt(text, index.spellings(text, search))
     note_query(text)
+    if vector is not None and model != WORDS:
+        length = hypot(*vector)
+        text = VectorQuery(text, tuple(number / length for number in vector))
     values, texts, above = wanted(context), list[SimilarText](), 0.0 if model == WORDS else 1.0
     for hit in _near(index, text, search._replace(limit=limit_of()), like, by_words=model == WORDS):
         if is_admitted(StoredText.of(index.document(hit.docid)).contexts, values):

@@ -1,10 +1,12 @@
-"""Meedan's Alegre: ``/text/similarity/``, its ``search/`` and ``/text/bulk_similarity/``, over one index.
+"""Meedan's Alegre over one index: ``/text/similarity/``, ``/text/bulk_similarity/`` and ``/similarity/``.
 
 The model ``elasticsearch`` ranks by words: the threshold is the share of the query's words that a text must have, as
 of ``minimum_should_match``. An encoder of the index by its name ranks by meaning: the threshold is a cosine, the score
 the cosine and 1. A text is stored and deleted as by the server's own routes, with a key; one that is stored again keeps
-its former contexts beside the new one. Fields, answers and errors as in Alegre's ``similarity_controller.py``,
-``bulk_similarity_controller.py`` and ``text_similarity.py``, the errors of flask-restx.
+its former contexts beside the new one. ``/similarity/sync/text`` stores a text and answers what is similar to it,
+``/similarity/async/text`` says it by a callback. Fields, answers, errors as in Alegre's ``similarity_controller.py``,
+its ``similarity_sync_controller.py`` and ``similarity_async_controller.py``, ``bulk_similarity_controller.py`` and
+``text_similarity.py``, the errors of flask-restx.
 """
 
 from __future__ import annotations
@@ -12,174 +14,52 @@ from __future__ import annotations
 import re
 import secrets
 from types import MappingProxyType
-from typing import Annotated, Any, Literal
 
 import msgspec
 from flask import Blueprint, Response, request
-from msgspec import UNSET, Meta, UnsetType
 
-from ...retrieval.config import Count
 from ...retrieval.domain import Document
 from ...retrieval.errors import NotFoundError
-from ...retrieval.evidence import Answer
 from ...retrieval.manifest import now
 from ...retrieval.searcher import Searcher
 from ..api.operations import Operation
 from ..contract.answers import json_answer
 from ..contract.errors import BadInput, Problem
-from ..contract.requests import ForeignFields, from_body
+from ..contract.requests import from_body
 from ..contract.search import check_most
 from ..upkeep.service import Served, service
 from ..writing.changing import hand_over, put_change, writable
 from . import configured_index
-from ._alegre_search import WORDS, Likeness, SimilarText, models_of, similar_texts
-from ._alegre_texts import Context, StoredText
-from ._alegre_writing import Removed, document_of, remove, store
+from ._alegre_callbacks import callbacks
+from ._alegre_messages import (
+    AlegreBulk,
+    AlegreCallback,
+    AlegreDelete,
+    AlegreDeleted,
+    AlegreFailure,
+    AlegreFound,
+    AlegreItem,
+    AlegrePassedOn,
+    AlegreSearch,
+    AlegreSimilarity,
+    AlegreSource,
+    AlegreStore,
+    AlegreStored,
+    AlegreText,
+    AlegreTexts,
+    AlegreWritten,
+)
+from ._alegre_search import WORDS, SimilarText, check_vector, models_of, similar_texts
+from ._alegre_texts import StoredText
+from ._alegre_writing import document_of, remove, store
 
-HELP = "Meedan's Alegre: /text/similarity/ and /text/bulk_similarity/"
+HELP = "Meedan's Alegre: /text/similarity/, /text/bulk_similarity/ and /similarity/"
 KEY_PARAMETER = ""
 STATUSES = MappingProxyType({415: 400})
-CHANGES = ("/text/similarity/",)
+CHANGES = ("/text/similarity/", "/similarity/sync/text", "/similarity/async/text")
 blueprint = Blueprint("alegre", __name__)
 
-_THRESHOLD, _LIMIT = 0.9, 200
 _CODE = re.compile(r"[a-z]{2,3}")
-Language = Annotated[str | None, Meta(description="ISO 639-1 code; auto, or left out: that of the index")]
-Model = Annotated[str | None, Meta(description=f"{WORDS}, or the encoder of the index")]
-Models = Annotated[list[str] | None, Meta(description="several, each searched by in turn")]
-
-
-class AlegreStore(ForeignFields, kw_only=True):
-    """A text to be stored; by whatever model, it is found by all that the index has."""
-
-    text: Annotated[str, Meta(min_length=1)]
-    doc_id: Annotated[str | None, Meta(description="left out: a new one")] = None
-    context: Annotated[dict[str, Any] | None, Meta(description="what it belongs to, to be searched by")] = None
-    language: Language = None
-    created_at: Annotated[str | None, Meta(description="a time; left out: now")] = None
-    model: Model = None
-    models: Models = None
-
-
-class AlegreBulk(ForeignFields):
-    """Texts to be stored together, each in the place of the one of its id."""
-
-    documents: list[AlegreStore]
-
-
-class AlegreDelete(ForeignFields, kw_only=True):
-    """A text to be deleted; of one that is stored under several contexts, the context that is named."""
-
-    doc_id: str
-    context: dict[str, Any] | None = None
-    quiet: Annotated[bool, Meta(description="no error if there is no such text")] = False
-
-
-class AlegreThreshold(ForeignFields):
-    """The threshold of a model."""
-
-    model: str
-    value: float
-
-
-class AlegreSearch(ForeignFields, kw_only=True):
-    """A text to which similar ones are looked for."""
-
-    text: str = ""
-    model: Model = None
-    models: Models = None
-    threshold: Annotated[float | None, Meta(description="share of the words, or cosine; left out: 0.9")] = None
-    per_model_threshold: Annotated[
-        dict[str, float] | list[AlegreThreshold] | None, Meta(description="thresholds by the name of their model")
-    ] = None
-    min_es_score: Annotated[float | None, Meta(description=f"what scores of {WORDS} must be above")] = None
-    context: Annotated[
-        dict[str, Any] | None, Meta(description="what a context of a text must hold; one value, or one of a list")
-    ] = None
-    language: Language = None
-    fuzzy: Annotated[bool | None, Meta(description="whether misspelt words are put right")] = None
-    limit: Annotated[Count | None, Meta(description="texts by each model, at most; 0: 200")] = None
-
-    def likeness(self, model: str) -> Likeness:
-        """Return how similar a text must be by a model."""
-        return Likeness(
-            share=self._threshold(model),
-            score=self.min_es_score,
-            fuzzy=bool(self.fuzzy),
-            most=self.limit or _LIMIT,
-        )
-
-    def _threshold(self, model: str) -> float:
-        own = self.per_model_threshold or {}
-        thresholds = own if isinstance(own, dict) else {named.model: named.value for named in reversed(own)}
-        common = _THRESHOLD if self.threshold is None else self.threshold
-        return thresholds.get(model, common)
-
-
-class AlegreStored(Answer):
-    """Whether a text was stored."""
-
-    success: bool
-
-
-class AlegreDeleted(Answer, kw_only=True, rename={"index": "_index", "doc_id": "_id"}):
-    """What was done: the text deleted, or one of its contexts; ``failed`` says why nothing was, quietly."""
-
-    index: str | UnsetType = UNSET
-    doc_id: str | UnsetType = UNSET
-    result: Removed | UnsetType = UNSET
-    failed: str | UnsetType = UNSET
-
-
-class AlegreSource(Answer, kw_only=True):
-    """A text as it is stored."""
-
-    content: str
-    context: Context
-    contexts: list[Context]
-    created_at: str
-    language: str
-
-
-class AlegreWritten(Answer, kw_only=True, rename={"op_type": "_op_type", "index": "_index", "doc_id": "_id"}):
-    """A text of a bulk as it will be stored."""
-
-    op_type: Literal["index"] = "index"
-    index: str
-    doc_id: str
-    source: AlegreSource = msgspec.field(name="_source")
-
-
-class AlegreText(Answer, kw_only=True):
-    """A similar text, with the model by which it is, and its score by that model."""
-
-    content: str
-    context: Context
-    contexts: list[Context]
-    created_at: str
-    language: str
-    title: str
-    url: str
-    model: str
-    id: str
-    index: str
-    score: float
-    document_id: str = msgspec.field(name="_id")
-    es_score: float = msgspec.field(name="_score")
-
-
-class AlegreTexts(Answer):
-    """The similar texts by each model in turn, best first."""
-
-    result: list[AlegreText]
-
-
-class AlegreFailure(Answer, kw_only=True):
-    """An error as Alegre answers it; ``errors`` says of a field what is wrong with it."""
-
-    message: str
-    errors: dict[str, str] | UnsetType = UNSET
-
 
 FAILURE = AlegreFailure
 
@@ -198,12 +78,7 @@ def alegre_search() -> Response:
     asked = from_body(request, AlegreSearch)
     served = configured_index()
     check_most("limit", asked.limit, served.index.settings.search.max_k)
-    texts = [
-        _similar(served.name, model, text)
-        for model in _models(asked, served.index)
-        for text in similar_texts(served.index, asked.text, model, asked.likeness(model), asked.context or {})
-    ]
-    return json_answer(AlegreTexts(result=texts))
+    return json_answer(_texts(served, asked))
 
 
 @blueprint.post("/text/similarity/")
@@ -231,6 +106,28 @@ def alegre_delete() -> Response:
     return json_answer(AlegreDeleted(index=served.name, doc_id=asked.doc_id, result=removed))
 
 
+@blueprint.post("/similarity/sync/text")
+def alegre_similarity_sync() -> Response:
+    """Store a text as Alegre does, and answer what is similar to it, itself included."""
+    served = writable(configured_index().name)
+    asked = _stored(served, from_body(request, AlegreSimilarity))
+    return json_answer(_texts(configured_index(), asked))
+
+
+@blueprint.post("/similarity/async/text")
+def alegre_similarity_async() -> Response:
+    """Store a text as Alegre does; what is similar to it is said by a callback, if one is wanted."""
+    served = writable(configured_index().name)
+    asked = from_body(request, AlegreSimilarity)
+    address = callbacks().address(asked.callback_url) if asked.wants_callback else ""
+    asked = _stored(served, asked)
+    if address:
+        item = AlegreItem(asked.doc_id or "", asked.text, asked, address, asked.content_hash)
+        similar = AlegreFound(True, item, _texts(configured_index(), asked))
+        callbacks().call(address, msgspec.json.encode(AlegreCallback("search", "text", similar)))
+    return json_answer(AlegrePassedOn("Already encoded - passing on to search"))
+
+
 @blueprint.post("/text/bulk_similarity/")
 def alegre_bulk() -> Response:
     """Store many texts as Alegre does: it answers when they are taken, and they are found when they are written."""
@@ -243,6 +140,33 @@ def alegre_bulk() -> Response:
     last = {document.docid: document for document in documents}
     hand_over(served, "update", [put_change(document).line.encode() for document in last.values()])
     return json_answer([_written(served.name, document) for document in documents])
+
+
+def _stored(served: Served, asked: AlegreSimilarity) -> AlegreSimilarity:
+    """Store the text of a request; return the request with the id of the text.
+
+    Raises BadInput, naming the field, if it makes no sense: nothing is stored then.
+    """
+    check_most("limit", asked.limit, served.index.settings.search.max_k)
+    for model in _models(asked, served.index):
+        check_vector(served.index, model, asked.vector)
+    docid = asked.doc_id or _new_id()
+    store(served.name, docid, _text(asked))
+    return msgspec.structs.replace(asked, doc_id=docid)
+
+
+def _texts(served: Served, asked: AlegreSearch) -> AlegreTexts:
+    """Return the texts that are similar by each model in turn.
+
+    Raises BadInput, naming the field, if the request makes no sense.
+    """
+    index, context = served.index, asked.context or {}
+    texts = [
+        _similar(served.name, model, text)
+        for model in _models(asked, index)
+        for text in similar_texts(index, asked.text, model, asked.likeness(model), context, vector=asked.vector)
+    ]
+    return AlegreTexts(result=texts)
 
 
 def _models(asked: AlegreSearch | AlegreStore, index: Searcher) -> list[str]:
@@ -262,7 +186,7 @@ def _models(asked: AlegreSearch | AlegreStore, index: Searcher) -> list[str]:
     return [*wanted] or [WORDS]
 
 
-def _text(asked: AlegreStore) -> StoredText:
+def _text(asked: AlegreStore | AlegreSimilarity) -> StoredText:
     return StoredText(
         text=asked.text,
         contexts=[asked.context] if asked.context else [],
@@ -332,6 +256,22 @@ OPERATIONS = MappingProxyType(
             problems=(400, 403, 413, 415),
             example=MappingProxyType(
                 {"text": "The measles vaccine is dangerous.", "doc_id": "claim-1", "context": dict(_CONTEXT)}
+            ),
+        ),
+        "alegre_similarity_sync": Operation(
+            "",
+            AlegreTexts,
+            body=AlegreSimilarity,
+            problems=(400, 403, 413, 415),
+            example=MappingProxyType({"text": "The measles vaccine is dangerous.", "doc_id": "claim-1", "limit": 3}),
+        ),
+        "alegre_similarity_async": Operation(
+            "",
+            AlegrePassedOn,
+            body=AlegreSimilarity,
+            problems=(400, 403, 413, 415),
+            example=MappingProxyType(
+                {"text": "The measles vaccine is dangerous.", "doc_id": "claim-1", "requires_callback": False}
             ),
         ),
         "alegre_delete": Operation(

@@ -1,30 +1,30 @@
 """Google's Fact Check Tools: ``GET /v1alpha1/claims:search`` over an index of reviews (``factseek index claimreview``).
 
-A query is always needed: what a publisher has reviewed is not listed without one. A page token is the cursor of our own
-search. Parameters, answer and errors are those of the discovery document of
-``factchecktools`` v1alpha1.
+Without a query, the newest reviews of a publisher are listed. A page token is the cursor of our own search. Parameters,
+answer and errors are those of the discovery document of ``factchecktools`` v1alpha1.
 """
 
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 from types import MappingProxyType
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 import msgspec
 from flask import Blueprint, Response, request
 from msgspec import Meta
 
 from ...retrieval.config import Count
-from ...retrieval.evidence import Answer, Evidence
+from ...retrieval.evidence import Answer
 from ...retrieval.filters import last_day
 from ..api.operations import Operation
 from ..api.paging import Begun, begun
 from ..contract.answers import json_answer
 from ..contract.errors import BadInput, Problem
 from ..contract.requests import FilterRequest, RequestFields, SearchRequest, from_query
-from ..contract.search import ranked_evidence, search_of
+from ..contract.search import search_of
 from . import configured_index
+from ._google_reviews import ReviewedClaim, ReviewPage, found_reviews, newest_reviews, text_of
 
 HELP = "Google Fact Check Tools: GET /v1alpha1/claims:search"
 KEY_PARAMETER = "key"
@@ -43,10 +43,12 @@ _WORDS = MappingProxyType(
 class GoogleSearch(RequestFields, kw_only=True):
     """The parameters of Google's search for claims; those of any of Google's methods are passed over."""
 
-    query: Annotated[str, Meta(description="a claim")] = ""
+    query: Annotated[str, Meta(description="a claim; needed unless reviewPublisherSiteFilter is given")] = ""
     languageCode: Annotated[str, Meta(description="BCP-47; the region is not considered")] = ""  # noqa: N815  theirs
     reviewPublisherSiteFilter: Annotated[str, Meta(description="a site, such as nytimes.com")] = ""  # noqa: N815
-    maxAgeDays: Annotated[Count, Meta(description="days since the review, at most; 0: any")] = 0  # noqa: N815
+    maxAgeDays: Annotated[  # noqa: N815
+        Count, Meta(description="days since the review or the claim, whichever is newer, at most; 0: any")
+    ] = 0
     pageSize: Annotated[Count, Meta(description="how many claims; 0: 10")] = 0  # noqa: N815
     pageToken: Annotated[str, Meta(description="nextPageToken of the page before")] = ""  # noqa: N815
     offset: Annotated[Count, Meta(description="how many claims are left out before the first")] = 0
@@ -117,14 +119,19 @@ def failure(problem: Problem) -> GoogleFailure:
 def google_claims_search() -> Response:
     """Search for claims that were reviewed, as Google's Fact Check Tools do."""
     asked = from_query(request.args, GoogleSearch)
-    if not asked.query:
-        raise BadInput("query", "is needed: what a publisher has reviewed is not listed without one")
+    if not (asked.query or asked.reviewPublisherSiteFilter):
+        raise BadInput("query", "is needed where there is no reviewPublisherSiteFilter")
     page = _page(asked)
     index = page.served.index
-    search = search_of(page.asked, index, k_name="pageSize", offset=page.asked.offset)
-    result = ranked_evidence(index, asked.query, search, highlight=False)
-    claims = list(map(_claim, result.hits)) or msgspec.UNSET
-    return json_answer(GoogleClaims(claims=claims, next_page_token=page.cursor(search, result)))
+    oldest, page_asked = _oldest(asked), msgspec.structs.replace(page.asked, since="")
+    search = search_of(page_asked, index, k_name="pageSize", offset=page_asked.offset)
+    listed = found_reviews(index, asked.query, search, oldest) if asked.query else newest_reviews(index, search, oldest)
+    return json_answer(_answer(listed, page, search.offset))
+
+
+def _answer(listed: ReviewPage, page: Begun, offset: int) -> GoogleClaims:
+    following = page.cursor_after(offset + len(listed.reviews)) if listed.more else msgspec.UNSET
+    return GoogleClaims(claims=list(map(_claim, listed.reviews)) or msgspec.UNSET, next_page_token=following)
 
 
 def _page(asked: GoogleSearch) -> Begun:
@@ -144,40 +151,43 @@ def _page(asked: GoogleSearch) -> Begun:
 def _request(asked: GoogleSearch) -> SearchRequest:
     site = asked.reviewPublisherSiteFilter.removeprefix("www.").lower()
     language = asked.languageCode.partition("-")[0].lower()
-    oldest = datetime.now(UTC).date() - timedelta(days=min(asked.maxAgeDays, 700_000))
     return SearchRequest(
         query=asked.query,
         k=asked.pageSize or _DEFAULT_PAGE,
         offset=0 if asked.pageToken else asked.offset,
         cursor=asked.pageToken,
         filter=FilterRequest(source=[site, f"www.{site}"] if site else [], language=[language] if language else []),
-        since=oldest.isoformat() if asked.maxAgeDays else "",
+        # The days, and not the day that they lead to: a token must be good after midnight too.
+        since=f"{asked.maxAgeDays} days" if asked.maxAgeDays else "",
     )
 
 
-def _claim(hit: Evidence) -> GoogleClaim:
-    known = hit.metadata
-    rating = next((text for name in ("rating", "label", "verdict") if (text := _text(known, name))), "")
+def _oldest(asked: GoogleSearch) -> str:
+    """Return the day of the oldest reviews that are asked for; ``""`` if they may be of any age."""
+    if not asked.maxAgeDays:
+        return ""
+    return (datetime.now(UTC).date() - timedelta(days=min(asked.maxAgeDays, 700_000))).isoformat()
+
+
+def _claim(review: ReviewedClaim) -> GoogleClaim:
+    document = review.document
+    known = document.metadata
+    rating = next((text for name in ("rating", "label", "verdict") if (text := text_of(known, name))), "")
     return GoogleClaim(
-        text=hit.passage.text,
-        claimant=_text(known, "claimant") or msgspec.UNSET,
-        claim_date=_time(_text(known, "claim_date")),
+        text=review.claim,
+        claimant=text_of(known, "claimant") or msgspec.UNSET,
+        claim_date=_time(text_of(known, "claim_date")),
         claim_review=[
             GoogleReview(
-                publisher=GooglePublisher(name=_text(known, "publisher") or hit.source, site=hit.source),
-                url=hit.url,
-                title=hit.title,
-                review_date=_time(hit.date),
+                publisher=GooglePublisher(name=text_of(known, "publisher") or document.source, site=document.source),
+                url=document.url,
+                title=document.title,
+                review_date=_time(document.date),
                 textual_rating=rating,
-                language_code=hit.language,
+                language_code=document.language,
             )
         ],
     )
-
-
-def _text(known: dict[str, Any], name: str) -> str:
-    value = known.get(name)
-    return value if isinstance(value, str) else ""
 
 
 def _time(day: str) -> str | msgspec.UnsetType:

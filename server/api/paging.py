@@ -25,12 +25,13 @@ class Begun(NamedTuple):
 
     def cursor(self, search: Search, result: RankedEvidence) -> CursorIfAny:
         """Return what asks for the hits that follow; nothing after the last."""
-        if not result.more:
-            return msgspec.UNSET
+        return self.cursor_after(search.offset + len(result.hits)) if result.more else msgspec.UNSET
+
+    def cursor_after(self, hits: int) -> str:
+        """Return what asks for the hits that follow the first ``hits``."""
         served = self.served
         service().earlier.paged(served)
-        place = ListPlace((served.manifest_id,), digest(served.name, self.asked), search.offset + len(result.hits))
-        return cursors().give(place)
+        return cursors().give(ListPlace((served.manifest_id,), digest(served.name, self.asked), hits))
 
 
 def begun(name: str, asked: SearchRequest) -> Begun:

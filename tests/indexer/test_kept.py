@@ -77,6 +77,7 @@ def test_as_many_hits_as_match(index: Index, name: str, k: int) -> None:
     there = list(index.documents())
     assert len(there) == 240 - len(DELETED)
     admitted = {d.docid for d in there if where is None or matches(where, d, "jsonl")}
+    assert {document.docid for document in index.documents(where)} == admitted
     for retriever in ("dense", "hybrid"):
         for hits in index.search(["rivers of Africa", "dwarf planets"], Search(k=k, retriever=retriever, where=where)):
             assert len(hits) == min(k, len(admitted))

@@ -32,6 +32,12 @@ NAMED = {
 }  # fmt: skip
 DATE = {"type": "string", "pattern": "^[0-9]{4}(-[0-9]{2}(-[0-9]{2})?)?$"}
 NUMBER = {"type": "number"}
+WORK = {
+    "type": "object",
+    "required": ["@type", "url"],
+    "properties": {"@type": {"const": "CreativeWork"}, "url": ADDRESS},
+    "additionalProperties": False,
+}
 REVIEW: dict[str, Any] = {
     "type": "object",
     "required": ["@type", "claimReviewed", "reviewRating", "url"],
@@ -61,15 +67,7 @@ REVIEW: dict[str, Any] = {
             "required": ["@type"],
             "properties": {
                 "@type": {"const": "Claim"}, "author": NAMED, "datePublished": DATE,
-                "appearance": {
-                    "type": "array",
-                    "items": {
-                        "type": "object",
-                        "required": ["@type", "url"],
-                        "properties": {"@type": {"const": "CreativeWork"}, "url": ADDRESS},
-                        "additionalProperties": False,
-                    },
-                },
+                "firstAppearance": WORK, "appearance": {"type": "array", "minItems": 1, "items": WORK},
             },
             "additionalProperties": False,
         },
@@ -122,6 +120,38 @@ def test_the_schema_refuses_what_lacks_something() -> None:
     assert faults(REVIEW, review) == []
     for name in REVIEW["required"]:
         assert faults(REVIEW, {key: value for key, value in review.items() if key != name})
+
+
+FIRST, LATER, LAST = (f"https://posts.example.com/{number}" for number in range(3))
+APPEARANCES = [
+    ({"firstAppearance": {"@type": "CreativeWork", "url": FIRST}}, FIRST, []),
+    ({"firstAppearance": FIRST, "appearance": [LATER, {"url": LAST}]}, FIRST, [LATER, LAST]),
+    ({"firstAppearance": FIRST, "appearance": [{"url": LATER}, {"url": FIRST}]}, FIRST, [LATER]),
+    ({"appearance": [{"url": LATER}, {"url": LAST}]}, "", [LATER, LAST]),
+    ({"firstAppearance": {"@type": "CreativeWork", "headline": "a talk"}, "appearance": LATER}, "", [LATER]),
+    ({}, "", []),
+]
+
+
+@pytest.mark.parametrize(("claim", "first", "later"), APPEARANCES)
+def test_where_a_claim_appeared_first_is_written_as_it_was_read(
+    claim: dict[str, Any], first: str, later: list[str], tmp_path: Path
+) -> None:
+    written = {
+        "@type": "ClaimReview", "url": "https://a.example.org/1", "claimReviewed": "It is so.", "reviewRating": "True",
+        "itemReviewed": {"@type": "Claim", **claim}, "author": {"@type": "Organization", "name": "Us"},
+    }  # fmt: skip
+    (tmp_path / "a.json").write_text(json.dumps(written), "utf-8")
+    (document,) = (record.document for record in reader("claimreview").read([tmp_path], ReadOptions()))
+    review = review_of(document)
+    assert review is not None
+    assert faults(REVIEW, review) == []
+    appeared = review.get("itemReviewed", {})
+    assert appeared.get("firstAppearance", {}).get("url", "") == first
+    assert [work["url"] for work in appeared.get("appearance", [])] == later
+    assert document.metadata.get("appearances", []) == ([first] if first else []) + later
+    (tmp_path / "a.json").write_text(json.dumps(review), "utf-8")
+    assert [record.document for record in reader("claimreview").read([tmp_path], ReadOptions())] == [document]
 
 
 def test_a_docid_that_is_no_address_comes_back(tmp_path: Path) -> None:

@@ -32,7 +32,9 @@ from factseek.settings import Config
 from tests.server.conftest import Writable, writable
 
 COUNT = int(os.environ.get("FACTSEEK_FUZZ", "0"))
-WRITING = re.compile(r"PUT|DELETE|POST /v1/<name>/documents$|GET /v1/jobs|POST /alegre/text/(bulk_)?similarity/$")
+WRITING = re.compile(
+    r"PUT|DELETE|POST /v1/<name>/documents$|GET /v1/jobs|POST /alegre/(text/(bulk_)?similarity/$|similarity/)"
+)
 QUERY = {"query": "measles vaccine"}
 SEARCHES = [
     *({**QUERY, "format": name, "qid": "1"} for name in listings.names()),

@@ -79,6 +79,7 @@ def test_everything_that_a_review_says_is_kept(tmp_path: Path) -> None:
             "claimant_job": "Podcaster",
             "claim_date": "2024-07-19",
             "appearances": ["https://posts.example.com/1", "https://posts.example.com/2"],
+            "first_appearance": "https://posts.example.com/1",
             "rating": "False",
             "verdict": "false",
             "scale": [1.0, 1.0, 5.0],

@@ -101,6 +101,7 @@ def test_filters_are_applied_before_ranking(small: Index, retriever: str, where:
     (hits,) = small.search([query], asked)
     everything = small.search([query], asked._replace(where=None))[0]
     passing = {docid for docid, document in BY_ID.items() if matches(where, document, "jsonl")}
+    assert {document.docid for document in small.documents(where)} == passing
     assert {hit.docid for hit in hits} == {hit.docid for hit in everything} & passing
     if retriever != "hybrid":  # fused scores depend on the ranks among what passes
         assert hits == [hit for hit in everything if hit.docid in passing]

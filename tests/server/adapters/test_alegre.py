@@ -5,8 +5,11 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from http.client import HTTPConnection
+from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
-from typing import Any
+from queue import Queue
+from threading import Thread
+from typing import Any, NamedTuple
 
 import msgspec
 import numpy as np
@@ -16,6 +19,8 @@ from flask.testing import FlaskClient
 from factseek.indexer.build import BuildRequest, build
 from factseek.retrieval.config import IndexSettings
 from factseek.retrieval.index.local import Index
+from factseek.server.adapters._alegre_callbacks import Callbacks
+from factseek.server.contract.errors import BadInput
 from factseek.server.engine.limits import Limits
 from factseek.server.serve import limits_of
 from factseek.server.settings import ServerSettings
@@ -24,6 +29,7 @@ from factseek.settings import Config
 from tests.server.conftest import KEY, MAY, writable
 from tests.server.engine.served import serve, until
 
+SYNC, ASYNC = "/alegre/similarity/sync/text", "/alegre/similarity/async/text"
 SEARCH, STORE, BULK = "/alegre/text/similarity/search/", "/alegre/text/similarity/", "/alegre/text/bulk_similarity/"
 MODEL = "all-MiniLM-L6-v2"
 CLAIM = "The measles vaccine is effective"
@@ -45,15 +51,48 @@ def ids(client: FlaskClient, text: str, **fields: Any) -> list[str]:
     return [text["id"] for text in similar(client, text, **fields)]
 
 
+class Caller(NamedTuple):
+    """Somebody who waits to be called back: the address, and what came so far, each as path and body."""
+
+    address: str
+    calls: Queue[tuple[str, dict[str, Any]]]
+
+
 @pytest.fixture(scope="module")
-def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[FlaskClient]:
+def caller() -> Iterator[Caller]:
+    """A server that takes callbacks."""
+    calls: Queue[tuple[str, dict[str, Any]]] = Queue()
+
+    class Taking(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            body = self.rfile.read(int(self.headers["Content-Length"]))
+            self.send_response(500 if b"thankless" in body else 200)
+            self.end_headers()
+            calls.put((self.path, json.loads(body)))
+
+        def log_message(self, format: str, *values: object) -> None:
+            return
+
+    with HTTPServer(("127.0.0.1", 0), Taking) as server:
+        thread = Thread(target=server.serve_forever)
+        thread.start()
+        try:
+            yield Caller(f"http://127.0.0.1:{server.server_port}", calls)
+        finally:
+            server.shutdown()
+            thread.join()
+
+
+@pytest.fixture(scope="module")
+def client(tmp_path_factory: pytest.TempPathFactory, caller: Caller) -> Iterator[FlaskClient]:
     """A client that may change an index, of which a field of the contexts can be filtered."""
     folder = tmp_path_factory.mktemp("alegre")
     source = folder / "texts.jsonl"
     source.write_text("".join(json.dumps(row) + "\n" for row in TEXTS), "utf-8")
     request = BuildRequest(kind="jsonl", sources=(source,), folder=folder / "live", language="en", dense=False)
     build(request, Config(index=IndexSettings(filter_fields=("team",))))
-    with writable(folder / "live", adapters={"alegre": ""}, max_bulk=3) as made:
+    callbacks = {f"{caller.address}/": "a token", "https://check.example.org": ""}
+    with writable(folder / "live", adapters={"alegre": ""}, max_bulk=3, callbacks=callbacks) as made:
         yield made.client()
 
 
@@ -108,6 +147,18 @@ def test_the_threshold_of_a_model_is_a_cosine(asked: FlaskClient, indexes: dict[
     assert ids(asked, CLAIM, model=MODEL) == []
 
 
+def test_a_vector_stands_for_the_one_that_would_be_made(asked: FlaskClient, indexes: dict[str, Index]) -> None:
+    vector = indexes["english"].encoder.encode_query([CLAIM])[0].astype(float)
+    by_text = similar(asked, CLAIM, model=MODEL, threshold=-1)
+    for length in (1, 250):
+        by_vector = similar(asked, "other words", model=MODEL, threshold=-1, vector=list(length * vector))
+        assert [text["id"] for text in by_vector] == [text["id"] for text in by_text]
+        assert [text["score"] for text in by_vector] == pytest.approx([text["score"] for text in by_text], abs=1e-6)
+    assert similar(asked, "", model=MODEL, threshold=-1, vector=list(vector)) == []
+    by_words = similar(asked, CLAIM, threshold=0.5)
+    assert similar(asked, CLAIM, threshold=0.5, vector=[1.0]) == by_words
+
+
 def test_several_models_answer_in_turn(asked: FlaskClient) -> None:
     both = similar(asked, CLAIM, models=[MODEL, "elasticsearch", MODEL], threshold=0.5, limit=1)
     assert [text["model"] for text in both] == [MODEL, "elasticsearch"]
@@ -138,6 +189,21 @@ BAD = [
         {"text": "x", "models": [MODEL, "ada"]},
         {"models[1]": f"there is no model 'ada'; there are elasticsearch, {MODEL}"},
     ),
+    (
+        SEARCH,
+        {"text": "x", "model": MODEL, "vector": [1.0, 2.0]},
+        {"vector": f"has 2 numbers, those of {MODEL} have 384"},
+    ),
+    (
+        SEARCH,
+        {"text": "x", "model": MODEL, "vector": [0.0] * 384},
+        {"vector": "has no direction: all of its numbers are 0, or they are too large"},
+    ),
+    (
+        SEARCH,
+        {"text": "x", "model": MODEL, "vector": [1e308] * 384},
+        {"vector": "has no direction: all of its numbers are 0, or they are too large"},
+    ),
 ]
 
 
@@ -150,11 +216,23 @@ def test_what_makes_no_sense_is_refused_as_alegre_does(
     assert answer.json == {"message": "Input payload validation failed", "errors": errors}
 
 
+CALLBACK = "is none that server.callbacks lets this server call; or send requires_callback: false"
 BAD_CHANGES = [
     ("POST", STORE, {"doc_id": "1"}, {"text": "is missing"}),
     ("POST", STORE, {"text": "x", "doc_id": "a b"}, {"doc_id": "docid 'a b' holds white space"}),
     ("POST", STORE, {"text": "x", "model": "ada"}, {"model": "there is no model 'ada'; there are elasticsearch"}),
     ("DELETE", STORE, {}, {"doc_id": "is missing"}),
+    ("POST", SYNC, {"doc_id": "1"}, {"text": "is missing"}),
+    ("POST", SYNC, {"text": ""}, {"text": "expected str of length >= 1"}),
+    ("POST", SYNC, {"text": "x", "limit": 10_001}, {"limit": "10001 is out of range: ask for 1 to 10000"}),
+    ("POST", ASYNC, {"text": "x", "model": "ada"}, {"callback_url": CALLBACK}),
+    ("POST", ASYNC, {"text": "x", "callback_url": "http://127.0.0.1:1/"}, {"callback_url": CALLBACK}),
+    (
+        "POST",
+        ASYNC,
+        {"text": "x", "model": "ada", "requires_callback": False},
+        {"model": "there is no model 'ada'; there are elasticsearch"},
+    ),
     ("POST", BULK, {"documents": []}, {"documents": "a bulk holds 1 to 3 texts, this one 0"}),
     ("POST", BULK, {"documents": [{"text": "x"}] * 4}, {"documents": "a bulk holds 1 to 3 texts, this one 4"}),
     (
@@ -180,6 +258,8 @@ def test_a_server_that_changes_nothing_says_so(asked: FlaskClient) -> None:
         ("POST", STORE, {"text": "x"}),
         ("DELETE", STORE, {"doc_id": "measles"}),
         ("POST", BULK, {"documents": [{"text": "x"}]}),
+        ("POST", SYNC, {"text": "x"}),
+        ("POST", ASYNC, {"text": "x", "suppress_response": True}),
     ):
         answer = asked.open(address, method=method, json=body)
         message = "this server changes nothing; start it with --allow-writes, or server.writes: true"
@@ -211,6 +291,53 @@ def test_a_text_is_stored_found_and_deleted(client: FlaskClient) -> None:
     assert (gone.status_code, gone.json) == (404, {"message": f"{said}."})
     quiet = client.delete(STORE, json={"doc_id": "123456", "quiet": True})
     assert quiet.json == {"failed": f"{said} - quiet failure requested, so 200 code returned."}
+
+
+def test_a_text_is_stored_and_what_is_similar_to_it_answered(client: FlaskClient) -> None:
+    stored = {"text": "kookaburras laugh", "doc_id": "k1", "context": {"team": 9}, "threshold": 0.5, "language": "en"}
+    answer = client.post(SYNC, json=stored)
+    assert [text["id"] for text in answer.json["result"]] == ["k1"]
+    again = client.post(SYNC, json={**stored, "text": "kookaburras cry", "doc_id": "k2", "limit": 5})
+    assert [text["id"] for text in again.json["result"]] == ["k2", "k1"]
+    other = client.post(SYNC, json={**stored, "doc_id": "k1", "context": {"team": 10}, "created_at": "2024-05-01"})
+    (text,) = other.json["result"]
+    assert (text["contexts"], text["created_at"]) == ([{"team": 10}, {"team": 9}], "2024-05-01")
+
+
+def test_what_is_similar_is_said_by_a_callback(client: FlaskClient, caller: Caller) -> None:
+    text = {"text": "wallabies hop", "doc_id": "h1", "context": {"team": 9}, "content_hash": "abc"}
+    passed_on = {"message": "Already encoded - passing on to search"}
+    assert client.post(ASYNC, json={**text, "callback_url": caller.address}).json == passed_on
+    path, call = caller.calls.get(timeout=60)
+    assert (path, call["action"], call["model_type"]) == ("/api/webhooks/alegre?token=a%20token", "search", "text")
+    item = call["data"]["item"]
+    assert (item["id"], item["raw"]["doc_id"], item["raw"]["context"]) == ("h1", "h1", {"team": 9})
+    assert (item["text"], item["content_hash"], item["callback_url"]) == ("wallabies hop", "abc", caller.address)
+    assert call["data"]["is_shortcircuited_search_result_callback"] is True
+    assert [result["id"] for result in call["data"]["results"]["result"]] == ["h1"]
+    assert ids(client, "wallabies hop") == ["h1"]
+
+
+def test_nobody_is_called_who_need_not_be(
+    client: FlaskClient, caller: Caller, caplog: pytest.LogCaptureFixture
+) -> None:
+    for number, nobody in enumerate(({"requires_callback": False}, {"suppress_response": True})):
+        text = {"text": "numbats dig", "doc_id": f"d{number}", "callback_url": caller.address, **nobody}
+        assert client.post(ASYNC, json=text).status_code == 200
+    assert ids(client, "numbats dig") == ["d1", "d0"]
+    thankless = {"text": "a thankless bilby", "callback_url": f"{caller.address}/"}
+    assert client.post(ASYNC, json=thankless).status_code == 200
+    _, call = caller.calls.get(timeout=60)
+    assert call["data"]["item"]["text"] == "a thankless bilby"
+    until(lambda: f"{caller.address} was called back, and answered 500" in caplog.text)
+
+
+def test_whom_to_call() -> None:
+    calls = Callbacks({"https://a.example.org/": "t"})
+    assert calls.address(None) == calls.address("https://a.example.org") == "https://a.example.org"
+    for tokens, wanted in (({}, None), ({"https://a.example.org": ""}, "https://a.example.org.evil.example")):
+        with pytest.raises(BadInput):
+            Callbacks(tokens).address(wanted)
 
 
 def test_a_text_without_an_id_gets_one(client: FlaskClient) -> None:
@@ -286,7 +413,9 @@ def test_changes_have_threads_of_their_own() -> None:
     def limits(**settings: Any) -> Limits:
         return limits_of(ServerSettings(**settings))
 
-    assert limits(adapters={"alegre": "", "serper": ""}).changing == {b"/alegre/text/similarity/"}
+    assert limits(adapters={"alegre": "", "serper": ""}).changing == {
+        b"/alegre/text/similarity/", SYNC.encode(), ASYNC.encode(),
+    }  # fmt: skip
     assert limits(adapters={"serper": ""}).changing == frozenset()
 
 
@@ -315,6 +444,8 @@ def test_a_real_server_is_asked_as_alegres_own_tests_ask(folders: dict[str, Path
         status, refused = ask("POST", STORE, term, {})
         assert (status, [*refused]) == (401, ["message"])
         assert ask("POST", STORE, term) == (200, {"success": True})
+        status, synced = ask("POST", SYNC, term)
+        assert (status, [text["id"] for text in synced["result"]]) == (200, ["i"])
         lookup = {"text": "how to delete an invoice", "context": {"dbid": 54}}
         for _ in range(6):  # whichever worker answers
             status, answer = until(lambda: (now := ask("POST", SEARCH, lookup)) and now[1]["result"] and now)

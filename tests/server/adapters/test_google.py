@@ -19,20 +19,29 @@ from factseek.settings import Config
 from tests.server.engine.served import serve
 
 CLAIM = "nobody walked on the moon"
-RECENT = (datetime.now(UTC).date() - timedelta(days=3)).isoformat()
+RECENT, RECENT_CLAIM = ((datetime.now(UTC).date() - timedelta(days=days)).isoformat() for days in (8, 4))
 
 
 @pytest.fixture(scope="module")
 def reviews(tmp_path_factory: pytest.TempPathFactory, examples: Path) -> Path:
-    """An index of the bundled English reviews, and of a review of three days ago."""
+    """An index of the bundled English reviews, and of three of a publisher's own."""
     folder = tmp_path_factory.mktemp("google")
     recent = {
         "@type": "ClaimReview", "url": "https://www.daily.example.org/moon", "claimReviewed": "The moon is a balloon.",
         "datePublished": RECENT, "inLanguage": "en", "reviewRating": "Nope",
         "author": {"@type": "Organization", "name": "Daily"},
     }  # fmt: skip
+    again = {  # a claim of two days ago that was reviewed long before
+        "@type": "ClaimReview", "url": "https://daily.example.org/cheese", "claimReviewed": "The moon is of cheese.",
+        "datePublished": "2001-02-03", "inLanguage": "en", "reviewRating": "Nope",
+        "itemReviewed": {"@type": "Claim", "datePublished": RECENT_CLAIM},
+        "author": {"@type": "Organization", "name": "Daily"},
+    }  # fmt: skip
+    undated = {**again, "url": "https://daily.example.org/undated", "claimReviewed": "The moon is no moon."}
+    for name in ("datePublished", "itemReviewed"):
+        del undated[name]
     source = folder / "recent.json"
-    source.write_text(json.dumps(recent), "utf-8")
+    source.write_text(json.dumps([recent, again, undated]), "utf-8")
     sources = (examples / "reviews-en.json", source)
     build(BuildRequest(kind="claimreview", sources=sources, folder=folder / "index", dense=False), Config())
     return folder / "index"
@@ -102,18 +111,64 @@ def test_filters(google: FlaskClient) -> None:
         claims = claims_of(google, query="the moon", **parameters)
         return {claim["claimReview"][0]["publisher"]["site"] for claim in claims}
 
-    assert sites(reviewPublisherSiteFilter="daily.example.org") == {"www.daily.example.org"}
+    assert sites(reviewPublisherSiteFilter="daily.example.org") == {"www.daily.example.org", "daily.example.org"}
     assert sites(reviewPublisherSiteFilter="facts.example.net") == {"facts.example.net"}
-    assert sites(maxAgeDays=30) == {"www.daily.example.org"}
-    assert sites(maxAgeDays=2) == set()
     assert sites(languageCode="ar-EG") == set()
-    assert len(sites(languageCode="en-US")) == 2
+    assert len(sites(languageCode="en-US")) == 3
+
+
+def addresses(client: FlaskClient, **parameters: Any) -> list[str]:
+    return [claim["claimReview"][0]["url"] for claim in claims_of(client, **parameters)]
+
+
+BALLOON, CHEESE, UNDATED = (
+    "https://www.daily.example.org/moon", "https://daily.example.org/cheese", "https://daily.example.org/undated",
+)  # fmt: skip
+
+
+def test_age_counts_from_the_newer_of_review_and_claim(google: FlaskClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("factseek.server.adapters._google_reviews._FIRST_SLICE", 1)
+    everything = [address for address in addresses(google, query="the moon") if address in (BALLOON, CHEESE)]
+    assert len(everything) == 2
+    assert addresses(google, query="the moon", maxAgeDays=30) == everything
+    assert addresses(google, query="the moon", maxAgeDays=6) == [CHEESE]
+    assert addresses(google, query="the moon", maxAgeDays=2) == []
+    assert addresses(google, query="the moon", maxAgeDays=30, pageSize=1, offset=1) == everything[1:]
+    first = google.get("/google/v1alpha1/claims:search?query=the+moon&maxAgeDays=30&pageSize=1").json
+    token = {"query": "the moon", "maxAgeDays": 30, "pageSize": 1, "pageToken": first["nextPageToken"]}
+    assert addresses(google, **token) == everything[1:]
+    other = google.get("/google/v1alpha1/claims:search", query_string={**token, "maxAgeDays": 29})
+    assert other.json["error"]["message"].startswith("pageToken: is not that of this search")
+
+
+def test_without_a_query_a_publishers_newest_reviews_are_listed(google: FlaskClient) -> None:
+    daily = {"reviewPublisherSiteFilter": "daily.example.org"}
+    assert addresses(google, **daily) == [CHEESE, BALLOON, UNDATED]
+    assert addresses(google, **daily, pageSize=1, offset=1) == [BALLOON]
+    assert addresses(google, **daily, maxAgeDays=30) == [CHEESE, BALLOON]
+    assert addresses(google, **daily, maxAgeDays=6) == [CHEESE]
+    assert addresses(google, **daily, languageCode="ar") == []
+    pages: list[str] = []
+    answer = google.get("/google/v1alpha1/claims:search", query_string={**daily, "pageSize": 2}).json
+    pages += [claim["claimReview"][0]["url"] for claim in answer["claims"]]
+    token = {**daily, "pageSize": 2, "pageToken": answer["nextPageToken"]}
+    last = google.get("/google/v1alpha1/claims:search", query_string=token).json
+    pages += [claim["claimReview"][0]["url"] for claim in last["claims"]]
+    assert (pages, "nextPageToken" in last) == ([CHEESE, BALLOON, UNDATED], False)
+    days = [
+        claim["claimReview"][0]["reviewDate"]
+        for claim in claims_of(google, reviewPublisherSiteFilter="facts.example.net")
+    ]
+    assert days == sorted(days, reverse=True)
+    assert len(days) > 1
+    assert "reviewDate" not in claims_of(google, **daily)[2]["claimReview"][0]
 
 
 @pytest.mark.parametrize(
     ("parameters", "message"),
     [
-        ({}, "query: is needed: what a publisher has reviewed is not listed without one"),
+        ({}, "query: is needed where there is no reviewPublisherSiteFilter"),
+        ({"maxAgeDays": 3}, "query: is needed where there is no reviewPublisherSiteFilter"),
         ({"query": "moon", "pageSize": "many"}, "pageSize: expected int, got str"),
         ({"query": "moon", "pageSize": -1}, "pageSize: expected int >= 0"),
         ({"query": "moon", "pageSize": 10_001}, "pageSize: 10001 is out of range: ask for 1 to 10000"),
@@ -145,6 +200,8 @@ def test_googles_own_client(reviews: Path, tmp_path: Path) -> None:
                 query=CLAIM, languageCode="en-US", pageSize=1, pageToken=answer["nextPageToken"]
             )
             assert following.execute()["claims"][0] != answer["claims"][0]
+            newest = service.claims().search(reviewPublisherSiteFilter="daily.example.org", maxAgeDays=6).execute()
+            assert [claim["text"] for claim in newest["claims"]] == ["The moon is of cheese."]
             with pytest.raises(errors.HttpError) as error:
-                service.claims().search(reviewPublisherSiteFilter="facts.example.net").execute()
+                service.claims().search(maxAgeDays=6).execute()
     assert (error.value.status_code, "query: is needed" in error.value.reason) == (400, True)
