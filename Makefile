@@ -8,7 +8,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 .DEFAULT_GOAL := help
-.PHONY: help setup pictures docs serve test test-slow check format bench bench-live soak bench-claims bench-finetune bench-quality bench-fusion bench-growth torture fuzz example clean
+.PHONY: help setup pictures docs serve test test-slow check format bench bench-live soak bench-claims bench-finetune bench-train bench-quality bench-fusion bench-growth torture fuzz example clean
 
 help:
 	@echo "make serve   install, build the example indexes, serve them on http://127.0.0.1:8000"
@@ -19,6 +19,7 @@ help:
 	@echo "make fuzz   feed every reader, parser and route with 10,000 broken inputs; figures into docs/operating.md (an hour)"
 	@echo "make bench-claims   rebuild docs/check-worthiness.md and docs/verification.md (FACTSEEK_DATA; at most 15 minutes)"
 	@echo "make bench-finetune   rebuild the table of fine-tuning in docs/check-worthiness.md (FACTSEEK_DATA; half an hour or more)"
+	@echo "make bench-train   train an encoder on SciFact and rebuild its table in docs/training.md (FACTSEEK_DATA; an hour or more, goes on where it was interrupted)"
 	@echo "make bench-quality   rebuild docs/benchmark.md: sparse, dense and hybrid, quality beside speed"
 	@echo "make bench-fusion   compare ways of fusing over every collection; the table in docs/benchmark.md (FACTSEEK_DATA)"
 	@echo "make docs    build the documentation as a site in site/, warnings as errors"
@@ -89,6 +90,9 @@ bench-claims: $(STAMP)
 
 bench-finetune: $(STAMP)
 	$(BIN)/python -m benchmarks.checkworthiness_finetuning
+
+bench-train: $(STAMP)
+	$(BIN)/python -m benchmarks.training
 
 bench-growth: $(STAMP)
 	$(BIN)/python -m benchmarks.growth

@@ -60,7 +60,7 @@ def _add(kinds: Subparsers, what: str, noun: str) -> argparse.ArgumentParser:
         ("rate", float, "X", "the highest learning rate"),
         ("negatives", int, "N", "hits that are not relevant, for each passage that is"),
         ("depth", int, "N", "hits of each query that are looked at"),
-        ("max-tokens", int, "N", "tokens of a text that are read"),
+        ("max-tokens", int, "N", "tokens of a text that are learned from"),
         ("seed", int, "N", "of everything that is drawn"),
     ):
         default = getattr(_DEFAULTS, name.replace("-", "_"))

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -38,7 +39,7 @@ class EncoderTraining:
         lessons.seed(settings.seed)
         with model_folder(find_model(settings.base)) as folder:
             self._model: Any = SentenceTransformer(str(folder), local_files_only=True)
-        self._model.max_seq_length = min(settings.max_tokens, self._model.max_seq_length or settings.max_tokens)
+        self._limit: int = self._model.max_seq_length or settings.max_tokens
         prompts = self._model.prompts or {}
         self._query_prompt = prompts.get("query") or ""
         self._document_prompt = prompts.get("document") or prompts.get("passage") or prompts.get("corpus") or ""
@@ -79,7 +80,8 @@ class EncoderTraining:
             evaluator=lessons.look(lambda: self.values(stopping)),
             callbacks=lessons.callbacks(self._request, progress),
         )
-        lessons.learn(trainer, self._request)
+        with self._reading(min(self._request.settings.max_tokens, self._limit)):
+            lessons.learn(trainer, self._request)
 
     def save(self, folder: str) -> None:
         """Write the model as sentence-transformers loads it."""
@@ -132,10 +134,21 @@ class EncoderTraining:
         return self._vectors(texts, self._document_prompt)
 
     def _vectors(self, texts: Sequence[str], prompt: str) -> NDArray[np.float32]:
-        vectors = self._model.encode(
-            [prompt + text for text in texts], prompt="", normalize_embeddings=True, show_progress_bar=False
-        )
+        with self._reading(self._limit):
+            vectors = self._model.encode(
+                [prompt + text for text in texts], prompt="", normalize_embeddings=True, show_progress_bar=False
+            )
         return np.asarray(vectors, dtype=np.float32)
+
+    @contextmanager
+    def _reading(self, tokens: int) -> Iterator[None]:
+        """Let the model read so many tokens of a text: fewer while it learns than where it is measured and used."""
+        before = self._model.max_seq_length
+        self._model.max_seq_length = tokens
+        try:
+            yield
+        finally:
+            self._model.max_seq_length = before
 
 
 def triples(learned: Sequence[Candidates], settings: ModelTraining) -> list[Triple]:

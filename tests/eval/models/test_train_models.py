@@ -14,9 +14,9 @@ import pytest
 
 from factseek.eval.models import lessons
 from factseek.eval.models.candidates import Candidates
-from factseek.eval.models.encoder import triples
+from factseek.eval.models.encoder import EncoderTraining, triples
 from factseek.eval.models.judged import of_documents
-from factseek.eval.models.request import ModelTraining
+from factseek.eval.models.request import ModelTraining, TrainingRequest
 from factseek.indexer.build import BuildRequest, build
 from factseek.indexer.settings import Config
 from factseek.retrieval.encoders.sources import find_model
@@ -66,7 +66,7 @@ def asked(index: Path, base: Path, examples: Path, tmp_path: Path) -> list[objec
 
 @pytest.mark.slow
 def test_a_trained_encoder_has_a_card_and_makes_an_index(
-    asked: list[object], examples: Path, tmp_path: Path, command: Command
+    asked: list[object], base: Path, examples: Path, tmp_path: Path, command: Command
 ) -> None:
     code, printed, said = command(*asked)
     assert code == 0, said
@@ -83,6 +83,7 @@ def test_a_trained_encoder_has_a_card_and_makes_an_index(
     readme = (model / "README.md").read_text("utf-8")
     assert printed.strip() in readme
     assert "`encoder.model` takes this folder" in readme
+    assert _tokens_read(model) == _tokens_read(base) == 256, "it learned from 32 tokens of a text, and reads all"
     code, _, said = command(
         "index", "snippets", examples / "snippets-en.tsv", "--index", tmp_path / "new", "--encoder", model
     )
@@ -90,6 +91,19 @@ def test_a_trained_encoder_has_a_card_and_makes_an_index(
     code, printed, _ = command("search", "the Nile is longer than the Amazon", "--index", tmp_path / "new", "--json")
     assert code == 0
     assert json.loads(printed)["hits"]
+
+
+@pytest.mark.slow
+def test_an_encoder_is_measured_by_all_that_it_reads(base: Path) -> None:
+    """It was once cut to what it learns from, also before the training, so that every training looked like a gain."""
+    start = "A long river runs through many countries before it reaches the sea, and the place is"
+    hits = {"d0": f"{start} Oslo", "d1": f"{start} Cairo"}
+    judged = [Candidates(qid="1", query="Oslo", hits=hits, relevant={"d0": hits["d0"]})]
+    settings = ModelTraining(base=str(base), max_tokens=8)
+    training = EncoderTraining(
+        TrainingRequest(what="encoder", settings=settings, files=(), index="", target=base / "unused")
+    )
+    assert training.before(training.bed(judged, {"1": {"d0": 1}})).tolist() == [1.0]
 
 
 @pytest.mark.slow
@@ -260,3 +274,9 @@ def test_a_folder_that_is_there_is_left_alone(asked: list[object], tmp_path: Pat
 
 def _candidates(hits: Mapping[str, str], relevant: Mapping[str, str]) -> Candidates:
     return Candidates(qid="1", query="q", hits=hits, relevant=relevant)
+
+
+def _tokens_read(folder: Path) -> int:
+    from sentence_transformers import SentenceTransformer
+
+    return int(SentenceTransformer(str(folder), device="cpu", local_files_only=True).max_seq_length)
