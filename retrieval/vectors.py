@@ -21,6 +21,7 @@ from .config import DenseSettings
 from .errors import IndexStateError, MachineError, QueryError
 from .files import os_errors_reported
 from .integrity import REMEDY
+from .mapped import mapped
 
 ANN, VECTORS = "ann.faiss", "vectors.f32"
 
@@ -129,8 +130,7 @@ def read_vectors(path: Path, rows: int, dimension: int) -> Vectors:
         raise IndexStateError(what, place=path, remedy=REMEDY)
     if rows == 0:
         return np.empty((0, dimension), dtype=np.float32)
-    mapped: Vectors = np.asarray(np.memmap(path, dtype="<f4", mode="r", shape=(rows, dimension)))
-    return mapped
+    return np.asarray(mapped(path, "<f4", (rows, dimension)))
 
 
 def sample_vectors(vectors: Vectors, size: int) -> Vectors:

@@ -18,6 +18,7 @@ from ..domain import Document, Span
 from ..errors import IndexStateError
 from ..integrity import REMEDY
 from ..manifest import Manifest
+from ..mapped import mapped
 from ..signatures import AT_ONCE, WORDS, Signatures, disagreements, signatures_of
 from ..vectors import Mask
 from . import Check, Encoders, OpenSegment, SegmentPlace, Tools, View
@@ -120,7 +121,7 @@ def _read(path: Path, passages: int) -> Signatures:
             raise IndexStateError(what, place=path, remedy=REMEDY)
         if not passages:
             return np.empty((0, WORDS), dtype="<u8")
-        return np.memmap(path, dtype="<u8", mode="r", shape=(passages, WORDS))
+        return mapped(path, "<u8", (passages, WORDS))
     except OSError as error:
         raise IndexStateError(f"cannot be read: {error.strerror}", place=path, remedy=REMEDY) from None
 

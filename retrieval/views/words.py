@@ -22,6 +22,7 @@ from ..domain import Document, Span
 from ..errors import IndexStateError
 from ..integrity import REMEDY
 from ..manifest import Manifest
+from ..mapped import mapped
 from ..spelling import WordCounter, WordNearby, masks, possible, within
 from . import Check, Encoders, OpenSegment, SegmentPlace, Tools, View
 
@@ -156,9 +157,9 @@ def _packed(counter: WordCounter) -> tuple[bytes, bytes]:
 def _read(folder: Path) -> SegmentWords:
     path = folder / NUMBERS
     try:
-        numbers = np.fromfile(path, dtype="<u8") if path.stat().st_size < 16 else np.memmap(path, "<u8", "r")
+        numbers = np.fromfile(path, dtype="<u8") if path.stat().st_size < 16 else mapped(path, "<u8")
         path = folder / TEXT
-        text = np.memmap(path, np.uint8, "r") if path.stat().st_size else np.empty(0, dtype=np.uint8)
+        text = mapped(path, "u1") if path.stat().st_size else np.empty(0, dtype=np.uint8)
     except (OSError, ValueError) as error:
         what = f"cannot be read: {getattr(error, 'strerror', None) or 'it is cut off'}"
         raise IndexStateError(what, place=path, remedy=REMEDY) from None

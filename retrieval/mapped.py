@@ -1,0 +1,30 @@
+"""Files of segments that are mapped into memory.
+
+A published file never changes, and a server holds several states of an index that share most of their segments: each
+file is mapped once in a process, for as long as anybody holds it.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+from weakref import WeakValueDictionary
+
+import numpy as np
+from numpy.typing import NDArray
+
+_Key = tuple[int, int, int, int, str, tuple[int, ...] | None]
+_MAPPED: WeakValueDictionary[_Key, NDArray[Any]] = WeakValueDictionary()
+
+
+def mapped(path: Path, dtype: str, shape: tuple[int, ...] | None = None) -> NDArray[Any]:
+    """Return a file that is not empty as an array of this type and shape, or as one row, read where it is looked at.
+
+    Raises OSError if it cannot be opened, ValueError if it is shorter, or ends within a value.
+    """
+    there = path.stat()
+    key = (there.st_dev, there.st_ino, there.st_size, there.st_mtime_ns, dtype, shape)
+    array = _MAPPED.get(key)
+    if array is None:
+        array = _MAPPED[key] = np.memmap(path, dtype=dtype, mode="r", shape=shape)
+    return array
