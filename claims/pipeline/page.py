@@ -14,14 +14,13 @@ from ...retrieval.display import Piece, pieces_of, web_link
 from ...retrieval.highlight import highlights
 from ...retrieval.vocabulary import Vocabulary
 from ..evidence.sentences import EvidenceSentence
+from ..verdicts.stances import Stance, stance_of
 from .steps import Checked
 
-_SAID = {
-    "SUPPORTS": ("The evidence seems to support it", "for"),
-    "TRUE": ("The evidence seems to support it", "for"),
-    "REFUTES": ("The evidence seems to speak against it", "against"),
-    "FALSE": ("The evidence seems to speak against it", "against"),
-    "NOT ENOUGH INFO": ("The evidence does not settle it", "open"),
+_SAID: dict[Stance, tuple[str, str]] = {
+    "for": ("The evidence seems to support it", "for"),
+    "against": ("The evidence seems to speak against it", "against"),
+    "neither": ("The evidence does not settle it", "open"),
 }
 _UNDECIDED = ("No verdict", "open")
 
@@ -51,7 +50,7 @@ def page(checked: Sequence[Checked], heading: Heading, vocabulary: Vocabulary) -
 
 def conclusion(checked: Checked) -> tuple[str, str]:
     """Return the conclusion on a claim in words, and its CSS class: for, against or open."""
-    return _UNDECIDED if checked.verdict.abstained else _SAID[checked.verdict.label]
+    return _UNDECIDED if checked.verdict.abstained else _SAID[stance_of(checked.verdict.label)]
 
 
 def share(probability: float) -> str:

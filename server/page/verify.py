@@ -9,6 +9,7 @@ from flask import request, url_for
 from werkzeug.wrappers import Response
 
 from ...claims.evidence.sentences import EvidenceSentence
+from ...claims.verdicts.stances import stance_of
 from ...claims.verdicts.verdict import Verdict
 from ...retrieval.display import Piece, pieces_of, web_link
 from ...retrieval.domain import Claim
@@ -24,8 +25,6 @@ from .cards import title_of
 from .shell import blueprint, chosen_indexes, page_of, short_of
 from .state import PageState, read_parameters
 
-_FOR = frozenset({"SUPPORTS", "TRUE"})
-_AGAINST = frozenset({"REFUTES", "FALSE"})
 _LONGEST_QUERY = 1_000
 """Characters of a claim that go with the link to a document, whose matching words are marked."""
 _EXAMPLES = {
@@ -111,7 +110,7 @@ def _for_people(verdict: Verdict, judge: Judge, served: Served, asked: VerifySta
             link=web_link(sentence.url),
             share=each[label],
         )
-        stances[_stance(label)].append(shown)
+        stances[stance_of(label)].append(shown)
     likely = sorted(verdict.probabilities.items(), key=lambda pair: -pair[1])
     return SortedVerdict(verdict, _conclusion(verdict), [pair for pair in stances.items() if pair[1]], likely)
 
@@ -127,11 +126,7 @@ def _document(served: Served, sentence: EvidenceSentence, claim: str) -> str:
 
 
 def _conclusion(verdict: Verdict) -> str:
-    return "none" if verdict.abstained else _stance(verdict.label)
-
-
-def _stance(label: str) -> str:
-    return "for" if label in _FOR else "against" if label in _AGAINST else "neither"
+    return "none" if verdict.abstained else stance_of(verdict.label)
 
 
 def _page(asked: VerifyState, served: Served, **shown: Any) -> tuple[str, int]:
