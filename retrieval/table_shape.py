@@ -46,7 +46,26 @@ _BINARY = {
     b"PAR1": "a Parquet file",
     b"%PDF": "a PDF",
     b"SQLite format 3": "an SQLite database",
+    b"\x93NUMPY": "a NumPy array (.npy)",
+    b"ARROW1": "an Arrow or Feather file",
+    b"\x89HDF": "an HDF5 file",
+    b"\x89PNG": "a picture",
+    b"\xff\xd8\xff": "a picture",
+    **{bytes((0x80, version)): "a pickle" for version in range(2, 6)},
 }
+_UTF32 = "text in UTF-32"
+_PLANES = 0x10
+"""The highest third byte of a character in UTF-32."""
+_SAVE_ROWS = "save its rows as JSON lines or CSV with the program that wrote it"
+_REMEDIES = {
+    ("Excel",): 'in Excel, save the sheet as "CSV UTF-8 (Comma delimited)"',
+    ("spreadsheet",): "save the sheet as CSV, in UTF-8",
+    ("Word", "OpenDocument text", "RTF", "presentation"): "save its text as plain text, in UTF-8",
+    ("compressed",): "unpack it first",
+    (_UTF32,): "save it as UTF-8 (iconv -f UTF-32 -t UTF-8)",
+    ("pickle", "Parquet", "NumPy", "Arrow", "HDF5"): _SAVE_ROWS,
+}
+"""The remedies by words of what a binary file is."""
 _SEPARATOR_LINE = re.compile(r"sep=[,;|\t]\r?")
 _CONTROL = re.compile(rb"[\x00-\x08\x0e-\x1f]|^\xd0\xcf")
 _INSIDE = {
@@ -60,7 +79,6 @@ _INSIDE = {
 }
 """The kinds of office files by what stands near the beginning of the archive, or older container, that they are."""
 _OFFICE = (b"PK\x03\x04", b"\xd0\xcf\x11\xe0")
-_WRITTEN = ("Word", "OpenDocument text", "RTF", "presentation")
 _SENTENCES: dict[Form, str] = {
     "empty": "is empty",
     "binary": "is not text",
@@ -107,14 +125,9 @@ class TableShape(NamedTuple):
     @property
     def remedy(self) -> str:
         """The remedy for a file that cannot be read as it is, ``""`` if nothing has to be done."""
-        if "Excel" in self.content:
-            return 'in Excel, save the sheet as "CSV UTF-8 (Comma delimited)"'
-        if "spreadsheet" in self.content:
-            return "save the sheet as CSV, in UTF-8"
-        if any(kind in self.content for kind in _WRITTEN):
-            return "save its text as plain text, in UTF-8"
-        if "compressed" in self.content:
-            return "unpack it first"
+        for kinds, remedy in _REMEDIES.items():
+            if any(kind in self.content for kind in kinds):
+                return remedy
         if self.form != "binary" and not self.encoding:
             return SAVE_AS_UTF8
         return ""
@@ -193,7 +206,21 @@ def _binary(start: bytes) -> str:
         if start.startswith(magic) and _CONTROL.search(start):
             inside = (kind for sign, kind in _INSIDE.items() if sign in start) if magic in _OFFICE else iter(())
             return next(inside, content)
-    return "an RTF document" if start.startswith(rb"{\rtf") else ""
+    if start.startswith(rb"{\rtf"):
+        return "an RTF document"
+    return _UTF32 if _is_utf32(start) else ""
+
+
+def _is_utf32(start: bytes) -> bool:
+    """Return whether a file is text of four bytes a character, by its mark or because one of each four bytes is 0."""
+    if start.startswith((codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE)):
+        return True
+    whole = start[: min(len(start), _PAIRED) // 4 * 4]
+    for name, highest, planes in (("utf-32-le", whole[3::4], whole[2::4]), ("utf-32-be", whole[::4], whole[1::4])):
+        if len(whole) > 4 and not any(highest) and max(planes) <= _PLANES:
+            text = whole.decode(name, "replace")
+            return "\ufffd" not in text and all(character >= " " or character.isspace() for character in text)
+    return False
 
 
 def _encoding(start: bytes) -> str:

@@ -75,7 +75,8 @@ def refuse_foreign(path: Path, forms: Collection[str], instead: str) -> None:
 def refuse_binary(path: Path, shape: TableShape) -> None:
     """Raise SourceError if a file is known not to be text: a workbook, a PDF."""
     if shape.form == "binary" and shape.content:
-        raise SourceError(f"{shape.sentence}, not text", place=path, remedy=shape.remedy)
+        what = shape.sentence if shape.content.startswith("text") else f"{shape.sentence}, not text"
+        raise SourceError(what, place=path, remedy=shape.remedy)
 
 
 def remedy_for(shape: TableShape) -> str:

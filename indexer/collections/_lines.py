@@ -16,7 +16,7 @@ from io import BufferedReader
 from pathlib import Path
 from typing import Any, BinaryIO, cast
 
-from ...retrieval.table_shape import SAVE_AS_UTF8, is_separator_line, nul_reason
+from ...retrieval.table_shape import SAVE_AS_UTF8, binary_content, is_separator_line, nul_reason
 from ...retrieval.wrapped import continued, list_advice
 from . import ReadOptions
 from ._streams import BadFileError, open_bytes
@@ -28,6 +28,7 @@ DEEPEST = 100
 _UTF16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 _NOT_UTF16 = "is not UTF-16, which its first bytes say; save it as UTF-8"
 _BLOCK = 1 << 16
+_PEEKED = 4_096
 _ESCAPED = re.compile(r"\\u(?:0000|[dD][89a-fA-F])")
 
 
@@ -236,9 +237,12 @@ def _text(line: bytes, stream: BinaryIO, limit: int, fallback: str) -> tuple[str
 def _as_utf8(stream: BinaryIO, path: Path) -> Iterator[BinaryIO]:
     """Yield a stream of UTF-8: a text with the byte-order mark of UTF-16 is recoded, any other as it is.
 
-    Raises BadFileError if it turns out not to be UTF-16.
+    Raises BadFileError if it turns out not to be UTF-16, or is known to be no text.
     """
-    if not cast(BufferedReader, stream).peek(2)[:2].startswith(_UTF16):
+    start = cast(BufferedReader, stream).peek(_PEEKED)
+    if content := binary_content(start):
+        raise BadFileError(path, content)
+    if not start.startswith(_UTF16):
         yield stream
         return
     try:

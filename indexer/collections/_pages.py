@@ -8,6 +8,7 @@ import re
 from itertools import islice
 from typing import Any, NamedTuple
 
+from ...retrieval.table_shape import shape_of_start
 from ._markup import attributes
 
 # Dates are searched in the page's markup and address alone, and never against today's date: what is found
@@ -98,7 +99,9 @@ def binary_kind(content: bytes) -> str:
         return "an image (WebP)" if content[8:12] == b"WEBP" else "a sound or video"
     if content[4:8] == b"ftyp":
         return "a video or an image (ISO media)"
-    return "binary data" if b"\0" in content[:4096] else ""
+    if b"\0" not in content[:4096]:
+        return ""
+    return shape_of_start(content[:4096]).content or "binary data"
 
 
 def decode(content: bytes, charset: str = "") -> str:

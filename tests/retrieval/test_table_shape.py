@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import io
 import os
+import pickle
 import zipfile
 from pathlib import Path
 
@@ -22,6 +23,14 @@ def workbook() -> bytes:
         archive.writestr("[Content_Types].xml", "<Types/>")
         archive.writestr("xl/workbook.xml", "<workbook/>")
     return content.getvalue()
+
+
+SAVE_ROWS = "save its rows as JSON lines or CSV with the program that wrote it"
+UTF32_REMEDY = "save it as UTF-8 (iconv -f UTF-32 -t UTF-8)"
+
+
+def pickled(protocol: int) -> bytes:
+    return pickle.dumps([{"docid": "a", "text": "b"}], protocol=protocol)
 
 
 @pytest.mark.parametrize(
@@ -87,7 +96,7 @@ def test_encoding(encoding: str, name: str) -> None:
         (rb"{\rtf1\ansi a}", "is an RTF document", "save its text as plain text, in UTF-8"),
         (gzip.compress(b"x"), "is compressed (gzip)", "unpack it first"),
         (b"PK\x03\x04abc", "is compressed (zip)", "unpack it first"),
-        (b"PAR1\x15\0", "is a Parquet file", ""),
+        (b"PAR1\x15\0", "is a Parquet file", SAVE_ROWS),
         (b"PAR1 Q0 d1 1 2.5 t\n", "is separated by blanks", ""),
         (b"a,b\n1,2\n", "is comma-separated", ""),
         (b"a;b\n1;2\n", "is separated by semicolons", ""),
@@ -98,6 +107,13 @@ def test_encoding(encoding: str, name: str) -> None:
             SAVE_AS_UTF8,
         ),
         (b"ab\0cd\0\0\0", "is not text", ""),
+        (b"\1\0\0\0\2\0\0\0", "is not text", ""),
+        *((content, "is a pickle", SAVE_ROWS) for content in map(pickled, range(2, 6))),
+        (b"\x93NUMPY\1\0", "is a NumPy array (.npy)", SAVE_ROWS),
+        *(
+            ("qid\tquery\n1\tلقاح 🦠\n".encode(encoding), "is text in UTF-32", UTF32_REMEDY)
+            for encoding in ("utf-32", "utf-32-le", "utf-32-be")
+        ),
     ],
 )
 def test_sentence_and_remedy(content: bytes, sentence: str, remedy: str) -> None:
