@@ -22,7 +22,7 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
-from benchmarks.fuzz_targets import SLOW, Target, feed, targets
+from benchmarks.fuzz_targets import Target, feed, targets
 from benchmarks.marked import replace_marked
 from factseek.retrieval.terminal import say, write
 
@@ -102,10 +102,9 @@ def work(name: str, first: int, count: int) -> None:
 def run(names: Sequence[str], count: int, state: State) -> None:
     """Feed each target until it has had its inputs, keeping the state after each slice."""
     for name in names:
-        most = min(count, 2_000) if name in SLOW else count
         known = state.setdefault(name, {"done": 0, "finds": [], "megabytes": 0.0, "seconds": 0.0})
-        while known["done"] < most:
-            began, number = time.monotonic(), min(SLICE, most - known["done"])
+        while known["done"] < count:
+            began, number = time.monotonic(), min(SLICE, count - known["done"])
             answer = worked(name, known["done"], number)
             known["finds"] += answer["finds"]
             known["megabytes"] = max(known["megabytes"], answer["megabytes"])

@@ -26,9 +26,6 @@ from factseek.retrieval import model_file, trec
 from factseek.retrieval.errors import FactseekError
 from factseek.retrieval.table_shape import shape_of
 
-SLOW = {"index webpages"}
-"""Targets that get fewer inputs."""
-
 _TABLES = (".tsv", ".csv", ".jsonl", ".txt")
 _ANY = ("a\tb\n", "{}\n")
 
