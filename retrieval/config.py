@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from difflib import get_close_matches
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self, TypeVar, get_args, get_origin, get_type_hints
 
@@ -18,7 +19,7 @@ from .config_file import read_yaml
 from .errors import ConfigError
 from .plugins import NameOf
 from .profile import ProfileName
-from .validation import mismatch
+from .validation import Mismatch, mismatch, mismatch_in
 from .votes import FusionKind
 
 Positive = Annotated[int, msgspec.Meta(ge=1)]
@@ -231,10 +232,12 @@ def convert(raw: Any, place: str, kind: type[AnyConfig]) -> AnyConfig:
 
     Raises ConfigError, naming ``place`` and the dotted key.
     """
+    values = _without_empty(raw)
     try:
-        config = msgspec.convert(_without_empty(raw), kind)
+        config = msgspec.convert(values, kind)
     except msgspec.ValidationError as error:
-        raise ConfigError(explain(error, kind), place=place) from None
+        wrong = mismatch_in(values, error, partial(msgspec.convert, type=kind))
+        raise ConfigError(_explained(wrong, kind), place=place) from None
     except RecursionError:
         raise ConfigError("is nested too deeply", place=place) from None
     for fault in _unknown_names(config):
@@ -249,7 +252,10 @@ def view(config: Config, kind: type[AnyConfig]) -> AnyConfig:
 
 def explain(error: msgspec.ValidationError, kind: type[Settings]) -> str:
     """Return a validation error as ``bm25.k1: expected float, got str``."""
-    wrong = mismatch(error)
+    return _explained(mismatch(error), kind)
+
+
+def _explained(wrong: Mismatch, kind: type[Settings]) -> str:
     key, reason = wrong.path, wrong.reason
     if wrong.of_a_key:
         return f"{f'{key}: ' if key else ''}a key is not a string; write it in quotes"

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
-from typing import NamedTuple
+from collections.abc import Callable, Iterator, Mapping
+from itertools import islice
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -11,6 +13,8 @@ _UNKNOWN = re.compile(r"Object contains unknown field `(.*)`")
 _MISSING = re.compile(r"Object missing required field `(.*)`")
 _OF_A_KEY = "key` in `"
 _NO_CHOICE = "Invalid enum value"
+_ANY_KEY = "[...]"
+_MOST_KEYS = 1_000
 
 
 class Mismatch(NamedTuple):
@@ -46,3 +50,38 @@ def mismatch(error: msgspec.ValidationError) -> Mismatch:
         of_a_key=inside != where,
         no_choice=reason.startswith(_NO_CHOICE),
     )
+
+
+def mismatch_in(raw: Any, error: msgspec.ValidationError, check: Callable[[Any], object]) -> Mismatch:
+    """Return what the error says that ``check`` raised for ``raw``, naming the keys for which msgspec writes ``[...]``.
+
+    A key beyond the first thousand of its mapping is not looked for.
+    """
+    wrong = mismatch(error)
+    while _ANY_KEY in wrong.path:
+        mapping = wrong.path.partition(_ANY_KEY)[0].split(".")
+        alone = islice(_each_alone(raw, mapping), _MOST_KEYS)
+        key = next((key for key, narrowed in alone if _message(check, narrowed) == str(error)), None)
+        if key is None:
+            break
+        wrong = wrong._replace(path=wrong.path.replace(_ANY_KEY, f".{key}", 1))
+    return wrong
+
+
+def _message(check: Callable[[Any], object], raw: Any) -> str:
+    """Return the message of the validation error that a check raises, ``""`` if it raises none."""
+    try:
+        check(raw)
+    except msgspec.ValidationError as error:
+        return str(error)
+    return ""
+
+
+def _each_alone(raw: Any, path: list[str]) -> Iterator[tuple[str, Any]]:
+    """Yield each key of the mapping at a path of ``raw``, and ``raw`` with that key alone in the mapping."""
+    if not isinstance(raw, Mapping):
+        return
+    if not path:
+        yield from ((str(key), {key: value}) for key, value in raw.items())
+    elif path[0] in raw:
+        yield from ((key, {**raw, path[0]: narrowed}) for key, narrowed in _each_alone(raw[path[0]], path[1:]))

@@ -159,7 +159,9 @@ class _Answered(NamedTuple):
 def search(args: argparse.Namespace) -> int:
     """Search and print the evidence."""
     wanted = _format(args)
-    if bool(args.text) == bool(args.like):
+    if args.text and args.like:
+        raise UsageError("--like stands in the place of a TEXT", remedy="leave out one of them")
+    if not args.text and not args.like:
         raise UsageError("give a TEXT to search for, or --like DOCID", remedy="see factseek search --help")
     if len(args.index) > 1:
         return _search_several(args, config_of(args, Config), " ".join(args.text), wanted)

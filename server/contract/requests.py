@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Annotated, Any, Literal, TypeVar
 
 import msgspec
@@ -13,7 +14,7 @@ from werkzeug.exceptions import RequestEntityTooLarge, UnsupportedMediaType
 from ...indexer.jobs import Mode
 from ...retrieval.config import Count, Positive, RrfK, formerly_weighed
 from ...retrieval.profile import ProfileName
-from ...retrieval.validation import mismatch
+from ...retrieval.validation import Mismatch, mismatch, mismatch_in
 from ...retrieval.votes import FusionKind
 from .errors import BadInput
 
@@ -134,18 +135,23 @@ class SearchOptions(RequestFields):
     ] = False
 
 
-class SearchRequest(SearchOptions, kw_only=True):
+class SingleQueryOptions(SearchOptions):
+    """The options of a search for one query: how it is read, and which stretch of its ranking is answered."""
+
+    syntax: Syntax = "plain"
+    offset: Offset = 0
+    cursor: Cursor = ""
+    count: Counted = False
+
+
+class SearchRequest(SingleQueryOptions, kw_only=True):
     """The body of ``POST /v1/{index}/search``: a ``query``, or in its place a document to find more ``like``."""
 
     query: QueryText = ""
     like: Like = ""
-    syntax: Syntax = "plain"
     format: Format = None
     hits: HitsAlias = None
     qid: Qid = None
-    offset: Offset = 0
-    cursor: Cursor = ""
-    count: Counted = False
     facets: Annotated[
         Annotated[dict[str, FacetValues], Meta(max_length=16)] | Annotated[list[str], Meta(max_length=16)],
         Meta(description=f"{FACETS}. By field, or as a list of field=number; ten of each if no number is said"),
@@ -169,19 +175,15 @@ class SearchRequest(SearchOptions, kw_only=True):
 IndexName = Annotated[str, Meta(max_length=64)]
 
 
-class SearchManyRequest(SearchOptions, kw_only=True):
+class SearchManyRequest(SingleQueryOptions, kw_only=True):
     """The body of ``POST /v1/search``: what every index is asked; each answers with its own default retriever."""
 
     query: QueryText
-    syntax: Syntax = "plain"
     indexes: Annotated[
         Annotated[dict[IndexName, FusionWeight], Meta(max_length=16)] | Annotated[list[IndexName], Meta(max_length=16)],
         Meta(description="which are asked, by name, each with what its votes count, or as a list; left out: all"),
     ] = []
     rrf_k: Annotated[RrfK | None, Meta(description="the constant by which the indexes are fused")] = None
-    offset: Offset = 0
-    cursor: Cursor = ""
-    count: Counted = False
     facets: Annotated[
         Annotated[dict[str, FacetValues], Meta(max_length=16)] | Annotated[list[str], Meta(max_length=16)],
         Meta(description=f"{FACETS}, of each index and of all together. `index` is a field, too"),
@@ -321,10 +323,18 @@ def from_body(request: Request, kind: type[_Asked]) -> _Asked:
     try:
         return msgspec.json.decode(body, type=kind)
     except msgspec.ValidationError as error:
-        raise explained(error) from None
+        raise _explained(mismatch_in(_plain(body), error, partial(msgspec.convert, type=kind))) from None
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         reason = "it is nested too deeply" if isinstance(error, RecursionError) else str(error)
         raise BadInput("body", f"is not JSON: {reason}") from None
+
+
+def _plain(body: bytes) -> Any:
+    """Return a body as plain values, None if what follows its first fault is no JSON either."""
+    try:
+        return msgspec.json.decode(body)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return None
 
 
 def from_query(parameters: MultiDict[str, str], kind: type[_Asked]) -> _Asked:
@@ -368,7 +378,10 @@ def body_of(request: Request) -> bytes:
 
 def explained(error: msgspec.ValidationError) -> BadInput:
     """Return a validation error as a BadInput that names the field, as ``queries[3].text``."""
-    wrong = mismatch(error)
+    return _explained(mismatch(error))
+
+
+def _explained(wrong: Mismatch) -> BadInput:
     weighed = formerly_weighed(wrong.unknown) if wrong.path.endswith("fusion") else ""
     if weighed:
         return BadInput(wrong.field, f'is now fusion.weights: {{"{weighed}": 0.5}}')

@@ -38,6 +38,11 @@ def test_every_setting_is_documented(root: Path) -> None:
     ("text", "message"),
     [
         ("bm25: {k1: high}", "bm25.k1: expected float, got str"),
+        (
+            "search: {fusion: {weights: {dense: 2, bm25: x}}}",
+            "search.fusion.weights.bm25: expected float, got str",
+        ),
+        ("search: {fusion: {weights: {dense: -1}}}", "search.fusion.weights.dense: expected float >= 0.0"),
         ("bm25: {k1: -1}", "bm25.k1: expected float >= 0.0"),
         ("bm25: {k2: 1}", "bm25.k2: there is no such setting; did you mean bm25.k1?"),
         ("bm52: {k1: 1}", "bm52: there is no such setting; did you mean bm25?"),

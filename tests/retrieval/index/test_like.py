@@ -176,7 +176,6 @@ def test_on_the_command_line(copies: Path, command: Callable[..., tuple[int, str
     for arguments, message in (
         (["--like", "nothing", "--index", copies], "there is no document 'nothing' in this index"),
         (["--index", copies], "give a TEXT to search for, or --like DOCID; see factseek search --help"),
-        (["x", "--like", "y", "--index", copies], "give a TEXT to search for, or --like DOCID; see factseek search "
-         "--help"),
+        (["x", "--like", "y", "--index", copies], "--like stands in the place of a TEXT; leave out one of them"),
     ):  # fmt: skip
         assert command("search", *arguments) == (2, "", f"factseek: {message}\n")
