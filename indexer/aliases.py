@@ -10,9 +10,9 @@ import os
 from pathlib import Path
 from typing import NamedTuple
 
-from ..retrieval import manifest as manifests
 from ..retrieval.errors import IndexStateError
 from ..retrieval.files import os_errors_reported, sync_folder
+from .generation import published
 
 
 class Pointed(NamedTuple):
@@ -34,7 +34,7 @@ def point(alias: Path, index: Path) -> Pointed:
         raise IndexStateError(
             "an alias cannot point to itself", place=alias, remedy="name the index that it stands for"
         )
-    manifest = manifests.read(index)
+    manifest = published(index)
     if alias.exists() and not alias.is_symlink():
         raise IndexStateError("is no alias: it stands there itself", place=alias, remedy="choose another name")
     with os_errors_reported(alias):

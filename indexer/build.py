@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Callable, Iterable
-from contextlib import ExitStack, closing
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import ExitStack, closing, suppress
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import Literal
 
@@ -19,19 +20,22 @@ from ..retrieval.errors import IndexStateError, SourceError, UserError
 from ..retrieval.files import os_errors_reported
 from ..retrieval.filters import field_names
 from ..retrieval.index_folder import IndexFolder
-from ..retrieval.manifest import LAYOUT, VECTORS, BM25Info, Manifest, SegmentInfo, SourceInfo
+from ..retrieval.manifest import BUILD, LAYOUT, VECTORS, BM25Info, Manifest, SourceInfo
+from ..retrieval.shards import layout
 from ..retrieval.views import Tools, descriptions, views
+from . import generation as generations
 from . import journal as journals
-from .collections import BadLines, LeftOut, reader
+from .collections import BadLines, LeftOut, ReadOptions, reader
 from .compaction import merge_surplus
 from .deletion import live_documents, with_segments, without
 from .encoders import Encoders, further_views
-from .journal import Journal
+from .generation import Generation
 from .lock import locked
 from .overtaking import overtake
 from .settings import Config
 from .sources import describe
-from .work import BuildTask, Work
+from .work import BuildTask, SourcesChangedError
+from .works import PartOfWork, Works
 
 Verb = Literal["", "append", "update", "overwrite"]
 
@@ -42,6 +46,7 @@ class BuildRequest:
 
     A new index has a view of each kind, without ``dense`` no vectors; ``views`` names further ones. ``encoders``
     names the models that make its vectors, instead of the one that is configured: each makes a view of its own.
+    ``shards`` says how many shards a new index has; with 0 it has none, and one that is there has those that it has.
     ``wait`` is how many seconds it may wait for another writer to be done.
     """
 
@@ -53,6 +58,7 @@ class BuildRequest:
     dense: bool = True
     views: tuple[str, ...] = ()
     encoders: tuple[str, ...] = ()
+    shards: int = 0
     wait: float = 0.0
 
 
@@ -104,24 +110,19 @@ def build_locked(
     """
     base = _base(request)
     with ExitStack() as opened:
+        opened.callback(generations.remove_empty, base)
         encoders = encoders or opened.enter_context(closing(_encoders(request, config)))
-        shape = _shape(request, config, base, encoders)
-        tools = Tools(IndexFolder(request.folder), shape, config, encoders)
-        for view in views(shape):
-            view.prepare(tools)
-        work = _begun(request, config, tools, base.segments if base else (), sources)
-        opened.enter_context(closing(work))
-        try:
-            work.run()
-        except BaseException:
-            journals.give_up(request.folder, work.journal)
-            raise
-        if not work.journal.finished and not work.journal.progress.duplicates:
-            journals.give_up(request.folder, work.journal)
-            raise SourceError(_why_empty(request.kind, work), place=", ".join(map(str, request.sources)))
-        report = _published(request.folder, shape, base.segments if base else (), work)
+        tools = _tools(request, config, base, encoders)
+        for view in views(tools[0].manifest):
+            view.prepare(tools[0])
+        works = _run(request, config, base, tools, sources)
+        opened.enter_context(closing(works))
+        if not any(work.journal.finished or work.journal.progress.duplicates for work in works.parts):
+            works.give_up()
+            raise SourceError(_why_empty(request.kind, works.options), place=", ".join(map(str, request.sources)))
+        report = _published(base, tools, works)
         if note is not None:
-            note(work.docids())
+            note(chain.from_iterable(work.docids() for work in works.parts))
         return report
 
 
@@ -134,75 +135,102 @@ def _encoders(request: BuildRequest, config: Config) -> Encoders:
 def _with_few_segments(folder: Path, report: BuildReport, config: Config) -> BuildReport:
     """Merge segments if there are too many; what was built is published, whether that succeeds or not."""
     try:
-        compacted = merge_surplus(folder, report.manifest, config)
+        compacted = merge_surplus(folder, config)
     except UserError as error:
         return replace(report, unmerged=error.line)
     fewer = compacted.before - len(compacted.manifest.segments)
     return replace(report, manifest=compacted.manifest, merged=fewer)
 
 
-def _begun(
-    request: BuildRequest, config: Config, tools: Tools, live: tuple[SegmentInfo, ...], sources: tuple[SourceInfo, ...]
-) -> Work:
-    """Return the work to do: what an interrupted build of the same left to do, else all of it."""
+def _tools(request: BuildRequest, config: Config, base: Generation, encoders: Encoders) -> list[Tools]:
+    """Return what each part is written with: its folder, and a manifest that says what the index is."""
+    shape = _shape(request, config, base, encoders)
+    manifests_of_parts = (part.manifest or _with_shared(shape, part.folder, config) for part in base.parts)
+    paired = zip(base.parts, manifests_of_parts, strict=True)
+    return [Tools(IndexFolder(part.folder), manifest, config, encoders) for part, manifest in paired]
+
+
+def _run(
+    request: BuildRequest, config: Config, base: Generation, tools: Sequence[Tools], sources: tuple[SourceInfo, ...]
+) -> Works:
+    """Do the work: what an interrupted build of the same left to do or, if its sources have changed, all of it."""
     limits = (config.passages, config.index.segment_passages, config.build.skip_bad_lines)
-    asked = journals.fingerprint(
-        request.kind, [source.name for source in sources], tools.manifest, request.verb, limits
-    )
-
-    def work(journal: Journal) -> Work:
-        update = request.verb == "update"
-        return Work(BuildTask(request.kind, request.sources, sources, live, update), config, tools, journal)
-
-    unfinished = journals.unfinished(request.folder, asked)
-    if unfinished:
-        resumed = work(unfinished)
-        if resumed.resume():
-            return resumed
-        resumed.close()
-    return work(journals.begin(request.folder, asked, sources))
+    names = [source.name for source in sources]
+    tasks = [BuildTask(request.kind, sources, part.segments, request.verb == "update") for part in base.parts]
+    routed = [layout.routing(len(tools))] if base.is_sharded else []
+    asked = [journals.fingerprint(request.kind, names, tool.manifest, request.verb, limits, *routed) for tool in tools]
+    with suppress(SourcesChangedError):
+        return Works.run(request.sources, config, list(map(PartOfWork, tasks, tools, asked)))
+    return Works.run(request.sources, config, list(map(PartOfWork, tasks, tools, asked)), anew=True)
 
 
-def _published(folder: Path, shape: Manifest, live: tuple[SegmentInfo, ...], work: Work) -> BuildReport:
-    new = work.journal.finished
-    replaced = without(folder, live, work.new_docids()) if work.updates else live
-    manifest = shape
-    if new:  # else all was there already, and no reader need look again
-        manifest = with_segments(shape, (*replaced, *new), folder)
-        manifests.publish(folder, manifest)
-    journals.clean(folder)
+def _published(base: Generation, tools: Sequence[Tools], works: Works) -> BuildReport:
+    states, replaced = [], 0
+    for part, tool, work in zip(base.parts, tools, works.parts, strict=True):
+        live, new = part.segments, work.journal.finished
+        kept = without(part.folder, live, work.new_docids()) if work.updates and new else live
+        replaced += live_documents(live) - live_documents(kept)
+        # A part that gets nothing stays as it is: no reader need look at it again.
+        changes = bool(new) or part.manifest is None
+        states.append(with_segments(tool.manifest, (*kept, *new), part.folder) if changes else tool.manifest)
+    if any(state is not part.manifest for state, part in zip(states, base.parts, strict=True)):
+        manifest = base.publish(states)
+    else:
+        base.clean()
+        manifest = base.manifest
+    finished = [segment for work in works.parts for segment in work.journal.finished]
     return BuildReport(
         manifest=manifest,
-        replaced=live_documents(live) - live_documents(replaced),
-        documents=sum(segment.documents for segment in new),
-        passages=sum(segment.passages for segment in new),
-        duplicates=work.journal.progress.duplicates,
-        bad_lines=work.options.bad_lines,
-        skipped=work.options.skipped,
-        left_out=tuple(work.options.left_out),
-        resumed=work.resumed,
+        replaced=replaced,
+        documents=sum(segment.documents for segment in finished),
+        passages=sum(segment.passages for segment in finished),
+        duplicates=sum(work.journal.progress.duplicates for work in works.parts),
+        bad_lines=works.options.bad_lines,
+        skipped=works.options.skipped,
+        left_out=tuple(works.options.left_out),
+        resumed=any(work.resumed for work in works.parts),
     )
 
 
-def _why_empty(kind: str, work: Work) -> str:
-    left_out = [f"{count} {reason}" for reason, count in sorted(work.options.skipped.items())]
-    if work.options.bad_lines.count:
-        left_out.append(f"{work.options.bad_lines.count} bad lines")
+def _why_empty(kind: str, options: ReadOptions) -> str:
+    left_out = [f"{count} {reason}" for reason, count in sorted(options.skipped.items())]
+    if options.bad_lines.count:
+        left_out.append(f"{options.bad_lines.count} bad lines")
     return f"no {kind} document was found" + (f" (left out: {', '.join(left_out)})" if left_out else "")
 
 
-def _base(request: BuildRequest) -> Manifest | None:
-    """Return the manifest that the build adds to, or None if it makes a new index."""
-    if not (request.folder / manifests.NAME).is_file():
-        return None
+def _base(request: BuildRequest) -> Generation:
+    """Return the state that the build adds to, or one without manifests if it makes a new index."""
+    folder, shards = request.folder, request.shards
+    if not generations.exists(folder):
+        _check_unfinished(folder, shards)
+        return generations.new(folder, shards)
     if not request.verb:
         raise IndexStateError(
             "there is an index already",
-            place=request.folder,
+            place=folder,
             remedy="say --append to add to it, --update to replace documents of the same docid, or --overwrite to "
             "build it anew",
         )
-    return None if request.verb == "overwrite" else manifests.read(request.folder)
+    if request.verb == "overwrite" and not layout.is_sharded(folder) and not shards:
+        return generations.new(folder)  # whatever the state of what is there
+    base = generations.current(folder, whole=request.verb != "overwrite")
+    if shards and (not base.is_sharded or shards != len(base.parts)):
+        there = f"has {len(base.parts)} shards" if base.is_sharded else "has no shards"
+        verb = f"factseek {'reshard' if base.is_sharded else 'shard'} makes {shards} of it"
+        raise IndexStateError(there, place=folder, remedy=f"leave out --shards {shards}; {verb}")
+    return base.emptied() if request.verb == "overwrite" else base
+
+
+def _check_unfinished(folder: Path, shards: int) -> None:
+    """Raise IndexStateError if an interrupted build made, or was to make, another number of shards."""
+    begun = len(list(folder.glob(f"{layout.shard_path(0)[:-2]}*/{BUILD}")))
+    whole = (folder / BUILD).is_dir()
+    if (begun and not shards) or (whole and shards):
+        how = "with --shards" if begun else "without --shards"
+        raise IndexStateError(
+            f"a build {how} was interrupted in it", place=folder, remedy=f"run it again {how}, or remove the folder"
+        )
 
 
 def _check_apart(request: BuildRequest) -> None:
@@ -214,15 +242,15 @@ def _check_apart(request: BuildRequest) -> None:
             )
 
 
-def _shape(request: BuildRequest, config: Config, base: Manifest | None, encoders: Encoders) -> Manifest:
-    """Return a manifest without segments: what the index is, as given or as it has been."""
-    if base is not None:
-        _check_fit(request, config, base)
-        return base
+def _shape(request: BuildRequest, config: Config, base: Generation, encoders: Encoders) -> Manifest:
+    """Return a manifest that says what the index is, as given, without segments, or as it has been."""
+    if (there := base.parts[0].manifest) is not None:
+        _check_fit(request, config, there)
+        return there
     language = language_code(request.language or config.index.language)
     without = () if request.dense else (VECTORS,)
     further = [*request.views, *further_views(request.encoders)]
-    shape = Manifest(
+    return Manifest(
         layout=LAYOUT,
         created="",
         language=language,
@@ -235,7 +263,11 @@ def _shape(request: BuildRequest, config: Config, base: Manifest | None, encoder
         passages=0,
         segments=(),
     )
-    number = journals.after_published(request.folder)  # so that no name can be an older file's
+
+
+def _with_shared(shape: Manifest, folder: Path, config: Config) -> Manifest:
+    """Return the manifest of a new part of an index, with the names of the files that its segments will share."""
+    number = journals.after_published(folder)  # so that no name can be an older file's
     shared = {view.name: view.new_shared(number) for view in views(shape) if view.wants_shared(config)}
     return msgspec.structs.replace(shape, shared=shared)
 

@@ -26,7 +26,7 @@ from ..retrieval.terminal import (
     say,
     write,
 )
-from . import upkeep_cli, watch_cli
+from . import shards_cli, upkeep_cli, watch_cli
 from .collections import kinds, reader
 from .settings import Config
 
@@ -48,6 +48,7 @@ def register(commands: Subparsers) -> None:
     add_json(info)
     info.set_defaults(command=show_info)
     upkeep_cli.register(commands)
+    shards_cli.register(commands, upkeep_cli.add_wait)
     watch_cli.register(commands)
 
 
@@ -86,6 +87,7 @@ def _register_index(commands: Subparsers) -> None:
         metavar="MODEL",
         help="the model that makes the vectors, instead of encoder.model; given twice, each makes vectors of its own",
     )
+    parser.add_argument("--shards", type=int, metavar="N", help="divide a new index into so many shards")
     parser.add_argument(
         "--skip-bad-lines", type=int, metavar="N", help="tolerate, count and list up to N unreadable lines"
     )
@@ -107,11 +109,11 @@ def _register_delete(commands: Subparsers) -> None:
 
 def delete_documents(args: argparse.Namespace) -> int:
     """Delete documents and print how many there were."""
-    from ..retrieval import manifest as manifests
     from .deletion import delete
+    from .generation import published
 
     docids = [*args.docids, *(_docids_in(args.from_file) if args.from_file else ())]
-    where = parse_filter(args.filter, declared=manifests.read(args.index).filter_fields if args.filter else ())
+    where = parse_filter(args.filter, declared=published(args.index).filter_fields if args.filter else ())
     if not docids and where is None:
         raise UsageError("name the documents to delete, a file of docids with --from-file, or a --filter")
     deleted = delete(args.index, docids, where=where, wait=args.wait)
@@ -135,7 +137,10 @@ def _docids_in(path: Path) -> list[str]:
 def make_index(args: argparse.Namespace) -> int:
     """Build an index and print what it holds."""
     from .build import BuildRequest, build
+    from .resharding import check_number
 
+    if args.shards is not None:
+        check_number("--shards", args.shards)
     request = BuildRequest(
         kind=args.kind,
         sources=tuple(args.sources),
@@ -144,6 +149,7 @@ def make_index(args: argparse.Namespace) -> int:
         language=args.language,
         dense=not args.no_dense,
         encoders=tuple(args.encoder or ()),
+        shards=args.shards or 0,
         wait=args.wait,
     )
     began = perf_counter()
@@ -202,11 +208,12 @@ def _say_left_out(built: BuildReport) -> None:
 
 def show_info(args: argparse.Namespace) -> int:
     """Print the manifest of an index."""
-    from ..retrieval import manifest as manifests
+    from .generation import read
 
-    manifest = manifests.read(args.index)
+    state = read(args.index)
+    manifest = state.manifest
     if args.json:
-        write(manifests.encode(manifest).decode())
+        write(state.encoded().decode())
         return DONE
     encoder = manifest.encoder
     bytes_ = sum(file.bytes for segment in manifest.segments for file in segment.files.values())
@@ -219,7 +226,11 @@ def show_info(args: argparse.Namespace) -> int:
         ("vectors", vectors),
         ("created", f"{manifest.created} by factseek {manifest.versions.factseek}"),
     ]
-    lines += [(f"segment {part.name}", _described(part)) for part in manifest.segments]
+    for path, part in zip(state.paths, state.parts, strict=True):
+        if state.is_sharded:
+            count, passages = counted(part.published.documents, "document"), counted(part.published.passages, "passage")
+            lines.append((path, f"{count} in {passages}"))
+        lines += [(f"segment {segment.name}", _described(segment)) for segment in part.segments]
     write("".join(f"{name:15} {value}\n" for name, value in lines))
     return DONE
 

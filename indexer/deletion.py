@@ -15,7 +15,8 @@ from ..retrieval.files import os_errors_reported
 from ..retrieval.filters import matches
 from ..retrieval.index_folder import IndexFolder
 from ..retrieval.manifest import Manifest, SegmentInfo
-from . import journal as journals
+from . import generation as generations
+from .generation import Generation, IndexPart
 from .lock import locked
 from .overtaking import overtake
 
@@ -33,31 +34,43 @@ def delete(folder: Path, docids: Sequence[str], *, where: Filter | None = None, 
     A docid that is not there is reported, not an error.
     Raises IndexStateError if there is no index or another process writes it for longer than ``wait`` seconds.
     """
-    manifests.read(folder)
+    generations.read(folder)
     with locked(folder, wait), os_errors_reported(folder):
-        before = manifests.read(folder)
-        wanted = dict.fromkeys(docids)
-        with IndexFolder(folder).opened(before.segments) as opened:
-            unknown = tuple(docid for docid in wanted if all(part.row(docid) is None for part in opened))
-        going = [*(wanted.keys() - set(unknown)), *_passing(folder, before.segments, where)]
-        segments = without(folder, before.segments, going)
-        gone = before.documents - live_documents(segments)
+        before = generations.current(folder)
+        there = set(_there(before, docids))
+        going = [*there, *_passing(before, where)]
+        states = [left(part, going) for part in before.parts]
+        gone = before.manifest.documents - sum(state.documents for state in states)
         if gone:
-            manifests.publish(folder, with_segments(before, segments, folder))
+            before.publish(states)
             overtake(folder, going)
-            journals.clean(folder)
         else:
-            journals.sweep(folder)
-    return Deleted(gone, unknown)
+            before.sweep()
+    return Deleted(gone, tuple(docid for docid in dict.fromkeys(docids) if docid not in there))
 
 
-def _passing(folder: Path, segments: Sequence[SegmentInfo], where: Filter | None) -> Iterator[str]:
+def left(part: IndexPart, docids: Iterable[str]) -> Manifest:
+    """Return the state of a part without the documents of these ids; that which is published if it holds none."""
+    before = part.published
+    segments = without(part.folder, before.segments, docids)
+    return before if segments == before.segments else with_segments(before, segments, part.folder)
+
+
+def _there(before: Generation, docids: Sequence[str]) -> Iterator[str]:
+    """Yield those of the docids that the index holds."""
+    for part in before.parts:
+        with IndexFolder(part.folder).opened(part.segments) as opened:
+            yield from (docid for docid in docids if any(documents.row(docid) is not None for documents in opened))
+
+
+def _passing(before: Generation, where: Filter | None) -> Iterator[str]:
     """Yield the docids of the documents that pass a filter; none without one."""
-    for segment in segments if where else ():
-        with closing(IndexFolder(folder).documents(segment)) as documents:
-            for document in documents.each():
-                if where and matches(where, document, segment.kind):
-                    yield document.docid
+    for part in before.parts if where else ():
+        for segment in part.segments:
+            with closing(IndexFolder(part.folder).documents(segment)) as documents:
+                for document in documents.each():
+                    if where and matches(where, document, segment.kind):
+                        yield document.docid
 
 
 def without(folder: Path, segments: Sequence[SegmentInfo], docids: Iterable[str]) -> tuple[SegmentInfo, ...]:

@@ -13,6 +13,7 @@ from ..retrieval.domain import Filter
 from ..retrieval.files import replacing, writable
 from ..retrieval.filters import matches
 from ..retrieval.index_folder import IndexFolder
+from . import generation as generations
 from .collections.jsonl import EXPORTED
 
 
@@ -30,11 +31,9 @@ def documents_of(folder: Path, where: Filter | None = None) -> Iterator[StoredDo
 
     Raises IndexStateError if there is no index or its documents cannot be read.
     """
-    index = IndexFolder(folder)
-    manifest, lease = index.leased()
-    with closing(lease):
-        for segment in manifest.segments:
-            with closing(index.documents(segment)) as documents:
+    with generations.leased(folder) as state:
+        for part, segment in state.segments:
+            with closing(IndexFolder(part.folder).documents(segment)) as documents:
                 for stored in documents.each_stored():
                     if where is None or matches(where, stored.document, segment.kind):
                         yield stored

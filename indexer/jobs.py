@@ -17,8 +17,8 @@ import msgspec
 
 from ..retrieval.errors import IndexStateError
 from ..retrieval.files import os_errors_reported, write_atomically
-from ..retrieval.manifest import NAME as MANIFEST
 from ..retrieval.manifest import now
+from .generation import exists
 
 JOBS = "jobs"
 """The folder in an index directory. No manifest names it: a snapshot leaves it out, a build leaves it alone."""
@@ -102,7 +102,7 @@ def made_folder(folder: Path) -> Path:
 
     Raises IndexStateError if there is no index, MachineError if the folder cannot be made.
     """
-    if not (folder / MANIFEST).is_file():
+    if not exists(folder):
         raise IndexStateError("there is no index any more", place=folder)
     place = folder / JOBS
     with os_errors_reported(place):

@@ -14,6 +14,7 @@ from pathlib import Path
 from ..retrieval.errors import IndexBusyError, IndexStateError
 from ..retrieval.files import os_errors_reported
 from ..retrieval.manifest import LOCK, now
+from ..retrieval.shards import layout
 from ..retrieval.terminal import say
 
 POLL_SECONDS = 0.05
@@ -24,10 +25,12 @@ def locked(folder: Path, wait: float = 0.0) -> Iterator[None]:
     """Hold the writer's lock of an index; the system frees it when its holder dies.
 
     Waits up to ``wait`` seconds for another holder to be done. Raises IndexBusyError, naming the holder, if it is not
-    done by then; IndexStateError if ``folder`` is a file.
+    done by then; IndexStateError if ``folder`` is a file, or a shard, which is written with its index alone.
     """
     if folder.exists() and not folder.is_dir():
         raise IndexStateError("is a file, not an index directory", place=folder)
+    if (index := layout.index_of_shard(folder)) is not None:
+        raise IndexStateError(f"is a shard of the index {index}", place=folder, remedy=f"name {index} instead")
     made = not folder.exists()
     handle = _taken(folder, time.monotonic() + wait)
     try:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing
 from itertools import chain
 from pathlib import Path
@@ -27,18 +27,26 @@ class _Stored(NamedTuple):
     stored: StoredDocument
 
 
-class Merge(NamedTuple):
-    """A merge of segments: ``group`` are those of one kind, ``folder`` is the index in which they are read.
-
-    ``tools`` says into which index they are written, by which manifest. With ``mend`` files are taken that are not what
-    the manifest says; the views that ``anew`` names are made from the documents then, not copied.
-    """
+class PlacedSegment(NamedTuple):
+    """A segment that is merged: the index, or the part of one, in which it is read, and what its manifest says."""
 
     folder: Path
-    group: Sequence[SegmentInfo]
+    segment: SegmentInfo
+
+
+class Merge(NamedTuple):
+    """A merge of segments: ``group`` are those of one kind.
+
+    ``tools`` says into which index they are written, by which manifest. With ``mend`` files are taken that are not what
+    the manifest says; the views that ``anew`` names are made from the documents then, not copied. Only documents are
+    taken whose docids are ``wanted``.
+    """
+
+    group: Sequence[PlacedSegment]
     tools: Tools
     mend: bool = False
     anew: frozenset[str] = frozenset()
+    wanted: Callable[[str], bool] | None = None
 
     def segments(self, number: int) -> Iterator[SegmentInfo]:
         """Write and yield new segments with the documents of the group in order; nothing is published yet.
@@ -48,9 +56,9 @@ class Merge(NamedTuple):
         """
         if not self.mend:
             carried = [file for view in self._copied_views for file in view.carried]
-            for segment in self.group:
-                check_files(self.folder, segment, (DOCUMENTS, *carried))
-        passages = sum(segment.passages for segment in self.group)
+            for folder, segment in self.group:
+                check_files(folder, segment, (DOCUMENTS, *carried))
+        passages = None if self.wanted else sum(origin.segment.passages for origin in self.group)
         with closing(bar("compacting", "passages", passages)) as copying:
             left = self._documents()
             first = next(left, None)
@@ -59,13 +67,14 @@ class Merge(NamedTuple):
                 first, number = next(left, None), number + 1
 
     def _documents(self) -> Iterator[_Stored]:
-        """Yield the documents of the group; those to mend may lie in another segment's place."""
-        folder = IndexFolder(self.folder)
-        opened = folder.documents_as_found if self.mend else folder.documents
-        for part, segment in enumerate(self.group):
+        """Yield the documents that are wanted of the group; those to mend may lie in another segment's place."""
+        for part, (path, segment) in enumerate(self.group):
+            folder = IndexFolder(path)
+            opened = folder.documents_as_found if self.mend else folder.documents
             with closing(opened(segment)) as documents:
                 for stored in documents.each_stored():
-                    yield _Stored(part, stored)
+                    if self.wanted is None or self.wanted(stored.document.docid):
+                        yield _Stored(part, stored)
 
     @property
     def _copied_views(self) -> list[View]:
@@ -73,7 +82,7 @@ class Merge(NamedTuple):
 
     def _segment(self, name: str, documents: Iterator[_Stored], copying: Bar) -> SegmentInfo:
         """Write one segment with as many of the documents as it may hold; return its description."""
-        built, first = self.tools.folder.unfinished(name), self.group[0]
+        built, first = self.tools.folder.unfinished(name), self.group[0].segment
         writer = TextWriter(built, first.kind, self.tools)
         most = self.tools.config.index.segment_passages
         try:
@@ -83,6 +92,7 @@ class Merge(NamedTuple):
             writer.abandon()
             raise
         self._copy_views(SegmentPlace(built, name, first.kind, writer.passages), rows)
+        merged = [origin.segment for origin in self.group]
         info = SegmentInfo(
             name=name,
             kind=first.kind,
@@ -90,19 +100,18 @@ class Merge(NamedTuple):
             sentences=first.of_sentences,
             documents=writer.documents,
             passages=writer.passages,
-            sources=tuple(dict.fromkeys(source for part in self.group for source in part.sources)),
+            sources=tuple(dict.fromkeys(source for part in merged for source in part.sources)),
             files=checksums(built),
-            text_seconds=round(sum(part.text_seconds for part in self.group), 3),
-            vector_seconds=round(sum(part.vector_seconds for part in self.group), 3),
+            text_seconds=round(sum(part.text_seconds for part in merged), 3),
+            vector_seconds=round(sum(part.vector_seconds for part in merged), 3),
         )
         settle(built, self.tools.folder.segments)
         return info
 
     def _copy_views(self, segment: SegmentPlace, rows: Sequence[NDArray[np.int64]]) -> None:
-        place = IndexFolder(self.folder).segment
         parts = [
-            Merged(SegmentPlace(place(part.name), part.name, part.kind, part.passages), of_part)
-            for part, of_part in zip(self.group, rows, strict=True)
+            Merged(SegmentPlace(IndexFolder(folder).segment(part.name), part.name, part.kind, part.passages), of_part)
+            for (folder, part), of_part in zip(self.group, rows, strict=True)
         ]
         for view in views(self.tools.manifest):
             if view.name in self.anew:
@@ -111,11 +120,16 @@ class Merge(NamedTuple):
                 view.copy(parts, segment, self.tools)
 
 
+def in_part(folder: Path, segments: Iterable[SegmentInfo]) -> list[PlacedSegment]:
+    """Return segments of the index in ``folder`` as what is merged."""
+    return [PlacedSegment(folder, segment) for segment in segments]
+
+
 def write_all(merges: Iterable[Merge], first: int) -> dict[str, list[SegmentInfo]]:
     """Write what each merge makes, numbered from ``first`` on; return it by the name of the first of its group."""
     made: dict[str, list[SegmentInfo]] = {}
     for merge in merges:
-        made[merge.group[0].name] = list(merge.segments(first + sum(map(len, made.values()))))
+        made[merge.group[0].segment.name] = list(merge.segments(first + sum(map(len, made.values()))))
     return made
 
 

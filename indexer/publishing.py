@@ -9,13 +9,12 @@ from typing import NamedTuple
 
 import msgspec
 
-from ..retrieval import manifest as manifests
 from ..retrieval.documents import state_of
 from ..retrieval.index_folder import IndexFolder
 from ..retrieval.manifest import SourceInfo
-from . import journal as journals
+from . import generation as generations
 from .build import BuildRequest, build_locked
-from .deletion import with_segments, without
+from .deletion import left
 from .document_line import KIND
 from .encoders import Encoders
 from .jobs import JOBS
@@ -40,7 +39,8 @@ class Held:
 
         Raises IndexStateError if there is no index any more.
         """
-        self._segments = [IndexFolder(folder).documents(info) for info in manifests.read(folder).segments]
+        state = generations.read(folder)
+        self._segments = [IndexFolder(part.folder).documents(info) for part, info in state.segments]
 
     def state_of_document(self, docid: str) -> DocumentState | None:
         """Return checksum and state of a document, or None if the index does not hold it."""
@@ -63,7 +63,7 @@ def put(folder: Path, lines: Sequence[str], config: Config, encoders: Encoders |
     index's lock. Raises what a build raises; what was published before stays then.
     """
     source = folder / JOBS / "batch"
-    journals.clean(folder)  # two batches look alike: none may go on from the other
+    generations.current(folder).clean()  # two batches look alike: none may go on from the other
     try:
         source.write_text("".join(f"{line}\n" for line in lines), "utf-8")
         request = BuildRequest(kind=KIND, sources=(source,), folder=folder, verb="update")
@@ -77,10 +77,8 @@ def put(folder: Path, lines: Sequence[str], config: Config, encoders: Encoders |
 
 def remove(folder: Path, docids: Sequence[str]) -> None:
     """Publish that documents are no longer there; the caller holds the index's lock."""
-    before = manifests.read(folder)
-    segments = without(folder, before.segments, docids)
-    manifests.publish(folder, with_segments(before, segments, folder))
-    journals.clean(folder)
+    before = generations.current(folder)
+    before.publish([left(part, docids) for part in before.parts])
 
 
 def held(folder: Path) -> closing[Held]:

@@ -15,14 +15,16 @@ from ..retrieval.index_folder import IndexFolder
 from ..retrieval.integrity import Fault
 from ..retrieval.manifest import Manifest, SegmentInfo
 from ..retrieval.views import Tools, views
+from . import generation as generations
 from . import journal as journals
 from .compaction import replaced
 from .deletion import with_segments
 from .encoders import Encoders
+from .generation import IndexPart
 from .lock import locked
-from .merge import Merge, write_all
+from .merge import Merge, in_part, write_all
 from .settings import Config
-from .verification import Verified, verify
+from .verification import Verified, in_shard, verified_parts, verify, whole
 
 
 class Repaired(NamedTuple):
@@ -41,21 +43,46 @@ def repair(folder: Path, config: Config, *, wait: float = 0.0) -> Repaired:
     Raises IndexStateError if there is no index, another process writes it, or vectors are needed of another encoder
     than the configured one.
     """
-    manifests.read(folder)
+    generations.read(folder)
     with locked(folder, wait), os_errors_reported(folder):
-        journals.sweep(folder)
-        verified = verify(folder, config)
-        base = verified.manifest
-        damaged = [segment for segment in base.segments if segment.name in verified.faults]
-        mendable = [segment for segment in damaged if segment.name in verified.intact]
-        if not mendable and (damaged or not verified.faults):
+        base = generations.current(folder)
+        base.sweep()
+        parts = verified_parts(base, config)
+        mended = [
+            _mended_part(part, verified.verified, config) for part, verified in zip(base.parts, parts, strict=True)
+        ]
+        verified = whole(base, parts)
+        if not any(mended):
             return Repaired(verified, (), verified.all_faults)
-        journals.clean(folder)
-        _drop_shared(folder, verified)
-        segments = _mended(folder, verified, mendable, config)
-        manifests.publish(folder, _manifest(folder, base, segments, counted=len(mendable) == len(damaged)))
-        journals.clean(folder)
-        return Repaired(verified, tuple(segment.name for segment in mendable), verify(folder, config).all_faults)
+        base.publish([part.manifest if part else old.published for part, old in zip(mended, base.parts, strict=True)])
+        names = [
+            in_shard(path, name)
+            for path, part in zip(base.paths, mended, strict=True)
+            if part
+            for name in part.segments
+        ]
+        return Repaired(verified, tuple(names), verify(folder, config).all_faults)
+
+
+class _MendedPart(NamedTuple):
+    """A part with what was made again: its state, not yet published, and the names of those segments."""
+
+    manifest: Manifest
+    segments: tuple[str, ...]
+
+
+def _mended_part(part: IndexPart, verified: Verified, config: Config) -> _MendedPart | None:
+    """Make the damaged segments of a part again; None if nothing can be done, or need be."""
+    base = part.published
+    damaged = [segment for segment in base.segments if segment.name in verified.faults]
+    mendable = [segment for segment in damaged if segment.name in verified.intact]
+    if not mendable and (damaged or not verified.faults):
+        return None
+    journals.clean(part.folder)
+    _drop_shared(part.folder, verified)
+    segments = _mended(part.folder, verified, mendable, config)
+    manifest = _manifest(part.folder, base, segments, counted=len(mendable) == len(damaged))
+    return _MendedPart(manifest, tuple(segment.name for segment in mendable))
 
 
 def _drop_shared(folder: Path, verified: Verified) -> None:
@@ -65,18 +92,18 @@ def _drop_shared(folder: Path, verified: Verified) -> None:
             (folder / name).unlink()
 
 
-def _mended(folder: Path, verified: Verified, whole: Sequence[SegmentInfo], config: Config) -> tuple[SegmentInfo, ...]:
-    """Return the segments of the index, after making those in ``whole`` again from their whole documents."""
+def _mended(folder: Path, verified: Verified, intact: Sequence[SegmentInfo], config: Config) -> tuple[SegmentInfo, ...]:
+    """Return the segments of the index, after making those that are ``intact`` again from their whole documents."""
     base = verified.manifest
     with closing(Encoders(config)) as encoders:
         tools = Tools(IndexFolder(folder), base, config, encoders)
-        anew = {segment.name: _damaged_views(verified, segment) for segment in whole}
+        anew = {segment.name: _damaged_views(verified, segment) for segment in intact}
         for view in views(base):
             if any(view.name in names for names in anew.values()):
                 view.prepare(tools)
-        merges = [Merge(folder, [segment], tools, mend=True, anew=anew[segment.name]) for segment in whole]
+        merges = [Merge(in_part(folder, [segment]), tools, mend=True, anew=anew[segment.name]) for segment in intact]
         made = write_all(merges, journals.first_segment(folder))
-    return replaced(base.segments, [[segment] for segment in whole], made)
+    return replaced(base.segments, [[segment] for segment in intact], made)
 
 
 def _damaged_views(verified: Verified, segment: SegmentInfo) -> frozenset[str]:

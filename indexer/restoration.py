@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 
 import msgspec
@@ -12,15 +12,16 @@ from ..retrieval.errors import IndexStateError
 from ..retrieval.files import os_errors_reported, sha256, sync_tree
 from ..retrieval.index_folder import IndexFolder
 from ..retrieval.integrity import check_files, file_faults
-from ..retrieval.lease import open_leased
 from ..retrieval.manifest import BUILD, SEGMENTS, Manifest, SegmentInfo
 from ..retrieval.views import Tools, view
+from . import generation as generations
 from . import journal as journals
 from .compaction import replaced
 from .deletion import with_segments
 from .encoders import Encoders
+from .generation import IndexPart
 from .lock import locked
-from .merge import Merge, write_all
+from .merge import Merge, in_part, write_all
 from .segment import settle
 from .settings import Config
 from .snapshot import Copied, Copier
@@ -32,40 +33,47 @@ def restore(source: Path, folder: Path, config: Config, *, overwrite: bool = Fal
     Raises IndexStateError if the snapshot is none or damaged, or there is an index and ``overwrite`` is not given;
     MachineError if the disk is full. What was published before stays until all is there.
     """
-    wanted, lease = open_leased(source)  # it may be an index that is written meanwhile
-    with closing(lease):
-        for segment in wanted.segments:
-            check_files(source, segment)
+    with generations.leased(source) as wanted:  # it may be an index that is written meanwhile
+        for part, segment in wanted.segments:
+            check_files(part.folder, segment)
         with locked(folder, wait), os_errors_reported(folder):
-            return _restored(source, folder, wanted, config, overwrite=overwrite)
+            _check_free(folder, overwrite=overwrite)
+            restored = generations.new(folder, len(wanted.parts) if wanted.is_sharded else 0)
+            copier = Copier(share=True)
+            paired = zip(wanted.parts, restored.parts, strict=True)
+            manifest = restored.publish([_restored(copier, part, there.folder, config) for part, there in paired])
+            return Copied(manifest, copier.files, copier.shared)
 
 
-def _restored(source: Path, folder: Path, wanted: Manifest, config: Config, *, overwrite: bool) -> Copied:
-    live = _live(folder, overwrite)
+def _restored(copier: Copier, part: IndexPart, folder: Path, config: Config) -> Manifest:
+    """Copy a part of the snapshot to ``folder``; return its state there, not yet published."""
+    source, wanted = part.folder, part.published
+    live = _live(folder)
     journals.clean(folder)
-    (folder / BUILD).mkdir()
-    copier = Copier(share=True)
+    (folder / BUILD).mkdir(parents=True)
     taken = [segment for segment in wanted.segments if not _copied(copier, source, folder, segment, live)]
     shared = {name: _shared(copier, source, folder, wanted, name) for name in wanted.shared}
-    manifest = _renamed(source, folder, msgspec.structs.replace(wanted, shared=shared), taken, config)
-    manifests.publish(folder, manifest)
-    journals.clean(folder)
-    return Copied(manifest, copier.files, copier.shared)
+    return _renamed(source, folder, msgspec.structs.replace(wanted, shared=shared), taken, config)
 
 
-def _live(folder: Path, overwrite: bool) -> dict[str, SegmentInfo]:
-    """Return the segments of the index that is there by name, none if there is none.
-
-    Raises IndexStateError if there is one and it may not be replaced.
-    """
-    if not (folder / manifests.NAME).exists():
-        return {}
+def _check_free(folder: Path, *, overwrite: bool) -> None:
+    """Raise IndexStateError if there is an index and it may not be replaced; what is damaged may be."""
+    if not generations.exists(folder):
+        return
     if not overwrite:
         raise IndexStateError(
             "there is an index already",
             place=folder,
             remedy="say --overwrite to put the snapshot's state in its place",
         )
+    with suppress(IndexStateError):
+        generations.current(folder, whole=False)
+
+
+def _live(folder: Path) -> dict[str, SegmentInfo]:
+    """Return the published segments of the part of an index that is there by name, none if there is none."""
+    if not (folder / manifests.NAME).exists():
+        return {}
     try:
         return {segment.name: segment for segment in manifests.read(folder).segments}
     except IndexStateError:
@@ -104,5 +112,7 @@ def _renamed(source: Path, folder: Path, wanted: Manifest, taken: list[SegmentIn
         return wanted
     with closing(Encoders(config)) as encoders:
         tools = Tools(IndexFolder(folder), wanted, config, encoders)
-        made = write_all([Merge(source, [segment], tools) for segment in taken], journals.first_segment(folder))
+        made = write_all(
+            [Merge(in_part(source, [segment]), tools) for segment in taken], journals.first_segment(folder)
+        )
     return with_segments(wanted, replaced(wanted.segments, [[segment] for segment in taken], made), folder)

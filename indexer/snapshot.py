@@ -10,16 +10,16 @@ import errno
 import os
 import shutil
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
-from ..retrieval import manifest as manifests
 from ..retrieval.errors import IndexStateError
-from ..retrieval.files import os_errors_reported, sync_file, sync_folder, sync_tree, write_atomically
+from ..retrieval.files import os_errors_reported, sync_file, sync_folder, sync_tree
 from ..retrieval.integrity import REMEDY, faults_in
-from ..retrieval.lease import open_leased
 from ..retrieval.manifest import LOCK, SEGMENTS, Manifest, SegmentInfo
+from . import generation as generations
+from .generation import IndexPart
 from .lock import locked
 
 _UNSHARED = {errno.EXDEV, errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.EMLINK, errno.ENOSYS}
@@ -41,20 +41,26 @@ def snapshot(folder: Path, target: Path, *, copy: bool = False) -> Copied:
     Raises IndexStateError if there is no index, ``target`` is not free, or a file is damaged; MachineError if the disk
     is full or may not be written.
     """
-    manifest, lease = open_leased(folder)
-    with closing(lease), os_errors_reported(target), _place_for(folder, target) as place:
-        (place / SEGMENTS).mkdir()
+    with generations.leased(folder) as state, os_errors_reported(target), _place_for(folder, target) as place:
         copier = Copier(share=not copy)
-        for segment in manifest.segments:
-            copier.segment(folder, segment, place / SEGMENTS / segment.name)
-        for name in manifest.shared.values():
-            if (folder / name).exists():
-                copier.file(folder / name, place / name)
+        copied = generations.new(place, len(state.parts) if state.is_sharded else 0)
+        for part, there in zip(state.parts, copied.parts, strict=True):
+            _copy(copier, part, there.folder)
         sync_tree(place)
-        write_atomically(place / manifests.NAME, manifests.encode(manifest))
+        manifest = copied.publish([part.published for part in state.parts])
         place.rename(target)
         sync_folder(target.parent)
     return Copied(manifest, copier.files, copier.shared)
+
+
+def _copy(copier: Copier, part: IndexPart, place: Path) -> None:
+    """Copy what the manifest of a part names to a new folder."""
+    (place / SEGMENTS).mkdir(parents=True)
+    for segment in part.segments:
+        copier.segment(part.folder, segment, place / SEGMENTS / segment.name)
+    for name in part.published.shared.values():
+        if (part.folder / name).exists():
+            copier.file(part.folder / name, place / name)
 
 
 class Copier:

@@ -178,11 +178,11 @@ def point_alias(args: argparse.Namespace) -> int:
 
 def compact_index(args: argparse.Namespace) -> int:
     """Merge segments and print what became of them."""
-    from ..retrieval import manifest as manifests
     from .compaction import compact
+    from .generation import published
 
     began = perf_counter()
-    before = manifests.read(args.index).views
+    before = published(args.index).views
     compacted = compact(args.index, config_of(args, Config), add=args.add, wait=args.wait)
     after = len(compacted.manifest.segments)
     done = []
@@ -281,9 +281,9 @@ def _copied(done: Copied) -> dict[str, Any]:
 
 def export_documents(args: argparse.Namespace) -> int:
     """Write the documents of an index, or its reviews."""
-    from ..retrieval import manifest as manifests
+    from .generation import published
 
-    where = parse_filter(args.filter, declared=manifests.read(args.index).filter_fields if args.filter else ())
+    where = parse_filter(args.filter, declared=published(args.index).filter_fields if args.filter else ())
     if args.output is None and args.json:
         raise UsageError(
             "--json tells of a file that was written: give --output", remedy="without, the documents are JSON"

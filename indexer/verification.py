@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from itertools import pairwise
 from pathlib import Path
@@ -15,8 +15,11 @@ from ..retrieval.index_folder import IndexFolder
 from ..retrieval.integrity import Fault, file_faults
 from ..retrieval.manifest import DOCUMENTS, Manifest, SegmentInfo
 from ..retrieval.progress import bar
+from ..retrieval.shards.layout import owner
 from ..retrieval.views import SegmentPlace, Tools, view, views
+from . import generation as generations
 from .encoders import Encoders
+from .generation import Generation
 from .settings import Config
 
 MOST = 100
@@ -40,19 +43,76 @@ class Verified(NamedTuple):
         return [fault for faults in self.faults.values() for fault in faults]
 
 
+class VerifiedPart(NamedTuple):
+    """The verification of one part of an index, and how often each whole document of it was seen."""
+
+    verified: Verified
+    seen: Counter[str]
+
+
 def verify(folder: Path, config: Config) -> Verified:
     """Check every segment of an index: its files against the manifest, its parts against each other.
 
-    Raises IndexStateError if there is no index that can be read.
+    Of a sharded index, the segments are named with the shards that they are in.
+    Raises IndexStateError if there is no index that can be read, or a shard is missing.
     """
-    index = IndexFolder(folder)
-    manifest, lease = index.leased()
-    tools = Tools(index, manifest, config, Encoders(config))
+    with generations.leased(folder) as state:
+        return whole(state, verified_parts(state, config))
+
+
+def verified_parts(state: Generation, config: Config) -> list[VerifiedPart]:
+    """Verify each part of an index by itself; the caller sees to it that nobody removes a segment."""
+    return [_verified(part.folder, part.published, config) for part in state.parts]
+
+
+def whole(state: Generation, parts: Sequence[VerifiedPart]) -> Verified:
+    """Return the verification of an index whose parts were verified: that of the one, or of all and their routing."""
+    if not state.is_sharded:
+        return parts[0].verified
+    faults: dict[str, list[Fault]] = {}
+    for path, (verified, _) in zip(state.paths, parts, strict=True):
+        faults |= {in_shard(path, name): _named(path, of_segment) for name, of_segment in verified.faults.items()}
+    if routed := list(_routing_faults(state, [part.seen for part in parts])):
+        faults[""] = routed
+    intact = (
+        in_shard(path, name) for path, part in zip(state.paths, parts, strict=True) for name in part.verified.intact
+    )
+    return Verified(state.manifest, faults, sum(part.verified.documents for part in parts), frozenset(intact))
+
+
+def in_shard(path: str, segment: str) -> str:
+    """Return the name of a segment of a part with the path of its shard, if the part is one."""
+    return f"{path}/{segment}".rstrip("/") if path else segment
+
+
+def _named(path: str, faults: Sequence[Fault]) -> list[Fault]:
+    return [fault._replace(segment=in_shard(path, fault.segment)) for fault in faults]
+
+
+def _routing_faults(state: Generation, seen: Sequence[Counter[str]]) -> Iterator[Fault]:
+    """Yield the documents that are in a shard which does not own them: where they are, and where they belong."""
+    count = 0
+    for path, part, docids in zip(state.paths, state.parts, seen, strict=True):
+        for docid in docids:
+            its = state.paths[owner(docid, len(state.parts))]
+            if its == path:
+                continue
+            count += 1
+            twice = docid in seen[state.paths.index(its)]
+            other = f"in shard {its} too, which owns it" if twice else f"owned by shard {its}, where it is not"
+            if count <= MOST:
+                yield Fault(part.folder, f"document {docid!r} is {other}", "")
+    if count > MOST:
+        yield Fault(state.folder, f"and {count - MOST} more", "")
+
+
+def _verified(folder: Path, manifest: Manifest, config: Config) -> VerifiedPart:
+    tools = Tools(IndexFolder(folder), manifest, config, Encoders(config))
     seen: Counter[str] = Counter()
     faults: dict[str, list[Fault]] = {}
     whole_documents = set()
     passages = sum(segment.passages for segment in manifest.segments)
-    with closing(lease), closing(bar("verifying", "passages", passages)) as progress:
+    with closing(bar("verifying", "passages", passages)) as progress:
         for segment in manifest.segments:
             checks = Checks(tools, segment, seen)
             document_faults = list(checks.document_faults())
@@ -61,10 +121,11 @@ def verify(folder: Path, config: Config) -> Verified:
             if segment_faults := [*file_faults(folder, segment), *document_faults, *checks.view_faults()]:
                 faults[segment.name] = segment_faults
             progress.update(segment.passages)
-    whole = list(_shared_file_faults(folder, manifest))
+    of_all = list(_shared_file_faults(folder, manifest))
     if len(whole_documents) == len(manifest.segments):
-        whole += _index_faults(folder, manifest, seen)
-    return Verified(manifest, {**faults, "": whole} if whole else faults, seen.total(), frozenset(whole_documents))
+        of_all += _index_faults(folder, manifest, seen)
+    faults |= {"": of_all} if of_all else {}
+    return VerifiedPart(Verified(manifest, faults, seen.total(), frozenset(whole_documents)), seen)
 
 
 def _index_faults(folder: Path, manifest: Manifest, seen: Counter[str]) -> Iterator[Fault]:

@@ -12,11 +12,11 @@ from fnmatch import fnmatch
 from pathlib import Path
 from typing import NamedTuple
 
-from ..retrieval import manifest as manifests
 from ..retrieval.errors import SourceError, UserError
 from .build import BuildReport, BuildRequest, build
 from .collections import reader
 from .collections._files import NOT_REGULAR
+from .generation import exists
 from .settings import Config
 
 UNFINISHED = (".tmp", ".part", ".partial", ".crdownload", ".swp", "~")
@@ -93,7 +93,7 @@ class Watch:
         stamps = {path: self._waiting[path][0] for path in files}
         request = self._watched.request
         sources = (self._watched.folder,) if self._whole else tuple(files)
-        there = (request.folder / manifests.NAME).is_file()
+        there = exists(request.folder)
         try:
             report = build(replace(request, sources=sources, verb="update" if there else ""), self._config)
         except SourceError as error:

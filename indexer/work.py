@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import closing
-from itertools import chain
-from pathlib import Path
 from time import perf_counter
 from typing import NamedTuple
+
+import msgspec
 
 from ..retrieval.documents import SegmentDocuments, checksum
 from ..retrieval.domain import Span
 from ..retrieval.manifest import SegmentInfo, SourceInfo
-from ..retrieval.progress import Bar, bar
 from ..retrieval.views import Tools
 from . import journal as journals
-from .collections import BadLines, ReadOptions, Record, reader
-from .journal import Journal, Progress
+from .collections import ReadOptions, Record, reader
+from .journal import Journal
 from .passages import split, whole
 from .segment import Seen, TextWriter, checksums, complete, settle, written
 from .settings import Config
@@ -24,88 +22,121 @@ from .update_ledger import UpdateLedger
 
 
 class BuildTask(NamedTuple):
-    """The task of a build: ``paths`` are read, ``sources`` describes them, ``live`` are the published segments.
+    """The task of a build in one part of an index: what its segments are of, and ``live``, those published there.
 
-    With ``update``, a document whose docid is live with other content takes its place.
+    ``sources`` describes what is read. With ``update``, a document whose docid is live with other content takes its
+    place.
     """
 
     kind: str
-    paths: Sequence[Path]
     sources: tuple[SourceInfo, ...]
     live: tuple[SegmentInfo, ...]
     update: bool = False
 
 
-class Work:
-    """One build at work: it reads the sources and leaves finished segments in the journal."""
+class SourcesChangedError(Exception):
+    """The sources do not begin with what an interrupted build had read of them: it cannot go on."""
 
-    def __init__(self, task: BuildTask, config: Config, tools: Tools, journal: Journal) -> None:
-        self._kind, self._paths, self._sources, live, self.updates = task
+
+class Lap:
+    """The time since it was last asked for, so that each second is counted once, whoever works."""
+
+    def __init__(self) -> None:
+        self._last = perf_counter()
+
+    def __call__(self) -> float:
+        """Return the seconds since the last call."""
+        before, self._last = self._last, perf_counter()
+        return self._last - before
+
+
+class Work:
+    """A build at work in one part of an index: it takes records and leaves finished segments in the journal."""
+
+    def __init__(self, task: BuildTask, config: Config, tools: Tools, journal: Journal, options: ReadOptions) -> None:
+        """Go on from the journal; ``options`` are those that the records are read with."""
+        self._kind, self._sources, live, self.updates = task
         self._tools = tools
         self._folder, self._shape = tools.folder, tools.manifest
         self._config = config
+        self._options = options
         self._reader = reader(task.kind)
         self._split = self._config.passages.split.get(task.kind, self._reader.SPLIT)
         self._live = [self._folder.documents(info) for info in live]
         self._finished = [self._folder.documents(info) for info in journal.finished]
         self._ledger = UpdateLedger()
-        self._records: Iterator[Record] = iter(())
+        self._writer: TextWriter | None = None
+        self._progress = journal.progress
+        self._lap = Lap()
         self._text_seconds = 0.0
+        self._read_before = journal.progress.records
+        self._read_again = 0
+        self._written_before: set[str] = set()
         self.journal = journal
         self.resumed = False
-        self._open()
 
-    def _open(self) -> None:
-        limits = self._config.build
-        self.options = ReadOptions(
-            language=self._shape.language,
-            max_line_bytes=limits.max_line_bytes,
-            max_file_bytes=limits.max_file_bytes,
-            bad_lines=BadLines(limits.skip_bad_lines),
-        )
-        self._records = iter(self._reader.read(self._paths, self.options))
-
-    def resume(self) -> bool:
-        """Finish the segment that was begun and pass over what was read; return whether the build can go on.
-
-        Sources that changed since (a broken line that was mended) are compared document by document: the build goes on
-        only if what it had read is still what they begin with, and all that it wrote is still among it.
-        """
+    def begin(self, lap: Lap) -> None:
+        """Finish the segment that an interrupted build had begun; ``lap`` measures the time from now on."""
+        self._lap = lap
         if self.journal.text_of:
             self._finish_segment()
-        done, unchanged = self.journal.progress.records, self.journal.sources == self._sources
-        written_before: set[str] = set()
-        with closing(bar("reading again", "documents", done)) as reading:
-            for _ in range(done):
-                record = next(self._records, None)
-                if record is None or not (unchanged or self._known(record, written_before)):
-                    return False
-                self._live_already(record, checksum(record.document))
-                reading.update()
-        if not unchanged and len(written_before) < sum(info.documents for info in self.journal.finished):
-            return False
-        self.options.bad_lines.count += self.journal.progress.clashes
-        self.journal.sources = self._sources
-        self.resumed = True
-        return True
 
-    def run(self) -> None:
-        """Write segment after segment until the sources are read."""
-        with closing(bar("reading", "documents")) as reading:
-            while self._write_text(self._records, reading):
-                self._finish_segment()
+    def take(self, record: Record) -> None:
+        """Take the next record, and finish a segment when it is full.
+
+        A record that an interrupted build had read is passed over. Sources that changed since (a broken line that was
+        mended) are compared document by document: the build goes on only if what it had read is still what they begin
+        with, and all that it wrote is still among it; else SourcesChangedError is raised.
+        """
+        if self._read_again < self._read_before:
+            self._take_again(record)
+            return
+        if self._writer is None:
+            folder = self._folder.unfinished(self.journal.next_name)
+            self._writer = TextWriter(folder, self._kind, self._tools)
+        self._write(self._writer, record)
+        self._text_seconds += self._lap()
+        if self._writer.passages >= self._config.index.segment_passages:
+            self._finish_text(self._writer)
+
+    def finish(self) -> None:
+        """Finish the last segment.
+
+        Raises SourcesChangedError if the sources end before what an interrupted build had read of them.
+        """
+        if self._read_again < self._read_before:
+            raise SourcesChangedError
+        if self._writer is not None:
+            self._finish_text(self._writer)
 
     def close(self) -> None:
-        """Close the documents that were looked into."""
+        """Close the documents that were looked into; a segment that is not finished is given up."""
+        if self._writer is not None:
+            self._writer.abandon()
+            self._writer = None
         self._ledger.close()
         for documents in (*self._live, *self._finished):
             documents.close()
 
-    def _known(self, record: Record, written_before: set[str]) -> bool:
-        """Return whether a document was written or live as it is; note in ``written_before`` that it was written."""
+    def _take_again(self, record: Record) -> None:
+        unchanged = self.journal.sources == self._sources
+        self._read_again += 1
+        if not unchanged and not self._known(record):
+            raise SourcesChangedError
+        self._live_already(record, checksum(record.document))
+        if self._read_again < self._read_before:
+            return
+        if not unchanged and len(self._written_before) < sum(info.documents for info in self.journal.finished):
+            raise SourcesChangedError
+        self._options.bad_lines.count += self.journal.progress.clashes
+        self.journal.sources = self._sources
+        self.resumed = True
+
+    def _known(self, record: Record) -> bool:
+        """Return whether a document was written or live as it is; note that it was written."""
         docid, digest = record.document.docid, checksum(record.document)
         if _holds(self._finished, docid, digest):
-            written_before.add(docid)
+            self._written_before.add(docid)
             return True
         return _holds(self._live, docid, digest)
 
@@ -119,44 +150,29 @@ class Work:
         yield from self.new_docids()
         yield from self._ledger.docids()
 
-    def _write_text(self, records: Iterator[Record], reading: Bar) -> bool:
-        """Write the text of the next segment; return whether there was any."""
-        first = next(records, None)
-        if first is None:
-            return False
-        began = perf_counter()
-        folder = self._folder.unfinished(self.journal.next_name)
-        writer = TextWriter(folder, self._kind, self._tools)
-        try:
-            progress = self._fill(writer, chain((first,), records), reading)
-            writer.finish()
-        except BaseException:
-            writer.abandon()
-            raise
-        self.journal.progress = progress
-        self.journal.text_of = folder.name if writer.documents else ""
-        journals.save(self._folder.path, self.journal)
-        self._text_seconds = perf_counter() - began
-        return bool(writer.documents)
+    def _write(self, writer: TextWriter, record: Record) -> None:
+        """Write the document of a record, unless it is there already."""
+        done = self._progress
+        digest = checksum(record.document)
+        seen = self._seen(writer, record, digest)
+        self._progress = msgspec.structs.replace(done, records=done.records + 1)
+        if seen is None:
+            writer.add(record.document, self._spans(record), digest, record.place)
+        elif seen.checksum == digest:
+            self._progress = msgspec.structs.replace(self._progress, duplicates=done.duplicates + 1)
+        else:
+            self._report_clash(record, seen)
+            self._progress = msgspec.structs.replace(self._progress, clashes=done.clashes + 1)
 
-    def _fill(self, writer: TextWriter, records: Iterator[Record], reading: Bar) -> Progress:
-        done = self.journal.progress
-        read, duplicates, clashes = done.records, done.duplicates, done.clashes
-        for record in records:
-            read += 1
-            reading.update()
-            digest = checksum(record.document)
-            seen = self._seen(writer, record, digest)
-            if seen is None:
-                writer.add(record.document, self._spans(record), digest, record.place)
-            elif seen.checksum == digest:
-                duplicates += 1
-            else:
-                self._report_clash(record, seen)
-                clashes += 1
-            if writer.passages >= self._config.index.segment_passages:
-                break
-        return Progress(records=read, duplicates=duplicates, clashes=clashes)
+    def _finish_text(self, writer: TextWriter) -> None:
+        """Make the text of a segment durable, and finish the segment if there is any."""
+        writer.finish()
+        self._writer = None
+        self.journal.progress = self._progress
+        self.journal.text_of = self.journal.next_name if writer.documents else ""
+        journals.save(self._folder.path, self.journal)
+        if writer.documents:
+            self._finish_segment()
 
     def _seen(self, writer: TextWriter, record: Record, digest: str) -> Seen | None:
         """Return the document of the same docid that a record clashes with, None if an update may replace it."""
@@ -185,7 +201,7 @@ class Work:
 
     def _report_clash(self, record: Record, seen: Seen) -> None:
         reason = f"docid {record.document.docid!r} stands at {seen.place} already, with other content"
-        self.options.bad_lines.report(record.place, reason)
+        self._options.bad_lines.report(record.place, reason)
 
     def _spans(self, record: Record) -> Sequence[Span]:
         if record.spans is not None:
@@ -197,11 +213,11 @@ class Work:
 
     def _finish_segment(self) -> None:
         """Add the views that are missing to the segment whose text is complete, and move it to its place."""
-        began = perf_counter()
+        self._text_seconds += self._lap()
         folder = self._folder.unfinished(self.journal.text_of)
         segment, documents = written(folder, self._kind)
         complete(segment, self._tools)
-        seconds = perf_counter() - began
+        seconds = self._lap()
         info = SegmentInfo(
             name=folder.name,
             kind=self._kind,
@@ -219,6 +235,8 @@ class Work:
         journals.save(self._folder.path, self.journal)
         settle(folder, self._folder.segments)
         self._finished.append(self._folder.documents(info))
+        self._text_seconds = 0.0
+        self._lap()
 
 
 def _holds(segments: Sequence[SegmentDocuments], docid: str, digest: str) -> bool:

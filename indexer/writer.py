@@ -20,6 +20,7 @@ from .bulk import Bulk
 from .changes import Change, ChangeOutcome, Result, Taken
 from .compaction import merge_surplus
 from .encoders import Encoders
+from .generation import published
 from .jobs import Job
 from .lock import locked
 from .overtaking import Single, forget, note, overtaken
@@ -211,7 +212,7 @@ class Writer:
         bulks: list[Bulk] = []
 
         def read() -> None:
-            bulks.append(Bulk(self._folder, job, manifests.read(self._folder).language))
+            bulks.append(Bulk(self._folder, job, published(self._folder).language))
 
         if error := self._tried(read):
             jobs.end(self._folder, job, error)
@@ -238,7 +239,7 @@ class Writer:
 
     def _merge(self) -> None:
         """Merge small segments if there are too many; what was published stands either way."""
-        self._tried(lambda: merge_surplus(self._folder, manifests.read(self._folder), self._config))
+        self._tried(lambda: merge_surplus(self._folder, self._config))
 
     def _remove_old(self) -> None:
         jobs.remove_old(self._folder, most=self._limits.keep_jobs, days=self._limits.keep_job_days)

@@ -162,7 +162,7 @@ def test_only_commands_that_go_on_say_so() -> None:
         "train reranker",
     }
     whole = {name for name, line in lines.items() if line == "interrupted; what was published is whole"}
-    assert whole == {"alias", "delete", "compact", "verify-index", "snapshot", "restore"}
+    assert whole == {"alias", "delete", "compact", "verify-index", "snapshot", "restore", "shard", "reshard", "unshard"}
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])

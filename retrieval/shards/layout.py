@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import hashlib
 import re
+from collections.abc import Sequence
+from contextlib import closing
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -109,6 +111,15 @@ def published_file(folder: Path) -> Path:
     return folder / (NAME if is_sharded(folder) else manifests.NAME)
 
 
+def index_of_shard(folder: Path) -> Path | None:
+    """Return the sharded index that has ``folder`` as a shard below its own folder, or None."""
+    place = folder.resolve()
+    if not is_sharded(place.parent):
+        return None
+    folders = (shard.folder(place.parent).resolve() for shard in read(place.parent).shards)
+    return folder.parent if place in folders else None
+
+
 def encode(shards: Shards) -> bytes:
     """Return the description of a sharded index as indented JSON."""
     return msgspec.json.format(msgspec.json.encode(shards, order="deterministic"), indent=2) + b"\n"
@@ -142,10 +153,14 @@ def merged(shards: Shards) -> Manifest:
 
     Its segments are those of all shards in order, each named by the number of its shard and its own name.
     """
-    parts = [shard.manifest for shard in shards.shards]
+    return described([shard.manifest for shard in shards.shards])
+
+
+def described(parts: Sequence[Manifest]) -> Manifest:
+    """Return the manifest that describes shards with these manifests as one index, as :func:`merged` does."""
     return msgspec.structs.replace(
         parts[0],
-        created=shards.created,
+        created=max(part.created for part in parts),
         documents=sum(part.documents for part in parts),
         passages=sum(part.passages for part in parts),
         segments=tuple(_numbered(number, segment) for number, part in enumerate(parts) for segment in part.segments),
@@ -162,9 +177,7 @@ def open_leased(folder: Path) -> tuple[Shards, Lease]:
     while True:
         lease = Lease()
         missing = [
-            (shard, path)
-            for shard in shards.shards
-            for path in take_segments(lease, shard.folder(folder), shard.manifest)
+            (shard, path) for shard in shards.shards for path in _not_there(lease, shard.folder(folder), shard.manifest)
         ]
         if not missing:
             return shards, lease
@@ -172,11 +185,25 @@ def open_leased(folder: Path) -> tuple[Shards, Lease]:
         # Taken away between reading and holding: then there is a newer generation.
         newer = read(folder)
         if newer == shards:
-            raise missing_segment(folder, *missing[0])
+            raise _missing(folder, *missing[0])
         shards = newer
 
 
-def missing_segment(folder: Path, shard: Shard, segment: Path) -> IndexStateError:
+def check_there(folder: Path, shards: Shards) -> None:
+    """Raise IndexStateError if a shard of the index in ``folder``, or a segment of one, is not there."""
+    with closing(Lease()) as lease:
+        for shard in shards.shards:
+            for path in _not_there(lease, shard.folder(folder), shard.manifest):
+                raise _missing(folder, shard, path)
+
+
+def _not_there(lease: Lease, place: Path, manifest: Manifest) -> list[Path]:
+    """Hold the segments of a shard; return those that are not there, its folder first if that is not there."""
+    missing = take_segments(lease, place, manifest)
+    return missing if place.is_dir() else [place, *missing]
+
+
+def _missing(folder: Path, shard: Shard, segment: Path) -> IndexStateError:
     """Return the error for a segment of a shard of the index in ``folder`` that is not there."""
     place = shard.folder(folder)
     if not place.is_dir():

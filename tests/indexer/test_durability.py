@@ -50,7 +50,7 @@ class Disk:
 
     def _look(self, manifest: Path, folder: Path) -> None:
         self.on = False
-        published = manifests._decoded(manifest, manifest.read_bytes())
+        published = manifests.converted(manifest, manifests.decoded_json(manifest, manifest.read_bytes()))
         files = [manifest, folder / manifests.SEGMENTS]
         files += [folder / name for name in published.shared.values()]
         for segment in published.segments:

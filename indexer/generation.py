@@ -1,0 +1,222 @@
+"""The published state of an index, for whoever reads or changes all of it: one part, or one for each shard.
+
+Every part is an ordinary index folder. What is written in the parts becomes the state of the index in one step: by the
+manifest of an index of one part, by ``shards.json`` of a sharded one. The shards' own manifests follow it; a writer
+that died before they did leaves that to the next one.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import NamedTuple
+
+from ..retrieval import manifest as manifests
+from ..retrieval.files import sync_folder
+from ..retrieval.lease import open_leased, remove_unless_held
+from ..retrieval.manifest import BUILD, SEGMENTS, Manifest, SegmentInfo
+from ..retrieval.shards import layout
+from ..retrieval.shards.layout import Shard, Shards, shard_path
+from ..retrieval.views import shared_patterns
+from . import journal as journals
+
+
+class IndexPart(NamedTuple):
+    """A part of an index: its folder, and its manifest; None if nothing of it is to be kept, or was published yet."""
+
+    folder: Path
+    manifest: Manifest | None
+
+    @property
+    def segments(self) -> tuple[SegmentInfo, ...]:
+        """The published segments."""
+        return self.manifest.segments if self.manifest else ()
+
+    @property
+    def published(self) -> Manifest:
+        """The manifest of a part that has been published."""
+        if self.manifest is None:
+            raise LookupError(f"nothing was published in {self.folder}")
+        return self.manifest
+
+
+class Generation(NamedTuple):
+    """A state of the index in ``folder``: its parts, and their paths from there; ``""`` alone if it has no shards."""
+
+    folder: Path
+    parts: tuple[IndexPart, ...]
+    paths: tuple[str, ...]
+
+    @property
+    def is_sharded(self) -> bool:
+        """Whether the parts are shards."""
+        return self.paths != ("",)
+
+    @property
+    def manifest(self) -> Manifest:
+        """The parts described as one index."""
+        return self._described([part.published for part in self.parts])
+
+    @property
+    def segments(self) -> Iterator[tuple[IndexPart, SegmentInfo]]:
+        """The published segments of all parts, each with its part."""
+        return ((part, segment) for part in self.parts for segment in part.segments)
+
+    def publish(self, states: Sequence[Manifest]) -> Manifest:
+        """Make ``states``, one a part, the state of the index in one atomic step; return them described as one index.
+
+        What no manifest names any more is removed, as far as no reader holds it; the caller holds the index's lock.
+        """
+        if self.is_sharded:
+            layout.publish(self.folder, self._shards(states))
+        for part, state in zip(self.parts, states, strict=True):
+            if state is not part.manifest:
+                manifests.publish(part.folder, state)
+        if not self.is_sharded:  # where there were shards, it is read as one from here on
+            self._end_shards()
+        self.clean()
+        remove_foreign(self)
+        return self._described(states)
+
+    def encoded(self) -> bytes:
+        """Return what was published, as JSON: the manifest, or ``shards.json``."""
+        if not self.is_sharded:
+            return manifests.encode(self.manifest)
+        return (self.folder / layout.NAME).read_bytes()
+
+    def clean(self) -> None:
+        """Remove what no manifest names: leftovers of a build that was given up or published."""
+        for part in self.parts:
+            journals.clean(part.folder)
+
+    def sweep(self) -> None:
+        """Remove the leftovers of an interrupted writer, but keep a build that may go on."""
+        for part in self.parts:
+            journals.sweep(part.folder)
+
+    def _end_shards(self) -> None:
+        if layout.is_sharded(self.folder):
+            (self.folder / layout.NAME).unlink()
+            sync_folder(self.folder)
+
+    def _shards(self, states: Sequence[Manifest]) -> Shards:
+        shards = (Shard(path=path, manifest=state) for path, state in zip(self.paths, states, strict=True))
+        routing = layout.routing(len(states))
+        return Shards(layout=layout.LAYOUT, created=manifests.now(), routing=routing, shards=tuple(shards))
+
+    def _described(self, states: Sequence[Manifest]) -> Manifest:
+        return layout.described(states) if self.is_sharded else states[0]
+
+    def emptied(self) -> Generation:
+        """Return the same parts without what was published in them, for an index that takes the place of this one."""
+        return self._replace(parts=tuple(IndexPart(part.folder, None) for part in self.parts))
+
+
+def new(folder: Path, shards: int = 0) -> Generation:
+    """Return the state of an index that is to be made, in so many shards; 0: in none."""
+    paths = tuple(map(shard_path, range(shards))) if shards else ("",)
+    return Generation(folder, tuple(IndexPart(folder / path, None) for path in paths), paths)
+
+
+def exists(folder: Path) -> bool:
+    """Return whether something was published in ``folder``."""
+    return layout.is_sharded(folder) or (folder / manifests.NAME).is_file()
+
+
+def read(folder: Path) -> Generation:
+    """Return the published state of the index in ``folder``.
+
+    Raises IndexStateError if there is no index that this version can read.
+    """
+    if not layout.is_sharded(folder):
+        return Generation(folder, (IndexPart(folder, manifests.read(folder)),), ("",))
+    return _of(folder, layout.read(folder))
+
+
+def published(folder: Path) -> Manifest:
+    """Return the published state of the index in ``folder``, described by one manifest.
+
+    Raises IndexStateError as :func:`read` does.
+    """
+    return read(folder).manifest
+
+
+@contextmanager
+def leased(folder: Path) -> Iterator[Generation]:
+    """Read the published state of the index in ``folder``, and hold its segments meanwhile.
+
+    Raises IndexStateError as :func:`read` does, or if a shard is missing.
+    """
+    if layout.is_sharded(folder):
+        shards, lease = layout.open_leased(folder)
+        state = _of(folder, shards)
+    else:
+        manifest, lease = open_leased(folder)
+        state = Generation(folder, (IndexPart(folder, manifest),), ("",))
+    with closing(lease):
+        yield state
+
+
+def current(folder: Path, *, whole: bool = True) -> Generation:
+    """Return the published state of the index in ``folder`` for whoever holds its lock and is going to change it.
+
+    What a writer that died left undone after publishing is done: shards get the manifests that were published, and
+    what belongs to no shard is removed.
+    Raises IndexStateError as :func:`read` does or, unless it need not be ``whole``, if a shard is missing.
+    """
+    state = read(folder)
+    if state.is_sharded:
+        if whole:
+            layout.check_there(folder, layout.read(folder))
+        for part in state.parts:
+            _catch_up(part)
+    remove_foreign(state)
+    return state
+
+
+def remove_foreign(state: Generation) -> None:
+    """Remove what the index in the folder of ``state`` was before it came to have other parts, unless it is held."""
+    if state.is_sharded:
+        (state.folder / manifests.NAME).unlink(missing_ok=True)
+        _remove_segments(state.folder)
+    for shard in state.folder.glob("shard-[0-9]*"):
+        if shard.name not in state.paths and _remove_segments(shard):
+            shutil.rmtree(shard, ignore_errors=True)
+
+
+def _remove_segments(folder: Path) -> bool:
+    """Remove the segments in a folder that is no part of an index; return whether all are gone."""
+    (folder / manifests.NAME).unlink(missing_ok=True)
+    shutil.rmtree(folder / BUILD, ignore_errors=True)
+    gone = [remove_unless_held(segment) for segment in folder.glob(f"{SEGMENTS}/*")]
+    if all(gone) and (folder / SEGMENTS).is_dir():
+        (folder / SEGMENTS).rmdir()
+    for pattern in shared_patterns():
+        for file in folder.glob(pattern):
+            file.unlink()
+    return all(gone)
+
+
+def remove_empty(state: Generation) -> None:
+    """Remove the folders of the shards of an index that was not made after all, as far as they are empty."""
+    for part in state.parts if state.is_sharded and not exists(state.folder) else ():
+        if part.folder.is_dir() and not any(part.folder.iterdir()):
+            part.folder.rmdir()
+
+
+def _of(folder: Path, shards: Shards) -> Generation:
+    parts = tuple(IndexPart(shard.folder(folder), shard.manifest) for shard in shards.shards)
+    return Generation(folder, parts, tuple(shard.path for shard in shards.shards))
+
+
+def _catch_up(part: IndexPart) -> None:
+    """Publish the state of a shard in its own folder, if its writer died before it did."""
+    try:
+        own = (part.folder / manifests.NAME).read_bytes()
+    except OSError:
+        own = b""
+    if own != manifests.encode(part.published):
+        part.folder.mkdir(parents=True, exist_ok=True)
+        manifests.publish(part.folder, part.published)

@@ -1,0 +1,314 @@
+"""Sharded indexes: what holds of one index after any verb holds of its shards together."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from factseek import commands
+from factseek.indexer import generation as generations
+from factseek.indexer.build import BuildRequest, Verb, build
+from factseek.indexer.compaction import compact
+from factseek.indexer.deletion import delete
+from factseek.indexer.export import export
+from factseek.indexer.repair import repair
+from factseek.indexer.resharding import reshard, shard, unshard
+from factseek.indexer.restoration import restore
+from factseek.indexer.snapshot import snapshot
+from factseek.indexer.verification import verify
+from factseek.retrieval.documents import SegmentDocuments
+from factseek.retrieval.errors import IndexStateError, SourceError, UserError
+from factseek.retrieval.live.snapshot import Snapshot
+from factseek.retrieval.manifest import DOCUMENTS
+from factseek.retrieval.shards import layout
+from factseek.retrieval.vectors import read_vectors
+from factseek.settings import Config, convert
+
+CONFIG: Config = convert({"index": {"segment_passages": 10}}, "test")
+State = dict[str, str]
+FIRST: State = {f"d{i}": f"Measles spreads quickly {i}." for i in range(40)}
+CHANGED: State = {f"d{i}": f"Ice melts {i}." for i in range(30, 50)}
+
+
+def written(folder: Path, name: str, documents: State) -> Path:
+    rows = (json.dumps({"docid": docid, "text": text}) + "\n" for docid, text in documents.items())
+    (folder / name).write_text("".join(rows), "utf-8")
+    return folder / name
+
+
+def built(index: Path, source: Path, verb: Verb = "", shards: int = 0, *, dense: bool = False) -> None:
+    request = BuildRequest(kind="jsonl", sources=(source,), folder=index, verb=verb, dense=dense, shards=shards)
+    build(request, CONFIG)
+
+
+def exported(index: Path) -> State:
+    documents = map(json.loads, export(index))
+    return {document["docid"]: document["text"] for document in documents}
+
+
+def passages(index: Path) -> Counter[tuple[str, bool]]:
+    """Return each document that is in an index, dead ones too: its docid, and whether it lives."""
+    there: Counter[tuple[str, bool]] = Counter()
+    for part, segment in generations.read(index).segments:
+        documents = SegmentDocuments(part.folder / "segments" / segment.name / DOCUMENTS)
+        docids = documents.rows()[0]
+        documents.close()
+        there.update((docid, row not in segment.deleted) for row, docid in enumerate(docids))
+    return there
+
+
+def check_owners(index: Path) -> None:
+    shards = layout.read(index)
+    for number, part in enumerate(shards.shards):
+        snap = Snapshot(part.folder(index), CONFIG, None, manifest=part.manifest)  # type: ignore[arg-type]
+        assert {layout.owner(document.docid, len(shards.shards)) for document in snap.documents()} <= {number}
+        snap.close()
+
+
+def test_a_sharded_index_holds_what_one_index_holds_live_and_dead(tmp_path: Path) -> None:
+    first, changed = written(tmp_path, "first.jsonl", FIRST), written(tmp_path, "changed.jsonl", CHANGED)
+    one, many = tmp_path / "one", tmp_path / "many"
+    for index, shards in ((one, 0), (many, 3)):
+        built(index, first, shards=shards)
+        built(index, changed, "update")
+        assert delete(index, ["d1", "d45", "nope"]).unknown == ("nope",)
+    assert passages(one) == passages(many)
+    assert exported(many) == {d: text for d, text in (FIRST | CHANGED).items() if d not in ("d1", "d45")}
+    assert generations.published(many).documents == generations.published(one).documents == 48
+    assert generations.published(many).passages == generations.published(one).passages
+    check_owners(many)
+    for index in (one, many):
+        assert compact(index, CONFIG).dropped == 12
+        assert verify(index, CONFIG).faults == {}
+    assert passages(one) == passages(many)
+
+
+def test_the_same_document_is_no_other_in_any_shard(tmp_path: Path) -> None:
+    index, first = tmp_path / "index", written(tmp_path, "first.jsonl", FIRST)
+    built(index, first, shards=3)
+    before = layout.read(index).id
+    built(index, first, "append")
+    assert layout.read(index).id == before
+    with pytest.raises(SourceError, match=r"docid 'd30' stands at .*first.jsonl:31 already, with other content"):
+        built(index, written(tmp_path, "changed.jsonl", CHANGED), "append")
+    assert layout.read(index).id == before
+
+
+def test_an_interrupted_build_goes_on_in_every_shard(tmp_path: Path) -> None:
+    index, source = tmp_path / "index", written(tmp_path, "first.jsonl", FIRST)
+    good = source.read_text("utf-8")
+    source.write_text(good.replace('"d35"', '""'), "utf-8")
+    with pytest.raises(SourceError, match=r"first\.jsonl:36"):
+        built(index, source, shards=2)
+    with pytest.raises(IndexStateError, match="the index is half-built"):
+        generations.read(index)
+    finished = {path: path.stat().st_ino for path in index.glob("*/segments/*/documents.sqlite")}
+    assert len(finished) == 2
+    with pytest.raises(IndexStateError, match="a build with --shards was interrupted in it; run it again with"):
+        built(index, source)
+    source.write_text(good, "utf-8")
+    request = BuildRequest(kind="jsonl", sources=(source,), folder=index, dense=False, shards=2)
+    report = build(request, CONFIG)
+    assert report.resumed
+    assert report.documents == 40
+    assert {path: path.stat().st_ino for path in finished} == finished
+    assert exported(index) == FIRST
+    check_owners(index)
+
+
+def test_sources_that_no_longer_begin_as_they_did_are_read_anew(tmp_path: Path) -> None:
+    index, source = tmp_path / "index", written(tmp_path, "first.jsonl", FIRST)
+    lines = source.read_text("utf-8").splitlines(keepends=True)
+    source.write_text("".join([*lines[:35], "{}\n"]), "utf-8")
+    with pytest.raises(SourceError):
+        built(index, source, shards=2)
+    source.write_text("".join(lines[20:]), "utf-8")
+    request = BuildRequest(kind="jsonl", sources=(source,), folder=index, dense=False, shards=2)
+    assert not build(request, CONFIG).resumed
+    assert set(exported(index)) == {f"d{i}" for i in range(20, 40)}
+    assert verify(index, CONFIG).faults == {}
+
+
+def test_a_build_that_fails_leaves_no_folder(tmp_path: Path) -> None:
+    empty = written(tmp_path, "bad.jsonl", {"": "no docid"})
+    with pytest.raises(SourceError):
+        built(tmp_path / "index", empty, shards=3)
+    assert not (tmp_path / "index").exists()
+
+
+def test_shards_follow_what_was_published(tmp_path: Path) -> None:
+    """A writer that died after publishing left the manifests of shards behind: the next one mends them."""
+    index = tmp_path / "index"
+    built(index, written(tmp_path, "first.jsonl", FIRST), shards=3)
+    behind = {path: path.read_bytes() for path in index.glob("*/manifest.json")}
+    shutil.copytree(index, tmp_path / "kept")
+    built(index, written(tmp_path, "changed.jsonl", CHANGED), "update")
+    after = {path: path.read_bytes() for path in behind}
+    for path, content in behind.items():
+        path.write_bytes(content)
+    assert exported(index) == FIRST | CHANGED
+    assert delete(index, ["nope"]).documents == 0
+    assert {path: path.read_bytes() for path in behind} == after
+    assert verify(index, CONFIG).faults == {}
+
+
+def vectors(index: Path) -> dict[str, bytes]:
+    by_docid = {}
+    for part, segment in generations.read(index).segments:
+        folder = part.folder / "segments" / segment.name
+        documents = SegmentDocuments(folder / DOCUMENTS)
+        docids = documents.rows()[0]
+        documents.close()
+        rows = np.array(read_vectors(folder / "vectors.f32", segment.passages, 384))
+        by_docid |= {docid: row.tobytes() for docid, row in zip(docids, rows, strict=True)}
+    return by_docid
+
+
+def test_resharding_copies_documents_and_vectors(tmp_path: Path) -> None:
+    index = tmp_path / "index"
+    built(index, written(tmp_path, "first.jsonl", dict(list(FIRST.items())[:12])), dense=True)
+    delete(index, ["d3"])
+    documents, there = exported(index), vectors(index)
+    del there["d3"]
+    changes: list[Callable[[], object]] = [
+        lambda: shard(index, 3, CONFIG),
+        lambda: reshard(index, 5, CONFIG),
+        lambda: reshard(index, 2, CONFIG),
+        lambda: unshard(index, CONFIG),
+    ]
+    for change, names in zip(changes, (names_of(3), names_of(5), names_of(2), ["manifest.json"]), strict=True):
+        change()
+        assert exported(index) == documents
+        assert vectors(index) == there
+        assert verify(index, CONFIG).faults == {}
+        assert sorted({path.name for path in index.iterdir()} - {"lock", "segments"}) == names
+
+
+def names_of(shards: int) -> list[str]:
+    return [*(f"shard-{number:02d}" for number in range(shards)), "shards.json"]
+
+
+def test_readers_keep_what_they_have_opened_while_an_index_is_divided(tmp_path: Path) -> None:
+    index = tmp_path / "index"
+    built(index, written(tmp_path, "first.jsonl", FIRST))
+    shard(index, 2, CONFIG)
+    shards, lease = layout.open_leased(index)
+    unshard(index, CONFIG)
+    for part in shards.shards:
+        snap = Snapshot(part.folder(index), CONFIG, None, manifest=part.manifest)  # type: ignore[arg-type]
+        assert len(list(snap.documents())) == part.manifest.documents
+        snap.close()
+    lease.close()
+    delete(index, ["nope"])
+    assert sorted(path.name for path in index.iterdir()) == ["lock", "manifest.json", "segments"]
+
+
+def test_a_snapshot_of_shards_is_restored_over_any_index(tmp_path: Path) -> None:
+    index, snap = tmp_path / "index", tmp_path / "snap"
+    built(index, written(tmp_path, "first.jsonl", FIRST), shards=3)
+    snapshot(index, snap)
+    built(index, written(tmp_path, "changed.jsonl", CHANGED), "update")
+    for _ in range(2):
+        restore(snap, index, CONFIG, overwrite=True)
+        assert exported(index) == FIRST
+        assert verify(index, CONFIG).faults == {}
+        unshard(index, CONFIG)
+        assert exported(index) == FIRST
+
+
+def test_a_document_in_two_shards_is_a_fault(tmp_path: Path) -> None:
+    index = tmp_path / "index"
+    built(index, written(tmp_path, "first.jsonl", {"a": "Ice.", "g": "Sun."}), shards=2)
+    shards = layout.read(index)
+    assert [part.manifest.documents for part in shards.shards] == [1, 1]
+    shutil.rmtree(index / "shard-01")
+    shutil.copytree(index / "shard-00", index / "shard-01")
+    twice = tuple(layout.Shard(path=part.path, manifest=shards.shards[0].manifest) for part in shards.shards)
+    layout.publish(index, layout.Shards(layout=1, created="", routing="blake2b:2", shards=twice))
+    faults = [fault.what for fault in verify(index, CONFIG).all_faults]
+    assert len(faults) == 1
+    assert "in shard shard-00 too, which owns it" in faults[0]
+
+
+def test_a_damaged_shard_is_mended(tmp_path: Path) -> None:
+    index = tmp_path / "index"
+    built(index, written(tmp_path, "first.jsonl", FIRST), shards=2)
+    damaged = next((index / "shard-01").glob("segments/*/words.*"))
+    damaged.write_bytes(b"")
+    (name,) = verify(index, CONFIG).faults
+    assert name == f"shard-01/{damaged.parent.name}"
+    done = repair(index, CONFIG)
+    assert done.segments == (name,)
+    assert done.left == []
+    assert exported(index) == FIRST
+
+
+Refused = tuple[Callable[[Path], object], str]
+REFUSED: dict[str, Refused] = {
+    "no verb": (lambda index: built(index, index.parent / "first.jsonl", shards=3), "there is an index already"),
+    "another number": (
+        lambda index: built(index, index.parent / "first.jsonl", "append", 4),
+        "index: has 3 shards; leave out --shards 4; factseek reshard makes 4 of it",
+    ),
+    "of a whole index": (
+        lambda index: built(index.parent / "whole", index.parent / "first.jsonl", "update", 2),
+        "whole: has no shards; leave out --shards 2; factseek shard makes 2 of it",
+    ),
+    "sharded twice": (lambda index: shard(index, 2, CONFIG), "has 3 shards already; factseek reshard makes another"),
+    "not sharded": (lambda index: unshard(index.parent / "whole", CONFIG), "has no shards; factseek shard makes some"),
+    "too few": (lambda index: reshard(index, 0, CONFIG), "--shards 0: give a number of shards from 1 to 1000"),
+    "a shard alone": (lambda index: delete(index / "shard-01", ["d1"]), "shard-01: is a shard of the index"),
+}
+
+
+@pytest.fixture(scope="module")
+def sharded(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("sharded")
+    first = written(folder, "first.jsonl", {"a": "Ice.", "b": "Sun.", "c": "Sea."})
+    built(folder / "index", first, shards=3)
+    built(folder / "whole", first)
+    return folder / "index"
+
+
+@pytest.mark.parametrize("mistake", REFUSED)
+def test_a_mistake_is_told_in_one_line(sharded: Path, mistake: str) -> None:
+    before = layout.read(sharded)
+    call, message = REFUSED[mistake]
+    with pytest.raises(UserError) as caught:
+        call(sharded)
+    assert message in caught.value.line
+    assert layout.read(sharded) == before
+
+
+def test_a_missing_shard_stops_a_writer(sharded: Path) -> None:
+    (sharded / "shard-01").rename(sharded / "away")
+    with pytest.raises(
+        IndexStateError, match=r"shard-01: is missing: it is a shard of the index .*; bring back its fol"
+    ):
+        delete(sharded, ["a"])
+    (sharded / "away").rename(sharded / "shard-01")
+    assert verify(sharded, CONFIG).faults == {}
+
+
+def said(capsys: pytest.CaptureFixture[str], *arguments: object) -> str:
+    assert commands.main([str(argument) for argument in arguments]) == 0
+    return capsys.readouterr().out
+
+
+def test_the_commands_say_what_there_is(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    index, source = tmp_path / "index", written(tmp_path, "first.jsonl", {"a": "Ice.", "g": "Sun.", "h": "Sea."})
+    build_it = ("index", "jsonl", source, "--index", index, "--no-dense")
+    assert "added 3 documents in 3 passages" in said(capsys, *build_it, "--shards", 2)
+    lines = said(capsys, "info", "--index", index).splitlines()
+    assert [line.split(maxsplit=1)[0] for line in lines[6:]] == ["shard-00", "segment", "shard-01", "segment"]
+    assert json.loads(said(capsys, "info", "--index", index, "--json"))["routing"] == "blake2b:2"
+    assert "3 documents in 3 shards, before in 2 shards" in said(capsys, "reshard", "--index", index, "--shards", 3)
+    assert "3 documents in one index, before in 3 shards" in said(capsys, "unshard", index)
+    assert json.loads(said(capsys, "shard", index, "--into", 2, "--json"))["shards"] == 2
+    assert "3 whole documents, no fault found" in said(capsys, "verify-index", "--index", index)
