@@ -70,6 +70,9 @@ class Generation(NamedTuple):
         What no manifest names any more is removed, as far as no reader holds it; the caller holds the index's lock.
         """
         if self.is_sharded:
+            for part in self.parts:  # what is named must be there, also after a power cut
+                part.folder.mkdir(parents=True, exist_ok=True)
+                sync_folder(part.folder)
             layout.publish(self.folder, self._shards(states))
         for part, state in zip(self.parts, states, strict=True):
             if state is not part.manifest:
@@ -178,8 +181,9 @@ def current(folder: Path, *, whole: bool = True) -> Generation:
 
 def remove_foreign(state: Generation) -> None:
     """Remove what the index in the folder of ``state`` was before it came to have other parts, unless it is held."""
+    for leftover in state.folder.glob(f".{layout.NAME}.*.tmp"):
+        leftover.unlink(missing_ok=True)
     if state.is_sharded:
-        (state.folder / manifests.NAME).unlink(missing_ok=True)
         _remove_segments(state.folder)
     for shard in state.folder.glob("shard-[0-9]*"):
         if shard.name not in state.paths and _remove_segments(shard):
@@ -188,7 +192,8 @@ def remove_foreign(state: Generation) -> None:
 
 def _remove_segments(folder: Path) -> bool:
     """Remove the segments in a folder that is no part of an index; return whether all are gone."""
-    (folder / manifests.NAME).unlink(missing_ok=True)
+    for file in (folder / manifests.NAME, *folder.glob(f".{manifests.NAME}.*.tmp")):
+        file.unlink(missing_ok=True)
     shutil.rmtree(folder / BUILD, ignore_errors=True)
     gone = [remove_unless_held(segment) for segment in folder.glob(f"{SEGMENTS}/*")]
     if all(gone) and (folder / SEGMENTS).is_dir():

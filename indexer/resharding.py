@@ -95,6 +95,7 @@ def _with_shards(base: Generation, shards: int) -> Generation:
 
 def _copied(base: Generation, target: Generation, config: Config) -> Resharded:
     """Copy what is in the parts of ``base`` into those of ``target`` and publish them in its place."""
+    base.sweep()
     before = len(base.parts) if base.is_sharded else 0
     if target.paths == base.paths:
         return Resharded(base.manifest, before)

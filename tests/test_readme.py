@@ -24,6 +24,7 @@ PAGES = [
     "docs/indexing.md",
     "docs/judging.md",
     "docs/checked-before.md",
+    "docs/scaling.md",
 ]
 
 

@@ -15,9 +15,10 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import NamedTuple
 
+from factseek.indexer import generation as generations
 from factseek.indexer.verification import verify
 from factseek.retrieval import manifest as manifests
-from factseek.retrieval.index.local import Index
+from factseek.retrieval.index.local import open_index
 from factseek.retrieval.searcher import Search
 from tests.indexer.verbs import BEFORE, CONFIG, VERBS, State
 
@@ -86,20 +87,31 @@ class Bench:
         whole(self._trial / "index", VERBS[verb].after)
         if snap.exists():
             whole(snap, BEFORE)
-        left = {path.name for path in (self._trial / "index").iterdir()}
-        assert left - {"lock"} == {"manifest.json", "segments"}, left
-        live = {segment.name for segment in manifests.read(self._trial / "index").segments}
-        there = {path.name for path in (self._trial / "index" / "segments").iterdir()}
-        assert verb == "snapshot" or there == live, there - live
+        self._check_tidy(verb)
         assert not [path.name for path in self._trial.iterdir() if path.name.startswith(".")]
         return done
+
+    def _check_tidy(self, verb: str) -> None:
+        """Check that nothing is left in the folder that is not of the index."""
+        index = self._trial / "index"
+        state = generations.read(index)
+        left = {path.name for path in index.iterdir()} - {"lock"}
+        if state.is_sharded:
+            assert left == {"shards.json", *state.paths}, left
+        for part in state.parts:
+            left = {path.name for path in part.folder.iterdir()} - {"lock"}
+            assert left == {"manifest.json", "segments"}, left
+            there = {path.name for path in (part.folder / "segments").iterdir()}
+            live = {segment.name for segment in part.segments}
+            assert verb == "snapshot" or there == live, there - live
+            assert manifests.read(part.folder) == part.manifest
 
 
 def whole(folder: Path, *states: State) -> bool:
     """Check that an index is whole and in one of these states; say whether in the last."""
     verified = verify(folder, CONFIG)
     assert verified.faults == {}
-    with Index(folder, CONFIG) as index:
+    with open_index(folder, CONFIG) as index:
         found = {document.docid: document.text for document in index.documents()}
         assert found in states
         hits = index.search(["measles"], Search(k=400, retriever="bm25"))[0]
@@ -108,12 +120,12 @@ def whole(folder: Path, *states: State) -> bool:
 
 
 @contextmanager
-def bench(folder: Path) -> Iterator[Bench]:
-    """Prepare an index and start the server of processes."""
+def bench(folder: Path, shards: int = 0) -> Iterator[Bench]:
+    """Prepare an index, in so many shards, and start the server of processes."""
     from tests.indexer.verbs import prepare
 
     (folder / "base").mkdir()
-    prepare(folder / "base")
+    prepare(folder / "base", shards)
     server = subprocess.Popen(
         [sys.executable, "-m", "tests.indexer.verbs"],
         cwd=ROOT,

@@ -7,15 +7,18 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from factseek.indexer.build import BuildRequest, build
 from factseek.indexer.compaction import compact
 from factseek.indexer.deletion import delete
 from factseek.indexer.repair import repair
+from factseek.indexer.resharding import reshard, shard, unshard
 from factseek.indexer.restoration import restore
 from factseek.indexer.snapshot import snapshot
 from factseek.retrieval import manifest as manifests
+from factseek.retrieval.shards import layout
 from factseek.settings import convert
 from tests.indexer.test_compaction import DOCUMENTS, write
 
@@ -44,21 +47,30 @@ class Disk:
         self._synced.add(os.fstat(handle).st_ino)
 
     def heard(self, event: str, arguments: tuple[object, ...]) -> None:
-        """Look when a file is renamed to a manifest."""
-        if self.on and event == "os.rename" and Path(str(arguments[1])).name == manifests.NAME:
-            self._look(Path(str(arguments[0])), Path(str(arguments[1])).parent)
-
-    def _look(self, manifest: Path, folder: Path) -> None:
+        """Look when a file is renamed to a manifest, or to that of a sharded index."""
+        if not self.on or event != "os.rename":
+            return
+        file, target = Path(str(arguments[0])), Path(str(arguments[1]))
         self.on = False
-        published = manifests.converted(manifest, manifests.decoded_json(manifest, manifest.read_bytes()))
-        files = [manifest, folder / manifests.SEGMENTS]
-        files += [folder / name for name in published.shared.values()]
+        if target.name == manifests.NAME:
+            content = manifests.decoded_json(file, file.read_bytes())
+            self._look([file], target.parent, manifests.converted(file, content))
+        elif target.name == layout.NAME:
+            shards = msgspec.json.decode(file.read_bytes(), type=layout.Shards)
+            for shard in shards.shards:
+                folder = shard.folder(target.parent)
+                self._look([file, folder], folder, shard.manifest)
+        self.on = True
+
+    def _look(self, files: list[Path], folder: Path, published: manifests.Manifest) -> None:
+        if published.segments:
+            files.append(folder / manifests.SEGMENTS)
+        files += [folder / name for name in published.shared.values() if (folder / name).exists()]
         for segment in published.segments:
             place = folder / manifests.SEGMENTS / segment.name
             files += [place, place / "lucene", *(place / name for name in segment.files)]
         self.missed += [str(path) for path in files if path.stat().st_ino not in self._synced]
         self.published += 1
-        self.on = True
 
 
 DISK = Disk()
@@ -95,3 +107,23 @@ def test_nothing_is_published_that_is_not_on_the_disk(tmp_path: Path, disk: Disk
         disk.on = False
     assert disk.missed == []
     assert disk.published == 10
+
+
+def test_no_shard_is_published_that_is_not_on_the_disk(tmp_path: Path, disk: Disk) -> None:
+    index = tmp_path / "index"
+    source = write(tmp_path, "docs.jsonl", DOCUMENTS)
+    changed = write(tmp_path, "changed.jsonl", [{**DOCUMENTS[0], "text": "Changed."}])
+    disk.on = True
+    try:
+        build(BuildRequest(kind="jsonl", sources=(source,), folder=index, shards=2), CONFIG)
+        build(BuildRequest(kind="jsonl", sources=(changed,), folder=index, verb="update"), CONFIG)
+        delete(index, ["d1", "d2"])
+        snapshot(index, tmp_path / "copied", copy=True)
+        reshard(index, 3, CONFIG)
+        unshard(index, CONFIG)
+        shard(index, 40, CONFIG)  # more than documents: some are empty
+        restore(tmp_path / "copied", index, CONFIG, overwrite=True)
+    finally:
+        disk.on = False
+    assert disk.missed == []
+    assert disk.published > 80

@@ -13,6 +13,7 @@ import pytest
 
 from factseek import commands
 from factseek.indexer import generation as generations
+from factseek.indexer import jobs
 from factseek.indexer.build import BuildRequest, Verb, build
 from factseek.indexer.compaction import compact
 from factseek.indexer.deletion import delete
@@ -22,6 +23,7 @@ from factseek.indexer.resharding import reshard, shard, unshard
 from factseek.indexer.restoration import restore
 from factseek.indexer.snapshot import snapshot
 from factseek.indexer.verification import verify
+from factseek.indexer.writer import Writer
 from factseek.retrieval.documents import SegmentDocuments
 from factseek.retrieval.errors import IndexStateError, SourceError, UserError
 from factseek.retrieval.live.snapshot import Snapshot
@@ -29,6 +31,7 @@ from factseek.retrieval.manifest import DOCUMENTS
 from factseek.retrieval.shards import layout
 from factseek.retrieval.vectors import read_vectors
 from factseek.settings import Config, convert
+from tests.indexer.test_writer import LIMITS, job_of, leave, lines, result, rows
 
 CONFIG: Config = convert({"index": {"segment_passages": 10}}, "test")
 State = dict[str, str]
@@ -312,3 +315,20 @@ def test_the_commands_say_what_there_is(tmp_path: Path, capsys: pytest.CaptureFi
     assert "3 documents in one index, before in 3 shards" in said(capsys, "unshard", index)
     assert json.loads(said(capsys, "shard", index, "--into", 2, "--json"))["shards"] == 2
     assert "3 whole documents, no fault found" in said(capsys, "verify-index", "--index", index)
+
+
+def test_what_comes_over_http_reaches_its_shard(tmp_path: Path) -> None:
+    index = tmp_path / "index"
+    built(index, written(tmp_path, "first.jsonl", {"a": "Ice.", "g": "Sun."}), shards=2)
+    writer = Writer(index, CONFIG, LIMITS)
+    names = [leave(index, "a", "A wombat."), leave(index, "h", "Wombats."), leave(index, "g"), leave(index, "nope")]
+    assert writer.work()
+    assert [result(index, name) for name in names] == ["replaced", "created", "deleted", "absent"]
+    job = jobs.submit(index, "update", lines(rows(30)))
+    while writer.work():
+        pass
+    writer.close()
+    assert job_of(index, job).added == 30
+    assert set(exported(index)) == {"a", "h", *(f"n{number}" for number in range(30))}
+    assert verify(index, CONFIG).faults == {}
+    check_owners(index)

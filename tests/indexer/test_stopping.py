@@ -6,7 +6,7 @@ import random
 import subprocess
 import tempfile
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
@@ -23,13 +23,26 @@ KILLS = 20
 
 @pytest.fixture(scope="module")
 def stoppable(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bench]:
+    with in_memory(tmp_path_factory) as folder, bench(folder) as made:
+        yield made
+
+
+@pytest.fixture(scope="module")
+def sharded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bench]:
+    """An index in three shards."""
+    with in_memory(tmp_path_factory) as folder, bench(folder, 3) as made:
+        yield made
+
+
+@contextmanager
+def in_memory(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """Make a folder, in memory where that can be."""
     memory = Path("/dev/shm")
     if memory.is_dir():
-        with tempfile.TemporaryDirectory(dir=memory) as folder, bench(Path(folder)) as made:
-            yield made
+        with tempfile.TemporaryDirectory(dir=memory) as folder:
+            yield Path(folder)
     else:
-        with bench(tmp_path_factory.mktemp("stopping")) as made:
-            yield made
+        yield tmp_path_factory.mktemp("stopping")
 
 
 def test_a_kill_at_a_random_point_loses_nothing(stoppable: Bench) -> None:
@@ -50,6 +63,34 @@ def test_a_verb_may_be_stopped_at_any_call_to_the_file_system(stoppable: Bench, 
     some = range(1, calls + 1, 1 if how == "kill" else 3)
     for call in some if verb == "delete" else [calls // 2 if how == "kill" else calls - 6]:
         stop_at(stoppable, verb, call, how)
+
+
+SHARDED = ["append", "update", "overwrite", "delete", "compact", "reshard", "unshard", "restore", "snapshot"]
+
+
+def test_a_kill_at_a_random_point_is_seen_in_all_shards_or_in_none(sharded: Bench) -> None:
+    chance = random.Random(7)
+    seconds = {verb: duration(sharded, verb) for verb in SHARDED}
+    killed = [kill_at_random(sharded, verb, seconds[verb], chance)[0] for verb in SHARDED]
+    assert any(killed)
+
+
+@pytest.mark.parametrize("verb", SHARDED)
+def test_a_verb_on_shards_may_be_killed_while_it_publishes(sharded: Bench, verb: str) -> None:
+    """Each verb publishes in its last calls to the file system, and tidies up after it."""
+    sharded.begin()
+    calls = sharded.run(verb).calls
+    assert calls > 30
+    chance = random.Random(verb)
+    for call in sorted(chance.sample(range(calls // 2, calls + 1), 3)):
+        stop_at(sharded, verb, call, "kill")
+
+
+def test_dividing_an_index_may_be_killed_anywhere(stoppable: Bench) -> None:
+    stoppable.begin()
+    calls = stoppable.run("shard").calls
+    for call in random.Random(8).sample(range(1, calls + 1), 6):
+        stop_at(stoppable, "shard", call, "kill")
 
 
 VERBS_OF_COMMANDS = [

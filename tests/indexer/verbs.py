@@ -18,9 +18,11 @@ from typing import Any, NamedTuple
 from factseek.indexer.build import BuildRequest, build
 from factseek.indexer.compaction import compact
 from factseek.indexer.deletion import delete
+from factseek.indexer.resharding import reshard, shard, unshard
 from factseek.indexer.restoration import restore
 from factseek.indexer.snapshot import snapshot
 from factseek.retrieval.errors import UserError
+from factseek.retrieval.shards.layout import is_sharded
 from factseek.settings import convert
 
 CONFIG = convert({"index": {"segment_passages": 80}}, "test")
@@ -45,10 +47,19 @@ class Verb(NamedTuple):
     after: State
 
 
-def _built(folder: Path, name: str, verb: Any) -> object:
-    return build(
-        BuildRequest(kind="jsonl", sources=(folder / name,), folder=folder / "index", verb=verb, dense=False), CONFIG
+def _built(folder: Path, name: str, verb: Any, shards: int = 0) -> object:
+    request = BuildRequest(
+        kind="jsonl", sources=(folder / name,), folder=folder / "index", verb=verb, dense=False, shards=shards
     )
+    return build(request, CONFIG)
+
+
+def _divided(folder: Path, shards: int) -> object:
+    """Bring an index into so many shards, or 0: into none, unless it is."""
+    index = folder / "index"
+    if not is_sharded(index):
+        return shard(index, shards, CONFIG) if shards else None
+    return reshard(index, shards, CONFIG) if shards else unshard(index, CONFIG)
 
 
 VERBS = {
@@ -62,12 +73,15 @@ VERBS = {
     "compact": Verb(lambda folder: compact(folder / "index", CONFIG), BEFORE),
     "snapshot": Verb(lambda folder: snapshot(folder / "index", folder / "snap"), BEFORE),
     "restore": Verb(lambda folder: restore(folder / "old", folder / "index", CONFIG, overwrite=True), state(0, 60)),
+    "shard": Verb(lambda folder: _divided(folder, 3), BEFORE),
+    "reshard": Verb(lambda folder: _divided(folder, 5), BEFORE),
+    "unshard": Verb(lambda folder: _divided(folder, 0), BEFORE),
 }
 WITHOUT_JAVA = ("delete", "snapshot", "restore")
 
 
-def prepare(folder: Path) -> None:
-    """Make the index that the verbs begin with, what they read, and a snapshot of an earlier state."""
+def prepare(folder: Path, shards: int = 0) -> None:
+    """Make the index that the verbs begin with, in so many shards, what they read, and an earlier snapshot."""
     for name, documents in (
         ("first.jsonl", state(0, 60)),
         ("second.jsonl", state(60, 160)),
@@ -76,7 +90,7 @@ def prepare(folder: Path) -> None:
     ):
         rows = (json.dumps({"docid": docid, "text": text}) + "\n" for docid, text in documents.items())
         (folder / name).write_text("".join(rows), "utf-8")
-    _built(folder, "first.jsonl", "")
+    _built(folder, "first.jsonl", "", shards)
     snapshot(folder / "index", folder / "old", copy=True)
     _built(folder, "second.jsonl", "append")
     delete(folder / "index", [f"d{i}" for i in range(160) if i % 10 == 3])
