@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from operator import itemgetter
 from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
@@ -185,6 +186,7 @@ def _facts(index: Path, built: BuildReport, seconds: float) -> dict[str, Any]:
         "there_already": built.duplicates,
         "bad_lines": built.bad_lines.count,
         "left_out": dict(sorted(built.skipped.items())),
+        "left_out_names": _left_out_names(built),
         "segments": len(built.manifest.segments),
         "unmerged": built.unmerged,
         "went_on": built.resumed,
@@ -192,11 +194,17 @@ def _facts(index: Path, built: BuildReport, seconds: float) -> dict[str, Any]:
     }
 
 
+def _left_out_names(built: BuildReport) -> dict[str, list[str]]:
+    """Return the names of what was left out by reason."""
+    names: dict[str, list[str]] = {}
+    for place, reason in sorted(built.left_out, key=itemgetter(1)):
+        names.setdefault(reason, []).append(place)
+    return names
+
+
 def _say_left_out(built: BuildReport) -> None:
     """Print how much was left out and why, with the first names of each reason."""
-    names: dict[str, list[str]] = {}
-    for place, reason in built.left_out:
-        names.setdefault(reason, []).append(place)
+    names = _left_out_names(built)
     for reason, count in sorted(built.skipped.items()):
         say(f"left out: {count} {reason}")
         shown = names.get(reason, [])[:MOST_NAMES]

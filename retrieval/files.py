@@ -6,7 +6,7 @@ import errno
 import hashlib
 import os
 import sqlite3
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
@@ -62,6 +62,24 @@ def writable(path: Path, inputs: Iterable[Path] = ()) -> None:
             raise QueryError(
                 "is read by this command and would be written over", place=path, remedy="name another file"
             )
+
+
+def files_in(paths: Sequence[Path]) -> list[Path]:
+    """Return the files in ``paths``; a folder stands for its files that are not hidden, in order of name.
+
+    Raises QueryError if a folder holds none.
+    """
+    files: list[Path] = []
+    for path in paths:
+        inside = (
+            sorted(file for file in path.iterdir() if file.is_file() and not file.name.startswith("."))
+            if path.is_dir()
+            else [path]
+        )
+        if not inside:
+            raise QueryError("is a folder without files", place=path)
+        files += inside
+    return files
 
 
 def rereadable(path: Path) -> None:

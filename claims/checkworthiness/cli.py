@@ -16,7 +16,7 @@ from ..settings import Config
 from ..text.languages import check_languages, language_of, with_language
 from .formats import StatementFormat, StatementFormats, language_of_task
 from .rankers import kind, names
-from .request import STANDARD_INPUT, outputs_of
+from .request import STANDARD_INPUT, outputs_of, with_files_of_folders
 
 if TYPE_CHECKING:
     from .ranking import Ranked
@@ -39,7 +39,12 @@ def register(commands: Subparsers, formats: StatementFormats) -> None:
 
 def _add_model(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "--train", nargs="+", type=Path, default=[], metavar="FILE", help="labelled files to learn from"
+        "--train",
+        nargs="+",
+        type=Path,
+        default=[],
+        metavar="FILE",
+        help="labelled files to learn from, or folders of them",
     )
     parser.add_argument("--load", type=Path, metavar="MODEL", help="a ranker that --save wrote, instead of --train")
     parser.add_argument("--save", type=Path, metavar="MODEL", help="write the trained ranker to this file")
@@ -56,7 +61,11 @@ def add_language(parser: argparse.ArgumentParser) -> None:
 
 def _add_input(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "--input", nargs="+", default=[], metavar="FILE", help="what is ranked; - is standard input (TSV or JSON lines)"
+        "--input",
+        nargs="+",
+        default=[],
+        metavar="FILE",
+        help="what is ranked, files or folders of them; - is standard input (TSV or JSON lines)",
     )
     parser.add_argument(
         "--output", type=Path, metavar="FILE|DIR", help="the submission; a folder for several inputs, one file each"
@@ -80,6 +89,7 @@ class _Input(NamedTuple):
 
 def run(args: argparse.Namespace, formats: StatementFormats) -> int:
     """Train or load a ranker; rank the inputs; write submissions, or print the ranking."""
+    args = with_files_of_folders(args)
     outputs = outputs_of(args)
     # What is to be ranked is read first: a mistake in it is found before minutes of training.
     inputs = [] if args.stream else [_read(args, formats, name) for name in args.input]

@@ -5,13 +5,23 @@ from __future__ import annotations
 import argparse
 from collections import Counter
 from collections.abc import Sequence
+from itertools import chain
 from pathlib import Path
 
 from ...retrieval.errors import QueryError
-from ...retrieval.files import writable
+from ...retrieval.files import files_in, writable
 from ...retrieval.run_writer import column
 
 STANDARD_INPUT = "-"
+
+
+def with_files_of_folders(args: argparse.Namespace) -> argparse.Namespace:
+    """Return the arguments of ``rank`` with the files of each folder to learn from or to rank in its place.
+
+    Raises QueryError if a folder holds none.
+    """
+    inputs = [[name] if name == STANDARD_INPUT else map(str, files_in([Path(name)])) for name in args.input]
+    return argparse.Namespace(**{**vars(args), "train": files_in(args.train), "input": list(chain(*inputs))})
 
 
 def outputs_of(args: argparse.Namespace) -> list[Path]:

@@ -6,6 +6,7 @@ import argparse
 from functools import partial
 from pathlib import Path
 
+from ...retrieval.files import files_in
 from ...retrieval.terminal import DONE, Subparsers, add_config, add_json, config_of, report
 from ..settings import Config
 from .cli import add_language, in_language
@@ -34,7 +35,7 @@ def run(args: argparse.Namespace, formats: StatementFormats) -> int:
     from .multilingual.tuning import tune
 
     format_ = formats.load(args.task)
-    parts = [in_language(args, format_, format_.read_statements(path, labelled=True)) for path in args.train]
+    parts = [in_language(args, format_, format_.read_statements(path, labelled=True)) for path in files_in(args.train)]
     statements = [statement for part in parts for statement in part]
     tune(statements, config_of(args, Config), args.output)
     facts = {"output": str(args.output), "statements": len(statements)}

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from ...retrieval.errors import QueryError
+from ...retrieval.files import files_in
 from ...retrieval.terminal import counted
 
 
@@ -32,24 +33,6 @@ def _by_name(gold: Path, runs: Path) -> list[tuple[Path, Path]]:
         if missing is not None:
             raise QueryError(f"has no file for {here[missing]}", place=folder, remedy="files are paired by name")
     return [(right[name], answers[name]) for name in right]
-
-
-def files_in(paths: Sequence[Path]) -> list[Path]:
-    """Return the files in ``paths``; a folder stands for its files that are not hidden, in order of name.
-
-    Raises QueryError if a folder holds none.
-    """
-    files: list[Path] = []
-    for path in paths:
-        inside = (
-            sorted(file for file in path.iterdir() if file.is_file() and not file.name.startswith("."))
-            if path.is_dir()
-            else [path]
-        )
-        if not inside:
-            raise QueryError("is a folder without files", place=path)
-        files += inside
-    return files
 
 
 def only(paths: Sequence[Path], option: str) -> Path:

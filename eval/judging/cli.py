@@ -125,7 +125,8 @@ def _with_inputs(files: list[Path], inputs: list[Path]) -> list[tuple[Path, Path
 
     Raises QueryError if there is not one input for each.
     """
-    from ..formats.paths import files_in, paired
+    from ...retrieval.files import files_in
+    from ..formats.paths import paired
 
     if not inputs:
         return [(path, None) for path in files_in(files)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 
@@ -33,3 +34,11 @@ def test_the_command_names_the_first(tmp_path: Path, command: Callable[..., tupl
     code, _, err = command("index", "webpages", folder, "--index", tmp_path / "index", "--no-dense")
     named = [f"  {folder / f'menu-{n:02d}.html'}" for n in range(10)]
     assert (code, err.splitlines()) == (0, ["left out: 12 no main content", *named, "  and 2 more"])
+
+
+def test_json_lists_all(tmp_path: Path, command: Callable[..., tuple[int, str, str]]) -> None:
+    folder = pages(tmp_path / "pages", 12)
+    _, out, _ = command("index", "webpages", folder, "--index", tmp_path / "index", "--no-dense", "--json")
+    facts = json.loads(out)
+    assert facts["left_out"] == {"no main content": 12}
+    assert facts["left_out_names"] == {"no main content": [str(folder / f"menu-{n:02d}.html") for n in range(12)]}

@@ -346,3 +346,18 @@ def test_a_model_that_was_tampered_with(rank: Rank, saved: Path, tmp_path: Path)
         refusal(rank("ct2021-1a", "--load", "m", "--input", DEV))
         == "m: is not a model of factseek's; write one with --save"
     )
+
+
+def test_a_folder_stands_for_its_files(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = tmp_path / "debates"
+    folder.mkdir()
+    for debate in DEBATES:
+        (folder / debate.name).write_bytes(debate.read_bytes())
+    output = tmp_path / "out"
+    arguments = ["rank", "ct2021-1b", "--model", "random", "--train", str(folder), "--input", str(folder)]
+    assert commands.main([*arguments, "--output", str(output)]) == 0
+    assert sorted(path.name for path in output.iterdir()) == [debate.name for debate in DEBATES]
+    (tmp_path / "empty").mkdir()
+    capsys.readouterr()
+    assert commands.main(["rank", "ct2021-1b", "--model", "random", "--input", str(tmp_path / "empty")]) == 2
+    assert capsys.readouterr().err == f"factseek: {tmp_path / 'empty'}: is a folder without files\n"
