@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,6 +16,10 @@ import pytest
 from hypothesis import settings
 
 from factseek import commands
+from factseek.retrieval.config import EncoderSettings
+from factseek.retrieval.encoders.cache import exported
+from factseek.retrieval.encoders.sources import ENGLISH
+from factseek.retrieval.errors import MachineError
 
 if TYPE_CHECKING:
     from selenium import webdriver
@@ -32,6 +37,14 @@ ROOT = Path(__file__).resolve().parent.parent
 def pytest_configure() -> None:
     """Let a run that is told to stop end what its tests have started."""
     signal.signal(signal.SIGTERM, signal.default_int_handler)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def exported_encoder() -> None:
+    """Export the embedded encoder where nothing is kept yet: who does it first is told so where it takes long."""
+    if os.environ.get("CI"):
+        with suppress(MachineError):
+            exported(EncoderSettings(model=ENGLISH))
 
 
 @pytest.fixture(scope="session")

@@ -13,6 +13,7 @@ import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from time import monotonic
 from typing import NamedTuple
 
 import msgspec
@@ -22,6 +23,7 @@ from ..children import environment
 from ..config import EncoderSettings, RerankSettings
 from ..errors import MachineError
 from ..files import os_errors_reported, sync_tree, write_atomically
+from ..progress import SECONDS_BETWEEN_LINES
 from .rebuilt import REBUILT, rebuild
 from .sources import ModelSource, find_model, model_files
 
@@ -235,10 +237,28 @@ def _run_exporter(
     command += ["--name", model.name, "--revision", revision]
     command += ["--precision", settings.precision, "--max-tokens", str(settings.max_tokens)]
     quiet = environment(HF_HUB_OFFLINE="1", TOKENIZERS_PARALLELISM="false", CUDA_VISIBLE_DEVICES="")
-    done = subprocess.run(command, env=quiet, capture_output=True, text=True, errors="replace", check=False)  # noqa: S603
-    log.debug("the exporter said: %s", done.stderr)
-    if done.returncode != 0:
-        raise MachineError(f"{kind.noun} {model.name!r} cannot be exported: {_reason(done.stderr, done.returncode)}")
+    status, stderr = _waited_for(command, quiet, f"exporting the {kind.noun} {model.name} to ONNX, which is done once")
+    log.debug("the exporter said: %s", stderr)
+    if status != 0:
+        raise MachineError(f"{kind.noun} {model.name!r} cannot be exported: {_reason(stderr, status)}")
+
+
+def _waited_for(command: Sequence[str], variables: dict[str, str], doing: str) -> tuple[int, str]:
+    """Run a command, saying every ten seconds what is being done; return its status and what it wrote as errors."""
+    began = monotonic()
+    with subprocess.Popen(  # noqa: S603
+        command, env=variables, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, errors="replace"
+    ) as process:
+        try:
+            while True:
+                try:
+                    stderr = process.communicate(timeout=SECONDS_BETWEEN_LINES)[1]
+                    return process.returncode, stderr
+                except subprocess.TimeoutExpired:
+                    log.warning("%s: %.0f s so far", doing, monotonic() - began)
+        except BaseException:
+            process.kill()
+            raise
 
 
 def _reason(stderr: str, status: int) -> str:

@@ -406,6 +406,13 @@ def test_a_home_that_cannot_be_written_is_replaced_with_a_note(
     ]
 
 
+def test_what_takes_long_says_so(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
+    monkeypatch.setattr(encoder_cache, "SECONDS_BETWEEN_LINES", 0.01)
+    command = [sys.executable, "-c", "import sys, time; time.sleep(.3); sys.exit('no room')"]
+    assert encoder_cache._waited_for(command, dict(os.environ), "exporting") == (1, "no room\n")
+    assert caplog.records[0].getMessage() == "exporting: 0 s so far"
+
+
 def test_a_configured_cache_is_not_replaced(nowhere: Path) -> None:
     with pytest.raises(MachineError, match="file"):
         encoder_cache.exported(EncoderSettings(model=ENGLISH, cache=str(nowhere / "file" / "cache")))
