@@ -16,6 +16,7 @@ from pathlib import Path
 
 import numpy as np
 
+from benchmarks import verdict_pairs
 from benchmarks import verification_data as data
 from benchmarks.data_folder import data_folder
 from benchmarks.marked import replace_marked
@@ -23,7 +24,7 @@ from benchmarks.parts import part
 from benchmarks.remembering import RememberingEncoder
 from benchmarks.verification_plot import plot
 from benchmarks.verification_tables import JudgedCollection, held_out, probabilities, results, section
-from factseek.claims.evidence.features import covered
+from factseek.claims.evidence.features import covered, numbers_missing
 from factseek.claims.evidence.sentences import ClaimEvidence, Finder
 from factseek.claims.learning.figures import bins
 from factseek.claims.learning.groups import groups
@@ -73,6 +74,9 @@ def _measured(folder: Path, work: Path) -> tuple[list[JudgedCollection], str]:
         measured.append(_judged(collection, work, encoder))
         with part(f"{collection.name}: judging"):
             sections.append(section(measured[-1]) + _official(measured[-1], work))
+    with part("pairs"):
+        pairs = verdict_pairs.read_pairs(ROOT / "examples" / "verdict-pairs.tsv")
+        sections.append("\n### Pairs\n" + verdict_pairs.section(pairs, measured[0], work, encoder))
     encoder.close()
     with part("CheckThat! 2018"):
         sections.append(_arabic(folder, work))
@@ -110,6 +114,7 @@ def _judged(collection: data.LabelledCollection, work: Path, encoder: Encoder) -
                     for text, claim_evidence in zip(texts, retrieved, strict=True)
                 ]
             ),
+            np.array([bool(numbers_missing(*pair)) for pair in zip(texts, retrieved, strict=True)]),
             CONFIG.verdict,
         )
 

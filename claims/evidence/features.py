@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..text.lexicon import Lexicon, Polarity, polarity
-from ..text.quantities import Quantity, agreement, quantities
+from ..text.quantities import Quantity, agreement, quantities, unstated
 from ..text.words import Analyzer, coverage, terms
 from .sentences import ClaimEvidence, EvidenceSentence
 
@@ -61,6 +61,13 @@ def covered(claim: str, evidence: ClaimEvidence, analyzer: Analyzer) -> float:
     """Return the share of a claim's distinct terms that its evidence holds in all."""
     there = [term for sentence in evidence.sentences for term in terms(sentence.text, analyzer)]
     return coverage(terms(claim, analyzer), there)
+
+
+def numbers_missing(claim: str, evidence: ClaimEvidence) -> list[Quantity]:
+    """Return the quantities of a claim that no sentence of its evidence repeats."""
+    return unstated(
+        quantities(claim), [number for sentence in evidence.sentences for number in quantities(sentence.text)]
+    )
 
 
 def _row(claim: Reading, evidence: ClaimEvidence, analyzer: Analyzer, lists: Lexicon) -> list[float]:

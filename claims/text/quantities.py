@@ -57,14 +57,23 @@ class Agreement(NamedTuple):
 
 def agreement(claim: Sequence[Quantity], evidence: Sequence[Quantity]) -> Agreement:
     """Return how the quantities of a claim agree with those of evidence: another value of the same unit contradicts."""
-    repeated = contradicted = 0
-    for stated in claim:
-        same = [written for written in evidence if written.unit == stated.unit and stated.unit]
-        if any(_agrees(stated, written) for written in same) or any(_equal(stated, written) for written in evidence):
-            repeated += 1
-        elif same:
-            contradicted += 1
-    return Agreement(len(claim), repeated, contradicted)
+    missing = unstated(claim, evidence)
+    contradicted = sum(bool(_of_same_unit(stated, evidence)) for stated in missing)
+    return Agreement(len(claim), len(claim) - len(missing), contradicted)
+
+
+def unstated(claim: Sequence[Quantity], evidence: Sequence[Quantity]) -> list[Quantity]:
+    """Return the quantities of a claim that evidence does not repeat, in their order."""
+    return [
+        stated
+        for stated in claim
+        if not any(_agrees(stated, written) for written in _of_same_unit(stated, evidence))
+        and not any(_equal(stated, written) for written in evidence)
+    ]
+
+
+def _of_same_unit(stated: Quantity, evidence: Sequence[Quantity]) -> list[Quantity]:
+    return [written for written in evidence if written.unit == stated.unit and stated.unit]
 
 
 def _quantity(digits: str, word: str, after: str) -> Quantity:

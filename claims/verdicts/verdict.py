@@ -8,7 +8,7 @@ from typing import NamedTuple
 from ...retrieval.domain import Claim
 from ...retrieval.errors import QueryError
 from ...retrieval.progress import Bar
-from ..evidence.features import covered, matrix
+from ..evidence.features import covered, matrix, numbers_missing
 from ..evidence.sentences import ClaimEvidence, Finder
 from ..settings import VerdictSettings
 from ..text.lexicon import lexicon
@@ -16,6 +16,8 @@ from ..text.words import terms
 from .models import Cases, VerdictModel
 
 AT_ONCE = 64
+SUPPORTING = frozenset({"SUPPORTS", "TRUE"})
+"""The labels which say that a claim is so."""
 
 
 class Verdict(NamedTuple):
@@ -77,14 +79,16 @@ class Verifier:
         for claim, of_claim, row in zip(claims, evidence, probabilities.tolist(), strict=True):
             each = dict(zip(self.labels, row, strict=True))
             label = max(each, key=lambda name: each[name])
-            reason = self._lack_of_evidence(claim, of_claim) if self._reads_evidence else ""
+            reason = self._lack_of_evidence(claim, of_claim, label) if self._reads_evidence else ""
             reason = reason or self._lack_of_probability(label, each[label])
             yield Verdict(claim, self._undecided if reason else label, each, reason, of_claim)
 
-    def _lack_of_evidence(self, claim: Claim, evidence: ClaimEvidence) -> str:
-        """Return why there is too little evidence to decide, else ``""``."""
+    def _lack_of_evidence(self, claim: Claim, evidence: ClaimEvidence, label: str) -> str:
+        """Return why there is too little evidence to decide for a label, else ``""``."""
         if not evidence.sentences:
             return "no evidence was found"
+        if self._settings.need_numbers and label in SUPPORTING and (missing := numbers_missing(claim.text, evidence)):
+            return f"the evidence does not state {missing[0].value:.12g}, a number of the claim"
         analyzer = self._finder.index.terms
         share = covered(claim.text, evidence, analyzer)
         if share >= self._settings.min_coverage:

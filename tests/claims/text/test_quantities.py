@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from factseek.claims.text.quantities import Quantity, agreement, quantities
+from factseek.claims.text.quantities import Quantity, agreement, quantities, unstated
 
 
 @pytest.mark.parametrize(
@@ -58,3 +58,17 @@ def test_every_text_agrees_with_itself(text: str) -> None:
 @given(st.integers(0, 10**12))
 def test_thousands_are_read_with_separators_and_without(value: int) -> None:
     assert quantities(f"{value:,}")[0].value == quantities(f"{value} x")[0].value == value
+
+
+@pytest.mark.parametrize(
+    ("claim", "evidence", "missing"),
+    [
+        ("in 1959 it had 50 states", "since 1959 there have been 50 states", []),
+        ("in 1960 it had 50 states", "since 1959 there have been 50 states", [1960]),
+        ("more than 40 percent in 2019", "41 percent in 2018", [2019]),
+        ("2 million of 10 dogs", "2,000,000 cats", [10]),
+        ("no number", "5 cats", []),
+    ],
+)
+def test_what_evidence_does_not_state_is_listed(claim: str, evidence: str, missing: list[float]) -> None:
+    assert [quantity.value for quantity in unstated(quantities(claim), quantities(evidence))] == missing

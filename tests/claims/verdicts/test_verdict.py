@@ -127,6 +127,22 @@ def test_thin_evidence_is_abstained_from(
     assert {one.label for one in found} == {"NOT ENOUGH INFO"}
 
 
+def test_nothing_supports_a_claim_whose_number_it_does_not_state(
+    learned: training.TrainedVerdicts, finder: Finder
+) -> None:
+    claims = [
+        Claim(percent, f"Two doses of the MMR vaccine are about {percent} percent effective against measles.")
+        for percent in ("97", "47")
+    ]
+    stated, other = learned.verifier(finder, SETTINGS).verify(claims)
+    assert (stated.label, stated.abstained) == ("SUPPORTS", "")
+    reason = "the evidence does not state 47, a number of the claim"
+    assert (other.label, other.abstained) == ("NOT ENOUGH INFO", reason)
+    without = learned.verifier(finder, msgspec.structs.replace(SETTINGS, need_numbers=False))
+    (trusting,) = without.verify(claims[1:])
+    assert (trusting.label, trusting.abstained) == ("SUPPORTS", "")
+
+
 def test_a_baseline_that_reads_no_evidence_does_not_abstain_for_want_of_it(short: Lesson, finder: Finder) -> None:
     majority = training.train("majority", short, finder, SETTINGS, silent)
     (found,) = majority.verifier(finder, SETTINGS).verify([Claim("1", "!?")])
