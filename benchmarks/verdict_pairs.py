@@ -32,7 +32,7 @@ from factseek.settings import Config
 THRESHOLDS = (0.0, 0.5, 0.55, 0.6, 0.7)
 
 
-class Pair(NamedTuple):
+class VerdictPair(NamedTuple):
     """A claim, the sentence beside it, what that says of the claim, and what makes the pair difficult."""
 
     id: str
@@ -42,13 +42,13 @@ class Pair(NamedTuple):
     kind: str
 
 
-def read_pairs(path: Path) -> list[Pair]:
+def read_pairs(path: Path) -> list[VerdictPair]:
     """Read a file of pairs, whose header names the columns."""
     with path.open(encoding="utf-8", newline="") as lines:
-        return [Pair(**row) for row in csv.DictReader(lines, delimiter="\t", quoting=csv.QUOTE_NONE)]
+        return [VerdictPair(**row) for row in csv.DictReader(lines, delimiter="\t", quoting=csv.QUOTE_NONE)]
 
 
-def section(pairs: Sequence[Pair], collection: JudgedCollection, work: Path, encoder: Encoder) -> str:
+def section(pairs: Sequence[VerdictPair], collection: JudgedCollection, work: Path, encoder: Encoder) -> str:
     """Return what a model that learned on a collection's retrieved evidence says of pairs, by threshold and by kind.
 
     As in ``verdict``, what lacks a number of the claim does not support it.
@@ -74,15 +74,15 @@ def _cells(
     probability: NDArray[np.float64], labels: NDArray[np.int64], among: NDArray[np.bool_], least: float
 ) -> list[str]:
     """Return how many pairs there are, how many got a verdict, and the shares that were right and decided."""
-    said, decisive = probability.argmax(axis=1), labels < 2
-    given = among & (said < 2) & (probability.max(axis=1) >= least)
-    right = f"{(said == labels)[given].mean():.0%}" if given.any() else ""
-    decided = f"{given[among & decisive].mean():.0%}" if (among & decisive).any() else ""
-    return [f"{among.sum()}", f"{given.sum()}", right, decided]
+    verdicts, decisive = probability.argmax(axis=1), labels < 2
+    decided_pairs = among & (verdicts < 2) & (probability.max(axis=1) >= least)
+    right = f"{(verdicts == labels)[decided_pairs].mean():.0%}" if decided_pairs.any() else ""
+    decided = f"{decided_pairs[among & decisive].mean():.0%}" if (among & decisive).any() else ""
+    return [f"{among.sum()}", f"{decided_pairs.sum()}", right, decided]
 
 
 def _probabilities(
-    pairs: Sequence[Pair], collection: JudgedCollection, work: Path, encoder: Encoder
+    pairs: Sequence[VerdictPair], collection: JudgedCollection, work: Path, encoder: Encoder
 ) -> NDArray[np.float64]:
     """Return the probability of each of the collection's labels, shape (pairs, labels)."""
     number = len(collection.labels)
@@ -91,7 +91,7 @@ def _probabilities(
     return probability
 
 
-def _cases(pairs: Sequence[Pair], work: Path, encoder: Encoder) -> Cases:
+def _cases(pairs: Sequence[VerdictPair], work: Path, encoder: Encoder) -> Cases:
     """Return the pairs as cases, each with its own sentence, out of an index of all sentences."""
     pages, config = work / "wiki-001.jsonl", Config()
     lines = [{"id": pair.id, "text": pair.evidence, "lines": f"0\t{pair.evidence}"} for pair in pairs]

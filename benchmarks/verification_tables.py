@@ -173,12 +173,12 @@ def _abstaining(collection: JudgedCollection) -> str:
 def _numbers(collection: JudgedCollection) -> str:
     """Return the table of the verdicts that support: where the evidence states the claim's numbers, and where not."""
     each = [probabilities("evidence", collection, seed) for seed in range(SEEDS)]
-    said = np.concatenate([probability.argmax(axis=1) for probability in each])
-    right = said == np.tile(collection.classes, SEEDS)
+    verdicts = np.concatenate([probability.argmax(axis=1) for probability in each])
+    right = verdicts == np.tile(collection.classes, SEEDS)
     unstated = np.tile(collection.unstated, SEEDS)
     rows = []
     for states, among in (("every number of the claim", ~unstated), ("not every one", unstated)):
-        supports = among & (said == 0)
+        supports = among & (verdicts == 0)
         rows.append([states, f"{supports.sum() / SEEDS:.1f}", f"{right[supports].mean():.3f}"])
     table = markdown_table(("evidence states", collection.labels[0], "right of these"), rows)
     return table + (_needed(collection, each) if len(collection.labels) > 2 else "")
@@ -202,13 +202,13 @@ def _needed(collection: JudgedCollection, each: Sequence[NDArray[np.float64]]) -
 
 def _risk(classes: NDArray[np.int64], probability: NDArray[np.float64]) -> str:
     """Return the table of the verdicts for or against that are left above thresholds of confidence."""
-    said, decisive = probability.argmax(axis=1), classes < 2
+    verdicts, decisive = probability.argmax(axis=1), classes < 2
     rows = []
     for threshold in (0.0, 0.4, 0.5, 0.6, 0.7, 0.75, 0.8):
-        given = (said < 2) & (probability.max(axis=1) >= threshold)
-        right = f"{(said == classes)[given].mean():.3f}" if given.any() else ""
-        shares = [f"{share:.1%}" for share in (given.mean(), given[decisive].mean())]
-        rows.append([f"{threshold:.2f}", f"{given.sum():,}", *shares, right])
+        decided = (verdicts < 2) & (probability.max(axis=1) >= threshold)
+        right = f"{(verdicts == classes)[decided].mean():.3f}" if decided.any() else ""
+        shares = [f"{share:.1%}" for share in (decided.mean(), decided[decisive].mean())]
+        rows.append([f"{threshold:.2f}", f"{decided.sum():,}", *shares, right])
     header = ("`min_confidence`", "for or against", "of all claims", "of those with evidence", "right of these")
     return f"\nVerdicts for or against alone:\n\n{markdown_table(header, rows)}"
 
