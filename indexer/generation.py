@@ -10,12 +10,13 @@ from __future__ import annotations
 import shutil
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
 from ..retrieval import manifest as manifests
 from ..retrieval.files import sync_folder
-from ..retrieval.lease import open_leased, remove_unless_held
+from ..retrieval.lease import Lease, open_leased, remove_unless_held
 from ..retrieval.manifest import BUILD, SEGMENTS, Manifest, SegmentInfo
 from ..retrieval.shards import layout
 from ..retrieval.shards.layout import Shard, Shards, shard_path
@@ -133,9 +134,11 @@ def read(folder: Path) -> Generation:
 
     Raises IndexStateError if there is no index that this version can read.
     """
-    if not layout.is_sharded(folder):
-        return Generation(folder, (IndexPart(folder, manifests.read(folder)),), ("",))
-    return _of(folder, layout.read(folder))
+
+    def read_it(sharded: bool) -> Generation:
+        return _of(folder, layout.read(folder)) if sharded else _whole(folder, manifests.read(folder))
+
+    return layout.as_it_is(folder, read_it)
 
 
 def published(folder: Path) -> Manifest:
@@ -152,12 +155,7 @@ def leased(folder: Path) -> Iterator[Generation]:
 
     Raises IndexStateError as :func:`read` does, or if a shard is missing.
     """
-    if layout.is_sharded(folder):
-        shards, lease = layout.open_leased(folder)
-        state = _of(folder, shards)
-    else:
-        manifest, lease = open_leased(folder)
-        state = Generation(folder, (IndexPart(folder, manifest),), ("",))
+    state, lease = layout.as_it_is(folder, partial(_leased, folder))
     with closing(lease):
         yield state
 
@@ -209,6 +207,18 @@ def remove_empty(state: Generation) -> None:
     for part in state.parts if state.is_sharded and not exists(state.folder) else ():
         if part.folder.is_dir() and not any(part.folder.iterdir()):
             part.folder.rmdir()
+
+
+def _leased(folder: Path, sharded: bool) -> tuple[Generation, Lease]:
+    if sharded:
+        shards, lease = layout.open_leased(folder)
+        return _of(folder, shards), lease
+    manifest, lease = open_leased(folder)
+    return _whole(folder, manifest), lease
+
+
+def _whole(folder: Path, manifest: Manifest) -> Generation:
+    return Generation(folder, (IndexPart(folder, manifest),), ("",))
 
 
 def _of(folder: Path, shards: Shards) -> Generation:

@@ -18,8 +18,14 @@ def open_state(folder: Path, config: Config, encoders: IndexEncoders) -> IndexSt
 
     Raises IndexStateError if it, or a shard of it, is missing, half-built, damaged, or of another layout.
     """
-    if not layout.is_sharded(folder):
-        return LocalState(Snapshot(folder, config, encoders))
+
+    def read_it(sharded: bool) -> IndexState:
+        return _of_shards(folder, config, encoders) if sharded else LocalState(Snapshot(folder, config, encoders))
+
+    return layout.as_it_is(folder, read_it)
+
+
+def _of_shards(folder: Path, config: Config, encoders: IndexEncoders) -> ShardedState:
     shards, lease = layout.open_leased(folder)
     with closing(lease), ExitStack() as opened:
         states: list[IndexState] = []

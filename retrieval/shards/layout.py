@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import closing
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 
@@ -22,6 +22,7 @@ from ..files import write_atomically
 from ..lease import Lease, take_segments
 from ..manifest import RESTORE, Manifest, ManifestPart, SegmentInfo
 
+T = TypeVar("T")
 LAYOUT = 1
 NAME = "shards.json"
 MOST_SHARDS = 1_000
@@ -104,6 +105,20 @@ def shard_path(number: int) -> str:
 def is_sharded(folder: Path) -> bool:
     """Return whether the index in ``folder`` is sharded."""
     return (folder / NAME).is_file()
+
+
+def as_it_is(folder: Path, read_it: Callable[[bool], T]) -> T:
+    """Return what ``read_it`` returns when it is told whether the index in ``folder`` is sharded.
+
+    If the index came to have shards, or to have none any more, while it was read, it is read once more.
+    """
+    sharded = is_sharded(folder)
+    try:
+        return read_it(sharded)
+    except IndexStateError:
+        if is_sharded(folder) == sharded:
+            raise
+        return read_it(not sharded)
 
 
 def published_file(folder: Path) -> Path:

@@ -6,6 +6,7 @@ import json
 import shutil
 from collections import Counter
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -26,8 +27,11 @@ from factseek.indexer.verification import verify
 from factseek.indexer.writer import Writer
 from factseek.retrieval.documents import SegmentDocuments
 from factseek.retrieval.errors import IndexStateError, SourceError, UserError
+from factseek.retrieval.index.local import Index
+from factseek.retrieval.java import java_thread
 from factseek.retrieval.live.snapshot import Snapshot
 from factseek.retrieval.manifest import DOCUMENTS
+from factseek.retrieval.searcher import Search
 from factseek.retrieval.shards import layout
 from factseek.retrieval.vectors import read_vectors
 from factseek.settings import Config, convert
@@ -332,3 +336,25 @@ def test_what_comes_over_http_reaches_its_shard(tmp_path: Path) -> None:
     assert set(exported(index)) == {"a", "h", *(f"n{number}" for number in range(30))}
     assert verify(index, CONFIG).faults == {}
     check_owners(index)
+
+
+@pytest.mark.slow
+def test_an_index_is_read_while_it_is_divided(tmp_path: Path) -> None:
+    index = tmp_path / "index"
+    built(index, written(tmp_path, "first.jsonl", FIRST))
+
+    def divide() -> None:
+        for _ in range(5):
+            shard(index, 2, CONFIG)
+            unshard(index, CONFIG)
+
+    with ThreadPoolExecutor(1) as pool:
+        divided = pool.submit(java_thread()(divide))
+        reads = 0
+        while not divided.done():
+            assert exported(index) == FIRST
+            with Index(index, CONFIG) as opened:
+                assert len(opened.search(["measles"], Search(k=50, retriever="bm25"))[0]) == 40
+            reads += 1
+        divided.result()
+    assert reads > 3
