@@ -15,6 +15,7 @@ import pytest
 from factseek import commands
 from factseek.indexer import generation as generations
 from factseek.indexer import jobs
+from factseek.indexer.aliases import point
 from factseek.indexer.build import BuildRequest, Verb, build
 from factseek.indexer.compaction import compact
 from factseek.indexer.deletion import delete
@@ -24,6 +25,7 @@ from factseek.indexer.resharding import reshard, shard, unshard
 from factseek.indexer.restoration import restore
 from factseek.indexer.snapshot import snapshot
 from factseek.indexer.verification import verify
+from factseek.indexer.watching import Watch, Watched
 from factseek.indexer.writer import Writer
 from factseek.retrieval.documents import SegmentDocuments
 from factseek.retrieval.errors import IndexStateError, SourceError, UserError
@@ -358,3 +360,38 @@ def test_an_index_is_read_while_it_is_divided(tmp_path: Path) -> None:
             reads += 1
         divided.result()
     assert reads > 3
+
+
+def test_a_watched_folder_goes_on_into_shards(tmp_path: Path) -> None:
+    index, inbox = tmp_path / "index", tmp_path / "inbox"
+    inbox.mkdir()
+    built(index, written(tmp_path, "first.jsonl", {"a": "Ice.", "g": "Sun."}), shards=2)
+    request = BuildRequest(kind="jsonl", sources=(inbox,), folder=index, dense=False)
+    config: Config = convert({"watch": {"settle_seconds": 0}}, "test")
+    watch = Watch(Watched(folder=inbox, request=request), config)
+    written(inbox, "new.jsonl", {"a": "Ice melts.", "h": "Sea."})
+    watch.look()
+    (outcome,) = watch.batches()
+    assert outcome.error == ""
+    assert outcome.report is not None
+    assert outcome.report.replaced == 1
+    assert exported(index) == {"a": "Ice melts.", "g": "Sun.", "h": "Sea."}
+    check_owners(index)
+
+
+def test_an_alias_stands_for_an_index_in_shards(sharded: Path, tmp_path: Path) -> None:
+    point(tmp_path / "alias", sharded)
+    assert delete(tmp_path / "alias", ["nope"]).unknown == ("nope",)
+    assert exported(tmp_path / "alias") == exported(sharded)
+    with pytest.raises(IndexStateError, match="is a shard of the index"):
+        delete(tmp_path / "alias" / "shard-00", ["a"])
+
+
+def test_a_view_is_added_to_every_shard(tmp_path: Path) -> None:
+    index, config = tmp_path / "index", convert({"index": {"words": False}}, "test")
+    source = written(tmp_path, "first.jsonl", {"a": "Ice.", "b": "Sun."})
+    build(BuildRequest(kind="jsonl", sources=(source,), folder=index, dense=False, shards=3), config)
+    assert all("words" not in part.published.views for part in generations.read(index).parts)
+    compact(index, CONFIG, add=["words"])
+    assert all("words" in part.published.views for part in generations.read(index).parts)
+    assert verify(index, CONFIG).faults == {}
