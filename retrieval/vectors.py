@@ -23,7 +23,7 @@ from .files import os_errors_reported
 from .integrity import REMEDY
 from .mapped import mapped
 
-ANN, VECTORS = "ann.faiss", "vectors.f32"
+ANN, VECTORS, CHANCE = "ann.faiss", "vectors.f32", "chance.f32"
 
 Vectors = NDArray[np.float32]
 Mask = NDArray[np.bool_]
@@ -45,15 +45,19 @@ POINTS_PER_LIST = 39
 
 
 class VectorFiles(NamedTuple):
-    """The names of the files of a segment that hold the vectors of one encoder, and their approximate index."""
+    """The names of the files of a segment that hold the vectors of one encoder, and what is made from them.
+
+    ``ann`` is their approximate index, ``chance`` how near they come to queries that mean nothing.
+    """
 
     vectors: str = VECTORS
     ann: str = ANN
+    chance: str = CHANCE
 
     @classmethod
     def named(cls, variant: str = "") -> VectorFiles:
         """Return the files of a further encoder; those of the first have no ``variant``."""
-        return cls(f"vectors-{variant}.f32", f"ann-{variant}.faiss") if variant else cls()
+        return cls(f"vectors-{variant}.f32", f"ann-{variant}.faiss", f"chance-{variant}.f32") if variant else cls()
 
 
 FIRST_FILES = VectorFiles()

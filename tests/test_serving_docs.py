@@ -18,11 +18,13 @@ from urllib.request import urlopen
 import pytest
 import yaml
 
+from factseek.indexer.build import BuildRequest, build
 from factseek.retrieval.config import RerankSettings
 from factseek.retrieval.encoders.cross_encoder import open_cross_encoder
 from factseek.server.adapters import ADAPTERS
 from factseek.server.page.routes import EXAMPLES, Example
 from factseek.server.upkeep.access import digest
+from factseek.settings import Config
 from tests.retrieval.encoders.cross import small_cross_encoder
 from tests.server.ending import end
 
@@ -33,6 +35,8 @@ CHANGING = "http://127.0.0.1:8001"
 """The server of the documentation that takes changes; its index ``mine`` is a copy of the English example."""
 SPEAKING = "http://127.0.0.1:8002"
 """The server of the documentation that speaks other protocols, of the same indexes."""
+CHECKED = "http://127.0.0.1:8003"
+"""The server of the documentation that answers from an index of reviews."""
 KEY = "fs_a-key-of-the-tests"
 JOB = re.compile(r"(?<=/v1/jobs/)[0-9a-f]{24}")
 PATIENCE = 180.0
@@ -150,6 +154,16 @@ def speaking(example_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> 
 
 
 @pytest.fixture(scope="module")
+def checked(example_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Addresses]:
+    """Serve an index of the bundled English reviews."""
+    folder = tmp_path_factory.mktemp("checked")
+    reviews = example_folder / "examples" / "reviews-en.json"
+    build(BuildRequest(kind="claimreview", sources=(reviews,), folder=folder / "index"), Config())
+    with served(folder, folder / "log", "--index", f"checked={folder / 'index'}", "--adapter", "google") as address:
+        yield {CHECKED: address}
+
+
+@pytest.fixture(scope="module")
 def address(example_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """Serve the example as ``make serve`` does, on a free port."""
     with served(example_folder, tmp_path_factory.mktemp("serve") / "log") as address:
@@ -199,6 +213,14 @@ def test_the_protocols_answer_as_shown(speaking: Addresses, example_folder: Path
         for one, answered in answers(shown(text), {**speaking, **changing}):
             now, then = plain(answered), plain(one.output)
             assert near(now, then), f"{one.command}\n{now}\n--- is shown as\n{then}"
+
+
+@pytest.mark.slow
+def test_what_was_checked_before_is_answered_as_shown(checked: Addresses) -> None:
+    commands = shown((ROOT / "docs/checked-before.md").read_text("utf-8"))
+    assert len(commands) == 2
+    for one, answered in answers(commands, checked):
+        assert near(plain(answered), plain(one.output)), f"{one.command}\n{answered}"
 
 
 @pytest.mark.slow

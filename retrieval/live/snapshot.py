@@ -16,14 +16,14 @@ from ..documents import Place, SegmentDocuments, Stored
 from ..domain import Document, Filter, Passage, Span
 from ..encoder import Encoder
 from ..errors import IndexStateError, NotFoundError
-from ..floor import chance_cosines
+from ..floor import chance_cosines, made_up_vectors, nearest_of_segments
 from ..index_folder import IndexFolder
 from ..integrity import REMEDY, check_files, check_own
 from ..java import start
 from ..lucene import PassageSearcher, TermFinder
 from ..manifest import LUCENE, EncoderInfo, Manifest, SegmentInfo
 from ..order import Rows
-from ..vectors import Mask
+from ..vectors import Mask, VectorFiles, VectorIndex
 from ..views import OpenSegment
 from .columns import DocumentColumns, SegmentColumns
 
@@ -246,9 +246,17 @@ class Snapshot:
 
     def chance_cosines(self, view: str) -> list[float]:
         """Return the cosine of the nearest passage of a view of vectors to each query that means nothing."""
-        return self._once(
-            f"chance {view}", lambda: chance_cosines(self.encoder_of(view), self.view(view), self.mask(None))
-        )
+        return self._once(f"chance {view}", partial(self._chance_cosines, view))
+
+    def _chance_cosines(self, view: str) -> list[float]:
+        """Return what the segments keep; an index that was built before they did is looked through."""
+        name = VectorFiles.named(view.partition(":")[2]).chance
+        segments = [segment.info for segment in self.segments if segment.info.passages]
+        vectors: VectorIndex = self.view(view)
+        kept = nearest_of_segments((self.place.segment(info.name) / name for info in segments), vectors.dimension)
+        if kept is not None:
+            return kept
+        return chance_cosines(made_up_vectors(self.encoder_of(view)), vectors, self.mask(None))
 
     def _without(self, mask: Mask | None, docids: Sequence[str]) -> Mask:
         """Return a mask without the rows of some documents."""

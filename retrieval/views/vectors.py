@@ -14,14 +14,16 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from ..config import Config
+from ..config import Config, DenseSettings
 from ..errors import IndexStateError
+from ..floor import chance_cosines, made_up_vectors, read_chance, write_chance
 from ..lucene import flat_text
 from ..manifest import EncoderInfo, Manifest
 from ..progress import bar
 from ..vectors import (
     VectorFiles,
     VectorIndex,
+    Vectors,
     build_ann,
     check_ann,
     check_quantizer,
@@ -98,11 +100,13 @@ class VectorsView(View):
                     left.update(len(chunk))
 
             write_vectors(path, chunks(), dimension, after=done)
+        self._measure_chance(segment, made_up_vectors(tools.encoders(self.name, self.encoder)))
         self.index(segment, tools)
 
     def copy(self, parts: Sequence[Merged], segment: SegmentPlace, tools: Tools) -> None:
         """Copy the vectors of the rows, and index them."""
         write_vectors(segment.folder / self._files.vectors, self._rows_of(parts), self.encoder.dimension)
+        self._measure_chance(segment, self._made_up_queries_of(parts))
         self.index(segment, tools)
 
     def checks(self, segment: SegmentPlace, tools: Tools) -> Sequence[Check]:
@@ -110,6 +114,7 @@ class VectorsView(View):
         return (
             Check(self._files.vectors, lambda: self._not_unit(segment)),
             Check(self._files.ann, lambda: self._unreadable(segment)),
+            Check(self._files.chance, lambda: self._no_cosines(segment)),
         )
 
     def open(self, segments: Sequence[OpenSegment], manifest: Manifest, config: Config) -> VectorIndex:
@@ -145,6 +150,32 @@ class VectorsView(View):
             temporary.replace(quantizer)
         shared = quantizer if quantizer.exists() else None
         build_ann(vectors, segment.folder, settings, shared, file=self._files.ann)
+
+    def _measure_chance(self, segment: SegmentPlace, queries: Vectors | None) -> None:
+        """Write how near the passages come to queries that mean nothing, by a scan of all: alike for any settings."""
+        path = segment.folder / self._files.chance
+        for file in (path, segment.folder / self._files.ann):  # what an interrupted call may have left
+            file.unlink(missing_ok=True)
+        if queries is not None and segment.passages:
+            place = [(segment.folder, segment.passages)]
+            vectors = VectorIndex(place, self.encoder.dimension, DenseSettings(), self._files)
+            write_chance(path, queries, chance_cosines(queries, vectors))
+
+    def _made_up_queries_of(self, parts: Sequence[Merged]) -> Vectors | None:
+        """Return the vectors of the made-up queries that a segment keeps; None if none does, or it is damaged."""
+        for part in parts:
+            try:
+                chance = read_chance(part.segment.folder / self._files.chance, self.encoder.dimension)
+            except IndexStateError:
+                continue
+            if chance is not None:
+                return chance.queries
+        return None
+
+    def _no_cosines(self, segment: SegmentPlace) -> Iterator[str]:
+        if segment.passages:
+            read_chance(segment.folder / self._files.chance, self.encoder.dimension)
+        yield from ()
 
     def _quantizer(self, tools: Tools) -> Path:
         unnamed = f"quantizer.{self._variant}.faiss" if self._variant else "quantizer.faiss"

@@ -47,7 +47,7 @@ class AddState(RequestFields):
 @blueprint.route("/add", methods=["GET", "POST"])
 def add_page() -> tuple[str, int]:
     """Show the form; what would be added; and, when it is added, where it is found."""
-    asked = AddState()
+    asked, served = AddState(), None
     try:
         asked = read_parameters(request.values, AddState, AddState.__struct_fields__)
         served = chosen_indexes(PageState(index=asked.index[:1]))[0]
@@ -56,9 +56,10 @@ def add_page() -> tuple[str, int]:
             return _page(asked, served, **_done(asked, writable(served.name)))
         return _page(asked, served)
     except (QueryError, RefusedError) as error:
-        served = chosen_indexes(PageState())[0]
+        served = served or chosen_indexes(PageState())[0]
         reason = error.unnamed if isinstance(error, BadInput) else error.line
-        return _page(asked, served, getattr(error, "status", 400), problem=reason)
+        shown = {"preview": _preview(asked)} if asked.act == "add" and asked.text else {}
+        return _page(asked, served, getattr(error, "status", 400), problem=reason, **shown)
 
 
 def _done(asked: AddState, served: Served) -> dict[str, Any]:
@@ -71,8 +72,12 @@ def _done(asked: AddState, served: Served) -> dict[str, Any]:
     if asked.act == "add":
         _add(asked, served)
         return {"added": url_for("page.document_page", name=served.name, docid=asked.docid)}
+    return {"preview": _preview(asked)}
+
+
+def _preview(asked: AddState) -> list[str]:
     settings = service().config.passages
-    return {"preview": passages_of(asked.text, settings.words, settings.overlap_sentences)}
+    return passages_of(asked.text, settings.words, settings.overlap_sentences)
 
 
 def _extract(asked: AddState, served: Served) -> None:

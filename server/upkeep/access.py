@@ -17,7 +17,8 @@ from .rates import Rates
 
 OPEN = ("/livez", "/readyz", "/metrics", "/static/")
 """Addresses that need no key: those of a server's monitoring, and those of the page that asks for the key."""
-_CHALLENGE = 'Bearer realm="factseek", Basic realm="factseek"'
+# Chromium looks at the first of the challenges in a line alone: a browser is to ask for a password.
+_CHALLENGE = 'Basic realm="factseek", Bearer realm="factseek"'
 _ASK: Mapping[str, str] = {"WWW-Authenticate": _CHALLENGE}
 
 

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
 from factseek.indexer.build import BuildRequest, build
+from factseek.indexer.compaction import compact
 from factseek.indexer.deletion import delete
+from factseek.retrieval import floor
 from factseek.retrieval.domain import Filter
+from factseek.retrieval.errors import IndexStateError
 from factseek.retrieval.floor import QUERIES, SHARE, made_up_queries
 from factseek.retrieval.index.local import Index
 from factseek.retrieval.searcher import Search
@@ -64,11 +68,74 @@ def test_a_hit_that_shares_a_word_is_not_weak(index: Index) -> None:
 def test_the_floor_is_the_same_for_ever(folder: Path, index: Index) -> None:
     queries = made_up_queries()
     assert (len(set(queries)), queries[0]) == (QUERIES, "mike zamo zara rozi")
-    floor = index._floor("vectors")
-    with Index(folder) as again:
-        assert again._floor("vectors") == floor
-    best = sorted(hits[0].score for hits in index.search(queries, Search(k=1, retriever="dense")))
-    assert floor == pytest.approx(best[int(SHARE * (QUERIES - 1))], abs=1e-6)
+    assert floor_in(folder) == index._floor("vectors")
+    assert floor_in(folder) >= searched_floor(index)  # what is deleted counts until its segment is written anew
+
+
+def floor_in(folder: Path) -> float:
+    with Index(folder) as index:
+        return index._floor("vectors")
+
+
+def searched_floor(index: Index) -> float:
+    """Return the floor by its definition, from the documents that can be found."""
+    best = sorted(hits[0].score for hits in index.search(made_up_queries(), Search(k=1, retriever="dense")))
+    return best[int(SHARE * (QUERIES - 1))]
+
+
+def test_opening_an_index_makes_nothing_up(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(floor, "made_up_queries", pytest.fail)
+    assert 0 < floor_in(folder) < 1
+
+
+def test_the_floor_is_that_of_the_documents_however_they_lie(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In one segment or several, and with what was deleted as soon as that is merged away."""
+    folder, config = tmp_path / "index", Config()
+    for number, row in enumerate(DOCUMENTS):
+        source = tmp_path / f"{number}.jsonl"
+        source.write_text(json.dumps(row) + "\n", "utf-8")
+        request = BuildRequest(kind="jsonl", sources=(source,), folder=folder, verb="append" if number else "")
+        build(request, config)
+    with Index(folder) as index:
+        assert len(index.info.published.segments) == len(DOCUMENTS)
+        assert index._floor("vectors") == searched_floor(index)
+    before = floor_in(folder)
+    compact(folder, config)
+    assert floor_in(folder) == before
+    delete(folder, ["measles", "nile", "sea"])
+    assert floor_in(folder) == before
+    monkeypatch.setattr(floor, "made_up_queries", pytest.fail)  # a merge needs no encoder
+    compact(folder, config)
+    lower = floor_in(folder)
+    monkeypatch.undo()
+    with Index(folder) as index:
+        assert lower == searched_floor(index) < before
+
+
+def test_an_index_that_keeps_no_cosines_is_looked_through(folder: Path, tmp_path: Path) -> None:
+    old = Path(shutil.copytree(folder, tmp_path / "old"))
+    manifest = json.loads((old / "manifest.json").read_text("utf-8"))
+    (segment,) = manifest["segments"]
+    del segment["files"]["chance.f32"]
+    (old / "manifest.json").write_text(json.dumps(manifest), "utf-8")
+    (old / "segments" / segment["name"] / "chance.f32").unlink()
+    with Index(old) as index:
+        assert index._floor("vectors") == searched_floor(index)
+
+
+def test_cosines_that_were_not_written_are_refused(folder: Path, tmp_path: Path) -> None:
+    (written,) = folder.glob("segments/*/chance.f32")
+    whole, path = written.stat().st_size, tmp_path / "chance.f32"
+    assert floor.read_chance(path, 384) is None
+    damages = {
+        b"short": f"holds 5 bytes, expected {whole}",
+        b"\xff" * whole: "holds no cosines of unit vectors",
+        b"\0" * whole: "holds no cosines of unit vectors",
+    }
+    for content, reason in damages.items():
+        path.write_bytes(content)
+        with pytest.raises(IndexStateError, match=f"{path}: {reason}"):
+            floor.read_chance(path, 384)
 
 
 def test_what_a_date_leaves_out_is_said(index: Index) -> None:

@@ -8,11 +8,13 @@ import subprocess
 import tarfile
 import threading
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, quote, urlsplit
 
 import pytest
+from flask import Flask
 from selenium import webdriver
 from selenium.webdriver.common.by import By
 from selenium.webdriver.remote.webelement import WebElement
@@ -42,14 +44,22 @@ def address(
 ) -> Iterator[str]:
     """Serve the small indexes under the names of the bundled ones."""
     served = {"example-en": indexes["english"], "example-ar": indexes["arabic"]}
-    app = create_app(config, served, ranked_by=rankers, judged_by=models)
+    with listening(create_app(config, served, ranked_by=rankers, judged_by=models)) as port:
+        yield f"http://127.0.0.1:{port}"
+
+
+@contextmanager
+def listening(app: Flask) -> Iterator[int]:
+    """Serve an application on a free port of this machine; give the port."""
     server = make_server("127.0.0.1", 0, app, threaded=True)
     thread = threading.Thread(target=server.serve_forever)
     thread.start()
-    yield f"http://127.0.0.1:{server.server_port}"
-    server.shutdown()
-    thread.join()
-    server.server_close()
+    try:
+        yield server.server_port
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()
 
 
 class Browser:
