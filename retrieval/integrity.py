@@ -51,6 +51,8 @@ def file_fault(path: Path, info: FileInfo) -> str:
             return f"holds {size} bytes, the manifest says {info.bytes}"
         if sha256(path) != info.sha256:
             return "has changed: its SHA-256 is not that of the manifest"
+        if info.sample and sample(path) != info.sample:
+            return "is whole, and the sample in the manifest is not of it"
     except FileNotFoundError:
         return "is missing"
     except OSError as error:

@@ -153,3 +153,13 @@ def test_a_search_refuses_files_of_a_segment_that_is_alike(alike: Path, tmp_path
     assert refused.value.place.startswith(f"{folder}/segments/000000/{file}")
     assert not repair(folder, CONFIG).left
     assert {json.loads(line)["docid"] for line in export(folder)} == {f"d{n}" for n in range(10, 34)}
+
+
+def test_a_sample_that_is_not_of_its_file_is_a_fault_that_can_be_mended(alike: Path, tmp_path: Path) -> None:
+    folder = Path(shutil.copytree(alike, tmp_path / "index"))
+    forged = (folder / "manifest.json").read_text("utf-8").replace('"sample": "', '"sample": "z', 1)
+    (folder / "manifest.json").write_text(forged, "utf-8")
+    (fault,) = verify(folder, CONFIG).all_faults
+    assert fault.what == "is whole, and the sample in the manifest is not of it"
+    assert not repair(folder, CONFIG).left
+    assert use(folder) == 0
