@@ -57,9 +57,17 @@ class Parser(argparse.ArgumentParser):
             self.register("action", name, _Once)
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
-        """Parse arguments; none has been read yet."""
+        """Parse arguments; none has been read yet.
+
+        Raises UsageError, naming the command, if it has no such argument.
+        """
         self.options_read.clear()
-        return super().parse_known_args(args, namespace)
+        parsed, left = super().parse_known_args(args, namespace)
+        if left and self._subparsers is None:
+            near = get_close_matches(left[0].partition("=")[0], self._option_string_actions, n=1)
+            meant = f"; did you mean {near[0]}?" if near and left[0].startswith("--") else ""
+            self.error(f"unrecognized arguments: {' '.join(left)}{meant}")
+        return parsed, left
 
     def _check_value(self, action: argparse.Action, value: Any) -> None:
         """Refuse a value that is no choice, with the nearest one.

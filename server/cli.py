@@ -178,7 +178,8 @@ def _named(option: str, what: str, pairs: list[str]) -> dict[str, str]:
     for pair in pairs:
         name, separator, path = pair.partition("=")
         if not separator or not name or not path:
-            raise ConfigError(f"{option} {pair!r} is not of the form NAME={what}")
+            remedy = "" if "=" in pair else f"write {Path(pair).stem}={pair}"
+            raise ConfigError(f"{option} {pair!r} is not of the form NAME={what}", remedy=remedy)
         if name in paths:
             raise ConfigError(f"{option} {pair!r}: the name {name!r} is given twice")
         paths[name] = str(Path(path).expanduser())

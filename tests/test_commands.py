@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 import os
+import re
 import shutil
 import tracemalloc
 from collections.abc import Callable
@@ -15,6 +16,7 @@ import pytest
 
 from factseek import commands
 from factseek.retrieval.table_shape import SAVE_AS_UTF8
+from tests.indexer.as_found import name_files_as_found
 
 TEXTS = ["Vaccines prevent measles.", "The Nile is a long river.", "Masks reduce the spread of viruses."]
 DOCUMENTS = [
@@ -374,7 +376,7 @@ BAD_COMMANDS = {
         "gone: there is no such file",
     ),
     "no command": ([], "the following arguments are required: COMMAND; see factseek --help"),
-    "unknown option": (["info", "--index", "nd", "--foo"], "unrecognized arguments: --foo; see factseek --help"),
+    "unknown option": (["info", "--index", "nd", "--foo"], "unrecognized arguments: --foo; see factseek info --help"),
     "info of nothing": (
         ["info", "--index", "gone"],
         "gone: there is no index; build one with: factseek index KIND SOURCE --index gone",
@@ -649,11 +651,19 @@ DAMAGES = {
 }
 
 
+OF_ANOTHER_SIZE = {"documents are none", "Lucene cut", "vectors cut"}
+"""The damages that show in the size of a file, which is compared first."""
+
+
 @pytest.mark.parametrize("case", DAMAGES)
 def test_a_damaged_index_is_refused_and_can_be_built_anew(here: Path, run: Run, case: str) -> None:
     damage, message = DAMAGES[case]
     shutil.copytree("ix", "broken")
     damage(here / "broken")
+    if case in OF_ANOTHER_SIZE:
+        sized = refusal(run("search", "measles", "--index", "broken"))
+        assert re.fullmatch(rf"{SEGMENT}/\S+: holds \d+ bytes, the manifest says \d+; {RESTORE}", sized)
+        name_files_as_found(here / "broken")
     assert refusal(run("search", "measles", "--index", "broken")) == message
     if case == "manifest is a folder":
         assert refusal(run(*INDEX, "broken")).endswith("Is a directory")

@@ -60,7 +60,8 @@ def test_a_reader_that_has_gone_is_no_error(capsys: pytest.CaptureFixture[str]) 
     [
         ([], "the following arguments are required: COMMAND; see factseek --help"),
         (["go", "-n", "x"], "argument -n: invalid int value: 'x'; see factseek go --help"),
-        (["go", "--what"], "unrecognized arguments: --what; see factseek --help"),
+        (["go", "--hlp=3"], "unrecognized arguments: --hlp=3; did you mean --help?; see factseek go --help"),
+        (["go", "--what"], "unrecognized arguments: --what; see factseek go --help"),
     ],
 )
 def test_arguments_that_make_no_sense(capsys: pytest.CaptureFixture[str], arguments: list[str], line: str) -> None:
