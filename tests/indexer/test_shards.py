@@ -395,3 +395,20 @@ def test_a_view_is_added_to_every_shard(tmp_path: Path) -> None:
     compact(index, CONFIG, add=["words"])
     assert all("words" in part.published.views for part in generations.read(index).parts)
     assert verify(index, CONFIG).faults == {}
+
+
+def test_a_shard_may_lie_elsewhere(tmp_path: Path) -> None:
+    index, elsewhere = tmp_path / "index", tmp_path / "elsewhere"
+    built(index, written(tmp_path, "first.jsonl", FIRST), shards=2)
+    (index / "shard-01").rename(elsewhere)
+    description = json.loads((index / "shards.json").read_text("utf-8"))
+    description["shards"][1]["path"] = str(elsewhere)
+    (index / "shards.json").write_text(json.dumps(description), "utf-8")
+    built(index, written(tmp_path, "changed.jsonl", CHANGED), "update")
+    assert exported(index) == FIRST | CHANGED
+    snapshot(index, tmp_path / "snap")
+    assert sorted(path.name for path in (tmp_path / "snap").iterdir() if path.name != "lock") == names_of(2)
+    reshard(index, 3, CONFIG)
+    assert [shard.path for shard in layout.read(index).shards] == ["shard-00", str(elsewhere), "shard-01"]
+    assert exported(tmp_path / "snap") == exported(index) == FIRST | CHANGED
+    assert verify(index, CONFIG).faults == {}
