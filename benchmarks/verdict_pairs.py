@@ -59,8 +59,8 @@ def section(pairs: Sequence[VerdictPair], collection: JudgedCollection, work: Pa
     labels = np.array([collection.labels.index(pair.label) for pair in pairs])
     kinds = np.array([pair.kind for pair in pairs])
     every = np.ones(len(pairs), dtype=bool)
-    by_threshold = [[f"{least:.2f}", *_cells(probability, labels, every, least)] for least in THRESHOLDS]
-    by_kind = [[kind, *_cells(probability, labels, kinds == kind, 0.0)] for kind in dict.fromkeys(kinds.tolist())]
+    by_threshold = [[f"{least:.2f}", *counted(probability, labels, every, least)] for least in THRESHOLDS]
+    by_kind = [[kind, *counted(probability, labels, kinds == kind, 0.0)] for kind in dict.fromkeys(kinds.tolist())]
     columns = ("pairs", "verdicts", "right of these", "decisive pairs decided")
     return (
         f"\n{len(pairs)} pairs, judged by what {collection.name}'s claims teach:\n\n"
@@ -70,7 +70,7 @@ def section(pairs: Sequence[VerdictPair], collection: JudgedCollection, work: Pa
     )
 
 
-def _cells(
+def counted(
     probability: NDArray[np.float64], labels: NDArray[np.int64], among: NDArray[np.bool_], least: float
 ) -> list[str]:
     """Return how many pairs there are, how many got a verdict, and the shares that were right and decided."""
