@@ -13,6 +13,7 @@ from factseek.retrieval.signatures import (
     most_disagreements,
     signatures_of,
 )
+from tests.examples_tried import EXAMPLES
 
 TEXTS = st.lists(st.text(max_size=80), max_size=8)
 
@@ -26,7 +27,7 @@ def test_a_signature_is_the_same_for_ever() -> None:
 PINNED = ["995dddcdcf3a5357", "0de840e203a3fb50", "b475ec2eee099ee0", "6574181f478b8d09"]
 
 
-@settings(max_examples=300)
+@settings(max_examples=EXAMPLES)
 @given(texts=TEXTS)
 def test_a_signature_depends_on_its_own_text(texts: list[str]) -> None:
     together = signatures_of(texts)
@@ -35,7 +36,7 @@ def test_a_signature_depends_on_its_own_text(texts: list[str]) -> None:
         assert (signatures_of([text])[0] == signature).all()
 
 
-@settings(max_examples=300)
+@settings(max_examples=EXAMPLES)
 @given(words=st.lists(st.text("abcdefghij", min_size=1, max_size=6), min_size=1, max_size=30), chance=st.randoms())
 def test_order_case_and_marks_change_nothing(words: list[str], chance) -> None:
     turned = list(words)

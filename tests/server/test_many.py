@@ -18,6 +18,7 @@ from factseek.retrieval.errors import QueryError
 from factseek.retrieval.index.local import Index
 from factseek.retrieval.many import fused
 from factseek.retrieval.searcher import Search
+from tests.examples_tried import EXAMPLES
 
 QUERY = "measles vaccine النيل"
 RANKINGS = st.dictionaries(
@@ -25,7 +26,7 @@ RANKINGS = st.dictionaries(
 )
 
 
-@settings(max_examples=300)
+@settings(max_examples=EXAMPLES)
 @given(
     docids=RANKINGS,
     weights=st.lists(st.sampled_from([0.0, 0.5, 1.0, 3.0]), min_size=3, max_size=3),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections import Counter
 from functools import cache
 
@@ -20,10 +19,9 @@ from factseek.retrieval.index.local import Index
 from factseek.retrieval.many import counts_of_many, search_many
 from factseek.retrieval.order import ordered
 from factseek.retrieval.searcher import Search, Searcher
+from tests.examples_tried import EXAMPLES
 from tests.retrieval.index.conftest import DECLARED
 
-EXAMPLES = int(os.environ.get("FACTSEEK_EXAMPLES", "300"))
-"""Examples of each property: 10,000 are tried now and then, by hand."""
 QUERIES = ["measles vaccine", "the ice of the sea", "rain", "nurse at a school river", "zebra", "the of"]
 STAGES = [(), ("per_source=1",), ("per_source=2",), ("turned",), ("per_source=2", "turned"), ("turned", "per_source=1")]
 PROPERTY = settings(max_examples=EXAMPLES, suppress_health_check=[HealthCheck.function_scoped_fixture])

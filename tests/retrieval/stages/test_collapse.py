@@ -26,6 +26,7 @@ from factseek.retrieval.signatures import disagreements, most_disagreements, sig
 from factseek.retrieval.stages.collapse import NEAR
 from factseek.server.app import create_app
 from factseek.settings import Config
+from tests.examples_tried import EXAMPLES
 from tests.indexer.as_found import name_files_as_found
 
 ARTICLE = (
@@ -118,7 +119,7 @@ WORDS = st.sampled_from(
 )
 
 
-@settings(max_examples=30)
+@settings(max_examples=EXAMPLES // 10)
 @given(
     texts=st.lists(st.lists(WORDS, min_size=1, max_size=9).map(" ".join), min_size=1, max_size=14),
     cut=st.integers(0, 14),
