@@ -12,6 +12,7 @@ from .claims.checkworthiness import cli as rank_cli
 from .claims.checkworthiness import tuning_cli as encoder_tuning_cli
 from .claims.pipeline import cli as pipeline_cli
 from .claims.verdicts import cli as verdict_cli
+from .cluster import cli as cluster_cli
 from .eval import train_cli
 from .eval.bench import cli as bench_cli
 from .eval.judging import cli as judging_cli
@@ -25,7 +26,7 @@ from .retrieval.terminal import DONE, Parser, Subparsers, run, write
 from .server import cli as server_cli
 from .settings import Config
 
-_COMMANDS = (indexer_cli, retrieval_cli, server_cli, run_cli, judging_cli, tune_cli, train_cli, bench_cli)
+_COMMANDS = (indexer_cli, retrieval_cli, server_cli, run_cli, judging_cli, tune_cli, train_cli, bench_cli, cluster_cli)
 
 
 def parser() -> Parser:

@@ -19,6 +19,8 @@ the remedy reads the field.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 
 class FactseekError(Exception):
     """The root: catch it to catch all that factseek raises on purpose.
@@ -32,6 +34,10 @@ class FactseekError(Exception):
         self.place = str(place)
         self.remedy = remedy
 
+    def __reduce__(self) -> tuple[Callable[..., FactseekError], tuple[object, ...]]:
+        """Return what a copy in another process is made of."""
+        return _copied, (type(self), self.what, self.place, self.remedy)
+
     def __str__(self) -> str:
         """Render the message: ``place: what; remedy``."""
         located = f"{self.place}: {self.what}" if self.place else self.what
@@ -41,6 +47,10 @@ class FactseekError(Exception):
     def line(self) -> str:
         """The message on a single line, whatever a value in it held."""
         return " ".join(str(self).split())
+
+
+def _copied(kind: type[FactseekError], what: str, place: str, remedy: str) -> FactseekError:
+    return kind(what, place=place, remedy=remedy)
 
 
 class UserError(FactseekError):

@@ -161,6 +161,10 @@ class IndexState(Protocol):
         """
         ...
 
+    def missing_since(self, moment: float) -> Sequence[str]:
+        """Return the names of the parts that did not answer since a moment of :func:`time.monotonic`."""
+        ...
+
     def close(self) -> None:
         """Close what was opened; calling it again does nothing."""
         ...

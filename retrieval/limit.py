@@ -54,7 +54,8 @@ class Limit:
         self.memory: Memory = memory or Unbounded()
         """What is read for the answer is charged to it."""
         self._seconds = seconds
-        self._deadline = monotonic() + seconds
+        self.began = monotonic()
+        self._deadline = self.began + seconds
 
     def anew(self) -> Limit:
         """Return a limit of as many seconds from now on, of which nothing is missing yet."""

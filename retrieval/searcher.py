@@ -290,6 +290,13 @@ class Searcher(Protocol):
         """Return what a reader of the hits of ``query`` should know, else ``""``."""
         ...
 
+    def missing_since(self, moment: float) -> Sequence[str]:
+        """Return the names of the shards that did not answer since a moment of :func:`time.monotonic`.
+
+        A search of that time may lack what they hold.
+        """
+        ...
+
     def docids(self) -> Iterator[str]:
         """Yield the docid of each passage."""
         ...

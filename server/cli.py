@@ -68,6 +68,11 @@ def _register_serve(commands: Subparsers) -> None:
         action="store_true",
         help="let documents be put and deleted, which always needs a key (default: server.writes, false)",
     )
+    parser.add_argument(
+        "--ray",
+        metavar="ADDRESS",
+        help="ask the shards of indexes on the Ray cluster at HOST:PORT (default: cluster.address, none)",
+    )
     add_config(parser)
     add_verify(parser)
     parser.set_defaults(command=serve)
@@ -170,6 +175,8 @@ def configured(args: argparse.Namespace) -> Config:
         raise ConfigError(f"--port {changes['port']}: give a port from 0 to 65535")
     if changes.get("workers", 1) < 1:
         raise ConfigError(f"--workers {changes['workers']}: give a number of processes, 1 or more")
+    if getattr(args, "ray", None):
+        config = msgspec.structs.replace(config, cluster=msgspec.structs.replace(config.cluster, address=args.ray))
     return msgspec.structs.replace(config, server=msgspec.structs.replace(config.server, **changes))
 
 

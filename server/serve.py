@@ -16,6 +16,7 @@ from typing import Any
 from flask import Flask
 from gunicorn.app.base import BaseApplication
 
+from ..cluster.ray_library import check as check_cluster
 from ..retrieval.encoders.shared import SharedEncoders
 from ..retrieval.errors import ConfigError
 from ..retrieval.index.local import open_index
@@ -76,6 +77,8 @@ def check(config: Config) -> None:
     java_home()
     anserini_jar()
     encoders = SharedEncoders(config.encoder)
+    if config.cluster.address:
+        check_cluster(config.cluster.address)
     for name, folder in config.server.indexes.items():
         checked_name(name)
         with open_index(folder, config) as index:

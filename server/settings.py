@@ -8,6 +8,7 @@ from typing import Annotated, Self
 import msgspec
 
 from ..claims.settings import ClaimsSettings, VerdictSettings
+from ..cluster.settings import ClusterSettings
 from ..indexer import settings as indexer
 from ..retrieval.config import Count, Positive, Settings, anchored_path
 
@@ -70,3 +71,4 @@ class Config(indexer.Config, frozen=True, kw_only=True):
     claims: ClaimsSettings = ClaimsSettings()
     verdict: VerdictSettings = VerdictSettings()
     server: ServerSettings = ServerSettings()
+    cluster: ClusterSettings = ClusterSettings()

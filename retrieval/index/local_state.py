@@ -133,6 +133,10 @@ class LocalState:
         self._snapshot.document(docid)
         return mean_direction(self._snapshot.view(view).of_rows(self._snapshot.rows_of(docid)))
 
+    def missing_since(self, moment: float) -> Sequence[str]:
+        """Return nothing: a folder answers as a whole or not at all."""
+        return ()
+
     def close(self) -> None:
         """Close the snapshot."""
         self._snapshot.close()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import ExitStack, closing
 from pathlib import Path
 
@@ -11,6 +12,9 @@ from ..live.snapshot import IndexEncoders, Snapshot
 from ..shards import layout
 from .local_state import LocalState
 from .sharded_state import ShardedState
+
+Opening = Callable[[Path, Config, IndexEncoders], IndexState]
+"""Whoever opens the state of the index in a folder, with what opens its encoders."""
 
 
 def open_state(folder: Path, config: Config, encoders: IndexEncoders) -> IndexState:

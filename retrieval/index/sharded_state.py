@@ -42,14 +42,32 @@ T = TypeVar("T")
 class Gather(Protocol):
     """Whoever makes several calls, one after the other or side by side."""
 
-    def __call__(self, calls: Sequence[Callable[[], T]]) -> list[T]:
-        """Return the results of the calls, in their order."""
+    def __call__(self, calls: Sequence[Callable[[], T]], *, every: bool) -> list[T]:
+        """Return the results of the calls, in their order.
+
+        Those of shards that cannot be reached may be left out, and noted, unless ``every`` one is needed.
+        """
+        ...
+
+    def lost_since(self, moment: float) -> Sequence[str]:
+        """Return the names of the shards that did not answer since a moment of :func:`time.monotonic`."""
         ...
 
 
-def in_turn(calls: Sequence[Callable[[], T]]) -> list[T]:
-    """Make calls one after the other."""
-    return [call() for call in calls]
+class InTurn:
+    """Makes calls one after the other; no shard is ever out of reach."""
+
+    def __call__(self, calls: Sequence[Callable[[], T]], *, every: bool) -> list[T]:
+        """Return the results of the calls, in their order."""
+        return [call() for call in calls]
+
+    def lost_since(self, moment: float) -> Sequence[str]:
+        """Return nothing."""
+        return ()
+
+
+def _nothing() -> None:
+    """Close nothing."""
 
 
 class ShardedState:
@@ -63,13 +81,15 @@ class ShardedState:
         config: Config,
         encoders: IndexEncoders,
         *,
-        gather: Gather = in_turn,
+        gather: Gather | None = None,
+        closing: Callable[[], object] = _nothing,
     ) -> None:
         """Answer for ``shards``, whose states are open in their order; ``encoders`` opens the encoders of the index.
 
-        ``gather`` makes the calls to several shards.
+        ``gather`` makes the calls to several shards; ``closing`` is called when the index is closed.
         """
-        self._gather = gather
+        self._gather = gather or InTurn()
+        self._closing = closing
         self.folder = folder
         self.manifest: Manifest = shards.merged
         self._states = states
@@ -77,7 +97,7 @@ class ShardedState:
         self._encoders = encoders
         self._opening = threading.Lock()
         self._terms: TermFinder | None = None
-        self.collection = CollectionTerms(self.manifest.id, lambda: self.terms, self._ask)
+        self.collection = CollectionTerms(self.manifest.id, len(states), lambda: self.terms, self._ask)
 
     @property
     def terms(self) -> TermFinder:
@@ -187,6 +207,10 @@ class ShardedState:
         """Return the mean direction of a document's vectors in a view."""
         return self._owner(docid).document_vector(docid, view)
 
+    def missing_since(self, moment: float) -> Sequence[str]:
+        """Return the names of the shards that did not answer since a moment of :func:`time.monotonic`."""
+        return self._gather.lost_since(moment)
+
     def close(self) -> None:
         """Close the analyzer and the shards."""
         with self._opening:
@@ -195,17 +219,19 @@ class ShardedState:
                 self._terms = None
         for state in self._states:
             state.close()
+        self._closing()
 
     def _ask(self, asked: Callable[[IndexState], T]) -> list[T]:
         """Return what every shard answers, in the order of the shards."""
-        return self._gather([partial(asked, state) for state in self._states])
+        return self._gather([partial(asked, state) for state in self._states], every=False)
 
     def _ask_owners(self, places: Sequence[Place], asked: Callable[[IndexState, list[Place]], T]) -> dict[int, T]:
         """Return by its number what each shard answers that owns some of the documents, about these."""
         owned: dict[int, list[Place]] = defaultdict(list)
         for place in places:
             owned[owner(place[0], len(self._states))].append(place)
-        answers = self._gather([partial(asked, self._states[number], some) for number, some in owned.items()])
+        calls = [partial(asked, self._states[number], some) for number, some in owned.items()]
+        answers = self._gather(calls, every=True)
         return dict(zip(owned, answers, strict=True))
 
     def _in_order(self, places: Sequence[Place], asked: Callable[[IndexState, list[Place]], Sequence[T]]) -> list[T]:

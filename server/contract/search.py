@@ -163,14 +163,16 @@ def limit_of(queries: int = 1) -> Limit:
 
 def coverage_of(index: Searcher, asked: Search, limit: Limit) -> CoverageIfAny:
     """Return the coverage of a search: which rankings were ready within ``limit``; None if all were."""
-    return _coverage(index, asked, limit.missing) if limit.missing else msgspec.UNSET
+    missing = (*limit.missing, *index.missing_since(limit.began))
+    return _coverage(index, asked, missing) if missing else msgspec.UNSET
 
 
 def with_missing(coverage: CoverageIfAny, index: Searcher, asked: Search, reading: Limit) -> CoverageIfAny:
     """Return the coverage of a search with what its evidence lacks."""
-    if not reading.missing:
+    missing = (*reading.missing, *index.missing_since(reading.began))
+    if not missing:
         return coverage
-    return {**(coverage or _coverage(index, asked, ())), **dict.fromkeys(reading.missing, _CUT_OFF)}
+    return {**(coverage or _coverage(index, asked, ())), **dict.fromkeys(missing, _CUT_OFF)}
 
 
 def _coverage(index: Searcher, asked: Search, missing: Sequence[str]) -> Coverage:

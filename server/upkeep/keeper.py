@@ -17,7 +17,7 @@ from ...retrieval.errors import FactseekError
 from ...retrieval.index.local import open_index
 from ...retrieval.java import java_thread, start
 from ...retrieval.searcher import Searcher
-from ...retrieval.shards.layout import published_file
+from ...retrieval.shards.layout import is_sharded, published_file
 from ..settings import Config
 from .readiness import GONE, READY, UNAVAILABLE, answers
 from .service import Service
@@ -152,9 +152,17 @@ class Keeper:
         self._service.readiness.record(name, READY)
         return True
 
+    def _open(self, folder: Path) -> Searcher:
+        """Open an index: one in shards on the cluster, if there is one."""
+        if self._config.cluster.address and is_sharded(folder):
+            from ...cluster.opening import open_index as open_on_cluster
+
+            return open_on_cluster(folder, self._config, self._config.cluster, encoders=self._encoders)
+        return open_index(folder, self._config, encoders=self._encoders)
+
     def _opened(self, name: str, folder: Path) -> Searcher | None:
         try:
-            return open_index(folder, self._config, encoders=self._encoders)
+            return self._open(folder)
         except FactseekError as error:
             _log.error("%s is not ready: %s", name, error.line)
         except Exception:  # noqa: BLE001  a damaged index may raise anything: the others go on

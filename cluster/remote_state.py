@@ -1,0 +1,173 @@
+"""The state of a shard that another process holds: every question goes to one of its replicas."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Concatenate, ParamSpec, TypeVar
+
+from ..retrieval.collection_statistics import CollectionQuery, FieldStatistics, Term, TermCount
+from ..retrieval.config import Config
+from ..retrieval.documents import Place, Stored
+from ..retrieval.domain import Columns, Document, FacetCounts, Filter, Hit, Passage, Total
+from ..retrieval.encoder import Encoder
+from ..retrieval.errors import IndexStateError
+from ..retrieval.index.local_state import LocalState
+from ..retrieval.index_state import Question, ReadNote
+from ..retrieval.limit import Limit
+from ..retrieval.lucene import TermFinder, Weights
+from ..retrieval.manifest import Manifest
+from ..retrieval.retriever import Retriever
+from ..retrieval.signatures import Signatures
+from ..retrieval.spelling import WordNearby
+from ..retrieval.vectors import Vectors
+from .replicas import Replicas
+from .shard_server import RankingQuestion
+
+T = TypeVar("T")
+Asked = ParamSpec("Asked")
+
+
+class RemoteState:
+    """A :class:`factseek.retrieval.index_state.IndexState` of a shard, which answers from another process."""
+
+    def __init__(self, replicas: Replicas, folder: Path, manifest: Manifest) -> None:
+        self._replicas = replicas
+        self.folder = folder
+        self.manifest = manifest
+
+    @property
+    def terms(self) -> TermFinder:
+        """The analyzer, which a shard leaves to whoever asks all shards."""
+        raise IndexStateError("a shard lends nobody its analyzer", place=self.folder)
+
+    def encoder_of(self, view: str) -> Encoder:
+        """Return nothing: queries come to a shard with their vectors."""
+        raise IndexStateError("a shard lends nobody its encoder", place=self.folder)
+
+    def chance_cosines(self, view: str) -> list[float]:
+        """Return the cosine of the nearest passage of a view of vectors to each query that means nothing."""
+        return self._asked(LocalState.chance_cosines, view)
+
+    def ranking(self, name: str, config: Config) -> Retriever:
+        """Return the retriever of a name with these settings, which ranks where the shard is."""
+        return RemoteRanking(self._replicas, name, config)
+
+    def count(self, question: Question) -> Total:
+        """Return how many documents, or passages where these are ranked, can be found."""
+        return self._asked(LocalState.count, question)
+
+    def facets(self, question: Question, fields: Mapping[str, int]) -> dict[str, FacetCounts]:
+        """Count the documents by the values of each field."""
+        return self._asked(LocalState.facets, question, fields)
+
+    def undated(self, where: Filter) -> int:
+        """Return how many documents a date bound leaves out because they have no date."""
+        return self._asked(LocalState.undated, where)
+
+    def stored(self, places: Iterable[Place], note: ReadNote) -> dict[Place, Stored]:
+        """Return passages by document and number; each is shown to ``note`` when all have come."""
+        stored: dict[Place, Stored] = self._replicas.ask("stored", list(places))
+        for passage in stored.values():
+            note(passage.document, passage.span)
+        return stored
+
+    def document(self, docid: str) -> Document:
+        """Return the document of this id."""
+        return self._asked(LocalState.document, docid)
+
+    def passages(self, docid: str) -> list[Passage]:
+        """Return the passages of the document of this id, in order."""
+        return self._asked(LocalState.passages, docid)
+
+    def documents(self, where: Filter | None = None) -> Iterator[Document]:
+        """Yield the documents that can be found under a filter, fetched some at a time."""
+        after = 0
+        while some := self._replicas.ask("documents", where, after):
+            yield from some
+            after += len(some)
+
+    def docids(self) -> Iterator[str]:
+        """Yield the docid of each passage."""
+        return iter(self._replicas.ask("docids"))
+
+    def field_statistics(self) -> Sequence[FieldStatistics]:
+        """Return the statistics of the fields that words are searched in."""
+        return self._asked(LocalState.field_statistics)
+
+    def term_counts(self, terms: Sequence[Term]) -> list[TermCount]:
+        """Return in how many passages terms stand, and how often."""
+        return self._asked(LocalState.term_counts, terms)
+
+    def term_weights(self, text: str, places: Sequence[Place], weights: Weights) -> list[dict[str, float]]:
+        """Return, of passages, the terms of a text that they hold, each with what it adds to the score."""
+        return self._asked(LocalState.term_weights, text, places, weights)
+
+    def unwritten(self, words: Sequence[str]) -> list[str]:
+        """Return those of some words that are nowhere in the shard, nor a form of them."""
+        return self._asked(LocalState.unwritten, words)
+
+    def words_near(self, word: str, edits: int) -> list[WordNearby]:
+        """Return the words of the shard that are at most so many edits away."""
+        return self._asked(LocalState.words_near, word, edits)
+
+    def has_word(self, word: str, where: Filter | None) -> bool:
+        """Return whether a passage under a filter of documents holds a word."""
+        return self._asked(LocalState.has_word, word, where)
+
+    def signatures(self, places: Sequence[Place]) -> Signatures:
+        """Return the signatures of passages, in their order."""
+        return self._asked(LocalState.signatures, places)
+
+    def near_copies(self, signatures: Signatures, most: int, where: Filter | None) -> list[set[str]]:
+        """Return, of each signature, the documents under a filter that disagree with it in few orders."""
+        return self._asked(LocalState.near_copies, signatures, most, where)
+
+    def document_vector(self, docid: str, view: str) -> Vectors:
+        """Return the mean direction of a document's vectors in a view."""
+        return self._asked(LocalState.document_vector, docid, view)
+
+    def missing_since(self, moment: float) -> Sequence[str]:
+        """Return nothing: whoever asks all shards notes which did not answer."""
+        return ()
+
+    def close(self) -> None:
+        """Leave the state to the process that holds it, which closes what nobody asks for."""
+
+    def _asked(self, method: Callable[Concatenate[LocalState, Asked], T], *asked: Asked.args, **_: Asked.kwargs) -> T:
+        """Return what a method of the shard's own state returns, where it is."""
+        answer: T = self._replicas.ask("ask", method.__name__, asked)
+        return answer
+
+
+class RemoteRanking(Retriever):
+    """A ranking of a shard, made where the shard is."""
+
+    def __init__(self, replicas: Replicas, name: str, config: Config) -> None:
+        self._replicas = replicas
+        self._name = name
+        self._config = config
+
+    def search(
+        self, queries: Sequence[str], k: int, where: Filter | None = None, limit: Limit | None = None
+    ) -> list[list[Hit]]:
+        """Return at most ``k`` hits a query in the total order.
+
+        Raises CutOffError if that takes longer than the limit.
+        """
+        hits: list[list[Hit]] = self._ask("search", queries, k, where, limit)
+        return hits
+
+    def columns(
+        self, queries: Sequence[str], k: int, where: Filter | None = None, limit: Limit | None = None
+    ) -> list[Columns]:
+        """Return the documents of what :meth:`search` returns."""
+        columns: list[Columns] = self._ask("columns", queries, k, where, limit)
+        return columns
+
+    def _ask(self, method: str, queries: Sequence[str], k: int, where: Filter | None, limit: Limit | None) -> Any:
+        seconds = limit.left(self._name) if limit is not None else None
+        informed = [query for query in queries if isinstance(query, CollectionQuery)]
+        return self._replicas.ask(
+            method, RankingQuestion(self._name, self._config, informed, k, where, seconds), seconds=seconds
+        )

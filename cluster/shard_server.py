@@ -1,0 +1,158 @@
+"""The process that answers for one shard: it holds the states of the shard that readers still ask for.
+
+Ray makes it anew on another node when its node dies, with nothing but the arguments of its constructor; so whoever asks
+brings the manifest along when a state is not open.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from itertools import islice
+from pathlib import Path
+from time import monotonic
+from typing import Any, NamedTuple
+
+from ..retrieval.collection_statistics import CollectionQuery
+from ..retrieval.config import Config
+from ..retrieval.domain import Columns, Document, Filter, Hit
+from ..retrieval.encoders.shared import SharedEncoders
+from ..retrieval.errors import FactseekError
+from ..retrieval.index.local_state import LocalState
+from ..retrieval.java import start
+from ..retrieval.limit import CutOffError, Limit
+from ..retrieval.live.snapshot import Snapshot
+from ..retrieval.manifest import Manifest
+from .ray_library import ray
+
+KEPT_SECONDS = 120.0
+"""Seconds that a state stays open which nobody has asked for, once a later one is."""
+DOCUMENTS_AT_ONCE = 200
+
+
+class RankingQuestion(NamedTuple):
+    """What a ranking of a shard is asked for; the time left is in seconds, None for as long as it takes."""
+
+    name: str
+    config: Config
+    queries: Sequence[CollectionQuery]
+    k: int
+    where: Filter | None
+    seconds: float | None
+
+
+class ShardAnswer(NamedTuple):
+    """What a shard answers: a value, or the error that it raised; ``unopened``: it has no state of that generation."""
+
+    value: Any = None
+    error: FactseekError | None = None
+    unopened: bool = False
+
+
+class _Held:
+    """A state of the shard, and when it was last asked for."""
+
+    def __init__(self, state: LocalState) -> None:
+        self.state = state
+        self.asked = monotonic()
+
+
+class ShardServer:
+    """Answers for one shard. An actor of Ray is made of it; every public method is called from another process."""
+
+    def __init__(self, folder: str, config: Config, threads: int) -> None:
+        """Begin to answer for the shard in ``folder``; Java is started, so that no search waits for that."""
+        os.environ["OMP_NUM_THREADS"] = str(threads)  # Ray sets it to 1
+        self._folder = Path(folder)
+        self._config = config
+        self._encoders = SharedEncoders(config.encoder)
+        self._beside = ThreadPoolExecutor(threads, thread_name_prefix="beside")
+        self._held: dict[str, _Held] = {}
+        self._opening = threading.Lock()
+        self._answered = 0
+        start(config.java.heap)
+
+    def open(self, generation: str, manifest: Manifest) -> ShardAnswer:
+        """Open the state that a manifest describes, unless it is open; close those that nobody asks for any more."""
+        with self._opening:
+            if generation not in self._held:
+                try:
+                    self._held[generation] = _Held(LocalState(self._snapshot(manifest)))
+                except FactseekError as error:
+                    return ShardAnswer(error=error)
+            self._let_go(generation)
+        return ShardAnswer()
+
+    def ask(self, generation: str, method: str, arguments: Sequence[Any]) -> ShardAnswer:
+        """Return what a method of the shard's :class:`LocalState` returns in a generation."""
+        return self._answer(generation, lambda state: getattr(state, method)(*arguments))
+
+    def search(self, generation: str, asked: RankingQuestion) -> ShardAnswer:
+        """Return the hits of queries, as :meth:`factseek.retrieval.retriever.Retriever.search` does."""
+        return self._answer(generation, lambda state: self._hits(state, asked))
+
+    def columns(self, generation: str, asked: RankingQuestion) -> ShardAnswer:
+        """Return the documents of what :meth:`search` returns."""
+        return self._answer(generation, lambda state: self._columns(state, asked))
+
+    def stored(self, generation: str, places: Sequence[tuple[str, int]]) -> ShardAnswer:
+        """Return passages by document and number."""
+        return self._answer(generation, lambda state: state.stored(places, _ignore))
+
+    def documents(self, generation: str, where: Filter | None, after: int) -> ShardAnswer:
+        """Return some documents under a filter after so many, in the order of the shard; none at its end."""
+
+        def some(state: LocalState) -> list[Document]:
+            return list(islice(state.documents(where), after, after + DOCUMENTS_AT_ONCE))
+
+        return self._answer(generation, some)
+
+    def docids(self, generation: str) -> ShardAnswer:
+        """Return the docid of each passage."""
+        return self._answer(generation, lambda state: list(state.docids()))
+
+    def status(self) -> dict[str, Any]:
+        """Return which generations are open, how many questions were answered, the process and its node."""
+        node = ray().get_runtime_context().get_node_id()
+        return {"generations": sorted(self._held), "answered": self._answered, "pid": os.getpid(), "node": node}
+
+    def _answer(self, generation: str, asked: Callable[[LocalState], Any]) -> ShardAnswer:
+        held = self._held.get(generation)
+        if held is None:
+            return ShardAnswer(unopened=True)
+        held.asked = monotonic()
+        self._answered += 1
+        try:
+            return ShardAnswer(asked(held.state))
+        except FactseekError as error:
+            return ShardAnswer(error=error)
+
+    def _hits(self, state: LocalState, asked: RankingQuestion) -> list[list[Hit]]:
+        ranking = state.ranking(asked.name, asked.config)
+        return ranking.search(asked.queries, asked.k, asked.where, self._limit(asked))
+
+    def _columns(self, state: LocalState, asked: RankingQuestion) -> list[Columns]:
+        ranking = state.ranking(asked.name, asked.config)
+        return ranking.columns(asked.queries, asked.k, asked.where, self._limit(asked))
+
+    def _limit(self, asked: RankingQuestion) -> Limit | None:
+        if asked.seconds is None:
+            return None
+        if asked.seconds <= 0:
+            raise CutOffError(f"{asked.name} took longer than the search may")
+        return Limit(asked.seconds, self._beside)
+
+    def _snapshot(self, manifest: Manifest) -> Snapshot:
+        return Snapshot(self._folder, self._config, self._encoders, manifest=manifest)
+
+    def _let_go(self, newest: str) -> None:
+        """Close the states that were not asked for in a while, but for the newest."""
+        long_ago = monotonic() - KEPT_SECONDS
+        for generation in [name for name, held in self._held.items() if name != newest and held.asked < long_ago]:
+            self._held.pop(generation).state.close()
+
+
+def _ignore(*_: object) -> None:
+    """Take note of nothing."""

@@ -1,0 +1,147 @@
+"""An index whose shards answer from a Ray cluster: the same bytes as one index, also while processes die."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import signal
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from time import monotonic
+from typing import Any
+
+import pytest
+
+from factseek.cluster.opening import open_index
+from factseek.cluster.replicas import ShardLostError
+from factseek.cluster.settings import ClusterSettings
+from factseek.cluster.status import replicas_of, stop
+from factseek.indexer.deletion import delete
+from factseek.retrieval.domain import Filter
+from factseek.retrieval.encoders.shared import SharedEncoders
+from factseek.retrieval.index.local import Index
+from factseek.retrieval.searcher import Search, Searcher
+from factseek.retrieval.shards import layout
+
+from ..retrieval.index.test_sharded import answered
+from .conftest import CONFIG, settings
+
+pytestmark = pytest.mark.slow
+QUERIES = ["measles vaccine", "the ice of the sea", "rain", "meazles vacine"]
+SEARCHES = [
+    Search(k=k, retriever=retriever, where=where, group=group, stages=("per_source=2",) if group else ())
+    for k, retriever, where, group in itertools.product(
+        [3, 40], ["bm25", "dense", "hybrid"], [None, Filter(as_of="2020-02-29", topic=("T0", "T1"))], [True, False]
+    )
+]
+RECOVERED_SECONDS = 60.0
+"""Within which a process that died must answer again; 15 are promised, of a machine that has nothing else to do."""
+
+
+@contextmanager
+def on_cluster(folder: Path, cluster: ClusterSettings) -> Iterator[Searcher]:
+    """Open the shards of an index on a cluster, and end their processes afterwards."""
+    encoders = SharedEncoders(CONFIG.encoder)
+    try:
+        with open_index(folder, CONFIG, cluster, encoders=encoders) as index:
+            yield index
+    finally:
+        stop(folder, cluster)
+        encoders.close()
+
+
+def all_answers(index: Searcher) -> list[bytes]:
+    return [answered(index, query, asked) for query in QUERIES for asked in SEARCHES]
+
+
+def test_answers_are_those_of_one_index(ray_cluster: str, folders: tuple[Path, Path]) -> None:
+    whole, sharded = folders
+    with Index(whole, CONFIG) as index, on_cluster(sharded, settings(ray_cluster)) as remote:
+        assert all_answers(remote) == all_answers(index)
+        assert sorted(each.docid for each in remote.documents()) == sorted(each.docid for each in index.documents())
+        assert sorted(remote.docids()) == sorted(index.docids())
+
+
+def test_a_process_that_dies_is_not_missed_where_there_is_a_replica(
+    ray_cluster: str, folders: tuple[Path, Path]
+) -> None:
+    whole, sharded = folders
+    cluster = settings(ray_cluster, replicas=2)
+    asked = SEARCHES[0]
+    with Index(whole, CONFIG) as index, on_cluster(sharded, cluster) as remote:
+        expected = answered(index, "measles vaccine", asked)
+        assert answered(remote, "measles vaccine", asked) == expected
+        for replica in replicas_of(sharded, cluster)[::2]:  # the first of each shard
+            os.kill(replica.pid, signal.SIGKILL)
+            began = monotonic()
+            assert answered(remote, "measles vaccine", asked) == expected
+            assert not remote.missing_since(began)
+        nodes: dict[str, set[str]] = {}
+        for replica in whole_again(sharded, cluster):
+            nodes.setdefault(replica.shard, set()).add(replica.node)
+        assert all(len(of_shard) == 2 for of_shard in nodes.values())
+
+
+def test_a_shard_that_is_lost_is_named_and_comes_back(ray_cluster: str, folders: tuple[Path, Path]) -> None:
+    whole, sharded = folders
+    cluster = settings(ray_cluster, ask_seconds=3)
+    asked = Search(k=100, retriever="bm25")
+    with Index(whole, CONFIG) as index, on_cluster(sharded, cluster) as remote:
+        expected = index.search(["measles vaccine"], asked)[0]
+        assert remote.search(["measles vaccine"], asked)[0] == expected
+        gone = replicas_of(sharded, cluster)[1]
+        os.kill(gone.pid, signal.SIGKILL)
+        began, seen = monotonic(), []
+        while monotonic() - began < RECOVERED_SECONDS:
+            moment = monotonic()
+            hits = remote.search(["measles vaccine"], asked)[0]
+            missing = list(remote.missing_since(moment))
+            seen.append(missing)
+            if missing:
+                assert missing == ["shard-01"]
+                assert hits == [hit for hit in expected if layout.owner(hit.docid, 3) != 1]
+            else:
+                assert hits == expected
+                if gone.pid not in {replica.pid for replica in replicas_of(sharded, cluster)}:
+                    break
+            time.sleep(0.2)
+        assert seen[-1] == []
+
+
+def test_a_search_that_needs_every_shard_fails_without_one(ray_cluster: str, folders: tuple[Path, Path]) -> None:
+    cluster = settings(ray_cluster, require_all=True, ask_seconds=2)
+    with on_cluster(folders[1], cluster) as remote:
+        asked = Search(k=3, retriever="bm25")
+        assert remote.search(["rain"], asked)[0]
+        stop(folders[1], cluster)
+        with pytest.raises(ShardLostError, match=r"^shard-0[0-2]: does not answer \("):
+            remote.search(["rain"], asked)
+
+
+def test_a_change_is_there_for_the_next_who_opens(ray_cluster: str, folders: tuple[Path, Path]) -> None:
+    whole, sharded = folders
+    cluster = settings(ray_cluster)
+    with on_cluster(sharded, cluster) as before:
+        (first, *_) = before.search(["measles vaccine"], Search(k=3, retriever="bm25"))[0]
+        for folder in folders:
+            delete(folder, [first.docid])
+        assert before.document(first.docid).docid == first.docid
+        encoders = SharedEncoders(CONFIG.encoder)
+        with open_index(sharded, CONFIG, cluster, encoders=encoders) as after, Index(whole, CONFIG) as index:
+            assert answered(after, "measles vaccine", SEARCHES[0]) == answered(index, "measles vaccine", SEARCHES[0])
+            assert before.search(["measles vaccine"], Search(k=3, retriever="bm25"))[0][0] == first
+        encoders.close()
+
+
+def whole_again(folder: Path, cluster: ClusterSettings) -> list[Any]:
+    """Return the replicas when all of them answer again."""
+    until = monotonic() + RECOVERED_SECONDS
+    replicas: list[Any] = []
+    while monotonic() < until:
+        replicas = replicas_of(folder, cluster)
+        if all(replica.alive for replica in replicas):
+            return replicas
+        time.sleep(0.5)
+    raise AssertionError(f"not all replicas came back: {replicas}")
