@@ -59,7 +59,7 @@ def stop_replicas(args: argparse.Namespace) -> int:
     from .status import stop
 
     ended = stop(args.index, cluster_of(args))
-    report(args, {"ended": ended}, f"{counted(ended, 'process')} ended")
+    report(args, {"ended": ended}, f"{counted(ended, 'replica')} ended")
     return DONE
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Executor
 from time import monotonic
 from typing import TypeVar
@@ -32,15 +32,17 @@ class Gathering:
         Raises ShardLostError if no shard answers, or one does not whose answer is needed.
         """
         begun = [self._beside.submit(call) for call in calls[1:]]
-        results, errors = [], []
+        results: list[T] = []
+        lost: dict[str, str] = {}
         for result in (calls[0], *(each.result for each in begun)) if calls else ():
             try:
                 results.append(result())
-            except ShardLostError as error:
-                errors.append(error)
-        self._note(errors)
-        if errors and (every or self._require_all or not results):
-            raise errors[0]
+            except ShardLostError as error:  # it is not kept: its frames would hold what this thread works with
+                lost[error.place] = error.what
+        self._note(lost)
+        for name, what in lost.items():
+            if every or self._require_all or not results:
+                raise ShardLostError(what, place=name)
         return results
 
     def lost_since(self, moment: float) -> list[str]:
@@ -48,7 +50,7 @@ class Gathering:
         with self._noting:
             return sorted({name for at, name in self._lost if at >= moment})
 
-    def _note(self, errors: Sequence[ShardLostError]) -> None:
+    def _note(self, lost: Iterable[str]) -> None:
         now = monotonic()
         with self._noting:
-            self._lost.extend((now, error.place) for error in errors)
+            self._lost.extend((now, name) for name in lost)

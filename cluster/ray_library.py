@@ -36,9 +36,9 @@ def connect(address: str) -> None:
     Raises MachineError if Ray is not installed, or no cluster answers there.
     """
     library = ray()
+    check_address(address)
     if library.is_initialized():
         return
-    check_address(address)
     if address.startswith(("127.", "localhost:")):
         # Else Ray asks for the address of this machine instead, where a cluster of the loopback address is not.
         library._private.ray_constants.ENABLE_RAY_CLUSTER = False

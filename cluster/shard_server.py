@@ -51,7 +51,7 @@ class ShardAnswer(NamedTuple):
     unopened: bool = False
 
 
-class _Held:
+class _OpenState:
     """A state of the shard, and when it was last asked for."""
 
     def __init__(self, state: LocalState) -> None:
@@ -69,7 +69,7 @@ class ShardServer:
         self._config = config
         self._encoders = SharedEncoders(config.encoder)
         self._beside = ThreadPoolExecutor(threads, thread_name_prefix="beside")
-        self._held: dict[str, _Held] = {}
+        self._held: dict[str, _OpenState] = {}
         self._opening = threading.Lock()
         self._answered = 0
         start(config.java.heap)
@@ -79,7 +79,7 @@ class ShardServer:
         with self._opening:
             if generation not in self._held:
                 try:
-                    self._held[generation] = _Held(LocalState(self._snapshot(manifest)))
+                    self._held[generation] = _OpenState(LocalState(self._snapshot(manifest)))
                 except FactseekError as error:
                     return ShardAnswer(error=error)
             self._let_go(generation)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 
 from .. import retrievers
@@ -28,7 +29,8 @@ class LocalState:
 
     def __init__(self, snapshot: Snapshot) -> None:
         self._snapshot = snapshot
-        self._counter = HitCounter(snapshot, self.ranking)
+        # Of the snapshot, not of this object: a circle would keep what a closed index held until it is collected.
+        self._counter = HitCounter(snapshot, partial(_ranking, snapshot))
 
     @property
     def folder(self) -> Path:
@@ -55,7 +57,7 @@ class LocalState:
 
     def ranking(self, name: str, config: Config) -> Retriever:
         """Return the retriever of a name with these settings."""
-        return retrievers.kind(name).open(name, self._snapshot, config, group=config.search.group)
+        return _ranking(self._snapshot, name, config)
 
     def count(self, question: Question) -> Total:
         """Return how many documents, or passages where these are ranked, can be found."""
@@ -148,3 +150,7 @@ class LocalState:
 
     def _rows(self, places: Sequence[Place]) -> list[int]:
         return [self._snapshot.row_of(*place) for place in places]
+
+
+def _ranking(snapshot: Snapshot, name: str, config: Config) -> Retriever:
+    return retrievers.kind(name).open(name, snapshot, config, group=config.search.group)

@@ -70,6 +70,40 @@ def _nothing() -> None:
     """Close nothing."""
 
 
+class _Asking:
+    """Asks every shard the same."""
+
+    def __init__(self, states: Sequence[IndexState], gather: Gather) -> None:
+        self._states = states
+        self._gather = gather
+
+    def __call__(self, asked: Callable[[IndexState], T]) -> list[T]:
+        return self._gather([partial(asked, state) for state in self._states], every=False)
+
+
+class _Analyzer:
+    """The analyzer of the index, opened when it is first needed."""
+
+    def __init__(self, config: Config, name: str) -> None:
+        self._heap = config.java.heap
+        self._name = name
+        self._opening = threading.Lock()
+        self._terms: TermFinder | None = None
+
+    def __call__(self) -> TermFinder:
+        with self._opening:
+            if self._terms is None:
+                start(self._heap)
+                self._terms = TermFinder(self._name)
+            return self._terms
+
+    def close(self) -> None:
+        with self._opening:
+            if self._terms is not None:
+                self._terms.close()
+                self._terms = None
+
+
 class ShardedState:
     """A :class:`factseek.retrieval.index_state.IndexState` over those of shards, which it closes."""
 
@@ -93,20 +127,16 @@ class ShardedState:
         self.folder = folder
         self.manifest: Manifest = shards.merged
         self._states = states
-        self._config = config
         self._encoders = encoders
-        self._opening = threading.Lock()
-        self._terms: TermFinder | None = None
-        self.collection = CollectionTerms(self.manifest.id, len(states), lambda: self.terms, self._ask)
+        self._analyzer = _Analyzer(config, self.manifest.analyzer)
+        # None of them knows this object: a circle would keep what a closed index held until it is collected.
+        self._ask = _Asking(states, self._gather)
+        self.collection = CollectionTerms(self.manifest.id, len(states), self._analyzer, self._ask)
 
     @property
     def terms(self) -> TermFinder:
         """The analyzer, opened when it is first needed."""
-        with self._opening:
-            if self._terms is None:
-                start(self._config.java.heap)
-                self._terms = TermFinder(self.manifest.analyzer)
-            return self._terms
+        return self._analyzer()
 
     def encoder_of(self, view: str) -> Encoder:
         """Return the encoder that made the vectors of a view."""
@@ -213,17 +243,10 @@ class ShardedState:
 
     def close(self) -> None:
         """Close the analyzer and the shards."""
-        with self._opening:
-            if self._terms is not None:
-                self._terms.close()
-                self._terms = None
+        self._analyzer.close()
         for state in self._states:
             state.close()
         self._closing()
-
-    def _ask(self, asked: Callable[[IndexState], T]) -> list[T]:
-        """Return what every shard answers, in the order of the shards."""
-        return self._gather([partial(asked, state) for state in self._states], every=False)
 
     def _ask_owners(self, places: Sequence[Place], asked: Callable[[IndexState, list[Place]], T]) -> dict[int, T]:
         """Return by its number what each shard answers that owns some of the documents, about these."""
