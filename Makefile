@@ -8,13 +8,14 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 .DEFAULT_GOAL := help
-.PHONY: help setup pictures docs serve test test-slow check format bench bench-live soak bench-claims bench-finetune bench-train bench-quality bench-fusion bench-growth torture fuzz example clean
+.PHONY: help setup pictures docs serve test test-slow check format bench bench-live soak bench-claims bench-finetune bench-train bench-quality bench-fusion bench-growth bench-cluster torture fuzz example clean
 
 help:
 	@echo "make serve   install, build the example indexes, serve them on http://127.0.0.1:8000"
 	@echo "make test    install and run the tests; make test-slow those that take long"
 	@echo "make check   lint, types and format"
 	@echo "make bench-growth   rebuild docs/growth.md: an index at 10,000, 100,000 and 1,000,000 passages (half an hour)"
+	@echo "make bench-cluster   compare shards with one index byte for byte, and time them on Ray (factseek[ray], FACTSEEK_DATA; half an hour)"
 	@echo "make torture   sequences, kills and faults by the thousand; figures into docs/operating.md (hours)"
 	@echo "make fuzz   feed every reader, parser and route with 10,000 broken inputs; figures into docs/operating.md (an hour)"
 	@echo "make bench-claims   rebuild docs/check-worthiness.md and docs/verification.md (FACTSEEK_DATA; at most 15 minutes)"
@@ -96,6 +97,10 @@ bench-train: $(STAMP)
 
 bench-growth: $(STAMP)
 	$(BIN)/python -m benchmarks.growth
+
+bench-cluster: $(STAMP)
+	$(BIN)/python .ci/install.py --editable '.[ray]'
+	$(BIN)/python -m benchmarks.cluster
 
 fuzz: $(STAMP)
 	$(BIN)/python -m benchmarks.fuzz
