@@ -55,7 +55,7 @@ CONFIG = convert(
 )
 
 
-class Judged(NamedTuple):
+class Collected(NamedTuple):
     """A collection: its name and folder, the judgements whose queries are asked, its language."""
 
     name: str
@@ -65,9 +65,9 @@ class Judged(NamedTuple):
 
 
 COLLECTIONS = (
-    Judged("SciFact, train", "scifact", "train.tsv", "en"),
-    Judged("NFCorpus, dev", "nfcorpus", "dev.tsv", "en"),
-    Judged("XQuAD-R, Arabic", "xquad-r/ar", "test.tsv", "ar"),
+    Collected("SciFact, train", "scifact", "train.tsv", "en"),
+    Collected("NFCorpus, dev", "nfcorpus", "dev.tsv", "en"),
+    Collected("XQuAD-R, Arabic", "xquad-r/ar", "test.tsv", "ar"),
 )
 
 
@@ -125,7 +125,7 @@ def main() -> None:
     encoders.close()
 
 
-def compared(judged: Judged, folder: Path, encoders: Remembering) -> Iterator[Equality]:
+def compared(judged: Collected, folder: Path, encoders: Remembering) -> Iterator[Equality]:
     """Yield how the shards of a collection compare with one index, in each state."""
     folder.mkdir()
     documents = list(documents_of(judged.source))
@@ -156,7 +156,9 @@ def change(folder: Path, source: Path, verb: Any, language: str = "") -> None:
     build(BuildRequest(kind="jsonl", sources=(source,), folder=folder, verb=verb, language=language), CONFIG)
 
 
-def answers_compared(judged: Judged, state: str, places: dict[int, Path], encoders: Remembering) -> Iterator[Equality]:
+def answers_compared(
+    judged: Collected, state: str, places: dict[int, Path], encoders: Remembering
+) -> Iterator[Equality]:
     """Yield how the hits of every query, retriever and filter compare with those of one index."""
     queries = queries_of(judged)
     with open_index(places[0], CONFIG, encoders=encoders) as whole:
@@ -168,7 +170,7 @@ def answers_compared(judged: Judged, state: str, places: dict[int, Path], encode
         with open_index(places[shards], CONFIG, encoders=encoders) as index:
             for asked, of_search in zip(searches(), lines, strict=True):
                 there = map(msgspec.json.encode, answers(index, queries, asked))
-                different += sum(one != other for one, other in zip(there, of_search, strict=True))
+                different += sum(line != expected_line for line, expected_line in zip(there, of_search, strict=True))
         row = Equality(judged.name, state, shards, sum(map(len, lines)), hits, different)
         say(f"benchmarks.cluster: {row}")
         yield row
@@ -199,7 +201,7 @@ def written(path: Path, documents: list[dict[str, Any]]) -> None:
     path.write_text("".join(json.dumps(each) + "\n" for each in documents), "utf-8")
 
 
-def queries_of(judged: Judged) -> list[str]:
+def queries_of(judged: Collected) -> list[str]:
     """Return the texts of the queries of a collection that are judged."""
     folder = data_folder() / judged.source
     qids = {line.split("\t")[0] for line in (folder / "qrels" / judged.qrels).read_text("utf-8").splitlines()[1:]}
