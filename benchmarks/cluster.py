@@ -29,6 +29,7 @@ import numpy as np
 from benchmarks.data_folder import data_folder
 from benchmarks.marked import replace_marked
 from factseek.cluster.opening import open_index as open_on_cluster
+from factseek.cluster.ray_library import disconnect
 from factseek.cluster.settings import ClusterSettings
 from factseek.cluster.status import stop
 from factseek.indexer.build import BuildRequest, build
@@ -213,7 +214,6 @@ def queries_of(judged: Collected) -> list[str]:
 def cluster_of_three() -> Iterator[str]:
     """Start a Ray cluster of three nodes at the loopback address, and yield its address."""
     os.environ |= {"RAY_USAGE_STATS_ENABLED": "0", "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0"}
-    import ray
     from ray.cluster_utils import Cluster
 
     head = {"num_cpus": 4, "include_dashboard": False, "object_store_memory": 100_000_000}
@@ -222,7 +222,7 @@ def cluster_of_three() -> Iterator[str]:
         cluster.add_node(num_cpus=4, object_store_memory=100_000_000)
     cluster.wait_for_nodes(timeout=120)
     yield cluster.address
-    ray.shutdown()
+    disconnect()
     cluster.shutdown()
 
 

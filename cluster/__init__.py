@@ -1,1 +1,4 @@
-"""Shards of an index on the machines of a Ray cluster; needs the extra ``ray``. Nothing else imports Ray."""
+"""SPREAD: shards of an index on the machines of a Ray cluster.
+
+It needs the extra ``ray``; nothing but this package imports Ray, and only where a cluster is asked for.
+"""

@@ -41,8 +41,8 @@ def _open_state(cluster: ClusterSettings, folder: Path, config: Config, encoders
     connect(cluster.address)
     actors = actors_of(folder, shards, config, cluster)
     asked = [
-        Replicas(shard.path, replicas, shard.manifest.id, shard.manifest, cluster.ask_seconds)
-        for shard, replicas in zip(shards.shards, actors, strict=True)
+        Replicas(layout.shard_path(number), replicas, shard.manifest.id, shard.manifest, cluster.ask_seconds)
+        for number, (shard, replicas) in enumerate(zip(shards.shards, actors, strict=True))
     ]
     _wait_for(asked)
     states: list[IndexState] = [

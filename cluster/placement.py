@@ -30,7 +30,7 @@ def actors_of(folder: Path, shards: Shards, config: Config, cluster: ClusterSett
         )
     return [
         [
-            _actor(shard.folder(folder), replica, nodes[(number + replica) % len(nodes)], config, cluster)
+            _actor(shard.folder(folder.resolve()), replica, nodes[(number + replica) % len(nodes)], config, cluster)
             for replica in range(cluster.replicas)
         ]
         for number, shard in enumerate(shards.shards)
@@ -44,7 +44,7 @@ def alive_nodes() -> Sequence[str]:
 
 def actor_name(folder: Path, replica: int) -> str:
     """Return the name by which every reader finds a replica of the shard in ``folder``."""
-    place = folder.absolute()
+    place = folder.resolve()
     digest = hashlib.blake2b(str(place).encode(), digest_size=6).hexdigest()
     return f"{'/'.join(place.parts[-2:])}/{replica}/{digest}"
 

@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
+import atexit
+import ctypes
 import importlib.util
 import os
+import signal
 import socket
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import cache
 from typing import Any
 
 from ..retrieval.errors import MachineError
 
 NAMESPACE = "factseek"
+_FAULTS = (signal.SIGSEGV, signal.SIGBUS, signal.SIGFPE, signal.SIGILL)
+_HANDLER_BYTES = 256
+"""More than a ``struct sigaction`` takes on any system."""
 _ANSWERS_WITHIN = 5.0
 _START_ONE = "start one with ray start --head, and give the address that it prints"
 
@@ -42,10 +50,36 @@ def connect(address: str) -> None:
     if address.startswith(("127.", "localhost:")):
         # Else Ray asks for the address of this machine instead, where a cluster of the loopback address is not.
         library._private.ray_constants.ENABLE_RAY_CLUSTER = False
+    atexit.register(disconnect)  # before Ray does it by itself
     try:
-        library.init(address, namespace=NAMESPACE, log_to_driver=False, configure_logging=False)
+        with _signal_handlers_kept():
+            library.init(address, namespace=NAMESPACE, log_to_driver=False, configure_logging=False)
     except (ConnectionError, ValueError, RuntimeError, TimeoutError, AssertionError) as error:
         raise _none(address, str(error)) from None
+
+
+def disconnect() -> None:
+    """Disconnect this process from its cluster, if it is connected to one."""
+    with _signal_handlers_kept():
+        ray().shutdown()
+
+
+@contextmanager
+def _signal_handlers_kept() -> Iterator[None]:
+    """Give the process back the handlers of faults that it had: Java's own faults are its way to find null pointers.
+
+    Ray sets its own for them when it connects, and none when it disconnects: then the first null pointer in compiled
+    Java would end the process.
+    """
+    system = ctypes.CDLL(None)
+    before = {number: ctypes.create_string_buffer(_HANDLER_BYTES) for number in _FAULTS}
+    for number, handler in before.items():
+        system.sigaction(number, None, handler)
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            system.sigaction(number, handler, None)
 
 
 def check(address: str) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
-from ..retrieval.collection_statistics import CollectionQuery, FieldStatistics, Term, TermCount
+from ..retrieval.collection_statistics import FieldStatistics, Term, TermCount
 from ..retrieval.config import Config
 from ..retrieval.documents import Place, Stored
 from ..retrieval.domain import Columns, Document, FacetCounts, Filter, Hit, Passage, Total
@@ -14,7 +14,7 @@ from ..retrieval.encoder import Encoder
 from ..retrieval.errors import IndexStateError
 from ..retrieval.index.local_state import LocalState
 from ..retrieval.index_state import Question, ReadNote
-from ..retrieval.limit import Limit
+from ..retrieval.limit import CutOffError, Limit
 from ..retrieval.lucene import TermFinder, Weights
 from ..retrieval.manifest import Manifest
 from ..retrieval.retriever import Retriever
@@ -24,6 +24,8 @@ from ..retrieval.vectors import Vectors
 from .replicas import Replicas
 from .shard_server import RankingQuestion
 
+GRACE_SECONDS = 0.5
+"""Seconds after the limit of a search that its shards have to say that they were cut off."""
 T = TypeVar("T")
 Asked = ParamSpec("Asked")
 
@@ -166,8 +168,11 @@ class RemoteRanking(Retriever):
         return columns
 
     def _ask(self, method: str, queries: Sequence[str], k: int, where: Filter | None, limit: Limit | None) -> Any:
-        seconds = limit.left(self._name) if limit is not None else None
-        informed = [query for query in queries if isinstance(query, CollectionQuery)]
-        return self._replicas.ask(
-            method, RankingQuestion(self._name, self._config, informed, k, where, seconds), seconds=seconds
-        )
+        if limit is None:
+            return self._replicas.ask(method, RankingQuestion(self._name, self._config, queries, k, where, None))
+        seconds = limit.left(self._name)
+        question = RankingQuestion(self._name, self._config, queries, k, where, seconds)
+        try:
+            return self._replicas.ask(method, question, seconds=seconds + GRACE_SECONDS)
+        except CutOffError:
+            raise limit.cut_off(self._name) from None

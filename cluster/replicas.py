@@ -43,12 +43,14 @@ class Replicas:
 
         Raises ShardLostError if no replica answers in time, and what the shard raised.
         """
-        until = monotonic() + (self._seconds if seconds is None else min(seconds, self._seconds))
+        until = monotonic() + (self._seconds if seconds is None else seconds)
         reason = "no replica is there"
         for _ in range(2 * len(self._actors)):
             chosen = self._chosen()
             try:
                 answer = self._asked(self._actors[chosen], method, arguments, until)
+            except ray().exceptions.RayTaskError:
+                raise  # the replica is there, and has a fault: another one would have it, too
             except (ray().exceptions.RayError, TimeoutError) as error:
                 reason = str(error).strip().split("\n", 1)[0] or type(error).__name__
                 self._resting[chosen] = monotonic() + REST_SECONDS
@@ -67,10 +69,13 @@ class Replicas:
         answer: ShardAnswer = get(getattr(actor, method).remote(self._generation, *arguments), timeout=left)
         if not answer.unopened:
             return answer
-        opened: ShardAnswer = get(actor.open.remote(self._generation, self._manifest), timeout=max(self._seconds, left))
+        opened: ShardAnswer = get(actor.open.remote(self._generation, self._manifest), timeout=left)
         if opened.error is not None:
             return opened
+        left = max(0.001, until - monotonic())
         again: ShardAnswer = get(getattr(actor, method).remote(self._generation, *arguments), timeout=left)
+        if again.unopened:
+            raise TimeoutError("it started again meanwhile")
         return again
 
     def _chosen(self) -> int:

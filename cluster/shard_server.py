@@ -15,7 +15,6 @@ from pathlib import Path
 from time import monotonic
 from typing import Any, NamedTuple
 
-from ..retrieval.collection_statistics import CollectionQuery
 from ..retrieval.config import Config
 from ..retrieval.domain import Columns, Document, Filter, Hit
 from ..retrieval.encoders.shared import SharedEncoders
@@ -37,7 +36,7 @@ class RankingQuestion(NamedTuple):
 
     name: str
     config: Config
-    queries: Sequence[CollectionQuery]
+    queries: Sequence[str]
     k: int
     where: Filter | None
     seconds: float | None

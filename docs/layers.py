@@ -10,7 +10,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 FRONT = "factseek"
 ABOUT = {FRONT: "commands.py, api.py: the front door, which alone sees all"}
-WIDTH, HEIGHT, ROW, MARGIN, GAP = 960, 84, 150, 20, 24
+WIDTH, HEIGHT, ROW, MARGIN, GAP = 1060, 124, 180, 20, 24
 STYLE = """
   text { font-family: system-ui, sans-serif; fill: #1c2733; text-anchor: middle }
   .name { font-size: 20px; font-weight: 600 } .about { font-size: 13px }
@@ -108,7 +108,7 @@ def _words(may: dict[str, set[str]]) -> str:
 def _box(name: str, left: float, upper: float, width: float, text: str) -> str:
     middle = left + width / 2
     lines = _wrapped(text, int(width / 7.8))
-    first = upper + 60 - 9 * (len(lines) - 1)
+    first = upper + HEIGHT / 2 + 16 - 8.5 * (len(lines) - 1)
     texts = [
         f'<text class="about" x="{middle:g}" y="{first + 17 * at:g}">{escape(line)}</text>'
         for at, line in enumerate(lines)

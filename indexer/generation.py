@@ -7,6 +7,7 @@ that died before they did leaves that to the next one.
 
 from __future__ import annotations
 
+import re
 import shutil
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
@@ -22,6 +23,9 @@ from ..retrieval.shards import layout
 from ..retrieval.shards.layout import Shard, Shards, shard_path
 from ..retrieval.views import shared_patterns
 from . import journal as journals
+
+_SHARD = re.compile(r"shard-\d+")
+"""The folders that factseek itself makes for shards."""
 
 
 class IndexPart(NamedTuple):
@@ -183,8 +187,9 @@ def remove_foreign(state: Generation) -> None:
         leftover.unlink(missing_ok=True)
     if state.is_sharded:
         _remove_segments(state.folder)
+    there = {part.folder.resolve() for part in state.parts}
     for shard in state.folder.glob("shard-[0-9]*"):
-        if shard.name not in state.paths and _remove_segments(shard):
+        if _SHARD.fullmatch(shard.name) and shard.resolve() not in there and _remove_segments(shard):
             shutil.rmtree(shard, ignore_errors=True)
 
 

@@ -107,6 +107,10 @@ class DocumentQuery(str):
         query.docid = docid
         return query
 
+    def __reduce__(self) -> tuple[type[Self], tuple[str, str]]:
+        """Return what a copy in another process is made of."""
+        return type(self), (str(self), self.docid)
+
 
 class VectorQuery(str):
     """A text whose vector is given, of any length but 0.
@@ -123,6 +127,10 @@ class VectorQuery(str):
         query = super().__new__(cls, text)
         query.vector = vector
         return query
+
+    def __reduce__(self) -> tuple[type[Self], tuple[str, tuple[float, ...]]]:
+        """Return what a copy in another process is made of."""
+        return type(self), (str(self), self.vector)
 
 
 class Part(NamedTuple):

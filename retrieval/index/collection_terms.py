@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Mapping, Sequence
+from itertools import count
 
 from ..collection_statistics import (
     CollectionQuery,
@@ -33,6 +34,7 @@ class CollectionTerms:
         self._generation = generation
         self._shards = shards
         self._fields: tuple[FieldStatistics, ...] = ()
+        self._parts = count()
         self._terms = terms
         self._ask = ask
         self._known: dict[Term, TermCount] = {}
@@ -61,10 +63,13 @@ class CollectionTerms:
 
     def query(self, text: str, vectors: Mapping[str, Vectors]) -> CollectionQuery:
         """Return a text as a query with the statistics of its terms and these vectors."""
-        tokens = sorted(set(self._terms().tokens(text)))
-        terms = [(of_field.field, token) for of_field in self.fields for token in tokens]
+        tokens, fields = sorted(set(self._terms().tokens(text))), self.fields
+        terms = [(of_field.field, token) for of_field in fields for token in tokens]
         counts = dict(zip(terms, self.counts(terms), strict=True))
-        return CollectionQuery(text, CollectionStatistics(self._generation, self.fields, counts), vectors)
+        complete = bool(self._fields) and all(term in self._known for term in terms)
+        # What some shards said is true for this query alone: under a name of its own no shard takes it for the whole.
+        generation = self._generation if complete else f"{self._generation} in part {next(self._parts)}"
+        return CollectionQuery(text, CollectionStatistics(generation, fields, counts), vectors)
 
     def _learned(self, counts: dict[Term, TermCount]) -> dict[Term, TermCount]:
         """Return what is known of terms with these counts added; whoever reads the old keeps it."""

@@ -144,7 +144,8 @@ class ShardedState:
 
     def chance_cosines(self, view: str) -> list[float]:
         """Return the cosine of the nearest passage of a view of vectors to each query that means nothing."""
-        of_shards = self._ask(lambda state: state.chance_cosines(view))
+        calls = [partial(state.chance_cosines, view) for state in self._states]
+        of_shards = self._gather(calls, every=True)  # it is remembered
         return list(map(max, zip(*filter(None, of_shards), strict=True)))
 
     def ranking(self, name: str, config: Config) -> Retriever:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from time import perf_counter
+from time import monotonic, perf_counter
 from typing import Final, NamedTuple, Protocol
 
 import msgspec
-from flask import Flask, current_app, g
+from flask import Flask, current_app, g, has_request_context
 
 from ...retrieval import stages
 from ...retrieval.config import AUTO, FusionSettings
@@ -163,16 +163,23 @@ def limit_of(queries: int = 1) -> Limit:
 
 def coverage_of(index: Searcher, asked: Search, limit: Limit) -> CoverageIfAny:
     """Return the coverage of a search: which rankings were ready within ``limit``; None if all were."""
-    missing = (*limit.missing, *index.missing_since(limit.began))
+    missing = (*limit.missing, *index.missing_since(_begun(limit)))
     return _coverage(index, asked, missing) if missing else msgspec.UNSET
 
 
 def with_missing(coverage: CoverageIfAny, index: Searcher, asked: Search, reading: Limit) -> CoverageIfAny:
     """Return the coverage of a search with what its evidence lacks."""
-    missing = (*reading.missing, *index.missing_since(reading.began))
+    missing = (*reading.missing, *index.missing_since(_begun(reading)))
     if not missing:
         return coverage
     return {**(coverage or _coverage(index, asked, ())), **dict.fromkeys(missing, _CUT_OFF)}
+
+
+def _begun(limit: Limit) -> float:
+    """Return when the current request began, which may have counted before it searched; else when its limit did."""
+    if not has_request_context() or "began" not in g:
+        return limit.began
+    return min(limit.began, monotonic() - (perf_counter() - float(g.began)))
 
 
 def _coverage(index: Searcher, asked: Search, missing: Sequence[str]) -> Coverage:

@@ -9,6 +9,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from factseek.cluster.ray_library import disconnect
 from factseek.cluster.settings import ClusterSettings
 from factseek.indexer.build import BuildRequest, build
 from factseek.indexer.deletion import delete
@@ -28,9 +29,8 @@ CONFIG: Config = convert(
 @pytest.fixture(scope="session")
 def ray_cluster() -> Iterator[str]:
     """The address of the cluster."""
-    pytest.importorskip("ray", reason="needs the extra ray")
     os.environ |= {"RAY_USAGE_STATS_ENABLED": "0", "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0"}
-    import ray
+    pytest.importorskip("ray", reason="needs the extra ray")
     from ray.cluster_utils import Cluster
 
     head = {"num_cpus": 4, "include_dashboard": False, "object_store_memory": 100_000_000}
@@ -39,7 +39,7 @@ def ray_cluster() -> Iterator[str]:
         cluster.add_node(num_cpus=4, object_store_memory=100_000_000)
     cluster.wait_for_nodes(timeout=120)
     yield cluster.address
-    ray.shutdown()
+    disconnect()
     cluster.shutdown()
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import itertools
 import os
 import signal
@@ -15,6 +16,7 @@ from typing import Any
 import pytest
 
 from factseek.cluster.opening import open_index
+from factseek.cluster.ray_library import connect, disconnect
 from factseek.cluster.replicas import ShardLostError
 from factseek.cluster.settings import ClusterSettings
 from factseek.cluster.status import replicas_of, stop
@@ -22,6 +24,7 @@ from factseek.indexer.deletion import delete
 from factseek.retrieval.domain import Filter
 from factseek.retrieval.encoders.shared import SharedEncoders
 from factseek.retrieval.index.local import Index
+from factseek.retrieval.java import start
 from factseek.retrieval.searcher import Search, Searcher
 from factseek.retrieval.shards import layout
 
@@ -62,6 +65,26 @@ def test_answers_are_those_of_one_index(ray_cluster: str, folders: tuple[Path, P
         assert all_answers(remote) == all_answers(index)
         assert sorted(each.docid for each in remote.documents()) == sorted(each.docid for each in index.documents())
         assert sorted(remote.docids()) == sorted(index.docids())
+        query, asked = index.like("d1", Search(k=5))
+        assert remote.search([query], asked) == index.search([query], asked)
+        assert remote.count(query, asked) == index.count(query, asked)
+
+
+def test_java_keeps_its_handlers_of_faults(ray_cluster: str, folders: tuple[Path, Path]) -> None:
+    """Ray sets its own: then a null pointer in compiled Java, which Java itself handles, would end this process."""
+
+    def handler(number: int) -> bytes:
+        described = ctypes.create_string_buffer(256)
+        ctypes.CDLL(None).sigaction(number, None, described)
+        return described.raw[:8]
+
+    start()
+    faults = (signal.SIGSEGV, signal.SIGBUS, signal.SIGFPE, signal.SIGILL)
+    before = list(map(handler, faults))
+    disconnect()
+    assert list(map(handler, faults)) == before
+    connect(ray_cluster)
+    assert list(map(handler, faults)) == before
 
 
 def test_a_process_that_dies_is_not_missed_where_there_is_a_replica(

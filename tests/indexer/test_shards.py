@@ -412,3 +412,16 @@ def test_a_shard_may_lie_elsewhere(tmp_path: Path) -> None:
     assert [shard.path for shard in layout.read(index).shards] == ["shard-00", str(elsewhere), "shard-01"]
     assert exported(tmp_path / "snap") == exported(index) == FIRST | CHANGED
     assert verify(index, CONFIG).faults == {}
+
+
+def test_a_shard_that_is_named_by_its_whole_path_is_not_swept_away(tmp_path: Path) -> None:
+    index = tmp_path / "index"
+    built(index, written(tmp_path, "first.jsonl", FIRST), shards=2)
+    kept = index / "shard-01.kept"
+    shutil.copytree(index / "shard-01", kept)
+    description = json.loads((index / "shards.json").read_text("utf-8"))
+    description["shards"][1]["path"] = str((index / "shard-01").resolve())
+    (index / "shards.json").write_text(json.dumps(description), "utf-8")
+    built(index, written(tmp_path, "changed.jsonl", CHANGED), "update")
+    assert exported(index) == FIRST | CHANGED
+    assert (kept / "manifest.json").exists()
