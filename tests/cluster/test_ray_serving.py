@@ -32,7 +32,7 @@ READY_SECONDS = 180
 def served(folder: Path, address: str, log: Path) -> Iterator[str]:
     """Start a server of a sharded index on a cluster; yield its address, and end it and the shards' processes."""
     config = log.with_suffix(".yaml")
-    config.write_text("cluster: {cpus: 0.1, replicas: 2, ask_seconds: 5}\n")
+    config.write_text("cluster: {cpus: 0.1, replicas: 2, ask_seconds: 10}\n")
     options = ["--index", f"facts={folder}", "--ray", address, "--port", "0", "--workers", "1", "--config", str(config)]
     with log.open("wb") as sink:
         process = subprocess.Popen(
