@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
+from importlib.util import find_spec
 from pathlib import Path
 
 import msgspec
 import pytest
 
-from factseek.cluster.ray_library import disconnect
+from benchmarks.cluster import cluster_of_three
 from factseek.cluster.settings import ClusterSettings
 from factseek.indexer.build import BuildRequest, build
 from factseek.indexer.deletion import delete
@@ -29,18 +29,10 @@ CONFIG: Config = convert(
 @pytest.fixture(scope="session")
 def ray_cluster() -> Iterator[str]:
     """The address of the cluster."""
-    os.environ |= {"RAY_USAGE_STATS_ENABLED": "0", "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0"}
-    pytest.importorskip("ray", reason="needs the extra ray")
-    from ray.cluster_utils import Cluster
-
-    head = {"num_cpus": 4, "include_dashboard": False, "object_store_memory": 100_000_000}
-    cluster = Cluster(initialize_head=True, connect=False, head_node_args=head)
-    for _ in range(2):
-        cluster.add_node(num_cpus=4, object_store_memory=100_000_000)
-    cluster.wait_for_nodes(timeout=120)
-    yield cluster.address
-    disconnect()
-    cluster.shutdown()
+    if find_spec("ray") is None:  # not imported: its first import reads what the cluster sets
+        pytest.skip("needs the extra ray")
+    with cluster_of_three() as address:
+        yield address
 
 
 @pytest.fixture(scope="session")
