@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 from selenium import webdriver
+from selenium.common.exceptions import WebDriverException
 from selenium.webdriver.remote.webelement import WebElement
-from selenium.webdriver.support.expected_conditions import staleness_of
 from selenium.webdriver.support.wait import WebDriverWait
 
 from tests.server.conftest import KEY, writable
@@ -38,9 +38,15 @@ def press(editor: Browser, act: str) -> None:
 
 
 def follow(editor: Browser, element: WebElement) -> None:
-    """Press what leads to another page, and wait for that."""
+    """Press what leads to another page, and wait until that has been read whole.
+
+    The page that is left carries a mark, for which the driver is asked: to ask it for an element of a page that is
+    just going fails in more than one way.
+    """
+    editor.script("document.documentElement.dataset.leaving = 'yes'")
     click(editor, element)
-    WebDriverWait(editor.driver, 60).until(staleness_of(element))
+    arrived = "document.readyState === 'complete' && !('leaving' in document.documentElement.dataset)"
+    WebDriverWait(editor.driver, 60, ignored_exceptions=(WebDriverException,)).until(lambda _: editor.script(arrived))
 
 
 def click(editor: Browser, element: WebElement) -> None:
