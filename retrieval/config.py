@@ -15,7 +15,6 @@ from typing import Annotated, Any, Literal, Self, TypeVar, get_args, get_origin,
 
 import msgspec
 
-from .config_file import read_yaml
 from .errors import ConfigError
 from .plugins import NameOf
 from .profile import ProfileName
@@ -222,6 +221,8 @@ def read(path: Path, kind: type[AnyConfig]) -> AnyConfig:
 
     Raises ConfigError, naming file and dotted key.
     """
+    from .config_file import read_yaml  # and with it PyYAML: where there is no file, it is not needed
+
     raw = read_yaml(path)
     config = convert(raw if raw is not None else {}, str(path), kind)
     return config.anchored(path.parent)

@@ -14,7 +14,6 @@ import platform
 import re
 from datetime import UTC, datetime
 from functools import cache
-from importlib import metadata
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -363,6 +362,8 @@ def _has_writer(folder: Path) -> bool:
 @cache
 def versions() -> Versions:
     """Return the versions that matter to what an index holds."""
+    from importlib import metadata  # a fiftieth of a second, which a search does without
+
     from .java import anserini_jar
 
     return Versions(

@@ -190,3 +190,22 @@ def test_bash_completes_a_command_and_its_options(command: Run) -> None:
 def test_a_writer_that_finds_no_index_says_so(here: Path, command: Run) -> None:
     code, _, err = command("delete", "--index", "nowhere", "a")
     assert (code, err.startswith("factseek: nowhere: there is no index; ")) == (2, True)
+
+
+def test_a_command_is_declared_alone_as_it_is_among_all() -> None:
+    whole = parsers()
+    for name in {name.split()[0] for name in whole} - {"completion"}:
+        alone = commands.commands_of(commands.parser(name))
+        assert name in {declared.split()[0] for declared in alone}, f"{name} is not in _COMMANDS"
+        for declared, parser in alone.items():
+            assert parser.format_help() == whole[declared].format_help()
+    assert commands.commands_of(commands.parser("serch")).keys() == whole.keys()
+
+
+def test_a_search_imports_no_other_command() -> None:
+    others = ["email", "importlib.metadata", "yaml", *(f"factseek.{package}" for package in ("claims.text", "eval"))]
+    script = "import sys; from factseek import commands; commands.parser('search'); "
+    script += "import factseek.retrieval.index.local; "
+    script += f"print([name for name in {others!r} if name in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert done.stdout == "[]\n"
