@@ -21,6 +21,7 @@ from .ray_library import connect, ray
 from .remote_state import RemoteState
 from .replicas import Replicas
 from .settings import ClusterSettings
+from .wire import PackedSettings
 
 START_SECONDS = 120.0
 """Within which the shards of an index that is opened are there; one that is later is taken for lost until it comes."""
@@ -45,8 +46,9 @@ def _open_state(cluster: ClusterSettings, folder: Path, config: Config, encoders
         for number, (shard, replicas) in enumerate(zip(shards.shards, actors, strict=True))
     ]
     _wait_for(asked)
+    settings = PackedSettings()
     states: list[IndexState] = [
-        RemoteState(replicas, shard.folder(folder), shard.manifest)
+        RemoteState(replicas, shard.folder(folder), shard.manifest, settings)
         for replicas, shard in zip(asked, shards.shards, strict=True)
     ]
     beside = ThreadPoolExecutor(THREADS, thread_name_prefix="shards")

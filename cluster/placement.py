@@ -63,4 +63,4 @@ def _actor(folder: Path, replica: int, node: str, config: Config, cluster: Clust
         num_cpus=cluster.cpus,
         scheduling_strategy=near,
     )
-    return actor.remote(str(folder.absolute()), config, cluster.threads)
+    return actor.remote(str(folder.absolute()), config, cluster.threads, cluster.cpus)

@@ -22,7 +22,7 @@ from ..retrieval.signatures import Signatures
 from ..retrieval.spelling import WordNearby
 from ..retrieval.vectors import Vectors
 from .replicas import Replicas
-from .shard_server import RankingQuestion
+from .wire import PackedSettings, RankingQuestion, unpacked_hits
 
 GRACE_SECONDS = 0.5
 """Seconds after the limit of a search that its shards have to say that they were cut off."""
@@ -33,8 +33,10 @@ Asked = ParamSpec("Asked")
 class RemoteState:
     """A :class:`factseek.retrieval.index_state.IndexState` of a shard, which answers from another process."""
 
-    def __init__(self, replicas: Replicas, folder: Path, manifest: Manifest) -> None:
+    def __init__(self, replicas: Replicas, folder: Path, manifest: Manifest, settings: PackedSettings) -> None:
+        """Ask the replicas of a shard; ``settings`` packs those of searches, for all shards."""
         self._replicas = replicas
+        self._settings = settings
         self.folder = folder
         self.manifest = manifest
 
@@ -53,7 +55,7 @@ class RemoteState:
 
     def ranking(self, name: str, config: Config) -> Retriever:
         """Return the retriever of a name with these settings, which ranks where the shard is."""
-        return RemoteRanking(self._replicas, name, config)
+        return RemoteRanking(self._replicas, name, self._settings(config))
 
     def count(self, question: Question) -> Total:
         """Return how many documents, or passages where these are ranked, can be found."""
@@ -135,6 +137,7 @@ class RemoteState:
 
     def close(self) -> None:
         """Leave the state to the process that holds it, which closes what nobody asks for."""
+        self._replicas.close()
 
     def _asked(self, method: Callable[Concatenate[LocalState, Asked], T], *asked: Asked.args, **_: Asked.kwargs) -> T:
         """Return what a method of the shard's own state returns, where it is."""
@@ -145,10 +148,11 @@ class RemoteState:
 class RemoteRanking(Retriever):
     """A ranking of a shard, made where the shard is."""
 
-    def __init__(self, replicas: Replicas, name: str, config: Config) -> None:
+    def __init__(self, replicas: Replicas, name: str, settings: bytes) -> None:
+        """Rank by the retriever of a name with packed settings."""
         self._replicas = replicas
         self._name = name
-        self._config = config
+        self._settings = settings
 
     def search(
         self, queries: Sequence[str], k: int, where: Filter | None = None, limit: Limit | None = None
@@ -157,22 +161,23 @@ class RemoteRanking(Retriever):
 
         Raises CutOffError if that takes longer than the limit.
         """
-        hits: list[list[Hit]] = self._ask("search", queries, k, where, limit)
-        return hits
+        return unpacked_hits(self._ask("search", self._question(queries, k, where), limit))
 
     def columns(
         self, queries: Sequence[str], k: int, where: Filter | None = None, limit: Limit | None = None
     ) -> list[Columns]:
         """Return the documents of what :meth:`search` returns."""
-        columns: list[Columns] = self._ask("columns", queries, k, where, limit)
+        columns: list[Columns] = self._ask("columns", self._question(queries, k, where), limit)
         return columns
 
-    def _ask(self, method: str, queries: Sequence[str], k: int, where: Filter | None, limit: Limit | None) -> Any:
+    def _question(self, queries: Sequence[str], k: int, where: Filter | None) -> RankingQuestion:
+        return RankingQuestion(self._name, self._settings, queries, k, where, None)
+
+    def _ask(self, method: str, question: RankingQuestion, limit: Limit | None) -> Any:
         if limit is None:
-            return self._replicas.ask(method, RankingQuestion(self._name, self._config, queries, k, where, None))
+            return self._replicas.ask(method, question)
         seconds = limit.left(self._name)
-        question = RankingQuestion(self._name, self._config, queries, k, where, seconds)
         try:
-            return self._replicas.ask(method, question, seconds=seconds + GRACE_SECONDS)
+            return self._replicas.ask(method, question._replace(seconds=seconds), seconds=seconds + GRACE_SECONDS)
         except CutOffError:
             raise limit.cut_off(self._name) from None

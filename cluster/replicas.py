@@ -9,8 +9,9 @@ from typing import Any
 
 from ..retrieval.errors import MachineError
 from ..retrieval.manifest import Manifest
+from .connections import Connections
 from .ray_library import ray
-from .shard_server import ShardAnswer
+from .wire import ShardAnswer, packed, unpacked
 
 REST_SECONDS = 0.5
 """Seconds that a replica which did not answer is not asked, while there is another one."""
@@ -20,23 +21,79 @@ class ShardLostError(MachineError):
     """No replica of a shard answers."""
 
 
+class ShardFaultError(Exception):
+    """A shard raised what is no error of factseek; another replica would raise it, too."""
+
+
+class _Replica:
+    """A replica of a shard in one generation. Safe for threads."""
+
+    def __init__(self, actor: Any, generation: str, manifest: Manifest) -> None:
+        self._actor = actor
+        self._generation = generation
+        self._manifest = manifest
+        self._connections: Connections | None = None
+        self.busy = 0
+        self.resting = 0.0
+
+    def begin(self) -> Any:
+        """Have it open its state; return what Ray answers when it has."""
+        return self._actor.open.remote(self._generation, self._manifest)
+
+    def ask(self, method: str, arguments: bytes, until: float) -> ShardAnswer:
+        """Return what it answers, after it opened its state if it had not.
+
+        Raises OSError, EOFError or an error of Ray if it is not there, or not in time.
+        """
+        question = packed((self._generation, method, arguments))
+        answer = self._answer(question, until) if self._connections else None
+        if answer is None or answer.unopened:
+            opened: ShardAnswer = ray().get(self.begin(), timeout=max(0.001, until - monotonic()))
+            if opened.error is not None:
+                return opened
+            self._connect(Connections(opened.value))
+            answer = self._answer(question, until)
+        if answer is None or answer.unopened:
+            raise TimeoutError("it started again meanwhile")
+        return answer
+
+    def close(self) -> None:
+        """Close its connections."""
+        if self._connections is not None:
+            self._connections.close()
+
+    def _connect(self, connections: Connections) -> None:
+        before, self._connections = self._connections, connections
+        if before is not None:
+            before.close()
+
+    def _answer(self, question: bytes, until: float) -> ShardAnswer | None:
+        """Return what it answers, or None if the process at the other end of the connections is gone."""
+        connections = self._connections
+        if connections is None:
+            return None
+        try:
+            answer: ShardAnswer = unpacked(connections.ask(question, until))
+        except TimeoutError:
+            raise
+        except (OSError, EOFError):
+            return None
+        return answer
+
+
 class Replicas:
     """Asks the replicas of a shard, in one generation. Safe for threads."""
 
     def __init__(self, name: str, actors: Sequence[Any], generation: str, manifest: Manifest, seconds: float) -> None:
         """Ask ``actors``, which open the state of ``manifest`` when they are first asked for ``generation``."""
         self.name = name
-        self._actors = actors
-        self._generation = generation
-        self._manifest = manifest
+        self._replicas = [_Replica(actor, generation, manifest) for actor in actors]
         self._seconds = seconds
-        self._busy = [0] * len(actors)
-        self._resting = [0.0] * len(actors)
         self._choosing = threading.Lock()
 
     def begin(self) -> list[Any]:
         """Have every replica open its state; return what Ray answers when they have."""
-        return [actor.open.remote(self._generation, self._manifest) for actor in self._actors]
+        return [replica.begin() for replica in self._replicas]
 
     def ask(self, method: str, *arguments: Any, seconds: float | None = None) -> Any:
         """Return what a method of :class:`factseek.cluster.shard_server.ShardServer` returns.
@@ -44,44 +101,35 @@ class Replicas:
         Raises ShardLostError if no replica answers in time, and what the shard raised.
         """
         until = monotonic() + (self._seconds if seconds is None else seconds)
-        reason = "no replica is there"
-        for _ in range(2 * len(self._actors)):
+        reason, packed_arguments = "no replica is there", packed(arguments)
+        for _ in range(2 * len(self._replicas)):
             chosen = self._chosen()
             try:
-                answer = self._asked(self._actors[chosen], method, arguments, until)
-            except ray().exceptions.RayTaskError:
-                raise  # the replica is there, and has a fault: another one would have it, too
-            except (ray().exceptions.RayError, TimeoutError) as error:
+                answer = chosen.ask(method, packed_arguments, until)
+            except (ray().exceptions.RayError, OSError, EOFError) as error:
                 reason = str(error).strip().split("\n", 1)[0] or type(error).__name__
-                self._resting[chosen] = monotonic() + REST_SECONDS
+                chosen.resting = monotonic() + REST_SECONDS
                 if monotonic() >= until:
                     break
                 continue
             finally:
-                self._busy[chosen] -= 1
+                chosen.busy -= 1
+            if answer.fault:
+                raise ShardFaultError(f"{self.name}: {answer.fault}")
             if answer.error is not None:
                 raise answer.error
             return answer.value
         raise ShardLostError(f"does not answer ({reason[:200]})", place=self.name)
 
-    def _asked(self, actor: Any, method: str, arguments: Sequence[Any], until: float) -> ShardAnswer:
-        get, left = ray().get, max(0.001, until - monotonic())
-        answer: ShardAnswer = get(getattr(actor, method).remote(self._generation, *arguments), timeout=left)
-        if not answer.unopened:
-            return answer
-        opened: ShardAnswer = get(actor.open.remote(self._generation, self._manifest), timeout=left)
-        if opened.error is not None:
-            return opened
-        left = max(0.001, until - monotonic())
-        again: ShardAnswer = get(getattr(actor, method).remote(self._generation, *arguments), timeout=left)
-        if again.unopened:
-            raise TimeoutError("it started again meanwhile")
-        return again
+    def close(self) -> None:
+        """Close the connections to the replicas, which go on."""
+        for replica in self._replicas:
+            replica.close()
 
-    def _chosen(self) -> int:
+    def _chosen(self) -> _Replica:
         """Return the replica that is asked next, which counts as busy from now on."""
         now = monotonic()
         with self._choosing:
-            chosen = min(range(len(self._actors)), key=lambda at: (self._resting[at] > now, self._busy[at], at))
-            self._busy[chosen] += 1
+            chosen = min(self._replicas, key=lambda replica: (replica.resting > now, replica.busy))
+            chosen.busy += 1
             return chosen

@@ -8,15 +8,16 @@ from __future__ import annotations
 
 import os
 import threading
+import traceback
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from itertools import islice
 from pathlib import Path
 from time import monotonic
-from typing import Any, NamedTuple
+from typing import Any
 
 from ..retrieval.config import Config
-from ..retrieval.domain import Columns, Document, Filter, Hit
+from ..retrieval.domain import Columns, Document, Filter
 from ..retrieval.encoders.shared import SharedEncoders
 from ..retrieval.errors import FactseekError
 from ..retrieval.index.local_state import LocalState
@@ -24,30 +25,13 @@ from ..retrieval.java import start
 from ..retrieval.limit import CutOffError, Limit
 from ..retrieval.live.snapshot import Snapshot
 from ..retrieval.manifest import Manifest
+from .connections import Listener
 from .ray_library import ray
+from .wire import RankingQuestion, ShardAnswer, packed, packed_hits, settings_of, unpacked
 
 KEPT_SECONDS = 120.0
 """Seconds that a state stays open which nobody has asked for, once a later one is."""
 DOCUMENTS_AT_ONCE = 200
-
-
-class RankingQuestion(NamedTuple):
-    """What a ranking of a shard is asked for; the time left is in seconds, None for as long as it takes."""
-
-    name: str
-    config: Config
-    queries: Sequence[str]
-    k: int
-    where: Filter | None
-    seconds: float | None
-
-
-class ShardAnswer(NamedTuple):
-    """What a shard answers: a value, or the error that it raised; ``unopened``: it has no state of that generation."""
-
-    value: Any = None
-    error: FactseekError | None = None
-    unopened: bool = False
 
 
 class _OpenState:
@@ -61,9 +45,9 @@ class _OpenState:
 class ShardServer:
     """Answers for one shard. An actor of Ray is made of it; every public method is called from another process."""
 
-    def __init__(self, folder: str, config: Config, threads: int) -> None:
+    def __init__(self, folder: str, config: Config, threads: int, cpus: float) -> None:
         """Begin to answer for the shard in ``folder``; Java is started, so that no search waits for that."""
-        os.environ["OMP_NUM_THREADS"] = str(threads)  # Ray sets it to 1
+        os.environ["OMP_NUM_THREADS"] = str(max(1, int(cpus)))  # of a scan of vectors; more would fight for processors
         self._folder = Path(folder)
         self._config = config
         self._encoders = SharedEncoders(config.encoder)
@@ -72,9 +56,14 @@ class ShardServer:
         self._opening = threading.Lock()
         self._answered = 0
         start(config.java.heap)
+        answering = ThreadPoolExecutor(threads, thread_name_prefix="answering")
+        self._listener = Listener(ray().util.get_node_ip_address(), self.answer, answering)
 
     def open(self, generation: str, manifest: Manifest) -> ShardAnswer:
-        """Open the state that a manifest describes, unless it is open; close those that nobody asks for any more."""
+        """Open the state that a manifest describes, unless it is open; return where questions about it are taken.
+
+        States that nobody asks for any more are closed.
+        """
         with self._opening:
             if generation not in self._held:
                 try:
@@ -82,14 +71,23 @@ class ShardServer:
                 except FactseekError as error:
                     return ShardAnswer(error=error)
             self._let_go(generation)
-        return ShardAnswer()
+        return ShardAnswer(self._listener.address)
+
+    def answer(self, question: bytes) -> bytes:
+        """Return the packed :class:`ShardAnswer` to a packed question: a generation, a method, its packed arguments."""
+        try:
+            generation, method, arguments = unpacked(question)
+            answer: ShardAnswer = getattr(self, method)(generation, *unpacked(arguments))
+        except Exception:  # noqa: BLE001  whoever asked is told of it
+            answer = ShardAnswer(fault=traceback.format_exc())
+        return packed(answer)
 
     def ask(self, generation: str, method: str, arguments: Sequence[Any]) -> ShardAnswer:
         """Return what a method of the shard's :class:`LocalState` returns in a generation."""
         return self._answer(generation, lambda state: getattr(state, method)(*arguments))
 
     def search(self, generation: str, asked: RankingQuestion) -> ShardAnswer:
-        """Return the hits of queries, as :meth:`factseek.retrieval.retriever.Retriever.search` does."""
+        """Return the packed hits of queries."""
         return self._answer(generation, lambda state: self._hits(state, asked))
 
     def columns(self, generation: str, asked: RankingQuestion) -> ShardAnswer:
@@ -128,12 +126,12 @@ class ShardServer:
         except FactseekError as error:
             return ShardAnswer(error=error)
 
-    def _hits(self, state: LocalState, asked: RankingQuestion) -> list[list[Hit]]:
-        ranking = state.ranking(asked.name, asked.config)
-        return ranking.search(asked.queries, asked.k, asked.where, self._limit(asked))
+    def _hits(self, state: LocalState, asked: RankingQuestion) -> list[list[list[Any]]]:
+        ranking = state.ranking(asked.name, settings_of(asked.settings))
+        return packed_hits(ranking.search(asked.queries, asked.k, asked.where, self._limit(asked)))
 
     def _columns(self, state: LocalState, asked: RankingQuestion) -> list[Columns]:
-        ranking = state.ranking(asked.name, asked.config)
+        ranking = state.ranking(asked.name, settings_of(asked.settings))
         return ranking.columns(asked.queries, asked.k, asked.where, self._limit(asked))
 
     def _limit(self, asked: RankingQuestion) -> Limit | None:

@@ -149,7 +149,8 @@ ONLY_IN = {
     "langchain_core": {"integrations/"},
     "llama_index": {"integrations/"},
     "pyterrier": {"integrations/"},
-    "pickle": {"indexer/collections/_pickle.py"},
+    # The second: between processes of one Ray cluster, where Ray pickles what it carries, too.
+    "pickle": {"indexer/collections/_pickle.py", "cluster/wire.py"},
 }
 
 
