@@ -213,6 +213,13 @@ def queries_of(judged: Collected) -> list[str]:
 @contextmanager
 def cluster_of_three() -> Iterator[str]:
     """Start a Ray cluster of three nodes at the loopback address, and yield its address."""
+    with three_nodes() as cluster:
+        yield cluster.address
+
+
+@contextmanager
+def three_nodes() -> Iterator[Any]:
+    """Start a Ray cluster of three nodes at the loopback address, and yield Ray's own object for it."""
     os.environ |= {"RAY_USAGE_STATS_ENABLED": "0", "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0"}
     from ray.cluster_utils import Cluster
 
@@ -221,7 +228,7 @@ def cluster_of_three() -> Iterator[str]:
     for _ in range(2):
         cluster.add_node(num_cpus=4, object_store_memory=100_000_000)
     cluster.wait_for_nodes(timeout=120)
-    yield cluster.address
+    yield cluster
     disconnect()
     cluster.shutdown()
 

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
 from functools import partial
 from pathlib import Path
+from time import monotonic
+from typing import Any
 
 from ..retrieval.config import Config
+from ..retrieval.errors import FactseekError, MachineError
 from ..retrieval.index import local
 from ..retrieval.index.sharded_state import ShardedState
 from ..retrieval.index_state import IndexState
@@ -21,10 +23,10 @@ from .ray_library import connect, ray
 from .remote_state import RemoteState
 from .replicas import Replicas
 from .settings import ClusterSettings
-from .wire import PackedSettings
+from .wire import PackedSettings, ShardAnswer
 
-START_SECONDS = 120.0
-"""Within which the shards of an index that is opened are there; one that is later is taken for lost until it comes."""
+START_SECONDS = 60.0
+"""Within which a replica of each shard has opened its state."""
 THREADS = 64
 """Calls to shards that wait at a time in this process."""
 
@@ -32,20 +34,27 @@ THREADS = 64
 def open_index(folder: Path, config: Config, cluster: ClusterSettings, *, encoders: IndexEncoders) -> Searcher:
     """Open the sharded index in ``folder`` on the cluster at ``cluster.address``.
 
-    Raises IndexStateError if it is missing or not sharded, MachineError if no cluster answers or it has too few nodes.
+    Raises IndexStateError if it is missing or not sharded, or no replica of a shard can open its state; MachineError if
+    no cluster answers, it has too little room, or no replica of a shard comes to be there.
     """
     return local.open_index(folder, config, encoders=encoders, opened=partial(_open_state, cluster))
+
+
+def check_opens(folder: Path, config: Config, cluster: ClusterSettings) -> None:
+    """Start every replica of the shards of the index in ``folder``, and have each open its state.
+
+    Raises what :func:`open_index` raises, if any replica cannot.
+    """
+    shards = layout.read(folder)
+    connect(cluster.address)
+    _wait_for(_asked(shards, folder, config, cluster), every=True)
 
 
 def _open_state(cluster: ClusterSettings, folder: Path, config: Config, encoders: IndexEncoders) -> IndexState:
     shards = layout.read(folder)
     connect(cluster.address)
-    actors = actors_of(folder, shards, config, cluster)
-    asked = [
-        Replicas(layout.shard_path(number), replicas, shard.manifest.id, shard.manifest, cluster.ask_seconds)
-        for number, (shard, replicas) in enumerate(zip(shards.shards, actors, strict=True))
-    ]
-    _wait_for(asked)
+    asked = _asked(shards, folder, config, cluster)
+    _wait_for(asked, every=False)
     settings = PackedSettings()
     states: list[IndexState] = [
         RemoteState(replicas, shard.folder(folder), shard.manifest, settings)
@@ -58,15 +67,71 @@ def _open_state(cluster: ClusterSettings, folder: Path, config: Config, encoders
     )
 
 
-def _wait_for(asked: Sequence[Replicas]) -> None:
-    """Wait until the replicas of shards have opened their states.
+def _asked(shards: layout.Shards, folder: Path, config: Config, cluster: ClusterSettings) -> list[Replicas]:
+    """Return the replicas of each shard, started if they are not there."""
+    actors = actors_of(folder, shards, config, cluster)
+    return [
+        Replicas(shard.path, replicas, shard.manifest, config, cluster.ask_seconds)
+        for shard, replicas in zip(shards.shards, actors, strict=True)
+    ]
 
-    Raises IndexStateError if one cannot: it has no such shard, or it is damaged.
+
+def _wait_for(asked: Sequence[Replicas], *, every: bool) -> None:
+    """Wait until one replica of each shard has opened its state, or ``every`` one has.
+
+    Raises the error of the last one of a shard that cannot, or of any if every one counts.
     """
-    opening = [answer for replicas in asked for answer in replicas.begin()]
-    ready, _ = ray().wait(opening, num_returns=len(opening), timeout=START_SECONDS)
-    for answer in ready:
-        with suppress(ray().exceptions.RayError):
-            error = ray().get(answer).error
-            if error is not None:
-                raise error
+    opening = {answer: replicas for replicas in asked for answer in replicas.begin()}
+    waiting = list(opening)
+    still = {id(replicas): 0 for replicas in asked}
+    for replicas in opening.values():
+        still[id(replicas)] += 1
+    missing = set(still)
+    until = monotonic() + START_SECONDS
+    while waiting and (every or missing):
+        ready, waiting = ray().wait(waiting, timeout=max(0.0, until - monotonic()))
+        if not ready:
+            raise _late(opening[waiting[0]])
+        replicas = opening[ready[0]]
+        still[id(replicas)] -= 1
+        error = _error(replicas, ready[0])
+        if error is None:
+            missing.discard(id(replicas))
+        elif every or (id(replicas) in missing and not still[id(replicas)]):
+            raise error
+
+
+def _error(replicas: Replicas, answer: Any) -> FactseekError | None:
+    """Return what keeps a replica from having opened its state, None if it has."""
+    try:
+        opened: ShardAnswer = ray().get(answer)
+    except ray().exceptions.RayError as error:
+        return _not_started(replicas.name, str(error))
+    raised = opened.error
+    if raised is None:
+        return None
+    return type(raised)(f"{raised.what}, on node {opened.node[:12]}", place=raised.place, remedy=raised.remedy)
+
+
+def _not_started(shard: str, reason: str) -> MachineError:
+    lines = [line.strip() for line in reason.splitlines() if line.strip()]
+    missing = next((line for line in lines if line.startswith(("ModuleNotFoundError", "ImportError"))), "")
+    if missing:
+        return MachineError(
+            f"cannot be opened on a node of the cluster, which lacks a package ({missing.partition(': ')[2][:200]})",
+            place=shard,
+            remedy="install the same factseek[ray] on every node",
+        )
+    return MachineError(
+        f"cannot be opened on the cluster ({(lines or ['no reason given'])[-1][:200]})",
+        place=shard,
+        remedy="look into the logs of Ray on its node",
+    )
+
+
+def _late(replicas: Replicas) -> MachineError:
+    return MachineError(
+        f"no node of the cluster has opened it within {START_SECONDS:g} s",
+        place=replicas.name,
+        remedy="look at ray status: a node must have cluster.cpus processors free",
+    )

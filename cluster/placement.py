@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Sequence
 from pathlib import Path
+from time import monotonic, sleep
 from typing import Any
 
 from ..retrieval.config import Config
@@ -14,24 +15,36 @@ from .ray_library import NAMESPACE, ray
 from .settings import ClusterSettings
 from .shard_server import ShardServer
 
+FREED_SECONDS = 5.0
+"""Within which Ray knows that processors are free which a process had that has ended."""
+_ADD_NODES = "add nodes with ray start --address"
+
 
 def actors_of(folder: Path, shards: Shards, config: Config, cluster: ClusterSettings) -> list[list[Any]]:
     """Return the replicas of each shard of the index in ``folder``, started if they are not there.
 
-    They go on when this process ends, and start again when they die. Raises MachineError if there are fewer nodes than
-    replicas of a shard.
+    They go on when this process ends, and start again when they die. Those of shards that the index has no more end
+    when nobody asks them. Raises MachineError if there are fewer nodes than replicas of a shard, or too few processors.
     """
     nodes = alive_nodes()
     if len(nodes) < cluster.replicas:
         raise MachineError(
             f"the cluster has {len(nodes)} node{'s' * (len(nodes) != 1)}, too few for {cluster.replicas} replicas",
             place="cluster.replicas",
-            remedy="add nodes with ray start --address, or ask for fewer replicas",
+            remedy=f"{_ADD_NODES}, or ask for fewer replicas",
         )
+    names = [
+        [actor_name(folder, shard.path, replica) for replica in range(cluster.replicas)] for shard in shards.shards
+    ]
+    there = set(running(folder))
+    wanted = {name for of_shard in names for name in of_shard}
+    _check_room(len(wanted - there), cluster)
+    for name in there - wanted:
+        ray().get_actor(name, NAMESPACE).end_when_idle.remote()
     return [
         [
-            _actor(shard.folder(folder.resolve()), replica, nodes[(number + replica) % len(nodes)], config, cluster)
-            for replica in range(cluster.replicas)
+            _actor(shard.folder(folder.resolve()), name, nodes[(number + replica) % len(nodes)], config, cluster)
+            for replica, name in enumerate(names[number])
         ]
         for number, shard in enumerate(shards.shards)
     ]
@@ -42,18 +55,45 @@ def alive_nodes() -> Sequence[str]:
     return sorted(node["NodeID"] for node in ray().nodes() if node["Alive"])
 
 
-def actor_name(folder: Path, replica: int) -> str:
-    """Return the name by which every reader finds a replica of the shard in ``folder``."""
+def actor_name(folder: Path, shard: str, replica: int) -> str:
+    """Return the name by which every reader finds a replica of a shard of the index in ``folder``."""
+    return f"{_index_name(folder)}{shard}/{replica}"
+
+
+def _index_name(folder: Path) -> str:
+    """Return how the names of the replicas of all shards of an index begin."""
     place = folder.resolve()
-    digest = hashlib.blake2b(str(place).encode(), digest_size=6).hexdigest()
-    return f"{'/'.join(place.parts[-2:])}/{replica}/{digest}"
+    digest = hashlib.blake2b(str(place).encode(errors="surrogatepass"), digest_size=6).hexdigest()
+    return f"{digest}/{place.name}/"
 
 
-def _actor(folder: Path, replica: int, node: str, config: Config, cluster: ClusterSettings) -> Any:
+def running(folder: Path) -> list[str]:
+    """Return the names of the replicas of all shards, also former ones, of the index in ``folder``."""
+    beginning = _index_name(folder)
+    actors = ray().util.list_named_actors(all_namespaces=True)
+    names: list[str] = [actor["name"] for actor in actors if actor["namespace"] == NAMESPACE]
+    return [name for name in names if name.startswith(beginning)]
+
+
+def _check_room(started: int, cluster: ClusterSettings) -> None:
+    """Raise MachineError if the free processors of the cluster are too few for so many replicas more."""
+    until = monotonic() + FREED_SECONDS
+    while started and (free := ray().available_resources().get("CPU", 0.0)) < started * cluster.cpus - 1e-6:
+        if monotonic() > until:
+            raise MachineError(
+                f"{free:g} processors of the cluster are free, too few for {started} replica{'s' * (started != 1)} of "
+                f"shards that reserve {cluster.cpus:g} each",
+                place="cluster.cpus",
+                remedy=f"{_ADD_NODES}, or reserve fewer",
+            )
+        sleep(0.2)
+
+
+def _actor(folder: Path, name: str, node: str, config: Config, cluster: ClusterSettings) -> Any:
     library = ray()
     near = library.util.scheduling_strategies.NodeAffinitySchedulingStrategy(node, soft=True)
     actor = library.remote(ShardServer).options(
-        name=actor_name(folder, replica),
+        name=name,
         namespace=NAMESPACE,
         get_if_exists=True,
         lifetime="detached",

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from time import monotonic
 from typing import Any
 
+from ..retrieval.config import Config
 from ..retrieval.errors import MachineError
 from ..retrieval.manifest import Manifest
 from .connections import Connections
@@ -28,17 +29,18 @@ class ShardFaultError(Exception):
 class _Replica:
     """A replica of a shard in one generation. Safe for threads."""
 
-    def __init__(self, actor: Any, generation: str, manifest: Manifest) -> None:
+    def __init__(self, actor: Any, manifest: Manifest, config: Config) -> None:
         self._actor = actor
-        self._generation = generation
+        self._generation = manifest.id
         self._manifest = manifest
+        self._config = config
         self._connections: Connections | None = None
         self.busy = 0
         self.resting = 0.0
 
     def begin(self) -> Any:
         """Have it open its state; return what Ray answers when it has."""
-        return self._actor.open.remote(self._generation, self._manifest)
+        return self._actor.open.remote(self._generation, self._manifest, self._config)
 
     def ask(self, method: str, arguments: bytes, until: float) -> ShardAnswer:
         """Return what it answers, after it opened its state if it had not.
@@ -84,10 +86,10 @@ class _Replica:
 class Replicas:
     """Asks the replicas of a shard, in one generation. Safe for threads."""
 
-    def __init__(self, name: str, actors: Sequence[Any], generation: str, manifest: Manifest, seconds: float) -> None:
-        """Ask ``actors``, which open the state of ``manifest`` when they are first asked for ``generation``."""
+    def __init__(self, name: str, actors: Sequence[Any], manifest: Manifest, config: Config, seconds: float) -> None:
+        """Ask ``actors``, which open the state of ``manifest`` with these settings when they are first asked for it."""
         self.name = name
-        self._replicas = [_Replica(actor, generation, manifest) for actor in actors]
+        self._replicas = [_Replica(actor, manifest, config) for actor in actors]
         self._seconds = seconds
         self._choosing = threading.Lock()
 

@@ -13,13 +13,13 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from itertools import islice
 from pathlib import Path
-from time import monotonic
+from time import monotonic, sleep
 from typing import Any
 
 from ..retrieval.config import Config
 from ..retrieval.domain import Columns, Document, Filter
 from ..retrieval.encoders.shared import SharedEncoders
-from ..retrieval.errors import FactseekError
+from ..retrieval.errors import FactseekError, IndexStateError
 from ..retrieval.index.local_state import LocalState
 from ..retrieval.java import start
 from ..retrieval.limit import CutOffError, Limit
@@ -31,6 +31,8 @@ from .wire import RankingQuestion, ShardAnswer, packed, packed_hits, settings_of
 
 KEPT_SECONDS = 120.0
 """Seconds that a state stays open which nobody has asked for, once a later one is."""
+IDLE_SECONDS = 10.0
+"""Seconds without a question after which the process of a shard that the index has no more ends."""
 DOCUMENTS_AT_ONCE = 200
 
 
@@ -49,27 +51,29 @@ class ShardServer:
         """Begin to answer for the shard in ``folder``; Java is started, so that no search waits for that."""
         os.environ["OMP_NUM_THREADS"] = str(max(1, int(cpus)))  # of a scan of vectors; more would fight for processors
         self._folder = Path(folder)
-        self._config = config
         self._encoders = SharedEncoders(config.encoder)
         self._beside = ThreadPoolExecutor(threads, thread_name_prefix="beside")
         self._held: dict[str, _OpenState] = {}
         self._opening = threading.Lock()
         self._answered = 0
+        self._asked = monotonic()
+        self._ending = False
         start(config.java.heap)
         answering = ThreadPoolExecutor(threads, thread_name_prefix="answering")
         self._listener = Listener(ray().util.get_node_ip_address(), self.answer, answering)
 
-    def open(self, generation: str, manifest: Manifest) -> ShardAnswer:
+    def open(self, generation: str, manifest: Manifest, config: Config) -> ShardAnswer:
         """Open the state that a manifest describes, unless it is open; return where questions about it are taken.
 
-        States that nobody asks for any more are closed.
+        The settings are those of who opens it first. States that nobody asks for any more are closed.
         """
+        self._ending = False
         with self._opening:
             if generation not in self._held:
                 try:
-                    self._held[generation] = _OpenState(LocalState(self._snapshot(manifest)))
+                    self._held[generation] = _OpenState(LocalState(self._snapshot(manifest, config)))
                 except FactseekError as error:
-                    return ShardAnswer(error=error)
+                    return ShardAnswer(error=error, node=_node())
             self._let_go(generation)
         return ShardAnswer(self._listener.address)
 
@@ -112,14 +116,26 @@ class ShardServer:
 
     def status(self) -> dict[str, Any]:
         """Return which generations are open, how many questions were answered, the process and its node."""
-        node = ray().get_runtime_context().get_node_id()
-        return {"generations": sorted(self._held), "answered": self._answered, "pid": os.getpid(), "node": node}
+        return {"generations": sorted(self._held), "answered": self._answered, "pid": os.getpid(), "node": _node()}
+
+    def end_when_idle(self) -> None:
+        """Begin to end this process when nobody has asked it for a while, unless it is to open a state before that."""
+        if not self._ending:
+            self._ending = True
+            itself = ray().get_runtime_context().current_actor
+            threading.Thread(target=self._end_when_idle, args=(itself,), name="end", daemon=True).start()
+
+    def _end_when_idle(self, itself: Any) -> None:
+        while self._ending:
+            sleep(1.0)
+            if self._ending and monotonic() - self._asked > IDLE_SECONDS:
+                ray().kill(itself, no_restart=True)
 
     def _answer(self, generation: str, asked: Callable[[LocalState], Any]) -> ShardAnswer:
         held = self._held.get(generation)
         if held is None:
             return ShardAnswer(unopened=True)
-        held.asked = monotonic()
+        held.asked = self._asked = monotonic()
         self._answered += 1
         try:
             return ShardAnswer(asked(held.state))
@@ -141,14 +157,23 @@ class ShardServer:
             raise CutOffError(f"{asked.name} took longer than the search may")
         return Limit(asked.seconds, self._beside)
 
-    def _snapshot(self, manifest: Manifest) -> Snapshot:
-        return Snapshot(self._folder, self._config, self._encoders, manifest=manifest)
+    def _snapshot(self, manifest: Manifest, config: Config) -> Snapshot:
+        if not self._folder.is_dir():
+            raise IndexStateError(
+                "is missing", place=self._folder, remedy="copy the shard to this path of the node, or share its disk"
+            )
+        return Snapshot(self._folder, config, self._encoders, manifest=manifest)
 
     def _let_go(self, newest: str) -> None:
         """Close the states that were not asked for in a while, but for the newest."""
         long_ago = monotonic() - KEPT_SECONDS
         for generation in [name for name, held in self._held.items() if name != newest and held.asked < long_ago]:
             self._held.pop(generation).state.close()
+
+
+def _node() -> str:
+    node: str = ray().get_runtime_context().get_node_id()
+    return node
 
 
 def _ignore(*_: object) -> None:

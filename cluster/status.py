@@ -50,7 +50,7 @@ def _actors(folder: Path, cluster: ClusterSettings) -> Iterator[tuple[str, int, 
     for shard in shards.shards:
         for replica in range(cluster.replicas):
             try:
-                actor = ray().get_actor(actor_name(shard.folder(folder.resolve()), replica), NAMESPACE)
+                actor = ray().get_actor(actor_name(folder, shard.path, replica), NAMESPACE)
             except ValueError:
                 actor = None
             yield shard.path, replica, actor

@@ -40,13 +40,15 @@ class RankingQuestion(NamedTuple):
 class ShardAnswer(NamedTuple):
     """What a shard answers: a value, or the error that it raised.
 
-    ``unopened``: it has no state of that generation. ``fault`` is the trace of what nobody raised on purpose.
+    ``unopened``: it has no state of that generation. ``fault`` is the trace of what nobody raised on purpose. An error
+    of opening a state names the ``node``.
     """
 
     value: Any = None
     error: FactseekError | None = None
     unopened: bool = False
     fault: str = ""
+    node: str = ""
 
 
 def packed(value: Any) -> bytes:

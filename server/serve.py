@@ -17,10 +17,14 @@ from flask import Flask
 from gunicorn.app.base import BaseApplication
 
 from ..cluster.ray_library import check as check_cluster
+from ..cluster.trial import try_to_open
 from ..retrieval.encoders.shared import SharedEncoders
 from ..retrieval.errors import ConfigError
 from ..retrieval.index.local import open_index
 from ..retrieval.java import anserini_jar, java_home, java_thread
+from ..retrieval.manifest import Manifest
+from ..retrieval.shards.layout import is_sharded
+from ..retrieval.shards.layout import read as read_shards
 from ..retrieval.terminal import say
 from . import adapters
 from .api import comparisons, rankers, verdicts
@@ -81,13 +85,21 @@ def check(config: Config) -> None:
         check_cluster(config.cluster.address)
     for name, folder in config.server.indexes.items():
         checked_name(name)
-        with open_index(folder, config) as index:
-            for made_by in index.info.encoders.values():
-                # It exports the model when that was not done before: once, not in each worker.
-                encoders(made_by, Path(folder))
+        for made_by in _opened_once(Path(folder), config).encoders.values():
+            # It exports the model when that was not done before: once, not in each worker.
+            encoders(made_by, Path(folder))
     rankers.check(config)
     verdicts.check(config)
     comparisons.check(config)
+
+
+def _opened_once(folder: Path, config: Config) -> Manifest:
+    """Return the manifest of an index that was opened and closed, on the cluster if it is searched there."""
+    if config.cluster.address and is_sharded(folder):
+        try_to_open(folder, config, config.cluster)
+        return read_shards(folder).merged
+    with open_index(folder, config) as index:
+        return index.info.published
 
 
 def listen(host: str, port: int) -> socket.socket:

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
 
-from benchmarks.cluster import cluster_of_three
+from benchmarks.cluster import three_nodes
 from factseek.cluster.settings import ClusterSettings
 from factseek.indexer.build import BuildRequest, build
 from factseek.indexer.deletion import delete
@@ -27,12 +28,19 @@ CONFIG: Config = convert(
 
 
 @pytest.fixture(scope="session")
-def ray_cluster() -> Iterator[str]:
-    """The address of the cluster."""
+def nodes() -> Iterator[Any]:
+    """Ray's own object for the cluster, which adds and removes nodes."""
     if find_spec("ray") is None:  # not imported: its first import reads what the cluster sets
         pytest.skip("needs the extra ray")
-    with cluster_of_three() as address:
-        yield address
+    with three_nodes() as cluster:
+        yield cluster
+
+
+@pytest.fixture(scope="session")
+def ray_cluster(nodes: Any) -> str:
+    """The address of the cluster."""
+    address: str = nodes.address
+    return address
 
 
 @pytest.fixture(scope="session")

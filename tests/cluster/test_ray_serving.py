@@ -5,20 +5,26 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 from urllib.request import Request, urlopen
 
 import pytest
 
+from factseek.cluster.opening import check_opens
+from factseek.cluster.placement import actor_name, running
 from factseek.cluster.status import replicas_of, stop
 from factseek.commands import main
+from factseek.indexer.resharding import reshard
+from factseek.retrieval.errors import MachineError
 from factseek.retrieval.index.local import Index
 
 from ..server.ending import end
@@ -109,25 +115,88 @@ def test_a_server_answers_from_the_cluster_while_a_process_dies_and_the_index_ch
 def test_a_cluster_that_is_not_there(
     folders: tuple[Path, Path], capsys: pytest.CaptureFixture[str], arguments: list[str], message: str
 ) -> None:
-    pytest.importorskip("ray", reason="needs the extra ray")
+    if find_spec("ray") is None:  # not imported: its first import reads what the cluster sets
+        pytest.skip("needs the extra ray")
     assert main(["cluster", "status", "--index", str(folders[1]), *arguments]) == 2
     assert main(["serve", "--index", f"facts={folders[1]}", "--port", "0", *arguments]) == 2
     assert capsys.readouterr().err.splitlines() == [f"factseek: {message}"] * 2
 
 
-def test_too_few_nodes_for_the_replicas(ray_cluster: str, folders: tuple[Path, Path], tmp_path: Path) -> None:
-    from factseek.cluster.opening import open_index
-    from factseek.retrieval.encoders.shared import SharedEncoders
-    from factseek.retrieval.errors import MachineError
-
-    encoders = SharedEncoders(CONFIG.encoder)
+def test_too_few_nodes_for_the_replicas(ray_cluster: str, folders: tuple[Path, Path]) -> None:
     with pytest.raises(MachineError) as raised:
-        open_index(folders[1], CONFIG, settings(ray_cluster, replicas=4), encoders=encoders)
+        check_opens(folders[1], CONFIG, settings(ray_cluster, replicas=4))
     assert str(raised.value) == (
         "cluster.replicas: the cluster has 3 nodes, too few for 4 replicas; add nodes with ray start --address, or ask "
         "for fewer replicas"
     )
-    encoders.close()
+
+
+def test_too_few_processors_for_the_replicas(ray_cluster: str, folders: tuple[Path, Path]) -> None:
+    with pytest.raises(MachineError) as raised:
+        check_opens(folders[1], CONFIG, settings(ray_cluster, cpus=100))
+    assert re.fullmatch(
+        r"cluster\.cpus: [0-9.]+ processors of the cluster are free, too few for 3 replicas of shards that reserve 100 "
+        r"each; add nodes with ray start --address, or reserve fewer",
+        str(raised.value),
+    )
+
+
+def test_a_shard_that_is_not_there_is_one_line_before_anything_is_served(
+    ray_cluster: str, folders: tuple[Path, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder, config = tmp_path / "lacking", tmp_path / "config.yaml"
+    shutil.copytree(folders[1], folder)
+    shutil.rmtree(folder / "shard-01")
+    config.write_text("cluster: {cpus: 0.1}\n")
+    arguments = ["--index", f"facts={folder}", "--ray", ray_cluster, "--port", "0", "--config", str(config)]
+    assert main(["serve", *arguments]) == 2
+    stop(folder, settings(ray_cluster))
+    (line,) = capsys.readouterr().err.splitlines()
+    message = re.sub("node [0-9a-f]{12}", "node N", line)
+    assert message == (
+        f"factseek: {folder}/shard-01: is missing, on node N; "
+        "copy the shard to this path of the node, or share its disk"
+    )
+
+
+def test_a_node_without_the_package_is_one_line(
+    nodes: Any, ray_cluster: str, folders: tuple[Path, Path], tmp_path: Path
+) -> None:
+    (tmp_path / "sitecustomize.py").write_text(
+        "import sys\n"
+        "class Lacking:\n"
+        "    def find_spec(self, name, path=None, target=None):\n"
+        "        if name == 'factseek':\n"
+        "            raise ModuleNotFoundError(\"No module named 'factseek'\", name=name)\n"
+        "sys.meta_path.insert(0, Lacking())\n"
+    )
+    lacking = nodes.add_node(num_cpus=4, object_store_memory=100_000_000, env_vars={"PYTHONPATH": str(tmp_path)})
+    cluster = settings(ray_cluster, replicas=4)
+    try:
+        with pytest.raises(MachineError) as raised:
+            check_opens(folders[1], CONFIG, cluster)
+    finally:
+        stop(folders[1], cluster)
+        nodes.remove_node(lacking)
+    assert raised.value.what == (
+        "cannot be opened on a node of the cluster, which lacks a package (No module named 'factseek')"
+    )
+    assert raised.value.place in {f"shard-0{number}" for number in range(3)}
+
+
+def test_processes_of_former_shards_end(ray_cluster: str, folders: tuple[Path, Path], tmp_path: Path) -> None:
+    folder, cluster = tmp_path / "fewer", settings(ray_cluster)
+    shutil.copytree(folders[1], folder)
+    check_opens(folder, CONFIG, cluster)
+    assert [replica.alive for replica in replicas_of(folder, cluster)] == [True] * 3
+    reshard(folder, 2, CONFIG)
+    check_opens(folder, CONFIG, cluster)
+    assert sorted(running(folder)) == [actor_name(folder, f"shard-0{number}", 0) for number in range(3)]
+    until = time.monotonic() + 120
+    while len(running(folder)) > 2 and time.monotonic() < until:
+        time.sleep(0.5)
+    assert sorted(running(folder)) == [actor_name(folder, f"shard-0{number}", 0) for number in range(2)]
+    stop(folder, cluster)
 
 
 def test_status_names_each_replica(
