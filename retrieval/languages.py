@@ -69,6 +69,8 @@ def written_in(text: str, language: str) -> bool:
 
 def _script(text: str) -> str:
     """Return the script of most letters of ``text``, or ``""`` if it is Latin or unknown."""
+    if text.isascii():
+        return ""
     names = (unicodedata.name(char, "").split(" ", 1)[0].split("-", 1)[0] for char in text if char.isalpha())
     common = Counter(_SCRIPTS.get(name, "") for name in names).most_common(1)
     return common[0][0] if common else ""

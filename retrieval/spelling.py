@@ -85,8 +85,14 @@ def admitted_edits(word: str) -> int:
 
 def possible(own: NDArray[np.uint64], word: str, edits: int) -> NDArray[np.intp]:
     """Return which words, by their masks, may be at most so many edits away from ``word``."""
-    differing = np.bitwise_count(own ^ np.uint64(_mask(word)))
-    return np.flatnonzero(differing <= _BITS_AN_EDIT * edits)
+    mask = np.uint64(_mask(word))
+    differing = own ^ mask
+    alike = np.flatnonzero(np.bitwise_count(differing) <= _BITS_AN_EDIT * edits)
+    # An edit adds one letter at most, and takes one away at most: that leaves few of the few.
+    differing = differing[alike]
+    lacking, more = np.bitwise_count(differing & mask), np.bitwise_count(differing & own[alike])
+    near: NDArray[np.intp] = alike[(lacking <= edits) & (more <= edits)]
+    return near
 
 
 def within(word: str, others: Sequence[str], edits: int) -> list[tuple[int, int]]:

@@ -30,6 +30,7 @@ TEXT, NUMBERS = "words.txt", "words.u64"
 REMEMBERED = 20_000
 """Words of queries of which it is remembered whether they are written anywhere."""
 _COUNT_BITS = 32
+_BYTES_A_LETTER = 4  # at most, in UTF-8
 _MOST_COUNTED = 2**32 - 1
 
 
@@ -89,10 +90,23 @@ class SegmentWords(NamedTuple):
 
     def near(self, word: str, edits: int) -> Iterator[WordNearby]:
         """Yield the words that are at most so many edits away."""
-        chosen = possible(self.masks, word, edits).tolist()
-        others = [self.line(at).decode("utf-8", "replace") for at in chosen]
+        chosen = possible(self.masks, word, edits)
+        starts, frequencies, lengths = self._lines(chosen)
+        least, most = len(word) - edits, len(word.encode("utf-8", "replace")) + _BYTES_A_LETTER * edits
+        fitting = np.flatnonzero((lengths >= least) & (lengths <= most))
+        spans = zip(starts[fitting].tolist(), (starts + lengths)[fitting].tolist(), strict=True)
+        others = [str(self.text[start:end], "utf-8", "replace") for start, end in spans]
         for place, distance in within(word, others, edits):
-            yield WordNearby(others[place], distance, self.places[chosen[place]] & _MOST_COUNTED)
+            yield WordNearby(others[place], distance, int(frequencies[fitting[place]]))
+
+    def _lines(self, chosen: NDArray[np.intp]) -> tuple[NDArray[np.uint64], ...]:
+        """Return where the lines of words begin, how often the words are written, and the bytes of each."""
+        places = np.frombuffer(self.places, dtype="<u8")
+        numbers, following = places[chosen], places[np.minimum(chosen + 1, len(places) - 1)]
+        bits = np.uint64(_COUNT_BITS)
+        starts = numbers >> bits
+        ends = np.where(chosen + 1 < len(places), following >> bits, np.uint64(len(self.text)))
+        return starts, numbers & np.uint64(_MOST_COUNTED), ends - starts - np.uint64(1)
 
 
 class WordIndex:

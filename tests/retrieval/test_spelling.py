@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -20,6 +21,7 @@ from factseek.retrieval.spelling import (
     respelt,
     words_in,
 )
+from factseek.retrieval.views.words import SegmentWords
 
 LETTERS = st.text("abcdeéنلم", min_size=3, max_size=9)
 
@@ -30,6 +32,23 @@ def test_no_word_that_is_near_enough_is_passed_over(words: list[str], word: str,
     assert chosen >= {other for other in words if OSA.distance(word, other) <= edits}
     near = {words[at]: distance for at, distance in spelling.within(word, words, edits)}
     assert near == {other: OSA.distance(word, other) for other in words if OSA.distance(word, other) <= edits}
+
+
+@given(words=st.lists(LETTERS, max_size=60, unique=True), word=LETTERS, edits=st.integers(0, 2))
+def test_the_words_of_a_segment_that_are_near_are_those_of_looking_at_each(
+    words: list[str], word: str, edits: int
+) -> None:
+    lines = [f"{text}\n".encode() for text in sorted(words)]
+    starts = np.cumsum([0, *map(len, lines)], dtype="<u8")[:-1]
+    frequent = np.arange(1, len(lines) + 1, dtype="<u8")
+    places = (starts << np.uint64(32)) | frequent
+    segment = SegmentWords(memoryview(b"".join(lines)), masks(sorted(words)), places.data)
+    expected = [
+        WordNearby(text, OSA.distance(word, text), place)
+        for place, text in enumerate(sorted(words), 1)
+        if OSA.distance(word, text) <= edits
+    ]
+    assert sorted(segment.near(word, edits)) == sorted(expected)
 
 
 @pytest.mark.parametrize(
