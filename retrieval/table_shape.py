@@ -15,6 +15,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Literal, NamedTuple
 
+from .binary_kinds import UTF32, known_binary
 from .files import read_errors_reported
 from .gzip_files import opened
 
@@ -30,55 +31,28 @@ SAVE_AS_UTF8 = (
 )
 """The remedy for text in an unknown encoding."""
 
+SAVE_TEXT = "save its text as plain text, in UTF-8"
+"""The remedy for a document of an office program."""
+
 _ROWS = 20
 _PAIRED = 400
+"""Bytes from which pairs of UTF-16 are told."""
 _NULS = 4
 """NUL bytes of a line from which on it may be one of UTF-16."""
 _DELIMITERS: dict[Form, str] = {"tabs": "\t", "commas": ",", "semicolons": ";"}
 _MARKS = {codecs.BOM_UTF8: "utf-8-sig", codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16"}
-_BINARY = {
-    b"PK\x03\x04": "compressed (zip)",
-    b"\xd0\xcf\x11\xe0": "an Excel workbook (.xls)",
-    b"\x1f\x8b": "compressed (gzip)",
-    b"BZh": "compressed (bzip2)",
-    b"\xfd7zXZ": "compressed (xz)",
-    b"\x28\xb5\x2f\xfd": "compressed (zstd)",
-    b"PAR1": "a Parquet file",
-    b"%PDF": "a PDF",
-    b"SQLite format 3": "an SQLite database",
-    b"\x93NUMPY": "a NumPy array (.npy)",
-    b"ARROW1": "an Arrow or Feather file",
-    b"\x89HDF": "an HDF5 file",
-    b"\x89PNG": "a picture",
-    b"\xff\xd8\xff": "a picture",
-    **{bytes((0x80, version)): "a pickle" for version in range(2, 6)},
-}
-_UTF32 = "text in UTF-32"
-_PLANES = 0x10
-"""The highest third byte of a character in UTF-32."""
 _SAVE_ROWS = "save its rows as JSON lines or CSV with the program that wrote it"
 _REMEDIES = {
     ("Excel",): 'in Excel, save the sheet as "CSV UTF-8 (Comma delimited)"',
     ("spreadsheet",): "save the sheet as CSV, in UTF-8",
-    ("Word", "OpenDocument text", "RTF", "presentation"): "save its text as plain text, in UTF-8",
+    ("Word", "OpenDocument text", "RTF", "rich-text", "office document", "presentation"): SAVE_TEXT,
+    ("PDF",): f"{SAVE_TEXT}, as pdftotext does",
     ("compressed",): "unpack it first",
-    (_UTF32,): "save it as UTF-8 (iconv -f UTF-32 -t UTF-8)",
+    (UTF32,): "save it as UTF-8 (iconv -f UTF-32 -t UTF-8)",
     ("pickle", "Parquet", "NumPy", "Arrow", "HDF5"): _SAVE_ROWS,
 }
 """The remedies by words of what a binary file is."""
 _SEPARATOR_LINE = re.compile(r"sep=[,;|\t]\r?")
-_CONTROL = re.compile(rb"[\x00-\x08\x0e-\x1f]|^\xd0\xcf")
-_INSIDE = {
-    b"mimetypeapplication/vnd.oasis.opendocument.spreadsheet": "an OpenDocument spreadsheet (.ods)",
-    b"mimetypeapplication/vnd.oasis.opendocument.text": "an OpenDocument text (.odt)",
-    b"word/": "a Word document (.docx)",
-    b"ppt/": "a presentation (.pptx)",
-    b"xl/": "an Excel workbook (.xlsx)",
-    b"[Content_Types].xml": "an Excel workbook (.xlsx)",
-    "WordDocument".encode("utf-16-le"): "a Word document (.doc)",
-}
-"""The kinds of office files by what stands near the beginning of the archive, or older container, that they are."""
-_OFFICE = (b"PK\x03\x04", b"\xd0\xcf\x11\xe0")
 _SENTENCES: dict[Form, str] = {
     "empty": "is empty",
     "binary": "is not text",
@@ -125,9 +99,8 @@ class TableShape(NamedTuple):
     @property
     def remedy(self) -> str:
         """The remedy for a file that cannot be read as it is, ``""`` if nothing has to be done."""
-        for kinds, remedy in _REMEDIES.items():
-            if any(kind in self.content for kind in kinds):
-                return remedy
+        if remedy := binary_remedy(self.content):
+            return remedy
         if self.form != "binary" and not self.encoding:
             return SAVE_AS_UTF8
         return ""
@@ -147,7 +120,7 @@ def shape_of(path: Path) -> TableShape:
 
 def shape_of_start(start: bytes) -> TableShape:
     """Return the shape of a file that begins with ``start``, the last line of which may be cut."""
-    content = _binary(start)
+    content = known_binary(start)
     if content:
         return TableShape("binary", "", (), content)
     encoding = _encoding(start)
@@ -162,11 +135,19 @@ def shape_of_start(start: bytes) -> TableShape:
 
 def binary_content(start: bytes) -> str:
     """Return what a file that begins with ``start`` is, and what to do, if it is known to be no text; else ``""``."""
-    content = _binary(start)
+    content = known_binary(start)
     if not content:
         return ""
-    shape = TableShape("binary", "", (), content)
-    return f"{shape.sentence}; {shape.remedy}" if shape.remedy else shape.sentence
+    remedy = binary_remedy(content)
+    return f"is {content}; {remedy}" if remedy else f"is {content}"
+
+
+def binary_remedy(content: str) -> str:
+    """Return what to do with a file that is no text, by the words that say what it is; ``""`` if nothing is known."""
+    for kinds, remedy in _REMEDIES.items():
+        if any(kind in content for kind in kinds):
+            return remedy
+    return ""
 
 
 def unlike_columns(path: Path) -> str:
@@ -198,29 +179,6 @@ def column_name(cell: str) -> str:
 def column_at(names: Sequence[str], wanted: Sequence[str]) -> int | None:
     """Return where the first of the ``wanted`` names that is there stands among the names of a header."""
     return next((names.index(name) for name in wanted if name in names), None)
-
-
-def _binary(start: bytes) -> str:
-    """Return a known kind of file that is no text; a text may begin with the same letters, as an id does."""
-    for magic, content in _BINARY.items():
-        if start.startswith(magic) and _CONTROL.search(start):
-            inside = (kind for sign, kind in _INSIDE.items() if sign in start) if magic in _OFFICE else iter(())
-            return next(inside, content)
-    if start.startswith(rb"{\rtf"):
-        return "an RTF document"
-    return _UTF32 if _is_utf32(start) else ""
-
-
-def _is_utf32(start: bytes) -> bool:
-    """Return whether a file is text of four bytes a character, by its mark or because one of each four bytes is 0."""
-    if start.startswith((codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE)):
-        return True
-    whole = start[: min(len(start), _PAIRED) // 4 * 4]
-    for name, highest, planes in (("utf-32-le", whole[3::4], whole[2::4]), ("utf-32-be", whole[::4], whole[1::4])):
-        if len(whole) > 4 and not any(highest) and max(planes) <= _PLANES:
-            text = whole.decode(name, "replace")
-            return "\ufffd" not in text and all(character >= " " or character.isspace() for character in text)
-    return False
 
 
 def _encoding(start: bytes) -> str:

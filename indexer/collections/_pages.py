@@ -8,6 +8,7 @@ import re
 from itertools import islice
 from typing import Any, NamedTuple
 
+from ...retrieval.binary_kinds import known_binary
 from ...retrieval.table_shape import shape_of_start
 from ._markup import attributes
 
@@ -100,7 +101,7 @@ def binary_kind(content: bytes) -> str:
     if content[4:8] == b"ftyp":
         return "a video or an image (ISO media)"
     if b"\0" not in content[:4096]:
-        return ""
+        return known_binary(content[:4096])
     return shape_of_start(content[:4096]).content or "binary data"
 
 

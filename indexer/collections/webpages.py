@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from ...retrieval.table_shape import LOOKED_AT, shape_of_start
+from ...retrieval.table_shape import LOOKED_AT, binary_remedy, shape_of_start
 from . import Files, ReadOptions, Record
 from ._archives import SUFFIXES as ARCHIVES
 from ._archives import Capture, captures, is_archive
@@ -77,7 +77,8 @@ def _page_of_file(path: Path, docid: str, result: Result | None, options: ReadOp
         options.bad_lines.report(error.place, error.what)
         return None
     if reason := "an empty file" if not content.strip() else binary_kind(content):
-        options.bad_lines.report(place, f"is {reason}, not a web page")
+        remedy = binary_remedy(reason)
+        options.bad_lines.report(place, f"is {reason}, not a web page{f'; {remedy}' if remedy else ''}")
         return None
     shape = shape_of_start(content[:LOOKED_AT])
     if path.suffix.lower() in _TABLE_ENDINGS or shape.form == "JSON lines" or is_table(content[:LOOKED_AT], shape):

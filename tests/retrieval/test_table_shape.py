@@ -9,6 +9,7 @@ import pickle
 import zipfile
 from pathlib import Path
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -23,6 +24,20 @@ def workbook() -> bytes:
         archive.writestr("[Content_Types].xml", "<Types/>")
         archive.writestr("xl/workbook.xml", "<workbook/>")
     return content.getvalue()
+
+
+def archive_of_an_office_file() -> bytes:
+    """A folder of office files, packed without compression: their names stand in it as they stand in each of them."""
+    content = io.BytesIO()
+    with zipfile.ZipFile(content, "w") as archive:
+        archive.writestr("reports/first.xlsx", workbook())
+        archive.writestr("reports/notes.txt", "word/ by word")
+    return content.getvalue()
+
+
+def entry(name: bytes, content: bytes) -> bytes:
+    """The beginning of a zip archive whose first entry has this name."""
+    return b"PK\x03\x04" + bytes(22) + len(name).to_bytes(2, "little") + bytes(2) + name + content
 
 
 SAVE_ROWS = "save its rows as JSON lines or CSV with the program that wrote it"
@@ -79,7 +94,7 @@ def test_encoding(encoding: str, name: str) -> None:
             'in Excel, save the sheet as "CSV UTF-8 (Comma delimited)"',
         ),
         (
-            b"PK\x03\x04[Content_Types].xml..word/document.xml",
+            entry(b"[Content_Types].xml", b"..word/document.xml"),
             "is a Word document (.docx)",
             "save its text as plain text, in UTF-8",
         ),
@@ -89,13 +104,14 @@ def test_encoding(encoding: str, name: str) -> None:
             "save its text as plain text, in UTF-8",
         ),
         (
-            b"PK\x03\x04mimetypeapplication/vnd.oasis.opendocument.spreadsheetPK",
+            entry(b"mimetype", b"application/vnd.oasis.opendocument.spreadsheetPK"),
             "is an OpenDocument spreadsheet (.ods)",
             "save the sheet as CSV, in UTF-8",
         ),
         (rb"{\rtf1\ansi a}", "is an RTF document", "save its text as plain text, in UTF-8"),
         (gzip.compress(b"x"), "is compressed (gzip)", "unpack it first"),
         (b"PK\x03\x04abc", "is compressed (zip)", "unpack it first"),
+        (archive_of_an_office_file(), "is compressed (zip)", "unpack it first"),
         (b"PAR1\x15\0", "is a Parquet file", SAVE_ROWS),
         (b"PAR1 Q0 d1 1 2.5 t\n", "is separated by blanks", ""),
         (b"a,b\n1,2\n", "is comma-separated", ""),
@@ -108,7 +124,11 @@ def test_encoding(encoding: str, name: str) -> None:
         ),
         (b"ab\0cd\0\0\0", "is not text", ""),
         (b"\1\0\0\0\2\0\0\0", "is not text", ""),
-        *((content, "is a pickle", SAVE_ROWS) for content in map(pickled, range(2, 6))),
+        *((content, "is a pickle", SAVE_ROWS) for content in map(pickled, range(6))),
+        *((pickle.dumps(np.zeros(2), protocol), "is a pickle", SAVE_ROWS) for protocol in (0, 1)),
+        (b"(lp1\n(dp2\nS'docid'\np3\nS'a'\np4\nsa.", "is a pickle", SAVE_ROWS),
+        (b"(lp0 is what a list begins with)\n", "is separated by blanks", ""),
+        (b"claims\ntext\np7\n", "is text without columns", ""),
         (b"\x93NUMPY\1\0", "is a NumPy array (.npy)", SAVE_ROWS),
         *(
             ("qid\tquery\n1\tلقاح 🦠\n".encode(encoding), "is text in UTF-32", UTF32_REMEDY)

@@ -115,6 +115,8 @@ def workbook() -> bytes:
     return content.getvalue()
 
 
+SPREADSHEET = b"PK\x03\x04" + bytes(22) + b"\x08\0\0\0mimetypeapplication/vnd.oasis.opendocument.spreadsheet"
+"""The beginning of an OpenDocument spreadsheet."""
 SNIPPETS = "id\ttext\n1\ta\n2\tb\n"
 
 
@@ -133,7 +135,7 @@ SNIPPETS = "id\ttext\n1\ta\n2\tb\n"
          "sheet as "
          '"CSV UTF-8 (Comma delimited)"'),
         ("snippets", "a.tsv", rb"{\rtf1 a}", "is an RTF document, not text; save its text as plain text, in UTF-8"),
-        ("snippets", "a.ods", b"PK\x03\x04mimetypeapplication/vnd.oasis.opendocument.spreadsheet",
+        ("snippets", "a.ods", SPREADSHEET,
          "is an OpenDocument spreadsheet (.ods); save the sheet as CSV, in UTF-8"),
         ("claims", "a.csv", '{"vclaim": "a"}\n', "is JSON lines, not a table; give it the ending of what it is"),
         ("webpages", "a.txt", SNIPPETS, "is tab-separated, not a web page; read it with factseek index snippets; "
@@ -202,7 +204,7 @@ def test_a_table_of_other_columns_or_encoding_is_told_as_it_is(tmp_path: Path, k
         with pytest.raises(SourceError, match=f"{reason}.*for Turkish WINDOWS-1254"):
             texts(path, kind)
     sheet = tmp_path / "a.ods"
-    sheet.write_bytes(b"PK\x03\x04mimetypeapplication/vnd.oasis.opendocument.spreadsheet")
+    sheet.write_bytes(SPREADSHEET)
     with pytest.raises(SourceError, match=r"is an OpenDocument spreadsheet \(\.ods\).*; save the sheet as CSV"):
         texts(sheet, kind)
 
