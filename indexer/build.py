@@ -25,7 +25,7 @@ from ..retrieval.shards import layout
 from ..retrieval.views import Tools, descriptions, views
 from . import generation as generations
 from . import journal as journals
-from .collections import BadLines, LeftOut, ReadOptions, reader
+from .collections import BadLines, LeftOut, ReadOptions, UnreadDates, reader
 from .compaction import merge_surplus
 from .deletion import live_documents, with_segments, without
 from .encoders import Encoders, further_views
@@ -66,6 +66,7 @@ class BuildRequest:
 class BuildReport:
     """The result of a build; ``skipped`` counts by reason what a reader left out on purpose, ``left_out`` names it.
 
+    ``unread_dates`` counts the dates that were not understood.
     ``merged`` is how many segments fewer there are after small ones were merged, ``unmerged`` why they could not be.
     """
 
@@ -77,6 +78,7 @@ class BuildReport:
     bad_lines: BadLines
     skipped: Counter[str]
     left_out: tuple[LeftOut, ...]
+    unread_dates: UnreadDates
     resumed: bool
     merged: int = 0
     unmerged: str = ""
@@ -188,6 +190,7 @@ def _published(base: Generation, tools: Sequence[Tools], works: Works) -> BuildR
         bad_lines=works.options.bad_lines,
         skipped=works.options.skipped,
         left_out=tuple(works.options.left_out),
+        unread_dates=works.options.unread_dates,
         resumed=any(work.resumed for work in works.parts),
     )
 

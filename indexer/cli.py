@@ -159,6 +159,7 @@ def make_index(args: argparse.Namespace) -> int:
     for example in built.bad_lines.examples:
         say(f"skipped: {example}")
     _say_left_out(built)
+    _say_unread_dates(built)
     if built.merged > 0:
         say(f"small segments were merged; segments now: {len(built.manifest.segments)}")
     if built.unmerged:
@@ -187,6 +188,7 @@ def _facts(index: Path, built: BuildReport, seconds: float) -> dict[str, Any]:
         "bad_lines": built.bad_lines.count,
         "left_out": dict(sorted(built.skipped.items())),
         "left_out_names": _left_out_names(built),
+        "unread_dates": built.unread_dates.count,
         "segments": len(built.manifest.segments),
         "unmerged": built.unmerged,
         "went_on": built.resumed,
@@ -212,6 +214,14 @@ def _say_left_out(built: BuildReport) -> None:
             say(f"  {name}")
         if shown and count > len(shown):
             say(f"  and {count - len(shown):,} more")
+
+
+def _say_unread_dates(built: BuildReport) -> None:
+    """Print how many dates were not understood, with the first of them."""
+    dates = built.unread_dates
+    if dates.count:
+        what = "1 date is not understood:" if dates.count == 1 else f"{dates.count:,} dates are not understood, such as"
+        say(f"note: {what} {dates.example}; write YYYY-MM-DD to filter by it")
 
 
 def show_info(args: argparse.Namespace) -> int:

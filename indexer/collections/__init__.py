@@ -84,12 +84,21 @@ class BadLines:
 
 
 @dataclass(slots=True)
+class UnreadDates:
+    """How many dates could not be read, with the first of them and its place."""
+
+    count: int = 0
+    example: str = ""
+
+
+@dataclass(slots=True)
 class ReadOptions:
     """The options of every reader.
 
     ``language`` is set on documents whose source does not say (``""``: unknown); ``max_line_bytes`` bounds a
     line of text and ``max_file_bytes`` a file that has to be read whole (an HTML page, a JSON parse).
     ``skipped`` counts, by reason, what a reader left out on purpose, ``left_out`` names the first ``MOST_NAMED`` of it.
+    ``unread_dates`` counts the dates that are kept as they were written, and by which nothing can be filtered.
     """
 
     language: str = ""
@@ -98,6 +107,13 @@ class ReadOptions:
     bad_lines: BadLines = field(default_factory=BadLines)
     skipped: Counter[str] = field(default_factory=Counter)
     left_out: list[LeftOut] = field(default_factory=list)
+    unread_dates: UnreadDates = field(default_factory=UnreadDates)
+
+    def note_date(self, place: object, written: str) -> None:
+        """Count a date that cannot be read, and keep the first as an example."""
+        self.unread_dates.count += 1
+        if not self.unread_dates.example:
+            self.unread_dates.example = f"{written[:40]!r} ({place})"
 
     def leave_out(self, place: object, reason: str) -> None:
         """Count a thing that is left out on purpose, and keep its name."""
@@ -107,7 +123,9 @@ class ReadOptions:
 
     def silent(self) -> ReadOptions:
         """Return the same limits for a first look, which reports nothing and tolerates all."""
-        return replace(self, bad_lines=BadLines(limit=sys.maxsize), skipped=Counter(), left_out=[])
+        return replace(
+            self, bad_lines=BadLines(limit=sys.maxsize), skipped=Counter(), left_out=[], unread_dates=UnreadDates()
+        )
 
 
 class Reader(Protocol):

@@ -20,6 +20,7 @@ _PATTERNS = tuple(
         r"(?P<year>\d{4}) (?:winter|spring|summer|autumn|fall)",
         rf"(?:[a-z]+,? )?{_NAME} (?P<day>\d{{1,2}}),? (?P<year>\d{{4}})",
         rf"(?:[a-z]+,? )?(?P<day>\d{{1,2}})[ -]{_NAME}[ ,-]+(?P<year>\d{{4}})",
+        r"(?P<day>\d{1,2})\. ?(?P<number>\d{1,2})\. ?(?P<year>\d{4})",
     )
 )
 
@@ -28,7 +29,8 @@ def clean_date(value: object) -> str:
     """Return a date as ``YYYY``, ``YYYY-MM`` or ``YYYY-MM-DD``, or ``""`` if ``value`` is none.
 
     Reads ISO 8601, partial or with a time (which counts in UTC), PubMed's ``2020 Mar 5`` and ``2020 Mar-Apr``
-    (the later month), and ``March 5, 2020`` or ``5 March 2020``. A day that the calendar does not have is no date.
+    (the later month), ``March 5, 2020`` or ``5 March 2020``, and ``5.3.2020``: where dots part a date, its day comes
+    first. Where slashes do, nobody can tell. A day that the calendar does not have is no date.
     """
     if isinstance(value, bool) or not isinstance(value, str | int):
         return ""

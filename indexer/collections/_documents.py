@@ -57,7 +57,7 @@ def make_record(
 
     A docid that cannot be one is reported as bad; a document without text and title is counted as skipped. The
     language is ``options.language`` if the fields do not say; the source is the host of the URL if they do not
-    say. A date that cannot be read is kept in the metadata as it was written.
+    say. A date that cannot be read is noted, and kept in the metadata as it was written.
     """
     docid = fields.get("docid", "").strip()
     if reason := check_docid(docid):
@@ -70,6 +70,7 @@ def make_record(
     written = fields.get("date", "").strip()
     date = clean_date(written)
     if written and not date:
+        options.note_date(place, written)
         metadata = {**metadata, "date": written}
     language = clean_language(fields.get("language", "")) or options.language
     source = fields.get("source", "").strip() or host(url)

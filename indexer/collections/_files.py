@@ -8,10 +8,28 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from ...retrieval.errors import SourceError
+from ...retrieval.table_shape import SAVE_TEXT
 from ...retrieval.terminal import listed
 from . import ReadOptions
 
 NOT_REGULAR = "not a regular file"
+NOT_READ = "of a kind that is not read"
+_DOCUMENTS = (
+    ".doc",
+    ".docx",
+    ".epub",
+    ".odp",
+    ".ods",
+    ".odt",
+    ".pdf",
+    ".ppt",
+    ".pptx",
+    ".rtf",
+    ".xls",
+    ".xlsx",
+    ".zip",
+)
+"""Endings of files that hold text which somebody may miss, and that no reader reads."""
 
 
 def expand(sources: Iterable[Path], suffixes: tuple[str, ...], options: ReadOptions) -> list[Path]:
@@ -21,7 +39,7 @@ def expand(sources: Iterable[Path], suffixes: tuple[str, ...], options: ReadOpti
     comes once. In folders only names that end with one of ``suffixes`` (in any case, also with ``.gz`` after it;
     ``""`` is every name) count, hidden files and folders do not, and links to folders are not followed. What
     has such a name and is no regular file (a pipe, a device, a link that leads nowhere or in a circle) is left out by
-    name: to open it could wait for ever.
+    name: to open it could wait for ever. So are office files, PDFs and archives, which somebody may think were read.
     Raises SourceError if a source does not exist or cannot be read, if a file is empty, or if a folder holds no
     such file.
     """
@@ -59,16 +77,27 @@ def folder_files(folder: Path, suffixes: tuple[str, ...], options: ReadOptions) 
     """
     endings = tuple(ending for suffix in suffixes for ending in (suffix, f"{suffix}.gz"))
     try:
-        named = [path for path in _walk(folder) if path.name.lower().endswith(endings)]
+        there = list(_walk(folder))
+        named = [path for path in there if path.name.lower().endswith(endings)]
         files = [path for path in named if path.is_file()]
     except OSError as error:
         raise SourceError(f"cannot be read: {error.strerror}", place=error.filename or folder) from None
     for path in sorted(set(named).difference(files)):
         options.leave_out(path, NOT_REGULAR)
+    documents = sorted(path for path in set(there).difference(named) if path.suffix.lower() in _DOCUMENTS)
+    for path in documents:
+        options.leave_out(path, NOT_READ)
     if not files:
-        kind = f"{listed(suffixes, 'or')} " if any(suffixes) else ""
-        raise SourceError(f"holds no {kind}file", place=folder)
+        raise _nothing_read(folder, suffixes, documents)
     return sorted(files, key=lambda path: path.parts)
+
+
+def _nothing_read(folder: Path, suffixes: tuple[str, ...], documents: Iterable[Path]) -> SourceError:
+    """Return the error of a folder with no file that is read; say which documents of other kinds it holds."""
+    kind = f"{listed(suffixes, 'or')} " if any(suffixes) else ""
+    others = sorted({path.suffix.lower() for path in documents})
+    what = f"holds no {kind}file" + (f", but {listed(others)} files, which are not read" if others else "")
+    return SourceError(what, place=folder, remedy=f"of each, {SAVE_TEXT}" if others else "")
 
 
 def _walk(folder: Path) -> Iterator[Path]:

@@ -231,12 +231,18 @@ def _headerless(cells: Sequence[str], place: str) -> Sequence[str]:
             place=place,
             remedy=f'name them in a first line, as in "id{marks[0]}text"',
         )
+    if columns is None and len(cells) == 1:
+        raise SourceError(
+            "has 1 column: text without an id",
+            place=place,
+            remedy="write an id and a tab before each snippet, or read it as one page with factseek index webpages",
+        )
     if columns is None:
         raise SourceError(
-            f"has {_columns(len(cells))} and no header; without one they are id, text or id, topic, text, "
-            "separated by tabs",
+            f'has {_columns(len(cells))}, and its first line names none "id" or "text" (without a header they are id, '
+            "text or id, topic, text)",
             place=place,
-            remedy="else name them in the first line",
+            remedy=_rename(cells),
         )
     return columns
 

@@ -36,6 +36,17 @@ def test_the_command_names_the_first(tmp_path: Path, command: Callable[..., tupl
     assert (code, err.splitlines()) == (0, ["left out: 12 no main content", *named, "  and 2 more"])
 
 
+def test_dates_that_are_not_understood_are_noted(tmp_path: Path, command: Callable[..., tuple[int, str, str]]) -> None:
+    source = tmp_path / "a.csv"
+    source.write_text("id;text;date\n1;a;3/14/2020\n2;b;14.3.2020\n3;c;yesterday\n")
+    indexed = ("index", "snippets", source, "--index", tmp_path / "index", "--no-dense")
+    code, _, err = command(*indexed)
+    example = f"such as '3/14/2020' ({source}:2); write YYYY-MM-DD to filter by it"
+    assert (code, err) == (0, f"note: 2 dates are not understood, {example}\n")
+    code, out, _ = command(*indexed, "--overwrite", "--json")
+    assert (code, json.loads(out)["unread_dates"]) == (0, 2)
+
+
 def test_json_lists_all(tmp_path: Path, command: Callable[..., tuple[int, str, str]]) -> None:
     folder = pages(tmp_path / "pages", 12)
     _, out, _ = command("index", "webpages", folder, "--index", tmp_path / "index", "--no-dense", "--json")

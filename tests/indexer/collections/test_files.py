@@ -72,6 +72,24 @@ def test_one_suffix_is_named_alone(tmp_path: Path) -> None:
         expand([tmp_path], (".jsonl",), ReadOptions())
 
 
+def test_documents_of_other_kinds_in_a_folder_are_named(tmp_path: Path) -> None:
+    for name in ("a.html", "b.docx", "c.PDF", "d.css", "in/e.zip"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text("x")
+    options = ReadOptions()
+    assert expand([tmp_path], HTML, options) == [tmp_path / "a.html"]
+    assert [Path(place).name for place, _ in options.left_out] == ["b.docx", "c.PDF", "e.zip"]
+    assert options.skipped == {"of a kind that is not read": 3}
+    with pytest.raises(SourceError) as caught:
+        expand([tmp_path], (".jsonl",), ReadOptions())
+    assert str(caught.value) == (
+        f"{tmp_path}: holds no .jsonl file, but .docx, .pdf and .zip files, which are not read; of each, save its text "
+        "as plain text, in UTF-8"
+    )
+    named = expand([tmp_path], (".jsonl", ".docx"), options)
+    assert named == [tmp_path / "b.docx"]
+
+
 @pytest.mark.parametrize(
     ("docid", "reason"),
     [
@@ -111,6 +129,10 @@ def test_docids_that_can(docid: str) -> None:
         ("2020 Spring", "2020"),
         ("Thu, 5 Mar 2020", "2020-03-05"),
         ("March 5, 2020", "2020-03-05"),
+        ("5.3.2020", "2020-03-05"),
+        ("05. 03. 2020", "2020-03-05"),
+        ("31.2.2020", ""),
+        ("3/5/2020", ""),
         ("2020-02-30", ""),
         ("2020-00", ""),
         ("2020-13", ""),

@@ -96,17 +96,19 @@ def test_a_bad_line_is_named(tmp_path: Path, content: str, reason: str) -> None:
     assert str(caught.value) == f"{path}:{reason}; mend it, or tolerate some with --skip-bad-lines N"
 
 
-NO_HEADER = (
-    "and no header; without one they are id, text or id, topic, text, separated by tabs; else name them in the "
-    "first line"
-)
-
-
 @pytest.mark.parametrize(
     ("content", "reason"),
     [
-        ("only text\n", f"has 1 column {NO_HEADER}"),
-        ("1\tT\tP\ta\n", f"has 4 columns {NO_HEADER}"),
+        (
+            "only text\n",
+            "has 1 column: text without an id; write an id and a tab before each snippet, or read it as one page with "
+            "factseek index webpages",
+        ),
+        (
+            "DocNo\tAbstract\tPaper Title\tYear\n1\ta\tb\t2020\n",
+            'has 4 columns, and its first line names none "id" or "text" (without a header they are id, text or id, '
+            "topic, text); its columns are DocNo, Abstract, Paper Title, Year; give those that are meant these names",
+        ),
         (
             "id\ttopic\n1\tT\n",
             'the header names no column "text" (or "snippet"); '
