@@ -4,6 +4,8 @@
 PYTHON ?= python3
 # The public collections that tests and benchmarks read where they are.
 export FACTSEEK_DATA ?= $(wildcard ../shared/data)
+# Hundreds of processes start in the tests and the benchmarks: each would compile what it imports.
+unexport PYTHONDONTWRITEBYTECODE
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
@@ -50,7 +52,7 @@ serve: example
 	$(BIN)/factseek serve
 
 test: $(STAMP)
-	$(BIN)/python -m pytest -m "not slow"
+	$(BIN)/python -m pytest -m "not slow" -n 2 --dist loadfile
 
 test-slow: $(STAMP)
 	$(BIN)/python -m pytest -m slow

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from functools import cache
 from pathlib import Path
+from typing import Any
 
 from factseek.retrieval.encoders.sources import find_model
 
@@ -20,7 +22,13 @@ STEPS = 30
 
 
 def small_cross_encoder(folder: Path) -> Path:
-    """Train a CrossEncoder of one layer on a few pairs and save it; the same each time."""
+    """Save a CrossEncoder of one layer that was trained on a few pairs; the same each time."""
+    _trained().save_pretrained(str(folder))
+    return folder
+
+
+@cache
+def _trained() -> Any:
     import torch
     from sentence_transformers import CrossEncoder
 
@@ -34,7 +42,10 @@ def small_cross_encoder(folder: Path) -> Path:
         config_kwargs={"num_hidden_layers": 1},
     )
     classifier = model.transformers_model.train()
-    optimiser = torch.optim.AdamW(classifier.parameters(), lr=1e-3)
+    # Most of the weights are those of the words, which need no more training, and cost the most of it.
+    classifier.get_input_embeddings().requires_grad_(False)
+    weights = [weight for weight in classifier.parameters() if weight.requires_grad]
+    optimiser = torch.optim.AdamW(weights, lr=1e-3)
     tokens = model.tokenizer([pair[:2] for pair in PAIRS], padding=True, truncation=True, return_tensors="pt")
     labels = torch.tensor([pair[2] for pair in PAIRS])
     for _ in range(STEPS):
@@ -42,5 +53,4 @@ def small_cross_encoder(folder: Path) -> Path:
         optimiser.zero_grad()
         loss.backward()
         optimiser.step()
-    model.save_pretrained(str(folder))
-    return folder
+    return model

@@ -1,4 +1,4 @@
-"""Serper's search, by golden requests and answers written from its published examples: it has no client of its own."""
+"""Serper's search: golden requests and answers written from its published examples, and Haystack's client of it."""
 
 from __future__ import annotations
 
@@ -70,3 +70,17 @@ def test_a_date_is_written_as_serper_does(date: str, shown: str) -> None:
 def test_what_makes_no_sense_is_refused_as_serper_does(asked: FlaskClient, body: Any, message: str) -> None:
     answer = asked.post("/serper/search", json=body)
     assert (answer.status_code, answer.json) == (400, {"message": message, "statusCode": 400})
+
+
+@pytest.mark.slow
+def test_haystacks_client(base: str, asked: FlaskClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    websearch = pytest.importorskip("haystack_integrations.components.websearch.serperdev.websearch")
+    secret = pytest.importorskip("haystack.utils").Secret
+    monkeypatch.setattr(websearch, "SERPERDEV_BASE_URL", f"{base}/serper/search")  # no argument of it says where
+    client = websearch.SerperDevWebSearch(api_key=secret.from_token("any"), top_k=2)
+    answer = client.run(QUERY)
+    expected = asked.post("/serper/search", json={"q": QUERY}).json["organic"][:2]
+    assert answer["links"] == [hit["link"] for hit in expected]
+    assert [document.content for document in answer["documents"]] == [hit["snippet"] for hit in expected]
+    with pytest.raises(websearch.SerperDevError, match="q: the query '' holds no words to search for"):
+        client.run("")

@@ -17,10 +17,11 @@ from factseek.retrieval.terminal import run
 from factseek.server import cli
 from factseek.server.app import create_app
 from factseek.server.settings import ServerSettings
-from factseek.server.upkeep.access import digest, new_key
+from factseek.server.upkeep.access import digest
 from factseek.settings import Config, read
 
-KEY, OTHER = new_key(), new_key()
+KEY, OTHER = "fs_" + "Kk0_" * 10 + "KeY", "fs_" + "oTh-" * 10 + "eR9"
+"""Of the shape of real ones, and the same in each run: they stand in the names of tests."""
 Limited = Callable[..., FlaskClient]
 
 
