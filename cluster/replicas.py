@@ -8,7 +8,7 @@ from time import monotonic
 from typing import Any
 
 from ..retrieval.config import Config
-from ..retrieval.errors import MachineError
+from ..retrieval.errors import PartMissingError
 from ..retrieval.manifest import Manifest
 from .connections import Connections
 from .ray_library import ray
@@ -18,7 +18,7 @@ REST_SECONDS = 0.5
 """Seconds that a replica which did not answer is not asked, while there is another one."""
 
 
-class ShardLostError(MachineError):
+class ShardLostError(PartMissingError):
     """No replica of a shard answers."""
 
 

@@ -10,6 +10,7 @@
     │   ├── QueryError       a query, filter or option of a search makes no sense
     │   ├── NotFoundError    a named index or document does not exist
     │   └── MachineError     the machine lacks something: Java, an encoder, room on the disk
+    │       └── PartMissingError  a part of an index does not answer, and may the next time
     └── CheckFailed          a checked file is bad: exit 1
 
 An error says what is wrong, and may say where and how to mend it: ``run.tsv:17: score 'nan' is not a finite number``,
@@ -87,6 +88,10 @@ class NotFoundError(UserError):
 
 class MachineError(UserError):
     """The machine lacks something: Java, an encoder, room on the disk."""
+
+
+class PartMissingError(MachineError):
+    """A part of an index, a shard on a cluster, does not answer, and may the next time."""
 
 
 class CheckFailed(FactseekError):

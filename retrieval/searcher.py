@@ -15,6 +15,7 @@ from typing import NamedTuple, Protocol, Self
 from .config import BM25Settings, Config, FusionSettings
 from .domain import Columns, Document, DocumentQuery, FacetCounts, Filter, Hit, Passage, Total
 from .encoder import Encoder
+from .errors import PartMissingError
 from .evidence import Evidence
 from .limit import Limit
 from .manifest import VECTORS, EncoderInfo, Manifest
@@ -310,3 +311,13 @@ class Searcher(Protocol):
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None: ...
+
+
+def check_whole(index: Searcher, since: float) -> None:
+    """Raise PartMissingError if a shard did not answer since a moment of :func:`time.monotonic`.
+
+    It is for answers that have no place for a coverage.
+    """
+    missing = index.missing_since(since)
+    if missing:
+        raise PartMissingError(f"{', '.join(missing)} did not answer, and an answer from the rest would be in part")

@@ -106,8 +106,8 @@ ROOMS = {
         "claims/evidence claims/verdicts retrieval retrieval/index server/api server/settings server/upkeep"
     ),
     "server": (
-        "cluster retrieval retrieval/encoders retrieval/index retrieval/shards server/adapters server/agents server/api "
-        "server/contract server/engine server/page server/settings server/upkeep server/writing"
+        "cluster retrieval retrieval/encoders retrieval/index retrieval/shards server/adapters server/agents "
+        "server/api server/contract server/engine server/page server/settings server/upkeep server/writing"
     ),
     "integrations": "retrieval retrieval/index",
 }

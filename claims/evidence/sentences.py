@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
+from time import monotonic
 from typing import NamedTuple
 
 import msgspec
@@ -17,7 +18,7 @@ import msgspec
 from ...retrieval.domain import Filter, Hit
 from ...retrieval.evidence import Evidence as Shown
 from ...retrieval.order import float32, ordered
-from ...retrieval.searcher import Search, Searcher
+from ...retrieval.searcher import Search, Searcher, check_whole
 from ...retrieval.sentences import sentences
 from ..settings import VerdictSettings
 from ..text.words import coverage, terms
@@ -76,11 +77,14 @@ class Finder:
     def find(self, claims: Sequence[str]) -> list[ClaimEvidence]:
         """Return the evidence for each claim, in their order; none for one that holds no words.
 
-        Raises QueryError if a claim is longer than a query may be.
+        Raises QueryError if a claim is longer than a query may be, PartMissingError if a shard did not answer: it may
+        hold what refutes a claim.
         """
         evidence: list[ClaimEvidence] = []
         for start in range(0, len(claims), _AT_ONCE):
+            began = monotonic()
             evidence += self._retrieved(claims[start : start + _AT_ONCE])
+            check_whole(self.index, began)
         return evidence
 
     def with_annotated(

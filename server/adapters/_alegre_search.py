@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from math import floor, hypot, isfinite
+from time import monotonic
 from typing import NamedTuple
 
 from ...retrieval.domain import Document, Hit, VectorQuery
 from ...retrieval.errors import QueryError
 from ...retrieval.limit import CutOffError
-from ...retrieval.searcher import Search, Searcher
+from ...retrieval.searcher import Search, Searcher, check_whole
 from ...retrieval.spelling import respelt
 from ...retrieval.vocabulary import words_of
 from ..contract.errors import BadInput
@@ -69,8 +70,10 @@ def similar_texts(
     """Return the texts that are similar to ``text`` by a model and lie in a context, best first.
 
     ``vector``, if it is given, stands for the one that a model of meaning makes of the text.
-    Raises BadInput, naming the field, if the text cannot be searched for, TimedOutError if there was no time.
+    Raises BadInput, naming the field, if the text cannot be searched for, TimedOutError if there was no time,
+    PartMissingError if a shard did not answer.
     """
+    began = monotonic()
     check_vector(index, model, vector)
     search = _search(index, models_of(index)[model], like, context)
     if not index.resolve(search).has_words(text):
@@ -87,6 +90,7 @@ def similar_texts(
             texts.append(SimilarText(charged_document(index, hit.docid), hit.score + above))
         if len(texts) == like.most:
             break
+    check_whole(index, began)
     return texts
 
 

@@ -14,7 +14,7 @@ from ...retrieval.evidence import Evidence
 from ...retrieval.filters import last_day
 from ...retrieval.limit import Limit
 from ...retrieval.searcher import Search, Searcher
-from ..contract.search import TimedOutError, limit_of, ranked_evidence
+from ..contract.search import TimedOutError, limit_of, whole_evidence
 
 _FIRST_SLICE = 100
 """Hits whose age is looked at together at first; each time twice as many, until a page is full."""
@@ -41,7 +41,7 @@ def found_reviews(index: Searcher, query: str, search: Search, oldest: str) -> R
     Raises BadInput if the query cannot be searched for, TimedOutError if there was no time.
     """
     if not oldest:
-        result = ranked_evidence(index, query, search, highlight=False)
+        result = whole_evidence(index, query, search, highlight=False)
         return ReviewPage([ReviewedClaim(hit.passage.text, hit) for hit in result.hits], result.more)
     last = search.offset + (search.k or index.settings.search.k)
     reviews: list[ReviewedClaim] = []
@@ -81,7 +81,7 @@ def _slices(index: Searcher, query: str, search: Search) -> Iterator[list[Eviden
     begin, size, most = 0, _FIRST_SLICE, index.settings.search.max_k
     while begin < most:
         size = min(size, most - begin)
-        result = ranked_evidence(index, query, search._replace(k=size, offset=begin), highlight=False)
+        result = whole_evidence(index, query, search._replace(k=size, offset=begin), highlight=False)
         yield result.hits
         if not result.more:
             return

@@ -5,7 +5,7 @@ from __future__ import annotations
 from ...retrieval.domain import Document
 from ...retrieval.searcher import Searcher
 from ..contract.requests import SearchOptions
-from ..contract.search import RankedEvidence, ranked_evidence, search_of
+from ..contract.search import RankedEvidence, search_of, whole_evidence
 
 
 def hits_of(
@@ -16,7 +16,7 @@ def hits_of(
     Raises BadInput, naming the client's own field, or TimedOutError.
     """
     search = search_of(options, index, k_name=k_name)
-    return ranked_evidence(index, query, search, highlight=False, query_name=query_name)
+    return whole_evidence(index, query, search, highlight=False, query_name=query_name)
 
 
 def whole_text(title: str, text: str) -> str:

@@ -17,7 +17,7 @@ from ..contract.answers import document_answer, json_answer
 from ..contract.errors import BadInput, Problem
 from ..contract.memory import charged_document
 from ..contract.requests import ForeignFields, Parse, QueryText, SearchOptions, from_query
-from ..contract.search import ranked_evidence, search_of
+from ..contract.search import search_of, whole_evidence
 from ..upkeep.service import index_named
 
 HELP = "Pyserini 2's and Anserini's REST routes: GET /v1/{index}/search"
@@ -99,7 +99,7 @@ def pyserini_2_search(name: str) -> Response:
     asked = from_query(request.args, Pyserini2Search)
     shape = Pyserini2DocParameters(parse=asked.parse, max_doc_length=asked.max_doc_length)
     _check_shape(shape)
-    result = ranked_evidence(index, asked.query, _search(asked, index), highlight=False)
+    result = whole_evidence(index, asked.query, _search(asked, index), highlight=False)
     candidates = [
         Pyserini2Candidate(docid=hit.docid, score=hit.score, rank=hit.rank, doc=_doc(index, hit.docid, shape))
         for hit in result.hits

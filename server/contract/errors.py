@@ -17,7 +17,7 @@ import msgspec
 from flask import Flask, Response, current_app, g, request
 from werkzeug.exceptions import HTTPException
 
-from ...retrieval.errors import FactseekError, NotFoundError, QueryError
+from ...retrieval.errors import FactseekError, NotFoundError, PartMissingError, QueryError
 from .dialects import Dialect, dialect
 
 _log = logging.getLogger("factseek.server")
@@ -165,8 +165,9 @@ def problem_of(error: Exception) -> Problem:
     if isinstance(error, RefusedError):
         return _problem(error.status, error.slug, error.line)
     if isinstance(error, FactseekError):
-        g.unanswerable = True
-        return _problem(503, *_HTTP[503])
+        slug, detail = _HTTP[503]
+        g.unanswerable = not isinstance(error, PartMissingError)  # which nothing that is opened anew would mend
+        return _problem(503, slug, detail if g.unanswerable else error.line)
     return _problem(500, *_HTTP[500])
 
 

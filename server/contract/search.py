@@ -18,7 +18,7 @@ from ...retrieval.evidence import Evidence
 from ...retrieval.filters import DateError, bound, parse_filter
 from ...retrieval.limit import CutOffError, Limit
 from ...retrieval.query_syntax import QUERY, parse_query
-from ...retrieval.searcher import Search, Searcher
+from ...retrieval.searcher import Search, Searcher, check_whole
 from ...retrieval.spelling import respelt
 from ...retrieval.votes import FusionKind
 from ..settings import ServerSettings
@@ -147,6 +147,19 @@ def ranked_evidence(
     more, spellings = len(ranking) > k, index.spellings(query, asked)
     result = RankedEvidence(evidence, resolved.retriever, note, took, hits, coverage, more, depth, spellings)
     note_search(query, result)
+    return result
+
+
+def whole_evidence(
+    index: Searcher, query: str, asked: Search, *, highlight: bool = True, query_name: str = "query"
+) -> RankedEvidence:
+    """Return what :func:`ranked_evidence` returns, for answers that have no place for a coverage.
+
+    Raises what it raises, and PartMissingError if a shard did not answer.
+    """
+    began = monotonic()
+    result = ranked_evidence(index, query, asked, highlight=highlight, query_name=query_name)
+    check_whole(index, began)
     return result
 
 

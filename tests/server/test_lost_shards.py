@@ -1,0 +1,96 @@
+"""A server of an index of which a shard has no replica any more: an answer from the rest says so, or is refused."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from pathlib import Path
+
+import msgspec
+import pytest
+from flask.testing import FlaskClient
+
+from factseek.claims.evidence.sentences import Finder
+from factseek.cluster.gathering import Gathering
+from factseek.cluster.remote_state import RemoteState
+from factseek.cluster.replicas import Replicas
+from factseek.cluster.wire import PackedSettings
+from factseek.indexer.build import BuildRequest, build
+from factseek.retrieval.config import Config as RetrievalConfig
+from factseek.retrieval.errors import PartMissingError
+from factseek.retrieval.index.local import Index
+from factseek.retrieval.index.local_state import LocalState
+from factseek.retrieval.index.sharded_state import ShardedState
+from factseek.retrieval.index_state import IndexState
+from factseek.retrieval.live.snapshot import IndexEncoders, Snapshot
+from factseek.retrieval.shards import layout
+from factseek.server.app import create_app
+from factseek.settings import Config
+
+TEXTS = [f"the ice of the sea {number} melts" for number in range(30)]
+CONFIG = Config()
+
+
+def state_without_the_second(folder: Path, config: RetrievalConfig, encoders: IndexEncoders) -> IndexState:
+    shards = layout.read(folder)
+    states: list[IndexState] = [
+        LocalState(Snapshot(shard.folder(folder), config, encoders, manifest=shard.manifest)) for shard in shards.shards
+    ]
+    gone = shards.shards[1]
+    states[1].close()
+    nobody = Replicas(gone.path, [], gone.manifest, config, 1.0)
+    states[1] = RemoteState(nobody, gone.folder(folder), gone.manifest, PackedSettings())
+    beside = ThreadPoolExecutor(4)
+    gather = Gathering(beside, require_all=False)
+    return ShardedState(folder, shards, states, config, encoders, gather=gather, closing=beside.shutdown)
+
+
+@pytest.fixture(scope="module")
+def index(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Index]:
+    folder = tmp_path_factory.mktemp("lost")
+    lines = [msgspec.json.encode({"docid": f"d{number}", "text": text}) for number, text in enumerate(TEXTS)]
+    (folder / "documents.jsonl").write_bytes(b"\n".join(lines) + b"\n")
+    source = folder / "documents.jsonl"
+    build(BuildRequest(kind="jsonl", sources=(source,), folder=folder / "index", shards=3, dense=False), CONFIG)
+    with closing(Index(folder / "index", CONFIG, opened=state_without_the_second)) as index:
+        yield index
+
+
+@pytest.fixture
+def client(index: Index) -> FlaskClient:
+    adapters = {"serper": "", "pyserini-2": "", "google": "", "alegre": ""}
+    server = msgspec.structs.replace(CONFIG.server, adapters=adapters)
+    return create_app(msgspec.structs.replace(CONFIG, server=server), {"facts": index}).test_client()
+
+
+def test_a_search_names_the_shard(client: FlaskClient) -> None:
+    answer = client.post("/v1/facts/search", json={"query": "sea ice", "k": 30}).json
+    assert answer["coverage"] == {"bm25": "complete", "shard-01": "cut off"}
+    there = {f"d{number}" for number in range(30) if layout.owner(f"d{number}", 3) != 1}
+    assert {hit["docid"] for hit in answer["hits"]} == there
+
+
+@pytest.mark.parametrize(
+    ("method", "address", "body"),
+    [
+        ("POST", "/serper/search", {"q": "sea ice"}),
+        ("GET", "/pyserini-2/v1/facts/search?query=ice", None),
+        ("GET", "/google/v1alpha1/claims:search?query=ice", None),
+        ("POST", "/alegre/text/similarity/search/", {"text": "the ice of the sea melts", "threshold": 0.1}),
+    ],
+)
+def test_an_answer_without_a_coverage_is_refused(client: FlaskClient, method: str, address: str, body: object) -> None:
+    answer = client.open(address, method=method, json=body)
+    assert answer.status_code == 503, answer.text
+    assert "shard-01 did not answer, and an answer from the rest would be in part" in answer.text
+
+
+def test_no_verdict_is_found_on_a_part_of_the_evidence(index: Index) -> None:
+    with pytest.raises(PartMissingError, match=r"^shard-01 did not answer"):
+        Finder(index, CONFIG.verdict).find(["the ice of the sea melts"])
+
+
+def test_a_lost_shard_does_not_have_the_index_opened_anew(client: FlaskClient) -> None:
+    assert client.post("/serper/search", json={"q": "sea ice"}).status_code == 503
+    assert client.get("/readyz").status_code == 200
