@@ -1,7 +1,7 @@
 """Serper's ``POST /search``, which agents use for a search of the web: here it searches an index.
 
-``gl``, ``hl``, ``location`` and ``tbs`` come back and change nothing; a hit without an address is linked to its
-document on this server. Fields as in Serper's published examples.
+``gl``, ``hl``, ``location``, ``tbs`` and ``autocorrect`` come back and change nothing; a hit without an address is
+linked to its document on this server. Fields as in Serper's published examples.
 """
 
 from __future__ import annotations
@@ -40,6 +40,9 @@ class SerperSearch(ForeignFields):
     q: Annotated[str, Meta(description="what to search for")]
     gl: str | None = None
     hl: str | None = None
+    location: str | None = None
+    tbs: Annotated[str | None, Meta(description="a span of time, such as qdr:y")] = None
+    autocorrect: bool | None = None
     num: Annotated[Positive, Meta(description="hits a page")] = 10
     page: Annotated[Positive, Meta(description="from 1")] = 1
 
@@ -53,6 +56,9 @@ class SerperParameters(Answer, kw_only=True):
     page: int
     gl: str | msgspec.UnsetType = msgspec.UNSET
     hl: str | msgspec.UnsetType = msgspec.UNSET
+    location: str | msgspec.UnsetType = msgspec.UNSET
+    tbs: str | msgspec.UnsetType = msgspec.UNSET
+    autocorrect: bool | msgspec.UnsetType = msgspec.UNSET
 
 
 class SerperHit(Answer):
@@ -96,9 +102,8 @@ def serper_search() -> Response:
     begin = (asked.page - 1) * asked.num
     options = SearchOptions(k=begin + asked.num)
     hits = hits_of(served.index, asked.q, options, "num", query_name="q").hits[begin:]
-    parameters = SerperParameters(
-        q=asked.q, num=asked.num, page=asked.page, gl=asked.gl or msgspec.UNSET, hl=asked.hl or msgspec.UNSET
-    )
+    echoed = {name: value for name, value in msgspec.structs.asdict(asked).items() if value is not None}
+    parameters = SerperParameters(**echoed)
     organic = [_hit(position, served.name, hit) for position, hit in enumerate(hits, 1)]
     return json_answer(SerperAnswer(search_parameters=parameters, organic=organic))
 

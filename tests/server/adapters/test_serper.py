@@ -13,10 +13,10 @@ QUERY = "measles vaccine doses"
 
 
 def test_a_search_answers_the_fields_of_serper(asked: FlaskClient) -> None:
-    body = {"q": QUERY, "gl": "us", "hl": "en", "num": 1, "autocorrect": False}
+    body = {"q": QUERY, "gl": "us", "hl": "en", "location": "Bonn", "tbs": "qdr:y", "num": 1, "autocorrect": False}
     answer = asked.post("/serper/search", json=body, headers={"X-API-KEY": "any"}).json
     assert answer == {
-        "searchParameters": {"q": QUERY, "type": "search", "num": 1, "page": 1, "gl": "us", "hl": "en"},
+        "searchParameters": {**body, "type": "search", "page": 1},
         "organic": [
             {
                 "title": "Measles vaccine",
