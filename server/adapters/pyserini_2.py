@@ -14,7 +14,7 @@ from ...retrieval.evidence import Answer
 from ...retrieval.searcher import Search, Searcher
 from ..api.operations import Operation
 from ..contract.answers import document_answer, json_answer
-from ..contract.errors import BadInput, Problem
+from ..contract.errors import BadInput, Problem, RefusedError, UnknownIndexError
 from ..contract.memory import charged_document
 from ..contract.requests import ForeignFields, Parse, QueryText, SearchOptions, from_query
 from ..contract.search import search_of, whole_evidence
@@ -25,6 +25,12 @@ KEY_PARAMETER = ""
 STATUSES: MappingProxyType[int, int] = MappingProxyType({})
 blueprint = Blueprint("pyserini_2", __name__)
 MaxLength = Annotated[Positive | None, Meta(description="characters of a text that are answered; needs parse=true")]
+
+
+class NoSuchIndexError(RefusedError):
+    """No index of this name is served; to Pyserini 2 that is a bad request."""
+
+    status, slug = 400, "unknown-index"
 
 
 class Pyserini2Failure(Answer):
@@ -95,7 +101,7 @@ def failure(problem: Problem) -> Pyserini2Failure:
 @blueprint.get("/v1/<name>/search")
 def pyserini_2_search(name: str) -> Response:
     """Search as Pyserini 2 does."""
-    index = index_named(name).index
+    index = _index(name)
     asked = from_query(request.args, Pyserini2Search)
     shape = Pyserini2DocParameters(parse=asked.parse, max_doc_length=asked.max_doc_length)
     _check_shape(shape)
@@ -110,10 +116,21 @@ def pyserini_2_search(name: str) -> Response:
 @blueprint.get("/v1/<name>/doc/<docid:docid>")
 def pyserini_2_document(name: str, docid: str) -> Response:
     """Answer a document as Pyserini 2 does."""
-    index = index_named(name).index
+    index = _index(name)
     shape = from_query(request.args, Pyserini2DocParameters)
     _check_shape(shape)
     return json_answer(Pyserini2Document(index=name, docid=docid, doc=_doc(index, docid, shape)))
+
+
+def _index(name: str) -> Searcher:
+    """Return the index of this name.
+
+    Raises NoSuchIndexError if none is served.
+    """
+    try:
+        return index_named(name).index
+    except UnknownIndexError as error:
+        raise NoSuchIndexError(error.line) from None
 
 
 def _search(asked: Pyserini2Search, index: Searcher) -> Search:
@@ -150,7 +167,7 @@ OPERATIONS = MappingProxyType(
             "",
             Pyserini2Answer,
             parameters=Pyserini2Search,
-            problems=(400, 404),
+            problems=(400,),
             example=MappingProxyType({"query": "Is the measles vaccine effective?", "hits": 3}),
         ),
         "pyserini_2_document": Operation("", Pyserini2Document, parameters=Pyserini2DocParameters, problems=(400, 404)),
