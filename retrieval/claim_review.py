@@ -58,7 +58,8 @@ def _names(document: Document) -> dict[str, Any]:
     """Return the author of a review and, where that is another, its publisher."""
     known = document.metadata
     name = _text(known, "publisher") or document.source
-    organisation = typed("Organization", name=name, url=_text(known, "publisher_url"))
+    address, image = _text(known, "publisher_url"), _text(known, "publisher_image")
+    organisation = typed("Organization", name=name, url=address, image=image)
     author = _text(known, "author")
     if not author or author == name:
         return {"author": organisation}
@@ -82,9 +83,10 @@ def _rating(known: Mapping[str, Any], words: str) -> dict[str, Any]:
 
 
 def _claim(known: Mapping[str, Any]) -> dict[str, Any]:
-    claimant = typed("Person", name=_text(known, "claimant"), jobTitle=_text(known, "claimant_job"))
-    addresses, first = known.get("appearances") or [], _text(known, "first_appearance")
-    works = [typed("CreativeWork", url=address) for address in addresses if isinstance(address, str)]
+    name, job = _text(known, "claimant"), _text(known, "claimant_job")
+    claimant = typed("Person", name=name, jobTitle=job, sameAs=_texts(known, "claimant_pages"))
+    first = _text(known, "first_appearance")
+    works = [typed("CreativeWork", url=address) for address in _texts(known, "appearances")]
     return typed(
         "Claim",
         author=claimant,
@@ -92,6 +94,11 @@ def _claim(known: Mapping[str, Any]) -> dict[str, Any]:
         firstAppearance=typed("CreativeWork", url=first),
         appearance=[work for work in works if work.get("url") != first],
     )
+
+
+def _texts(known: Mapping[str, Any], name: str) -> list[str]:
+    values = known.get(name)
+    return [value for value in values if isinstance(value, str)] if isinstance(values, list | tuple) else []
 
 
 def _text(known: Mapping[str, Any], name: str) -> str:

@@ -1,9 +1,10 @@
 """The fields of an object of the type ClaimReview, and the documents that are such reviews.
 
 What a review says stands in a document like this: the claim is its text, the headline its title, the review's address
-its URL; ``metadata`` holds ``claimant``, ``claimant_job``, ``claim_date``, ``appearances``, ``first_appearance`` if one
-of them is said to be the first, ``rating`` as it is said, ``verdict`` (true, mixed, false or unproven), ``scale``
-([worst, value, best]), ``explanation``, ``publisher``, ``publisher_url`` and ``author``, as far as they are known.
+its URL; ``metadata`` holds ``claimant``, ``claimant_job``, ``claimant_pages`` (addresses that are about the claimant),
+``claim_date``, ``appearances``, ``first_appearance`` if one of them is said to be the first, ``rating`` as it is said,
+``verdict`` (true, mixed, false or unproven), ``scale`` ([worst, value, best]), ``explanation``, ``publisher``,
+``publisher_url``, ``publisher_image`` and ``author``, as far as they are known.
 """
 
 from __future__ import annotations
@@ -52,19 +53,21 @@ def metadata_of(node: Node) -> dict[str, Any]:
     claim, rating = _claim(node), _first_object(node.get("reviewRating"))
     claimant, publisher = _claimant(claim), _publisher(node)
     words = _rating_words(node, rating)
-    worst, value, best = (number_in(rating, name) for name in ("worstRating", "ratingValue", "bestRating"))
+    worst, value, best = _scale(rating)
     known = {
-        "claimant": claimant.get("name", ""),
-        "claimant_job": claimant.get("jobTitle", ""),
+        "claimant": text_in(claimant, "name"),
+        "claimant_job": text_in(claimant, "jobTitle"),
+        "claimant_pages": list(dict.fromkeys(_addresses(claimant, "sameAs", "url"))),
         "claim_date": text_in(claim, "datePublished", "dateCreated"),
         "first_appearance": address_in({"url": claim.get("firstAppearance")}, "url"),
-        "appearances": list(dict.fromkeys(_appearances(claim))),
+        "appearances": list(dict.fromkeys(_addresses(claim, "firstAppearance", "appearance", "sameAs", "url"))),
         "rating": words,
         "verdict": verdict_of(words, value, worst, best),
         "scale": [] if None in (worst, value, best) else [worst, value, best],
         "explanation": text_in(rating, "ratingExplanation", "description"),
         "publisher": text_in(publisher, "name"),
         "publisher_url": address_in(publisher, "url", "sameAs"),
+        "publisher_image": address_in(publisher, "image", "logo"),
         "author": _author(node),
     }
     return {name: part for name, part in known.items() if part}
@@ -121,13 +124,13 @@ def _claim(node: Node) -> Node:
     return _first_object(node.get("itemReviewed"))
 
 
-def _claimant(claim: Node) -> dict[str, str]:
-    """Return name and occupation of whoever made the claim; older markup names them of the work that holds it."""
+def _claimant(claim: Node) -> Node:
+    """Return whoever made the claim; older markup names them of the work that holds it."""
     for holder in (claim, _first_object(claim.get("appearance")), _first_object(claim.get("firstAppearance"))):
         for name in ("author", "creator"):
             person = _first_object(holder.get(name))
             if text_in(person, "name"):
-                return {"name": text_in(person, "name"), "jobTitle": text_in(person, "jobTitle")}
+                return person
     return {}
 
 
@@ -148,9 +151,23 @@ def _rating_words(node: Node, rating: Node) -> str:
     return text_in(rating, "alternateName", "name") or text_in(node, "reviewRating") or text_in(rating, "ratingValue")
 
 
-def _appearances(claim: Node) -> Iterator[str]:
-    for name in ("firstAppearance", "appearance", "sameAs", "url"):
-        for value in _each(claim.get(name)):
+def _scale(rating: Node) -> tuple[float | None, float | None, float | None]:
+    """Return the worst value of a scale, the value given, and the best.
+
+    Where one end is named and the other is not, the scale goes from 1 to 5, as schema.org defines it.
+    """
+    worst, value, best = (number_in(rating, name) for name in ("worstRating", "ratingValue", "bestRating"))
+    if worst is None and best is not None:
+        worst = 1.0
+    elif best is None and worst is not None:
+        best = 5.0
+    return worst, value, best
+
+
+def _addresses(node: Node, *names: str) -> Iterator[str]:
+    """Yield every address of the web that a node has under one of ``names``."""
+    for name in names:
+        for value in _each(node.get(name)):
             address = address_in({"url": value}, "url")
             if address:
                 yield address

@@ -26,7 +26,8 @@ NAMED = {
     "required": ["@type", "name"],
     "properties": {
         "@type": {"enum": ["Organization", "Person"]}, "name": {"type": "string", "minLength": 1},
-        "url": ADDRESS, "jobTitle": {"type": "string"},
+        "url": ADDRESS, "image": ADDRESS, "jobTitle": {"type": "string"},
+        "sameAs": {"type": "array", "minItems": 1, "items": ADDRESS},
     },
     "additionalProperties": False,
 }  # fmt: skip
@@ -161,9 +162,19 @@ def test_a_docid_that_is_no_address_comes_back(tmp_path: Path) -> None:
         url="https://a.example.org/1",
         source="a.example.org",
         language="en",
-        metadata={"author": "Jo", "rating": "True", "verdict": "true", "publisher": "Us"},
+        metadata={
+            "claimant": "A hoaxer",
+            "claimant_pages": ["https://hoax.example.org/", "https://posts.example.com/hoaxer"],
+            "author": "Jo",
+            "rating": "True",
+            "verdict": "true",
+            "publisher": "Us",
+            "publisher_image": "https://a.example.org/logo.png",
+        },
     )
-    (tmp_path / "a.json").write_text(json.dumps(review_of(document)), "utf-8")
+    review = review_of(document)
+    assert faults(REVIEW, review) == []
+    (tmp_path / "a.json").write_text(json.dumps(review), "utf-8")
     assert [record.document for record in reader("claimreview").read([tmp_path], ReadOptions())] == [document]
 
 

@@ -19,7 +19,12 @@ REVIEW: dict[str, Any] = {
     "headline": "Twelve people did",
     "datePublished": "2024-07-20T09:00:00+02:00",
     "inLanguage": "en-GB",
-    "author": {"@type": "Organization", "name": "Check", "url": "https://check.example.org/"},
+    "author": {
+        "@type": "Organization",
+        "name": "Check",
+        "url": "https://check.example.org/",
+        "image": "https://check.example.org/logo.png",
+    },
     "reviewRating": {
         "@type": "Rating",
         "alternateName": "False",
@@ -30,7 +35,12 @@ REVIEW: dict[str, Any] = {
     },
     "itemReviewed": {
         "@type": "Claim",
-        "author": {"@type": "Person", "name": "A hoaxer", "jobTitle": "Podcaster"},
+        "author": {
+            "@type": "Person",
+            "name": "A hoaxer",
+            "jobTitle": "Podcaster",
+            "sameAs": ["https://hoax.example.com/", "https://posts.example.com/hoaxer"],
+        },
         "datePublished": "2024-07-19",
         "firstAppearance": {"@type": "CreativeWork", "url": "https://posts.example.com/1"},
         "appearance": [{"@type": "CreativeWork", "url": "https://posts.example.com/2"}, "https://posts.example.com/1"],
@@ -77,6 +87,7 @@ def test_everything_that_a_review_says_is_kept(tmp_path: Path) -> None:
         "metadata": {
             "claimant": "A hoaxer",
             "claimant_job": "Podcaster",
+            "claimant_pages": ["https://hoax.example.com/", "https://posts.example.com/hoaxer"],
             "claim_date": "2024-07-19",
             "appearances": ["https://posts.example.com/1", "https://posts.example.com/2"],
             "first_appearance": "https://posts.example.com/1",
@@ -86,6 +97,7 @@ def test_everything_that_a_review_says_is_kept(tmp_path: Path) -> None:
             "explanation": "There are rocks.",
             "publisher": "Check",
             "publisher_url": "https://check.example.org/",
+            "publisher_image": "https://check.example.org/logo.png",
         },
     }
 
@@ -119,6 +131,9 @@ def test_a_review_is_found_wherever_it_stands(tmp_path: Path, content: Any) -> N
         ({"ratingValue": "2,5", "bestRating": "5", "worstRating": "1"}, "2,5", "mixed"),
         ({"ratingValue": -1, "bestRating": 5, "worstRating": 1, "alternateName": "Satire"}, "Satire", None),
         ({"ratingValue": 4, "alternateName": "Four chillies"}, "Four chillies", None),
+        ({"ratingValue": 1, "bestRating": 5, "alternateName": "One goose"}, "One goose", "false"),
+        ({"ratingValue": 5, "worstRating": 1, "alternateName": "Five geese"}, "Five geese", "true"),
+        ({"ratingValue": 0, "bestRating": 5, "alternateName": "No goose"}, "No goose", None),
         ([{"alternateName": "No evidence"}], "No evidence", "unproven"),
     ],
 )
