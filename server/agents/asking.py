@@ -10,7 +10,11 @@ from werkzeug.test import Client
 
 
 class RefusedQuestionError(Exception):
-    """The API refused what was asked; the message is what it said."""
+    """The API refused what was asked; the message is what it said, ``status`` that of its answer."""
+
+    def __init__(self, message: str, status: int) -> None:
+        super().__init__(message)
+        self.status = status
 
 
 class Api:
@@ -38,5 +42,5 @@ class Api:
         with Client(self._app.wsgi_app).open(address, method=method, json=body) as answer:
             content = answer.get_json()
         if answer.status_code >= 400:
-            raise RefusedQuestionError(content["detail"])
+            raise RefusedQuestionError(content["detail"], answer.status_code)
         return content

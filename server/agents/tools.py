@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Mapping
 from concurrent.futures import Executor
+from http import HTTPStatus
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 from pydantic import BaseModel, Field
@@ -31,7 +32,7 @@ _MOST = 20
 """Hits of an answer, at most: an agent reads each."""
 T = TypeVar("T")
 
-Query = Annotated[str, Field(description="a claim, a tweet or a question")]
+Query = Annotated[str, Field(min_length=1, description="a claim, a tweet or a question")]
 IndexName = Annotated[str, Field(description="an index of list_indexes; left out: the first")]
 Hits = Annotated[int, Field(ge=1, le=_MOST, description="how many hits")]
 AsOf = Annotated[str, Field(description="only documents up to this day, month or year, such as 2020-03")]
@@ -127,10 +128,11 @@ class AgentTools:
 
     def server(self) -> MCPServer:
         """Return the MCP server that offers the tools, and documents as resources."""
-        from mcp.server import MCPServer
         from mcp.server.mcpserver.resources import ResourceSecurity
 
-        server: MCPServer = MCPServer("factseek", instructions=_INSTRUCTIONS, version=__version__, log_level="WARNING")
+        from .one_line_server import OneLineServer
+
+        server = OneLineServer("factseek", instructions=_INSTRUCTIONS, version=__version__, log_level="WARNING")
         for tool in (self.search, self.get_document, self.list_indexes, self.check_claim, self.rank_claims):
             server.add_tool(tool)
         # A docid is no path: it may hold whatever the collection calls its documents.
@@ -148,14 +150,7 @@ class AgentTools:
 
     async def get_document(self, docid: str, index: IndexName = "") -> WholeDocument:
         """Return the whole of a document by its docid."""
-
-        def document() -> WholeDocument:
-            name = self._named(index)
-            body = self._api.get(name, "documents", docid)["document"]
-            fields = {field: body[field] for field in WholeDocument.model_fields if field in body}
-            return WholeDocument(index=name, **fields)
-
-        return await self._run(document)
+        return await self._run(lambda: self._document(self._named(index), docid))
 
     async def list_indexes(self) -> IndexDescriptions:
         """Return the indexes that can be searched."""
@@ -181,7 +176,13 @@ class AgentTools:
 
     async def document_text(self, index: str, docid: str) -> str:
         """The title and the text of a document."""
-        document = await self.get_document(docid, index)
+        from mcp.server.mcpserver.exceptions import ResourceError, ResourceNotFoundError
+
+        try:
+            document = await self._in_pool(lambda: self._document(self._named(index), docid))
+        except RefusedQuestionError as error:
+            kind = ResourceNotFoundError if error.status == HTTPStatus.NOT_FOUND else ResourceError
+            raise kind(str(error)) from None
         return f"{document.title}\n{document.text}" if document.title else document.text
 
     async def _run(self, call: Callable[[], T]) -> T:
@@ -192,14 +193,23 @@ class AgentTools:
         from mcp.server.mcpserver.exceptions import ToolError
 
         try:
-            return await asyncio.get_running_loop().run_in_executor(self._pool, call)
+            return await self._in_pool(call)
         except RefusedQuestionError as error:
             raise ToolError(str(error)) from None
         except QueryError as error:
             raise ToolError(error.what) from None
 
+    async def _in_pool(self, call: Callable[[], T]) -> T:
+        """Return what ``call`` returns, run in a thread of the pool."""
+        return await asyncio.get_running_loop().run_in_executor(self._pool, call)
+
     def _named(self, index: str) -> str:
         return index or next(iter(self._indexes))
+
+    def _document(self, name: str, docid: str) -> WholeDocument:
+        body = self._api.get(name, "documents", docid)["document"]
+        fields = {field: body[field] for field in WholeDocument.model_fields if field in body}
+        return WholeDocument(index=name, **fields)
 
     def _search(self, query: str, name: str, k: int, retriever: str | None, as_of: str) -> SearchResult:
         body = {"query": query, "k": k, "retriever": retriever, "as_of": as_of or None, "highlight": False}

@@ -19,6 +19,8 @@ import pytest
 from mcp import Client, StdioServerParameters
 from mcp.client.stdio import stdio_client
 from mcp.client.streamable_http import streamable_http_client
+from mcp.shared.exceptions import MCPError
+from mcp.types import INVALID_PARAMS
 
 from factseek import commands
 from factseek.server.agents import serving
@@ -127,7 +129,10 @@ def test_a_claim_with_a_model_has_a_verdict_and_a_warning(tmp_path: Path, exampl
         ("search", {"query": CLAIM, "index": "french"}, "there is no index 'french'; served are: english, arabic"),
         ("search", {"query": ","}, "query: the query ',' holds no words to search for"),
         ("search", {"query": CLAIM, "as_of": "soon"}, "as_of: "),
-        ("search", {"query": CLAIM, "k": 99}, "less than or equal to 20"),
+        ("search", {"query": CLAIM, "k": 99}, "k: Input should be less than or equal to 20"),
+        ("search", {"k": 0}, "query: Field required; k: Input should be greater than or equal to 1"),
+        ("check_claim", {"claim": ""}, "claim: String should have at least 1 character"),
+        ("rank_claims", {"texts": []}, "texts: List should have at least 1 item after validation, not 0"),
         ("get_document", {"docid": "nothing"}, "there is no document 'nothing'"),
         ("rank_claims", {"texts": ["x" * 301]}, "claims[0].text: has 301 characters; at most 300 are read"),
     ],
@@ -140,7 +145,28 @@ def test_what_makes_no_sense_is_said_in_one_line(
 
     result = asked(config, ask)
     assert result.is_error
-    assert message in result.content[0].text
+    assert result.content[0].text.startswith(f"Error executing tool {name}: {message}")
+    assert "\n" not in result.content[0].text
+
+
+@pytest.mark.parametrize(
+    ("address", "message"),
+    [
+        ("english/nothing", "there is no document 'nothing' in this index"),
+        ("french/measles", "there is no index 'french'; served are: english, arabic"),
+    ],
+)
+def test_a_resource_that_is_not_there_is_named(
+    config: Config, address: str, message: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def ask(client: Any) -> Any:
+        with pytest.raises(MCPError) as refused:
+            await client.read_resource(f"factseek://{address}")
+        return refused.value
+
+    error = asked(config, ask)
+    assert (error.code, error.message) == (INVALID_PARAMS, message)
+    assert not [record for record in caplog.records if record.exc_info]
 
 
 def command(config: Config, *options: str) -> list[str]:
