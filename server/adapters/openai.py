@@ -118,15 +118,14 @@ def failure(problem: Problem) -> OpenAIFailure:
     """Return an error as OpenAI answers it."""
     field = None if isinstance(problem.field, UnsetType) else problem.field
     kind = _TYPES.get(problem.status, "invalid_request_error")
-    return OpenAIFailure(
-        error=OpenAIFault(message=problem.detail, type=kind, param=field, code=_CODES.get(problem.status))
-    )
+    code = None if problem.error == "not-found" else _CODES.get(problem.status)
+    return OpenAIFailure(error=OpenAIFault(message=problem.detail, type=kind, param=field, code=code))
 
 
 @blueprint.post("/v1/embeddings")
 def openai_embeddings() -> Response:
     """Encode texts as OpenAI does."""
-    asked = from_body(request, OpenAIEmbedding)
+    asked = _asked()
     encoder = _encoder()
     model = _model(asked.model, encoder)
     if asked.dimensions not in (None, encoder.dimension):
@@ -148,6 +147,19 @@ def openai_models() -> Response:
     """Name the models as OpenAI does."""
     name = _encoder().name
     return json_answer(OpenAIModels(data=[OpenAIModel(id=name), OpenAIModel(id=name + _QUERY)]))
+
+
+def _asked() -> OpenAIEmbedding:
+    """Return the request.
+
+    Raises BadInput if it makes no sense; token ids are those of another model's words.
+    """
+    try:
+        return from_body(request, OpenAIEmbedding)
+    except BadInput as error:
+        if error.field.startswith("input["):
+            raise BadInput(error.field, "is no text; token ids mean nothing to this model, send the texts") from None
+        raise
 
 
 def _encoder() -> Encoder:

@@ -71,9 +71,17 @@ def test_what_makes_no_sense_is_refused_as_openai_does(
     assert error["type"] == "invalid_request_error"
 
 
-def test_token_ids_are_refused(asked: FlaskClient) -> None:
-    answer = asked.post("/openai/v1/embeddings", json={"input": [1, 2]})
-    assert (answer.status_code, answer.json["error"]["param"]) == (400, "input[0]")
+@pytest.mark.parametrize("tokens", [[1, 2], [[1, 2], [3]]])
+def test_token_ids_are_refused(asked: FlaskClient, tokens: list[Any]) -> None:
+    answer = asked.post("/openai/v1/embeddings", json={"input": tokens})
+    message = "input[0]: is no text; token ids mean nothing to this model, send the texts"
+    assert (answer.status_code, answer.json["error"]["message"]) == (400, message)
+    assert answer.json["error"]["param"] == "input[0]"
+
+
+def test_an_address_that_is_not_there_is_no_missing_model(asked: FlaskClient) -> None:
+    answer = asked.post("/openai/v1/completions", json={})
+    assert (answer.status_code, answer.json["error"]["code"]) == (404, None)
 
 
 def test_openais_own_client(base: str) -> None:
