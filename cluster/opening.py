@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
@@ -81,34 +82,33 @@ def _wait_for(asked: Sequence[Replicas], *, every: bool) -> None:
 
     Raises the error of the last one of a shard that cannot, or of any if every one counts.
     """
-    opening = {answer: replicas for replicas in asked for answer in replicas.begin()}
+    opening = {answer: (replicas, number) for replicas in asked for number, answer in enumerate(replicas.begin())}
     waiting = list(opening)
-    still = {id(replicas): 0 for replicas in asked}
-    for replicas in opening.values():
-        still[id(replicas)] += 1
+    still = Counter(replicas.name for replicas, _ in opening.values())
     missing = set(still)
     until = monotonic() + START_SECONDS
     while waiting and (every or missing):
         ready, waiting = ray().wait(waiting, timeout=max(0.0, until - monotonic()))
         if not ready:
-            raise _late(opening[waiting[0]])
-        replicas = opening[ready[0]]
-        still[id(replicas)] -= 1
-        error = _error(replicas, ready[0])
+            raise _late(opening[waiting[0]][0])
+        replicas, number = opening[ready[0]]
+        still[replicas.name] -= 1
+        error = _error(replicas, number, ready[0])
         if error is None:
-            missing.discard(id(replicas))
-        elif every or (id(replicas) in missing and not still[id(replicas)]):
+            missing.discard(replicas.name)
+        elif every or (replicas.name in missing and not still[replicas.name]):
             raise error
 
 
-def _error(replicas: Replicas, answer: Any) -> FactseekError | None:
-    """Return what keeps a replica from having opened its state, None if it has."""
+def _error(replicas: Replicas, number: int, answer: Any) -> FactseekError | None:
+    """Return what kept the replica of a number from opening its state, None if it has opened it."""
     try:
         opened: ShardAnswer = ray().get(answer)
     except ray().exceptions.RayError as error:
         return _not_started(replicas.name, str(error))
     raised = opened.error
     if raised is None:
+        replicas.opened(number, opened)
         return None
     return type(raised)(f"{raised.what}, on node {opened.node[:12]}", place=raised.place, remedy=raised.remedy)
 

@@ -18,6 +18,7 @@ from ..retrieval.limit import CutOffError, Limit
 from ..retrieval.lucene import TermFinder, Weights
 from ..retrieval.manifest import Manifest
 from ..retrieval.retriever import Retriever
+from ..retrieval.shard_states import ShardState
 from ..retrieval.signatures import Signatures
 from ..retrieval.spelling import WordNearby
 from ..retrieval.vectors import Vectors
@@ -134,6 +135,10 @@ class RemoteState:
     def missing_since(self, moment: float) -> Sequence[str]:
         """Return nothing: whoever asks all shards notes which did not answer."""
         return ()
+
+    def shards(self) -> Sequence[ShardState]:
+        """Return this shard with its replicas."""
+        return [ShardState(self._replicas.name, self.manifest.id, self._replicas.states())]
 
     def close(self) -> None:
         """Leave the state to the process that holds it, which closes what nobody asks for."""

@@ -10,6 +10,7 @@ from typing import Any
 from ..retrieval.config import Config
 from ..retrieval.errors import PartMissingError
 from ..retrieval.manifest import Manifest
+from ..retrieval.shard_states import ReplicaState
 from .connections import Connections
 from .ray_library import ray
 from .wire import ShardAnswer, packed, unpacked
@@ -35,6 +36,8 @@ class _Replica:
         self._manifest = manifest
         self._config = config
         self._connections: Connections | None = None
+        self._node = ""
+        self._answers: bool | None = None
         self.busy = 0
         self.resting = 0.0
 
@@ -53,11 +56,27 @@ class _Replica:
             opened: ShardAnswer = ray().get(self.begin(), timeout=max(0.001, until - monotonic()))
             if opened.error is not None:
                 return opened
-            self._connect(Connections(opened.value))
+            self.opened(opened)
             answer = self._answer(question, until)
         if answer is None or answer.unopened:
             raise TimeoutError("it started again meanwhile")
+        self._answers = True
         return answer
+
+    def opened(self, opened: ShardAnswer) -> None:
+        """Ask from now on where it says, which has opened its state."""
+        self._node = opened.node
+        self._connect(Connections(opened.value))
+
+    @property
+    def state(self) -> ReplicaState:
+        """Where it is, and whether it answered when it was last asked."""
+        return ReplicaState(self._node, "unasked" if self._answers is None else "answers" if self._answers else "lost")
+
+    def rest(self) -> None:
+        """Take note that it did not answer: for a while it is asked only if there is no other one."""
+        self._answers = False
+        self.resting = monotonic() + REST_SECONDS
 
     def close(self) -> None:
         """Close its connections."""
@@ -97,6 +116,14 @@ class Replicas:
         """Have every replica open its state; return what Ray answers when they have."""
         return [replica.begin() for replica in self._replicas]
 
+    def opened(self, number: int, opened: ShardAnswer) -> None:
+        """Take note that the replica of a number, in the order of :meth:`begin`, has opened its state."""
+        self._replicas[number].opened(opened)
+
+    def states(self) -> list[ReplicaState]:
+        """Return where the replicas are, and whether they answered when they were last asked."""
+        return [replica.state for replica in self._replicas]
+
     def ask(self, method: str, *arguments: Any, seconds: float | None = None) -> Any:
         """Return what a method of :class:`factseek.cluster.shard_server.ShardServer` returns.
 
@@ -110,7 +137,7 @@ class Replicas:
                 answer = chosen.ask(method, packed_arguments, until)
             except (ray().exceptions.RayError, OSError, EOFError) as error:
                 reason = str(error).strip().split("\n", 1)[0] or type(error).__name__
-                chosen.resting = monotonic() + REST_SECONDS
+                chosen.rest()
                 if monotonic() >= until:
                     break
                 continue

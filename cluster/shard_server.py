@@ -75,7 +75,7 @@ class ShardServer:
                 except FactseekError as error:
                     return ShardAnswer(error=error, node=_node())
             self._let_go(generation)
-        return ShardAnswer(self._listener.address)
+        return ShardAnswer(self._listener.address, node=_node())
 
     def answer(self, question: bytes) -> bytes:
         """Return the packed :class:`ShardAnswer` to a packed question: a generation, a method, its packed arguments."""

@@ -40,8 +40,8 @@ class RankingQuestion(NamedTuple):
 class ShardAnswer(NamedTuple):
     """What a shard answers: a value, or the error that it raised.
 
-    ``unopened``: it has no state of that generation. ``fault`` is the trace of what nobody raised on purpose. An error
-    of opening a state names the ``node``.
+    ``unopened``: it has no state of that generation. ``fault`` is the trace of what nobody raised on purpose. What
+    answers to opening a state names its ``node``.
     """
 
     value: Any = None

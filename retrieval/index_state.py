@@ -19,6 +19,7 @@ from .lucene import TermFinder, Weights
 from .manifest import Manifest
 from .retriever import Retriever
 from .searcher import ResolvedSearch
+from .shard_states import ShardState
 from .signatures import Signatures
 from .spelling import WordNearby
 from .vectors import Vectors
@@ -163,6 +164,10 @@ class IndexState(Protocol):
 
     def missing_since(self, moment: float) -> Sequence[str]:
         """Return the names of the parts that did not answer since a moment of :func:`time.monotonic`."""
+        ...
+
+    def shards(self) -> Sequence[ShardState]:
+        """Return the shards that other processes answer for; none if this one reads the index itself."""
         ...
 
     def close(self) -> None:

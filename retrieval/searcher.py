@@ -21,6 +21,7 @@ from .limit import Limit
 from .manifest import VECTORS, EncoderInfo, Manifest
 from .profile import PROFILES, has_words
 from .re_ranker import ReRanker
+from .shard_states import ShardState
 from .vocabulary import Vocabulary
 
 
@@ -296,6 +297,10 @@ class Searcher(Protocol):
 
         A search of that time may lack what they hold.
         """
+        ...
+
+    def shards(self) -> Sequence[ShardState]:
+        """Return the shards that other processes answer for; none if this one reads the index itself."""
         ...
 
     def docids(self) -> Iterator[str]:

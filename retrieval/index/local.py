@@ -22,6 +22,7 @@ from ..manifest import VECTORS
 from ..re_ranker import ReRanker
 from ..run_writer import best_documents
 from ..searcher import DEFAULT_SEARCH, Footprint, IndexInfo, ResolvedSearch, Search, Searcher, reads_vectors
+from ..shard_states import ShardState
 from ..vocabulary import Vocabulary
 from .evidence_reader import EvidenceReader
 from .footprint import footprint
@@ -230,6 +231,10 @@ class Index:
     def missing_since(self, moment: float) -> Sequence[str]:
         """Return the names of the shards that did not answer since a moment of :func:`time.monotonic`."""
         return self._state.missing_since(moment)
+
+    def shards(self) -> Sequence[ShardState]:
+        """Return the shards that other processes answer for; none if this one reads the index itself."""
+        return self._state.shards()
 
     def docids(self) -> Iterator[str]:
         """Yield the docid of each passage."""

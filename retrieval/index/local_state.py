@@ -17,6 +17,7 @@ from ..live.snapshot import Snapshot
 from ..lucene import PassageSearcher, TermFinder, Weights
 from ..manifest import LUCENE, SIGNATURES, WORDS, Manifest
 from ..retriever import Retriever
+from ..shard_states import ShardState
 from ..signatures import Signatures
 from ..spelling import WordNearby
 from ..vectors import Vectors, mean_direction
@@ -137,6 +138,10 @@ class LocalState:
 
     def missing_since(self, moment: float) -> Sequence[str]:
         """Return nothing: a folder answers as a whole or not at all."""
+        return ()
+
+    def shards(self) -> Sequence[ShardState]:
+        """Return nothing: this process reads the index itself."""
         return ()
 
     def close(self) -> None:

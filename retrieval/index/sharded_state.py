@@ -28,6 +28,7 @@ from ..live.snapshot import IndexEncoders, fitting_encoder
 from ..lucene import TermFinder, Weights
 from ..manifest import Manifest
 from ..retriever import Retriever
+from ..shard_states import ShardState
 from ..shards.layout import Shards, owner
 from ..signatures import WORDS, Signatures
 from ..spelling import WordNearby
@@ -241,6 +242,10 @@ class ShardedState:
     def missing_since(self, moment: float) -> Sequence[str]:
         """Return the names of the shards that did not answer since a moment of :func:`time.monotonic`."""
         return self._gather.lost_since(moment)
+
+    def shards(self) -> Sequence[ShardState]:
+        """Return the shards that other processes answer for."""
+        return [shard for state in self._states for shard in state.shards()]
 
     def close(self) -> None:
         """Close the analyzer and the shards."""

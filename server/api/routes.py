@@ -21,7 +21,9 @@ from ..contract.answers import (
     IndexAnswer,
     IndexList,
     IndexSummary,
+    ReplicaHealth,
     SearchAnswer,
+    ShardHealth,
     SimpleAnswer,
     SimpleDocument,
     document_answer,
@@ -202,10 +204,24 @@ def live() -> Response:
 
 @blueprint.get("/readyz")
 def ready() -> Response:
-    """Answer whether each index has answered a search: 200, else 503."""
+    """Answer whether each index has answered a search: 200, else 503; of shards on a cluster, whether they answer."""
     states = service().readiness.states()
     good = all(state == READY for state in states.values())
-    return json_answer(Health(status="ok" if good else "unavailable", indexes=states), 200 if good else 503)
+    health = Health(status="ok" if good else "unavailable", indexes=states, shards=_shards() or msgspec.UNSET)
+    return json_answer(health, 200 if good else 503)
+
+
+def _shards() -> dict[str, list[ShardHealth]]:
+    """Return the shards of the indexes that are on a cluster."""
+    of_indexes = {name: served.index.shards() for name, served in service().indexes.items()}
+    return {
+        name: [
+            ShardHealth(shard.name, shard.generation, [ReplicaHealth(*replica) for replica in shard.replicas])
+            for shard in shards
+        ]
+        for name, shards in of_indexes.items()
+        if shards
+    }
 
 
 def _summary(served: Served) -> IndexSummary:

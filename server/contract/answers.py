@@ -405,11 +405,30 @@ class JobAnswer(Answer, kw_only=True):
     error: str
 
 
+class ReplicaHealth(Answer):
+    """A replica of a shard: its node, and whether it answered this process when it was last asked."""
+
+    node: str
+    state: Literal["answers", "lost", "unasked"]
+
+
+class ShardHealth(Answer):
+    """A shard on a cluster: the id of the generation that is read, and its replicas."""
+
+    name: str
+    generation: str
+    replicas: list[ReplicaHealth]
+
+
 class Health(Answer):
-    """Whether the server can answer; ``indexes`` is the state of each: ``ready``, or what is wrong."""
+    """Whether the server can answer; ``indexes`` is the state of each: ``ready``, or what is wrong.
+
+    ``shards`` are those of the indexes that are on a cluster.
+    """
 
     status: Literal["ok", "unavailable"]
     indexes: dict[str, str] | msgspec.UnsetType = msgspec.UNSET
+    shards: dict[str, list[ShardHealth]] | msgspec.UnsetType = msgspec.UNSET
 
 
 def document_answer(document: Document) -> DocumentAnswer:

@@ -117,4 +117,17 @@ def _served(serving: Service) -> str:
     lines += ["# HELP factseek_index_manifest The manifest that is served.", "# TYPE factseek_index_manifest gauge"]
     for name, served in serving.indexes.items():
         lines.append(f'factseek_index_manifest{{index="{name}",manifest="{served.manifest_id}"}} 1')
-    return "\n".join([*lines, ""])
+    return "\n".join([*lines, *_shards(serving), ""])
+
+
+def _shards(serving: Service) -> list[str]:
+    """Return how many replicas of the shards on a cluster answered this process when they were last asked."""
+    lines = [
+        f'factseek_shard_replicas{{index="{name}",shard="{shard.name}",generation="{shard.generation}",'
+        f'state="{state}"}} {sum(replica.state == state for replica in shard.replicas)}'
+        for name, served in serving.indexes.items()
+        for shard in served.index.shards()
+        for state in ("answers", "lost", "unasked")
+    ]
+    about = ["# HELP factseek_shard_replicas Replicas by what came of the last question to them."]
+    return [*about, "# TYPE factseek_shard_replicas gauge", *lines] if lines else []

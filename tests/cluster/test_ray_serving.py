@@ -95,6 +95,11 @@ def test_a_server_answers_from_the_cluster_while_a_process_dies_and_the_index_ch
             answer = asked(address, **query)
             assert answer["hits"] == first
             assert "coverage" not in answer
+        with urlopen(f"{address}/readyz", timeout=60) as response:
+            shards = json.load(response)["shards"]["facts"]
+        assert [shard["name"] for shard in shards] == ["shard-00", "shard-01", "shard-02"]
+        assert all(len(shard["replicas"]) == 2 for shard in shards)
+        assert all("answers" in {replica["state"] for replica in shard["replicas"]} for shard in shards)
         for folder in (whole, sharded):
             assert main(["delete", "--index", str(folder), first[0]["docid"]]) == 0
         until = time.monotonic() + 60

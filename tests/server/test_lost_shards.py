@@ -93,4 +93,8 @@ def test_no_verdict_is_found_on_a_part_of_the_evidence(index: Index) -> None:
 
 def test_a_lost_shard_does_not_have_the_index_opened_anew(client: FlaskClient) -> None:
     assert client.post("/serper/search", json={"q": "sea ice"}).status_code == 503
-    assert client.get("/readyz").status_code == 200
+    ready = client.get("/readyz")
+    assert ready.status_code == 200
+    (shard,) = ready.json["shards"]["facts"]  # the others are read by this process itself
+    assert (shard["name"], shard["replicas"]) == ("shard-01", [])
+    assert 'factseek_shard_replicas{index="facts",shard="shard-01",' in client.get("/metrics").text
