@@ -53,7 +53,7 @@ class _PackedRun(Unpacked):
     """The content of a packed run, whose faults are a user's errors."""
 
     def __init__(self, path: Path, raw: BinaryIO) -> None:
-        super().__init__(raw, "run", partial(SourceError, place=path))
+        super().__init__(raw, "list of queries, judgements or hits", partial(SourceError, place=path))
         self._path = path
 
     def read(self, size: int | None = -1) -> bytes:

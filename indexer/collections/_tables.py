@@ -9,7 +9,6 @@ import math
 import re
 from collections.abc import Collection, Iterator, Sequence
 from datetime import date
-from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +20,6 @@ from ._lines import BadFileError, parse_json_object, read_bytes, read_lines, rea
 
 SUFFIXES = (".csv", ".tsv", ".jsonl", ".ndjson", ".parquet", ".pkl", ".pickle")
 _UNSTORABLE = re.compile(r"[\x00\ud800-\udfff]")
-_BATCH_ROWS = 512
 
 Row = dict[str, str]
 
@@ -126,18 +124,12 @@ def _json_lines(path: Path, options: ReadOptions, wanted: Collection[str]) -> It
 def _parquet(
     path: Path, options: ReadOptions, wanted: Collection[str], required: Sequence[Sequence[str]]
 ) -> Iterator[tuple[str, Row]]:
-    import pyarrow
-    import pyarrow.parquet
+    from ._parquet import records
 
-    try:
-        with pyarrow.parquet.ParquetFile(path) as file:
-            names = file.schema_arrow.names
-            _check_columns(str(path), names, required)
-            batches = file.iter_batches(_BATCH_ROWS, columns=[name for name in names if name in wanted])
-            for number, record in enumerate(chain.from_iterable(batch.to_pylist() for batch in batches), 1):
-                yield from _stored(f"{path}:{number}", record, options)
-    except (pyarrow.ArrowException, OSError, UnicodeDecodeError) as error:
-        raise BadFileError(path, f"is not a sound Parquet file ({str(error).splitlines()[0]})") from None
+    names, rows = records(path, wanted)
+    _check_columns(str(path), names, required)
+    for number, record in enumerate(rows, 1):
+        yield from _stored(f"{path}:{number}", record, options)
 
 
 def _pickle(

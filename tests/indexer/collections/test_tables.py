@@ -140,6 +140,37 @@ def test_a_text_that_cannot_be_stored_is_a_bad_row(tmp_path: Path) -> None:
     assert given.bad_lines.examples == [f"{path}:1: {reason}", f"{path}:3: {reason}"]
 
 
+def test_a_parquet_file_that_says_that_it_unpacks_to_endlessly_much_is_refused(tmp_path: Path) -> None:
+    import pandas as pd
+
+    path = tmp_path / "t.parquet"
+    pd.DataFrame({"id": ["1"], "title": ["x" * 101_000_000], "other": ["y"]}).to_parquet(path, compression="gzip")
+    with pytest.raises(SourceError) as caught:
+        rows(path)
+    assert str(caught.value) == f"{path}: unpacks to more than 200 times its size; it is no collection"
+    path.unlink()
+    pd.DataFrame({"id": ["1"], "title": ["x"], "other": ["y" * 101_000_000]}).to_parquet(path, compression="gzip")
+    assert [row for _, row in rows(path)] == [{"id": "1", "title": "x"}]  # what is not wanted is not unpacked
+
+
+def test_a_parquet_file_whose_records_share_a_long_text_takes_little_memory_and_is_refused(tmp_path: Path) -> None:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    long, path = "x" * 1_000_000, tmp_path / "t.parquet"
+    shared = pa.DictionaryArray.from_arrays(pa.array([0] * 1_000, pa.int32()), pa.array([long]))
+    table = pa.table({"id": pa.array(map(str, range(1_000))), "title": shared})
+    pq.write_table(table, path, store_schema=False, compression="gzip")
+    taken = []
+    before = pa.total_allocated_bytes()
+    with pytest.raises(SourceError, match="unpacks to more than 200 times its size; it is no collection"):
+        for _, row in read_rows(path, ReadOptions(), ("id", "title"), ()):
+            taken.append(row["id"])
+            assert row["title"] == long
+            assert pa.total_allocated_bytes() - before < 20_000_000  # and not 512 times a megabyte
+    assert 50 < len(taken) <= 100
+
+
 def test_a_pickle_is_bounded(tmp_path: Path) -> None:
     path = write(tmp_path, "t.pkl")
     with pytest.raises(SourceError, match=r"is longer than 100 bytes \(build.max_file_bytes\)$"):
