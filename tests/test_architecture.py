@@ -322,7 +322,7 @@ OTHERS_ERRORS = {
     "retrieval/validation.py": "msgspec's errors have a message and no fields",
     "retrieval/java.py": "pyjnius raises whatever the loader of libjvm raised",
     "indexer/collections/_lines.py": "csv's errors have a message and no fields",
-    "indexer/collections/_tables.py": "Arrow's errors are several lines long",
+    "indexer/collections/_parquet.py": "Arrow's errors are several lines long",
 }
 
 

@@ -12,7 +12,7 @@ from .. import stages
 from ..documents import Place, Stored
 from ..domain import Document, Hit, Part, Span
 from ..evidence import Copies, Evidence, PassageAnswer, RetrieverPart, part_answer
-from ..highlight import Highlighter, highlighter
+from ..highlight import Highlighter, highlighter, in_time
 from ..index_state import IndexState
 from ..limit import HIGHLIGHTS, WRITTEN, Limit, Unbounded
 
@@ -41,7 +41,7 @@ class EvidenceReader:
         """Yield the evidence of each text and its hits; what is stored of them is read at once for all.
 
         ``retriever`` is the one that ranked the hits without parts; ``copies`` are the hits folded under others;
-        ``after`` is how many hits stand before them. Hits that are reached after the limit have no highlights, and the
+        ``after`` is how many hits stand before them. What is reached after the limit has no highlights, and the
         limit notes it. Raises NotFoundError if a passage is not there, and what the limit raises if
         there is no memory for it.
         """
@@ -64,7 +64,7 @@ class EvidenceReader:
         marked = highlighter(text, self._state.terms)
         if limit is None:
             return marked
-        return lambda passage: [] if limit.is_over(HIGHLIGHTS) else marked(passage)
+        return in_time(marked, partial(limit.is_over, HIGHLIGHTS))
 
     def texts(self, hits: Sequence[Hit], spend: Callable[[int], object]) -> list[Stored]:
         """Return the passages of hits, in their order; ``spend`` takes the memory of each document as it is read.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping, Sequence
+from functools import partial
 
 import msgspec
 
@@ -12,7 +13,7 @@ from ...retrieval.config import FusionSettings
 from ...retrieval.domain import Hit, Part
 from ...retrieval.evidence import Evidence, PassageAnswer, part_answer
 from ...retrieval.explaining import sentence
-from ...retrieval.highlight import Highlighter, highlighter, query_terms
+from ...retrieval.highlight import Highlighter, highlighter, in_time, query_terms
 from ...retrieval.limit import PASSAGES, WRITTEN, Limit
 from ...retrieval.searcher import ResolvedSearch, Search, Searcher
 from ..contract.answers import ExplainedHit, ExplainedPart, Explanation, FusionAnswer, WordWeight
@@ -41,7 +42,7 @@ def with_passages(index: Searcher, query: str, asked: Search, hits: Sequence[Evi
 
     After the limit, which notes that passages are missing, it is the best one alone.
     """
-    marked = highlighter(index.resolve(asked).text(query), index.terms)
+    marked = in_time(highlighter(index.resolve(asked).text(query), index.terms), partial(limit.is_over, PASSAGES))
     return [msgspec.structs.replace(hit, passages=_passages(index, marked, hit, limit)) for hit in hits]
 
 
@@ -50,7 +51,7 @@ def _passages(index: Searcher, marked: Highlighter, hit: Evidence, limit: Limit)
         return [hit.passage]
     passages = []
     for passage in index.passages(hit.docid):
-        marks = [] if limit.is_over(PASSAGES) else marked(passage.text)
+        marks = marked(passage.text)
         if marks or passage.number == hit.passage.number:
             limit.memory.spend(WRITTEN * sys.getsizeof(passage.text))
             passages.append(

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from flask import request
 
 from ...retrieval.display import web_link
-from ...retrieval.highlight import Highlighter, highlighter
+from ...retrieval.highlight import Highlighter, highlighter, in_time
 from ...retrieval.limit import HIGHLIGHTS
 from ...retrieval.searcher import Search
 from ..contract.memory import charged_document
@@ -48,7 +50,7 @@ def _highlighter(served: Served, state: PageState) -> Highlighter:
         return _unmarked
     asked = Search(profile=state.profile or None)
     marked, limit = highlighter(served.index.resolve(asked).text(state.query), served.index.terms), limit_of()
-    return lambda line: [] if limit.is_over(HIGHLIGHTS) else marked(line)
+    return in_time(marked, partial(limit.is_over, HIGHLIGHTS))
 
 
 def _unmarked(_: str) -> list[tuple[int, int]]:

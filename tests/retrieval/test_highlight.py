@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from factseek.retrieval.analyzers import ANALYZERS
 from factseek.retrieval.config import JavaSettings
-from factseek.retrieval.highlight import Highlighter, highlighter, highlights
+from factseek.retrieval.highlight import Highlighter, highlighter, highlights, in_time
 from factseek.retrieval.java import start
 from factseek.retrieval.lucene import TermFinder
 from factseek.retrieval.vocabulary import Analyze, Vocabulary
@@ -107,6 +107,29 @@ def test_stretches_are_those_of_matching_word_by_word(
             expected = word_by_word(query, text, lambda word: analyze([word])[0])
             assert marks(text) == expected
             assert highlights(query, text, vocabulary) == expected
+
+
+@given(WORDS, WORDS, st.integers(1, 9))
+def test_a_text_that_is_read_in_pieces_has_the_same_stretches(query: str, text: str, size: int) -> None:
+    marks = highlighter(query, Vocabulary(letters))
+    with patch("factseek.retrieval.highlight.PIECE", size):
+        assert in_time(marks, lambda: False)(text) == marks(text)
+
+
+def test_a_long_text_is_highlighted_as_far_as_there_is_time() -> None:
+    asked: list[str] = []
+
+    def counted(words: Sequence[str]) -> list[tuple[str, ...]]:
+        asked.extend(words)
+        return lowered(words)
+
+    text = " ".join(f"word{number:06}" for number in range(10_000))  # of 11 characters each
+    time = iter([False, False, True])
+    marks = in_time(highlighter("word000000 word004545 word004546 word009999", Vocabulary(counted)), lambda: next(time))
+    with patch("factseek.retrieval.highlight.PIECE", 25_000):
+        assert [text[start:end] for start, end in marks(text)] == ["word000000", "word004545"]
+    assert len(set(asked)) == 4_548, "what is not reached is not analysed"
+    assert next(time, None) is None
 
 
 @settings(max_examples=50)
