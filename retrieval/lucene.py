@@ -57,12 +57,16 @@ class Weights(NamedTuple):
 EQUAL_WEIGHTS = Weights()
 
 
-class _ScoreDoc(msgspec.Struct, gc=False):
-    score: float
+class _ScoreDoc(msgspec.Struct, array_like=True, gc=False):
+    """A hit of Lucene's; its properties come in the order of their names, and the last, ``shardIndex``, is left."""
+
     doc: int
+    score: float
 
 
-class _TopDocs(msgspec.Struct):
+class _TopDocs(msgspec.Struct, array_like=True):
+    """What a search of Lucene's returns; ``totalHits`` is left."""
+
     scoreDocs: list[_ScoreDoc]  # noqa: N815  Lucene's own name
 
 
@@ -425,7 +429,7 @@ class _ThreadSearcher:
         self._restriction = lru_cache(maxsize=256)(partial(_restriction, analyzer, self._names, segments))
         self._everything = java_class("org.apache.lucene.search.MatchAllDocsQuery")()
         self._generator = own_class("io.anserini.search.query.BagOfWordsQueryGenerator", _GENERATOR[fields])()
-        self._mapper = own_class("com.fasterxml.jackson.databind.ObjectMapper", _MAPPER)()
+        self._mapper = _mapper()
         self._builder = own_class(_BOTH, _BUILDER)
         self._timeout = own_class("org.apache.lucene.index.QueryTimeoutImpl", constructor="(J)V")
         self._occur = [getattr(java_class("org.apache.lucene.search.BooleanClause$Occur"), name) for name in _OCCUR]
@@ -498,6 +502,18 @@ class _ThreadSearcher:
 def _tokens(analyzer: Any, text: str) -> list[str]:
     """Return the terms of a text as they stand in it."""
     return list(java_class("io.anserini.analysis.AnalyzerUtils").analyze(analyzer, text).toArray())
+
+
+def _mapper() -> Any:
+    """Return what writes hits as JSON, each an array: half as long as with the names of their properties."""
+    jackson = "com.fasterxml.jackson"
+    mapper = java_class(f"{jackson}.databind.ObjectMapper")()
+    mapper.configure(java_class(f"{jackson}.databind.MapperFeature").SORT_PROPERTIES_ALPHABETICALLY, True)
+    array = java_class(f"{jackson}.annotation.JsonFormat$Shape").ARRAY
+    as_array = java_class(f"{jackson}.annotation.JsonFormat$Value").forShape(array)
+    for name in ("ScoreDoc", "TopDocs"):
+        mapper.configOverride(_java_type(f"org.apache.lucene.search.{name}")).setFormat(as_array)
+    return java_cast(own_class(f"{jackson}.databind.ObjectMapper", _MAPPER), mapper)
 
 
 _OCCUR = ("MUST", "FILTER", "MUST_NOT")
