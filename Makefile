@@ -10,7 +10,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 .DEFAULT_GOAL := help
-.PHONY: help setup pictures docs serve test test-slow check format bench bench-live soak bench-claims bench-finetune bench-train bench-quality bench-fusion bench-growth bench-cluster torture fuzz example clean
+.PHONY: help setup pictures docs serve test test-slow check format bench bench-live bench-peers soak bench-claims bench-finetune bench-train bench-quality bench-fusion bench-growth bench-cluster torture fuzz example clean
 
 help:
 	@echo "make serve   install, build the example indexes, serve them on http://127.0.0.1:8000"
@@ -29,6 +29,7 @@ help:
 	@echo "make pictures   take the pictures of the pages in docs/ (needs chromium and chromium-driver)"
 	@echo "make soak    load the server for 30 minutes and compare every answer"
 	@echo "make bench   measure against Pyserini and sentence-transformers, and what a living index costs (at most 15 minutes)"
+	@echo "make bench-peers   BM25 beside other engines of the registry; the table in docs/figures.md (factseek[bench], FACTSEEK_DATA; 5 minutes)"
 	@echo "make bench-live   of these, the living index alone: appending, updating, compacting, many segments"
 
 setup: $(STAMP)
@@ -71,6 +72,10 @@ bench: example
 
 bench-live: $(STAMP)
 	$(BIN)/python -m benchmarks.live
+
+bench-peers: $(STAMP)
+	$(BIN)/python .ci/install.py --editable '.[bench]'
+	$(BIN)/python -m benchmarks.beside_engines --write
 
 soak: example
 	$(BIN)/python -m benchmarks.soak --changes --write

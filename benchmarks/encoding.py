@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.collection import Collection, ndcg10
-from benchmarks.rows import Row, below, faster, within
+from benchmarks.rows import RatioBounds, Row, below, faster, in_turns, within
 from factseek.indexer.build import BuildRequest, build
 from factseek.retrieval.config import EncoderSettings
 from factseek.retrieval.encoders.choice import for_language
@@ -24,6 +24,7 @@ from factseek.retrieval.searcher import Search
 from factseek.settings import Config, convert
 
 FP32 = convert({"encoder": {"precision": "fp32"}}, "encoding").encoder
+_QUERIES_A_ROUND = 20
 SAMPLED = 12
 """One document in so many is encoded by the peer where that is a sample."""
 Vectors = NDArray[np.float32]
@@ -39,8 +40,11 @@ def single_queries(collection: Collection, peer: Any) -> list[Row]:
         ours.append(_seconds(lambda: encoder.encode_query([query])))  # noqa: B023  called at once
         theirs.append(_seconds(lambda: peer.encode(query, show_progress_bar=False)))  # noqa: B023
     encoder.close()
-    rate, peer_rate = (1 / statistics.median(times[20:]) for times in (ours, theirs))
-    return [faster(f"one query encoded, {collection.name}", "queries/s", rate, peer_rate, 3.0)]
+    rounds = range(20, len(ours), _QUERIES_A_ROUND)
+    rate, peer_rate = (
+        [1 / statistics.median(times[start : start + _QUERIES_A_ROUND]) for start in rounds] for times in (ours, theirs)
+    )
+    return [in_turns(f"one query encoded, {collection.name}", "queries/s", rate, peer_rate, RatioBounds(least=3.0))]
 
 
 def documents(collection: Collection, peer: Any, work: Path) -> list[Row]:

@@ -19,7 +19,7 @@ from typing import NamedTuple
 
 from benchmarks.collection import Collection
 from benchmarks.load import LoadResult, load, post
-from benchmarks.rows import Row, above, below, faster, side_by_side, slower
+from benchmarks.rows import RatioBounds, Row, above, below, faster, in_turns
 from factseek.indexer.build import BuildRequest, build
 from factseek.retrieval.java import start
 from factseek.settings import Config
@@ -90,13 +90,13 @@ def _bm25(collection: Collection, mine: Server, peer: Server, queries: Sequence[
         for query in queries
     ]
     runs = _in_turns([(mine.port, plain), (mine.port, marked), (peer.port, theirs)])
-    our_rate, marked_rate, their_rate = (statistics.median(measured.rate for measured in run) for run in runs)
-    our_p99, _, their_p99 = (statistics.median(measured.p99 for measured in run) for run in runs)
+    rate, marked_rate, their_rate = ([measured.rate for measured in run] for run in runs)
+    p99, _, their_p99 = ([measured.p99 for measured in run] for run in runs)
     what = f"served BM25 top 10 with text, {CALLERS} connections, {collection.name}"
     return [
-        faster(what, "requests/s", our_rate, their_rate, 1.8),
-        slower(what, "ms, p99", our_p99, their_p99, 1.5),
-        side_by_side(f"{what}, with highlights", "requests/s", marked_rate, their_rate),
+        in_turns(what, "requests/s", rate, their_rate, RatioBounds(least=1.8)),
+        in_turns(what, "ms, p99", p99, their_p99, RatioBounds(most=1.5)),
+        in_turns(f"{what}, with highlights", "requests/s", marked_rate, their_rate),
     ]
 
 

@@ -7,16 +7,16 @@ import os
 import shutil
 import sys
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from benchmarks.collection import Collection
-from benchmarks.rows import Row, below, faster, rates
+from benchmarks.rows import RatioBounds, Row, below, faster, in_turns, rates, rates_in_turns
 from factseek.indexer.build import BuildRequest, build
 from factseek.retrieval.index.local import open_index
-from factseek.retrieval.java import start
+from factseek.retrieval.java import java_class, start
 from factseek.retrieval.searcher import Search, Searcher
 from factseek.settings import Config
 
@@ -26,27 +26,41 @@ TARGETS = {10: 1.3, 100: 3.0, 1000: 8.0}
 def searching(collection: Collection, work: Path, depths: Sequence[int] = tuple(TARGETS)) -> list[Row]:
     """Measure queries a second, warm, docids and scores read in Python, the total order included."""
     ours, theirs = work / f"{collection.name}-ours", work / f"{collection.name}-theirs"
-    _our_index(collection, ours)
-    _their_index(collection, theirs)
-    searcher = _searcher(theirs)
+    our_index(collection, ours)
+    peer_index(collection, theirs)
+    searcher = peer_searcher(theirs)
     queries = list(collection.queries.values())[:400]
     rows = []
     with open_index(ours) as index:
         for k in depths:
             some = queries[: 400 if k < 1000 else 150]
             runs = [partial(_search_ours, index, some, k), partial(_search_theirs, searcher, some, k)]
-            our_rate, their_rate = rates(len(some), runs)
-            rows.append(faster(f"BM25 top {k}, {collection.name}", "queries/s", our_rate, their_rate, TARGETS[k]))
+            ours_each, theirs_each, limit = rates_in_turns(len(some), [*runs, partial(batch_search(searcher, some), k)])
+            what = f"BM25 top {k}, {collection.name}"
+            rows.append(in_turns(what, "queries/s", ours_each, theirs_each, RatioBounds(least=TARGETS[k])))
+            rows.append(in_turns(f"{what}, beside batch_search left in Java", "queries/s", ours_each, limit))
     return rows
+
+
+def batch_search(searcher: Any, queries: Sequence[str]) -> Callable[[int], object]:
+    """Return a call of Anserini's ``batch_search`` for all queries on one thread: the limit of any search from Python.
+
+    What it returns for a number of hits stays in Java, and it cuts ties in its own way.
+    """
+    texts, qids = java_class("java.util.ArrayList")(), java_class("java.util.ArrayList")()
+    for number, query in enumerate(queries):
+        texts.add(query)
+        qids.add(str(number))
+    return lambda k: searcher.object.batch_search(texts, qids, k, 1)
 
 
 def agreement(collection: Collection, work: Path, language: str = "en", k: int = 100) -> list[Row]:
     """Compare scores and docids of every judged query; docids that tie to four decimals at the cut may differ."""
     ours, theirs = work / f"{collection.name}-ours", work / f"{collection.name}-theirs"
     if not ours.is_dir():  # one that was searched is in English
-        _our_index(collection, ours, language)
-        _their_index(collection, theirs, language)
-    searcher = _searcher(theirs, language)
+        our_index(collection, ours, language)
+        peer_index(collection, theirs, language)
+    searcher = peer_searcher(theirs, language)
     furthest, differing = 0.0, 0
     with open_index(ours) as index:
         results = index.search(list(collection.queries.values()), Search(k=k, retriever="bm25"))
@@ -69,7 +83,7 @@ def indexing(collection: Collection, work: Path) -> list[Row]:
     ours, theirs = work / "indexing-ours", work / "indexing-theirs"
     our_rate, their_rate = rates(
         len(collection.documents),
-        [lambda: _our_index(collection, ours), lambda: _their_index(collection, theirs)],
+        [lambda: our_index(collection, ours), lambda: peer_index(collection, theirs)],
         rounds=3,
     )
     return [faster(f"BM25 indexing, {collection.name}", "documents/s", our_rate, their_rate, 0.5)]
@@ -92,13 +106,15 @@ def memory(collection: Collection, work: Path, passages: int = 100_000) -> list[
     return [below(f"indexing {passages:,} passages for BM25, peak resident", "MB", usage.ru_maxrss / 1024, 1024)]
 
 
-def _our_index(collection: Collection, folder: Path, language: str = "en") -> None:
+def our_index(collection: Collection, folder: Path, language: str = "en") -> None:
+    """Index a collection for BM25."""
     shutil.rmtree(folder, ignore_errors=True)
     request = BuildRequest(kind="beir", sources=(collection.source,), folder=folder, language=language, dense=False)
     build(request, Config())
 
 
-def _their_index(collection: Collection, folder: Path, language: str = "en") -> None:
+def peer_index(collection: Collection, folder: Path, language: str = "en") -> None:
+    """Index a collection by Pyserini."""
     start()
     shutil.rmtree(folder, ignore_errors=True)
     options = ["-index", str(folder), "-language", language] if language != "en" else None
@@ -107,7 +123,8 @@ def _their_index(collection: Collection, folder: Path, language: str = "en") -> 
     indexer.close()
 
 
-def _searcher(folder: Path, language: str = "en") -> Any:
+def peer_searcher(folder: Path, language: str = "en") -> Any:
+    """Return Pyserini's searcher of an index, with our parameters of BM25."""
     searcher = _pyserini().search.lucene.LuceneSearcher(str(folder))
     searcher.set_bm25(0.9, 0.4)
     searcher.set_language(language)
