@@ -61,7 +61,7 @@ def _register_index(commands: Subparsers) -> None:
         epilog="kinds of source:\n" + "\n".join(f"  {kind:10} {reader(kind).SUMMARY}" for kind in kinds()),
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("kind", metavar="KIND", help=f"one of {', '.join(kinds())}")
+    parser.add_argument("kind", type=_kind, metavar="KIND", help=f"one of {', '.join(kinds())}")
     parser.add_argument("sources", nargs="+", type=Path, metavar="SOURCE", help="files or folders")
     add_index(parser)
     verb = parser.add_mutually_exclusive_group()
@@ -95,6 +95,20 @@ def _register_index(commands: Subparsers) -> None:
     upkeep_cli.add_wait(parser)
     add_json(parser)
     parser.set_defaults(command=make_index, verb="", interrupted=GOES_ON)
+
+
+def _kind(word: str) -> str:
+    """Return the kind of source that a word names; raise ArgumentTypeError if it is a source itself."""
+    from ..retrieval.table_shape import shape_of
+    from .collections._foreign import kind_for
+
+    if word in kinds() or not Path(word).exists():
+        return word
+    known = "" if Path(word).is_dir() else kind_for(shape_of(Path(word)))
+    raise argparse.ArgumentTypeError(
+        f"{word} is a {'folder' if Path(word).is_dir() else 'file'}, and its kind comes before it: "
+        f"factseek index {known or 'KIND'} {word}"
+    )
 
 
 def _register_delete(commands: Subparsers) -> None:

@@ -111,6 +111,19 @@ def test_slips_are_told_with_what_helps(here: Path, command: Run, arguments: lis
     assert err.startswith(f"factseek: {line}")
 
 
+def test_a_source_where_its_kind_should_be_is_told_with_its_kind(here: Path, command: Run) -> None:
+    (here / "claims.csv").write_text("vclaim_id,vclaim,title\n1,a,b\n")
+    (here / "other.csv").write_text("Nr,Inhalt\n1,a\n")
+    (here / "pages").mkdir()
+    for word, what in (
+        ("claims.csv", "claims.csv is a file, and its kind comes before it: factseek index claims claims.csv"),
+        ("other.csv", "other.csv is a file, and its kind comes before it: factseek index KIND other.csv"),
+        ("pages", "pages is a folder, and its kind comes before it: factseek index KIND pages"),
+    ):
+        line = f"factseek: argument KIND: {what}; see factseek index --help\n"
+        assert command("index", word, "--index", "new") == (2, "", line)
+
+
 def test_what_may_be_given_again_may(here: Path, command: Run) -> None:
     assert command("search", "x", "--index", "ix", "--filter", "topic=a", "--filter", "topic=b")[0] == 0
     assert command("search", "x", "--index", "ix")[0] == 0
