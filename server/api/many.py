@@ -59,9 +59,9 @@ class _Together(msgspec.Struct):
 def search_many() -> Response:
     """Search several indexes: one ranking, fused by rank; each hit says its index."""
     body = from_body(request, SearchManyRequest)
-    begun = begun_many(_weights(body), body)
+    begun = begun_many(_weights(body), body.options())
     asked = begun.asked
-    text, query, each = _understood(begun)
+    text, query, each = _understood(begun, "k" if body.hits is None else "hits")
     counts, began = _counts(asked, text, each), perf_counter()
     shown, more, rrf_k = _ranked(begun, text, each)
     retrieved, reading = perf_counter(), limit_of()
@@ -73,6 +73,7 @@ def search_many() -> Response:
     note_search(asked.query, _Together(took))
     answer = SearchManyAnswer(
         request_id=g.request_id,
+        qid=msgspec.UNSET if asked.qid is None else asked.qid,
         indexes=indexes,
         rrf_k=rrf_k,
         took_ms=took,
@@ -85,15 +86,16 @@ def search_many() -> Response:
     return json_answer(answer)
 
 
-def _understood(begun: BegunMany) -> tuple[str, QueryText, dict[str, _Asked]]:
+def _understood(begun: BegunMany, k_name: str) -> tuple[str, QueryText, dict[str, _Asked]]:
     """Return the text to search for, what clients are told of it, and what each index is asked.
 
+    ``k_name`` is what the client calls ``k``.
     Raises BadInput, naming the index, if one cannot answer it.
     """
     asked, each = begun.asked, {}
     text, query = asked.query, QueryText(text=asked.query)
     for name, served in begun.served.items():
-        text, search, query = understood(asked.query, _search_of(asked, served), asked.syntax)
+        text, search, query = understood(asked.query, _search_of(asked, served, k_name), asked.syntax)
         each[name] = _Asked(served, search, limit_of())
     return text, query, each
 
@@ -141,9 +143,9 @@ def _weights(asked: SearchManyRequest) -> dict[str, float]:
         raise BadInput("indexes", error.line) from None
 
 
-def _search_of(asked: SearchManyRequest, served: Served) -> Search:
+def _search_of(asked: SearchManyRequest, served: Served, k_name: str) -> Search:
     try:
-        return search_of(asked, served.index, offset=asked.offset)
+        return search_of(asked, served.index, k_name=k_name, offset=asked.offset)
     except BadInput as error:
         raise BadInput(error.field, f"{served.name}: {error.unnamed}") from None
 

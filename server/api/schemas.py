@@ -71,6 +71,7 @@ def _limit(schemas: Json, config: Config) -> None:
         ("SimpleSearch", "offset"): {"maximum": search.max_k - 1},
         ("SearchManyRequest", "query"): {"maxLength": search.max_query_chars},
         ("SearchManyRequest", "k"): {"maximum": search.max_k},
+        ("SearchManyRequest", "hits"): {"maximum": search.max_k},
         ("SearchManyRequest", "offset"): {"maximum": search.max_k - 1},
         ("FusionRequest", "depth"): {"maximum": search.max_k},
         ("RankRequest", "claims"): {"minItems": 1, "maxItems": server.max_claims},

@@ -167,6 +167,7 @@ class SearchManyAnswer(Answer, kw_only=True):
     """
 
     request_id: str
+    qid: str | msgspec.UnsetType = msgspec.UNSET
     indexes: dict[str, AskedIndex]
     rrf_k: int
     took_ms: Took

@@ -167,9 +167,7 @@ class SearchRequest(SingleQueryOptions, kw_only=True):
             raise BadInput("query", "is missing; give one, or a document's id as like")
         if self.query and self.like:
             raise BadInput("like", "stands in the place of a query; leave out one of them")
-        if self.k is not None and self.hits not in (None, self.k):
-            raise BadInput("hits", f"is {self.hits}, and k is {self.k}: they are one thing, give one of them")
-        return msgspec.structs.replace(self, k=self.k or self.hits, hits=None)
+        return msgspec.structs.replace(self, k=_hits_by_either_name(self.k, self.hits), hits=None)
 
 
 IndexName = Annotated[str, Meta(max_length=64)]
@@ -183,11 +181,30 @@ class SearchManyRequest(SingleQueryOptions, kw_only=True):
         Annotated[dict[IndexName, FusionWeight], Meta(max_length=16)] | Annotated[list[IndexName], Meta(max_length=16)],
         Meta(description="which are asked, by name, each with what its votes count, or as a list; left out: all"),
     ] = []
+    hits: HitsAlias = None
+    qid: Qid = None
     rrf_k: Annotated[RrfK | None, Meta(description="the constant by which the indexes are fused")] = None
     facets: Annotated[
         Annotated[dict[str, FacetValues], Meta(max_length=16)] | Annotated[list[str], Meta(max_length=16)],
         Meta(description=f"{FACETS}, of each index and of all together. `index` is a field, too"),
     ] = {}
+
+    def options(self) -> SearchManyRequest:
+        """Return the same with ``k`` alone saying how many hits.
+
+        Raises BadInput if ``k`` and ``hits`` differ.
+        """
+        return msgspec.structs.replace(self, k=_hits_by_either_name(self.k, self.hits), hits=None)
+
+
+def _hits_by_either_name(k: int | None, hits: int | None) -> int | None:
+    """Return how many hits are asked for.
+
+    Raises BadInput if ``k`` and ``hits`` differ.
+    """
+    if k is not None and hits not in (None, k):
+        raise BadInput("hits", f"is {hits}, and k is {k}: they are one thing, give one of them")
+    return k or hits
 
 
 class BatchQuery(RequestFields):

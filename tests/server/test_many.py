@@ -68,6 +68,18 @@ def test_one_ranking_over_http(client: FlaskClient) -> None:
         assert client.post("/v1/search", json={**body, "k": k}).json["hits"] == answer["hits"][:k]
 
 
+def test_hits_and_qid_are_understood_as_with_one_index(client: FlaskClient) -> None:
+    expected = client.post("/v1/search", json={"query": QUERY, "k": 2}).json
+    assert "qid" not in expected
+    answer = client.post("/v1/search", json={"query": QUERY, "hits": 2, "qid": "q7"}).json
+    assert (answer["qid"], answer["hits"], answer["cursor"]) == ("q7", expected["hits"], expected["cursor"])
+    following = [
+        client.post("/v1/search", json={"query": QUERY, name: 2, "cursor": answer["cursor"]}).json["hits"]
+        for name in ("k", "hits")
+    ]
+    assert following[0] == following[1] != expected["hits"]
+
+
 def test_weights_and_names(client: FlaskClient) -> None:
     body = {"query": QUERY, "k": 10}
     named = client.post("/v1/search", json={**body, "indexes": ["arabic"]}).json
@@ -95,6 +107,8 @@ def test_weights_and_names(client: FlaskClient) -> None:
         ({"query": "?!"}, 400, "query: english: the query '?!' holds no words to search for"),
         ({"query": '"of the"', "syntax": "query"}, 400, None),
         ({"query": "x", "k": 51}, 400, "k: english: 51 is out of range: ask for 1 to 50"),
+        ({"query": "x", "hits": 51}, 400, "hits: english: 51 is out of range: ask for 1 to 50"),
+        ({"query": "x", "k": 2, "hits": 3}, 400, "hits: is 3, and k is 2: they are one thing, give one of them"),
     ],
 )
 def test_bad_input(client: FlaskClient, body: dict[str, object], status: int, detail: str | None) -> None:
