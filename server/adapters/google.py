@@ -41,7 +41,10 @@ _WORDS = MappingProxyType(
 
 
 class GoogleSearch(RequestFields, kw_only=True):
-    """The parameters of Google's search for claims; those of any of Google's methods are passed over."""
+    """The parameters of Google's search for claims; those of any of Google's methods are passed over.
+
+    ``callback`` and ``$.xgafv``, which would change the form of the answer, are refused.
+    """
 
     query: Annotated[str, Meta(description="a claim; needed unless reviewPublisherSiteFilter is given")] = ""
     languageCode: Annotated[str, Meta(description="BCP-47; the region is not considered")] = ""  # noqa: N815  theirs
@@ -56,6 +59,11 @@ class GoogleSearch(RequestFields, kw_only=True):
     alt: Literal["json"] = "json"
     prettyPrint: bool = True  # noqa: N815
     quotaUser: str = ""  # noqa: N815
+    fields: Annotated[str, Meta(description="passed over: the whole answer comes")] = ""
+    access_token: str = ""
+    oauth_token: str = ""
+    uploadType: str = ""  # noqa: N815
+    upload_protocol: str = ""
 
 
 class GooglePublisher(Answer):

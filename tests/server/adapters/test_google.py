@@ -82,6 +82,11 @@ def test_a_claim_has_the_fields_of_the_discovery_document(google: FlaskClient) -
     ]
 
 
+def test_parameters_of_any_of_googles_methods_are_passed_over(google: FlaskClient) -> None:
+    common = {"fields": "claims", "quotaUser": "me", "prettyPrint": "false", "alt": "json", "access_token": "any"}
+    assert claims_of(google, query=CLAIM, **common) == claims_of(google, query=CLAIM)
+
+
 def test_pages_are_stretches_of_one_list(google: FlaskClient) -> None:
     whole = claims_of(google, query="measles vaccine", pageSize=6)
     assert len(whole) == 6
@@ -194,7 +199,8 @@ def test_googles_own_client(reviews: Path, tmp_path: Path) -> None:
             "factchecktools", "v1alpha1", developerKey="any", client_options=options, static_discovery=True
         )
         with service:
-            answer = service.claims().search(query=CLAIM, languageCode="en-US", pageSize=1).execute()
+            parameters = {"query": CLAIM, "languageCode": "en-US", "pageSize": 1, "fields": "claims,nextPageToken"}
+            answer = service.claims().search(**parameters).execute()
             assert answer["claims"][0]["claimReview"][0]["textualRating"] == "Pants on fire"
             following = service.claims().search(
                 query=CLAIM, languageCode="en-US", pageSize=1, pageToken=answer["nextPageToken"]
