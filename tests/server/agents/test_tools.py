@@ -23,8 +23,10 @@ from mcp.shared.exceptions import MCPError
 from mcp.types import INVALID_PARAMS
 
 from factseek import commands
+from factseek.retrieval.index.local import Index
 from factseek.server.agents import serving
 from factseek.server.agents.checking import NO_MODEL, WARNING
+from factseek.server.agents.gate import Gate
 from factseek.server.app import create_app
 from factseek.server.upkeep.access import digest, new_key
 from factseek.settings import Config
@@ -221,6 +223,26 @@ def test_over_http_with_a_key(config: Config, tmp_path: Path) -> None:
         refused = httpx2.post(address, json={"jsonrpc": "2.0", "id": 1, "method": "tools/list"}, timeout=60)
         assert (refused.status_code, refused.json()["error"]) == (401, "unauthorized")
         assert "Bearer" in refused.headers["www-authenticate"]
+
+
+def test_over_http_rates_are_those_of_the_server(config: Config, indexes: dict[str, Index]) -> None:
+    server = msgspec.structs.replace(config.server, per_minute=2)
+    answered: list[dict[str, Any]] = []
+
+    async def tools(scope: Any, receive: Any, send: Any) -> None:
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+
+    async def keep(message: dict[str, Any]) -> None:
+        answered.append(message)
+
+    gate = Gate(tools, create_app(msgspec.structs.replace(config, server=server), indexes), 1)
+    scope = {"type": "http", "headers": [], "client": ("192.0.2.7", 1)}
+    for _ in range(3):
+        asyncio.run(gate(scope, None, keep))
+    assert [message["status"] for message in answered if "status" in message] == [200, 200, 429]
+    assert b"retry-after" in dict(answered[2]["headers"])
+    asyncio.run(gate({**scope, "client": ("192.0.2.8", 1)}, None, keep))
+    assert answered[-1]["status"] == 200
 
 
 @pytest.mark.slow
