@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from factseek.indexer.collections import BadLines, ReadOptions
+from factseek.indexer.collections import BadLines, ReadOptions, _parquet
 from factseek.indexer.collections._tables import as_text, read_rows
 from factseek.retrieval.errors import SourceError
 
@@ -140,16 +140,19 @@ def test_a_text_that_cannot_be_stored_is_a_bad_row(tmp_path: Path) -> None:
     assert given.bad_lines.examples == [f"{path}:1: {reason}", f"{path}:3: {reason}"]
 
 
-def test_a_parquet_file_that_says_that_it_unpacks_to_endlessly_much_is_refused(tmp_path: Path) -> None:
+def test_a_parquet_file_that_says_that_it_unpacks_to_endlessly_much_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     import pandas as pd
 
+    monkeypatch.setattr(_parquet, "UNPACKED_AT_ONCE", 2_000_000)
     path = tmp_path / "t.parquet"
-    pd.DataFrame({"id": ["1"], "title": ["x" * 101_000_000], "other": ["y"]}).to_parquet(path, compression="gzip")
+    pd.DataFrame({"id": ["1"], "title": ["x" * 3_000_000], "other": ["y"]}).to_parquet(path, compression="gzip")
     with pytest.raises(SourceError) as caught:
         rows(path)
     assert str(caught.value) == f"{path}: unpacks to more than 200 times its size; it is no collection"
     path.unlink()
-    pd.DataFrame({"id": ["1"], "title": ["x"], "other": ["y" * 101_000_000]}).to_parquet(path, compression="gzip")
+    pd.DataFrame({"id": ["1"], "title": ["x"], "other": ["y" * 3_000_000]}).to_parquet(path, compression="gzip")
     assert [row for _, row in rows(path)] == [{"id": "1", "title": "x"}]  # what is not wanted is not unpacked
 
 
