@@ -25,6 +25,13 @@ ONE_EDIT, TWO_EDITS = 3, 8
 """From so many letters on a word may be misspelt by one letter, or by two: added, left out, changed or swapped."""
 MOST_WORDS = 300_000
 """Words that are kept of a segment: the most frequent."""
+DENIALS = frozenset(
+    "never none nobody nothing neither nor without cannot can't don't doesn't didn't isn't aren't wasn't weren't won't "
+    "nunca jamás nadie nada ninguno ninguna ningún tampoco sin nie niemals niemand nichts kein keine keiner ohne "
+    "jamais aucun aucune personne rien sans değil asla hiç hiçbir yok никога никой нищо нито няма без "
+    "ليس ليست ليسوا لست أبدا بدون غير دون".split()
+)
+"""Words that turn a claim round: none is taken for another word that is misspelt, nor another word for one of them."""
 _MOST_CHUNKS = 500_000
 _MOST_COUNTED = 4 * MOST_WORDS
 _ASCII_WORD = re.compile(r"[A-Za-z0-9]+(?:'[A-Za-z]+)*")
@@ -112,6 +119,8 @@ def nearest(word: str, candidates: Iterable[WordNearby]) -> str:
     counts: Counter[str] = Counter()
     edits: dict[str, int] = {}
     for candidate in candidates:
+        if candidate.text in DENIALS:
+            continue
         counts[candidate.text] += candidate.frequency
         edits[candidate.text] = candidate.edits
     ranked = sorted(edits, key=lambda text: (edits[text], text[0] != word[0], -counts[text], text))

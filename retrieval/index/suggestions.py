@@ -11,7 +11,7 @@ from ..domain import Filter
 from ..index_state import IndexState
 from ..languages import unknown_language
 from ..manifest import WORDS
-from ..spelling import admitted_edits, nearest, words_in
+from ..spelling import DENIALS, admitted_edits, nearest, words_in
 
 _MOST = 8
 """Misspelt words of a query that are looked into: a text of more is not of this index's language."""
@@ -24,7 +24,8 @@ def spellings(state: IndexState, text: str, where: Filter | None) -> Mapping[str
     """
     if WORDS not in state.manifest.views:
         return {}
-    unknown = state.unwritten(list(dict.fromkeys(words_in(text.lower()))))
+    words = dict.fromkeys(word for word in words_in(text.lower()) if word not in DENIALS)
+    unknown = state.unwritten(list(words))
     if not unknown or len(unknown) > _MOST or unknown_language(text, (state.manifest.language,)):
         return {}
     meant = {word: nearest(word, state.words_near(word, admitted_edits(word))) for word in unknown}

@@ -98,6 +98,7 @@ def test_the_nearest_is_near_begins_alike_and_is_frequent() -> None:
     assert nearest("oat", [WordNearby("bat", 1, 900), WordNearby("oats", 1, 2), WordNearby("oak", 1, 3)]) == "oak"
     assert nearest("oat", [WordNearby("oats", 1, 2), WordNearby("oak", 1, 3), WordNearby("oats", 1, 2)]) == "oats"
     assert nearest("oat", [WordNearby("oaz", 1, 3), WordNearby("oak", 1, 3)]) == "oak"
+    assert nearest("ever", [WordNearby("never", 1, 9), WordNearby("every", 1, 2)]) == "every"
 
 
 def test_words_are_put_right_where_they_stand_and_nowhere_else() -> None:

@@ -74,6 +74,13 @@ def test_a_word_that_is_nowhere_is_put_right(index: Index, query: str, expected:
     assert index.spellings(query) == expected
 
 
+def test_a_word_that_denies_is_not_taken_for_a_misspelt_one(tmp_path: Path) -> None:
+    folder = built(tmp_path / "index", [{"docid": "a", "text": "Did they ever land on the moon?"}])
+    with Index(folder) as opened:
+        assert opened.spellings("they never landed on the mooon") == {"mooon": "moon"}
+        assert opened.spellings("eever") == {"eever": "ever"}
+
+
 def test_it_must_match_more_under_the_filter(index: Index) -> None:
     assert index.spellings("measels", Search(where=Filter(topic=("news",)))) == {"measels": "measles"}
     assert index.spellings("measels", Search(where=Filter(topic=("space",)))) == {}
