@@ -42,6 +42,7 @@ ROOT = Path(__file__).resolve().parent.parent
 DOCS, KEPT = ROOT / "docs", ROOT / "bench" / "growth.json"
 SIZES = (10_000, 100_000, 1_000_000)
 QUERIES = 300
+PLOT = "![latency, build time and memory against size](growth.png)"
 
 
 class Method(NamedTuple):
@@ -57,15 +58,18 @@ METHODS = (
     Method("dense, flat", "dense"),
     Method("dense, HNSW", "dense", "hnsw"),
     Method("dense, IVF-PQ", "dense", "ivfpq"),
+    Method("dense, auto", "dense", "auto"),
     Method("hybrid, flat", "hybrid"),
+    Method("hybrid, auto", "hybrid", "auto"),
 )
 
 
 class Growth:
     """Measures every method at every size, in the folder ``work``."""
 
-    def __init__(self, data: Path, work: Path) -> None:
+    def __init__(self, data: Path, work: Path, methods: Sequence[Method] = METHODS) -> None:
         self._work = work
+        self._methods = methods
         self._sampler = Sampler(data)
         self._vectors = real_vectors(self._sampler, Config(), REAL)
         with (data / "scifact" / "queries.jsonl").open(encoding="utf-8") as lines:
@@ -81,17 +85,17 @@ class Growth:
         source = self._sampler.write(work / "documents.jsonl", 0, passages)
         with noisy(self._vectors):
             request = BuildRequest(kind="jsonl", sources=(source,), folder=folders["flat"])
-            manifest = build(request, Config()).manifest
+            manifest = build(request, _config("flat")).manifest
         source.unlink()
         text = sum(segment.text_seconds for segment in manifest.segments)
         seconds = {"bm25": text, "flat": text + sum(segment.vector_seconds for segment in manifest.segments)}
         _report_build(passages, "flat", seconds["flat"])
-        for kind in ("hnsw", "ivfpq"):
+        for kind in sorted({method.type for method in self._methods} - {"flat"}):
             folders[kind] = work / kind
             seconds[kind] = seconds["flat"] + _approximate(folders["flat"], folders[kind], kind)
             _report_build(passages, kind, seconds[kind])
         exact = self._dense_hits(folders["flat"], "flat")
-        for method in METHODS:
+        for method in self._methods:
             folder, name = folders[method.type], method.retriever if method.retriever == "bm25" else method.type
             recall = _recall(exact, self._dense_hits(folder, method.type)) if method.type != "flat" else 1.0
             yield self._measured(passages, method, folder, seconds[name], recall)
@@ -142,7 +146,7 @@ def _approximate(flat: Path, folder: Path, kind: str) -> float:
     shared = {VECTORS: "quantizer-000000.faiss"} if kind == "ivfpq" else {}
     manifest = msgspec.structs.replace(snapshot(flat, folder).manifest, shared=shared)
     vectors, config = view(VECTORS, manifest), _config(kind)
-    config = msgspec.structs.replace(config, dense=msgspec.structs.replace(config.dense, flat_below=0))
+    config = msgspec.structs.replace(config, dense=msgspec.structs.replace(config.dense, flat_below=0))  # not auto's
     tools = Tools(IndexFolder(folder), manifest, config, Encoders(config))
     segments, seconds = [], 0.0
     for segment in manifest.segments:
@@ -169,7 +173,7 @@ def _recall(exact: Sequence[set[str]], approximate: Sequence[set[str]]) -> float
 
 
 def report(grown: Sequence[Grown]) -> str:
-    """Return the measured part of the document."""
+    """Return the measured part of the document, without its plot."""
     lines = [
         f"{this_machine()}.",
         "",
@@ -181,7 +185,7 @@ def report(grown: Sequence[Grown]) -> str:
         lines.append(
             f"| {row.passages:,} | {row.method} | {row.build_seconds:,.0f} | {row.bytes_a_passage:,.0f} | {times} |"
         )
-    return "\n".join([*lines, "", "![latency, build time and memory against size](growth.png)"])
+    return "\n".join(lines)
 
 
 def main() -> None:
@@ -191,25 +195,29 @@ def main() -> None:
     parser.add_argument("--work", type=Path, help="where the indexes go (default: a temporary folder)")
     parser.add_argument("--docs", type=Path, default=DOCS, help="the folder of growth.md")
     parser.add_argument("--kept", type=Path, default=KEPT, help="keeps the finished sizes until all are")
+    parser.add_argument("--auto", action="store_true", help="measure what dense.type auto takes beside flat, alone")
     args = parser.parse_args()
     data = os.environ.get("FACTSEEK_DATA")
     if not data:
         say("FACTSEEK_DATA is not set: nothing can be sampled, nothing is measured")
         return
-    kept = GrowthRecord(args.kept)
+    methods = [method for method in METHODS if not args.auto or method.type in ("flat", "auto")]
+    kept = GrowthRecord(args.kept.with_stem(f"{args.kept.stem}-auto") if args.auto else args.kept)
     missing = [size for size in args.sizes if not kept.of(size)]
     if len(missing) < len(args.sizes):
         say(f"{args.kept}: holds the first {len(args.sizes) - len(missing)} of {len(args.sizes)} sizes; goes on")
     if missing:
         with tempfile.TemporaryDirectory(dir=args.work) as work:
-            growth = Growth(Path(data), Path(work))
+            growth = Growth(Path(data), Path(work), methods)
             for size in missing:
                 kept.add(size, list(_reported(growth.at(size))))
     grown = [row for size in args.sizes for row in kept.of(size)]
     write(report(grown) + "\n")
-    if (args.docs / "growth.md").exists():
-        replace_marked(args.docs / "growth.md", "measured", report(grown))
-    plot(grown, args.docs / "growth.png")
+    if args.auto:
+        replace_marked(args.docs / "growth.md", "auto", report(grown))
+    else:
+        replace_marked(args.docs / "growth.md", "measured", f"{report(grown)}\n\n{PLOT}")
+        plot(grown, args.docs / "growth.png")
     kept.forget()
 
 

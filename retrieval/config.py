@@ -29,7 +29,7 @@ Weight = Annotated[float, msgspec.Meta(ge=0, le=1e6)]
 Strength = Annotated[float, msgspec.Meta(gt=0, le=1e6)]
 Unit = Annotated[float, msgspec.Meta(ge=0, le=1)]
 
-DenseType = Literal["flat", "hnsw", "ivfpq"]
+DenseType = Literal["auto", "flat", "fastscan", "hnsw", "ivfpq"]
 
 
 AUTO = "auto"
@@ -80,7 +80,8 @@ class BM25Settings(Settings, frozen=True, kw_only=True):
 class DenseSettings(Settings, frozen=True, kw_only=True):
     """The FAISS index of a segment's vectors."""
 
-    type: DenseType = "flat"
+    type: DenseType = "auto"
+    auto_flat_below: Count = 100_000
     flat_below: Count = 20_000
     exact_below: Count = 2_000
     hnsw_m: Annotated[int, msgspec.Meta(ge=2, le=512)] = 32
@@ -88,6 +89,7 @@ class DenseSettings(Settings, frozen=True, kw_only=True):
     ef_search: Positive = 128
     lists: Positive = 1_024
     probes: Positive = 32
+    scan_probes: Positive = 96
     subquantizers: Positive = 48
     train_sample: Positive = 100_000
 

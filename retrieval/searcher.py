@@ -55,13 +55,16 @@ class ResolvedSearch(NamedTuple):
     """A search as one index understands it: every choice that was left open is made.
 
     ``retriever`` is the one that answers, ``rankings`` what its hits come from (those that are fused, or the one),
-    ``views`` what it reads of the index. ``settings`` are the index's, with what the search varies.
+    ``views`` what it reads of the index. ``settings`` are the index's, with what the search varies. ``approximate``
+    says that an approximate index of vectors is asked: a few of the nearest passages may be missing, other segments or
+    shards may miss others, and each score is exact all the same.
     """
 
     retriever: str
     rankings: tuple[str, ...]
     views: tuple[str, ...]
     settings: Config
+    approximate: bool = False
 
     @property
     def encodes(self) -> bool:

@@ -22,6 +22,7 @@ from .errors import IndexStateError, MachineError, QueryError
 from .files import os_errors_reported
 from .integrity import REMEDY
 from .mapped import mapped
+from .vector_rows import VectorRows
 
 ANN, VECTORS, CHANCE = "ann.faiss", "vectors.f32", "chance.f32"
 
@@ -30,7 +31,7 @@ Mask = NDArray[np.bool_]
 
 MARGIN = 16
 """Candidates beyond ``k`` that are fetched at first."""
-DEPTH = {"hnsw": 2, "ivfpq": 4}
+DEPTH = {"hnsw": 2, "ivfpq": 4, "fastscan": 4}
 """Multiple of ``k`` that an approximate index is asked for, since its own order is not exact."""
 DEPTH_LEAST = 128
 BLOCK_QUERIES, BLOCK_ROWS = 256, 8_192
@@ -38,10 +39,14 @@ FEW_QUERIES = 20
 """Below this number FAISS scans row by row, and does it more than twice as fast when it is given a selector."""
 UNIT_TOLERANCE = 1e-3
 """Distance of a length from 1 that rounding may cause."""
+SCATTERED = 4_096
+"""Rows up to which single ones are read from the file; more are looked at where it is mapped."""
 SAMPLED = 2_048
 """Vectors of a segment whose length is looked at when it is opened: evenly spaced, or all if there are no more."""
 POINTS_PER_LIST = 39
 """FAISS's own least number of training vectors for each list."""
+FEWEST_SCANNED = 16
+"""Vectors below which there is no fast-scan index: its codes stand for so many points each."""
 
 
 class VectorFiles(NamedTuple):
@@ -160,11 +165,12 @@ def build_ann(
 ) -> bool:
     """Write the approximate index of a segment if its settings and size ask for one; return whether they did.
 
-    ``quantizer`` is what :func:`train_quantizer` wrote; without it an IVF-PQ index is trained on the segment itself.
+    ``quantizer`` is what :func:`train_quantizer` wrote; without it an IVF-PQ index is trained on the segment itself, as
+    a fast-scan index always is.
     The same vectors give the same file: the index is built on one thread.
     Raises IndexStateError if the quantiser cannot be read, MachineError if the index cannot be written.
     """
-    if settings.type == "flat" or len(vectors) < max(settings.flat_below, 1):
+    if not is_approximate(settings, len(vectors)):
         return False
     with _one_thread():
         index = _empty_index(vectors, settings, quantizer)
@@ -172,6 +178,14 @@ def build_ann(
             index.add(np.ascontiguousarray(vectors[start : start + BLOCK_ROWS], dtype=np.float32))
     _write_index(index, folder / file)
     return True
+
+
+def is_approximate(settings: DenseSettings, rows: int) -> bool:
+    """Return whether a new segment of so many vectors is to have an approximate index."""
+    if settings.type == "auto":
+        return rows >= max(settings.auto_flat_below, FEWEST_SCANNED)
+    fewest = FEWEST_SCANNED if settings.type == "fastscan" else 1
+    return settings.type != "flat" and rows >= max(settings.flat_below, fewest)
 
 
 def check_ann(path: Path, rows: int, dimension: int) -> None:
@@ -252,9 +266,10 @@ class _Segment:
         ann = folder / files.ann
         self._path = folder / files.vectors
         self._vectors = read_vectors(self._path, rows, dimension)
-        self._check_unit(np.linspace(0, rows - 1, SAMPLED).astype(np.int64) if rows > SAMPLED else np.arange(rows))
         self._settings = settings
-        self._ann = _read_ann(ann, rows, dimension) if ann.exists() else None
+        self._ann = _read_ann(ann, rows, dimension) if settings.type != "flat" and ann.exists() else None
+        self._scattered = VectorRows(self._path, dimension) if self._ann is not None else None
+        self._check_unit(np.linspace(0, rows - 1, SAMPLED).astype(np.int64) if rows > SAMPLED else np.arange(rows))
 
     def search(self, queries: Vectors, k: int, keep: Mask | None) -> list[Nearest]:
         """Return, for each query, the kept rows that score no less than the ``k``-th best of them."""
@@ -337,16 +352,22 @@ class _Segment:
         exact = query.astype(np.float64)
         scores = np.empty(len(rows), dtype=np.float32)
         for start in range(0, len(rows), BLOCK_ROWS):
-            block = self._vectors[rows[start : start + BLOCK_ROWS]].astype(np.float64)
+            block = self._of_rows(rows[start : start + BLOCK_ROWS]).astype(np.float64)
             scores[start : start + BLOCK_ROWS] = (block * exact).sum(axis=1)
         self._check_unit(rows[(scores == 0) | ~np.isfinite(scores)])
         return Nearest(scores, rows)
 
     def _check_unit(self, rows: NDArray[np.int64]) -> None:
         """Raise IndexStateError if a vector is not of unit length, as all are written: the file is damaged."""
-        for wrong in not_unit(self._vectors[rows]):
+        for wrong in not_unit(self._of_rows(rows)):
             what = f"vector {rows[wrong]} is not of unit length: the file is damaged"
             raise IndexStateError(what, place=self._path, remedy=REMEDY)
+
+    def _of_rows(self, rows: NDArray[np.int64]) -> Vectors:
+        """Return the vectors of some rows: of an approximate index from the file, for the mapped ones would stay."""
+        if self._scattered is not None and len(rows) <= SCATTERED:
+            return self._scattered(rows)
+        return self._vectors[rows]
 
 
 class _Ann(NamedTuple):
@@ -362,7 +383,8 @@ class _Ann(NamedTuple):
         if self.kind == "hnsw":
             parameters = faiss.SearchParametersHNSW(efSearch=max(settings.ef_search, n), sel=selector)
         else:
-            parameters = faiss.SearchParametersIVF(nprobe=settings.probes, sel=selector)
+            probes = settings.scan_probes if self.kind == "fastscan" else settings.probes
+            parameters = faiss.SearchParametersIVF(nprobe=probes, sel=selector)
         rows: NDArray[np.int64] = self.index.search(queries, n, params=parameters)[1]
         return rows
 
@@ -426,12 +448,27 @@ def _one_thread() -> Iterator[None]:
         faiss.omp_set_num_threads(before)
 
 
+def _lists(sample: Vectors, settings: DenseSettings) -> int:
+    return max(1, min(settings.lists, len(sample) // POINTS_PER_LIST))
+
+
+def _fast_scan(sample: Vectors, settings: DenseSettings) -> Any:
+    """Return an empty fast-scan index: 4 bits for two dimensions each, or for more where the dimension is odd."""
+    dimension, metric = sample.shape[1], _faiss().METRIC_INNER_PRODUCT
+    parts = max(size for size in range(1, max(dimension // 2, 1) + 1) if dimension % size == 0)
+    index = _faiss().index_factory(dimension, f"IVF{_lists(sample, settings)},PQ{parts}x4fs", metric)
+    index.cp.min_points_per_centroid = index.pq.cp.min_points_per_centroid = 1
+    index.train(np.ascontiguousarray(sample, dtype=np.float32))
+    return index
+
+
 def _trained(sample: Vectors, settings: DenseSettings) -> Any:
     count, dimension = sample.shape
-    lists = max(1, min(settings.lists, count // POINTS_PER_LIST))
     bits = min(8, max(1, count.bit_length() - 1))
     parts = max(size for size in range(1, min(settings.subquantizers, dimension) + 1) if dimension % size == 0)
-    index = _faiss().index_factory(dimension, f"IVF{lists},PQ{parts}x{bits}np", _faiss().METRIC_INNER_PRODUCT)
+    index = _faiss().index_factory(
+        dimension, f"IVF{_lists(sample, settings)},PQ{parts}x{bits}np", _faiss().METRIC_INNER_PRODUCT
+    )
     index.cp.min_points_per_centroid = index.pq.cp.min_points_per_centroid = 1
     enough = sample if count > 1 else np.repeat(sample, 2, axis=0)
     index.train(np.ascontiguousarray(enough, dtype=np.float32))
@@ -444,6 +481,8 @@ def _empty_index(vectors: Vectors, settings: DenseSettings, quantizer: Path | No
         index = faiss.IndexHNSWFlat(vectors.shape[1], settings.hnsw_m, faiss.METRIC_INNER_PRODUCT)
         index.hnsw.efConstruction = settings.ef_construction
         return index
+    if settings.type in ("auto", "fastscan"):
+        return _fast_scan(sample_vectors(vectors, settings.train_sample), settings)
     if quantizer is None:
         return _trained(sample_vectors(vectors, settings.train_sample), settings)
     return _read_index(quantizer, 0, vectors.shape[1])
@@ -456,7 +495,9 @@ def _read_ann(path: Path, rows: int, dimension: int) -> _Ann:
         return _Ann(index, "hnsw")
     if isinstance(index, faiss.IndexIVFPQ):
         return _Ann(index, "ivfpq")
-    raise IndexStateError("holds neither an HNSW nor an IVF-PQ index", place=path, remedy=REMEDY)
+    if isinstance(index, faiss.IndexIVFPQFastScan):
+        return _Ann(index, "fastscan")
+    raise IndexStateError("holds no HNSW, IVF-PQ or fast-scan index", place=path, remedy=REMEDY)
 
 
 def _read_index(path: Path, rows: int, dimension: int, flags: int = 0) -> Any:

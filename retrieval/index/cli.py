@@ -242,6 +242,8 @@ def _as_json(answered: _Answered) -> dict[str, object]:
         answer["suggestion"] = answered.suggestion
     if resolved.rankings != (resolved.retriever,):
         answer["depth"] = resolved.settings.search.fusion.depth
+    if resolved.approximate:
+        answer["approximate"] = True
     if answered.total is not None:
         answer["total"] = counting.total_answer(answered.total)
         answer["facets"] = counting.facet_answers(answered.facets)

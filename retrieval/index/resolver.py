@@ -21,6 +21,7 @@ from ..re_ranker import ReRanker
 from ..retriever import Retriever
 from ..searcher import ResolvedSearch, Search, reads_vectors
 from ..stages import Named, StageContext
+from ..views.vectors import searched_approximately
 
 _SHARED = ("k", "retriever", "fusion", "profile", "group", "stages")
 """Options of a :class:`Search` that stand in ``config.search`` under the same name."""
@@ -123,7 +124,9 @@ def _resolved(manifest: Manifest, folder: Path, configured: Config, *chosen: Any
         raise QueryError(f"there is no profile {profile!r}", remedy=f"there are {' and '.join(sorted(PROFILES))}")
     name = retrievers.resolve(config.search.retriever, manifest, config, folder)
     kind = retrievers.kind(name)
-    return ResolvedSearch(name, tuple(kind.rankings(name, config)), tuple(kind.views(name, manifest, config)), config)
+    read = tuple(kind.views(name, manifest, config))
+    approximate = any(searched_approximately(view, manifest, config.dense) for view in read if reads_vectors([view]))
+    return ResolvedSearch(name, tuple(kind.rankings(name, config)), read, config, approximate)
 
 
 def _check_words(where: Filter, manifest: Manifest) -> None:

@@ -59,6 +59,12 @@ def view(name: str, manifest: Manifest) -> VectorsView:
     return VectorsView(name, encoder)
 
 
+def searched_approximately(name: str, manifest: Manifest, settings: DenseSettings) -> bool:
+    """Return whether a search of the view of this name asks an approximate index, that of one segment at least."""
+    ann = VectorFiles.named(name.partition(":")[2]).ann
+    return settings.type != "flat" and any(ann in segment.files for segment in manifest.segments)
+
+
 class VectorsView(View):
     """The vectors of one encoder and, where a segment is large enough, an approximate index of them."""
 
@@ -158,7 +164,7 @@ class VectorsView(View):
             file.unlink(missing_ok=True)
         if queries is not None and segment.passages:
             place = [(segment.folder, segment.passages)]
-            vectors = VectorIndex(place, self.encoder.dimension, DenseSettings(), self._files)
+            vectors = VectorIndex(place, self.encoder.dimension, DenseSettings(type="flat"), self._files)
             write_chance(path, queries, chance_cosines(queries, vectors))
 
     def _made_up_queries_of(self, parts: Sequence[Merged]) -> Vectors | None:

@@ -27,7 +27,15 @@ from ..contract.answers import BatchFault, BatchHits, CoverageIfAny, Took
 from ..contract.errors import BadInput
 from ..contract.memory import NoMemoryError, PartMemory, answer_memory
 from ..contract.requests import BatchQuery, BatchRequest
-from ..contract.search import coverage_of, limit_of, milliseconds, note_search, search_of, with_missing
+from ..contract.search import (
+    approximate_if_so,
+    coverage_of,
+    limit_of,
+    milliseconds,
+    note_search,
+    search_of,
+    with_missing,
+)
 from ..upkeep.service import service
 from .explanation import with_passages
 
@@ -159,7 +167,8 @@ class Batch:
             evidence = with_passages(self._index, text, self.search, evidence, reading)
         coverage = with_missing(ranked.coverage, self._index, self.search, reading)
         note = self._index.note(text, self.search)
-        return BatchHits(qid=ranked.query.qid, note=note, hits=evidence, coverage=coverage)
+        approximate = approximate_if_so(self._index, self.search)
+        return BatchHits(qid=ranked.query.qid, note=note, hits=evidence, coverage=coverage, approximate=approximate)
 
     def _ranked(self) -> Iterator[list[_Ranked] | None]:
         """Yield the rankings of a few queries at once, of which the documents are read together; None to wait."""

@@ -19,6 +19,7 @@ from ..contract.errors import BadInput
 from ..contract.requests import SearchManyRequest, from_body
 from ..contract.search import (
     TimedOutError,
+    approximate_if_so,
     coverage_of,
     limit_of,
     milliseconds,
@@ -199,4 +200,5 @@ def _described(part: _Asked, typed: str, text: str, weight: float, reading: Limi
         note=part.index.note(text, part.search),
         suggestion=suggestion(typed, part.index.spellings(text, part.search)),
         coverage=coverage,
+        approximate=approximate_if_so(part.index, part.search),
     )

@@ -81,6 +81,8 @@ TotalIfAsked = TotalAnswer | msgspec.UnsetType
 FacetsIfAsked = dict[str, FacetAnswer] | msgspec.UnsetType
 CursorIfAny = str | msgspec.UnsetType
 DepthIfFused = int | msgspec.UnsetType
+ApproximateIfSo = Literal[True] | msgspec.UnsetType
+"""That an approximate index of vectors was asked: a few of the nearest passages may be missing; there only if so."""
 
 
 SuitedIfAny = list[str] | msgspec.UnsetType
@@ -112,6 +114,7 @@ class SearchAnswer(Answer, kw_only=True):
     suited_indexes: SuitedIfAny = msgspec.UNSET
     suggestion: SuggestionIfAny = msgspec.UNSET
     coverage: CoverageIfAny = msgspec.UNSET
+    approximate: ApproximateIfSo = msgspec.UNSET
     depth: DepthIfFused = msgspec.UNSET
     cursor: CursorIfAny = msgspec.UNSET
     total: TotalIfAsked = msgspec.UNSET
@@ -158,6 +161,7 @@ class AskedIndex(Answer):
     total: TotalIfAsked = msgspec.UNSET
     facets: FacetsIfAsked = msgspec.UNSET
     coverage: CoverageIfAny = msgspec.UNSET
+    approximate: ApproximateIfSo = msgspec.UNSET
 
 
 class SearchManyAnswer(Answer, kw_only=True):
@@ -204,6 +208,7 @@ class SimpleAnswer(Answer, kw_only=True):
     suited_indexes: SuitedIfAny = msgspec.UNSET
     suggestion: SuggestionIfAny = msgspec.UNSET
     coverage: CoverageIfAny = msgspec.UNSET
+    approximate: ApproximateIfSo = msgspec.UNSET
     depth: DepthIfFused = msgspec.UNSET
     cursor: CursorIfAny = msgspec.UNSET
     total: TotalIfAsked = msgspec.UNSET
@@ -285,6 +290,7 @@ class BatchHits(Answer):
     note: str
     hits: list[Evidence]
     coverage: CoverageIfAny = msgspec.UNSET
+    approximate: ApproximateIfSo = msgspec.UNSET
 
 
 class BatchFault(Answer):

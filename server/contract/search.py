@@ -22,7 +22,7 @@ from ...retrieval.searcher import Search, Searcher, check_whole
 from ...retrieval.spelling import respelt
 from ...retrieval.votes import FusionKind
 from ..settings import ServerSettings
-from .answers import Coverage, CoverageIfAny, ParsedAnswer, QueryText, RankTook, SuggestionIfAny, Took
+from .answers import ApproximateIfSo, Coverage, CoverageIfAny, ParsedAnswer, QueryText, RankTook, SuggestionIfAny, Took
 from .errors import BadInput, RefusedError
 from .memory import answer_memory
 from .requests import FilterRequest, FusionRequest, SearchOptions, SearchRequest
@@ -59,6 +59,7 @@ class RankedEvidence(NamedTuple):
     """How many hits of each ranking were fused; 0 if the hits are of one ranking."""
     spellings: Mapping[str, str]
     """The misspelt words of the query, each with the word that is meant."""
+    approximate: ApproximateIfSo
 
 
 def search_of(options: SearchOptions, index: Searcher, k_name: str = "k", offset: int = 0) -> Search:
@@ -145,7 +146,18 @@ def ranked_evidence(
     depth = resolved.settings.search.fusion.depth if resolved.rankings != (resolved.retriever,) else 0
     note = index.note(query, asked)
     more, spellings = len(ranking) > k, index.spellings(query, asked)
-    result = RankedEvidence(evidence, resolved.retriever, note, took, hits, coverage, more, depth, spellings)
+    result = RankedEvidence(
+        evidence,
+        resolved.retriever,
+        note,
+        took,
+        hits,
+        coverage,
+        more,
+        depth,
+        spellings,
+        approximate_if_so(index, asked),
+    )
     note_search(query, result)
     return result
 
@@ -172,6 +184,11 @@ def limit_of(queries: int = 1) -> Limit:
     """Return the time limit, from now on, of a search for so many queries."""
     searching = _searching()
     return Limit(searching.settings.search_seconds * queries, searching.beside, answer_memory())
+
+
+def approximate_if_so(index: Searcher, asked: Search) -> ApproximateIfSo:
+    """Return True if a search asks an approximate index of vectors, else UNSET."""
+    return index.resolve(asked).approximate or msgspec.UNSET
 
 
 def coverage_of(index: Searcher, asked: Search, limit: Limit) -> CoverageIfAny:

@@ -65,6 +65,7 @@ class ShownRanking(NamedTuple):
     depth: int = 0
     late: tuple[str, ...] = ()
     ready: bool = True
+    approximate: bool = False
 
 
 def asked_of(served: Sequence[Served], state: PageState) -> list[IndexSearch]:
@@ -109,7 +110,8 @@ def ranking(asked: IndexSearch, retriever: str = "") -> ShownRanking:
     result = ranked_evidence(index, text, search)
     late = tuple(name for name, state in (result.coverage or {}).items() if state != "complete")
     why = reasons(index, text, search, result.ranked, limit_of())
-    return ShownRanking(result.retriever, result.hits, why, result.took, result.more, result.note, result.depth, late)
+    shown = ShownRanking(result.retriever, result.hits, why, result.took, result.more, result.note, result.depth, late)
+    return shown._replace(approximate=bool(result.approximate))
 
 
 def rankings(asked: IndexSearch) -> list[ShownRanking]:
@@ -148,7 +150,9 @@ def ranking_of_many(asked: Sequence[IndexSearch], state: PageState) -> ShownRank
     hits = _evidence(asked, shown, searches, state.offset)
     took = Took(retrieve=milliseconds(began, retrieved), evidence=milliseconds(retrieved, perf_counter()))
     note = " ".join(dict.fromkeys(filter(None, (part.served.index.note(part.text, part.search) for part in asked))))
-    result = ShownRanking(MANY, hits, _reasons(asked, shown), took, more, note, late=late)
+    approximate = any(part.served.index.resolve(part.search).approximate for part in asked)
+    why = _reasons(asked, shown)
+    result = ShownRanking(MANY, hits, why, took, more, note, late=late, approximate=approximate)
     note_search(state.query, _SeveralIndexes(took))
     return result
 

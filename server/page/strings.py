@@ -97,6 +97,7 @@ ARABIC: Mapping[str, str] = {
     "Re-rank": "إعادة ترتيب",
     "{ms} ms ranking": "{ms} م‌ث للترتيب",
     "{ms} ms evidence": "{ms} م‌ث للأدلة",
+    "By an approximate index: a few of the nearest may be missing.": "بفهرس تقريبي: قد يغيب بعض الأقرب.",
     "This ranking took too long and was cut off.": "استغرق هذا الترتيب وقتًا أطول من اللازم فقُطع.",
     "Without {names}, which took too long.": "من دون {names}، إذ استغرق وقتًا أطول من اللازم.",
     "This index is of another language. Ask": "هذا الفهرس بلغة أخرى. اسأل",

@@ -21,6 +21,7 @@ from factseek.retrieval.vectors import (
     Nearest,
     VectorIndex,
     build_ann,
+    is_approximate,
     read_vectors,
     sample_vectors,
     train_quantizer,
@@ -183,6 +184,8 @@ def test_any_small_index_is_brute_force(tmp_path_factory: pytest.TempPathFactory
 
 HNSW = DenseSettings(type="hnsw", flat_below=100, exact_below=0, hnsw_m=16, ef_construction=100, ef_search=32)
 IVFPQ = DenseSettings(type="ivfpq", flat_below=100, exact_below=0, lists=16, probes=8, subquantizers=16)
+FASTSCAN = DenseSettings(type="fastscan", flat_below=100, exact_below=0, lists=16, scan_probes=8)
+AUTO = DenseSettings(type="auto", auto_flat_below=100, exact_below=0, lists=16, scan_probes=8)
 
 
 @pytest.fixture(scope="module")
@@ -190,7 +193,7 @@ def many() -> Floats:
     return clustered(3000, seed=9)
 
 
-@pytest.fixture(scope="module", params=[HNSW, IVFPQ], ids=["hnsw", "ivfpq"])
+@pytest.fixture(scope="module", params=[HNSW, IVFPQ, AUTO], ids=["hnsw", "ivfpq", "auto"])
 def approximate(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, many: Floats) -> VectorIndex:
     """Three segments, the last too small for an approximate index."""
     folder = tmp_path_factory.mktemp("approximate")
@@ -249,7 +252,7 @@ def test_a_starving_graph_is_scanned_exactly(tmp_path: Path, many: Floats) -> No
     assert all(len(one.rows) == 10 for one in found)
 
 
-@pytest.mark.parametrize("dense", [HNSW, IVFPQ], ids=["hnsw", "ivfpq"])
+@pytest.mark.parametrize("dense", [HNSW, IVFPQ, FASTSCAN], ids=["hnsw", "ivfpq", "fastscan"])
 def test_few_kept_rows_are_scanned_exactly(tmp_path: Path, many: Floats, dense: DenseSettings) -> None:
     settings_ = DenseSettings(**{name: getattr(dense, name) for name in dense.__struct_fields__} | {"exact_below": 600})
     index = made(tmp_path, many, (3000,), settings_)
@@ -257,7 +260,7 @@ def test_few_kept_rows_are_scanned_exactly(tmp_path: Path, many: Floats, dense: 
     assert recall(index, many, clustered(40, seed=14), keep) == 1.0
 
 
-@pytest.mark.parametrize("dense", [HNSW, IVFPQ], ids=["hnsw", "ivfpq"])
+@pytest.mark.parametrize("dense", [HNSW, IVFPQ, FASTSCAN], ids=["hnsw", "ivfpq", "fastscan"])
 def test_ties_at_the_cut_of_an_approximate_search_are_all_found(
     tmp_path: Path, many: Floats, dense: DenseSettings
 ) -> None:
@@ -269,11 +272,14 @@ def test_ties_at_the_cut_of_an_approximate_search_are_all_found(
 
 def test_an_index_of_type_flat_ignores_an_approximate_one(tmp_path: Path, many: Floats) -> None:
     made(tmp_path, many, (3000,), HNSW)
+    (tmp_path / "0" / ANN).write_bytes(b"damaged")
+    with pytest.raises(IndexStateError):
+        VectorIndex([(tmp_path / "0", 3000)], DIMENSION, HNSW)
     index = VectorIndex([(tmp_path / "0", 3000)], DIMENSION, DenseSettings(type="flat"))
     assert recall(index, many, clustered(20, seed=15)) == 1.0
 
 
-@pytest.mark.parametrize("dense", [HNSW, IVFPQ], ids=["hnsw", "ivfpq"])
+@pytest.mark.parametrize("dense", [HNSW, IVFPQ, FASTSCAN], ids=["hnsw", "ivfpq", "fastscan"])
 def test_building_gives_the_same_bytes_on_any_number_of_threads(
     tmp_path: Path, many: Floats, dense: DenseSettings
 ) -> None:
@@ -329,10 +335,54 @@ def test_subquantizers_divide_any_dimension(tmp_path: Path) -> None:
     assert [f.rows.tolist() for f in found] == [[row] for row in range(5)]
 
 
-@pytest.mark.parametrize(("dense", "count"), [(DenseSettings(), 50_000), (HNSW, 99), (HNSW, 0)])
+@pytest.mark.parametrize("count", [16, 17, 40, 300])
+@pytest.mark.parametrize("dimension", [1, 3, 8, 14])
+def test_a_fast_scan_index_can_be_learned_from_few_vectors(
+    tmp_path: Path, count: int, dimension: int, capfd: pytest.CaptureFixture[str]
+) -> None:
+    vectors = random_vectors(count, dimension=dimension)
+    dense = DenseSettings(type="fastscan", flat_below=1, exact_below=0)
+    found = made(tmp_path, vectors, (count,), dense).search(vectors[:5], 3)
+    assert (tmp_path / "0" / ANN).exists()
+    assert [pairs(hits) for hits in found] == [brute_force(vectors, query, 3) for query in vectors[:5]]
+    assert capfd.readouterr() == ("", "")
+
+
+def test_an_approximate_search_leaves_the_vectors_on_disk(tmp_path: Path, many: Floats) -> None:
+    queries = clustered(40, seed=18)
+
+    def resident(settings_: DenseSettings) -> int:
+        index = made(tmp_path / settings_.type, many, (3000,), settings_)
+        index.search(queries, 10)
+        _, _, after = Path("/proc/self/smaps").read_text("utf-8").partition(f"{settings_.type}/0/vectors.f32\n")
+        (kilobytes,) = (line.split()[1] for line in after.splitlines()[:10] if line.startswith("Rss:"))
+        return int(kilobytes)
+
+    assert resident(FASTSCAN) == 0
+    assert resident(DenseSettings(type="flat")) > 500
+
+
+@pytest.mark.parametrize(
+    ("dense", "count"), [(DenseSettings(), 99_999), (HNSW, 99), (HNSW, 0), (FASTSCAN, 99), (AUTO, 99)]
+)
 def test_small_and_flat_segments_get_no_approximate_index(tmp_path: Path, dense: DenseSettings, count: int) -> None:
     assert build_ann(np.zeros((count, 2), dtype=np.float32), tmp_path, dense) is False
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("dense", "fewest"),
+    [
+        (DenseSettings(), 100_000),
+        (DenseSettings(auto_flat_below=0), 16),
+        (DenseSettings(type="fastscan", flat_below=0), 16),
+        (HNSW, 100),
+        (DenseSettings(type="hnsw", flat_below=0), 1),
+    ],
+)
+def test_how_many_vectors_an_approximate_index_takes(dense: DenseSettings, fewest: int) -> None:
+    assert (is_approximate(dense, fewest - 1), is_approximate(dense, fewest)) == (False, True)
+    assert not is_approximate(DenseSettings(type="flat", flat_below=0, auto_flat_below=0), 10**9)
 
 
 def test_a_sample_is_spread_evenly() -> None:
@@ -438,7 +488,7 @@ def test_an_index_of_another_kind_is_told(tmp_path: Path) -> None:
     faiss.write_index(flat, str(path))
     with pytest.raises(IndexStateError) as caught:
         VectorIndex([(tmp_path / "0", 200)], DIMENSION, HNSW)
-    assert caught.value.line == f"{path}: holds neither an HNSW nor an IVF-PQ index; {REMEDY}"
+    assert caught.value.line == f"{path}: holds no HNSW, IVF-PQ or fast-scan index; {REMEDY}"
 
 
 def test_an_index_that_cannot_be_written_is_told(tmp_path: Path) -> None:
