@@ -7,7 +7,6 @@ that was interrupted goes on after the sizes that it had finished.
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import tempfile
 from collections.abc import Iterator, Sequence
@@ -20,7 +19,7 @@ import msgspec
 from benchmarks.growth_kept import Grown, GrowthRecord
 from benchmarks.growth_plot import plot
 from benchmarks.marked import replace_marked
-from benchmarks.sampled import REAL, Sampler, noisy, real_vectors
+from benchmarks.sampled import REAL, Sampler, claims, noisy, real_vectors
 from factseek.eval.bench.load import Load, measure
 from factseek.eval.reports.machine import this_machine
 from factseek.eval.running.batch import SearchQuery
@@ -72,8 +71,7 @@ class Growth:
         self._methods = methods
         self._sampler = Sampler(data)
         self._vectors = real_vectors(self._sampler, Config(), REAL)
-        with (data / "scifact" / "queries.jsonl").open(encoding="utf-8") as lines:
-            self._queries = [json.loads(line)["text"] for line in lines][:QUERIES]
+        self._queries = claims(data)[:QUERIES]
 
     def at(self, passages: int) -> Iterator[Grown]:
         """Build the indexes of a size, measure every method, and remove them."""

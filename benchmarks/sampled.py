@@ -58,6 +58,12 @@ class Sampler:
         return path
 
 
+def claims(data: Path) -> list[str]:
+    """Return the texts of SciFact's claims."""
+    with (data / "scifact" / "queries.jsonl").open(encoding="utf-8") as lines:
+        return [json.loads(line)["text"] for line in lines]
+
+
 class NoisyEncoder:
     """Stands for an encoder of documents: a text gets a real passage's vector with noise, always the same."""
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import importlib.util
 import os
 import re
+import sys
 import threading
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping
@@ -21,11 +22,13 @@ from typing import Any, ParamSpec, TypeVar
 
 from .errors import ConfigError, FactseekError, MachineError
 from .files import disk_full
+from .java_archive import ClassArchive
 
 OLDEST_JAVA = 21
 WARNS_OF_UNSAFE = 23  # from here on Java warns of what Lucene does, and has an option against it
 LEAST_HEAP = 32 << 20
 _starting = threading.Lock()
+_one_off = threading.Event()
 _Given = ParamSpec("_Given")
 _Returned = TypeVar("_Returned")
 
@@ -203,6 +206,31 @@ def java_thread() -> Iterator[None]:
             jnius.detach()
 
 
+@contextmanager
+def one_off() -> Iterator[None]:
+    """Let the virtual machine, if it is started within, be one of a short life: compiled quickly, not thoroughly.
+
+    If it starts without an archive of its classes, one is written at the end, for the next.
+    """
+    import jnius_config
+
+    done = False
+    _one_off.set()
+    try:
+        yield
+        sys.stdout.flush()  # whoever waits for the results need not wait for what follows
+        done = True
+    finally:
+        _one_off.clear()
+        if jnius_config.vm_running:
+            archive = _archive(java_home())
+            archive.write() if done else archive.forget()
+
+
+def _archive(home: Path) -> ClassArchive:
+    return ClassArchive(home, anserini_jar())
+
+
 def start(heap: str = "512m", young: str = "") -> None:
     """Start the virtual machine with Pyserini's jar on its class path, unless it is running.
 
@@ -247,7 +275,9 @@ def check_heap(heap: str) -> None:
 
 def _options(heap: str, home: Path) -> list[str]:
     # -Xrs leaves the signals to Python: Ctrl-C and a server's graceful stop stay ours.
-    options = [f"-Xmx{heap}", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=4", "-Xrs", "-XX:-UsePerfData"]
+    level = 1 if _one_off.is_set() else 4
+    options = [f"-Xmx{heap}", "-XX:+UseSerialGC", f"-XX:TieredStopAtLevel={level}", "-Xrs", "-XX:-UsePerfData"]
+    options += _archive(home).options(record=_one_off.is_set())
     if (java_version(home) or 0) >= WARNS_OF_UNSAFE:
         options.append("--sun-misc-unsafe-memory-access=allow")
     return options

@@ -22,6 +22,7 @@ from ..errors import QueryError, UsageError
 from ..evidence import Evidence
 from ..explaining import sentence
 from ..filters import parse_filter
+from ..java import one_off
 from ..listings import JSON
 from ..profile import PROFILES
 from ..query_syntax import PLAIN, QUERY, SYNTAXES, parse_query
@@ -158,6 +159,11 @@ class _Answered(NamedTuple):
 
 def search(args: argparse.Namespace) -> int:
     """Search and print the evidence."""
+    with one_off():
+        return _search(args)
+
+
+def _search(args: argparse.Namespace) -> int:
     wanted = _format(args)
     if args.text and args.like:
         raise UsageError("--like stands in the place of a TEXT", remedy="leave out one of them")
