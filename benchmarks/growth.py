@@ -27,6 +27,7 @@ from factseek.indexer.build import BuildRequest, build
 from factseek.indexer.encoders import Encoders
 from factseek.indexer.segment import checksums
 from factseek.indexer.snapshot import snapshot
+from factseek.retrieval import config
 from factseek.retrieval import manifest as manifests
 from factseek.retrieval.index.local import open_index
 from factseek.retrieval.index_folder import IndexFolder
@@ -103,7 +104,7 @@ class Growth:
         timings = measure(
             Load(
                 index=str(folder),
-                config=_config(method.type),
+                config=config.view(_config(method.type), config.Config),
                 retriever=method.retriever,
                 profile=None,
                 asked=asked,
