@@ -37,6 +37,7 @@ class _Replica:
         self._config = config
         self._connections: Connections | None = None
         self._node = ""
+        self._opening: Any = None
         self._answers: bool | None = None
         self.busy = 0
         self.resting = 0.0
@@ -45,15 +46,15 @@ class _Replica:
         """Have it open its state; return what Ray answers when it has."""
         return self._actor.open.remote(self._generation, self._manifest, self._config)
 
-    def ask(self, method: str, arguments: bytes, until: float) -> ShardAnswer:
-        """Return what it answers, after it opened its state if it had not.
+    def ask(self, method: str, arguments: bytes, until: float, *, patient: bool) -> ShardAnswer:
+        """Return what it answers, after it opened its state if it had not; only if ``patient`` that is waited for.
 
         Raises OSError, EOFError or an error of Ray if it is not there, or not in time.
         """
         question = packed((self._generation, method, arguments))
         answer = self._answer(question, until) if self._connections else None
         if answer is None or answer.unopened:
-            opened: ShardAnswer = ray().get(self.begin(), timeout=max(0.001, until - monotonic()))
+            opened = self._begun(until if patient else monotonic())
             if opened.error is not None:
                 return opened
             self.opened(opened)
@@ -77,6 +78,19 @@ class _Replica:
         """Take note that it did not answer: for a while it is asked only if there is no other one."""
         self._answers = False
         self.resting = monotonic() + REST_SECONDS
+
+    def _begun(self, until: float) -> ShardAnswer:
+        """Return what it answers to opening its state, which goes on if it has not answered in time."""
+        opening = self._opening = self._opening or self.begin()
+        try:
+            opened: ShardAnswer = ray().get(opening, timeout=max(0.001, until - monotonic()))
+        except ray().exceptions.GetTimeoutError:
+            raise
+        except ray().exceptions.RayError:
+            self._opening = None
+            raise
+        self._opening = None
+        return opened
 
     def close(self) -> None:
         """Close its connections."""
@@ -131,10 +145,14 @@ class Replicas:
         """
         until = monotonic() + (self._seconds if seconds is None else seconds)
         reason, packed_arguments = "no replica is there", packed(arguments)
-        for _ in range(2 * len(self._replicas)):
-            chosen = self._chosen()
+        tried: list[_Replica] = []
+        for attempt in range(2 * len(self._replicas)):
+            chosen = self._chosen(tried)
+            tried.append(chosen)
+            # While others may be there nobody waits for one that starts again.
+            patient = attempt >= len(self._replicas) - 1
             try:
-                answer = chosen.ask(method, packed_arguments, until)
+                answer = chosen.ask(method, packed_arguments, until, patient=patient)
             except (ray().exceptions.RayError, OSError, EOFError) as error:
                 reason = str(error).strip().split("\n", 1)[0] or type(error).__name__
                 chosen.rest()
@@ -155,10 +173,12 @@ class Replicas:
         for replica in self._replicas:
             replica.close()
 
-    def _chosen(self) -> _Replica:
-        """Return the replica that is asked next, which counts as busy from now on."""
+    def _chosen(self, tried: Sequence[_Replica]) -> _Replica:
+        """Return the replica that is asked next, rather none that was ``tried``; it counts as busy from now on."""
         now = monotonic()
         with self._choosing:
-            chosen = min(self._replicas, key=lambda replica: (replica.resting > now, replica.busy))
+            chosen = min(
+                self._replicas, key=lambda replica: (tried.count(replica), replica.resting > now, replica.busy)
+            )
             chosen.busy += 1
             return chosen
