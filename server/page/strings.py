@@ -70,6 +70,9 @@ ARABIC: Mapping[str, str] = {
     "Narrow the results": "تضييق النتائج",
     "and {more} more": "و{more} غيرها",
     "Documents with a word of it: {count}": "وثائق فيها كلمة منه: {count}",
+    "No document holds a word of it. What is shown was found by its meaning alone: read it with doubt.": (
+        "لا توجد وثيقة فيها كلمة منه. ما يظهر هنا عُثر عليه بمعناه فقط: اقرأه بحذر."
+    ),
     "Documents that can be ranked: {count}": "وثائق يمكن ترتيبها: {count}",
     # The hits
     "View": "العرض",
@@ -192,6 +195,7 @@ ARABIC: Mapping[str, str] = {
     "The evidence seems to support it": "يبدو أن الأدلة تؤيده",
     "The evidence seems to speak against it": "يبدو أن الأدلة تخالفه",
     "The evidence does not settle it": "الأدلة لا تحسمه",
+    "It is not clear what the evidence says of it": "ليس واضحًا ما تقوله الأدلة عنه",
     "No verdict": "لا حكم",
     "Why there is none:": "السبب:",
     "SUPPORTS": "مؤيَّد",

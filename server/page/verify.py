@@ -31,6 +31,8 @@ _EXAMPLES = {
     "en": "Two doses of the MMR vaccine are about 97 percent effective against measles.",
     "ar": "يبلغ طول نهر النيل نحو 6650 كيلومترًا.",
 }
+_MORE_LIKELY_THAN_NOT = 0.5
+"""A label that is no more likely than all others together is no conclusion for people."""
 _SMALL = 1_000
 """A model that learned from fewer claims is called small."""
 
@@ -50,14 +52,17 @@ class VerifyState(RequestFields):
 
 
 class Shown(NamedTuple):
-    """A sentence of evidence: its text in pieces, its document and its source as links, how likely its stance is."""
+    """A sentence of evidence: its text in pieces, its document and its source as links.
+
+    ``share`` is how likely its stance is by the sentence alone, None where none is more likely than not.
+    """
 
     sentence: EvidenceSentence
     pieces: list[Piece]
     title: str
     address: str
     link: str
-    share: float
+    share: float | None
 
 
 class SortedVerdict(NamedTuple):
@@ -102,15 +107,16 @@ def _for_people(verdict: Verdict, judge: Judge, served: Served, asked: VerifySta
     stances: dict[str, list[Shown]] = {"for": [], "against": [], "neither": []}
     for sentence, each in zip(verdict.evidence.sentences, judge.verifier.by_each(verdict), strict=True):
         label = max(each, key=lambda name: each[name])
+        sure = each[label] > _MORE_LIKELY_THAN_NOT
         shown = Shown(
             sentence=sentence,
             pieces=pieces_of(sentence.text, marked(sentence.text), 0, len(sentence.text)),
             title=title_of(sentence.title, sentence.text, sentence.docid),
             address=_document(served, sentence, asked.claim),
             link=web_link(sentence.url),
-            share=each[label],
+            share=each[label] if sure else None,
         )
-        stances[stance_of(label)].append(shown)
+        stances[stance_of(label) if sure else "neither"].append(shown)
     likely = sorted(verdict.probabilities.items(), key=lambda pair: -pair[1])
     return SortedVerdict(verdict, _conclusion(verdict), [pair for pair in stances.items() if pair[1]], likely)
 
@@ -126,7 +132,10 @@ def _document(served: Served, sentence: EvidenceSentence, claim: str) -> str:
 
 
 def _conclusion(verdict: Verdict) -> str:
-    return "none" if verdict.abstained else stance_of(verdict.label)
+    """Return what is said above all else: ``unsure`` where the other labels together are as likely as the first."""
+    if verdict.abstained:
+        return "none"
+    return stance_of(verdict.label) if verdict.probabilities[verdict.label] > _MORE_LIKELY_THAN_NOT else "unsure"
 
 
 def _page(asked: VerifyState, served: Served, **shown: Any) -> tuple[str, int]:

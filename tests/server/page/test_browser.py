@@ -244,6 +244,35 @@ def test_evidence_is_found_narrowed_understood_cited_and_taken_away(browser: Bro
     assert [row.split(",")[1] for row in rows.splitlines()] == ["docid", "measles"]
 
 
+def test_what_is_opened_has_room_where_rankings_stand_side_by_side(browser: Browser) -> None:
+    browser.open(SIDE)
+    for part in (".why", ".cite"):
+        browser.one(f"#hybrid-1 {part} summary").click()
+    words = "[...document.querySelectorAll('#hybrid-1 .weights bdi')]"
+    assert browser.script(f"{words}.every(word => word.getClientRects().length === 1)")
+    card = browser.one("#hybrid-1 article").size["width"]
+    assert browser.one("#hybrid-1-plain").size["width"] > card / 2
+    assert browser.script("document.body.scrollHeight") < 20_000
+
+
+def test_controls_look_alike_as_links_and_as_buttons(browser: Browser, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A query that is too long for an address is sent by forms."""
+    looks = []
+    for longest in (2_000, 30):
+        monkeypatch.setattr("factseek.server.page.shell.LONGEST_ADDRESS", longest)
+        browser.open("/")
+        browser.one("#query").send_keys("measles vaccine")
+        browser.one(".box button").click()
+        looks.append(
+            [
+                [each.value_of_css_property(name) for name in ("padding", "text-decoration-line", "color")]
+                for each in browser.all(".switch > *")
+            ]
+        )
+    assert browser.all(".switch > button")
+    assert looks[0] == looks[1]
+
+
 def test_a_tweet_leads_to_its_evidence_and_its_verdict(browser: Browser) -> None:
     browser.open("/check")
     browser.one("#text").send_keys("Good morning!\n", CLAIM)

@@ -162,6 +162,12 @@ def test_nothing_found_is_said(client: FlaskClient) -> None:
     )
 
 
+def test_it_is_said_that_no_document_holds_a_word(client: FlaskClient) -> None:
+    notice = "No document holds a word of it. What is shown was found by its meaning alone"
+    assert notice in client.get("/?index=english&query=qwertyuiop+zxcvbnm").text
+    assert notice not in client.get("/?index=english&query=measles").text
+
+
 def test_a_note_is_shown(client: FlaskClient) -> None:
     assert "The encoder " in client.get(f"/?index=english&query={quote('نهر النيل')}").text
 

@@ -13,10 +13,14 @@ from urllib.parse import quote
 import pytest
 from flask.testing import FlaskClient
 
+from factseek.claims.evidence.sentences import ClaimEvidence
+from factseek.claims.verdicts.verdict import Verdict
 from factseek.indexer.collections._pages import decode
+from factseek.retrieval.domain import Claim
 from factseek.server.app import create_app
 from factseek.server.contract.errors import BadInput
 from factseek.server.page.statements import statements_of
+from factseek.server.page.verify import _conclusion
 from factseek.settings import Config
 
 from ..conftest import Writable, writable
@@ -110,6 +114,15 @@ def test_a_claim_is_judged_with_its_sentences_and_a_warning(client: FlaskClient)
     assert "The model few learned from 6 claims." in response.text
     assert "They are too few to say how often it is right." in response.text
     assert {"SUPPORTS", "REFUTES", "NOT ENOUGH INFO"} <= set(page.text_of("span"))
+
+
+@pytest.mark.parametrize(("share", "conclusion"), [(0.51, "against"), (0.4, "unsure")])
+def test_what_is_hardly_likelier_than_the_rest_is_no_conclusion(share: float, conclusion: str) -> None:
+    rest = (1 - share) / 2
+    likely = {"REFUTES": share, "SUPPORTS": rest, "NOT ENOUGH INFO": rest}
+    claim = Claim("1", "Smallpox has been eradicated")
+    verdict = Verdict(claim, "REFUTES", likely, "", ClaimEvidence(()))
+    assert _conclusion(verdict) == conclusion
 
 
 def test_there_is_no_verdict_without_evidence(client: FlaskClient) -> None:
