@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import codecs
 import re
+import warnings
 from itertools import islice
 
 UTF32 = "text in UTF-32"
@@ -97,11 +98,12 @@ def _is_old_pickle(start: bytes) -> bool:
     import pickletools
 
     try:
-        for opcode, argument, _ in islice(pickletools.genops(start), _MOST_STEPS):
-            if opcode.proto > 1:
-                return False
-            if opcode.name in ("PUT", "BINPUT"):
-                return argument in _FIRST_KEPT
+        with warnings.catch_warnings(action="ignore"):  # of escapes in a text that Python does not know
+            for opcode, argument, _ in islice(pickletools.genops(start), _MOST_STEPS):
+                if opcode.proto > 1:
+                    return False
+                if opcode.name in ("PUT", "BINPUT"):
+                    return argument in _FIRST_KEPT
     except ValueError:
         return False
     return False

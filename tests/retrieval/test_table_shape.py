@@ -127,6 +127,7 @@ def test_encoding(encoding: str, name: str) -> None:
         *((content, "is a pickle", SAVE_ROWS) for content in map(pickled, range(6))),
         *((pickle.dumps(np.zeros(2), protocol), "is a pickle", SAVE_ROWS) for protocol in (0, 1)),
         (b"(lp1\n(dp2\nS'docid'\np3\nS'a'\np4\nsa.", "is a pickle", SAVE_ROWS),
+        (b"(S'\\d'\np0\nl.", "is a pickle", SAVE_ROWS),
         (b"(lp0 is what a list begins with)\n", "is separated by blanks", ""),
         (b"claims\ntext\np7\n", "is text without columns", ""),
         (b"\x93NUMPY\1\0", "is a NumPy array (.npy)", SAVE_ROWS),
