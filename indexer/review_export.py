@@ -34,7 +34,8 @@ def export_reviews(folder: Path, where: Filter | None, left_out: Counter[str]) -
         if review is None:
             left_out[_LACKING] += 1
         else:
-            yield before + msgspec.json.encode(review)
+            # No "<": what is put into the script of a page must not end that.
+            yield before + msgspec.json.encode(review).replace(b"<", b"\\u003c")
             before = b",\n"
     if before == _HEAD:
         raise SourceError(

@@ -6,8 +6,9 @@ ask for.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any, TypeGuard
 from urllib.parse import quote
 
 from .domain import Document
@@ -68,7 +69,7 @@ def _names(document: Document) -> dict[str, Any]:
 
 def _rating(known: Mapping[str, Any], words: str) -> dict[str, Any]:
     scale = known.get("scale")
-    worst, value, best = scale if isinstance(scale, list | tuple) and len(scale) == 3 else (None, None, None)
+    worst, value, best = scale if _is_scale(scale) else (None, None, None)
     explanation = _text(known, "explanation")
     return filled(
         {
@@ -80,6 +81,14 @@ def _rating(known: Mapping[str, Any], words: str) -> dict[str, Any]:
             "ratingExplanation": explanation,
         }
     )
+
+
+def _is_scale(value: Any) -> TypeGuard[Sequence[float]]:
+    return isinstance(value, list | tuple) and len(value) == 3 and all(map(_is_number, value))
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
 
 
 def _claim(known: Mapping[str, Any]) -> dict[str, Any]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
+from functools import cached_property
 from typing import Any
 
 from ._markup import elements
@@ -28,6 +29,10 @@ _PARTED = frozenset(
 _DEEPEST = 100
 _DEEPEST_REFERENCES, _MOST_REFERENCES = 2, 100
 """References of microdata that are followed, which may lead in circles: of an item and those in it, so many of each."""
+_MOST_COPIED, _MOST_COPIED_IN_ALL = 10_000, 1_000_000
+"""Values of other objects that references bring into one object, and into all objects of a source."""
+_MOST_STEPS, _LETTERS_A_STEP = 1_000_000, 16
+"""Elements that are looked at for the items of a page, and letters of what they say, each time that they are."""
 
 
 class BrokenScriptError(ValueError):
@@ -56,8 +61,9 @@ def parsed(script: str) -> Any:
 def nodes_of_type(value: Any, wanted: str) -> Iterator[Node]:
     """Yield the objects of a type, in their order, however deep they stand; none of them within another."""
     named = {node["@id"]: node for node in _objects(value) if isinstance(node.get("@id"), str) and len(node) > 1}
+    references = _References(named)
     for node in _outermost(value, wanted):
-        yield _plain(node, named)
+        yield references.plain(node)
 
 
 def microdata(page: str, wanted: str) -> Iterator[Node]:
@@ -68,9 +74,10 @@ def microdata(page: str, wanted: str) -> Iterator[Node]:
         tree = html.document_fromstring(page)
     except (etree.LxmlError, ValueError):
         return
+    items = _Items(tree)
     for element in tree.iter():
         if _is_item(element) and wanted in _types(element.get("itemtype", "").split()):
-            yield _item(element, 0)
+            yield items.item(element)
 
 
 def _objects(value: Any, depth: int = 0) -> Iterator[Node]:
@@ -100,47 +107,84 @@ def _types(value: Any) -> set[str]:
     return {_VOCABULARY.sub("", name) for name in names if isinstance(name, str)}
 
 
-def _plain(value: Any, named: dict[str, Node], depth: int = 0) -> Any:
-    """Return a value with plain names, and references of one level followed."""
-    if depth > _DEEPEST:
-        return None
-    if isinstance(value, list):
-        return [_plain(part, named, depth + 1) for part in value]
-    if not isinstance(value, dict):
-        return value
-    if value.keys() == {"@id"} and value["@id"] in named and depth < 4:
-        value = named[value["@id"]]
-    elif "@value" in value:
-        return value["@value"]
-    return {_VOCABULARY.sub("", name): _plain(part, named, depth + 1) for name, part in value.items()}
+class _References:
+    """Follows the references of objects to others of the same source, as far as there is an end to it."""
+
+    def __init__(self, named: dict[str, Node]) -> None:
+        self._named = named
+        self._left, self._left_in_all = 0, _MOST_COPIED_IN_ALL
+
+    def plain(self, node: Node) -> Any:
+        """Return an object with plain names, and its references followed until too much would come with them."""
+        self._left = min(_MOST_COPIED, self._left_in_all)
+        before = self._left
+        copied = self._plain(node, 0)
+        self._left_in_all -= before - self._left
+        return copied
+
+    def _plain(self, value: Any, depth: int, *, referred: bool = False) -> Any:
+        self._left -= referred
+        if depth > _DEEPEST:
+            return None
+        if isinstance(value, list):
+            return [self._plain(part, depth + 1, referred=referred) for part in value]
+        if not isinstance(value, dict):
+            return value
+        if value.keys() == {"@id"} and value["@id"] in self._named and depth < 4 and self._left > 0:
+            value, referred = self._named[value["@id"]], True
+        elif "@value" in value:
+            return value["@value"]
+        return {
+            _VOCABULARY.sub("", name): self._plain(part, depth + 1, referred=referred) for name, part in value.items()
+        }
 
 
 def _is_item(element: Any) -> bool:
     return isinstance(element.tag, str) and element.get("itemscope") is not None
 
 
-def _item(element: Any, depth: int) -> Node:
-    """Return what an item says: the elements below it and those that it refers to, without those of items within."""
-    node: Node = {"@type": next(iter(sorted(_types(element.get("itemtype", "").split()))), "")}
-    waiting, met = [*reversed(_referred(element, depth)), *reversed(element)], {element}
-    while waiting:
-        part = waiting.pop()
-        if not isinstance(part.tag, str) or part in met:
-            continue
-        met.add(part)
-        for name in part.get("itemprop", "").split():
-            value = _item(part, depth + 1) if _is_item(part) and depth < _DEEPEST else _text(part)
-            node.setdefault(_VOCABULARY.sub("", name), []).append(value)
-        if not _is_item(part):
-            waiting.extend(reversed(part))
-    return node
+class _Items:
+    """Reads the items of a page, whose elements may be looked at so many times."""
 
+    def __init__(self, tree: Any) -> None:
+        self._tree = tree
+        self._left = _MOST_STEPS
 
-def _referred(element: Any, depth: int) -> list[Any]:
-    """Return the elements elsewhere in the page that an item names by their ids, of items that stand high enough."""
-    names = element.get("itemref", "").split()[:_MOST_REFERENCES] if depth < _DEEPEST_REFERENCES else []
-    named = (element.getroottree().xpath("(//*[@id=$name])[1]", name=name) for name in names)
-    return [part for parts in named for part in parts]
+    def item(self, element: Any, depth: int = 0) -> Node:
+        """Return what an item says: the elements below and those that it refers to, without those of items within."""
+        node: Node = {"@type": next(iter(sorted(_types(element.get("itemtype", "").split()))), "")}
+        waiting, met = [*reversed(self._referred(element, depth)), *reversed(element)], {element}
+        while waiting and self._left > 0:
+            self._left -= 1
+            part = waiting.pop()
+            if not isinstance(part.tag, str) or part in met:
+                continue
+            met.add(part)
+            for name in part.get("itemprop", "").split():
+                value = self.item(part, depth + 1) if _is_item(part) and depth < _DEEPEST else self._text(part)
+                node.setdefault(_VOCABULARY.sub("", name), []).append(value)
+            if not _is_item(part):
+                waiting.extend(reversed(part))
+        return node
+
+    def _text(self, part: Any) -> str:
+        text = _text(part)
+        self._left -= len(text) // _LETTERS_A_STEP
+        return text
+
+    def _referred(self, element: Any, depth: int) -> list[Any]:
+        """Return the elements elsewhere in the page that an item names by their ids, if it stands high enough."""
+        names = element.get("itemref", "").split()[:_MOST_REFERENCES] if depth < _DEEPEST_REFERENCES else []
+        return [self._named[name] for name in names if name in self._named]
+
+    @cached_property
+    def _named(self) -> dict[str, Any]:
+        """The elements by their ids, the first of each."""
+        named: dict[str, Any] = {}
+        for element in self._tree.iter():
+            if isinstance(element.tag, str) and element.get("id") is not None:
+                named.setdefault(element.get("id"), element)
+        return named
 
 
 def _text(element: Any) -> str:

@@ -15,7 +15,7 @@ from urllib.parse import quote
 
 from . import Files, ReadOptions, Record
 from ._claim_reviews import DOCID, docid_in, fields_of, metadata_of
-from ._documents import make_record
+from ._documents import MAX_DOCID_BYTES, make_record
 from ._files import expand
 from ._foreign import NOT_JSON_LINES, refuse_foreign
 from ._languages import page_language
@@ -35,6 +35,8 @@ FILES: tuple[Files, ...] = (
 )
 
 _TYPE = "ClaimReview"
+_LONGEST_ADDRESS = MAX_DOCID_BYTES - 12
+"""Bytes of an address that is a docid, with room for a number; a review at a longer one is named by a digest of it."""
 _PAGES = (".html", ".htm", ".xhtml")
 _LANGUAGE = re.compile(r"""<html\b[^<>]*?\slang\s*=\s*["']?([A-Za-z-]{2,20})""", re.I)
 _COLUMNS: Mapping[str, tuple[str, ...]] = {
@@ -180,17 +182,28 @@ class _Docids:
 
     def __init__(self) -> None:
         self._seen: set[bytes] = set()
+        self._numbers: dict[bytes, int] = {}
 
     def of(self, node: Node, fields: Mapping[str, str]) -> str:
         """Return the docid of a review, ``""`` if it was given before."""
         first = re.sub(r"\s", lambda blank: quote(blank[0]), docid_in(node) or fields["url"])
         first = first or f"claim-{_digest(fields['text'] + str(metadata_of(node).get('publisher', ''))).hex()}"
+        if DOCID not in node and len(first.encode("utf-8", "replace")) > _LONGEST_ADDRESS:
+            first = f"claim-{_digest(first).hex()}"
         if self._known(f"{first} {fields['text']}"):
             return ""
-        docid, number = first, 1
+        return self._numbered(first)
+
+    def _numbered(self, first: str) -> str:
+        """Return a docid that was not there before: the first itself, or the first with a number."""
+        digest = _digest(first)
+        number = self._numbers.get(digest, 1)
+        docid = first if number == 1 else f"{first}#{number}"
         while self._known(docid):
             number += 1
             docid = f"{first}#{number}"
+        if number > 1:
+            self._numbers[digest] = number
         return docid
 
     def _known(self, text: str) -> bool:

@@ -15,6 +15,8 @@ from ._alegre_texts import Context
 from ._alegre_writing import Removed
 
 _THRESHOLD, _LIMIT = 0.9, 200
+_FAR = 1_000.0
+"""Farther than any share or cosine: a threshold beyond it lets in all or nothing, as this does."""
 Language = Annotated[str | None, Meta(description="ISO 639-1 code; auto, or left out: that of the index")]
 Model = Annotated[str | None, Meta(description=f"{WORDS}, or the encoder of the index")]
 Models = Annotated[list[str] | None, Meta(description="several, each searched by in turn")]
@@ -87,7 +89,7 @@ class AlegreSearch(ForeignFields, kw_only=True):
         own = self.per_model_threshold or {}
         thresholds = own if isinstance(own, dict) else {named.model: named.value for named in reversed(own)}
         common = _THRESHOLD if self.threshold is None else self.threshold
-        return thresholds.get(model, common)
+        return max(-_FAR, min(_FAR, thresholds.get(model, common)))
 
 
 class AlegreSimilarity(AlegreSearch, kw_only=True):

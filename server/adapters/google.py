@@ -157,7 +157,7 @@ def _page(asked: GoogleSearch) -> Begun:
 
 
 def _request(asked: GoogleSearch) -> SearchRequest:
-    site = asked.reviewPublisherSiteFilter.removeprefix("www.").lower()
+    site = asked.reviewPublisherSiteFilter.strip().lower().removeprefix("www.")
     language = asked.languageCode.partition("-")[0].lower()
     return SearchRequest(
         query=asked.query,

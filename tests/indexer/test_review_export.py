@@ -185,6 +185,25 @@ def test_verified_claims_of_other_kinds_are_reviews_too() -> None:
     assert (review["reviewRating"]["alternateName"], review["author"]["name"]) == ("half-true", "Us")
 
 
+@pytest.mark.parametrize("scale", [["a", {"$": 1}, None], [1, 2], [1, float("inf"), 5], [True, 1, 5], "1 to 5"])
+def test_a_scale_that_is_none_is_left_out(scale: Any) -> None:
+    known = {"rating": "True", "scale": scale}
+    review = review_of(Document("1", "It is so.", url="https://a.example.org", source="Us", metadata=known))
+    assert review is not None
+    assert review["reviewRating"] == {"@type": "Rating", "alternateName": "True"}
+
+
+def test_an_export_may_stand_in_a_page(tmp_path: Path) -> None:
+    text = "</script><script>alert(1)</script>"
+    source = tmp_path / "a.json"
+    review = {"@type": "ClaimReview", "url": "https://a.example.org/1", "claimReviewed": text, "reviewRating": "True"}
+    source.write_text(json.dumps({**review, "author": {"@type": "Organization", "name": "Us"}}), "utf-8")
+    build(BuildRequest(kind="claimreview", sources=(source,), folder=tmp_path / "index", dense=False), Config())
+    feed = b"".join(export_reviews(tmp_path / "index", None, Counter()))
+    assert b"<" not in feed
+    assert json.loads(feed)["dataFeedElement"][0]["claimReviewed"] == text
+
+
 @pytest.mark.parametrize(
     "document",
     [

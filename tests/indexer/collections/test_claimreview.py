@@ -9,7 +9,9 @@ from typing import Any
 import pytest
 
 from factseek.indexer.collections import BadLines, ReadOptions, Record, reader
+from factseek.indexer.collections._linked_data import nodes_of_type
 from factseek.indexer.collections._ratings import verdict_of
+from factseek.indexer.collections.claimreview import _digest
 from factseek.retrieval.errors import SourceError
 
 REVIEW: dict[str, Any] = {
@@ -280,6 +282,54 @@ def test_deep_and_odd_values_do_no_harm(tmp_path: Path) -> None:
     read, _ = records(tmp_path / "a.html", page(deep, odd), tolerated=1)
     assert [record.document.docid for record in read] == ["https://o.example.org"]
     assert read[0].document.metadata["publisher"] == "Us"
+
+
+def test_references_in_circles_come_to_an_end(tmp_path: Path) -> None:
+    """Each of sixty objects refers to all of them, four levels of which are thirteen million objects."""
+    names = [f"#{number}" for number in range(60)]
+    graph = [{"@id": name, **{f"p{other}": {"@id": other} for other in names}} for name in names]
+    graph[0] = {**with_(author={"@id": "#1"}), **graph[0]}
+    (review,) = nodes_of_type({"@graph": graph}, "ClaimReview")
+    assert len(json.dumps(review)) < 2_000_000
+    assert review["author"]["p#0"]["claimReviewed"] == "Nobody walked on the moon."
+    read, _ = records(tmp_path / "a.html", page({"@graph": graph}))
+    assert read[0].document.text == "Nobody walked on the moon."
+
+
+def test_items_that_refer_to_each_other_come_to_an_end(tmp_path: Path) -> None:
+    """Each of sixty items refers to all, and each of the thirty items in it as well."""
+    names = " ".join(f"i{number}" for number in range(60))
+    inner = f'<p itemprop="a" itemscope itemref="{names}"></p>' * 30
+    kind = 'itemscope itemtype="https://schema.org/ClaimReview"'
+    items = "".join(f'<div id="i{number}" itemprop="b" itemref="{names}" {kind}>{inner}</div>' for number in range(60))
+    claim = f'<div {kind}><p itemprop="claimReviewed">Nobody walked on the moon.</p></div>'
+    read, _ = records(tmp_path / "a.html", page(body=claim + items))
+    assert [record.document.text for record in read] == ["Nobody walked on the moon."]
+
+
+def test_many_reviews_at_one_address_are_numbered_without_counting_anew(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    digests = []
+
+    def digest(text: str) -> bytes:
+        digests.append(text)
+        return _digest(text)
+
+    monkeypatch.setattr("factseek.indexer.collections.claimreview._digest", digest)
+    feed = [with_(claimReviewed=f"Claim {number}") for number in range(500)]
+    read, _ = records(tmp_path / "a.json", json.dumps({"dataFeedElement": feed}))
+    address = REVIEW["url"]
+    assert [record.document.docid for record in read] == [address, *(f"{address}#{at}" for at in range(2, 501))]
+    assert len(digests) < 6 * len(feed)
+
+
+def test_a_review_at_a_very_long_address_is_named_by_a_digest(tmp_path: Path) -> None:
+    address = "https://check.example.org/" + "%D8%A7" * 90
+    read, options = records(tmp_path / "a.json", json.dumps([with_(url=address), REVIEW]))
+    assert options.bad_lines.count == 0
+    assert read[0].document.docid.startswith("claim-")
+    assert [record.document.url for record in read] == [address, REVIEW["url"]]
 
 
 @pytest.mark.parametrize("language", ["en", "ar"])

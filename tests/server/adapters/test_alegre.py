@@ -131,6 +131,13 @@ def test_the_threshold_of_words_is_a_share_of_them(asked: FlaskClient) -> None:
     ]
 
 
+@pytest.mark.parametrize("far", [1e306, 1e308])
+def test_a_threshold_out_of_all_reach_lets_in_nothing_or_all(asked: FlaskClient, far: float) -> None:
+    assert ids(asked, "measles vaccine", threshold=far) == []
+    assert ids(asked, "measles vaccine", per_model_threshold={"elasticsearch": far}) == []
+    assert ids(asked, "measles vaccine", threshold=-far) == ids(asked, "measles vaccine", threshold=0)
+
+
 def test_the_threshold_of_a_model_is_a_cosine(asked: FlaskClient, indexes: dict[str, Index]) -> None:
     index = indexes["english"]
     query = index.encoder.encode_query([CLAIM])[0]

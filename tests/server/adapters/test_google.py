@@ -118,6 +118,7 @@ def test_filters(google: FlaskClient) -> None:
 
     assert sites(reviewPublisherSiteFilter="daily.example.org") == {"www.daily.example.org", "daily.example.org"}
     assert sites(reviewPublisherSiteFilter="facts.example.net") == {"facts.example.net"}
+    assert sites(reviewPublisherSiteFilter="WWW.Facts.example.net") == {"facts.example.net"}
     assert sites(languageCode="ar-EG") == set()
     assert len(sites(languageCode="en-US")) == 3
 
