@@ -194,7 +194,9 @@ def _json(problem: Problem) -> Response:
 
 def _translated(problem: Problem, spoken: Dialect) -> Response:
     body = msgspec.json.encode(spoken.failure(problem))
-    return Response(body, spoken.status(problem.status), mimetype="application/json")
+    # An address that is not there is that in every protocol, whatever it answers to a name that is not.
+    status = problem.status if problem.error == "not-found" else spoken.status(problem.status)
+    return Response(body, status, mimetype="application/json")
 
 
 def _page(problem: Problem) -> Response:

@@ -31,7 +31,7 @@ from ._searching import hits_of
 
 HELP = "a toy"
 KEY_PARAMETER = "token"
-STATUSES = MappingProxyType({404: 410})
+STATUSES = MappingProxyType({400: 422})
 blueprint = Blueprint("toy", __name__)
 
 
@@ -97,7 +97,7 @@ def test_it_is_served_and_described(toy: FlaskClient) -> None:
 
 def test_it_refuses_in_its_own_words(toy: FlaskClient) -> None:
     refused = toy.get("/toy/first")
-    assert (refused.status_code, refused.json) == (400, {"oh": "q: is missing"})
+    assert (refused.status_code, refused.json) == (422, {"oh": "q: is missing"})
     assert toy.get("/toy/first?q=,").json == {"oh": "q: the query ',' holds no words to search for"}
-    assert toy.get("/toy/second").status_code == 410
+    assert toy.get("/toy/second").status_code == 404
     assert toy.get("/toys").json["error"] == "not-found"
