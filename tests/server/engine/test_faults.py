@@ -57,16 +57,16 @@ def test_a_hundred_megabytes_are_refused_before_they_are_read(server: Served) ->
 
 
 def test_slow_clients_keep_nobody_waiting(server: Served) -> None:
-    """The p99 of others is within twice what it is without slow clients.
+    """The p99 of others is within twice what it is without slow clients, and a hundredth of a second for the machine.
 
     Both are measured in many short turns, so that whatever else the machine does falls on both alike. Now and then it
-    still falls on one side: clients that others really wait for would show in each of three measurements.
+    still falls on one side: clients that others really wait for, a second at least, would show in each of three.
     """
     times(server, 200)
     measured = []
     for _ in range(3):
         alone, beside = p99s(server)
-        if beside <= 2 * alone:
+        if beside <= 2 * alone + 0.01:
             return
         measured.append(f"{alone} s alone, {beside} s beside slow clients")
     raise AssertionError("; ".join(measured))
