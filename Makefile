@@ -56,7 +56,7 @@ test: $(STAMP)
 	$(BIN)/python -m pytest -m "not slow" -n 2 --dist loadfile
 
 test-slow: $(STAMP)
-	$(BIN)/python -m pytest -m slow
+	$(BIN)/python -m pytest -m slow --timeout 1200 -o faulthandler_timeout=1100
 
 check: $(STAMP)
 	$(BIN)/ruff check .
