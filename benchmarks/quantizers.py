@@ -20,6 +20,7 @@ from benchmarks.growth import DOCS, QUERIES
 from benchmarks.marked import replace_marked
 from benchmarks.sampled import NoisyEncoder, Sampler, Vectors, claims, real_vectors
 from factseek.eval.reports.machine import this_machine
+from factseek.eval.reports.page import markdown_table
 from factseek.retrieval.encoders.runtime import open_encoder
 from factseek.retrieval.terminal import say, write
 from factseek.settings import Config
@@ -132,16 +133,20 @@ def clusters(vectors: Vectors, lists: int) -> Clusters:
 
 def table(rows: Sequence[IndexFigures]) -> str:
     """Return the figures as a table."""
-    lines = [
-        f"{this_machine()}; processor time of one thread.",
-        "",
-        "| vectors | index | scored anew | ms a query | recall@10 | MB | build s |",
-        "|---:|---|---:|---:|---:|---:|---:|",
+    header = ["index", "vectors", "scored anew", "ms a query", "recall@10", "MB", "build s"]
+    cells = [
+        [
+            row.name,
+            f"{row.rows:,}",
+            str(row.rescored),
+            f"{row.milliseconds:.2f}",
+            f"{row.recall:.3f}",
+            f"{row.megabytes:.0f}",
+            f"{row.build_seconds:.1f}",
+        ]
+        for row in rows
     ]
-    for row in rows:
-        figures = f"{row.milliseconds:.2f} | {row.recall:.3f} | {row.megabytes:.0f} | {row.build_seconds:.1f}"
-        lines.append(f"| {row.rows:,} | {row.name} | {row.rescored} | {figures} |")
-    return "\n".join(lines)
+    return f"{this_machine()}; processor time of one thread.\n\n{markdown_table(header, cells)}".rstrip("\n")
 
 
 def _vectors(data: Path) -> tuple[Vectors, Vectors]:

@@ -10,9 +10,7 @@ from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
-import msgspec
-
-from ..retrieval.claim_review import review_of
+from ..retrieval.claim_review import review_of, script_safe
 from ..retrieval.domain import Filter
 from ..retrieval.errors import SourceError
 from ..retrieval.files import replacing, writable
@@ -34,8 +32,7 @@ def export_reviews(folder: Path, where: Filter | None, left_out: Counter[str]) -
         if review is None:
             left_out[_LACKING] += 1
         else:
-            # No "<": what is put into the script of a page must not end that.
-            yield before + msgspec.json.encode(review).replace(b"<", b"\\u003c")
+            yield before + script_safe(review).encode()
             before = b",\n"
     if before == _HEAD:
         raise SourceError(

@@ -11,6 +11,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any, TypeGuard
 from urllib.parse import quote
 
+import msgspec
+
 from .domain import Document
 
 URN = "urn:x-factseek:"
@@ -53,6 +55,11 @@ def typed(kind: str, **properties: Any) -> dict[str, Any]:
 def filled(properties: Mapping[str, Any]) -> dict[str, Any]:
     """Return those properties that say something."""
     return {name: value for name, value in properties.items() if value not in ("", None, [], {})}
+
+
+def script_safe(linked: Mapping[str, Any]) -> str:
+    """Return linked data as JSON without a ``<``: no text in it may end the script of a page that it is put into."""
+    return msgspec.json.encode(linked).decode().replace("<", "\\u003c")
 
 
 def _names(document: Document) -> dict[str, Any]:

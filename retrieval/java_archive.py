@@ -13,6 +13,8 @@ import subprocess
 from contextlib import suppress
 from pathlib import Path
 
+from .user_cache import is_own, user_cache
+
 KEPT = 4
 """Archives that are kept, of as many installations; each has about 25 MB."""
 SECONDS = 120
@@ -25,8 +27,7 @@ class ClassArchive:
     def __init__(self, home: Path, jar: Path) -> None:
         """Name the archive; nothing is read or written yet."""
         self._home, self._jar = home, jar
-        cache = Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser()
-        self.path = cache / "factseek" / "java" / f"classes-{_identity(home, jar)}.jsa"
+        self.path = user_cache("java") / f"classes-{_identity(home, jar)}.jsa"
         self._classes = self.path.with_suffix(f".{os.getpid()}.classes")
 
     def options(self, *, record: bool = False) -> list[str]:
@@ -91,10 +92,9 @@ def _identity(home: Path, jar: Path) -> str:
 
 
 def _is_own(path: Path) -> bool:
-    """Return whether a file is this user's, and nobody else can write it: what it holds is run."""
+    """Return whether a file is there that is this user's, and nobody else can write."""
     try:
-        status = path.stat()
-        return status.st_uid == os.getuid() and not status.st_mode & 0o022
+        return is_own(path.stat())
     except OSError:
         return False
 

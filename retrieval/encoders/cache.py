@@ -24,6 +24,7 @@ from ..config import EncoderSettings, RerankSettings
 from ..errors import MachineError
 from ..files import os_errors_reported, sync_tree, write_atomically
 from ..progress import SECONDS_BETWEEN_LINES
+from ..user_cache import is_own, user_cache
 from .rebuilt import REBUILT, rebuild
 from .sources import ModelSource, find_model, model_files
 
@@ -103,8 +104,7 @@ def cache_folder(settings: EncoderSettings | RerankSettings) -> Path:
     """Return the folder of exported encoders, whether or not it exists yet."""
     if settings.cache:
         return Path(settings.cache).expanduser()
-    home = os.environ.get("XDG_CACHE_HOME") or "~/.cache"
-    return Path(home).expanduser() / "factseek" / "encoders"
+    return user_cache("encoders")
 
 
 def temporary_cache() -> Path:
@@ -116,7 +116,7 @@ def temporary_cache() -> Path:
     with os_errors_reported(folder):
         folder.mkdir(mode=0o700, exist_ok=True)
     status = folder.lstat()
-    if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.getuid() or status.st_mode & 0o022:
+    if not stat.S_ISDIR(status.st_mode) or not is_own(status):
         raise MachineError("is somebody else's", place=folder, remedy="set encoder.cache to a folder of your own")
     return folder / "encoders"
 

@@ -9,9 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import msgspec
-
-from ..claim_review import filled, name_of, review_of, typed
+from ..claim_review import filled, name_of, review_of, script_safe, typed
 from ..domain import Document
 from ..evidence import Evidence
 from ._citation import citation
@@ -26,8 +24,7 @@ def write(hits: Sequence[Evidence], qid: str) -> str:
     """Return one ``ItemList``, a hit an item; it may stand in the script of a page as it is."""
     items = [{"@type": "ListItem", "position": hit.rank, "item": _item(hit)} for hit in hits]
     listed = {"@context": "https://schema.org", "@type": "ItemList", "itemListElement": items}
-    # No text of a document may end the script of a page that the list is put into.
-    return msgspec.json.encode(listed).decode().replace("<", "\\u003c") + "\n"
+    return script_safe(listed) + "\n"
 
 
 def _item(hit: Evidence) -> dict[str, Any]:
