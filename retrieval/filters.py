@@ -181,7 +181,13 @@ def tokens(document: Document, kind: str, segment: str, declared: Sequence[str] 
 
 def title_tokens(title: str) -> list[str]:
     """Return what is indexed of the words of a title, or looked for, without regard to case and order."""
-    return [token("title", word) for word in sorted(set(words_of(title.casefold())))]
+    return list(map(_title_token, sorted(set(words_of(title.casefold())))))
+
+
+@lru_cache(maxsize=20_000)
+def _title_token(word: str) -> str:
+    """Return the token of a word that many titles share."""
+    return token("title", word)
 
 
 @lru_cache(maxsize=1_000)

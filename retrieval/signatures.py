@@ -26,11 +26,13 @@ WORDS = ORDERS * BITS // 64
 """64-bit words of a signature."""
 AT_ONCE = 256
 """Texts whose words are hashed together."""
+_HASHED_AT_ONCE = 512
 Signatures: TypeAlias = NDArray[np.uint64]
 """Shape (texts, 4), little-endian."""
 
 _WORD = re.compile(r"[^\W_]+")
-_ASCII_WORDS = bytes(ord(chr(code).lower()) if code < 128 and chr(code).isalnum() else 32 for code in range(256))
+_WORD_BYTES = bytes(code if code >= 128 or chr(code).isalnum() else 32 for code in range(256))
+"""What becomes of each byte of a text in UTF-8: ASCII that is no letter or digit parts words."""
 UNSPACED = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff]")
 _LAST_OF_FOUR = np.uint64(0x1111_1111_1111_1111)
 
@@ -46,14 +48,20 @@ def features(text: str) -> set[bytes]:
 
     Of a text without words it is the text itself. Everything is in UTF-8.
     """
-    if text.isascii():
-        return set(text.encode().translate(_ASCII_WORDS).split()) or {text.strip().encode()}
     folded = text.casefold()
-    words = set(_WORD.findall(folded))
-    for word in [word for word in words if UNSPACED.search(word)]:
-        words.discard(word)
-        words.update(word[at : at + 2] for at in range(max(1, len(word) - 1)))
-    return {word.encode("utf-8", "replace") for word in words or {folded.strip()}}
+    pieces = set(folded.encode("utf-8", "replace").translate(_WORD_BYTES).split())
+    if text.isascii():
+        return pieces or {folded.strip().encode()}
+    # Few pieces of most texts hold more than ASCII, and only these may hold more than one word.
+    mixed = [piece for piece in pieces if not piece.isascii()]
+    pieces.difference_update(mixed)
+    words = set(_WORD.findall(b" ".join(mixed).decode()))
+    if UNSPACED.search(folded):
+        for word in [word for word in words if UNSPACED.search(word)]:
+            words.discard(word)
+            words.update(word[at : at + 2] for at in range(max(1, len(word) - 1)))
+    pieces.update(map(str.encode, words))
+    return pieces or {folded.strip().encode("utf-8", "replace")}
 
 
 def most_disagreements(similarity: float) -> int:
@@ -76,16 +84,33 @@ def disagreements(signatures: Signatures, other: Signatures) -> NDArray[np.int64
 
 def _signed(texts: Sequence[str]) -> Signatures:
     """Return the signatures of a few texts, whose words are hashed once."""
-    numbers: dict[bytes, int] = {}
-    of_texts = [[numbers.setdefault(word, len(numbers)) for word in features(text)] for text in texts]
-    hashed = np.fromiter(map(crc32, numbers), np.uint64, len(numbers))
-    factors, shifts = _orders()
-    ordered = hashed[:, np.newaxis] * factors
-    ordered += shifts
-    ordered >>= np.uint64(32)
-    first = ordered.astype(np.uint32)
-    firsts = np.stack([first[words].min(axis=0) for words in of_texts])
+    numbers = _Numbers()
+    of_texts = [list(map(numbers.__getitem__, features(text))) for text in texts]
+    ordered = _in_orders(np.fromiter(map(crc32, numbers), np.uint64, len(numbers)))
+    firsts = np.empty((len(texts), ORDERS), dtype=np.uint32)
+    for first, words in zip(firsts, of_texts, strict=True):
+        np.minimum.reduce(ordered.take(words, axis=0), axis=0, out=first)
     return _packed(firsts & np.uint32(2**BITS - 1))
+
+
+class _Numbers(dict[bytes, int]):
+    """Numbers words as they are first asked for."""
+
+    def __missing__(self, word: bytes) -> int:
+        number = self[word] = len(self)
+        return number
+
+
+def _in_orders(hashed: NDArray[np.uint64]) -> NDArray[np.uint32]:
+    """Return the hash of each word in each order, of shape (words, 64); what is made at once stays in the cache."""
+    factors, shifts = _orders()
+    ordered = np.empty((len(hashed), ORDERS), dtype=np.uint32)
+    for start in range(0, len(hashed), _HASHED_AT_ONCE):
+        some = hashed[start : start + _HASHED_AT_ONCE, np.newaxis] * factors
+        some += shifts
+        some >>= np.uint64(32)
+        ordered[start : start + len(some)] = some
+    return ordered
 
 
 def _packed(values: NDArray[np.uint32]) -> Signatures:

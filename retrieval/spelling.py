@@ -35,6 +35,8 @@ DENIALS = frozenset(
 _MOST_CHUNKS = 500_000
 _MOST_COUNTED = 4 * MOST_WORDS
 _ASCII_WORD = re.compile(r"[A-Za-z0-9]+(?:'[A-Za-z]+)*")
+_ASCII_LINES = re.compile(rf"{_ASCII_WORD.pattern}|\n")
+_NO_LETTER = "".join(character for character in map(chr, range(128)) if not character.isalnum())
 _LAST_MARK = 0x1E94A
 _BITS_AN_EDIT = 2
 
@@ -64,15 +66,39 @@ class WordCounter:
     def counts(self) -> list[tuple[str, int]]:
         """Return the most frequent words with their counts, in the order of the words."""
         self._cut()
-        return sorted(_most_frequent(self._words, MOST_WORDS))
+        counts = _most_frequent(self._words, MOST_WORDS)
+        return [(word, counts[word]) for word in sorted(counts)]
 
     def _cut(self) -> None:
-        for chunk, count in self._chunks.items():
-            for word in words_in(chunk):
+        for word, count in _counted_words(self._chunks).items():
+            if word in self._words or _is_kept(word):
                 self._words[word] += count
         self._chunks.clear()
         if len(self._words) > _MOST_COUNTED:
-            self._words = Counter(dict(_most_frequent(self._words, _MOST_COUNTED // 2)))
+            self._words = Counter(_most_frequent(self._words, _MOST_COUNTED // 2))
+
+
+def _counted_words(chunks: Mapping[str, int]) -> dict[str, int]:
+    """Return how often each word that holds a letter is written in what stands so often between two blanks."""
+    counts: dict[str, int] = {}
+    ascii_chunks, others = [], []
+    for chunk, count in chunks.items():
+        if not chunk.isascii():
+            others.append(chunk)
+        elif (word := chunk.strip(_NO_LETTER)).isalpha():  # as most chunks of English are: no pattern need look at it
+            counts[word] = counts.get(word, 0) + count
+        elif word.islower():  # a number holds no word
+            ascii_chunks.append(chunk)
+    for some, pattern in ((ascii_chunks, _ASCII_LINES), (others, _lines())):
+        # All are cut at once, in lines that the pattern finds too: whose words these are is known by counting ends.
+        numbers = map(chunks.__getitem__, some)
+        count = next(numbers, 0)
+        for word in pattern.findall("\n".join(some)):
+            if word == "\n":
+                count = next(numbers)
+            else:
+                counts[word] = counts.get(word, 0) + count
+    return counts
 
 
 def words_in(text: str) -> list[str]:
@@ -82,7 +108,14 @@ def words_in(text: str) -> list[str]:
 
 def masks(words: Sequence[str]) -> NDArray[np.uint64]:
     """Return for each word 64 bits that say which letters it has: words one edit apart differ in two bits at most."""
-    return np.array([_mask(word) for word in words], dtype="<u8")
+    lengths = np.fromiter(map(len, words), np.intp, len(words))
+    codes = np.frombuffer("".join(words).encode("utf-32-le", "surrogatepass"), dtype="<u4")
+    letters = np.uint64(1) << (codes & np.uint32(63)).astype(np.uint64)
+    united = np.zeros(len(words), dtype="<u8")
+    (written,) = lengths.nonzero()
+    if len(written):
+        united[written] = np.bitwise_or.reduceat(letters, (np.cumsum(lengths) - lengths)[written])
+    return united
 
 
 def admitted_edits(word: str) -> int:
@@ -166,5 +199,13 @@ def _word() -> re.Pattern[str]:
     return re.compile(rf"[^\W_](?:[^\W_]|[{marks}]|['’\u200c\u200d](?=\w))*")
 
 
-def _most_frequent(words: Mapping[str, int], most: int) -> list[tuple[str, int]]:
-    return sorted(words.items(), key=lambda pair: (-pair[1], pair[0]))[:most]
+@cache
+def _lines() -> re.Pattern[str]:
+    return re.compile(rf"{_word().pattern}|\n")
+
+
+def _most_frequent(words: Mapping[str, int], most: int) -> Mapping[str, int]:
+    """Return the most frequent words with their counts."""
+    if len(words) <= most:
+        return words
+    return dict(sorted(words.items(), key=lambda pair: (-pair[1], pair[0]))[:most])

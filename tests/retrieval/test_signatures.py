@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import re
+from hashlib import blake2b
+from zlib import crc32
+
 import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from factseek.retrieval.signatures import (
     ORDERS,
+    UNSPACED,
     disagreements,
     features,
     most_disagreements,
@@ -15,6 +20,7 @@ from factseek.retrieval.signatures import (
 )
 from tests.examples_tried import EXAMPLES
 
+ODD_LETTERS = "abcéßİıſ N'_-.1٣²Ⅷªم\u0651खा\u200d疫苗ไ\ud800\x1c\x85\u2028\xa0\n\0–K"
 TEXTS = st.lists(st.text(max_size=80), max_size=8)
 
 
@@ -34,6 +40,28 @@ def test_a_signature_depends_on_its_own_text(texts: list[str]) -> None:
     assert together.shape == (len(texts), 4)
     for text, signature in zip(texts, together, strict=True):
         assert (signatures_of([text])[0] == signature).all()
+
+
+@settings(max_examples=EXAMPLES)
+@given(text=st.text(max_size=80) | st.text(ODD_LETTERS, max_size=80))
+def test_the_words_of_a_text_are_those_of_one_pattern(text: str) -> None:
+    words = set(re.findall(r"[^\W_]+", text.casefold()))
+    for word in filter(UNSPACED.search, set(words)):
+        words.remove(word)
+        words |= {word[at : at + 2] for at in range(max(1, len(word) - 1))}
+    assert features(text) == {word.encode() for word in words} or not words
+    assert words or features(text) == {text.casefold().strip().encode("utf-8", "replace")}
+
+
+@settings(max_examples=EXAMPLES)
+@given(text=st.text(max_size=80))
+def test_a_signature_has_the_first_word_in_each_order(text: str) -> None:
+    digests = [blake2b(b"factseek %d" % order, digest_size=16).digest() for order in range(ORDERS)]
+    drawn = [(int.from_bytes(digest[:8], "little") | 1, int.from_bytes(digest[8:], "little")) for digest in digests]
+    hashed = [crc32(word) for word in features(text)]
+    firsts = [min((word * factor + shift) % 2**64 >> 32 for word in hashed) & 15 for factor, shift in drawn]
+    stored = b"".join(int(part).to_bytes(8, "little") for part in signatures_of([text])[0])
+    assert int.from_bytes(stored, "little") == sum(first << 4 * order for order, first in enumerate(firsts))
 
 
 @settings(max_examples=EXAMPLES)

@@ -23,6 +23,7 @@ from factseek.retrieval.spelling import (
 )
 from factseek.retrieval.views.words import SegmentWords
 
+ODD_LETTERS = "abcéßİıſ N'’_-.,1٣²Ⅷªم\u0651खा\u200d\u200c疫苗ไ\ud800\x1c\x85\u2028\xa0\t\n\0–K"
 LETTERS = st.text("abcdeéنلم", min_size=3, max_size=9)
 
 
@@ -75,6 +76,21 @@ def test_words_are_counted_as_if_one_by_one(texts: list[str]) -> None:
         counter.add(text)
     expected = Counter(word for text in texts for word in words_in(text.lower()))
     assert counter.counts() == sorted(expected.items())
+
+
+@given(st.lists(st.text(ODD_LETTERS, max_size=30) | st.text(max_size=30), max_size=8))
+def test_what_is_cut_together_is_counted_as_if_cut_piece_by_piece(texts: list[str]) -> None:
+    counter = WordCounter()
+    for text in texts:
+        counter.add(text)
+    expected = Counter(word for text in texts for chunk in text.lower().split() for word in words_in(chunk))
+    assert counter.counts() == sorted(expected.items())
+
+
+@given(st.lists(st.text(ODD_LETTERS, max_size=9), max_size=20))
+def test_the_mask_of_a_word_says_which_letters_it_has(words: list[str]) -> None:
+    expected = [sum(1 << bit for bit in {ord(letter) & 63 for letter in word}) for word in words]
+    assert masks(words).tolist() == expected
 
 
 def test_of_very_many_words_the_rarest_are_dropped(monkeypatch: pytest.MonkeyPatch) -> None:
