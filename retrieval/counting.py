@@ -34,6 +34,7 @@ class FacetValue(Answer):
 class FacetAnswer(Answer):
     """The values of a field among the documents of ``total``, but for what the filter says of this field.
 
+    What the query itself asks for (``syntax: query``) holds for this field, too.
     The most frequent come first, then what the filter admits. ``more`` values are not named, ``missing`` documents
     have none. A document may have several values of a field of its metadata.
     """

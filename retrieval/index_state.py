@@ -32,11 +32,15 @@ T = TypeVar("T")
 
 
 class Question(NamedTuple):
-    """What is counted: a text as its profile left it, with the choices and the filter of its search."""
+    """What is counted: a text as its profile left it, with the choices and the filter of its search.
+
+    ``typed`` is the part of the filter that the query itself asks for.
+    """
 
     text: str
     resolved: ResolvedSearch
     where: Filter | None
+    typed: Filter | None = None
 
 
 class IndexState(Protocol):

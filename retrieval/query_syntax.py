@@ -22,6 +22,9 @@ _FIELDS = ("title", "source", "topic", "before", "after")
 _ESCAPED = re.compile(r'\\([\\":-])')
 _HIDDEN = {'"': "\ue010", "-": "\ue011", ":": "\ue012", "\\": "\ue013"}
 _SHOWN = str.maketrans({hidden: mark for mark, hidden in _HIDDEN.items()})
+_ESCAPES = str.maketrans({hidden: f"\\{mark}" for mark, hidden in _HIDDEN.items()})
+_LOOSE = re.compile(r"(?<!\S)-|:")
+"""A mark in a phrase that would mean something without its quotes."""
 _QUOTES = str.maketrans(dict.fromkeys("\u201c\u201d\u201e\u201f", '"'))
 _PART = re.compile(rf'(?<!\S)(-?)(?:({"|".join(_FIELDS)}):)?(?:"([^"]*)"|([^\s"]+))(?!\S)')
 
@@ -29,7 +32,7 @@ _PART = re.compile(rf'(?<!\S)(-?)(?:({"|".join(_FIELDS)}):)?(?:"([^"]*)"|([^\s"]
 class ParsedQuery(NamedTuple):
     """A query as it was understood: the text that is ranked by, and what else a passage must have.
 
-    ``search`` is the search with that as its filter; ``before`` and ``after`` are the dates as they were typed.
+    ``search`` is the search with that in its filter; ``before`` and ``after`` are the dates as they were typed.
     """
 
     text: str
@@ -47,14 +50,16 @@ class ParsedQuery(NamedTuple):
         return {name: value for name, value in self._asdict().items() if name != "search"}
 
 
-def parse_query(query: str, search: Search = DEFAULT_SEARCH) -> ParsedQuery:
+def parse_query(query: str, search: Search = DEFAULT_SEARCH, *, undated: bool = False) -> ParsedQuery:
     """Read a query in the query language, to be searched for as ``parsed.text`` with ``parsed.search``.
+
+    With ``undated``, or where the filter of ``search`` says so, ``before:`` and ``after:`` keep what has no date.
 
     Raises QueryError if a field has no value, something other than words is to be left out, a date is none or given
     twice, or the filter of ``search`` and that of the query admit nothing together.
     """
     parts: dict[str, list[str]] = {name: [] for name in ("text", "phrases", "without", *_FIELDS)}
-    hidden = _ESCAPED.sub(lambda escaped: _HIDDEN[escaped[1]], query.translate(_QUOTES))
+    hidden = _hidden(query)
     end = 0
     for match in _PART.finditer(hidden):
         parts["text"].append(hidden[end : match.start()])
@@ -64,6 +69,7 @@ def parse_query(query: str, search: Search = DEFAULT_SEARCH) -> ParsedQuery:
     for name in ("before", "after"):
         if len(parts[name]) > 1:
             raise QueryError(f"{name}: is given {len(parts[name])} times; give it once")
+    everything = Filter(undated=undated or (search.where is not None and search.where.undated))
     where = _where(parts)
     text = " ".join(" ".join(parts["text"]).translate(_SHOWN).split())
     before, after = ("".join(parts[name]) for name in ("before", "after"))
@@ -76,8 +82,42 @@ def parse_query(query: str, search: Search = DEFAULT_SEARCH) -> ParsedQuery:
         where.topic,
         before,
         after,
-        search._replace(where=narrowed(search.where, where)),
+        search._replace(where=narrowed(search.where or everything, where), typed=narrowed(everything, where)),
     )
+
+
+class QueryPart(NamedTuple):
+    """A condition that a query sets, and the ``rest``: the query without it, in which the words of a phrase are left.
+
+    ``kind`` is a field, ``phrases`` or ``without``.
+    """
+
+    kind: str
+    value: str
+    rest: str
+
+
+def query_parts(query: str) -> list[QueryPart]:
+    """Return the conditions that a query sets, in their order, whether or not they make sense together."""
+    hidden = _hidden(query)
+    return [part for match in _PART.finditer(hidden) if (part := _query_part(match, hidden)) is not None]
+
+
+def _query_part(match: re.Match[str], query: str) -> QueryPart | None:
+    """Return the condition that was matched in a query whose escaped marks are hidden, None if it is text."""
+    minus, field, quoted, bare = match.groups()
+    value = quoted if quoted is not None else bare
+    kind = field or ("without" if minus else "phrases" if quoted is not None else "")
+    if not kind or not (value if field else any(map(str.isalnum, value))):
+        return None
+    left = _LOOSE.sub(lambda mark: _HIDDEN[mark[0]], value) if kind == "phrases" else ""
+    rest = f"{query[: match.start()]}{left}{query[match.end() :]}"
+    return QueryPart(kind, value.translate(_SHOWN).strip(), " ".join(rest.translate(_ESCAPES).split()))
+
+
+def _hidden(query: str) -> str:
+    """Return a query in which other signs stand for the escaped marks."""
+    return _ESCAPED.sub(lambda escaped: _HIDDEN[escaped[1]], query.translate(_QUOTES))
 
 
 def _sort(match: re.Match[str], parts: dict[str, list[str]]) -> None:

@@ -31,7 +31,8 @@ class Search(NamedTuple):
     ``stages`` reorder or thin the ranking, in their order; ``collapse="near"`` then folds near-copies, and
     ``sort="date"`` puts the newest of the first hits first.
     ``limit`` is the time that this one search has, and notes what was cut off. ``offset`` leaves out the first hits:
-    the ``k`` hits after them are those of a longer list.
+    the ``k`` hits after them are those of a longer list. ``typed`` is the part of ``where`` that the query itself asks
+    for: no facet is counted without it.
     """
 
     k: int | None = None
@@ -46,6 +47,7 @@ class Search(NamedTuple):
     collapse: str = ""
     sort: str = ""
     offset: int = 0
+    typed: Filter | None = None
 
 
 DEFAULT_SEARCH = Search()
@@ -223,7 +225,7 @@ class Searcher(Protocol):
 
         They are the documents of :meth:`count`, and of each field those without the filter of that field, so that one
         sees what another choice would give; the values that the filter admits are always among them. ``year`` is that
-        of ``since`` and ``as_of``.
+        of ``since`` and ``as_of``. What was ``typed`` into the query is no choice, and holds for every field.
 
         Raises what :meth:`search` raises, and QueryError if there is no such field.
         """
@@ -293,6 +295,10 @@ class Searcher(Protocol):
 
     def note(self, query: str, asked: Search = DEFAULT_SEARCH) -> str:
         """Return what a reader of the hits of ``query`` should know, else ``""``."""
+        ...
+
+    def undated(self, asked: Search = DEFAULT_SEARCH) -> int:
+        """Return how many documents a search leaves out because they have no date, whatever their words."""
         ...
 
     def missing_since(self, moment: float) -> Sequence[str]:

@@ -228,7 +228,7 @@ def _understood(
         text, asked = index.like(args.like, asked)
         return text, asked, {"text": str(text), "like": args.like}
     if args.syntax == QUERY:
-        parsed = parse_query(text, asked)
+        parsed = parse_query(text, asked, undated=args.undated == "keep")
         return parsed.text, parsed.search, {"text": text, "parsed": parsed.as_json()}
     return text, asked, None
 
@@ -285,7 +285,7 @@ def _search_several(args: argparse.Namespace, config: Config, text: str, wanted:
 
     def asked(index: Searcher) -> Search:
         search = asked_of(args, config.search.fusion, index.info.filter_fields)._replace(offset=args.offset)
-        return parse_query(text, search).search if parsed else search
+        return parse_query(text, search, undated=args.undated == "keep").search if parsed else search
 
     began = perf_counter()
     evidence, counts = search_several(args, config, parsed.text if parsed else text, asked, _fields(args.facet))

@@ -47,7 +47,7 @@ class HitCounter:
 
     def count(self, question: Question) -> Total:
         """Return how many documents, or passages where these are ranked, can be found for a text."""
-        _, resolved, where = question
+        resolved, where = question.resolved, question.where
         matches, passing = self._matching(question), self._passing(where, "")
         if resolved.settings.search.group:
             mask, size = _both(matches.documents, passing), self._snapshot.columns.size
@@ -58,14 +58,17 @@ class HitCounter:
         return Total(size if mask is None else int(np.count_nonzero(mask)), matches.by_words)
 
     def facets(self, question: Question, fields: Mapping[str, int]) -> dict[str, FacetCounts]:
-        """Count the documents of a text by the values of each field, without what the filter says of that field."""
+        """Count the documents of a text by the values of each field, without what the filter says of that field.
+
+        What the query itself asks for holds all the same.
+        """
         columns, where = self._snapshot.columns, question.where
-        matches = self._matching(question)
+        matches, typed = self._matching(question), self._passing(question.typed, "")
         filtered = dict(where.values()) if where is not None else {}
         facets = {}
         for field, most in fields.items():
             beside = field if field in filtered or (field == YEAR and _dated(where)) else ""
-            mask = _both(matches.documents, self._passing(where, beside))
+            mask = _both(_both(matches.documents, typed if beside else None), self._passing(where, beside))
             facets[field] = columns.facet(field, most, mask, filtered.get(field, ()))
         return facets
 
@@ -77,7 +80,7 @@ class HitCounter:
         return snapshot.columns.passing(where.of_documents, beside, sorted(set(excluded)))
 
     def _matching(self, question: Question) -> _Matches:
-        text, resolved, where = question
+        text, resolved, where, _ = question
         of_words = where.of_words if where is not None else Filter()
         key = (resolved.retriever, resolved.rankings, text, of_words)
         matches = self._remembered.get(key)

@@ -145,7 +145,7 @@ class Index:
     def _question(self, query: str, asked: Search) -> Question:
         resolved = self._resolver.resolve(asked)
         (text,) = self._resolver.texts([query], resolved)
-        return Question(text, resolved, asked.where)
+        return Question(text, resolved, asked.where, asked.typed)
 
     def word_weights(self, query: str, hits: Sequence[Hit], asked: Search = DEFAULT_SEARCH) -> list[dict[str, float]]:
         """Return the words of the query that the passage of each hit holds, with what BM25 counts each as."""
@@ -225,8 +225,11 @@ class Index:
     def note(self, query: str, asked: Search = DEFAULT_SEARCH) -> str:
         """Return what a reader of the hits of ``query`` should know, else ``""``."""
         words = note(query, self._resolver.resolve(asked), self.info, self.terms, self._resolver.views)
-        undated = self._state.undated(asked.where) if asked.where else 0
-        return "; ".join(filter(None, (words, left_out(undated))))
+        return "; ".join(filter(None, (words, left_out(self.undated(asked)))))
+
+    def undated(self, asked: Search = DEFAULT_SEARCH) -> int:
+        """Return how many documents a search leaves out because they have no date, whatever their words."""
+        return self._state.undated(asked.where) if asked.where else 0
 
     def missing_since(self, moment: float) -> Sequence[str]:
         """Return the names of the shards that did not answer since a moment of :func:`time.monotonic`."""

@@ -49,5 +49,5 @@ def left_out(undated: int) -> str:
     """Return the note on documents that a date bound leaves out because they have no date, else ``""``."""
     if not undated:
         return ""
-    documents = "1 document without a date is" if undated == 1 else f"{undated:,} documents without a date are"
-    return f"{documents} left out by the date; undated: keep takes them in"
+    documents = "1 document has no date and is" if undated == 1 else f"{undated:,} documents have no date and are"
+    return f"{documents} left out by the date bound; undated: keep (--undated keep) shows them too"

@@ -18,6 +18,7 @@ from ..contract.answers import AskedIndex, QueryText, SearchManyAnswer, Took, js
 from ..contract.errors import BadInput
 from ..contract.requests import SearchManyRequest, from_body
 from ..contract.search import (
+    KEEP,
     TimedOutError,
     approximate_if_so,
     coverage_of,
@@ -96,7 +97,8 @@ def _understood(begun: BegunMany, k_name: str) -> tuple[str, QueryText, dict[str
     asked, each = begun.asked, {}
     text, query = asked.query, QueryText(text=asked.query)
     for name, served in begun.served.items():
-        text, search, query = understood(asked.query, _search_of(asked, served, k_name), asked.syntax)
+        search, undated = _search_of(asked, served, k_name), asked.undated == KEEP
+        text, search, query = understood(asked.query, search, asked.syntax, undated=undated)
         each[name] = _Asked(served, search, limit_of())
     return text, query, each
 

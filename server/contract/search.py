@@ -27,6 +27,8 @@ from .errors import BadInput, RefusedError
 from .memory import answer_memory
 from .requests import FilterRequest, FusionRequest, SearchOptions, SearchRequest
 
+KEEP: Final = "keep"
+"""What a client says of undated documents to have them under a date bound."""
 _CUT_OFF: Final = "cut off"
 _SEARCHING = "factseek-searching"
 
@@ -93,7 +95,7 @@ def searched(index: Searcher, request: SearchRequest, asked: Search) -> tuple[st
     Raises BadInput if there is no such document, or the query is of the query language and makes no sense.
     """
     if not request.like:
-        return understood(request.query, asked, request.syntax)
+        return understood(request.query, asked, request.syntax, undated=request.undated == KEEP)
     try:
         query, asked = index.like(request.like, asked)
     except NotFoundError as error:
@@ -106,15 +108,16 @@ def suggestion(query: str, spellings: Mapping[str, str]) -> SuggestionIfAny:
     return respelt(query, spellings) if spellings else msgspec.UNSET
 
 
-def understood(query: str, asked: Search, syntax: str) -> tuple[str, Search, QueryText]:
+def understood(query: str, asked: Search, syntax: str, *, undated: bool = False) -> tuple[str, Search, QueryText]:
     """Return the text to search for, the search with the filter that the query asks for, and what clients are told.
 
+    With ``undated`` the dates of the query leave out no document because it has none.
     Raises BadInput if the query is of the query language and makes no sense.
     """
     if syntax != QUERY:
         return query, asked, QueryText(text=query)
     try:
-        parsed = parse_query(query, asked)
+        parsed = parse_query(query, asked, undated=undated)
     except QueryError as error:
         raise BadInput("query", error.line) from None
     answer = msgspec.convert(parsed.as_json(), ParsedAnswer)
@@ -304,7 +307,7 @@ def _where(options: SearchOptions, index: Searcher) -> Filter | None:
         parse_filter(pairs, declared=declared)
         for field in ("as_of", "since"):
             bound(getattr(options, field) or "2000", field)
-        undated = options.undated == "keep"
+        undated = options.undated == KEEP
         return parse_filter(pairs, as_of=options.as_of, since=options.since, undated=undated, declared=declared)
     except DateError as error:
         raise BadInput(field, error.line, error.unnamed) from None

@@ -5,9 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from ...retrieval.query_syntax import QUERY, query_parts
 from .facets import YEAR, year_of
 from .reasons import label_of
 from .state import DATE, UNFOLDED, PageState
+
+_LABELS = {"phrases": "word for word", "without": "leaving out"}
+"""The labels of what is typed into a query; a field is called as it is typed."""
 
 
 class Chip(NamedTuple):
@@ -25,6 +29,9 @@ def chips_of(state: PageState) -> Iterator[Chip]:
             yield Chip("index", name, state.address(index=[other for other in state.index if other != name]))
     if state.like:
         yield Chip("more like", state.like, state.address(like=""))
+    if state.syntax == QUERY:
+        for part in query_parts(state.query):
+            yield Chip(_LABELS.get(part.kind, part.kind), part.value, state.address(query=part.rest))
     yield from _dates(state)
     for pair in dict.fromkeys(state.filter):
         field, _, value = pair.partition("=")

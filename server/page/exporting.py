@@ -10,6 +10,7 @@ from flask import Response, url_for
 from ...retrieval import listings
 from ...retrieval.errors import QueryError
 from ...retrieval.evidence import Evidence
+from ...retrieval.query_syntax import QUERY
 from ..contract.errors import BadInput
 from ..upkeep.service import Served
 from .searching import asked_of, ranking, ranking_of_many
@@ -72,7 +73,7 @@ def json_address(state: PageState, served: Sequence[Served]) -> str:
     if options.collapse:
         asked["collapse"] = options.collapse
     if state.query:
-        asked |= {"profile": "tweet"} if state.profile == "tweet" else {"syntax": "query"}
+        asked |= {"syntax": "query"} if state.syntax == QUERY else {"profile": "tweet"}
     return url_for("api.search_simply", name=served[0].name, **asked)
 
 

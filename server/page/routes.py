@@ -35,6 +35,7 @@ from .searching import (
     ranking_of_many,
     rankings,
     suggestions,
+    undated,
 )
 from .shell import asked_parameters, blueprint, chosen_indexes, page_of, short_of
 from .state import LONGEST_ADDRESS, SIDE, PageState, read_state
@@ -121,6 +122,7 @@ def _results(served: Sequence[Served], state: PageState) -> dict[str, Any]:
         "timed": msgspec.structs.asdict,
         "stages": STAGES,
         "note": next((ranked.note for ranked in shown if ranked.note), ""),
+        "undated": undated(asked),
         "suited": [] if several else suited_indexes(served[0], state.query),
         "meant": _meant(asked, state),
         "likeness": _title(asked[0].served, state.like) if state.like else "",

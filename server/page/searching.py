@@ -14,13 +14,13 @@ from ...retrieval.errors import NotFoundError, QueryError
 from ...retrieval.evidence import Evidence
 from ...retrieval.limit import CutOffError
 from ...retrieval.many import HitOf, PageOfMany, chosen_weights, evidence_of, fused
-from ...retrieval.query_syntax import PLAIN, QUERY
 from ...retrieval.retrievers import RetrieverKind
 from ...retrieval.searcher import Search
 from ...retrieval.spelling import respelt
 from ..contract.answers import Took
 from ..contract.errors import BadInput
 from ..contract.search import (
+    KEEP,
     TimedOutError,
     limit_of,
     milliseconds,
@@ -91,7 +91,7 @@ def _asked_of(served: Served, state: PageState) -> IndexSearch:
             return IndexSearch(served, *served.index.like(state.like, search))
         except NotFoundError as error:
             raise BadInput("like", error.line) from None
-    text, search, _ = understood(state.query, search, PLAIN if state.profile == "tweet" else QUERY)
+    text, search, _ = understood(state.query, search, state.syntax, undated=state.undated == KEEP)
     return IndexSearch(served, text, search)
 
 
@@ -110,7 +110,8 @@ def ranking(asked: IndexSearch, retriever: str = "") -> ShownRanking:
     result = ranked_evidence(index, text, search)
     late = tuple(name for name, state in (result.coverage or {}).items() if state != "complete")
     why = reasons(index, text, search, result.ranked, limit_of())
-    shown = ShownRanking(result.retriever, result.hits, why, result.took, result.more, result.note, result.depth, late)
+    note = _note(asked)
+    shown = ShownRanking(result.retriever, result.hits, why, result.took, result.more, note, result.depth, late)
     return shown._replace(approximate=bool(result.approximate))
 
 
@@ -149,7 +150,7 @@ def ranking_of_many(asked: Sequence[IndexSearch], state: PageState) -> ShownRank
     retrieved = perf_counter()
     hits = _evidence(asked, shown, searches, state.offset)
     took = Took(retrieve=milliseconds(began, retrieved), evidence=milliseconds(retrieved, perf_counter()))
-    note = " ".join(dict.fromkeys(filter(None, (part.served.index.note(part.text, part.search) for part in asked))))
+    note = " ".join(dict.fromkeys(filter(None, map(_note, asked))))
     approximate = any(part.served.index.resolve(part.search).approximate for part in asked)
     why = _reasons(asked, shown)
     result = ShownRanking(MANY, hits, why, took, more, note, late=late, approximate=approximate)
@@ -162,6 +163,16 @@ class _SeveralIndexes(msgspec.Struct):
 
     took: Took
     retriever: str = MANY
+
+
+def undated(asked: Sequence[IndexSearch]) -> int:
+    """Return how many documents of all indexes are left out because they have no date, whatever their words."""
+    return sum(part.served.index.undated(part.search) for part in asked)
+
+
+def _note(asked: IndexSearch) -> str:
+    """Return what a reader of the hits should know, but for what the dates leave out, which the page says itself."""
+    return asked.served.index.note(asked.text, asked.search._replace(where=None))
 
 
 def _deeper(asked: IndexSearch, page: PageOfMany) -> Search:

@@ -14,6 +14,7 @@ from msgspec import Meta
 from werkzeug.datastructures import MultiDict
 
 from ...retrieval.config import Count
+from ...retrieval.query_syntax import PLAIN, QUERY
 from ...retrieval.searcher import Searcher
 from ..contract.errors import BadInput
 from ..contract.requests import RequestFields, SearchOptions, explained
@@ -50,6 +51,11 @@ class PageState(RequestFields):
     offset: Count = 0
     passage: str = ""
     lang: str = ""
+
+    @property
+    def syntax(self) -> str:
+        """How the query is read: a tweet's quotes and colons are text."""
+        return PLAIN if self.profile == "tweet" else QUERY
 
     def address(self, **changes: Any) -> str:
         """Return the address of the state with these changes; another choice begins with the first hits."""

@@ -48,6 +48,11 @@ ARABIC: Mapping[str, str] = {
     # What is set, and what narrows
     "What is set": "ما جرى اختياره",
     "Without {label} {value}": "من دون {label} {value}",
+    "word for word": "حرفيًا",
+    "leaving out": "باستبعاد",
+    "title": "العنوان",
+    "before": "قبل",
+    "after": "بعد",
     "index": "الفهرس",
     "from": "من تاريخ",
     "nothing newer than": "لا شيء أحدث من",
@@ -73,6 +78,10 @@ ARABIC: Mapping[str, str] = {
     "No document holds a word of it. What is shown was found by its meaning alone: read it with doubt.": (
         "لا توجد وثيقة فيها كلمة منه. ما يظهر هنا عُثر عليه بمعناه فقط: اقرأه بحذر."
     ),
+    "A date is set, so documents that have no date are left out: {count}.": (
+        "حُدِّد تاريخ، فاستُبعدت الوثائق التي لا تاريخ لها: {count}."
+    ),
+    "Show them too": "أظهرها أيضًا",
     "Documents that can be ranked: {count}": "وثائق يمكن ترتيبها: {count}",
     # The hits
     "View": "العرض",

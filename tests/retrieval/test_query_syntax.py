@@ -18,7 +18,7 @@ from factseek.retrieval.config import IndexSettings
 from factseek.retrieval.domain import Filter
 from factseek.retrieval.errors import QueryError
 from factseek.retrieval.index.local import Index
-from factseek.retrieval.query_syntax import ParsedQuery
+from factseek.retrieval.query_syntax import ParsedQuery, query_parts
 from factseek.retrieval.searcher import Search
 from factseek.server.app import create_app
 from factseek.settings import Config, convert
@@ -113,6 +113,50 @@ def test_dates_named_are_not_in() -> None:
     assert where == Filter(as_of="2020-02-29", since="2019-03-01")
     both = parse_query("x before:2020", Search(where=Filter(as_of="2018-05-01", undated=True))).search.where
     assert both == Filter(as_of="2018-05-01", undated=True)
+
+
+def test_dates_named_may_keep_what_has_no_date(index: Index) -> None:
+    kept = parse_query("measles before:2020", undated=True).search
+    assert kept.where == Filter(as_of="2019-12-31", undated=True)
+    assert {hit.docid for hit in index.search(["measles"], kept._replace(retriever="bm25"))[0]} == {"a", "d"}
+    assert parse_query("measles", undated=True).search.where is None
+
+
+def test_facets_are_counted_within_what_the_query_itself_asks_for(index: Index) -> None:
+    def values(query: str, field: str, where: Filter | None = None) -> dict[str, int]:
+        parsed = parse_query(query, Search(where=where, retriever="bm25"))
+        return dict(index.facets(parsed.text, {field: 9}, parsed.search)[field].values)
+
+    assert values("measles", "year") == {"2019": 1, "2020": 2}
+    assert values("measles before:2020", "year") == {"2019": 1}
+    assert values("measles after:2019 before:2020-03-04", "year") == {}
+    assert values("measles source:x.org", "source") == {"x.org": 2}
+    assert values("measles", "source", Filter(source=("x.org",))) == {"x.org": 2, "y.org": 1}
+    assert values("measles before:2020", "year", Filter(as_of="2019-05-01")) == {"2019": 1}
+
+
+@pytest.mark.parametrize(
+    ("query", "parts"),
+    [
+        ("plain words", []),
+        ("x before:2020 y", [("before", "2020", "x y")]),
+        ('x title:"a b" -z', [("title", "a b", "x -z"), ("without", "z", 'x title:"a b"')]),
+        ('"source:a -b c-d" \\-e', [("phrases", "source:a -b c-d", r"source\:a \-b c-d \-e")]),
+        ("source:a source:b", [("source", "a", "source:b"), ("source", "b", "source:a")]),
+        ("-- title: before:never", [("before", "never", "-- title:")]),
+    ],
+)
+def test_each_condition_can_be_taken_back(query: str, parts: list[tuple[str, str, str]]) -> None:
+    assert query_parts(query) == parts
+
+
+@settings(max_examples=300)
+@given(st.text('ab2 "-:\\\u201c', max_size=30))
+def test_a_condition_taken_back_leaves_the_others(text: str) -> None:
+    parts = query_parts(text)
+    for at, part in enumerate(parts):
+        left = [(other.kind, other.value) for number, other in enumerate(parts) if number != at]
+        assert [(other.kind, other.value) for other in query_parts(part.rest)] == left
 
 
 NO_VALUE = r"{0}: has no value; write it right after the colon, or {0}\: for the word itself"

@@ -139,19 +139,20 @@ def test_cosines_that_were_not_written_are_refused(folder: Path, tmp_path: Path)
 
 
 def test_what_a_date_leaves_out_is_said(index: Index) -> None:
-    note = "2 documents without a date are left out by the date; undated: keep takes them in"
+    note = "2 documents have no date and are left out by the date bound; undated: keep (--undated keep) shows them too"
     assert index.note("measles", Search(where=Filter(as_of="2020-12-31"))) == note
     assert index.note("measles", Search(where=Filter(since="2020-01-01", source=("x.org",)))) == note
     assert index.note("measles", Search(where=Filter(as_of="2020-12-31", undated=True))) == ""
     assert index.note("measles", Search(where=Filter(as_of="2020-12-31", kind=("webpages",)))) == ""
     assert index.note("measles", Search(where=Filter(source=("x.org",)))) == ""
+    assert (index.undated(Search(where=Filter(as_of="2020-12-31"))), index.undated()) == (2, 0)
 
 
 def test_over_http_and_on_the_page(index: Index) -> None:
     client = create_app(Config(), {"weak": index}).test_client()
     answer = client.post("/v1/weak/search", json={"query": "qwertyuiop zxcvbnm", "as_of": "2020"}).json
     assert [hit["weak"] for hit in answer["hits"]] == [True]
-    assert answer["note"].startswith("2 documents without a date are left out")
+    assert answer["note"].startswith("2 documents have no date and are left out")
     assert "weak" not in client.post("/v1/weak/search", json={"query": "measles vaccine"}).json["hits"][0]
     assert "found only by its meaning, weakly" in client.get("/?query=qwertyuiop+zxcvbnm").text
 
@@ -159,4 +160,4 @@ def test_over_http_and_on_the_page(index: Index) -> None:
 def test_on_the_command_line(folder: Path, command: Callable[..., tuple[int, str, str]]) -> None:
     code, printed, said = command("search", "qwertyuiop zxcvbnm", "--index", folder, "--as-of", "2020")
     assert (code, "dense 1 · found only by its meaning, weakly)" in printed) == (0, True)
-    assert said.startswith("note: 2 documents without a date are left out by the date; undated: keep takes them in\n")
+    assert said.startswith("note: 2 documents have no date and are left out by the date bound; ")

@@ -72,6 +72,36 @@ def test_what_is_set_is_a_chip_and_each_chip_leads_to_the_state_without_it(clien
         get(client, without)
 
 
+def test_what_was_typed_is_a_chip_and_the_counts_follow_it(client: FlaskClient) -> None:
+    address = f"/?index=english&query={quote('vaccine before:2024 -moon')}"
+    page = get(client, address)
+    chips = {str(a["aria-label"]): str(a["href"]) for a in page.all("a") if str(a.get("aria-label")).startswith("With")}
+    assert list(chips) == ["Without before 2024", "Without leaving out moon"]
+    without = chips["Without before 2024"]
+    assert parse_qs(urlsplit(without).query)["query"] == ["vaccine -moon"]
+    assert "2024" in get(client, without).text_of("aside")[0]
+    assert not any("2024" in facets for facets in page.text_of("aside"))
+    tweet = get(client, f"{address}&profile=tweet")
+    assert not [a for a in tweet.all("a") if str(a.get("aria-label")).startswith("Without before")]
+
+
+def test_what_a_date_leaves_out_is_counted_and_one_press_away(client: FlaskClient) -> None:
+    for dated in (f"{SEARCH}&as_of=2030", f"{SEARCH}%20before:2030"):
+        page = get(client, dated)
+        (note,) = [text for text in page.text_of("p") if text.startswith("A date is set")]
+        assert note == "A date is set, so documents that have no date are left out: 1. Show them too"
+        (kept,) = links(page, "Show them too")
+        assert "measles-undated" not in client.get(dated).text
+        assert "measles-undated" in client.get(kept).text
+        assert "A date is set" not in client.get(kept).text
+
+
+def test_no_hit_is_not_said_to_be_found_by_its_meaning(client: FlaskClient) -> None:
+    text = client.get(f"{SEARCH}%20source:nowhere.example").text
+    assert "Nothing found." in text
+    assert "found by its meaning alone" not in text
+
+
 def test_each_hit_says_why_it_is_there(client: FlaskClient) -> None:
     text = client.get(SEARCH).text
     first = text[text.index('id="hybrid-1"') :].split("</li>\n      <li id=")[0]

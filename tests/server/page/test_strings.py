@@ -31,7 +31,7 @@ def test_nothing_is_translated_in_vain(root: Path) -> None:
     labels = {text for kind in kinds for text in (kind.LABEL, kind.HELP)}
     labels |= {stages.KINDS.load(name).LABEL for name in stages.names()} | set(TITLES.values())
     labels |= {"SUPPORTS", "REFUTES", "NOT ENOUGH INFO", "TRUE", "FALSE", "topic", "language", "kind", "source"}
-    labels |= {"{ms} ms ranking", "{ms} ms evidence"}
+    labels |= {"{ms} ms ranking", "{ms} ms evidence", "before", "after"}
     assert [text for text in ARABIC if text not in labels and text not in shown] == []
 
 
