@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any, Literal
 
 import msgspec
@@ -9,40 +10,56 @@ from flask import request, url_for
 from werkzeug.wrappers import Response
 
 from ...retrieval.errors import QueryError
+from ...retrieval.languages import written_in
 from ..api.ranking import ranked_claims
 from ..contract.answers import RankedClaim
 from ..contract.errors import BadInput, RefusedError, UnknownRankerError
 from ..contract.requests import ClaimRequest, RankRequest, RequestFields
+from ..upkeep.service import service, suited_indexes
 from ..writing.extracting import uploaded_text
 from .shell import blueprint, file_of, page_of, short_of
+from .speech import speech
 from .state import PageState, read_parameters
-from .statements import TWEETS, statements_of
+from .statements import TRANSCRIPT, TWEETS, kind_of, statements_of
+
+_NOTHING = "There is nothing to check: paste tweets or a transcript into the box, or choose a file"
 
 
 class CheckState(RequestFields):
-    """What the tab was asked: the text, and what it is; ``query`` is its name in the box."""
+    """What the tab was asked: the text, and what it is, which is found out where nobody says it."""
 
     text: str = ""
-    kind: Literal["tweets", "transcript"] = "tweets"
+    kind: Literal["", "tweets", "transcript"] = ""
     index: list[str] = msgspec.field(default_factory=list)
     lang: str = ""
 
     @property
     def address(self) -> str:
         """The address of what was asked."""
-        asked = {name: value for name, value in msgspec.structs.asdict(self).items() if value and value != TWEETS}
-        return url_for("page.check_page", **asked)
+        return url_for("page.check_page", **{k: v for k, v in msgspec.structs.asdict(self).items() if v})
+
+    @property
+    def read_as(self) -> str:
+        """What the text is read as."""
+        return self.kind or kind_of(self.text)
+
+    @property
+    def otherwise(self) -> str:
+        """The address of the same text, read as what it is not taken for."""
+        other: Any = TWEETS if self.read_as == TRANSCRIPT else TRANSCRIPT
+        return msgspec.structs.replace(self, kind=other).address
 
     def evidence_of(self, claim: RankedClaim) -> str:
         """Return the address of the evidence on a claim."""
-        return url_for("page.search_page", query=claim.text, profile="tweet", **self._shared())
+        return url_for("page.search_page", query=claim.text, profile="tweet", **self._shared(claim))
 
     def verdict_on(self, claim: RankedClaim) -> str:
         """Return the address of the verdict on a claim."""
-        return url_for("page.verify_page", claim=claim.text, **self._shared())
+        return url_for("page.verify_page", claim=claim.text, **self._shared(claim))
 
-    def _shared(self) -> dict[str, Any]:
-        return {name: value for name, value in (("index", self.index), ("lang", self.lang)) if value}
+    def _shared(self, claim: RankedClaim) -> dict[str, Any]:
+        shared = (("index", _indexes_for(claim.text, self.index)), ("lang", self.lang))
+        return {name: value for name, value in shared if value}
 
 
 @blueprint.route("/check", methods=["GET", "POST"])
@@ -54,10 +71,12 @@ def check_page() -> tuple[str, int] | Response:
         file = file_of("file")
         if file:
             asked.text = uploaded_text(file.read(), file.filename or "")
+        if request.method == "POST" and not asked.text:
+            return _page(asked, 400, problem=speech()(_NOTHING))
         away = short_of(asked.address)
         if away:
             return away
-        shown = _ranked(statements_of(asked.text, asked.kind)) if asked.text else {}
+        shown = _ranked(statements_of(asked.text, asked.read_as)) if asked.text else {}
     except UnknownRankerError:
         return _page(asked, absent=True)
     except (QueryError, RefusedError) as error:
@@ -69,7 +88,27 @@ def check_page() -> tuple[str, int] | Response:
 def _ranked(claims: list[ClaimRequest]) -> dict[str, Any]:
     if not claims:
         raise BadInput("text", "there is no statement in it")
-    return {"ranking": ranked_claims(RankRequest(claims=claims))}
+    try:
+        return {"ranking": ranked_claims(RankRequest(claims=claims))}
+    except BadInput as error:
+        of_one = re.match(r"claims\[(\d+)\]", error.field)
+        if of_one is None:
+            raise
+        advice = "put each on a line of its own, or have the text read as a transcript"
+        raise BadInput("text", f"statement {int(of_one[1]) + 1} {error.unnamed}; {advice}") from None
+
+
+def _indexes_for(text: str, names: list[str]) -> list[str]:
+    """Return the indexes to look for evidence on a text in: those of ``names`` whose language is written like it.
+
+    If none is, the first other one that is; if there is none either, ``names``.
+    """
+    indexes = service().indexes
+    chosen = [indexes[name] for name in names if name in indexes] or list(indexes.values())[:1]
+    fitting = [served.name for served in chosen if written_in(text, served.index.info.language)]
+    if len(fitting) == len(chosen):
+        return names
+    return fitting or suited_indexes(chosen[0], text)[:1] or names
 
 
 def _page(asked: CheckState, status: int = 200, **shown: Any) -> tuple[str, int]:

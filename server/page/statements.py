@@ -6,6 +6,7 @@ import csv
 import io
 import re
 from collections.abc import Iterator
+from itertools import islice
 
 from ...retrieval.sentences import sentences
 from ...retrieval.table_shape import column_at, column_name
@@ -18,8 +19,32 @@ _TEXTS = ("tweet_text", "tweet", "text", "sentence", "claim")
 _DELIMITERS = ("\t", ",", ";")
 _TIMED = re.compile(r"^\s*(\d+|WEBVTT.*|[\d:.,]+\s*-->.*)?\s*$")
 """A line of subtitles that nobody says: its number, its time, or nothing."""
+_SUBTITLE = re.compile(r"[\d:.,]+\s*-->")
 _STAMP = re.compile(r"^\s*[\[(]?\d{1,2}:\d{2}(:\d{2})?([.,]\d+)?[\])]?\s*")
+_LONGEST_TWEET, _FEW = 280, 4
+"""Characters of a tweet; and a transcript has at least half as many lines that say who speaks, or when."""
 _SPEAKER = re.compile(r"^(?P<speaker>[^\W\d_][^:.!?؟]{0,60}):\s+(?P<said>\S.*)$")
+
+
+def kind_of(text: str) -> str:
+    """Return what a text is read as where nobody says it: a transcript if it can be nothing else, else tweets.
+
+    A transcript has lines with times, or speakers of whom one speaks again, or a line of several sentences that is too
+    long for a tweet.
+    """
+    if _column_of_tweets(text):
+        return TWEETS
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    if any(map(_SUBTITLE.match, lines)) or any(map(_is_paragraph, lines)):
+        return TRANSCRIPT
+    timed = sum(_STAMP.match(line) is not None for line in lines)
+    named = [match["speaker"] for line in lines if (match := _SPEAKER.match(_STAMP.sub("", line)))]
+    spoken = max(timed, len(named) if 1 < len(set(named)) < len(named) else 0)
+    return TRANSCRIPT if 2 * spoken >= max(len(lines), _FEW) else TWEETS
+
+
+def _is_paragraph(line: str) -> bool:
+    return len(line) > _LONGEST_TWEET and len(list(islice(sentences(line), 2))) > 1
 
 
 def statements_of(text: str, kind: str) -> list[ClaimRequest]:
@@ -39,15 +64,22 @@ def _tweets(text: str) -> Iterator[str]:
 
     Raises BadInput if that table cannot be read.
     """
-    lines = text.splitlines()
-    header = next((line for line in lines if line.strip()), "")
+    column = _column_of_tweets(text)
+    if column:
+        yield from _cells(text, *column)
+    else:
+        yield from (line.strip() for line in text.splitlines() if line.strip())
+
+
+def _column_of_tweets(text: str) -> tuple[str, int] | None:
+    """Return the delimiter of a table and the number of the column that holds its tweets; None if it is no table."""
+    header = next((line for line in text.splitlines() if line.strip()), "")
     for delimiter in _DELIMITERS:
         columns = [column_name(cell.strip('" ')) for cell in header.split(delimiter)]
         at = column_at(columns, _TEXTS)
         if at is not None and len(columns) > 1:
-            yield from _cells(text, delimiter, at)
-            return
-    yield from (line.strip() for line in lines if line.strip())
+            return delimiter, at
+    return None
 
 
 def _cells(text: str, delimiter: str, at: int) -> Iterator[str]:

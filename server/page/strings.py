@@ -177,7 +177,20 @@ ARABIC: Mapping[str, str] = {
     "Tweets, one a line, or the transcript of a speech": "تغريدات، واحدة في كل سطر، أو نص خطاب",
     "These are": "هذه",
     "tweets, one a line": "تغريدات، واحدة في كل سطر",
-    "a transcript": "نص خطاب",
+    "found out from the text": "يُستنتج من النص",
+    "a transcript, sentence by sentence": "نص خطاب، جملة جملة",
+    "Read as a transcript, each sentence by itself: {count}.": "قُرئ على أنه نص خطاب، كل جملة وحدها: {count}.",
+    "Read as tweets, one a line: {count}.": "قُرئ على أنه تغريدات، واحدة في كل سطر: {count}.",
+    "Read it as tweets, one a line": "اقرأه على أنه تغريدات، واحدة في كل سطر",
+    "Read it as a transcript, each sentence by itself": "اقرأه على أنه نص خطاب، كل جملة وحدها",
+    "There is nothing to check: paste tweets or a transcript into the box, or choose a file": (
+        "لا شيء للفحص: ألصق تغريدات أو نص خطاب في المربع، أو اختر ملفًا"
+    ),
+    "Put each tweet on a line of its own. A paragraph, or lines that say who speaks or when, is taken for a "
+    "transcript: each sentence is then looked at by itself.": (
+        "ضع كل تغريدة في سطر وحدها. أما الفقرة، أو الأسطر التي تذكر المتكلم أو الوقت، فتُعَدّ نص خطاب، ويُنظر في كل جملة "
+        "وحدها."
+    ),
     "or a file": "أو ملف",
     "This server ranks no claims": "هذا الخادم لا يرتّب الادعاءات",
     "It was started without a model of check-worthiness. Whoever runs it can train one and name it:": (

@@ -8,7 +8,7 @@ import json
 from collections.abc import Iterator
 from html.parser import HTMLParser
 from pathlib import Path
-from urllib.parse import quote
+from urllib.parse import parse_qs, quote, urlsplit
 
 import pytest
 from flask.testing import FlaskClient
@@ -19,12 +19,12 @@ from factseek.indexer.collections._pages import decode
 from factseek.retrieval.domain import Claim
 from factseek.server.app import create_app
 from factseek.server.contract.errors import BadInput
-from factseek.server.page.statements import statements_of
+from factseek.server.page.statements import kind_of, statements_of
 from factseek.server.page.verify import _conclusion
 from factseek.settings import Config
 
 from ..conftest import Writable, writable
-from .test_page import get
+from .test_page import get, links
 
 HERE = {"Sec-Fetch-Site": "same-origin"}
 PNG = b"\x89PNG\r\n\x1a\n" + b"\0" * 40
@@ -72,6 +72,77 @@ def test_an_upload_leads_to_the_address_of_what_it_holds(client: FlaskClient) ->
 )  # fmt: skip
 def test_statements_are_read_as_people_write_them(text: str, kind: str, statements: list[tuple[str, str]]) -> None:
     assert [(claim.speaker, claim.text) for claim in statements_of(text, kind)] == statements
+
+
+@pytest.mark.parametrize(
+    ("text", "kind"),
+    [
+        ("One tweet. Still the same one.", "tweets"),
+        ("BREAKING: One.\nUPDATE: Two.\nMORE: Three.", "tweets"),
+        ("10:30 is when the train leaves.\nTwo.\nThree.", "tweets"),
+        ("word " * 80 + ".", "tweets"),
+        ("id\ttext\n1\t" + "One sentence. " * 40, "tweets"),
+        ("The vaccine is safe. " * 20, "transcript"),
+        ("السد عالٍ. " * 40, "transcript"),
+        ("ANNA: One.\nBEN: Two.\nANNA: Three.", "transcript"),
+        ("[00:01] One.\n[00:05] Two.", "transcript"),
+        ("1\n00:00:01,000 --> 00:00:02,000\nHello there.\n", "transcript"),
+    ],
+)
+def test_what_is_obviously_a_transcript_is_read_as_one(text: str, kind: str) -> None:
+    assert kind_of(text) == kind
+
+
+def test_a_paragraph_comes_back_sentence_by_sentence_and_says_so(client: FlaskClient) -> None:
+    paragraph = " ".join(f"In {year} the number of cases fell by {year - 1960} percent." for year in range(2000, 2006))
+    page = get(client, f"/check?text={quote(paragraph)}")
+    assert len(page.text_of("h2")) == 6
+    note = "Read as a transcript, each sentence by itself: 6. Read it as tweets, one a line"
+    assert note in page.text_of("p")
+    whole = get(client, links(page, "Read it as tweets, one a line")[0])
+    assert [text.split(" ", 1)[1].strip() for text in whole.text_of("h2")] == [paragraph]
+    assert any(text.startswith("Read as tweets, one a line: 1.") for text in whole.text_of("p"))
+
+
+def test_a_statement_that_is_too_long_is_named_with_what_to_do(client: FlaskClient) -> None:
+    response = client.get(f"/check?text=One.%0A{'x' * 400}")
+    assert response.status_code == 400
+    assert "Statement 2 has 400 characters; at most 300 are read; put each on a line of its own, or" in response.text
+
+
+@pytest.mark.parametrize(
+    ("lang", "reason"), [("en", "There is nothing to check: paste tweets"), ("ar", "لا شيء للفحص")]
+)
+def test_an_empty_box_is_told_what_to_do(client: FlaskClient, lang: str, reason: str) -> None:
+    response = client.post("/check", data={"text": " ", "lang": lang})
+    assert response.status_code == 400
+    assert reason in response.text
+    assert 'role="alert"' in response.text
+
+
+@pytest.mark.parametrize(
+    ("index", "english", "arabic"),
+    [
+        ("", {}, {"index": ["arabic"]}),
+        ("&index=english", {"index": ["english"]}, {"index": ["arabic"]}),
+        ("&index=arabic", {"index": ["english"]}, {"index": ["arabic"]}),
+        ("&index=english&index=arabic", {"index": ["english"]}, {"index": ["arabic"]}),
+    ],
+)
+def test_evidence_is_looked_for_in_the_index_of_the_language(
+    client: FlaskClient, index: str, english: dict[str, list[str]], arabic: dict[str, list[str]]
+) -> None:
+    page = get(client, f"/check?text={quote('The moon is far.')}%0A{quote('نهر النيل أطول الأنهار.')}{index}")
+    asked = [
+        (address.path, parse_qs(address.query))
+        for a in page.all("a")
+        if (address := urlsplit(str(a["href"]))).path in ("/", "/verify") and address.query
+    ]
+    links_of = {name: [q for path, q in asked if name in q] for name in ("query", "claim")}
+    for field, addresses in links_of.items():
+        of_text = {q[field][0]: q.get("index") for q in addresses}
+        assert of_text["The moon is far."] == english.get("index")
+        assert of_text["نهر النيل أطول الأنهار."] == arabic.get("index")
 
 
 @pytest.fixture
