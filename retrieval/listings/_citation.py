@@ -6,6 +6,7 @@ import re
 from typing import NamedTuple
 
 from ..evidence import Evidence
+from ..sentences import sentences
 
 PAPER = "cord19"
 """The kind of source whose documents are articles of journals."""
@@ -28,11 +29,12 @@ class Citation(NamedTuple):
 
 
 def citation(hit: Evidence) -> Citation:
-    """Return the citation of a hit; a document without a title is called by the beginning of its passage."""
+    """Return the citation of a hit; a document without a title is called by the first sentence of its passage."""
     passage = _line(hit.passage.text)
     named = str(hit.metadata.get("authors") or "")
     authors = tuple(author for part in named.split(";") if (author := _line(part)))
-    title = _line(hit.title) or (f"{passage[:80].rstrip()}…" if len(passage) > 80 else passage) or hit.docid
+    first = next(sentences(passage), None)
+    title = _line(hit.title) or (passage[first.start : first.end] if first else "") or hit.docid
     return Citation(
         docid=_line(hit.docid),
         paper=hit.kind == PAPER,

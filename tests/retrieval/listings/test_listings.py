@@ -128,6 +128,17 @@ def test_nothing_in_a_document_makes_another_record(docid: str, texts: tuple[str
     assert len(re.findall(r"^@", bibtex, re.MULTILINE)) == 2
 
 
+def test_a_document_without_a_title_is_called_by_its_first_sentence_uncut() -> None:
+    sentence = f"Two doses are {'very ' * 30}effective."
+    passage = msgspec.structs.replace(SNIPPET.passage, text=f"{sentence} One dose is less so.")
+    untitled = msgspec.structs.replace(SNIPPET, passage=passage)
+    assert f"TI  - {sentence}\r\n" in list_hits([untitled], "ris")
+    assert f"title = {{{{{sentence}}}}},\n" in list_hits([untitled], "bibtex")
+    assert "TI  - =HYPERLINK(1)" in list_hits(
+        [msgspec.structs.replace(untitled, passage=msgspec.structs.replace(passage, text=" "))], "ris"
+    )
+
+
 def test_json_ld_of_reviews_and_of_what_they_cite() -> None:
     review = msgspec.structs.replace(
         PAPER,
