@@ -28,6 +28,8 @@ _COMMANDS = {
     "pipeline": "claims.pipeline.cli",
 }
 """The module that declares some commands, in the order of the help; the names are there to import that one alone."""
+_EXTENDED = {"index": "cluster.building.cli"}
+"""Modules that give a command of another package an option."""
 _SUBMITTED = {"rank": "STATEMENTS", "tune-encoder": "STATEMENTS", "verdict": "VERDICTS", "pipeline": "STATEMENTS"}
 """Commands whose results are submissions, and which tasks of ``eval.tasks`` these may be of."""
 
@@ -62,6 +64,8 @@ def _register(commands: Subparsers, names: str) -> None:
         module.register(commands, getattr(import_module(".eval.tasks", __package__), _SUBMITTED[names]))
     else:
         module.register(commands)
+    for name in _EXTENDED.keys() & names.split():
+        import_module(f".{_EXTENDED[name]}", __package__).extend(commands.choices[name])
 
 
 def _register_completion(commands: Subparsers) -> None:

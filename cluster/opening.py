@@ -18,6 +18,7 @@ from ..retrieval.index_state import IndexState
 from ..retrieval.live.snapshot import IndexEncoders
 from ..retrieval.searcher import Searcher
 from ..retrieval.shards import layout
+from .faults import not_started
 from .gathering import Gathering
 from .placement import actors_of
 from .ray_library import connect, ray
@@ -105,28 +106,12 @@ def _error(replicas: Replicas, number: int, answer: Any) -> FactseekError | None
     try:
         opened: ShardAnswer = ray().get(answer)
     except ray().exceptions.RayError as error:
-        return _not_started(replicas.name, str(error))
+        return not_started(replicas.name, "opened", str(error))
     raised = opened.error
     if raised is None:
         replicas.opened(number, opened)
         return None
     return type(raised)(f"{raised.what}, on node {opened.node[:12]}", place=raised.place, remedy=raised.remedy)
-
-
-def _not_started(shard: str, reason: str) -> MachineError:
-    lines = [line.strip() for line in reason.splitlines() if line.strip()]
-    missing = next((line for line in lines if line.startswith(("ModuleNotFoundError", "ImportError"))), "")
-    if missing:
-        return MachineError(
-            f"cannot be opened on a node of the cluster, which lacks a package ({missing.partition(': ')[2][:200]})",
-            place=shard,
-            remedy="install the same factseek[ray] on every node",
-        )
-    return MachineError(
-        f"cannot be opened on the cluster ({(lines or ['no reason given'])[-1][:200]})",
-        place=shard,
-        remedy="look into the logs of Ray on its node",
-    )
 
 
 def _late(replicas: Replicas) -> MachineError:

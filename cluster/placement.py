@@ -38,7 +38,8 @@ def actors_of(folder: Path, shards: Shards, config: Config, cluster: ClusterSett
     ]
     there = set(running(folder))
     wanted = {name for of_shard in names for name in of_shard}
-    _check_room(len(wanted - there), cluster)
+    missing = len(wanted - there)
+    check_room(missing, f"replica{'s' * (missing != 1)} of shards that reserve", cluster.cpus)
     for name in there - wanted:
         ray().get_actor(name, NAMESPACE).end_when_idle.remote()
     return [
@@ -75,14 +76,16 @@ def running(folder: Path) -> list[str]:
     return [name for name in names if name.startswith(beginning)]
 
 
-def _check_room(started: int, cluster: ClusterSettings) -> None:
-    """Raise MachineError if the free processors of the cluster are too few for so many replicas more."""
+def check_room(started: int, what: str, cpus: float) -> None:
+    """Check that so many processes more, ``what`` reserves ``cpus`` each, have room; wait a little until they have.
+
+    Raises MachineError if the free processors of the cluster are too few.
+    """
     until = monotonic() + FREED_SECONDS
-    while started and (free := ray().available_resources().get("CPU", 0.0)) < started * cluster.cpus - 1e-6:
+    while started and (free := ray().available_resources().get("CPU", 0.0)) < started * cpus - 1e-6:
         if monotonic() > until:
             raise MachineError(
-                f"{free:g} processors of the cluster are free, too few for {started} replica{'s' * (started != 1)} of "
-                f"shards that reserve {cluster.cpus:g} each",
+                f"{free:g} processors of the cluster are free, too few for {started} {what} {cpus:g} each",
                 place="cluster.cpus",
                 remedy=f"{_ADD_NODES}, or reserve fewer",
             )

@@ -35,7 +35,7 @@ from .overtaking import overtake
 from .settings import Config
 from .sources import describe
 from .work import BuildTask, SourcesChangedError
-from .works import PartOfWork, Works
+from .works import PartOfWork, Workplace, Works, work_here
 
 Verb = Literal["", "append", "update", "overwrite"]
 
@@ -84,10 +84,13 @@ class BuildReport:
     unmerged: str = ""
 
 
-def build(request: BuildRequest, config: Config, encoders: Encoders | None = None) -> BuildReport:
+def build(
+    request: BuildRequest, config: Config, encoders: Encoders | None = None, *, workplace: Workplace = work_here
+) -> BuildReport:
     """Read the sources, write segments, publish them; an interrupted call, repeated, goes on from where it stopped.
 
-    ``encoders`` are those of the views if they are not, or not all, the configured one; they stay open.
+    ``encoders`` are those of the views if they are not, or not all, the configured one; they stay open. The segments
+    are written at the ``workplace``, which is this process unless another one is named.
     Raises SourceError for what cannot be read, IndexStateError if there is an index and no verb, or one that does not
     fit, MachineError if the disk is full or Java or the encoder is missing. What was published before stays.
     """
@@ -95,7 +98,8 @@ def build(request: BuildRequest, config: Config, encoders: Encoders | None = Non
     _check_apart(request)
     sources = describe(request.sources)
     with locked(request.folder, request.wait), os_errors_reported(request.folder):
-        report = build_locked(request, config, sources, encoders, partial(overtake, request.folder))
+        note = partial(overtake, request.folder)
+        report = build_locked(request, config, sources, encoders, note, workplace=workplace)
         return _with_few_segments(request.folder, report, config)
 
 
@@ -105,6 +109,8 @@ def build_locked(
     sources: tuple[SourceInfo, ...],
     encoders: Encoders | None = None,
     note: Callable[[Iterable[str]], object] | None = None,
+    *,
+    workplace: Workplace = work_here,
 ) -> BuildReport:
     """Do as :func:`build` does for whoever holds the index's lock, and leave small segments as they are.
 
@@ -117,7 +123,7 @@ def build_locked(
         tools = _tools(request, config, base, encoders)
         for view in views(tools[0].manifest):
             view.prepare(tools[0])
-        works = _run(request, config, base, tools, sources)
+        works = _run(request, config, base, tools, sources, workplace=workplace)
         opened.enter_context(closing(works))
         if not any(work.journal.finished or work.journal.progress.duplicates for work in works.parts):
             works.give_up()
@@ -153,7 +159,13 @@ def _tools(request: BuildRequest, config: Config, base: Generation, encoders: En
 
 
 def _run(
-    request: BuildRequest, config: Config, base: Generation, tools: Sequence[Tools], sources: tuple[SourceInfo, ...]
+    request: BuildRequest,
+    config: Config,
+    base: Generation,
+    tools: Sequence[Tools],
+    sources: tuple[SourceInfo, ...],
+    *,
+    workplace: Workplace,
 ) -> Works:
     """Do the work: what an interrupted build of the same left to do or, if its sources have changed, all of it."""
     limits = (config.passages, config.index.segment_passages, config.build.skip_bad_lines)
@@ -161,9 +173,10 @@ def _run(
     tasks = [BuildTask(request.kind, sources, part.segments, request.verb == "update") for part in base.parts]
     routed = [layout.routing(len(tools))] if base.is_sharded else []
     asked = [journals.fingerprint(request.kind, names, tool.manifest, request.verb, limits, *routed) for tool in tools]
+    parts = list(map(PartOfWork, tasks, tools, asked))
     with suppress(SourcesChangedError):
-        return Works.run(request.sources, config, list(map(PartOfWork, tasks, tools, asked)))
-    return Works.run(request.sources, config, list(map(PartOfWork, tasks, tools, asked)), anew=True)
+        return Works.run(request.sources, config, parts, workplace)
+    return Works.run(request.sources, config, parts, workplace, anew=True)
 
 
 def _published(base: Generation, tools: Sequence[Tools], works: Works) -> BuildReport:

@@ -34,6 +34,7 @@ from .settings import Config
 if TYPE_CHECKING:
     from ..retrieval.manifest import SegmentInfo
     from .build import BuildReport
+    from .works import Workplace
 
 MOST_SOURCES = 10
 MOST_NAMES = 10
@@ -94,7 +95,12 @@ def _register_index(commands: Subparsers) -> None:
     )
     upkeep_cli.add_wait(parser)
     add_json(parser)
-    parser.set_defaults(command=make_index, verb="", interrupted=GOES_ON)
+    parser.set_defaults(command=make_index, verb="", interrupted=GOES_ON, workplace=_here)
+
+
+def _here(_: argparse.Namespace) -> Workplace | None:
+    """Return nothing: the segments are written in this process, unless another package knows of a better place."""
+    return None
 
 
 def _kind(word: str) -> str:
@@ -153,6 +159,7 @@ def make_index(args: argparse.Namespace) -> int:
     """Build an index and print what it holds."""
     from .build import BuildRequest, build
     from .resharding import check_number
+    from .works import work_here
 
     if args.shards is not None:
         check_number("--shards", args.shards)
@@ -168,7 +175,7 @@ def make_index(args: argparse.Namespace) -> int:
         wait=args.wait,
     )
     began = perf_counter()
-    built = build(request, _settings(args))
+    built = build(request, _settings(args), workplace=args.workplace(args) or work_here)
     seconds = perf_counter() - began
     for example in built.bad_lines.examples:
         say(f"skipped: {example}")

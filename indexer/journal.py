@@ -59,14 +59,15 @@ def begin(folder: Path, asked: str, sources: tuple[SourceInfo, ...]) -> Journal:
 
 def unfinished(folder: Path, asked: str) -> Journal | None:
     """Return the journal of an unfinished build of the same request that has finished a segment's text, or None."""
-    journal = _read(folder)
+    journal = read(folder)
     if journal is None or journal.fingerprint != asked or not (journal.finished or journal.text_of):
         return None
     _settle(folder, journal)
     return journal
 
 
-def _read(folder: Path) -> Journal | None:
+def read(folder: Path) -> Journal | None:
+    """Return the journal of the build in ``folder``, or None if there is none that can be read."""
     try:
         return msgspec.json.decode((folder / BUILD / NAME).read_bytes(), type=Journal)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError, OSError):
@@ -78,9 +79,10 @@ def save(folder: Path, journal: Journal) -> None:
     write_atomically(folder / BUILD / NAME, msgspec.json.encode(journal))
 
 
-def give_up(folder: Path, journal: Journal) -> None:
+def give_up(folder: Path) -> None:
     """Remove the files of a build that left no segment to go on from."""
-    if not (journal.finished or journal.text_of):
+    journal = read(folder)
+    if journal is None or not (journal.finished or journal.text_of):
         shutil.rmtree(folder / BUILD, ignore_errors=True)
 
 
@@ -100,7 +102,7 @@ def sweep(folder: Path) -> None:
     live, shared = _named(folder)
     if live is None:
         return
-    journal = _read(folder)
+    journal = read(folder)
     if journal is None:
         shutil.rmtree(folder / BUILD, ignore_errors=True)
     kept = live | ({segment.name for segment in journal.finished} if journal else set())

@@ -32,7 +32,7 @@ def locked(folder: Path, wait: float = 0.0) -> Iterator[None]:
     if (index := layout.index_of_shard(folder)) is not None:
         raise IndexStateError(f"is a shard of the index {index}", place=folder, remedy=f"name {index} instead")
     made = not folder.exists()
-    handle = _taken(folder, time.monotonic() + wait)
+    handle = taken(folder, wait)
     try:
         yield
     finally:
@@ -43,8 +43,12 @@ def locked(folder: Path, wait: float = 0.0) -> Iterator[None]:
         os.close(handle)
 
 
-def _taken(folder: Path, deadline: float) -> int:
-    """Return the descriptor of the lock once it is held."""
+def taken(folder: Path, wait: float) -> int:
+    """Return the descriptor of the lock of a folder, which is held until it is closed.
+
+    Raises IndexBusyError as :func:`locked` does.
+    """
+    deadline = time.monotonic() + wait
     reported = False
     while True:
         handle = _try_to_take(folder)

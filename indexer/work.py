@@ -99,6 +99,9 @@ class Work:
         if self._writer.passages >= self._config.index.segment_passages:
             self._finish_text(self._writer)
 
+    def end(self) -> None:
+        """Take note that no record comes any more."""
+
     def finish(self) -> None:
         """Finish the last segment.
 
@@ -148,6 +151,10 @@ class Work:
     def docids(self) -> Iterator[str]:
         """Yield the docids of the documents that the build wrote, or found as they were read."""
         yield from self.new_docids()
+        yield from self.unchanged_docids()
+
+    def unchanged_docids(self) -> Iterator[str]:
+        """Yield the docids of the documents that were live already as they were read."""
         yield from self._ledger.docids()
 
     def _write(self, writer: TextWriter, record: Record) -> None:

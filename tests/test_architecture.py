@@ -21,7 +21,7 @@ MAY_IMPORT = {
     "indexer": {"retrieval"},
     "eval": {"retrieval"},
     "claims": {"retrieval"},
-    "cluster": {"retrieval"},
+    "cluster": {"retrieval", "indexer"},
     "server": {"retrieval", "indexer", "claims", "cluster"},
     "integrations": {"retrieval"},
 }
@@ -43,6 +43,10 @@ ROOMS = {
     "indexer": ("indexer/collections indexer/settings retrieval retrieval/encoders retrieval/shards retrieval/views"),
     "cluster/settings": "retrieval",
     "cluster": "cluster/settings retrieval retrieval/encoders retrieval/index retrieval/live retrieval/shards",
+    "cluster/building": (
+        "cluster cluster/settings indexer indexer/collections indexer/settings retrieval retrieval/shards "
+        "retrieval/views"
+    ),
     "eval/reports": "retrieval",
     "eval/formats": "retrieval",
     "eval/scoring": "eval/formats retrieval",

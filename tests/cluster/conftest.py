@@ -61,3 +61,16 @@ def folders(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
 def settings(address: str, **options: object) -> ClusterSettings:
     """Return the settings of a cluster with little reserved."""
     return msgspec.convert({"address": address, "cpus": 0.1, **options}, ClusterSettings)
+
+
+def node_without_the_package(nodes: Any, tmp_path: Path) -> Any:
+    """Add a node to the cluster on which factseek cannot be imported, and return it."""
+    (tmp_path / "sitecustomize.py").write_text(
+        "import sys\n"
+        "class Lacking:\n"
+        "    def find_spec(self, name, path=None, target=None):\n"
+        "        if name == 'factseek':\n"
+        "            raise ModuleNotFoundError(\"No module named 'factseek'\", name=name)\n"
+        "sys.meta_path.insert(0, Lacking())\n"
+    )
+    return nodes.add_node(num_cpus=4, object_store_memory=100_000_000, env_vars={"PYTHONPATH": str(tmp_path)})

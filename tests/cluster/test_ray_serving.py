@@ -28,7 +28,7 @@ from factseek.retrieval.errors import MachineError
 from factseek.retrieval.index.local import Index
 
 from ..server.ending import end
-from .conftest import CONFIG, settings
+from .conftest import CONFIG, node_without_the_package, settings
 
 pytestmark = pytest.mark.slow
 READY_SECONDS = 180
@@ -167,15 +167,7 @@ def test_a_shard_that_is_not_there_is_one_line_before_anything_is_served(
 def test_a_node_without_the_package_is_one_line(
     nodes: Any, ray_cluster: str, folders: tuple[Path, Path], tmp_path: Path
 ) -> None:
-    (tmp_path / "sitecustomize.py").write_text(
-        "import sys\n"
-        "class Lacking:\n"
-        "    def find_spec(self, name, path=None, target=None):\n"
-        "        if name == 'factseek':\n"
-        "            raise ModuleNotFoundError(\"No module named 'factseek'\", name=name)\n"
-        "sys.meta_path.insert(0, Lacking())\n"
-    )
-    lacking = nodes.add_node(num_cpus=4, object_store_memory=100_000_000, env_vars={"PYTHONPATH": str(tmp_path)})
+    lacking = node_without_the_package(nodes, tmp_path)
     cluster = settings(ray_cluster, replicas=4)
     try:
         with pytest.raises(MachineError) as raised:

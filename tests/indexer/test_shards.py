@@ -98,6 +98,16 @@ def test_a_sharded_index_holds_what_one_index_holds_live_and_dead(tmp_path: Path
     assert passages(one) == passages(many)
 
 
+def test_a_work_that_cannot_open_leaves_no_build_behind(tmp_path: Path) -> None:
+    index, first = tmp_path / "index", written(tmp_path, "first.jsonl", FIRST)
+    built(index, first, shards=3)
+    (documents,) = (index / "shard-01").glob("segments/*/documents.sqlite")
+    documents.unlink()
+    with pytest.raises(IndexStateError, match=r"documents\.sqlite"):
+        built(index, first, "append")
+    assert not list(index.glob("**/build"))
+
+
 def test_the_same_document_is_no_other_in_any_shard(tmp_path: Path) -> None:
     index, first = tmp_path / "index", written(tmp_path, "first.jsonl", FIRST)
     built(index, first, shards=3)

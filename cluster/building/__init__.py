@@ -1,0 +1,1 @@
+"""Building the shards of an index on the machines of a Ray cluster."""

@@ -1,0 +1,270 @@
+"""Shards that are built on a Ray cluster: the same bytes as without it, also when who builds them dies."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from factseek.cluster.building import remote_work
+from factseek.cluster.building.shard_builder import BuildAnswer, ShardBuilder, ShardTask
+from factseek.cluster.building.workplace import ClusterWorkplace
+from factseek.cluster.ray_library import connect, ray
+from factseek.cluster.wire import packed
+from factseek.commands import main
+from factseek.indexer import generation as generations
+from factseek.indexer.build import BuildReport, BuildRequest, Verb, build
+from factseek.indexer.collections import Record
+from factseek.indexer.verification import verify
+from factseek.indexer.works import PartWork, WorkOrder
+from factseek.retrieval.errors import MachineError, SourceError
+
+from ..retrieval.index.conftest import documents
+from .conftest import CONFIG, node_without_the_package, settings
+
+pytestmark = pytest.mark.slow
+PATIENCE = 120.0
+WORDS = "measles vaccine sea level ice of the north rain after a dry summer river bridge town".split()
+
+
+def written(path: Path, lines: dict[str, str]) -> Path:
+    encoded = (msgspec.json.encode({"docid": docid, "text": text}) for docid, text in lines.items())
+    path.write_bytes(b"".join(line + b"\n" for line in encoded))
+    return path
+
+
+def many(count: int, version: str = "first") -> dict[str, str]:
+    return {f"d{i:04d}": f"{version} {' '.join(WORDS[i % 7 : i % 7 + 6])} {i}" for i in range(count)}
+
+
+def contents(index: Path) -> dict[str, Any]:
+    """Return the checksum of each file of each live segment of each shard, and which documents of it are deleted."""
+    state, checksums = generations.read(index), {}
+    for path, part in zip(state.paths, state.parts, strict=True):
+        for segment in part.segments:
+            checksums[f"{path}/{segment.name}"] = segment.deleted
+            for file in segment.files:
+                if not file.endswith((".si", "segments_1")):  # Lucene writes the time into these
+                    data = part.folder / "segments" / segment.name / file
+                    checksums[f"{path}/{segment.name}/{file}"] = hashlib.sha256(without_id(data)).hexdigest()
+    return checksums
+
+
+def without_id(path: Path) -> bytes:
+    """Return the bytes of a file; of one of Lucene's without the segment's id, which is random, and its checksum."""
+    data = path.read_bytes()
+    if path.parent.name != "lucene" or not data:
+        return data
+    begin = 4 + 1 + data[4] + 4  # the magic number, the codec's name with its length, the version
+    return data[:-8].replace(data[begin : begin + 16], b"")
+
+
+def built(index: Path, source: Path, address: str = "", verb: Verb = "", **options: Any) -> BuildReport:
+    """Build an index in three shards here or, if there is an address, on the cluster."""
+    request = BuildRequest(kind="jsonl", sources=(source,), folder=index, verb=verb, shards=3, **options)
+    return build(request, CONFIG, workplace=ClusterWorkplace(settings(address))) if address else build(request, CONFIG)
+
+
+def there(path: Path) -> None:
+    until = time.monotonic() + PATIENCE
+    while not path.exists():
+        assert time.monotonic() < until, path
+        time.sleep(0.02)
+
+
+def builder_of(shard: Path) -> int:
+    """Return the process that builds a shard."""
+    there(shard / "lock")
+    process: int = json.loads((shard / "lock").read_text())["process"]
+    return process
+
+
+class Disturbed:
+    """A work of the cluster whose building is disturbed once it has taken so many records and finished a segment."""
+
+    def __init__(self, work: PartWork, after: int, disturb: Callable[[], None]) -> None:
+        self._work = work
+        self._after = after
+        self._disturb = disturb
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._work, name)
+
+    def take(self, record: Record) -> None:
+        self._work.take(record)
+        self._after -= 1
+        if self._after == 0:
+            self._disturb()
+
+
+def disturbing(address: str, index: Path, disturb: Callable[[Path], None]) -> Callable[[WorkOrder], Any]:
+    """Return a cluster where shard 1 is disturbed when a third of its records is there."""
+    cluster = ClusterWorkplace(settings(address))
+
+    def begin(order: WorkOrder) -> Any:
+        work = cluster(order)
+        shard = index / "shard-01"
+
+        def now() -> None:
+            there(shard / "segments" / "000000")
+            disturb(shard)
+
+        return Disturbed(work, 60, now) if order.number == 1 else work
+
+    return begin
+
+
+@pytest.fixture
+def small_batches(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.setattr(remote_work, "BATCH_RECORDS", 7)
+    yield
+
+
+def test_the_same_bytes_as_without_a_cluster(ray_cluster: str, tmp_path: Path) -> None:
+    first = written(tmp_path / "first.jsonl", {each.docid: each.text for each in documents()})
+    newer = {each.docid: f"{each.text} new" for each in list(documents())[:9]}
+    changed = written(tmp_path / "second.jsonl", {**many(9), **newer})
+    for source, verb in ((first, ""), (changed, "update"), (first, "update")):
+        here = built(tmp_path / "here", source, verb=verb)
+        there = built(tmp_path / "there", source, ray_cluster, verb=verb)
+        counts = ("documents", "passages", "replaced", "duplicates", "skipped", "resumed")
+        assert [getattr(here, name) for name in counts] == [getattr(there, name) for name in counts]
+        assert contents(tmp_path / "here") == contents(tmp_path / "there")
+    assert sorted(path.name for path in (tmp_path / "there" / "shard-00").iterdir()) == ["manifest.json", "segments"]
+    assert verify(tmp_path / "there", CONFIG).faults == {}
+    assert here.duplicates
+
+
+def test_a_process_that_dies_costs_its_unfinished_segment(
+    ray_cluster: str, tmp_path: Path, small_batches: None
+) -> None:
+    source = written(tmp_path / "source.jsonl", many(500))
+    built(tmp_path / "here", source, dense=False)
+    first = {}
+
+    def kill(shard: Path) -> None:
+        os.kill(builder_of(shard), signal.SIGKILL)
+        first.update({path: path.stat().st_ino for path in shard.glob("segments/000000/*")})
+
+    request = BuildRequest(kind="jsonl", sources=(source,), folder=tmp_path / "there", shards=3, dense=False)
+    report = build(request, CONFIG, workplace=disturbing(ray_cluster, tmp_path / "there", kill))
+    assert report.documents == 500
+    assert contents(tmp_path / "here") == contents(tmp_path / "there")
+    assert first
+    assert {path: path.stat().st_ino for path in first} == first
+    assert verify(tmp_path / "there", CONFIG).faults == {}
+
+
+def test_a_node_that_dies_costs_its_unfinished_segments(
+    nodes: Any, ray_cluster: str, tmp_path: Path, small_batches: None
+) -> None:
+    source = written(tmp_path / "source.jsonl", many(500))
+    built(tmp_path / "here", source, dense=False)
+    killed: list[int] = []
+
+    def kill(_: Path) -> None:
+        raylets = {node.all_processes["raylet"][0].process.pid for node in nodes.worker_nodes}
+        shards = (builder_of(tmp_path / "there" / f"shard-0{number}") for number in range(3))
+        parents = [int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1]) for pid in shards]
+        killed.append(next(parent for parent in parents if parent in raylets))
+        os.kill(killed[0], signal.SIGKILL)
+
+    request = BuildRequest(kind="jsonl", sources=(source,), folder=tmp_path / "there", shards=3, dense=False)
+    try:
+        report = build(request, CONFIG, workplace=disturbing(ray_cluster, tmp_path / "there", kill))
+    finally:
+        for node in [node for node in nodes.worker_nodes if node.all_processes["raylet"][0].process.pid in killed]:
+            nodes.remove_node(node)
+            nodes.add_node(num_cpus=4, object_store_memory=100_000_000)
+    assert report.documents == 500
+    assert contents(tmp_path / "here") == contents(tmp_path / "there")
+
+
+def test_a_command_that_is_killed_goes_on_when_it_is_run_again(ray_cluster: str, tmp_path: Path) -> None:
+    source, config = written(tmp_path / "source.jsonl", many(6000)), tmp_path / "config.yaml"
+    config.write_text("cluster: {cpus: 0.1}\nindex: {segment_passages: 500}\n")
+    command = ["index", "jsonl", str(source), "--no-dense", "--shards", "3", "--config", str(config)]
+    assert main([*command, "--index", str(tmp_path / "here")]) == 0
+    on_cluster = [*command, "--ray", ray_cluster, "--index", str(tmp_path / "there")]
+    process = subprocess.Popen([sys.executable, "-m", "factseek", *on_cluster])
+    try:
+        there(tmp_path / "there" / "shard-01" / "segments" / "000000")
+    finally:
+        process.kill()
+        process.wait(PATIENCE)
+    assert not generations.exists(tmp_path / "there")
+    again = subprocess.run(
+        [sys.executable, "-m", "factseek", *on_cluster], capture_output=True, text=True, timeout=PATIENCE, check=False
+    )
+    assert f"{tmp_path}/there: went on and added 6,000 documents in 6,000 passages" in again.stdout, again.stderr
+    assert contents(tmp_path / "here") == contents(tmp_path / "there")
+
+
+def test_what_contradicts_a_document_is_one_line(ray_cluster: str, tmp_path: Path) -> None:
+    first, second = written(tmp_path / "a.jsonl", many(9)), written(tmp_path / "b.jsonl", many(9, "second"))
+    built(tmp_path / "index", first, ray_cluster, dense=False)
+    with pytest.raises(SourceError, match=r"b\.jsonl:\d: docid 'd000\d' stands at .*a\.jsonl:\d already, with other"):
+        built(tmp_path / "index", second, ray_cluster, "append", dense=False)
+    assert verify(tmp_path / "index", CONFIG).faults == {}
+
+
+def test_a_cluster_without_room_leaves_nothing(ray_cluster: str, tmp_path: Path) -> None:
+    source = written(tmp_path / "a.jsonl", many(9))
+    request = BuildRequest(kind="jsonl", sources=(source,), folder=tmp_path / "index", shards=3, dense=False)
+    with pytest.raises(MachineError) as raised:
+        build(request, CONFIG, workplace=ClusterWorkplace(settings(ray_cluster, cpus=100)))
+    assert "too few for 3 builders of shards that reserve 100 each; add nodes with ray start" in str(raised.value)
+    assert not (tmp_path / "index").exists()
+
+
+def test_a_folder_that_a_node_does_not_reach_is_not_written_to(ray_cluster: str, tmp_path: Path) -> None:
+    connect(ray_cluster)
+    actor = ray().remote(ShardBuilder).options(num_cpus=0.1).remote(0.1)
+    nothing: Any = None
+    task = ShardTask(tmp_path, "of-another-disk", nothing, nothing, "", CONFIG, anew=False)
+    answer: BuildAnswer = ray().get(actor.open.remote(packed(task)), timeout=PATIENCE)
+    ray().kill(actor)
+    assert str(answer.error) == (
+        f"{tmp_path}: is not the folder that the command writes to; put the index on a disk that every node has at the "
+        "same path"
+    )
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_node_without_the_package_is_one_line(nodes: Any, ray_cluster: str, tmp_path: Path) -> None:
+    source, lacking = written(tmp_path / "a.jsonl", many(9)), node_without_the_package(nodes, tmp_path)
+    request = BuildRequest(kind="jsonl", sources=(source,), folder=tmp_path / "index", shards=4, dense=False)
+    try:
+        with pytest.raises(MachineError) as raised:
+            build(request, CONFIG, workplace=ClusterWorkplace(settings(ray_cluster, cpus=4)))
+    finally:
+        nodes.remove_node(lacking)
+    assert raised.value.what == (
+        "cannot be built on a node of the cluster, which lacks a package (No module named 'factseek')"
+    )
+    assert not (tmp_path / "index").exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--shards", "2", "--ray", "127.0.0.1:9"], "cluster.address: no Ray cluster answers at 127.0.0.1:9 "
+         "(Connection refused); start one with ray start --head, and give the address that it prints"),
+        (["--ray", "127.0.0.1:9"], "--ray: only the shards of an index can be built on a cluster; say with --shards N "
+         "how many it is to have"),
+    ],
+)  # fmt: skip
+def test_bad_arguments(tmp_path: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], message: str) -> None:
+    source = written(tmp_path / "a.jsonl", many(9))
+    assert main(["index", "jsonl", str(source), "--index", str(tmp_path / "index"), *arguments]) == 2
+    assert capsys.readouterr().err == f"factseek: {message}\n"
