@@ -16,7 +16,7 @@ from ..vectors import Mask
 from . import Lack
 
 LABEL = "Sparse"
-HELP = "BM25: the same words"
+HELP = "the same words, by BM25"
 FUSES = False
 WEIGHS_WORDS = True
 VOTE = 0.5

@@ -21,7 +21,7 @@ from ..vectors import Mask, Nearest, VectorIndex, Vectors, mean_direction, unit_
 from . import Lack
 
 LABEL = "Dense"
-HELP = "vectors: the same meaning"
+HELP = "the same meaning, by vectors"
 FUSES = False
 WEIGHS_WORDS = False
 VOTE = 0.5

@@ -17,7 +17,7 @@ from ..vectors import Mask
 from . import Lack, kind
 
 LABEL = "Hybrid"
-HELP = "their rankings fused"
+HELP = "words and meaning together"
 FUSES = True
 WEIGHS_WORDS = False
 VOTE = 0.0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import msgspec
 from flask import Response, url_for
@@ -17,17 +18,25 @@ from .searching import asked_of, ranking, ranking_of_many
 from .shell import asked_parameters, blueprint, chosen_indexes
 from .state import SEARCHED, PageState, read_state
 
+
+class FileFormat(NamedTuple):
+    """A format by its name, and what it is for, in an English text of the page."""
+
+    label: str
+    use: str
+
+
 HITS = 100
 """Hits of a file, unless an address asks for another number."""
 FORMATS = {
-    "csv": "CSV",
-    "tsv": "TSV",
-    "json": "JSON",
-    "ndjson": "NDJSON",
-    "ris": "RIS",
-    "bibtex": "BibTeX",
-    "trec": "TREC",
-    "jsonld": "JSON-LD",
+    "csv": FileFormat("CSV", "for spreadsheets"),
+    "tsv": FileFormat("TSV", "for spreadsheets"),
+    "json": FileFormat("JSON", "for programs"),
+    "ndjson": FileFormat("NDJSON", "for programs, a hit a line"),
+    "ris": FileFormat("RIS", "for reference managers"),
+    "bibtex": FileFormat("BibTeX", "for LaTeX"),
+    "trec": FileFormat("TREC", "for evaluation"),
+    "jsonld": FileFormat("JSON-LD", "for web pages"),
 }
 """The formats that the page offers, by name."""
 

@@ -25,10 +25,14 @@ class WeighedWord(NamedTuple):
 
 
 class RankedBy(NamedTuple):
-    """A ranking by its label: the rank that it gave the hit and its score; ``vote`` is None where nothing is fused."""
+    """A ranking by its label: the rank that it gave the hit and its score; ``vote`` is None where nothing is fused.
+
+    ``help`` says by what it ranks.
+    """
 
     name: str
     label: str
+    help: str
     rank: int
     score: float
     vote: float | None
@@ -91,7 +95,8 @@ def _reason(rank: int, hit: Hit, words: Mapping[str, float], resolved: ResolvedS
 
 
 def _ranked_by(part: Part, *, fused: bool) -> RankedBy:
-    return RankedBy(part.retriever, label_of(part.retriever), part.rank, part.score, part.vote if fused else None)
+    vote = part.vote if fused else None
+    return RankedBy(part.retriever, label_of(part.retriever), _help_of(part.retriever), part.rank, part.score, vote)
 
 
 def _missed(ranked: Sequence[Part], resolved: ResolvedSearch) -> Iterator[str]:
@@ -113,3 +118,11 @@ def label_of(retriever: str) -> str:
         return retrievers.kind(retriever).LABEL
     except FactseekError:
         return retriever
+
+
+def _help_of(retriever: str) -> str:
+    """Return by what a ranking ranks, in an English text of the page."""
+    try:
+        return retrievers.kind(retriever).HELP
+    except FactseekError:
+        return ""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import takewhile
 from typing import Any, NamedTuple
 from urllib.parse import urljoin
 
@@ -55,6 +56,16 @@ class Column(NamedTuple):
     ranking: ShownRanking
     cards: list[Card]
     gap: Gap | None
+
+    @property
+    def firm(self) -> list[Card]:
+        """The cards before those at its end that are all weak."""
+        return self.cards[: len(self.cards) - len(self.weak)]
+
+    @property
+    def weak(self) -> list[Card]:
+        """The cards at its end that are all weak: a hit of one ranking may follow weak ones of another."""
+        return list(takewhile(lambda card: card.hit.weak, reversed(self.cards)))[::-1]
 
     @property
     def late(self) -> str:
@@ -156,7 +167,7 @@ def _columns(asked: Sequence[IndexSearch], state: PageState, shown: Sequence[Sho
         left = hits[columns[-1].name] if columns else ()
         beside = gap(left, ranked.hits, joins, rows, state.offset) if columns else None
         kind = kinds_of(asked[0].served).get(ranked.name) if ranked.name != MANY else None
-        label, help_ = (kind.LABEL, kind.HELP) if kind else ("All indexes", "one ranking, fused by rank")
+        label, help_ = (kind.LABEL, kind.HELP) if kind else ("All indexes", "one list over all of them, by rank")
         columns.append(Column(ranked.name, label, help_, ranked, cards.of(ranked), beside))
     return columns
 

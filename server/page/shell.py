@@ -35,10 +35,11 @@ class Tab(NamedTuple):
 
 
 class StageChoice(NamedTuple):
-    """A stage as a state may ask for it, its label, and whether it does."""
+    """A stage as a state may ask for it, its label, what it does, and whether it is asked for."""
 
     value: str
     label: str
+    help: str
     asked: bool
 
 
@@ -109,9 +110,15 @@ def _stage_choices(state: PageState, chosen: Sequence[Served]) -> list[StageChoi
         name for name in stages.names() if name not in _OWN_CHOICES and all(_answers(served, name) for served in chosen)
     ]
     return [
-        StageChoice(asked.get(name, name), stages.KINDS.load(name).LABEL if name in offered else name, name in asked)
+        StageChoice(asked.get(name, name), *(_explained(name) if name in offered else (name, "")), name in asked)
         for name in dict.fromkeys([*offered, *asked])
     ]
+
+
+def _explained(stage: str) -> tuple[str, str]:
+    """Return the label of a stage and what it does, without how a program asks for it."""
+    kind = stages.KINDS.load(stage)
+    return kind.LABEL, kind.HELP.rpartition(": ")[0]
 
 
 def _answers(served: Served, stage: str) -> bool:

@@ -95,13 +95,13 @@ ARABIC: Mapping[str, str] = {
     "More like this": "ما يشبه هذه",
     "Did you mean": "هل تقصد",
     "All indexes": "كل الفهارس",
-    "one ranking, fused by rank": "ترتيب واحد مدموج بحسب المراتب",
+    "one list over all of them, by rank": "قائمة واحدة منها جميعًا بحسب المراتب",
     "Hybrid": "هجين",
-    "their rankings fused": "دمج الترتيبين",
+    "words and meaning together": "الكلمات والمعنى معًا",
     "Sparse": "لفظي",
-    "BM25: the same words": "BM25: الكلمات نفسها",
+    "the same words, by BM25": "الكلمات نفسها، بطريقة BM25",
     "Dense": "دلالي",
-    "vectors: the same meaning": "متجهات: المعنى نفسه",
+    "the same meaning, by vectors": "المعنى نفسه، بالمتجهات",
     "By date": "بحسب التاريخ",
     "Collapse": "طيّ",
     "Combine": "دمج متعلَّم",
@@ -136,6 +136,24 @@ ARABIC: Mapping[str, str] = {
     ),
     "weight": "الوزن",
     "{label} ranks it number {rank}": "مرتبته في الترتيب ال{label}: {rank}",
+    "The votes are added up: the highest sum stands first.": "تُجمع الأصوات، وأعلى مجموع يأتي أولًا.",
+    "From here on, the matches on this page are weak: found only by their meaning, and no nearer to what was asked "
+    "than passages come to made-up words.": (
+        "من هنا فصاعدًا النتائج في هذه الصفحة ضعيفة: عُثر عليها بمعناها فقط، وليست أقرب إلى السؤال مما تقترب المقاطع "
+        "من كلمات لا معنى لها."
+    ),
+    "at most so many hits of one source": "عدد محدود من النتائج لكل مصدر",
+    "ranks anew by a model that reads query and passage together": "يعيد الترتيب بنموذج يقرأ السؤال والمقطع معًا",
+    "ranks anew by what was learned of one's own judgements (factseek train combiner)": (
+        "يعيد الترتيب بما تعلّمه من أحكامك (factseek train combiner)"
+    ),
+    "for spreadsheets": "لجداول البيانات",
+    "for programs": "للبرامج",
+    "for programs, a hit a line": "للبرامج، نتيجة في كل سطر",
+    "for reference managers": "لبرامج إدارة المراجع",
+    "for LaTeX": "لـLaTeX",
+    "for evaluation": "للتقييم",
+    "for web pages": "لصفحات الويب",
     "a vote of {vote}": "صوته {vote}",
     "{label} does not have it among its first {depth}": "ليس بين أول {depth} في الترتيب ال{label}",
     "{label}: it came as number {rank}": "{label}: جاء بالمرتبة {rank}",
@@ -230,9 +248,10 @@ ARABIC: Mapping[str, str] = {
         "كثيرًا ما يخطئ. اقرأ الجمل في مصادرها، واذكر المصادر لا الحكم."
     ),
     "The model {name} learned from {count} claims.": "تعلّم النموذج {name} من {count} من الادعاءات.",
-    "Cross-validated on them, it was right in {right} of 100 (macro-F1 {f1}), and its probabilities were off by {off} "
-    "points in the mean.": (
-        "وفي تحقق متقاطع عليها أصاب في {right} من كل 100 (macro-F1 {f1})، وحادت احتمالاته {off} نقطة في المتوسط."
+    "Tested on those that it was kept from seeing, it was right in {right} of 100 (macro-F1, which counts every "
+    "verdict alike: {f1}), and its probabilities were off by {off} points in the mean.": (
+        "وحين اختُبر على ما حُجب عنه منها أصاب في {right} من كل 100 (macro-F1 الذي يساوي بين الأحكام: {f1})، وحادت "
+        "احتمالاته {off} نقطة في المتوسط."
     ),
     "They are too few to say how often it is right.": "وهي أقل من أن تدل على نسبة صوابه.",
     "That is very little: take it as a show of what a model of your own would do.": (
@@ -288,6 +307,38 @@ ARABIC: Mapping[str, str] = {
     "Add it": "أضفها",
     # Compare
     "Two runs on one set of queries": "تشغيلان على مجموعة أسئلة واحدة",
+    "A run is what a ranking finds for each of many queries. Two runs are held against a list of what is relevant: "
+    "here stand how good each is, which is better, and whether that could be chance.": (
+        "التشغيل هو ما يجده ترتيبٌ لكل سؤال من أسئلة كثيرة. يُقاس تشغيلان بقائمة الوثائق الملائمة: هنا مدى جودة كل "
+        "منهما، وأيهما أفضل، وهل قد يكون ذلك صدفة."
+    ),
+    "There is nothing to show: choose the file that factseek compare --json wrote, or paste what it holds": (
+        "لا شيء للعرض: اختر الملف الذي كتبه factseek compare --json، أو ألصق محتواه"
+    ),
+    "What the figures say": "ماذا تقول الأرقام",
+    "How far up all relevant documents stand, from 0 to 1: 1 if nothing else stands before or among them.": (
+        "مدى تقدّم الوثائق الملائمة كلها، من 0 إلى 1: فهو 1 إن لم يسبقها أو يتخللها غيرها."
+    ),
+    "One divided by the rank of the first relevant document: 1 if it stands first, 0.5 if second.": (
+        "واحد مقسوم على مرتبة أول وثيقة ملائمة: 1 إن جاءت أولى، و0.5 إن جاءت ثانية."
+    ),
+    "How near they come to the best order there is, from 0 to 1; what stands first counts most.": (
+        "مدى قرب الترتيب من أفضل ترتيب ممكن، من 0 إلى 1؛ وللأوائل الوزن الأكبر."
+    ),
+    "How near the first {k} come to the best order there is, from 0 to 1; what stands first counts most.": (
+        "مدى قرب ترتيب أول {k} من أفضل ترتيب ممكن، من 0 إلى 1؛ وللأوائل الوزن الأكبر."
+    ),
+    "The share of the first {k} documents that are relevant.": "نسبة الملائم من أول {k} وثائق.",
+    "The share of the relevant documents that are among the first {k}.": "نسبة ما جاء من الوثائق الملائمة ضمن أول {k}.",
+    "Between these lies the mean over queries of this sort, with 95 % confidence.": (
+        "بين هذين الحدين يقع المتوسط على أسئلة من هذا النوع، بثقة 95 %."
+    ),
+    "How often chance alone makes a difference as large; below 0.05 it is a finding. It is raised where several are "
+    "tested.": "كم مرة تُحدث الصدفة وحدها فرقًا بهذا القدر؛ وما دون 0.05 نتيجة. وتُرفع القيمة حين تُختبر فروق عدة.",
+    "On how many queries the second run is so.": "في كم سؤالًا كان التشغيل الثاني كذلك.",
+    "With the bundled example, words alone against words and meaning together:": (
+        "بالمثال المرفق، الكلمات وحدها مقابل الكلمات والمعنى معًا:"
+    ),
     "Reports": "التقارير",
     "Queries: {count}": "الأسئلة: {count}",
     "Means": "المتوسطات",

@@ -102,6 +102,23 @@ def test_no_hit_is_not_said_to_be_found_by_its_meaning(client: FlaskClient) -> N
     assert "found by its meaning alone" not in text
 
 
+WEAK, FROM_HERE = "found only by its meaning, weakly", "From here on, the matches on this page are weak"
+
+
+@pytest.mark.parametrize(
+    ("query", "line"), [("qwertyuiop zxcvbnm", True), ("moon", True), ("measles vaccine moon sea", False)]
+)
+@pytest.mark.parametrize("retriever", ["hybrid", "dense"])
+def test_a_line_stands_where_only_weak_hits_follow(client: FlaskClient, query: str, line: bool, retriever: str) -> None:
+    text = client.get(f"/?index=english&query={quote(query)}&retriever={retriever}").text
+    before, *after = text.split(FROM_HERE)
+    assert len(after) == line
+    firm = [WEAK in card for card in before.split("<article")[1:]]
+    assert not firm or not firm[-1]
+    assert all(WEAK in card for rest in after for card in rest.split("<article")[1:])
+    assert FROM_HERE not in client.get(f"/?index=english&query={quote(query)}&view=side").text
+
+
 def test_each_hit_says_why_it_is_there(client: FlaskClient) -> None:
     text = client.get(SEARCH).text
     first = text[text.index('id="hybrid-1"') :].split("</li>\n      <li id=")[0]

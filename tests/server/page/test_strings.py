@@ -29,7 +29,9 @@ def test_nothing_is_translated_in_vain(root: Path) -> None:
     shown = "\n".join(path.read_text("utf-8") for path in files)
     kinds = [retrievers.kind(name) for name in retrievers.names()]
     labels = {text for kind in kinds for text in (kind.LABEL, kind.HELP)}
-    labels |= {stages.KINDS.load(name).LABEL for name in stages.names()} | set(TITLES.values())
+    kinds_of_stages = [stages.KINDS.load(name) for name in stages.names()]
+    labels |= {kind.LABEL for kind in kinds_of_stages} | set(TITLES.values())
+    labels |= {kind.HELP.rpartition(": ")[0] for kind in kinds_of_stages}
     labels |= {"SUPPORTS", "REFUTES", "NOT ENOUGH INFO", "TRUE", "FALSE", "topic", "language", "kind", "source"}
     labels |= {"{ms} ms ranking", "{ms} ms evidence", "before", "after"}
     assert [text for text in ARABIC if text not in labels and text not in shown] == []

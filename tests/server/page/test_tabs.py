@@ -24,7 +24,7 @@ from factseek.server.page.verify import _conclusion
 from factseek.settings import Config
 
 from ..conftest import Writable, writable
-from .test_page import get, links
+from .test_page import Page, get, links
 
 HERE = {"Sec-Fetch-Site": "same-origin"}
 PNG = b"\x89PNG\r\n\x1a\n" + b"\0" * 40
@@ -143,6 +143,20 @@ def test_evidence_is_looked_for_in_the_index_of_the_language(
         of_text = {q[field][0]: q.get("index") for q in addresses}
         assert of_text["The moon is far."] == english.get("index")
         assert of_text["نهر النيل أطول الأنهار."] == arabic.get("index")
+
+
+def test_compare_says_what_it_shows_and_what_its_figures_mean(client: FlaskClient) -> None:
+    empty = get(client, "/compare")
+    assert any(
+        text.startswith("A run is what a ranking finds for each of many queries.") for text in empty.text_of("p")
+    )
+    report = {**REPORT, "means": {**REPORT["means"], "nDCG@5": REPORT["means"]["AP"], "odd@3": REPORT["means"]["AP"]}}  # type: ignore[dict-item, index]
+    response = client.post("/compare", data={"pasted": json.dumps(report)})
+    shown = Page(response.text)
+    assert shown.text_of("dt")[:2] == ["AP", "nDCG@5"]
+    assert shown.text_of("dd")[1].startswith("How near the first 5 come to the best order there is")
+    assert "odd@3" not in shown.text_of("dt")
+    assert "There is nothing to show" in client.post("/compare", data={"pasted": ""}).text
 
 
 @pytest.fixture
