@@ -177,7 +177,7 @@ def test_a_table_with_a_cell_that_no_reader_takes_is_refused_in_one_line() -> No
 def test_what_is_no_text_is_not_checked(client: FlaskClient, content: bytes, reason: str) -> None:
     response = client.post("/check", data={"file": (io.BytesIO(content), "a.png")})
     assert response.status_code == 400
-    assert reason in response.text
+    assert f'dir="auto">a{reason}' in response.text
 
 
 def test_an_upload_that_is_too_large_is_a_page(client: FlaskClient) -> None:
