@@ -127,12 +127,12 @@ def published_file(folder: Path) -> Path:
 
 
 def index_of_shard(folder: Path) -> Path | None:
-    """Return the sharded index that has ``folder`` as a shard below its own folder, or None."""
+    """Return the sharded index that has ``folder`` as a shard below its own folder, also by a link, or None."""
     place = folder.resolve()
-    if not is_sharded(place.parent):
-        return None
-    folders = (shard.folder(place.parent).resolve() for shard in read(place.parent).shards)
-    return folder.parent if place in folders else None
+    for index in (folder.parent, place.parent):
+        if is_sharded(index) and place in {shard.folder(index).resolve() for shard in read(index).shards}:
+            return index
+    return None
 
 
 def encode(shards: Shards) -> bytes:

@@ -98,6 +98,18 @@ def test_a_sharded_index_holds_what_one_index_holds_live_and_dead(tmp_path: Path
     assert passages(one) == passages(many)
 
 
+def test_a_shard_is_not_written_through_a_link(tmp_path: Path) -> None:
+    index, first = tmp_path / "index", written(tmp_path, "first.jsonl", FIRST)
+    built(index, first, shards=2)
+    elsewhere, link = tmp_path / "other-disk", tmp_path / "link"
+    (index / "shard-01").rename(elsewhere)
+    (index / "shard-01").symlink_to(elsewhere)
+    link.symlink_to(index / "shard-00")
+    for shard_folder in (index / "shard-01", link):
+        with pytest.raises(IndexStateError, match=f"{shard_folder}: is a shard of the index {index}; name {index} ins"):
+            delete(shard_folder, ["d1"])
+
+
 def test_a_work_that_cannot_open_leaves_no_build_behind(tmp_path: Path) -> None:
     index, first = tmp_path / "index", written(tmp_path, "first.jsonl", FIRST)
     built(index, first, shards=3)
