@@ -45,6 +45,7 @@ def build(
     language: str = "",
     dense: bool = True,
     views: Sequence[str] = (),
+    shards: int | None = None,
     config: Config | None = None,
 ) -> BuildReport:
     """Index ``sources`` into ``folder`` and return what was added; interrupted and called again, it goes on.
@@ -53,15 +54,19 @@ def build(
     of ir_datasets, which needs no ``sources``. ``verb`` says what to do with an index that is there: ``append``,
     ``update`` or ``overwrite``. ``language`` is an ISO 639-1 code and chooses the analyzer; without ``dense`` the index
     has no vectors. ``views`` names what it is to hold beside what every index holds, as the manifest will:
-    ``vectors:NAME`` are the vectors of a further encoder.
+    ``vectors:NAME`` are the vectors of a further encoder. A new index is divided into so many ``shards``, if any are
+    asked for.
 
     Raises SourceError for what cannot be read, IndexStateError if there is an index and no verb or one that does not
-    fit, MachineError if the disk is full or Java or the encoder is missing.
+    fit, MachineError if the disk is full or Java or the encoder is missing, UsageError if so many shards cannot be.
     """
     from .indexer.build import BuildRequest
     from .indexer.build import build as build_index
+    from .indexer.resharding import check_number
     from .integrations._stand_ins import stand_ins
 
+    if shards is not None:
+        check_number("shards", shards)
     args = Namespace(kind=kind, sources=list(sources), language=language)
     with stand_ins(args):
         request = BuildRequest(
@@ -72,6 +77,7 @@ def build(
             language=args.language,
             dense=dense,
             views=tuple(views),
+            shards=shards or 0,
         )
         return build_index(request, config or Config())
 

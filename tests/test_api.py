@@ -13,6 +13,7 @@ import pytest
 
 import factseek
 from factseek import Filter, Hit, Query, QueryError, Search, Searcher
+from factseek.retrieval.errors import UsageError
 
 Command = Callable[..., tuple[int, str, str]]
 
@@ -162,3 +163,13 @@ def test_a_view_that_cannot_be_made_is_refused_by_name(tmp_path: Path, view: str
     with pytest.raises(factseek.UserError, match=view):
         factseek.build("jsonl", [tmp_path / "notes.jsonl"], tmp_path / "index", views=[view])
     assert not (tmp_path / "index" / "manifest.json").exists()
+
+
+def test_build_divides_a_new_index_into_shards(examples: Path, tmp_path: Path) -> None:
+    factseek.build("snippets", [examples / "snippets-en.tsv"], tmp_path / "many", dense=False, shards=2)
+    assert sorted(path.name for path in (tmp_path / "many").glob("shard-*")) == ["shard-00", "shard-01"]
+    with factseek.open_index(tmp_path / "many") as index:
+        assert index.search(["measles vaccine"], Search(k=3, retriever="bm25"))[0]
+    with pytest.raises(UsageError, match="shards 0: give a number of shards from 1 to 1000"):
+        factseek.build("snippets", [examples / "snippets-en.tsv"], tmp_path / "none", shards=0)
+
