@@ -172,4 +172,3 @@ def test_build_divides_a_new_index_into_shards(examples: Path, tmp_path: Path) -
         assert index.search(["measles vaccine"], Search(k=3, retriever="bm25"))[0]
     with pytest.raises(UsageError, match="shards 0: give a number of shards from 1 to 1000"):
         factseek.build("snippets", [examples / "snippets-en.tsv"], tmp_path / "none", shards=0)
-
