@@ -44,7 +44,7 @@ def single_queries(collection: Collection, peer: Any) -> list[Row]:
     rate, peer_rate = (
         [1 / statistics.median(times[start : start + _QUERIES_A_ROUND]) for start in rounds] for times in (ours, theirs)
     )
-    return [in_turns(f"one query encoded, {collection.name}", "queries/s", rate, peer_rate, RatioBounds(least=3.0))]
+    return [in_turns(f"one query encoded, {collection.name}", "queries/s", rate, peer_rate, RatioBounds(least=5.5))]
 
 
 def documents(collection: Collection, peer: Any, work: Path) -> list[Row]:

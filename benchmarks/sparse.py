@@ -22,7 +22,7 @@ from factseek.retrieval.java import java_class, start
 from factseek.retrieval.searcher import Search, Searcher
 from factseek.settings import Config
 
-TARGETS = {10: 1.3, 100: 3.0, 1000: 8.0}
+TARGETS = {10: 2.6, 100: 7.0, 1000: 14.0}
 
 
 def searching(collection: Collection, work: Path, depths: Sequence[int] = tuple(TARGETS)) -> list[Row]:
@@ -88,7 +88,7 @@ def indexing(collection: Collection, work: Path) -> list[Row]:
         [lambda: our_index(collection, ours), lambda: peer_index(collection, theirs)],
         rounds=3,
     )
-    return [faster(f"BM25 indexing, {collection.name}", "documents/s", our_rate, their_rate, 0.5)]
+    return [faster(f"BM25 indexing, {collection.name}", "documents/s", our_rate, their_rate, 1.0)]
 
 
 def memory(collection: Collection, work: Path, passages: int = 100_000) -> list[Row]:
