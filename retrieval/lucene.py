@@ -312,6 +312,22 @@ class PassageSearcher:
         with shared:
             return own.rows(tools)
 
+    def holds(self, word: str) -> bool:
+        """Return whether a passage, or a deleted one, holds a term of a word.
+
+        Other threads search meanwhile. Raises IndexStateError if the index turns out to be damaged.
+        """
+        return guarded(lambda: self._holds(word), self._place, IndexStateError, *_UNREADABLE)
+
+    def _holds(self, word: str) -> bool:
+        own = self._own()
+        tools = own.tools(None, EQUAL_WEIGHTS, timed=False)
+        with shared:
+            java = own.query(tools, _java_text(word))
+            held = java is not None and tools.searcher.count(java) > 0
+            del java
+        return bool(held)
+
     def having_words(self, query: str) -> NDArray[np.bool_]:
         """Return a mask of the passages that hold a word of the query: those that a search may find, and deleted ones.
 

@@ -107,8 +107,8 @@ class LocalState:
     def unwritten(self, words: Sequence[str]) -> list[str]:
         """Return those of some words that are nowhere in the index, nor a form of them."""
         index: WordIndex = self._snapshot.view(WORDS)
-        unheld = [word for word in words if not index.holds(word)]
-        return [word for word in unheld if self.terms(word) and not self._lucene.having_words(word).any()]
+        unheld = [word for word in words if not index.holds(word) and not self._lucene.holds(word)]
+        return [word for word in unheld if self.terms(word)]
 
     def words_near(self, word: str, edits: int) -> list[WordNearby]:
         """Return the words of the index that are at most so many edits away."""
@@ -117,8 +117,10 @@ class LocalState:
 
     def has_word(self, word: str, where: Filter | None) -> bool:
         """Return whether a passage under a filter of documents holds a word."""
-        having, keep = self._lucene.having_words(word), self._snapshot.mask(where.of_documents if where else None)
-        return bool((having if keep is None else having & keep).any())
+        keep = self._snapshot.mask(where.of_documents if where else None)
+        if keep is None:
+            return self._lucene.holds(word)
+        return bool((self._lucene.having_words(word) & keep).any())
 
     def signatures(self, places: Sequence[Place]) -> Signatures:
         """Return the signatures of passages, in their order."""

@@ -126,3 +126,9 @@ def test_a_time_limit_is_over_with_its_search(searcher: PassageSearcher) -> None
     sleep(0.4)
     assert searcher.search(*asked) == usual
     assert searcher.search(*asked, seconds=60.0) == usual
+
+
+def test_a_word_is_held_if_a_passage_has_a_form_of_it(searcher: PassageSearcher) -> None:
+    for word in (*WORDS, "vaccines", "landings", "wombat", "the", "!?", "sea-level", "wombat-free measles", "\ud800"):
+        assert searcher.holds(word) == searcher.having_words(word).any(), word
+    assert [searcher.holds(word) for word in ("vaccines", "wombat", "the")] == [True, False, False]
