@@ -67,9 +67,11 @@ class CollectionTerms:
         terms = [(of_field.field, token) for of_field in fields for token in tokens]
         counts = dict(zip(terms, self.counts(terms), strict=True))
         complete = bool(self._fields) and all(term in self._known for term in terms)
+        if complete:
+            return CollectionQuery(text, CollectionStatistics(self._generation, fields, counts), vectors)
         # What some shards said is true for this query alone: under a name of its own no shard takes it for the whole.
-        generation = self._generation if complete else f"{self._generation} in part {next(self._parts)}"
-        return CollectionQuery(text, CollectionStatistics(generation, fields, counts), vectors)
+        generation = f"{self._generation} in part {next(self._parts)}"
+        return CollectionQuery(text, _in_part(CollectionStatistics(generation, fields, counts)), vectors)
 
     def _learned(self, counts: dict[Term, TermCount]) -> dict[Term, TermCount]:
         """Return what is known of terms with these counts added; whoever reads the old keeps it."""
@@ -77,3 +79,17 @@ class CollectionTerms:
             before = self._known if len(self._known) + len(counts) <= MOST_REMEMBERED else {}
             self._known = {**before, **counts}
             return self._known
+
+
+def _in_part(statistics: CollectionStatistics) -> CollectionStatistics:
+    """Return what some shards said, with one passage where they have none.
+
+    A shard that did not answer may be back when the query comes, and Lucene has no score for a term that is nowhere.
+    """
+    fields = tuple(of_field if of_field.having else _of_one_passage(of_field) for of_field in statistics.fields)
+    counts = {term: count if count.passages else TermCount(1, 1) for term, count in statistics.terms.items()}
+    return statistics._replace(fields=fields, terms=counts)
+
+
+def _of_one_passage(of_field: FieldStatistics) -> FieldStatistics:
+    return of_field._replace(passages=max(1, of_field.passages), having=1, tokens=1, postings=1)

@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import TypeVar
 
+from factseek.indexer.build import BuildRequest, build
 from factseek.retrieval.domain import DocumentQuery, VectorQuery
 from factseek.retrieval.errors import IndexStateError
 from factseek.retrieval.index.collection_terms import CollectionTerms
 from factseek.retrieval.index.local import Index
+from factseek.retrieval.index.sharded_state import ShardedState
 from factseek.retrieval.index_state import IndexState
 from factseek.retrieval.lucene import PassageSearcher, Weights
 from factseek.retrieval.manifest import LUCENE
+from factseek.settings import Config
 
 T = TypeVar("T")
 
@@ -43,6 +47,24 @@ def test_partial_statistics_are_not_taken_for_those_of_the_generation(sharded: I
     assert searcher.search(in_part[0], 50, None, Weights()) != expected
     for query in (complete, remembered):
         assert searcher.search(query, 50, None, Weights()) == expected
+
+
+def test_a_shard_that_is_back_ranks_words_that_no_other_shard_has(tmp_path: Path) -> None:
+    words = ["measles", "ice", "rain", "bridge", "summer", "river"]
+    lines = [f'{{"docid": "d{number}", "text": "{word}"}}\n' for number, word in enumerate(words)]
+    source = tmp_path / "words.jsonl"
+    source.write_text("".join(lines), "utf-8")
+    build(BuildRequest(kind="jsonl", sources=(source,), folder=tmp_path / "index", shards=2, dense=False), Config())
+    with Index(tmp_path / "index") as index:
+        state = index._state
+        assert isinstance(state, ShardedState)
+        asking = SomeAnswer(state._states, lost_for=2)
+        terms = CollectionTerms("one", 2, lambda: state.terms, asking)
+        query = terms.query(" ".join(words), {})
+        assert asking.lost_for == 0
+        hits = [shard.ranking("bm25", index.settings).search([query], 9)[0] for shard in state._states]
+    assert all(hits)
+    assert sorted(hit.docid for of_shard in hits for hit in of_shard) == [f"d{number}" for number in range(6)]
 
 
 def test_queries_and_errors_come_whole_to_another_process() -> None:
