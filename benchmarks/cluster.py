@@ -230,6 +230,7 @@ def three_nodes() -> Iterator[Any]:
     from ray.cluster_utils import Cluster
 
     head = {"num_cpus": 4, "include_dashboard": False, "object_store_memory": 100_000_000}
+    head["_system_config"] = {"health_check_period_ms": 1000}  # as docs/scaling.md advises
     cluster = Cluster(initialize_head=True, connect=False, head_node_args=head)
     for _ in range(2):
         cluster.add_node(num_cpus=4, object_store_memory=100_000_000)
