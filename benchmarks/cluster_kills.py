@@ -76,7 +76,7 @@ class WrongAnswerError(Exception):
     """An answer, or an index, that is neither of the state before nor of that after, and does not say so."""
 
 
-class Load:
+class SearchLoad:
     """Searches all the time, in a thread, and keeps each answer that differs from those before."""
 
     def __init__(self, index: Searcher) -> None:
@@ -88,7 +88,7 @@ class Load:
         self.last: dict[str, Any] = {}
         self.error: BaseException | None = None
 
-    def __enter__(self) -> Load:
+    def __enter__(self) -> SearchLoad:
         """Begin to search."""
         self._thread.start()
         return self
@@ -167,10 +167,10 @@ def round_of_kills(folder: Path, nodes: Any, chance: random.Random) -> list[Kill
     """Kill ten times, and return what came of it."""
     index = folder / "index"
     killed: list[Killed] = []
-    with ExitStack() as opened, Load(opened_on(index, settings(nodes, 1), opened)) as load:
+    with ExitStack() as opened, SearchLoad(opened_on(index, settings(nodes, 1), opened)) as load:
         killed += [process_killed(index, settings(nodes, 1), load, chance) for _ in range(PROCESSES)]
         killed += [writer_killed(index, settings(nodes, 1), load, chance, opened) for _ in range(WRITERS)]
-    with ExitStack() as opened, Load(opened_on(index, settings(nodes, 2), opened)) as load:
+    with ExitStack() as opened, SearchLoad(opened_on(index, settings(nodes, 2), opened)) as load:
         killed.append(node_killed(index, nodes, load, chance))
     stop(index, settings(nodes, 2))
     renew(nodes)
@@ -179,20 +179,20 @@ def round_of_kills(folder: Path, nodes: Any, chance: random.Random) -> list[Kill
     return killed
 
 
-def process_killed(index: Path, cluster: ClusterSettings, load: Load, chance: random.Random) -> Killed:
+def process_killed(index: Path, cluster: ClusterSettings, load: SearchLoad, chance: random.Random) -> Killed:
     """Kill the process of a shard under load."""
     sleep(chance.uniform(0.2, 2.0))
     before = {replica.pid for replica in replicas_of(index, cluster)}
     return killed_under_load("process", index, cluster, chance.choice(sorted(before)), load)
 
 
-def node_killed(index: Path, nodes: Any, load: Load, chance: random.Random) -> Killed:
+def node_killed(index: Path, nodes: Any, load: SearchLoad, chance: random.Random) -> Killed:
     """Kill a node under load."""
     sleep(chance.uniform(0.2, 2.0))
     return killed_under_load("node", index, settings(nodes, 2), chance.choice(raylets(nodes)), load)
 
 
-def killed_under_load(what: str, index: Path, cluster: ClusterSettings, victim: int, load: Load) -> Killed:
+def killed_under_load(what: str, index: Path, cluster: ClusterSettings, victim: int, load: SearchLoad) -> Killed:
     """Kill, and wait until every replica answers, one of them in a new process, and every search has all its hits."""
     before, state = {replica.pid for replica in replicas_of(index, cluster)}, expected(index)
     load.counts.clear()
@@ -213,7 +213,7 @@ def killed_under_load(what: str, index: Path, cluster: ClusterSettings, victim: 
 
 
 def writer_killed(
-    index: Path, cluster: ClusterSettings, load: Load, chance: random.Random, opened: ExitStack
+    index: Path, cluster: ClusterSettings, load: SearchLoad, chance: random.Random, opened: ExitStack
 ) -> Killed:
     """Kill a command that changes the index under load, and open what it left: the state before it or after."""
     before = expected(index)
