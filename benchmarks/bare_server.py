@@ -20,7 +20,7 @@ NAME = "bench"
 Application = Callable[[dict[str, Any], Callable[..., Any]], Iterable[bytes]]
 
 
-class Asked(msgspec.Struct):
+class BareQuestion(msgspec.Struct):
     """A request."""
 
     query: str
@@ -37,7 +37,7 @@ class BareServer(FactseekServer):
 
 def route(index: Searcher) -> Application:
     """Return the application that answers from an index."""
-    decoder, encoder = msgspec.json.Decoder(Asked), msgspec.json.Encoder()
+    decoder, encoder = msgspec.json.Decoder(BareQuestion), msgspec.json.Encoder()
 
     def answer(environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
         body = environ["wsgi.input"].read(int(environ.get("CONTENT_LENGTH") or 0))
@@ -47,7 +47,7 @@ def route(index: Searcher) -> Application:
         start_response("200 OK", headers)
         return [payload]
 
-    def searched(asked: Asked) -> list[dict[str, Any]]:
+    def searched(asked: BareQuestion) -> list[dict[str, Any]]:
         search = Search(k=asked.k, retriever="bm25")
         hits = index.search([asked.query], search)[0]
         evidence = index.evidence(asked.query, hits, search, highlight=False)
