@@ -59,10 +59,8 @@ class TextWriter:
 
     def finish(self) -> None:
         """Make the text of the segment, and the views written beside it, durable."""
-        for sink in self._sinks:
-            sink.ending()
         self._documents.finish()
-        for sink in reversed(self._sinks):  # the first is Lucene's, at work beside
+        for sink in self._sinks:
             sink.finish()
         sync_tree(self._folder)
 

@@ -72,18 +72,14 @@ class Merged(NamedTuple):
 
 
 class PassageSink(Protocol):
-    """Takes the documents of a segment while they are written; what a view does not need, its sink inherits."""
+    """Takes the documents of a segment while they are written."""
 
     def add(self, document: Document, spans: Sequence[Span]) -> None:
         """Take the next document with its passages."""
         ...
 
-    def ending(self) -> None:
-        """Take note that no document follows: what works beside may end while others finish."""
-        return
-
     def finish(self) -> None:
-        """Close, after :meth:`ending`; what was taken is complete and will be made durable."""
+        """Close; what was taken is complete and will be made durable."""
         ...
 
     def abandon(self) -> None:

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import closing
-from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from ..config import Config
 from ..domain import Document, Span
@@ -14,22 +13,10 @@ from ..errors import IndexStateError
 from ..filters import field_names, token, tokens
 from ..integrity import REMEDY
 from ..java import start
-from ..java_worker import JavaWorker
 from ..lucene import PassageSearcher, PassageWriter
 from ..lucene_ids import passage_ids
 from ..manifest import FILTER_FIELDS, LUCENE, Manifest
-from . import Check, Encoders, OpenSegment, PassageSink, SegmentPlace, Tools, View
-
-_PASSAGES, _CHARACTERS, _BATCHES = 32, 100_000, 4
-"""Passages, or their characters, that are handed to Lucene's thread together, and how many such batches wait there."""
-
-
-class IndexedPassage(NamedTuple):
-    """A passage as it is added: its filters are :func:`factseek.retrieval.filters.tokens`'s string."""
-
-    title: str
-    text: str
-    filters: str
+from . import Check, Encoders, OpenSegment, SegmentPlace, Tools, View
 
 
 def describe(name: str, config: Config, encoders: Encoders) -> dict[str, Any] | None:
@@ -95,49 +82,25 @@ class LuceneView(View):
         return searcher
 
 
-class _LuceneSink(PassageSink):
-    """Adds the passages of documents, with what filters and deletions ask of them, in a thread beside.
-
-    Java lets other threads of Python work meanwhile. They are handed over some at a time, for each time costs.
-    """
+class _LuceneSink:
+    """Adds the passages of documents, with what filters and deletions ask of them."""
 
     def __init__(self, writer: PassageWriter, kind: str, segment: str, declared: Sequence[str]) -> None:
         self._writer = writer
         self._declared = declared
         self._kind = kind
         self._segment = segment
-        self._passages: list[IndexedPassage] = []
-        self._characters = 0
-        self._worker = JavaWorker("lucene", _BATCHES)
 
     def add(self, document: Document, spans: Sequence[Span]) -> None:
         filters = tokens(document, self._kind, self._segment, self._declared)
         for span in spans:
-            text = document.text[span.start : span.end]
-            self._passages.append(IndexedPassage(document.title, text, filters))
-            self._characters += len(text)
-            if len(self._passages) == _PASSAGES or self._characters > _CHARACTERS:
-                self._hand_over()
-
-    def ending(self) -> None:
-        self._hand_over()
-        self._worker.ask(self._writer.finish)
+            self._writer.add(document.title, document.text[span.start : span.end], filters)
 
     def finish(self) -> None:
-        self._worker.end()
+        self._writer.finish()
 
     def abandon(self) -> None:
-        self._worker.stop()
         self._writer.abandon()
-
-    def _hand_over(self) -> None:
-        passages, self._passages, self._characters = self._passages, [], 0
-        self._worker.ask(partial(_add_all, self._writer, passages))
-
-
-def _add_all(writer: PassageWriter, passages: Sequence[IndexedPassage]) -> None:
-    for passage in passages:
-        writer.add(*passage)
 
 
 def _of_another_size(folder: Path, rows: int, passages: int) -> IndexStateError:

@@ -24,7 +24,7 @@ from ..integrity import REMEDY
 from ..manifest import Manifest
 from ..mapped import mapped
 from ..spelling import WordCounter, WordNearby, masks, possible, within
-from . import Check, Encoders, OpenSegment, PassageSink, SegmentPlace, Tools, View
+from . import Check, Encoders, OpenSegment, SegmentPlace, Tools, View
 
 TEXT, NUMBERS = "words.txt", "words.u64"
 REMEMBERED = 20_000
@@ -134,7 +134,7 @@ def _any_holds(parts: Sequence[SegmentWords], word: str) -> bool:
     return any(part.holds(word) for part in parts)
 
 
-class _WordSink(PassageSink):
+class _WordSink:
     """Counts the words of the documents of a segment."""
 
     def __init__(self, folder: Path) -> None:
