@@ -15,6 +15,7 @@ from typing import Any
 
 from flask import Flask
 from gunicorn.app.base import BaseApplication
+from werkzeug.test import create_environ
 
 from ..cluster.ray_library import check as check_cluster
 from ..cluster.trial import try_to_open
@@ -30,6 +31,7 @@ from . import adapters
 from .api import comparisons, rankers, verdicts
 from .app import create_app
 from .contract.cursors import new_key
+from .contract.errors import Problem, problem_page
 from .engine.capacity import Capacity
 from .engine.hooks import Hooks
 from .engine.limits import Limits
@@ -188,6 +190,7 @@ class FactseekServer(BaseApplication):  # type: ignore[misc]  # gunicorn has no 
             self._keeper = Keeper(service(), self._config)
         self._keeper.start()
         self._metrics = metrics_of(app)
+        self._app = app
         _preload(app)
         return app
 
@@ -197,7 +200,12 @@ class FactseekServer(BaseApplication):  # type: ignore[misc]  # gunicorn has no 
 
     def _refused(self, refusal: Refusal) -> bytes:
         self._metrics.refused(refusal.status).inc()
-        return answer_to(refusal)
+        return answer_to(refusal, self._page)
+
+    def _page(self, problem: Problem) -> str:
+        """Return the page of a problem with a request that there is nothing of but its address."""
+        with self._app.request_context(create_environ("/")):
+            return problem_page(problem)
 
     def _settings(self) -> dict[str, Any]:
         settings = self._config.server

@@ -15,7 +15,9 @@ from types import MappingProxyType
 
 import msgspec
 from flask import Flask, Response, current_app, g, request
+from werkzeug.datastructures import MIMEAccept
 from werkzeug.exceptions import HTTPException
+from werkzeug.http import parse_accept_header
 
 from ...retrieval.errors import FactseekError, NotFoundError, PartMissingError, QueryError
 from .dialects import Dialect, dialect
@@ -183,9 +185,15 @@ def _problem(status: int, slug: str, detail: str) -> Problem:
 
 def _from_browser() -> bool:
     """Return whether a browser shows the answer to a person."""
-    if request.path.startswith(("/v1/", "/livez", "/readyz")):
+    return read_by_a_person(request.path, request.headers.get("Accept", ""))
+
+
+def read_by_a_person(path: str, accept: str) -> bool:
+    """Return whether a browser shows the answer to a person, by the path and by what the client accepts."""
+    if path.startswith(("/v1/", "/livez", "/readyz")):
         return False
-    return request.accept_mimetypes.best_match(["application/json", "text/html"], "application/json") == "text/html"
+    accepted = parse_accept_header(accept, MIMEAccept)
+    return accepted.best_match(["application/json", "text/html"], "application/json") == "text/html"
 
 
 def _json(problem: Problem) -> Response:
@@ -200,5 +208,10 @@ def _translated(problem: Problem, spoken: Dialect) -> Response:
 
 
 def _page(problem: Problem) -> Response:
+    return Response(problem_page(problem), problem.status, mimetype="text/html")
+
+
+def problem_page(problem: Problem) -> str:
+    """Return the page of an error of the current application."""
     write: Callable[[Problem], str] = current_app.extensions[_PAGE]
-    return Response(write(problem), problem.status, mimetype="text/html")
+    return write(problem)

@@ -9,12 +9,17 @@ from typing import NamedTuple
 
 
 class Refusal(NamedTuple):
-    """Why a request is refused; ``retry_after`` is in seconds, 0 says nothing of it, ``error`` is the status's own."""
+    """Why a request is refused; ``retry_after`` is in seconds, 0 says nothing of it, ``error`` is the status's own.
+
+    ``address`` is what was asked for and ``accept`` what the client takes, as far as they had been read.
+    """
 
     status: int
     detail: str
     error: str = ""
     retry_after: int = 0
+    address: str = ""
+    accept: str = ""
 
 
 UNREADABLE = Refusal(400, "this is no HTTP request that this server can read")

@@ -115,9 +115,14 @@ class RequestReader:
         return b"\r\n".join([*lines, b"", rest])
 
     def _give_up(self, refusal: Refusal) -> None:
-        self.fault = self.fault or refusal
+        self.fault = self.fault or self._by_whom(refusal)
         self._charge.release()
         self._reset()
+
+    def _by_whom(self, refusal: Refusal) -> Refusal:
+        """Return the refusal with what is known of the client, who may be a person with a browser."""
+        accepted = b",".join(value for name, value in self._headers if name == b"accept")
+        return refusal._replace(address=self._url.decode("latin-1"), accept=accepted.decode("latin-1"))
 
     # What the parser calls, in this order.
 
@@ -156,6 +161,8 @@ class RequestReader:
             raise _Refused(UNREADABLE)
         if version == "1.0" and b"transfer-encoding" in self._seen:
             raise _Refused(UNREADABLE)
+        if self._announced > self._limits.body:
+            raise _Refused(TOO_LARGE)
 
     def on_body(self, piece: bytes) -> None:
         """Take a piece of the body."""
@@ -195,8 +202,8 @@ class RequestReader:
         return not {b"content-length", b"transfer-encoding"}.isdisjoint(self._seen)
 
     def _check(self, name: bytes, value: bytes) -> None:
-        if name == b"content-length" and int(value) > self._limits.body:
-            raise _Refused(TOO_LARGE)
+        if name == b"content-length":
+            self._announced = int(value)
         if name == b"expect" and value.lower() == b"100-continue":
             self._expecting = True
         if name in (b"host", b"transfer-encoding") and name in self._seen:
@@ -212,6 +219,6 @@ class RequestReader:
         self._url = b""
         self._headers: list[tuple[bytes, bytes]] = []
         self._seen: set[bytes] = set()
-        self._header_bytes = self._silent = 0
+        self._header_bytes = self._silent = self._announced = 0
         self._body = bytearray()
         self._expecting = self._in_body = False

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from functools import partial
 
-from flask import current_app, render_template
+from flask import current_app, g, render_template
 from werkzeug.routing import MapAdapter
 
 from ..contract.errors import Problem
+from ..upkeep.service import service
 from .shell import box_of
 from .state import PageState
 
@@ -18,7 +19,8 @@ _NO_BOX = frozenset({401, 429, 500})
 def problem_page(problem: Problem) -> str:
     """Return the page of an error. Its links need nothing of the request, whose Host may be what is wrong with it."""
     addresses = current_app.url_map.bind("")
-    box = {} if problem.status in _NO_BOX else box_of(PageState())
+    before_its_key = bool(service().config.server.keys) and "caller" not in g
+    box = {} if before_its_key or problem.status in _NO_BOX else box_of(PageState())
     return render_template("problem.html", problem=problem, url_for=partial(_address, addresses), **box)
 
 

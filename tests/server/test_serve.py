@@ -24,6 +24,7 @@ from factseek.retrieval import model_file
 from factseek.retrieval.errors import ConfigError
 from factseek.retrieval.progress import silent
 from factseek.server.serve import listen, url_of
+from factseek.server.upkeep.access import digest, new_key
 from factseek.settings import Config
 from tests.server.ending import AT_ONCE, end
 
@@ -170,6 +171,23 @@ def test_a_large_chunked_body_is_refused(folders: dict[str, Path], tmp_path: Pat
         response = connection.getresponse()
         assert (response.status, json.loads(response.read())["error"]) == (413, "too-large")
         connection.close()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("keys", [False, True])
+def test_a_file_that_is_too_large_is_refused_on_a_page(folders: dict[str, Path], tmp_path: Path, *, keys: bool) -> None:
+    settings = tmp_path / "config.yaml"
+    given = f", keys: {{me: {digest(new_key())}}}" if keys else ""
+    settings.write_text(f"server: {{max_body_bytes: 1000, workers: 1{given}}}")
+    with served(tmp_path / "log", "--config", str(settings), "--index", f"ar={folders['arabic']}") as (_, port):
+        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=PATIENCE)
+        connection.request("POST", "/check", b"a" * 5_000, {"Accept": "text/html,*/*;q=0.8"})
+        response = connection.getresponse()
+        page = response.read().decode()
+        connection.close()
+    assert (response.status, response.headers["Content-Type"]) == (413, "text/html; charset=utf-8")
+    assert "The body of the request is larger than this server takes." in page
+    assert ('class="ask"' in page) != keys, "who has shown no key is not told what is served"
 
 
 @pytest.mark.slow

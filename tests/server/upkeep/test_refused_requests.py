@@ -40,3 +40,20 @@ def test_a_refusal_is_a_problem(why: Refusal, status: int, slug: str, caplog: py
     assert said["request_id"] == headers["X-Request-Id"]
     assert said["detail"]
     assert caplog.messages == [f"{said['request_id']} refused: {status} {slug}"]
+
+
+@pytest.mark.parametrize(
+    ("address", "accept", "kind"),
+    [
+        ("/check", "text/html,application/xhtml+xml;q=0.9,*/*;q=0.8", "text/html; charset=utf-8"),
+        ("/check", "*/*", "application/problem+json"),
+        ("/check", "", "application/problem+json"),
+        ("/v1/en/search", "text/html", "application/problem+json"),
+    ],
+)
+def test_a_person_with_a_browser_gets_a_page(address: str, accept: str, kind: str) -> None:
+    refusal = refusals.TOO_LARGE._replace(address=address, accept=accept)
+    head, _, body = answer_to(refusal, lambda problem: f"<p>{problem.detail} é").partition(b"\r\n\r\n")
+    assert f"Content-Type: {kind}\r\n" in head.decode()
+    assert f"Content-Length: {len(body)}\r\n" in head.decode()
+    assert body.decode().startswith("<p>the body" if "html" in kind else "{")
