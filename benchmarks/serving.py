@@ -25,6 +25,8 @@ from factseek.retrieval.java import start
 from factseek.settings import Config
 
 CALLERS, ROUNDS, SECONDS, BATCH = 8, 3, 4.0, 100
+WARM_UP = 2
+"""Rounds that are not counted: Java compiles what it runs for some seconds."""
 BATCHES = 15
 """Times that a batch and its queries one by one are sent in turns, after two to warm up."""
 MOST_MEGABYTES = 300
@@ -145,12 +147,12 @@ def _ask(retriever: str, query: str, *, highlight: bool) -> bytes:
 
 
 def _in_turns(runs: Sequence[tuple[int, Sequence[bytes]]]) -> list[list[LoadResult]]:
-    """Load the servers in turns, after one round to warm up."""
+    """Load the servers in turns, after some rounds to warm up."""
     measured: list[list[LoadResult]] = [[] for _ in runs]
-    for turn in range(ROUNDS + 1):
+    for turn in range(WARM_UP + ROUNDS):
         for (port, requests), loads in zip(runs, measured, strict=True):
             done = load(port, requests, CALLERS, SECONDS)
-            if turn:
+            if turn >= WARM_UP:
                 loads.append(done)
     return measured
 

@@ -112,7 +112,7 @@ class RemoteState:
         """Return those of some words that are nowhere in the shard, nor a form of them."""
         return self._asked(LocalState.unwritten, words)
 
-    def words_near(self, word: str, edits: int) -> list[WordNearby]:
+    def words_near(self, word: str, edits: int) -> Sequence[WordNearby]:
         """Return the words of the shard that are at most so many edits away."""
         return self._asked(LocalState.words_near, word, edits)
 

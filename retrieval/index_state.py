@@ -140,7 +140,7 @@ class IndexState(Protocol):
         """Return those of some words, in lower case, that are nowhere in the index, nor a form of them."""
         ...
 
-    def words_near(self, word: str, edits: int) -> list[WordNearby]:
+    def words_near(self, word: str, edits: int) -> Sequence[WordNearby]:
         """Return the words of the index that are at most so many edits away."""
         ...
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import partial
+from functools import lru_cache, partial
 from pathlib import Path
 
 from .. import retrievers
@@ -21,8 +21,11 @@ from ..shard_states import ShardState
 from ..signatures import Signatures
 from ..spelling import WordNearby
 from ..vectors import Vectors, mean_direction
-from ..views.words import WordIndex
+from ..views.words import REMEMBERED, WordIndex
 from .hit_counter import HitCounter
+
+REMEMBERED_NEAR = 1_000
+"""Misspelt words of queries of which it is remembered what is written like them: some hundred bytes each."""
 
 
 class LocalState:
@@ -32,6 +35,10 @@ class LocalState:
         self._snapshot = snapshot
         # Of the snapshot, not of this object: a circle would keep what a closed index held until it is collected.
         self._counter = HitCounter(snapshot, partial(_ranking, snapshot))
+        # A name that is in the news and not in the index comes with many queries.
+        self._is_unwritten = lru_cache(maxsize=REMEMBERED)(partial(_is_unwritten, snapshot))
+        self._is_held = lru_cache(maxsize=REMEMBERED)(partial(_is_held, snapshot))
+        self._near = lru_cache(maxsize=REMEMBERED_NEAR)(partial(_near, snapshot))
 
     @property
     def folder(self) -> Path:
@@ -106,20 +113,17 @@ class LocalState:
 
     def unwritten(self, words: Sequence[str]) -> list[str]:
         """Return those of some words that are nowhere in the index, nor a form of them."""
-        index: WordIndex = self._snapshot.view(WORDS)
-        unheld = [word for word in words if not index.holds(word) and not self._lucene.holds(word)]
-        return [word for word in unheld if self.terms(word)]
+        return list(filter(self._is_unwritten, words))
 
-    def words_near(self, word: str, edits: int) -> list[WordNearby]:
+    def words_near(self, word: str, edits: int) -> Sequence[WordNearby]:
         """Return the words of the index that are at most so many edits away."""
-        index: WordIndex = self._snapshot.view(WORDS)
-        return list(index.near(word, edits))
+        return self._near(word, edits)
 
     def has_word(self, word: str, where: Filter | None) -> bool:
         """Return whether a passage under a filter of documents holds a word."""
         keep = self._snapshot.mask(where.of_documents if where else None)
         if keep is None:
-            return self._lucene.holds(word)
+            return self._is_held(word)
         return bool((self._lucene.having_words(word) & keep).any())
 
     def signatures(self, places: Sequence[Place]) -> Signatures:
@@ -157,6 +161,23 @@ class LocalState:
 
     def _rows(self, places: Sequence[Place]) -> list[int]:
         return [self._snapshot.row_of(*place) for place in places]
+
+
+def _is_unwritten(snapshot: Snapshot, word: str) -> bool:
+    """Return whether a word is nowhere in the index, nor a form of it, though it is a word to the analyzer."""
+    words: WordIndex = snapshot.view(WORDS)
+    return not words.holds(word) and not _is_held(snapshot, word) and bool(snapshot.terms(word))
+
+
+def _is_held(snapshot: Snapshot, word: str) -> bool:
+    """Return whether a passage, or a deleted one, holds a form of a word."""
+    searcher: PassageSearcher = snapshot.view(LUCENE)
+    return searcher.holds(word)
+
+
+def _near(snapshot: Snapshot, word: str, edits: int) -> tuple[WordNearby, ...]:
+    words: WordIndex = snapshot.view(WORDS)
+    return tuple(words.near(word, edits))
 
 
 def _ranking(snapshot: Snapshot, name: str, config: Config) -> Retriever:

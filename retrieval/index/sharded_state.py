@@ -217,7 +217,7 @@ class ShardedState:
         missing = [set(of_shard) for of_shard in self._ask(lambda state: state.unwritten(words))]
         return [word for word in words if all(word in of_shard for of_shard in missing)]
 
-    def words_near(self, word: str, edits: int) -> list[WordNearby]:
+    def words_near(self, word: str, edits: int) -> Sequence[WordNearby]:
         """Return the words of the index that are at most so many edits away, from each shard that has them."""
         return list(chain.from_iterable(self._ask(lambda state: state.words_near(word, edits))))
 
