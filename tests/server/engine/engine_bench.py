@@ -40,14 +40,15 @@ class EngineBench:
         self.answering.start()
         self._listener = socket.create_server(("127.0.0.1", 0))
         self.port: int = self._listener.getsockname()[1]
+        # Before there is a thread to end: a request may be answered while the server is still being made.
+        self._server = self.loop.run_until_complete(
+            self.loop.create_server(lambda: Connection(self), sock=self._listener)
+        )
         self._thread = threading.Thread(target=self._run)
         self._thread.start()
 
     def _run(self) -> None:
         asyncio.set_event_loop(self.loop)
-        self._server = self.loop.run_until_complete(
-            self.loop.create_server(lambda: Connection(self), sock=self._listener)
-        )
         self.loop.call_later(0.05, self._sweep)
         self.loop.run_forever()
         self.loop.close()
