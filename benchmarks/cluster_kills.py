@@ -41,6 +41,7 @@ from factseek.cluster.opening import open_index as open_on_cluster
 from factseek.cluster.replicas import ShardLostError
 from factseek.cluster.settings import ClusterSettings
 from factseek.cluster.status import replicas_of, stop
+from factseek.eval.reports.page import markdown_table
 from factseek.indexer.build import BuildRequest, build
 from factseek.indexer.verification import verify
 from factseek.retrieval.encoders.shared import SharedEncoders
@@ -317,10 +318,8 @@ def opened_on(index: Path, cluster: ClusterSettings, opened: ExitStack) -> Searc
 
 def table(killed: Sequence[Killed]) -> str:
     """Return what came of the kills as a Markdown table."""
-    lines = [
-        "| killed | kills | answers meanwhile | that named what they lack, or 503 | wrong | seconds: p50 | at most |",
-        "|---|---:|---:|---:|---:|---:|---:|",
-    ]
+    header = ["killed", "kills", "answers meanwhile", "that named what they lack, or 503", "seconds: p50", "at most"]
+    rows = []
     for what, words in (
         ("process", "the process of a shard without a replica; until all answer again"),
         ("node", "a node, two replicas of each shard; until all answer again"),
@@ -331,8 +330,8 @@ def table(killed: Sequence[Killed]) -> str:
         answers, lacking = sum(each.answers for each in some), sum(each.partial for each in some)
         seconds = [each.seconds for each in some]
         middle, most = statistics.median(seconds), max(seconds)
-        lines.append(f"| {words} | {len(some)} | {answers:,} | {lacking:,} | 0 | {middle:.1f} | {most:.1f} |")
-    return "\n".join(lines)
+        rows.append([words, f"{len(some)}", f"{answers:,}", f"{lacking:,}", f"{middle:.1f}", f"{most:.1f}"])
+    return markdown_table(header, rows).rstrip("\n")
 
 
 if __name__ == "__main__":

@@ -21,9 +21,11 @@ from ..shard_states import ShardState
 from ..signatures import Signatures
 from ..spelling import WordNearby
 from ..vectors import Vectors, mean_direction
-from ..views.words import REMEMBERED, WordIndex
+from ..views.words import WordIndex
 from .hit_counter import HitCounter
 
+REMEMBERED = 20_000
+"""Words of queries of which it is remembered whether they are written anywhere."""
 REMEMBERED_NEAR = 1_000
 """Misspelt words of queries of which it is remembered what is written like them: some hundred bytes each."""
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from contextlib import closing
-from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -27,8 +26,6 @@ from ..spelling import WordCounter, WordNearby, masks, possible, within
 from . import Check, Encoders, OpenSegment, SegmentPlace, Tools, View
 
 TEXT, NUMBERS = "words.txt", "words.u64"
-REMEMBERED = 20_000
-"""Words of queries of which it is remembered whether they are written anywhere."""
 _COUNT_BITS = 32
 _BYTES_A_LETTER = 4  # at most, in UTF-8
 _MOST_COUNTED = 2**32 - 1
@@ -114,24 +111,18 @@ class WordIndex:
 
     def __init__(self, parts: Sequence[SegmentWords]) -> None:
         self._parts = parts
-        self._holds = lru_cache(maxsize=REMEMBERED)(partial(_any_holds, parts))
 
     def close(self) -> None:
         """Let go of the files, which stay mapped for as long as anybody holds them; no word is known afterwards."""
         self._parts = ()
-        self._holds = lru_cache(maxsize=1)(partial(_any_holds, ()))
 
     def holds(self, word: str) -> bool:
         """Return whether a word, in lower case, is written anywhere."""
-        return self._holds(word)
+        return any(part.holds(word) for part in self._parts)
 
     def near(self, word: str, edits: int) -> Iterator[WordNearby]:
         """Yield the words that are at most so many edits away; a word of several segments comes from each."""
         return (near for part in self._parts for near in part.near(word, edits))
-
-
-def _any_holds(parts: Sequence[SegmentWords], word: str) -> bool:
-    return any(part.holds(word) for part in parts)
 
 
 class _WordSink:
