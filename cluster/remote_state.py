@@ -27,6 +27,7 @@ from .wire import PackedSettings, RankingQuestion, unpacked_hits
 
 GRACE_SECONDS = 0.5
 """Seconds after the limit of a search that its shards have to say that they were cut off."""
+DOCUMENTS_AT_ONCE = 200
 T = TypeVar("T")
 Asked = ParamSpec("Asked")
 
@@ -87,10 +88,10 @@ class RemoteState:
 
     def documents(self, where: Filter | None = None) -> Iterator[Document]:
         """Yield the documents that can be found under a filter, fetched some at a time."""
-        after = 0
-        while some := self._replicas.ask("documents", where, after):
+        after: str | None = None
+        while some := self._replicas.ask("documents", where, after, DOCUMENTS_AT_ONCE):
             yield from some
-            after += len(some)
+            after = some[-1].docid
 
     def docids(self) -> Iterator[str]:
         """Yield the docid of each passage."""

@@ -33,7 +33,6 @@ KEPT_SECONDS = 120.0
 """Seconds that a state stays open which nobody has asked for, once a later one is."""
 IDLE_SECONDS = 10.0
 """Seconds without a question after which the process of a shard that the index has no more ends."""
-DOCUMENTS_AT_ONCE = 200
 
 
 class _OpenState:
@@ -102,11 +101,11 @@ class ShardServer:
         """Return passages by document and number."""
         return self._answer(generation, lambda state: state.stored(places, _ignore))
 
-    def documents(self, generation: str, where: Filter | None, after: int) -> ShardAnswer:
-        """Return some documents under a filter after so many, in the order of the shard; none at its end."""
+    def documents(self, generation: str, where: Filter | None, after: str | None, most: int) -> ShardAnswer:
+        """Return at most so many documents under a filter, in the order of the shard, from its first or behind one."""
 
         def some(state: LocalState) -> list[Document]:
-            return list(islice(state.documents(where), after, after + DOCUMENTS_AT_ONCE))
+            return list(islice(state.documents(where, after), most))
 
         return self._answer(generation, some)
 

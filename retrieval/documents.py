@@ -202,19 +202,27 @@ class SegmentDocuments:
         )
         return [Span(*row) for row in self._file.select(query, _SPAN, (docid,))]
 
-    def each(self) -> Iterator[Document]:
-        """Iterate over all documents in the order of their rows."""
-        for stored in self.each_stored():
-            yield stored.document
+    def each(self, first: int = 0) -> Iterator[Document]:
+        """Iterate over the documents in the order of their rows, from the row ``first`` on.
 
-    def passing(self, where: Filter) -> Iterator[Document]:
-        """Iterate over the documents that pass a filter (its ``kind`` is the caller's to check), by row."""
-        clauses, values = _where(where)
-        query = f"SELECT d.row, {_COLUMNS} FROM documents d WHERE {clauses} ORDER BY d.row"
-        without = self._deleted | self._lacking(where)
-        for row, *columns in self._file.stream(query, (int, *_DOCUMENT), values):
-            if row not in without and columns[0] not in where.excluded:
+        Raises IndexStateError if a row is missing.
+        """
+        query = f"SELECT row, {_COLUMNS} FROM documents WHERE row >= ? ORDER BY row"
+        rows = self._file.stream(query, (int, *_DOCUMENT), (first,))
+        for row, *columns in self._consecutive(rows, first, self._counts[0]):
+            if row not in self._deleted:
                 yield self._document(columns)
+
+    def passing(self, where: Filter, first: int = 0) -> Iterator[Document]:
+        """Iterate over the documents that pass a filter (its ``kind`` is the caller's to check), as :meth:`each`."""
+        clauses, values = _where(where)
+        query = f"SELECT d.row, {_COLUMNS} FROM documents d WHERE {clauses} AND d.row >= ? ORDER BY d.row"
+        for row, *columns in self._file.stream(query, (int, *_DOCUMENT), [*values, first]):
+            if row in self._deleted or columns[0] in where.excluded:
+                continue
+            document = self._document(columns)
+            if has_metadata(where, document.metadata):
+                yield document
 
     def each_stored(self) -> Iterator[StoredDocument]:
         """Iterate over all documents, with all that is stored of them, in the order of their rows.

@@ -93,9 +93,12 @@ class LocalState:
         """Return the passages of the document of this id, in order."""
         return self._snapshot.passages(docid)
 
-    def documents(self, where: Filter | None = None) -> Iterator[Document]:
-        """Yield the documents that can be found; those that pass a filter, whatever it asks of words."""
-        return self._snapshot.documents(where)
+    def documents(self, where: Filter | None = None, after: str | None = None) -> Iterator[Document]:
+        """Yield the documents that can be found; those that pass a filter, whatever it asks of words.
+
+        With ``after`` they begin behind the document of this id.
+        """
+        return self._snapshot.documents(where, after)
 
     def docids(self) -> Iterator[str]:
         """Yield the docid of each passage."""

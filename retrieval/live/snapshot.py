@@ -142,7 +142,7 @@ class Snapshot:
             document = segment.documents.document(docid)
             if document is not None:
                 return segment, document
-        raise NotFoundError(f"there is no document {docid!r} in this index")
+        raise _no_document(docid)
 
     def passages(self, docid: str) -> list[Passage]:
         """Return the passages of the document of this id, in order.
@@ -179,13 +179,27 @@ class Snapshot:
             return IndexStateError(f"{what}, although it has a row", place=self.folder, remedy=REMEDY)
         return NotFoundError(what)
 
-    def documents(self, where: Filter | None = None) -> Iterator[Document]:
-        """Yield the documents that can be found; those that pass a filter, whatever it asks of words."""
-        for segment in self.segments:
+    def documents(self, where: Filter | None = None, after: str | None = None) -> Iterator[Document]:
+        """Yield the documents that can be found; those that pass a filter, whatever it asks of words.
+
+        With ``after`` they begin behind the document of this id, without those before it being read. Raises
+        NotFoundError if there is none.
+        """
+        begin, first = (0, 0) if after is None else self._behind(after)
+        for number, segment in enumerate(self.segments[begin:]):
+            row = 0 if number else first
             if where is None:
-                yield from segment.documents.each()
+                yield from segment.documents.each(row)
             elif not where.kind or segment.info.kind in where.kind:
-                yield from segment.documents.passing(where)
+                yield from segment.documents.passing(where, row)
+
+    def _behind(self, docid: str) -> tuple[int, int]:
+        """Return where the documents behind one begin: the number of its segment, and the row after its own."""
+        for number, segment in enumerate(self.segments):
+            row = segment.documents.row(docid)
+            if row is not None:
+                return number, row + 1
+        raise _no_document(docid)
 
     def close(self) -> None:
         """Close what was opened; calling it again does nothing."""
@@ -305,6 +319,10 @@ class Snapshot:
 
     def _fitting_encoder(self, view: str) -> Encoder:
         return fitting_encoder(self.manifest, view, self._encoders, self.folder)
+
+
+def _no_document(docid: str) -> NotFoundError:
+    return NotFoundError(f"there is no document {docid!r} in this index")
 
 
 def fitting_encoder(manifest: Manifest, view: str, encoders: IndexEncoders, folder: Path) -> Encoder:

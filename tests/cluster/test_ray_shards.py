@@ -7,6 +7,7 @@ import itertools
 import os
 import signal
 import time
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -15,6 +16,7 @@ from typing import Any
 
 import pytest
 
+from factseek.cluster import remote_state
 from factseek.cluster.opening import open_index
 from factseek.cluster.ray_library import connect, disconnect
 from factseek.cluster.replicas import ShardLostError
@@ -68,6 +70,22 @@ def test_answers_are_those_of_one_index(ray_cluster: str, folders: tuple[Path, P
         query, asked = index.like("d1", Search(k=5))
         assert remote.search([query], asked) == index.search([query], asked)
         assert remote.count(query, asked) == index.count(query, asked)
+
+
+def test_a_walk_over_documents_asks_for_each_once(
+    ray_cluster: str, folders: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sharded, cluster, at_once = folders[1], settings(ray_cluster), 3
+    monkeypatch.setattr(remote_state, "DOCUMENTS_AT_ONCE", at_once)
+    with Index(sharded, CONFIG) as here, on_cluster(sharded, cluster) as remote:
+        for where in (None, Filter(topic=("T0", "T1"))):
+            asked = [replica.answered for replica in replicas_of(sharded, cluster)]
+            there = list(remote.documents(where))
+            assert there == list(here.documents(where))
+            questions = [replica.answered for replica in replicas_of(sharded, cluster)]
+            of_shards = Counter(layout.owner(document.docid, 3) for document in there)
+            for shard, (before, after) in enumerate(zip(asked, questions, strict=True)):
+                assert after - before == -(-of_shards[shard] // at_once) + 1
 
 
 def test_java_keeps_its_handlers_of_faults(ray_cluster: str, folders: tuple[Path, Path]) -> None:
