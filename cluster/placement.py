@@ -79,7 +79,7 @@ def running(folder: Path) -> list[str]:
 def check_room(started: int, what: str, cpus: float) -> None:
     """Check that so many processes more, ``what`` reserves ``cpus`` each, have room; wait a little until they have.
 
-    Raises MachineError if the free processors of the cluster are too few.
+    Raises MachineError if the free processors of the cluster are too few, or no node has enough for one of them.
     """
     until = monotonic() + FREED_SECONDS
     while started and (free := ray().available_resources().get("CPU", 0.0)) < started * cpus - 1e-6:
@@ -90,6 +90,13 @@ def check_room(started: int, what: str, cpus: float) -> None:
                 remedy=f"{_ADD_NODES}, or reserve fewer",
             )
         sleep(0.2)
+    largest = max((node["Resources"].get("CPU", 0.0) for node in ray().nodes() if node["Alive"]), default=0.0)
+    if started and largest < cpus:
+        raise MachineError(
+            f"no node has room for any of {started} {what} {cpus:g} processors each; the largest has {largest:g}",
+            place="cluster.cpus",
+            remedy="add a larger node with ray start --address, or reserve fewer",
+        )
 
 
 def _actor(folder: Path, name: str, node: str, config: Config, cluster: ClusterSettings) -> Any:

@@ -146,6 +146,17 @@ def test_too_few_processors_for_the_replicas(ray_cluster: str, folders: tuple[Pa
     )
 
 
+def test_a_replica_that_no_node_has_room_for(ray_cluster: str, folders: tuple[Path, Path], tmp_path: Path) -> None:
+    """Twelve processors are free, four on each of three nodes: Ray would wait for a node that never comes."""
+    reshard(shutil.copytree(folders[1], tmp_path / "few"), 2, CONFIG)
+    with pytest.raises(MachineError) as raised:
+        check_opens(tmp_path / "few", CONFIG, settings(ray_cluster, cpus=5))
+    assert str(raised.value) == (
+        "cluster.cpus: no node has room for any of 2 replicas of shards that reserve 5 processors each; the largest "
+        "has 4; add a larger node with ray start --address, or reserve fewer"
+    )
+
+
 def test_a_shard_that_is_not_there_is_one_line_before_anything_is_served(
     ray_cluster: str, folders: tuple[Path, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
