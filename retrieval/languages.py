@@ -5,6 +5,7 @@ from __future__ import annotations
 import unicodedata
 from collections import Counter
 from collections.abc import Sequence
+from contextlib import suppress
 from functools import cache
 from typing import Any
 
@@ -88,10 +89,16 @@ def identifier(among: tuple[str, ...] = (), *, iso_639_1: bool = False, probabil
     """Return py3langid's identifier, whose ``classify`` gives a language's code and how sure it is.
 
     ``among`` are the only codes that it may give, all that it knows if none is named; with ``iso_639_1`` those of two
-    letters. With ``probabilities`` it says how sure it is between 0 and 1.
+    letters. With ``probabilities`` it says how sure it is between 0 and 1. The one of all languages, which reads short
+    texts, leaves its model on the disk where it can.
     """
     from py3langid.langid import MODEL_FILE, LanguageIdentifier
 
+    from .language_model import stored_identifier
+
+    if not among and not iso_639_1:
+        with suppress(OSError, ValueError):
+            return stored_identifier(probabilities=probabilities)
     loaded = LanguageIdentifier.from_model_file(MODEL_FILE, norm_probs=probabilities)
     possible = [label for label in loaded.labels if len(label) == 2] if iso_639_1 else list(among)
     if possible:

@@ -7,7 +7,6 @@ refused at once, so that overload does not become delay.
 from __future__ import annotations
 
 import asyncio
-import ctypes
 import errno
 import logging
 import os
@@ -21,6 +20,7 @@ from typing import Any
 import uvloop
 from gunicorn.workers.base import Worker
 
+from .allocator import give_memory_back, share_memory_among_threads
 from .answering import Answering
 from .budget import Budget
 from .capacity import Capacity
@@ -36,9 +36,6 @@ _RESERVED_CONNECTIONS = 16
 """Connections above the limit that are still read, in case they ask how the server is."""
 _RESERVED_DESCRIPTORS = 256
 """File descriptors that connections leave to indexes, templates and writers; a quarter where there are few."""
-_M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD, _M_ARENA_MAX = -1, -3, -8
-_LARGE = 1 << 20
-"""Bytes from which on a block of memory is mapped by itself."""
 _MUCH = 16 << 20
 """Bytes of bodies and answers after which, when all are gone, memory is given back."""
 _log = logging.getLogger("factseek.server")
@@ -49,7 +46,7 @@ class EventWorker(Worker):  # type: ignore[misc]  # gunicorn has no types
 
     def init_process(self) -> None:
         """Make the event loop of this process, load the application, serve."""
-        _share_memory_among_threads()
+        share_memory_among_threads()
         self.loop = uvloop.new_event_loop()
         asyncio.set_event_loop(self.loop)
         self._stopped = asyncio.Event()
@@ -176,7 +173,7 @@ class EventWorker(Worker):  # type: ignore[misc]  # gunicorn has no types
         for connection in tuple(self._connections):
             connection.swept(now)
         if self.budget.calmed(_MUCH):
-            _give_memory_back()
+            give_memory_back()
         try:
             await asyncio.wait_for(self._stopped.wait(), _TICK)
         except TimeoutError:
@@ -217,21 +214,3 @@ class EventWorker(Worker):  # type: ignore[misc]  # gunicorn has no types
         task = self.loop.create_task(self.loop.connect_accepted_socket(lambda: Connection(self), accepted))
         self._accepting.add(task)
         task.add_done_callback(self._accepting.discard)
-
-
-def _give_memory_back() -> None:
-    """Return to the system the memory that lies free between blocks in use."""
-    with suppress(AttributeError, OSError):  # only glibc has this
-        ctypes.CDLL(None).malloc_trim(0)
-
-
-def _share_memory_among_threads() -> None:
-    """Set the C library to keep two arenas, not eight a core, of which each would grow to what one thread once needed.
-
-    What is large goes back to the system at once: left to itself, the library raises the bound of what is large.
-    """
-    with suppress(AttributeError, OSError):  # only glibc has this
-        library = ctypes.CDLL(None)
-        library.mallopt(_M_ARENA_MAX, 2)
-        library.mallopt(_M_MMAP_THRESHOLD, _LARGE)
-        library.mallopt(_M_TRIM_THRESHOLD, _LARGE)

@@ -18,6 +18,7 @@ from ...retrieval.index.local import open_index
 from ...retrieval.java import java_thread, start
 from ...retrieval.searcher import Searcher
 from ...retrieval.shards.layout import is_sharded, published_file
+from ..engine.allocator import give_memory_back
 from ..settings import Config
 from .readiness import GONE, READY, UNAVAILABLE, answers
 from .service import Service
@@ -26,7 +27,7 @@ LOOK_EVERY = 0.5
 """Seconds between two looks at the manifests."""
 TRY_AGAIN = 30.0
 """Seconds until an index is tried again that could not be opened or failed a request."""
-YOUNG = "24m"
+YOUNG = "8m"
 """Java's memory for what a search makes and drops."""
 FRESH_SECONDS = 10.0
 """Seconds that somebody waits at most for a look at what was published just now."""
@@ -150,6 +151,7 @@ class Keeper:
             _log.info("%s serves manifest %s", name, index.info.id)
         self._service.publish(name, index)
         self._service.readiness.record(name, READY)
+        give_memory_back()  # to open an index and its encoder takes much that is then free
         return True
 
     def _open(self, folder: Path) -> Searcher:
