@@ -18,7 +18,7 @@ help:
 	@echo "make check   lint, types and format"
 	@echo "make bench-growth   rebuild docs/growth.md: an index at 10,000, 100,000 and 1,000,000 passages (half an hour)"
 	@echo "make bench-cluster   compare shards with one index byte for byte, and time them on Ray (factseek[ray], FACTSEEK_DATA; half an hour)"
-	@echo "make bench-cluster-kills  kill shards, nodes, writers and builders of a cluster of this machine; 200 kills (factseek[ray]; an hour)"
+	@echo "make bench-cluster-kills  kill shards, nodes, servers, writers and builders of a cluster of this machine; 240 kills (factseek[ray]; an hour)"
 	@echo "make torture   sequences, kills and faults by the thousand; figures into docs/operating.md (hours)"
 	@echo "make fuzz   feed every reader, parser and route with 10,000 broken inputs; figures into docs/operating.md (an hour)"
 	@echo "make bench-claims   rebuild docs/check-worthiness.md and docs/verification.md (FACTSEEK_DATA; at most 15 minutes)"
@@ -111,7 +111,7 @@ bench-cluster: $(STAMP)
 	$(BIN)/python -m benchmarks.cluster
 
 bench-cluster-kills: $(STAMP)
-	$(BIN)/python -m benchmarks.cluster_kills --rounds 20
+	$(BIN)/python -m benchmarks.cluster_kills --rounds 15
 
 fuzz: $(STAMP)
 	$(BIN)/python -m benchmarks.fuzz

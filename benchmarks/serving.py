@@ -160,7 +160,7 @@ def _in_turns(runs: Sequence[tuple[int, Sequence[bytes]]]) -> list[list[LoadResu
 @contextmanager
 def serve(index: Path, work: Path, settings: str = "workers: 2", **more: Path) -> Iterator[Server]:
     """Serve an index as ``bench``, by two workers or with other ``settings`` of the server, and ``more`` by name."""
-    port, config = _free_port(), work / "serving.yaml"
+    port, config = free_port(), work / "serving.yaml"
     config.write_text(f"server: {{{settings}}}\n")
     command = [sys.executable, "-m", "factseek.server", "serve", "--config", str(config)]
     for name, folder in {"bench": index, **more}.items():
@@ -171,14 +171,14 @@ def serve(index: Path, work: Path, settings: str = "workers: 2", **more: Path) -
 
 @contextmanager
 def _serve_peer(index: Path) -> Iterator[Server]:
-    port = _free_port()
+    port = free_port()
     with _running([sys.executable, "-c", _PEER, str(index), str(port)], port, "/") as server:
         yield server
 
 
 @contextmanager
 def _serve_bare(index: Path) -> Iterator[Server]:
-    port = _free_port()
+    port = free_port()
     with _running([sys.executable, "-m", "benchmarks.bare_server", str(index), str(port)], port, "/") as server:
         yield server
 
@@ -213,7 +213,8 @@ def _answers(port: int, address: str) -> bool:
         connection.close()
 
 
-def _free_port() -> int:
+def free_port() -> int:
+    """Return a port of the loopback address that is free."""
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port: int = taken.getsockname()[1]
         return port
