@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from functools import cached_property, lru_cache, partial
 from pathlib import Path
+from time import monotonic
 from typing import Any, Literal, NamedTuple, TypeVar, overload
 
 import msgspec
@@ -41,6 +42,7 @@ _WORDS_AT_ONCE = 1_000  # that are analysed while others wait
 _OBJECT = "java.lang.Object"
 _ANALYZE = "(Lorg/apache/lucene/analysis/Analyzer;Ljava/lang/String;)Ljava/util/List;"
 _AT_ONCE = 200  # ids of deleted documents that are handed to Java while others wait
+_NEARLY = 15 / 16  # of the time that a search has: a limit that another one left may end so early
 _UNREADABLE = "cannot be read ({})", REMEDY
 _Returned = TypeVar("_Returned")
 
@@ -428,7 +430,21 @@ class _Tools(NamedTuple):
 
     fields: Any
     searcher: Any
+    clock: _Clock
     restriction: tuple[Any, ...]
+
+
+class _Clock:
+    """When the time limit is over that a searcher of Lucene has, by the monotonic clock.
+
+    To give it another one crosses into Java twice, so it keeps the one that it has while that is nearly the right one.
+    """
+
+    over = 0.0
+
+    def suits(self, now: float, seconds: float) -> bool:
+        """Return whether the limit ends within the last sixteenth of so many seconds from now."""
+        return now + _NEARLY * seconds <= self.over <= now + seconds
 
 
 class _ThreadSearcher:
@@ -469,8 +485,8 @@ class _ThreadSearcher:
         A searcher keeps the last time limit that it was given, so searches without one have searchers of their own.
         """
         statistics = None if of_collection is None else self._learned(of_collection)
-        searcher = self._searcher(weights.k1, weights.b, timed, statistics)
-        return _Tools(self._fields(weights), searcher, self._restriction(where))
+        searcher, clock = self._searcher(weights.k1, weights.b, timed, statistics)
+        return _Tools(self._fields(weights), searcher, clock, self._restriction(where))
 
     def _learned(self, statistics: CollectionStatistics) -> JavaStatistics:
         if self._of_collection is None:
@@ -506,12 +522,19 @@ class _ThreadSearcher:
         """Return the ``n`` best passages for a query, or None if that took too long."""
         searcher = tools.searcher
         if seconds is not None:
-            searcher.setTimeout(self._timeout(int(seconds * 1000)))
+            self._limit(tools, seconds)
         top_docs = searcher.search(query, n)
-        if seconds is not None and searcher.timedOut():
+        if seconds is not None and monotonic() >= tools.clock.over and searcher.timedOut():
             self._searcher.cache_clear()  # this one says so for ever
             return None
         return self._decode(self._mapper.writeValueAsString(top_docs)).scoreDocs
+
+    def _limit(self, tools: _Tools, seconds: float) -> None:
+        """Give a searcher a time limit, of so many seconds or a sixteenth less."""
+        now, milliseconds = monotonic(), int(seconds * 1000)
+        if not tools.clock.suits(now, seconds):
+            tools.searcher.setTimeout(self._timeout(milliseconds))
+            tools.clock.over = now + milliseconds / 1000
 
 
 @exclusive
@@ -541,7 +564,7 @@ def _statistics(query: str) -> CollectionStatistics | None:
 
 
 @exclusive
-def _searcher(reader: Any, k1: float, b: float, timed: bool, statistics: JavaStatistics | None) -> Any:
+def _searcher(reader: Any, k1: float, b: float, timed: bool, statistics: JavaStatistics | None) -> tuple[Any, _Clock]:
     """Return a searcher of the current thread's own with these BM25 parameters and statistics (None: the index's).
 
     ``timed`` only tells searchers for searches with a time limit from those for others.
@@ -549,7 +572,7 @@ def _searcher(reader: Any, k1: float, b: float, timed: bool, statistics: JavaSta
     plain = java_class("org.apache.lucene.search.IndexSearcher")
     searcher = plain(reader) if statistics is None else statistics.searcher(reader)
     searcher.setSimilarity(java_class("org.apache.lucene.search.similarities.BM25Similarity")(k1, b))
-    return java_cast(own_class("org.apache.lucene.search.IndexSearcher", _SEARCHER), searcher)
+    return java_cast(own_class("org.apache.lucene.search.IndexSearcher", _SEARCHER), searcher), _Clock()
 
 
 def _flat(_: Weights) -> str:

@@ -71,7 +71,7 @@ class WordCounter:
 
     def _cut(self) -> None:
         for word, count in _counted_words(self._chunks).items():
-            if word in self._words or _is_kept(word):
+            if word in self._words or is_kept(word):
                 self._words[word] += count
         self._chunks.clear()
         if len(self._words) > _MOST_COUNTED:
@@ -102,8 +102,13 @@ def _counted_words(chunks: Mapping[str, int]) -> dict[str, int]:
 
 
 def words_in(text: str) -> list[str]:
-    """Return the words of a lower-case text that may be suggested: of letters alone, neither short nor very long."""
-    return [word for word in (_ASCII_WORD if text.isascii() else _word()).findall(text) if _is_kept(word)]
+    """Return the words of a text, with numbers and all."""
+    return (_ASCII_WORD if text.isascii() else _word()).findall(text)
+
+
+def may_be_misspelt(word: str) -> bool:
+    """Return whether another word may be suggested for this one: neither short nor long, and no denial."""
+    return is_kept(word) and word not in DENIALS
 
 
 def masks(words: Sequence[str]) -> NDArray[np.uint64]:
@@ -176,7 +181,8 @@ def _cased(word: str, like: str) -> str:
     return word[:1].upper() + word[1:] if like[:1].isupper() else word
 
 
-def _is_kept(word: str) -> bool:
+def is_kept(word: str) -> bool:
+    """Return whether a word is one that is kept of a collection: of letters alone, neither short nor very long."""
     if not SHORTEST <= len(word) <= LONGEST:
         return False
     if word.isascii() and word.isalpha():  # as nearly all words of English are

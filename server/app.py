@@ -7,8 +7,8 @@ from types import MappingProxyType
 from typing import Any
 from urllib.parse import quote
 
-from flask import Flask
-from werkzeug.routing import BaseConverter
+from flask import Flask, Request
+from werkzeug.routing import BaseConverter, MapAdapter
 
 from ..retrieval.searcher import Searcher
 from . import adapters, page
@@ -19,6 +19,7 @@ from .api.verdicts import ServedVerdicts
 from .contract import cursors, errors, requests, search
 from .page import pages
 from .page.problems import problem_page
+from .routing import RememberingMap
 from .settings import Config
 from .upkeep import access, metrics, request_hooks, service
 from .upkeep.rates import Rates
@@ -28,6 +29,13 @@ from .writing import routes as writing
 
 class Application(Flask):
     """Flask for views that are no coroutines: to look whether one is takes longer than to call it."""
+
+    url_map_class = RememberingMap
+    url_map: RememberingMap
+
+    def create_url_adapter(self, request: Request | None) -> MapAdapter | None:
+        """Return the routes as they are for a request; there are none for anything else, which names no host."""
+        return None if request is None else self.url_map.bound(request)
 
     def ensure_sync(self, func: Callable[..., Any]) -> Callable[..., Any]:
         """Return ``func`` as it is."""

@@ -20,7 +20,7 @@ def note(
     In stop words nothing can be looked for word by word, and an encoder does not know every language.
     """
     if set(resolved.views) == {LUCENE}:
-        if any(map(terms, words_of(query))):
+        if any(terms(word) for chunk in query.split() for word in words_of(chunk)):
             return ""
         return f"the analyzer {info.published.analyzer} leaves no word of this query to search for"
     encoders = info.encoders

@@ -6,12 +6,13 @@ A word is known if it is written anywhere, or a form of it is: if the analyzer m
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 
 from ..domain import Filter
 from ..index_state import IndexState
 from ..languages import unknown_language
 from ..manifest import WORDS
-from ..spelling import DENIALS, admitted_edits, nearest, words_in
+from ..spelling import admitted_edits, may_be_misspelt, nearest, words_in
 
 _MOST = 8
 """Misspelt words of a query that are looked into: a text of more is not of this index's language."""
@@ -24,9 +25,14 @@ def spellings(state: IndexState, text: str, where: Filter | None) -> Mapping[str
     """
     if WORDS not in state.manifest.views:
         return {}
-    words = dict.fromkeys(word for word in words_in(text.lower()) if word not in DENIALS)
-    unknown = state.unwritten(list(words))
-    if not unknown or len(unknown) > _MOST or unknown_language(text, (state.manifest.language,)):
+    words = words_in(text.lower())
+    unknown = [word for word in state.unwritten(list(dict.fromkeys(words))) if may_be_misspelt(word)]
+    if not unknown or len(unknown) > _MOST:
         return {}
-    meant = {word: nearest(word, state.words_near(word, admitted_edits(word))) for word in unknown}
-    return {word: spelling for word, spelling in meant.items() if spelling and state.has_word(spelling, where)}
+    is_foreign = partial(unknown_language, text, (state.manifest.language,))
+    if 2 * len(unknown) > len(words) and is_foreign():
+        return {}
+    near = {word: nearest(word, state.words_near(word, admitted_edits(word))) for word in unknown}
+    meant = {word: spelling for word, spelling in near.items() if spelling and state.has_word(spelling, where)}
+    # To tell the language takes long, and of a few unknown words nothing is mostly to be suggested anyway.
+    return {} if meant and is_foreign() else meant

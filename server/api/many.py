@@ -28,7 +28,6 @@ from ..contract.search import (
     search_of,
     suggestion,
     understood,
-    with_missing,
 )
 from ..upkeep.service import Served, service
 from .explanation import with_passages
@@ -194,7 +193,7 @@ def _with_passages(each: dict[str, _Asked], text: str, hit: Evidence, reading: L
 
 
 def _described(part: _Asked, typed: str, text: str, weight: float, reading: Limit) -> AskedIndex:
-    coverage = with_missing(coverage_of(part.index, part.search, part.limit), part.index, part.search, reading)
+    coverage = coverage_of(part.index, part.search, part.limit, reading)
     return AskedIndex(
         manifest_id=part.served.manifest_id,
         retriever=part.index.resolve(part.search).retriever,

@@ -144,7 +144,7 @@ def ranked_evidence(
     ranked, resolved, hits = perf_counter(), index.resolve(asked), ranking[:k]
     reading = limit.anew()  # its own: what a stuck retriever took is not lacking here
     evidence = index.evidence(query, hits, asked._replace(limit=reading), highlight=highlight)
-    coverage = with_missing(coverage_of(index, asked, limit), index, asked, reading)
+    coverage = coverage_of(index, asked, limit, reading)
     took = Took(retrieve=milliseconds(began, ranked), evidence=milliseconds(ranked, perf_counter()))
     depth = resolved.settings.search.fusion.depth if resolved.rankings != (resolved.retriever,) else 0
     note = index.note(query, asked)
@@ -194,9 +194,12 @@ def approximate_if_so(index: Searcher, asked: Search) -> ApproximateIfSo:
     return index.resolve(asked).approximate or msgspec.UNSET
 
 
-def coverage_of(index: Searcher, asked: Search, limit: Limit) -> CoverageIfAny:
-    """Return the coverage of a search: which rankings were ready within ``limit``; None if all were."""
-    missing = (*limit.missing, *index.missing_since(_begun(limit)))
+def coverage_of(index: Searcher, asked: Search, limit: Limit, reading: Limit | None = None) -> CoverageIfAny:
+    """Return the coverage of a search: what was not ready within its limit, or that of ``reading`` its evidence.
+
+    UNSET if all was.
+    """
+    missing = (*limit.missing, *index.missing_since(_begun(limit)), *(reading.missing if reading else ()))
     return _coverage(index, asked, missing) if missing else msgspec.UNSET
 
 

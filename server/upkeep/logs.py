@@ -28,7 +28,12 @@ class JsonLines(logging.Formatter):
 
 
 def log_to_stderr() -> None:
-    """Send what factseek logs to standard error."""
+    """Send what factseek logs to standard error.
+
+    What no line shows is not looked up for it: the caller's place in the source, its thread and its task.
+    """
+    logging._srcfile = None  # as Python's own guide to logging shows it
+    logging.logThreads = logging.logMultiprocessing = False
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(JsonLines())
     log = logging.getLogger("factseek")

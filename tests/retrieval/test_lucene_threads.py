@@ -124,7 +124,9 @@ def test_a_time_limit_is_over_with_its_search(searcher: PassageSearcher) -> None
     usual = searcher.search(*asked)
     assert searcher.search(*asked, seconds=0.3) == usual
     sleep(0.4)
+    assert searcher.search(*asked, seconds=0.3) == usual
     assert searcher.search(*asked) == usual
+    assert searcher.search(*asked, seconds=0.0005) is None
     assert searcher.search(*asked, seconds=60.0) == usual
 
 
