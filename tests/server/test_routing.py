@@ -1,4 +1,4 @@
-"""What an address leads to is what werkzeug says, whether it is remembered or not."""
+"""Addresses lead where werkzeug says, whether they are remembered or not."""
 
 from __future__ import annotations
 
