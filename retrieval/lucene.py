@@ -1,13 +1,14 @@
 """Lucene: writing a segment's index and searching several as one.
 
-Crossing from Python into Java is what costs, so a passage is added with three calls and a search answered with one
-string, whatever the number of hits.
+Crossing from Python into Java is what costs, so some hundred passages are added with two calls and a search answered
+with one string, whatever the number of hits.
 """
 
 from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from functools import cached_property, lru_cache, partial
 from pathlib import Path
@@ -24,7 +25,8 @@ from .domain import Filter
 from .errors import IndexStateError, MachineError
 from .filters import FIELDS, METADATA, token
 from .integrity import REMEDY
-from .java import chars, exclusive, guarded, java_cast, java_class, kept, own_class, shared
+from .java import chars, exclusive, guarded, java_cast, java_class, java_thread, kept, own_class, shared
+from .lucene_adding import PassageAdder
 from .lucene_matches import MatchFinder
 from .lucene_statistics import JavaStatistics, field_statistics, term_counts
 from .lucene_weights import term_weights
@@ -39,6 +41,7 @@ LONGEST_TOKEN = 32_766  # bytes: Lucene's own limit for a term
 _MOST_CLAUSES = 65_536
 _FEW_WORDS = 1_000  # that are analysed one by one: the first time, what analyses many takes a third of a second to load
 _WORDS_AT_ONCE = 1_000  # that are analysed while others wait
+_PASSAGES_AT_ONCE, _CHARACTERS_AT_ONCE = 256, 1 << 20  # that are handed to Java to be added
 _OBJECT = "java.lang.Object"
 _ANALYZE = "(Lorg/apache/lucene/analysis/Analyzer;Ljava/lang/String;)Ljava/util/List;"
 _AT_ONCE = 200  # ids of deleted documents that are handed to Java while others wait
@@ -142,70 +145,109 @@ def _no_terms(words: Sequence[str]) -> list[tuple[str, ...]]:
 
 
 class PassageWriter:
-    """Writes the Lucene index of one segment: passages in the order in which they are added, in one leaf."""
+    """Writes the Lucene index of one segment: passages in the order in which they are added, in one leaf.
 
-    @exclusive
+    They are gathered, and added some hundred at a time in a thread beside the one that reads.
+    """
+
     def __init__(
         self, folder: Path, analyzer: str, fields: Fields, buffer_mb: int = 128, *, phrases: bool = False
     ) -> None:
         """Open the index to be written; with ``phrases`` the places of words are indexed too."""
         self._folder = folder
         self._fields = fields
-        self._writer = self._guarded(lambda: self._open(folder, analyzer, buffer_mb))
-        names = (FLAT,) if fields == "flat" else (TITLE, TEXT)
-        self._document = java_class("org.apache.lucene.document.Document")()
-        self._slots = [self._slot(name, _text_type(phrases=phrases)) for name in names]
-        self._filters = self._slot(FILTERS, _filter_type())
-
-    def _open(self, folder: Path, analyzer: str, buffer_mb: int) -> Any:
-        config = java_class("org.apache.lucene.index.IndexWriterConfig")(_with_filters(open_analyzer(analyzer)))
-        config.setRAMBufferSizeMB(float(buffer_mb))
-        # Neighbours are merged with neighbours: document numbers stay the order of adding.
-        config.setMergePolicy(java_class("org.apache.lucene.index.LogDocMergePolicy")())
-        config.setMergeScheduler(java_class("org.apache.lucene.index.SerialMergeScheduler")())
-        return java_class("org.apache.lucene.index.IndexWriter")(_directory(folder), config)
-
-    def _slot(self, name: str, kind: Any) -> Any:
-        field = java_class("org.apache.lucene.document.Field")(name, chars(" "), kind)
-        self._document.add(field)
-        return field
+        self._open(analyzer, buffer_mb, phrases=phrases)
+        self._gathered: list[tuple[str, ...]] = []
+        self._size = 0
+        self._beside = ThreadPoolExecutor(1, thread_name_prefix="lucene")
+        self._adding: Future[None] | None = None
 
     @exclusive
+    def _open(self, analyzer: str, buffer_mb: int, *, phrases: bool) -> None:
+        self._writer = self._guarded(lambda: _index_writer(self._folder, analyzer, buffer_mb))
+        names = (FLAT,) if self._fields == "flat" else (TITLE, TEXT)
+        document = java_class("org.apache.lucene.document.Document")()
+        slots = [_slot(document, name, _text_type(phrases=phrases)) for name in names]
+        self._adder = PassageAdder(self._writer, document, [*slots, _slot(document, FILTERS, _filter_type())])
+
     def add(self, title: str, text: str, filters: str) -> None:
         """Add the next passage; ``filters`` is :func:`factseek.retrieval.filters.tokens`'s string.
 
-        Raises MachineError if the disk is full.
+        Raises MachineError if the disk is full, which may be noticed some passages later.
         """
-        if self._fields == "flat":
-            self._slots[0].setStringValue(_java_text(flat_text(title, text)))
-        else:
-            self._slots[0].setStringValue(_java_text(title))
-            self._slots[1].setStringValue(_java_text(text))
-        self._filters.setStringValue(filters)
-        self._guarded(lambda: self._writer.addDocument(self._document))
+        texts = (flat_text(title, text),) if self._fields == "flat" else (title, text)
+        self._gathered.append((*map(_java_text, texts), filters))
+        self._size += len(title) + len(text)
+        if len(self._gathered) >= _PASSAGES_AT_ONCE or self._size >= _CHARACTERS_AT_ONCE:
+            self._hand_over()
 
-    @exclusive
     def finish(self) -> int:
         """Merge to one leaf, make it durable, close; return the number of passages.
 
         Raises MachineError if the disk is full.
         """
-        return self._guarded(self._finished)
+        self._hand_over()
+        self._wait()
+        self._end_thread()
+        return self._finished()
 
-    def _finished(self) -> int:
-        self._writer.forceMerge(1)
-        count = int(self._writer.getDocStats().numDocs)
-        self._writer.close()
-        return count
-
-    @exclusive
     def abandon(self) -> None:
         """Close without keeping anything; a writer that has failed is closed already."""
+        with suppress(MachineError):
+            self._wait()
+        self._end_thread()
+        self._roll_back()
+
+    def _hand_over(self) -> None:
+        """Have what was gathered added beside, once that has been added which was handed over before."""
+        self._wait()
+        gathered, self._gathered, self._size = self._gathered, [], 0
+        if gathered:
+            self._adding = self._beside.submit(self._guarded, partial(self._adder.add, gathered))
+
+    def _wait(self) -> None:
+        adding, self._adding = self._adding, None
+        if adding is not None:
+            adding.result()
+
+    def _end_thread(self) -> None:
+        with suppress(RuntimeError):  # it has ended already
+            self._beside.submit(java_thread()(lambda: None))
+        self._beside.shutdown()
+
+    @exclusive
+    def _finished(self) -> int:
+        return self._guarded(partial(_finished, self._writer))
+
+    @exclusive
+    def _roll_back(self) -> None:
         with suppress(MachineError):
             self._guarded(self._writer.rollback)
 
     def _guarded(self, call: Callable[[], _Returned]) -> _Returned:
         return guarded(call, self._folder, MachineError, "cannot be written ({})")
+
+
+def _index_writer(folder: Path, analyzer: str, buffer_mb: int) -> Any:
+    config = java_class("org.apache.lucene.index.IndexWriterConfig")(_with_filters(open_analyzer(analyzer)))
+    config.setRAMBufferSizeMB(float(buffer_mb))
+    # Neighbours are merged with neighbours: document numbers stay the order of adding.
+    config.setMergePolicy(java_class("org.apache.lucene.index.LogDocMergePolicy")())
+    config.setMergeScheduler(java_class("org.apache.lucene.index.SerialMergeScheduler")())
+    return java_class("org.apache.lucene.index.IndexWriter")(_directory(folder), config)
+
+
+def _slot(document: Any, name: str, kind: Any) -> Any:
+    field = java_class("org.apache.lucene.document.Field")(name, chars(" "), kind)
+    document.add(field)
+    return field
+
+
+def _finished(writer: Any) -> int:
+    writer.forceMerge(1)
+    count = int(writer.getDocStats().numDocs)
+    writer.close()
+    return count
 
 
 def flat_text(title: str, text: str) -> str:

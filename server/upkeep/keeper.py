@@ -29,6 +29,8 @@ TRY_AGAIN = 30.0
 """Seconds until an index is tried again that could not be opened or failed a request."""
 YOUNG = "8m"
 """Java's memory for what a search makes and drops."""
+TIDY_EVERY = 20.0
+"""Seconds between two times that memory is given back; where an index was put in its place, that is done at once."""
 FRESH_SECONDS = 10.0
 """Seconds that somebody waits at most for a look at what was published just now."""
 _FileIdentity = tuple[int, int, int]
@@ -51,6 +53,7 @@ class Keeper:
         self._identities: dict[str, _FileIdentity | None] = {}
         self._encoders = SharedEncoders(config.encoder)
         self._again: dict[str, float] = {}
+        self._tidied = 0.0
         self._asked: SimpleQueue[Searcher | _Look | None] = SimpleQueue()
         self._looked = threading.Event()
         self._thread = threading.Thread(target=self._run, name="keeper")
@@ -94,11 +97,18 @@ class Keeper:
                     self._service.writers.ensure_writer(Path(folder))
             self._looked.set()
             self._service.earlier.let_go()
+            self._tidy()
             stop = self._wait_for_next_look()
         self._service.earlier.let_go_of_all()
         for served in self._service.indexes.values():
             served.index.close()
         self._encoders.close()
+
+    def _tidy(self) -> None:
+        """Give back, now and then, what lies free: what opens an index or compiles Java takes much for a moment."""
+        if monotonic() > self._tidied + TIDY_EVERY:
+            give_memory_back()
+            self._tidied = monotonic()
 
     def _wait_for_next_look(self) -> bool:
         """Close what nobody uses any more, and look at once where somebody waits; return whether to stop.
@@ -151,7 +161,7 @@ class Keeper:
             _log.info("%s serves manifest %s", name, index.info.id)
         self._service.publish(name, index)
         self._service.readiness.record(name, READY)
-        give_memory_back()  # to open an index and its encoder takes much that is then free
+        self._tidied = 0.0
         return True
 
     def _open(self, folder: Path) -> Searcher:
