@@ -59,6 +59,8 @@ class TextWriter:
 
     def finish(self) -> None:
         """Make the text of the segment, and the views written beside it, durable."""
+        for sink in self._sinks:
+            sink.end()
         self._documents.finish()
         for sink in self._sinks:
             sink.finish()

@@ -161,6 +161,7 @@ class PassageWriter:
         self._size = 0
         self._beside = ThreadPoolExecutor(1, thread_name_prefix="lucene")
         self._adding: Future[None] | None = None
+        self._finishing: Future[int] | None = None
 
     @exclusive
     def _open(self, analyzer: str, buffer_mb: int, *, phrases: bool) -> None:
@@ -181,22 +182,34 @@ class PassageWriter:
         if len(self._gathered) >= _PASSAGES_AT_ONCE or self._size >= _CHARACTERS_AT_ONCE:
             self._hand_over()
 
-    def finish(self) -> int:
-        """Merge to one leaf, make it durable, close; return the number of passages.
+    def end(self) -> None:
+        """Begin, beside, to merge what was added to one leaf, to make it durable and to close.
 
         Raises MachineError if the disk is full.
         """
-        self._hand_over()
+        self._begin_finishing()
+
+    def finish(self) -> int:
+        """Wait until what :meth:`end` begins is done; return the number of passages.
+
+        Raises MachineError if the disk is full.
+        """
+        finishing = self._begin_finishing()
         self._wait()
+        count = finishing.result()
         self._end_thread()
-        return self._finished()
+        return count
 
     def abandon(self) -> None:
         """Close without keeping anything; a writer that has failed is closed already."""
-        with suppress(MachineError):
-            self._wait()
         self._end_thread()
         self._roll_back()
+
+    def _begin_finishing(self) -> Future[int]:
+        if self._finishing is None:
+            self._hand_over()
+            self._finishing = self._beside.submit(self._finished)
+        return self._finishing
 
     def _hand_over(self) -> None:
         """Have what was gathered added beside, once that has been added which was handed over before."""
@@ -211,6 +224,7 @@ class PassageWriter:
             adding.result()
 
     def _end_thread(self) -> None:
+        """Wait for whatever is done beside, and end the thread."""
         with suppress(RuntimeError):  # it has ended already
             self._beside.submit(java_thread()(lambda: None))
         self._beside.shutdown()

@@ -72,11 +72,15 @@ class Merged(NamedTuple):
 
 
 class PassageSink(Protocol):
-    """Takes the documents of a segment while they are written."""
+    """Takes the documents of a segment while they are written; what a kind does not need, it inherits."""
 
     def add(self, document: Document, spans: Sequence[Span]) -> None:
         """Take the next document with its passages."""
         ...
+
+    def end(self) -> None:
+        """Take note that no document comes any more: what :meth:`finish` waits for may begin, beside other sinks'."""
+        return
 
     def finish(self) -> None:
         """Close; what was taken is complete and will be made durable."""

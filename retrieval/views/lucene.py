@@ -16,7 +16,7 @@ from ..java import start
 from ..lucene import PassageSearcher, PassageWriter
 from ..lucene_ids import passage_ids
 from ..manifest import FILTER_FIELDS, LUCENE, Manifest
-from . import Check, Encoders, OpenSegment, SegmentPlace, Tools, View
+from . import Check, Encoders, OpenSegment, PassageSink, SegmentPlace, Tools, View
 
 
 def describe(name: str, config: Config, encoders: Encoders) -> dict[str, Any] | None:
@@ -82,7 +82,7 @@ class LuceneView(View):
         return searcher
 
 
-class _LuceneSink:
+class _LuceneSink(PassageSink):
     """Adds the passages of documents, with what filters and deletions ask of them."""
 
     def __init__(self, writer: PassageWriter, kind: str, segment: str, declared: Sequence[str]) -> None:
@@ -95,6 +95,9 @@ class _LuceneSink:
         filters = tokens(document, self._kind, self._segment, self._declared)
         for span in spans:
             self._writer.add(document.title, document.text[span.start : span.end], filters)
+
+    def end(self) -> None:
+        self._writer.end()
 
     def finish(self) -> None:
         self._writer.finish()

@@ -21,7 +21,7 @@ from ..manifest import Manifest
 from ..mapped import mapped
 from ..signatures import AT_ONCE, WORDS, Signatures, disagreements, signatures_of
 from ..vectors import Mask
-from . import Check, Encoders, OpenSegment, SegmentPlace, Tools, View
+from . import Check, Encoders, OpenSegment, PassageSink, SegmentPlace, Tools, View
 
 FILE = "signatures.u64"
 SCANNED_AT_ONCE = 4_096
@@ -84,7 +84,7 @@ class SignatureIndex:
         return rows if keep is None else [row for row in rows if keep[row]]
 
 
-class _SignatureSink:
+class _SignatureSink(PassageSink):
     """Signs passages, some at a time."""
 
     def __init__(self, path: Path) -> None:

@@ -23,7 +23,7 @@ from ..integrity import REMEDY
 from ..manifest import Manifest
 from ..mapped import mapped
 from ..spelling import WordCounter, WordNearby, masks, possible, within
-from . import Check, Encoders, OpenSegment, SegmentPlace, Tools, View
+from . import Check, Encoders, OpenSegment, PassageSink, SegmentPlace, Tools, View
 
 TEXT, NUMBERS = "words.txt", "words.u64"
 _COUNT_BITS = 32
@@ -125,7 +125,7 @@ class WordIndex:
         return (near for part in self._parts for near in part.near(word, edits))
 
 
-class _WordSink:
+class _WordSink(PassageSink):
     """Counts the words of the documents of a segment."""
 
     def __init__(self, folder: Path) -> None:

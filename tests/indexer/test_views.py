@@ -33,7 +33,7 @@ import json
 from contextlib import closing
 
 from factseek.retrieval.errors import IndexStateError
-from factseek.retrieval.views import Check, View
+from factseek.retrieval.views import Check, PassageSink, View
 
 COPIED = []
 
@@ -46,7 +46,7 @@ def view(name, manifest):
     return Initials(name, manifest.views[name]["letters"])
 
 
-class Sink:
+class Sink(PassageSink):
     def __init__(self, path, letters):
         self._path, self._letters, self._lines = path, letters, []
 
