@@ -10,7 +10,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 .DEFAULT_GOAL := help
-.PHONY: help setup pictures docs serve test test-slow check format bench bench-live bench-peers soak bench-claims bench-finetune bench-train bench-quality bench-fusion bench-growth bench-cluster bench-cluster-kills torture fuzz example clean
+.PHONY: help setup pictures docs serve test test-slow check format bench bench-live bench-peers soak bench-claims bench-finetune bench-train bench-quality bench-fusion bench-growth bench-cluster bench-cluster-growth bench-cluster-kills torture fuzz example clean
 
 help:
 	@echo "make serve   install, build the example indexes, serve them on http://127.0.0.1:8000"
@@ -18,6 +18,7 @@ help:
 	@echo "make check   lint, types and format"
 	@echo "make bench-growth   rebuild docs/growth.md: an index at 10,000, 100,000 and 1,000,000 passages (half an hour)"
 	@echo "make bench-cluster   compare shards with one index byte for byte, and time them on Ray (factseek[ray], FACTSEEK_DATA; half an hour)"
+	@echo "make bench-cluster-growth  2,000,000 passages in four shards on a cluster of this machine (factseek[ray], FACTSEEK_DATA; half an hour, 5 GB)"
 	@echo "make bench-cluster-kills  kill shards, nodes, servers, writers and builders of a cluster of this machine; 240 kills (factseek[ray]; an hour)"
 	@echo "make torture   sequences, kills and faults by the thousand; figures into docs/operating.md (hours)"
 	@echo "make fuzz   feed every reader, parser and route with 10,000 broken inputs; figures into docs/operating.md (an hour)"
@@ -109,6 +110,10 @@ bench-growth: $(STAMP)
 bench-cluster: $(STAMP)
 	$(BIN)/python .ci/install.py --editable '.[ray]'
 	$(BIN)/python -m benchmarks.cluster
+
+bench-cluster-growth: $(STAMP)
+	$(BIN)/python .ci/install.py --editable '.[ray]'
+	$(BIN)/python -m benchmarks.cluster_growth --work bench/cluster-growth
 
 bench-cluster-kills: $(STAMP)
 	$(BIN)/python -m benchmarks.cluster_kills --rounds 15

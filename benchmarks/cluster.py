@@ -14,7 +14,6 @@ import os
 import random
 import shutil
 import statistics
-import sys
 import tempfile
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -226,13 +225,20 @@ def cluster_of_three() -> Iterator[str]:
 @contextmanager
 def three_nodes() -> Iterator[Any]:
     """Start a Ray cluster of three nodes at the loopback address, and yield Ray's own object for it."""
+    with started_nodes(3) as cluster:
+        yield cluster
+
+
+@contextmanager
+def started_nodes(count: int) -> Iterator[Any]:
+    """Start a Ray cluster of so many nodes at the loopback address, and yield Ray's own object for it."""
     os.environ |= {"RAY_USAGE_STATS_ENABLED": "0", "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0"}
     from ray.cluster_utils import Cluster
 
-    head = {"num_cpus": 4, "include_dashboard": False, "object_store_memory": 100_000_000}
-    head["_system_config"] = {"health_check_period_ms": 1000}  # as docs/scaling.md advises
+    head: dict[str, Any] = {"num_cpus": 4, "include_dashboard": False, "object_store_memory": 100_000_000}
+    head["_system_config"] = {"health_check_period_ms": 1000, "worker_niceness": 0}  # as docs/scaling.md advises
     cluster = Cluster(initialize_head=True, connect=False, head_node_args=head)
-    for _ in range(2):
+    for _ in range(count - 1):
         cluster.add_node(num_cpus=4, object_store_memory=100_000_000)
     cluster.wait_for_nodes(timeout=120)
     yield cluster
@@ -293,4 +299,4 @@ def equality_table(rows: Sequence[Equality]) -> str:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

@@ -33,7 +33,7 @@ def process_killed(index: Path, nodes: Any, load: SearchLoad, chance: random.Ran
     """Kill the process of a shard under load."""
     sleep(chance.uniform(0.2, 2.0))
     cluster = settings(nodes, 1)
-    victim = chance.choice(sorted(replica.pid for replica in replicas_of(index, cluster)))
+    victim = chance.choice(sorted(processes_of(index, cluster)))
     return killed_under_load("process", index, cluster, partial(kill, victim, nodes), load)
 
 
@@ -48,7 +48,7 @@ def killed_under_load(
     what: str, index: Path, cluster: ClusterSettings, kill_it: Callable[[], None], load: SearchLoad
 ) -> Killed:
     """Kill, and wait until every replica answers, one of them in a new process, and every search has all its hits."""
-    before, state = {replica.pid for replica in replicas_of(index, cluster)}, expected(index)
+    before, state = processes_of(index, cluster), expected(index)
     load.counts.clear()
     began = monotonic()
     kill_it()
@@ -64,6 +64,17 @@ def killed_under_load(
             load.last = {}
         sleep(0.05)
     raise load.error or WrongAnswerError(f"{what}: not all shards answer after {MOST_SECONDS:g} s")
+
+
+def processes_of(index: Path, cluster: ClusterSettings) -> set[int]:
+    """Return the processes of all replicas, as soon as every one is there."""
+    until = monotonic() + MOST_SECONDS
+    while monotonic() < until:
+        there = replicas_of(index, cluster)
+        if all(replica.alive for replica in there):
+            return {replica.pid for replica in there}
+        sleep(0.05)
+    raise WrongAnswerError(f"{index}: not all replicas are there")
 
 
 def builder_killed(folder: Path, nodes: Any, chance: random.Random) -> Killed:
