@@ -12,9 +12,11 @@ ENV PATH=/opt/factseek/bin:$PATH
 WORKDIR /src
 COPY . .
 RUN pip install --constraint constraints.txt '.[multilingual]'
-# The example is indexed here, which also exports the encoder: a container needs no network.
+# The example is indexed here, which also exports the encoder: a container needs no network. A search leaves what starts
+# quicker and takes less memory the next time, the archive of Java's classes and the model of languages.
 WORKDIR /srv/factseek
-RUN cp -r /src/config.yaml /src/examples . && python examples/build.py indexes
+RUN cp -r /src/config.yaml /src/examples . && python examples/build.py indexes \
+    && factseek search "Vaccination has nearly wiped out measles" --index indexes/example-en > /dev/null
 
 FROM ${BASE}
 RUN useradd --system --uid 10001 --home-dir /srv/factseek --shell /usr/sbin/nologin factseek
