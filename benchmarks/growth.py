@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import re
 import tempfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -194,14 +195,15 @@ def main() -> None:
     parser.add_argument("--work", type=Path, help="where the indexes go (default: a temporary folder)")
     parser.add_argument("--docs", type=Path, default=DOCS, help="the folder of growth.md")
     parser.add_argument("--kept", type=Path, default=KEPT, help="keeps the finished sizes until all are")
-    parser.add_argument("--auto", action="store_true", help="measure and print flat and auto alone")
+    names = [method.name for method in METHODS]
+    parser.add_argument("--methods", nargs="+", choices=names, default=names, help="measure and print these alone")
     args = parser.parse_args()
     data = os.environ.get("FACTSEEK_DATA")
     if not data:
         say("FACTSEEK_DATA is not set: nothing can be sampled, nothing is measured")
         return
-    methods = [method for method in METHODS if not args.auto or method.type in ("flat", "auto")]
-    kept = GrowthRecord(args.kept.with_stem(f"{args.kept.stem}-auto") if args.auto else args.kept)
+    methods = [method for method in METHODS if method.name in args.methods]
+    kept = GrowthRecord(args.kept if methods == list(METHODS) else args.kept.with_stem(_stem(args.kept, methods)))
     missing = [size for size in args.sizes if not kept.of(size)]
     if len(missing) < len(args.sizes):
         say(f"{args.kept}: holds the first {len(args.sizes) - len(missing)} of {len(args.sizes)} sizes; goes on")
@@ -212,10 +214,15 @@ def main() -> None:
                 kept.add(size, list(_reported(growth.at(size))))
     grown = [row for size in args.sizes for row in kept.of(size)]
     write(report(grown) + "\n")
-    if not args.auto:  # whose figures are printed alone
+    if methods == list(METHODS):  # the figures of some are printed alone
         replace_marked(args.docs / "growth.md", "measured", f"{report(grown)}\n\n{PLOT}")
         plot(grown, args.docs / "growth.png")
     kept.forget()
+
+
+def _stem(kept: Path, methods: Sequence[Method]) -> str:
+    """Return the name of the file that keeps the figures of some methods."""
+    return "-".join([kept.stem, *(re.sub(r"\W+", "-", method.name) for method in methods)])
 
 
 def _reported(grown: Iterator[Grown]) -> Iterator[Grown]:

@@ -27,7 +27,7 @@ LOOK_EVERY = 0.5
 """Seconds between two looks at the manifests."""
 TRY_AGAIN = 30.0
 """Seconds until an index is tried again that could not be opened or failed a request."""
-YOUNG = "8m"
+YOUNG = "24m"
 """Java's memory for what a search makes and drops."""
 TIDY_EVERY = 20.0
 """Seconds between two times that memory is given back; where an index was put in its place, that is done at once."""
