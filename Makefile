@@ -17,7 +17,7 @@ help:
 	@echo "make test    install and run the tests; make test-slow those that take long"
 	@echo "make check   lint, types and format"
 	@echo "make bench-growth   rebuild docs/growth.md: an index at 10,000, 100,000 and 1,000,000 passages (half an hour)"
-	@echo "make bench-cluster   compare shards with one index byte for byte, and time them on Ray (factseek[ray], FACTSEEK_DATA; half an hour)"
+	@echo "make bench-cluster   compare shards with one index byte for byte, time them on Ray, and one node against two (factseek[ray], FACTSEEK_DATA; 40 minutes)"
 	@echo "make bench-cluster-growth  2,000,000 passages in four shards on a cluster of this machine (factseek[ray], FACTSEEK_DATA; half an hour, 5 GB)"
 	@echo "make bench-cluster-kills  kill shards, nodes, servers, writers and builders of a cluster of this machine; 240 kills (factseek[ray]; an hour)"
 	@echo "make torture   sequences, kills and faults by the thousand; figures into docs/operating.md (hours)"
@@ -110,6 +110,7 @@ bench-growth: $(STAMP)
 bench-cluster: $(STAMP)
 	$(BIN)/python .ci/install.py --editable '.[ray]'
 	$(BIN)/python -m benchmarks.cluster
+	$(BIN)/python -m benchmarks.cluster_cores
 
 bench-cluster-growth: $(STAMP)
 	$(BIN)/python .ci/install.py --editable '.[ray]'
