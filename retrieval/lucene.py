@@ -27,6 +27,7 @@ from .filters import FIELDS, METADATA, token
 from .integrity import REMEDY
 from .java import chars, exclusive, guarded, java_cast, java_class, java_thread, kept, own_class, shared
 from .lucene_adding import PassageAdder
+from .lucene_finding import FIND, SearchObjects, one_crossing
 from .lucene_matches import MatchFinder
 from .lucene_statistics import JavaStatistics, field_statistics, term_counts
 from .lucene_weights import term_weights
@@ -45,6 +46,7 @@ _PASSAGES_AT_ONCE, _CHARACTERS_AT_ONCE = 256, 1 << 20  # that are handed to Java
 _OBJECT = "java.lang.Object"
 _ANALYZE = "(Lorg/apache/lucene/analysis/Analyzer;Ljava/lang/String;)Ljava/util/List;"
 _AT_ONCE = 200  # ids of deleted documents that are handed to Java while others wait
+_FINDERS = 64  # kinds of searches that a thread keeps what finds their hits in one crossing for
 _NEARLY = 15 / 16  # of the time that a search has: a limit that another one left may end so early
 _UNREADABLE = "cannot be read ({})", REMEDY
 _Returned = TypeVar("_Returned")
@@ -347,13 +349,17 @@ class PassageSearcher:
     ) -> list[_ScoreDoc] | None:
         own = self._own()
         tools = own.tools(where, weights, timed=seconds is not None, of_collection=_statistics(query))
+        text = _java_text(query)
+        quick = None if where or self._dead else own.quick(tools, n)
         with shared:
-            java = own.query(tools, _java_text(query))
+            if quick is not None:
+                return own.hits(tools, partial(getattr(quick, FIND), text), seconds)
+            java = own.query(tools, text)
             if java is None:
                 return []
             if where or self._dead:
                 java = own.restricted(tools, java, self._dead)
-            hits = own.hits(tools, java, n, seconds)
+            hits = own.hits(tools, partial(own.found, tools, java, n), seconds)
             del java
             return hits
 
@@ -484,6 +490,7 @@ _BUILDER = {
 class _Tools(NamedTuple):
     """The objects that one kind of search needs, made before the search."""
 
+    weights: Weights
     fields: Any
     searcher: Any
     clock: _Clock
@@ -512,6 +519,8 @@ class _ThreadSearcher:
         self._analyzer = analyzer
         self._fields = lru_cache(maxsize=64)(_flat if fields == "flat" else _title_text)
         self._searcher = lru_cache(maxsize=64)(partial(_searcher, reader))
+        self._asked_once: set[tuple[_Clock, Weights, int]] = set()
+        self._finders: dict[tuple[_Clock, Weights, int], Any] = {}
         self._of_collection: JavaStatistics | None = None
         self._names = (FLAT,) if fields == "flat" else (TITLE, TEXT)
         self._restriction = lru_cache(maxsize=256)(partial(_restriction, analyzer, self._names, segments))
@@ -542,7 +551,7 @@ class _ThreadSearcher:
         """
         statistics = None if of_collection is None else self._learned(of_collection)
         searcher, clock = self._searcher(weights.k1, weights.b, timed, statistics)
-        return _Tools(self._fields(weights), searcher, clock, self._restriction(where))
+        return _Tools(weights, self._fields(weights), searcher, clock, self._restriction(where))
 
     def _learned(self, statistics: CollectionStatistics) -> JavaStatistics:
         if self._of_collection is None:
@@ -574,16 +583,37 @@ class _ThreadSearcher:
         top_docs = tools.searcher.search(query, matching)
         return [hit.doc for hit in self._decode(self._mapper.writeValueAsString(top_docs)).scoreDocs]
 
-    def hits(self, tools: _Tools, query: Any, n: int, seconds: float | None) -> list[_ScoreDoc] | None:
-        """Return the ``n`` best passages for a query, or None if that took too long."""
-        searcher = tools.searcher
+    def quick(self, tools: _Tools, n: int) -> Any:
+        """Return what finds hits in one crossing, or None; it is made when a search of this kind comes again."""
+        key = (tools.clock, tools.weights, n)
+        if key in self._finders:
+            return self._finders[key]
+        if key not in self._asked_once:
+            if len(self._asked_once) >= _FINDERS:
+                self._asked_once.clear()
+                self._finders.clear()
+            self._asked_once.add(key)
+            return None
+        objects = SearchObjects(tools.searcher, self._generator, tools.fields, self._analyzer, self._mapper)
+        self._finders[key] = one_crossing(objects, n)
+        return self._finders[key]
+
+    def found(self, tools: _Tools, query: Any, n: int) -> str:
+        """Return the ``n`` best passages for a query as JSON."""
+        encoded: str = self._mapper.writeValueAsString(tools.searcher.search(query, n))
+        return encoded
+
+    def hits(self, tools: _Tools, find: Callable[[], str], seconds: float | None) -> list[_ScoreDoc] | None:
+        """Return the passages that are found, as JSON, or None if that took too long."""
         if seconds is not None:
             self._limit(tools, seconds)
-        top_docs = searcher.search(query, n)
-        if seconds is not None and monotonic() >= tools.clock.over and searcher.timedOut():
+        encoded = find()
+        if seconds is not None and monotonic() >= tools.clock.over and tools.searcher.timedOut():
             self._searcher.cache_clear()  # this one says so for ever
+            self._asked_once.clear()
+            self._finders.clear()
             return None
-        return self._decode(self._mapper.writeValueAsString(top_docs)).scoreDocs
+        return self._decode(encoded).scoreDocs
 
     def _limit(self, tools: _Tools, seconds: float) -> None:
         """Give a searcher a time limit, of so many seconds or a sixteenth less."""
