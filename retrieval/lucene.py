@@ -359,7 +359,7 @@ class PassageSearcher:
                 return []
             if where or self._dead:
                 java = own.restricted(tools, java, self._dead)
-            hits = own.hits(tools, partial(own.found, tools, java, n), seconds)
+            hits = own.hits(tools, partial(own.as_json, tools, java, n), seconds)
             del java
             return hits
 
@@ -598,7 +598,7 @@ class _ThreadSearcher:
         self._finders[key] = one_crossing(objects, n)
         return self._finders[key]
 
-    def found(self, tools: _Tools, query: Any, n: int) -> str:
+    def as_json(self, tools: _Tools, query: Any, n: int) -> str:
         """Return the ``n`` best passages for a query as JSON."""
         encoded: str = self._mapper.writeValueAsString(tools.searcher.search(query, n))
         return encoded
