@@ -19,6 +19,8 @@ MOST_NOTED = 10_000
 class Gathering:
     """Makes calls to shards side by side. Safe for threads."""
 
+    elsewhere = True
+
     def __init__(self, beside: Executor, *, require_all: bool) -> None:
         """Call in threads of ``beside``; with ``require_all`` a shard that does not answer fails the whole."""
         self._beside = beside

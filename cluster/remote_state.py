@@ -17,11 +17,11 @@ from ..retrieval.index_state import Question, ReadNote
 from ..retrieval.limit import CutOffError, Limit
 from ..retrieval.lucene import TermFinder, Weights
 from ..retrieval.manifest import Manifest
-from ..retrieval.retriever import Retriever
+from ..retrieval.retriever import Ranked, Rankings, Retriever
 from ..retrieval.shard_states import ShardState
 from ..retrieval.signatures import Signatures
 from ..retrieval.spelling import WordNearby
-from ..retrieval.vectors import Vectors
+from ..retrieval.vectors import Mask, Vectors
 from .replicas import Replicas
 from .wire import PackedSettings, RankingQuestion, unpacked_hits
 
@@ -57,7 +57,11 @@ class RemoteState:
 
     def ranking(self, name: str, config: Config) -> Retriever:
         """Return the retriever of a name with these settings, which ranks where the shard is."""
-        return RemoteRanking(self._replicas, name, self._settings(config))
+        return RemoteRanking(_AskedRankings(self._replicas, (name,), self._settings(config)))
+
+    def rankings(self, names: Sequence[str], config: Config) -> Rankings:
+        """Return the rankings of several names, made together where the shard is."""
+        return RemoteRankings(_AskedRankings(self._replicas, names, self._settings(config)))
 
     def count(self, question: Question) -> Total:
         """Return how many documents, or passages where these are ranked, can be found."""
@@ -151,14 +155,35 @@ class RemoteState:
         return answer
 
 
+class _AskedRankings:
+    """Asks a shard for rankings by their names with packed settings."""
+
+    def __init__(self, replicas: Replicas, names: Sequence[str], settings: bytes) -> None:
+        self._replicas = replicas
+        self.names = names
+        self._settings = settings
+
+    def __call__(self, method: str, queries: Sequence[str], k: int, where: Filter | None, limit: Limit | None) -> Any:
+        """Return what a method of the shard's server answers.
+
+        Raises CutOffError, and notes that the rankings are missing, if that takes longer than the limit.
+        """
+        question = RankingQuestion(self.names, self._settings, queries, k, where, None)
+        if limit is None:
+            return self._replicas.ask(method, question)
+        try:
+            seconds = limit.left(self.names[0])
+            return self._replicas.ask(method, question._replace(seconds=seconds), seconds=seconds + GRACE_SECONDS)
+        except CutOffError:
+            late = [limit.cut_off(name) for name in self.names]
+            raise late[0] from None
+
+
 class RemoteRanking(Retriever):
     """A ranking of a shard, made where the shard is."""
 
-    def __init__(self, replicas: Replicas, name: str, settings: bytes) -> None:
-        """Rank by the retriever of a name with packed settings."""
-        self._replicas = replicas
-        self._name = name
-        self._settings = settings
+    def __init__(self, asked: _AskedRankings) -> None:
+        self._asked = asked
 
     def search(
         self, queries: Sequence[str], k: int, where: Filter | None = None, limit: Limit | None = None
@@ -167,23 +192,35 @@ class RemoteRanking(Retriever):
 
         Raises CutOffError if that takes longer than the limit.
         """
-        return unpacked_hits(self._ask("search", self._question(queries, k, where), limit))
+        return unpacked_hits(self._asked("search", queries, k, where, limit))
 
     def columns(
         self, queries: Sequence[str], k: int, where: Filter | None = None, limit: Limit | None = None
     ) -> list[Columns]:
         """Return the documents of what :meth:`search` returns."""
-        columns: list[Columns] = self._ask("columns", self._question(queries, k, where), limit)
+        columns: list[Columns] = self._asked("columns", queries, k, where, limit)
         return columns
 
-    def _question(self, queries: Sequence[str], k: int, where: Filter | None) -> RankingQuestion:
-        return RankingQuestion(self._name, self._settings, queries, k, where, None)
 
-    def _ask(self, method: str, question: RankingQuestion, limit: Limit | None) -> Any:
-        if limit is None:
-            return self._replicas.ask(method, question)
-        seconds = limit.left(self._name)
-        try:
-            return self._replicas.ask(method, question._replace(seconds=seconds), seconds=seconds + GRACE_SECONDS)
-        except CutOffError:
-            raise limit.cut_off(self._name) from None
+class RemoteRankings:
+    """Several rankings of a shard, made together where the shard is."""
+
+    def __init__(self, asked: _AskedRankings) -> None:
+        self._asked = asked
+        self.names: Sequence[str] = asked.names
+
+    def search(self, queries: Sequence[str], k: int, where: Filter | None = None, limit: Limit | None = None) -> Ranked:
+        """Return at most ``k`` hits a query of each ranking, in the total order; those cut off are left out.
+
+        Raises CutOffError if none is ready within the limit.
+        """
+        ranked: dict[str, Any] = self._asked("rankings", queries, k, where, limit)
+        if limit is not None:
+            for name in self.names:
+                if name not in ranked:
+                    limit.cut_off(name)
+        return {name: unpacked_hits(hits) for name, hits in ranked.items()}
+
+    def matching(self, query: str) -> Mask | None:
+        """Return None: what can be found is counted where the shard is."""
+        return None

@@ -25,6 +25,7 @@ from ..retrieval.java import start
 from ..retrieval.limit import CutOffError, Limit
 from ..retrieval.live.snapshot import Snapshot
 from ..retrieval.manifest import Manifest
+from ..retrieval.terminal import listed
 from .connections import Listener
 from .ray_library import ray
 from .wire import RankingQuestion, ShardAnswer, packed, packed_hits, settings_of, unpacked
@@ -97,6 +98,10 @@ class ShardServer:
         """Return the documents of what :meth:`search` returns."""
         return self._answer(generation, lambda state: self._columns(state, asked))
 
+    def rankings(self, generation: str, asked: RankingQuestion) -> ShardAnswer:
+        """Return the packed hits of queries by the name of the ranking."""
+        return self._answer(generation, lambda state: self._ranked(state, asked))
+
     def stored(self, generation: str, places: Sequence[tuple[str, int]]) -> ShardAnswer:
         """Return passages by document and number."""
         return self._answer(generation, lambda state: state.stored(places, _ignore))
@@ -142,18 +147,23 @@ class ShardServer:
             return ShardAnswer(error=error)
 
     def _hits(self, state: LocalState, asked: RankingQuestion) -> list[list[list[Any]]]:
-        ranking = state.ranking(asked.name, settings_of(asked.settings))
+        ranking = state.ranking(asked.names[0], settings_of(asked.settings))
         return packed_hits(ranking.search(asked.queries, asked.k, asked.where, self._limit(asked)))
 
     def _columns(self, state: LocalState, asked: RankingQuestion) -> list[Columns]:
-        ranking = state.ranking(asked.name, settings_of(asked.settings))
+        ranking = state.ranking(asked.names[0], settings_of(asked.settings))
         return ranking.columns(asked.queries, asked.k, asked.where, self._limit(asked))
+
+    def _ranked(self, state: LocalState, asked: RankingQuestion) -> dict[str, list[list[list[Any]]]]:
+        rankings = state.rankings(asked.names, settings_of(asked.settings))
+        ranked = rankings.search(asked.queries, asked.k, asked.where, self._limit(asked))
+        return {name: packed_hits(hits) for name, hits in ranked.items()}
 
     def _limit(self, asked: RankingQuestion) -> Limit | None:
         if asked.seconds is None:
             return None
         if asked.seconds <= 0:
-            raise CutOffError(f"{asked.name} took longer than the search may")
+            raise CutOffError(f"{listed(asked.names)} took longer than the search may")
         return Limit(asked.seconds, self._beside)
 
     def _snapshot(self, manifest: Manifest, config: Config) -> Snapshot:

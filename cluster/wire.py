@@ -23,13 +23,13 @@ SETTINGS_REMEMBERED = 64
 
 
 class RankingQuestion(NamedTuple):
-    """What a ranking of a shard is asked for.
+    """What rankings of a shard, by their names, are asked for.
 
     ``settings`` are those of the search, as :class:`PackedSettings` packs them; the time left is in seconds, None for
     as long as it takes.
     """
 
-    name: str
+    names: Sequence[str]
     settings: bytes
     queries: Sequence[str]
     k: int

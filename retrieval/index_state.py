@@ -17,7 +17,7 @@ from .domain import Document, FacetCounts, Filter, Passage, Span, Total
 from .encoder import Encoder
 from .lucene import TermFinder, Weights
 from .manifest import Manifest
-from .retriever import Retriever
+from .retriever import Rankings, Retriever
 from .searcher import ResolvedSearch
 from .shard_states import ShardState
 from .signatures import Signatures
@@ -78,6 +78,10 @@ class IndexState(Protocol):
 
     def ranking(self, name: str, config: Config) -> Retriever:
         """Return the retriever of a name with these settings."""
+        ...
+
+    def rankings(self, names: Sequence[str], config: Config) -> Rankings:
+        """Return the rankings of several names, made together with these settings."""
         ...
 
     def count(self, question: Question) -> Total:

@@ -1,4 +1,4 @@
-"""The interface of a retriever that is open: a ranking of the passages of an index."""
+"""The interfaces of what ranks the passages of an index: one ranking, or several that are made together."""
 
 from __future__ import annotations
 
@@ -9,6 +9,9 @@ from .domain import Columns, Filter, Hit
 from .limit import Limit
 from .run_writer import best_documents
 from .vectors import Mask
+
+Ranked = dict[str, list[list[Hit]]]
+"""The hits of each query by the name of the ranking."""
 
 
 class Retriever(Protocol):
@@ -35,3 +38,20 @@ class Retriever(Protocol):
         Override it where not every passage is ranked.
         """
         return None
+
+
+class Rankings(Protocol):
+    """Several rankings by their names, wherever these are made."""
+
+    names: Sequence[str]
+
+    def search(self, queries: Sequence[str], k: int, where: Filter | None = None, limit: Limit | None = None) -> Ranked:
+        """Return at most ``k`` hits a query of each ranking, in the total order; those cut off are left out.
+
+        Raises CutOffError if none is ready within the limit.
+        """
+        ...
+
+    def matching(self, query: str) -> Mask | None:
+        """Return the passages that any of the rankings can find; None: all of them."""
+        ...

@@ -16,7 +16,7 @@ from ..index_state import Question, ReadNote
 from ..live.snapshot import Snapshot
 from ..lucene import PassageSearcher, TermFinder, Weights
 from ..manifest import LUCENE, SIGNATURES, WORDS, Manifest
-from ..retriever import Retriever
+from ..retriever import Rankings, Retriever
 from ..shard_states import ShardState
 from ..signatures import Signatures
 from ..spelling import WordNearby
@@ -68,6 +68,10 @@ class LocalState:
     def ranking(self, name: str, config: Config) -> Retriever:
         """Return the retriever of a name with these settings."""
         return _ranking(self._snapshot, name, config)
+
+    def rankings(self, names: Sequence[str], config: Config) -> Rankings:
+        """Return the rankings of several names, made together with these settings."""
+        return retrievers.side_by_side({name: _ranking(self._snapshot, name, config) for name in names})
 
     def count(self, question: Question) -> Total:
         """Return how many documents, or passages where these are ranked, can be found."""

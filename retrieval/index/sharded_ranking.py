@@ -2,39 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Sequence
+from functools import partial
 from itertools import chain
-from typing import Protocol
-
-import numpy as np
 
 from .. import retrievers
-from ..collection_statistics import CollectionQuery, Vectors
+from ..collection_statistics import CollectionQuery
 from ..config import Config
-from ..domain import Columns, DocumentQuery, Filter, Hit, VectorQuery
-from ..encoder import Encoder
+from ..domain import Columns, Filter, Hit
 from ..index_state import AskShards, IndexState
-from ..limit import Limit
-from ..manifest import LUCENE, VECTORS, Manifest
+from ..limit import CutOffError, Limit
+from ..manifest import LUCENE, VECTORS
 from ..order import ordered
-from ..retriever import Retriever
-from ..vectors import unit_vector
-from .collection_terms import CollectionTerms
-
-
-class WholeIndex(Protocol):
-    """What a ranking asks of the whole index."""
-
-    manifest: Manifest
-    collection: CollectionTerms
-
-    def encoder_of(self, view: str) -> Encoder:
-        """Return the encoder that made the vectors of a view."""
-        ...
-
-    def document_vector(self, docid: str, view: str) -> Vectors:
-        """Return the mean direction of a document's vectors in a view."""
-        ...
+from ..retriever import Ranked, Retriever
+from ..vectors import Mask
+from .collection_queries import WholeIndex, collection_queries, query_vectors, with_vectors
 
 
 class ShardedRanking(Retriever):
@@ -57,7 +39,7 @@ class ShardedRanking(Retriever):
         """
         asked = self._informed(queries)
         ranked = self._ask(lambda state: self._of(state).search(asked, k, where, limit))
-        return [ordered(chain.from_iterable(of_shards))[:k] for of_shards in zip(*ranked, strict=True)]
+        return _joined(ranked, k)
 
     def columns(
         self, queries: Sequence[str], k: int, where: Filter | None = None, limit: Limit | None = None
@@ -74,26 +56,72 @@ class ShardedRanking(Retriever):
 
     def _informed(self, queries: Sequence[str]) -> list[CollectionQuery]:
         """Return queries with what the collection knows of them, as far as the ranking reads it."""
-        views = [view for view in self._views if view.startswith(VECTORS)]
-        vectors = {view: self._vectors_of(queries, view) for view in views}
-        by_query = [{view: vectors[view][at] for view in views} for at in range(len(queries))]
-        if LUCENE in self._views:
-            return [self._whole.collection.query(text, known) for text, known in zip(queries, by_query, strict=True)]
-        return [CollectionQuery(text, None, known) for text, known in zip(queries, by_query, strict=True)]
+        vectors = query_vectors(self._whole, queries, _of_vectors(self._views))
+        return with_vectors(collection_queries(self._whole, queries, words=LUCENE in self._views), vectors)
 
-    def _vectors_of(self, queries: Sequence[str], view: str) -> Vectors:
-        """Return the vectors of queries, encoded here and once for all shards; those of documents are looked up."""
-        texts = [query for query in queries if not isinstance(query, DocumentQuery | VectorQuery)]
-        encoded = iter(self._whole.encoder_of(view).encode_query(texts) if texts else ())
-        vectors = [self._known_vector(query, view, encoded) for query in queries]
-        return np.stack(vectors) if vectors else np.empty((0, 0), dtype=np.float32)
 
-    def _known_vector(self, query: str, view: str, encoded: Iterator[Vectors]) -> Vectors:
-        if isinstance(query, DocumentQuery):
-            return self._whole.document_vector(query.docid, view)
-        if isinstance(query, VectorQuery):
-            return unit_vector(query.vector, self._whole.encoder_of(view).dimension)
-        return next(encoded)
+class ShardedRankings:
+    """Several rankings of the passages of all shards; each shard is asked once for all of them."""
+
+    def __init__(self, names: Sequence[str], config: Config, whole: WholeIndex, ask: AskShards) -> None:
+        """Rank by the retrievers of these names; ``whole`` knows the collection, ``ask`` asks every shard."""
+        self.names: Sequence[str] = tuple(names)
+        self._config = config
+        self._whole = whole
+        self._ask = ask
+        self._views = {name: retrievers.kind(name).views(name, whole.manifest, config) for name in names}
+
+    def search(self, queries: Sequence[str], k: int, where: Filter | None = None, limit: Limit | None = None) -> Ranked:
+        """Return at most ``k`` hits a query of each ranking, in the total order; those cut off are left out.
+
+        Raises CutOffError if none is ready within the limit.
+        """
+        names, asked = self._informed(queries, limit)
+        of_shards = self._ask(lambda state: state.rankings(names, self._config).search(asked, k, where, limit))
+        # What a shard had no time for is whole nowhere.
+        whole = [name for name in names if all(name in ranked for ranked in of_shards)]
+        if not whole:
+            raise CutOffError("all rankings took longer than the search may")
+        return {name: _joined([ranked[name] for ranked in of_shards], k) for name in whole}
+
+    def matching(self, query: str) -> Mask | None:
+        """Return None: the passages of shards that can be found are counted where they lie."""
+        return None
+
+    def _informed(self, queries: Sequence[str], limit: Limit | None) -> tuple[list[str], list[CollectionQuery]]:
+        """Return the rankings that there is time for, and queries with what the collection knows of them.
+
+        Under a limit they are encoded beside the rest. Raises CutOffError if no ranking is left when that is late.
+        """
+        views = _of_vectors(chain.from_iterable(self._views.values()))
+        by_vectors = [name for name in self.names if _of_vectors(self._views[name])]
+        words = any(LUCENE in of_name for of_name in self._views.values())
+        encode = partial(query_vectors, self._whole, queries, views)
+        if limit is None or not views:
+            return list(self.names), with_vectors(collection_queries(self._whole, queries, words=words), encode())
+        pending = limit.begin(by_vectors[0], encode)
+        try:
+            asked = collection_queries(self._whole, queries, words=words)
+            return list(self.names), with_vectors(asked, pending.result())
+        except CutOffError:
+            for name in by_vectors:
+                limit.cut_off(name)
+            left = [name for name in self.names if name not in by_vectors]
+            if not left:
+                raise
+            return left, asked
+        finally:
+            pending.cancel()
+
+
+def _of_vectors(views: Iterable[str]) -> list[str]:
+    """Return those views that hold vectors, each once."""
+    return [view for view in dict.fromkeys(views) if view.startswith(VECTORS)]
+
+
+def _joined(of_shards: Sequence[Sequence[Sequence[Hit]]], k: int) -> list[list[Hit]]:
+    """Return of each query the first ``k`` hits of all shards in the total order."""
+    return [ordered(chain.from_iterable(of_query))[:k] for of_query in zip(*of_shards, strict=True)]
 
 
 def _documents(hits: Sequence[Hit]) -> Columns:

@@ -27,7 +27,7 @@ from ..java import start
 from ..live.snapshot import IndexEncoders, fitting_encoder
 from ..lucene import TermFinder, Weights
 from ..manifest import Manifest
-from ..retriever import Retriever
+from ..retriever import Rankings, Retriever
 from ..shard_states import ShardState
 from ..shards.layout import Shards, owner
 from ..signatures import WORDS, Signatures
@@ -35,13 +35,16 @@ from ..spelling import WordNearby
 from ..vectors import Vectors
 from .collection_terms import CollectionTerms
 from .facet_merging import EVERY_VALUE, merged_facets
-from .sharded_ranking import ShardedRanking
+from .sharded_ranking import ShardedRanking, ShardedRankings
 
 T = TypeVar("T")
 
 
 class Gather(Protocol):
     """Whoever makes several calls, one after the other or side by side."""
+
+    elsewhere: bool
+    """Whether other processes answer: then several things are better asked in one call."""
 
     def __call__(self, calls: Sequence[Callable[[], T]], *, every: bool) -> list[T]:
         """Return the results of the calls, in their order.
@@ -57,6 +60,8 @@ class Gather(Protocol):
 
 class InTurn:
     """Makes calls one after the other; no shard is ever out of reach."""
+
+    elsewhere = False
 
     def __call__(self, calls: Sequence[Callable[[], T]], *, every: bool) -> list[T]:
         """Return the results of the calls, in their order."""
@@ -154,8 +159,13 @@ class ShardedState:
         fusing = retrievers.fusing(name)
         if fusing is None:
             return ShardedRanking(name, config, self, self._ask)
-        parts = {part: self.ranking(part, config) for part in fusing.rankings(name, config)}
-        return fusing.fused(parts, config, group=config.search.group)
+        return fusing.fused(self.rankings(fusing.rankings(name, config), config), config, group=config.search.group)
+
+    def rankings(self, names: Sequence[str], config: Config) -> Rankings:
+        """Return the rankings of several names, made together with these settings."""
+        if self._gather.elsewhere and not any(map(retrievers.fusing, names)):
+            return ShardedRankings(names, config, self, self._ask)
+        return retrievers.side_by_side({name: self.ranking(name, config) for name in names})
 
     def count(self, question: Question) -> Total:
         """Return how many documents, or passages where these are ranked, can be found."""

@@ -17,7 +17,8 @@ from ..errors import IndexStateError, QueryError
 from ..live.snapshot import Snapshot
 from ..manifest import Manifest
 from ..plugins import Plugins
-from ..retriever import Retriever
+from ..retriever import Rankings, Retriever
+from ..side_by_side import SideBySide
 from ..terminal import listed
 
 
@@ -75,8 +76,8 @@ class RetrieverKind(Protocol):
 class FusingKind(RetrieverKind, Protocol):
     """The interface of a module that fuses other rankings."""
 
-    def fused(self, parts: Mapping[str, Retriever], config: Config, *, group: bool) -> Retriever:
-        """Return the fusion of rankings by their names, wherever these are searched."""
+    def fused(self, ranked: Rankings, config: Config, *, group: bool) -> Retriever:
+        """Return the fusion of rankings, wherever these are made."""
         ...
 
 
@@ -103,6 +104,11 @@ def fusing(name: str) -> FusingKind | None:
     """
     named = kind(name)
     return cast(FusingKind, named) if named.FUSES else None
+
+
+def side_by_side(parts: Mapping[str, Retriever]) -> Rankings:
+    """Return open retrievers, by their names, as rankings that are made together in this process."""
+    return SideBySide(parts, [name for name in parts if kind(name).BESIDE])
 
 
 def offered(manifest: Manifest, config: Config) -> tuple[str, ...]:

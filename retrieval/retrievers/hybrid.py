@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from functools import partial
+from collections.abc import Sequence
 
 from ..config import Config, FusionSettings
 from ..domain import Filter, Hit
 from ..errors import QueryError
 from ..fusion import Ranking, fuse
-from ..limit import CutOffError, Limit, Pending
+from ..limit import Limit
 from ..live.snapshot import Snapshot
 from ..manifest import Manifest
-from ..retriever import Retriever
+from ..retriever import Ranked, Rankings, Retriever
 from ..vectors import Mask
-from . import Lack, kind
+from . import Lack, kind, side_by_side
 
 LABEL = "Hybrid"
 HELP = "words and meaning together"
@@ -25,8 +24,6 @@ PREFERENCE = 20
 BESIDE = True
 BATCHES = True
 _PLACE = "search.fusion.weights"
-Ranked = dict[str, list[list[Hit]]]
-"""The hits of each query by the name of the ranking."""
 
 
 def names(manifest: Manifest) -> tuple[str, ...]:
@@ -72,19 +69,19 @@ def rankings(name: str, config: Config) -> tuple[str, ...]:
 def open(name: str, snapshot: Snapshot, config: Config, *, group: bool) -> HybridRetriever:
     """Open the rankings that are fused over a snapshot."""
     parts = {part: kind(part).open(part, snapshot, config, group=group) for part in rankings(name, config)}
-    return fused(parts, config, group=group)
+    return fused(side_by_side(parts), config, group=group)
 
 
-def fused(parts: Mapping[str, Retriever], config: Config, *, group: bool) -> HybridRetriever:
-    """Return the fusion of rankings by their names, wherever these are searched."""
-    return HybridRetriever(parts, config.search.fusion, group=group)
+def fused(ranked: Rankings, config: Config, *, group: bool) -> HybridRetriever:
+    """Return the fusion of rankings, wherever these are made."""
+    return HybridRetriever(ranked, config.search.fusion, group=group)
 
 
 class HybridRetriever(Retriever):
-    """Fuses the first ``depth`` hits of named retrievers; a list of more hits than these goes on with the others."""
+    """Fuses the first ``depth`` hits of several rankings; a list of more hits than these goes on with the others."""
 
-    def __init__(self, parts: Mapping[str, Retriever], fusion: FusionSettings, *, group: bool = True) -> None:
-        self._parts = parts
+    def __init__(self, ranked: Rankings, fusion: FusionSettings, *, group: bool = True) -> None:
+        self._rankings = ranked
         self._fusion = fusion
         self._group = group
 
@@ -93,51 +90,17 @@ class HybridRetriever(Retriever):
     ) -> list[list[Hit]]:
         """Return at most ``k`` hits a query in the total order; each has the rank and score of every ranking.
 
-        Under a time limit all work at the same time, and those that come in time are enough. Raises CutOffError if
-        none does.
+        Those that come within the limit are enough. Raises CutOffError if none does.
         """
-        depth = max(k, self._fusion.depth)
-        if limit is None:
-            ranked = {name: part.search(queries, depth, where) for name, part in self._parts.items()}
-        else:
-            ranked = self._in_time(queries, depth, where, limit)
+        ranked = self._rankings.search(queries, max(k, self._fusion.depth), where, limit)
         return [self._fused(ranked, at, k) for at in range(len(queries))]
 
     def matching(self, query: str) -> Mask | None:
         """Return the passages that any of the rankings can find."""
-        united: Mask | None = None
-        for part in self._parts.values():
-            matching = part.matching(query)
-            if matching is None:
-                return None
-            united = matching if united is None else united | matching
-        return united
-
-    def _in_time(self, queries: Sequence[str], depth: int, where: Filter | None, limit: Limit) -> Ranked:
-        pending: dict[str, Pending[list[list[Hit]]]] = {
-            name: limit.begin(name, partial(part.search, queries, depth, where))
-            for name, part in self._parts.items()
-            if kind(name).BESIDE
-        }
-        ranked: Ranked = {}
-        late: list[CutOffError] = []
-        try:
-            # What can be interrupted works in this thread while the rest works beside it.
-            for name in sorted(self._parts, key=lambda name: name in pending):
-                begun, part = pending.get(name), self._parts[name]
-                try:
-                    ranked[name] = begun.result() if begun else part.search(queries, depth, where, limit)
-                except CutOffError as error:
-                    late.append(error)
-        finally:
-            for begun in pending.values():
-                begun.cancel()
-        if not ranked:
-            raise late[-1]
-        return ranked
+        return self._rankings.matching(query)
 
     def _fused(self, ranked: Ranked, at: int, k: int) -> list[Hit]:
         weights = self._fusion.weights
-        # In the order of the parts, whichever was ready first.
-        named = [Ranking(name, weights[name], ranked[name][at]) for name in self._parts if name in ranked]
+        # In the order of the names, whichever was ready first.
+        named = [Ranking(name, weights[name], ranked[name][at]) for name in self._rankings.names if name in ranked]
         return fuse(named, self._fusion, k, group=self._group)

@@ -88,6 +88,16 @@ def test_a_walk_over_documents_asks_for_each_once(
                 assert after - before == -(-of_shards[shard] // at_once) + 1
 
 
+def test_a_hybrid_search_asks_each_shard_once(ray_cluster: str, folders: tuple[Path, Path]) -> None:
+    sharded, cluster, asked = folders[1], settings(ray_cluster), Search(retriever="hybrid")
+    with on_cluster(sharded, cluster) as remote:
+        hits = remote.search(QUERIES[:1], asked)  # the statistics of its terms are remembered
+        before = [replica.answered for replica in replicas_of(sharded, cluster)]
+        assert remote.search(QUERIES[:1], asked) == hits
+        after = [replica.answered for replica in replicas_of(sharded, cluster)]
+        assert [later - earlier for earlier, later in zip(before, after, strict=True)] == [1, 1, 1]
+
+
 def test_java_keeps_its_handlers_of_faults(ray_cluster: str, folders: tuple[Path, Path]) -> None:
     """Ray sets its own: then a null pointer in compiled Java, which Java itself handles, would end this process."""
 
