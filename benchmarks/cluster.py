@@ -1,10 +1,10 @@
 """Shards: whether they answer what one index answers, byte for byte, and what a Ray cluster adds to a request.
 
 ``FACTSEEK_DATA=DATA python -m benchmarks.cluster`` searches SciFact, NFCorpus and the Arabic part of XQuAD-R in one
-index and in 1, 2, 4 and 7 shards: as it was divided, after documents were added, replaced and deleted in both, and
-after both were compacted. Dates and topics are assigned to the documents by a seed. Then it asks SciFact in three
-shards on a Ray cluster of three nodes of this machine, in turns with one index, and writes both tables into
-``docs/scaling.md``.
+index, in 1, 2, 4 and 7 shards, and in 4 on a Ray cluster of three nodes of this machine: as it was divided, after
+documents were added, replaced and deleted in all, and after all were compacted. Dates and topics are assigned to the
+documents by a seed. Then it asks SciFact in three shards on the cluster, in turns with one index, and writes both
+tables into ``docs/scaling.md``.
 """
 
 from __future__ import annotations
@@ -47,6 +47,8 @@ from factseek.settings import convert
 
 DOCUMENT = Path(__file__).resolve().parent.parent / "docs" / "scaling.md"
 SHARDS = (1, 2, 4, 7)
+ON_RAY = 4
+"""So many shards are also searched on a cluster."""
 RETRIEVERS = ("bm25", "dense", "hybrid")
 FILTERS = (None, Filter(topic=("T1", "T3")), Filter(as_of="2020-06-30"))
 K = 10
@@ -78,11 +80,11 @@ COLLECTIONS = (
 
 
 class Equality(NamedTuple):
-    """How many hits of how many searches were compared in a state, over so many shards, and how many answers differ."""
+    """How many hits of how many searches were compared in a state, over some shards, and how many answers differ."""
 
     collection: str
     state: str
-    shards: int
+    shards: str
     searches: int
     hits: int
     different: int
@@ -123,15 +125,17 @@ class _OnceEncoder:
 def main() -> None:
     """Compare, measure, and write the tables."""
     encoders = Remembering()
-    with tempfile.TemporaryDirectory() as folder:
-        rows = [row for judged in COLLECTIONS for row in compared(judged, Path(folder) / judged.name, encoders)]
+    with tempfile.TemporaryDirectory() as folder, cluster_of_three() as address:
+        cluster = ClusterSettings(address=address, cpus=0.1)
+        rows = [row for each in COLLECTIONS for row in compared(each, Path(folder) / each.name, encoders, cluster)]
         replace_marked(DOCUMENT, "equality", equality_table(rows))
         scifact = COLLECTIONS[0]
-        replace_marked(DOCUMENT, "ray", ray_table(Path(folder) / scifact.name, queries_of(scifact), encoders))
+        table = ray_table(Path(folder) / scifact.name, queries_of(scifact), encoders, cluster)
+        replace_marked(DOCUMENT, "ray", table)
     encoders.close()
 
 
-def compared(judged: Collected, folder: Path, encoders: Remembering) -> Iterator[Equality]:
+def compared(judged: Collected, folder: Path, encoders: Remembering, cluster: ClusterSettings) -> Iterator[Equality]:
     """Yield how the shards of a collection compare with one index, in each state."""
     folder.mkdir()
     documents = list(documents_of(judged.source))
@@ -146,15 +150,15 @@ def compared(judged: Collected, folder: Path, encoders: Remembering) -> Iterator
     for shards in SHARDS:
         shutil.copytree(places[0], places[shards])
         shard(places[shards], shards, CONFIG)
-    yield from answers_compared(judged, "divided", places, encoders)
+    yield from answers_compared(judged, "divided", places, encoders, cluster)
     for place in places.values():
         change(place, folder / "added.jsonl", "append")
         change(place, folder / "replaced.jsonl", "update")
         delete(place, gone)
-    yield from answers_compared(judged, "after append, update and delete", places, encoders)
+    yield from answers_compared(judged, "after append, update and delete", places, encoders, cluster)
     for place in places.values():
         compact(place, CONFIG)
-    yield from answers_compared(judged, "compacted", places, encoders)
+    yield from answers_compared(judged, "compacted", places, encoders, cluster)
 
 
 def change(folder: Path, source: Path, verb: Any, language: str = "") -> None:
@@ -163,7 +167,7 @@ def change(folder: Path, source: Path, verb: Any, language: str = "") -> None:
 
 
 def answers_compared(
-    judged: Collected, state: str, places: dict[int, Path], encoders: Remembering
+    judged: Collected, state: str, places: dict[int, Path], encoders: Remembering, cluster: ClusterSettings
 ) -> Iterator[Equality]:
     """Yield how the hits of every query, retriever and filter compare with those of one index."""
     queries = queries_of(judged)
@@ -172,14 +176,28 @@ def answers_compared(
     hits = sum(len(of_query) for of_search in expected for of_query in of_search)
     lines = [list(map(msgspec.json.encode, of_search)) for of_search in expected]
     for shards in SHARDS:
-        different = 0
         with open_index(places[shards], CONFIG, encoders=encoders) as index:
-            for asked, of_search in zip(searches(), lines, strict=True):
-                there = map(msgspec.json.encode, answers(index, queries, asked))
-                different += sum(line != expected_line for line, expected_line in zip(there, of_search, strict=True))
-        row = Equality(judged.name, state, shards, sum(map(len, lines)), hits, different)
-        say(f"benchmarks.cluster: {row}")
-        yield row
+            different = differing(index, queries, lines)
+        yield printed(Equality(judged.name, state, str(shards), sum(map(len, lines)), hits, different))
+    with open_on_cluster(places[ON_RAY], CONFIG, cluster, encoders=encoders) as index:
+        different = differing(index, queries, lines)
+    stop(places[ON_RAY], cluster)
+    yield printed(Equality(judged.name, state, f"{ON_RAY} on Ray", sum(map(len, lines)), hits, different))
+
+
+def differing(index: Searcher, queries: list[str], lines: list[list[bytes]]) -> int:
+    """Return how many answers of an index differ from the expected lines of each search."""
+    different = 0
+    for asked, of_search in zip(searches(), lines, strict=True):
+        there = map(msgspec.json.encode, answers(index, queries, asked))
+        different += sum(line != expected for line, expected in zip(there, of_search, strict=True))
+    return different
+
+
+def printed(row: Equality) -> Equality:
+    """Return a comparison after printing it."""
+    say(f"benchmarks.cluster: {row}")
+    return row
 
 
 def searches() -> list[Search]:
@@ -246,26 +264,24 @@ def started_nodes(count: int) -> Iterator[Any]:
     cluster.shutdown()
 
 
-def ray_table(folder: Path, queries: list[str], encoders: Remembering) -> str:
+def ray_table(folder: Path, queries: list[str], encoders: Remembering, cluster: ClusterSettings) -> str:
     """Ask one index, the same in three shards here, and these on a cluster, in turns; return the table."""
     alone, place = folder / "shards-0", folder / "on-ray"
     shutil.copytree(alone, place)
     shard(place, 3, CONFIG)
     lines = ["| SciFact, ten hits, ms a query | p10 | p50 | p90 |", "|---|---:|---:|---:|"]
-    with cluster_of_three() as address:
-        cluster = ClusterSettings(address=address, cpus=0.1)
-        with (
-            open_index(alone, CONFIG, encoders=encoders) as whole,
-            open_index(place, CONFIG, encoders=encoders) as here,
-            open_on_cluster(place, CONFIG, cluster, encoders=encoders) as remote,
-        ):
-            indexes = {"one index": whole, "three shards, this process": here, "three shards on Ray": remote}
-            for retriever in ("bm25", "hybrid"):
-                times = timed(indexes, queries, Search(k=K, retriever=retriever))
-                for name, taken in times.items():
-                    low, high = itemgetter(0, -1)(statistics.quantiles(taken, n=10))
-                    lines.append(f"| {retriever}, {name} | {low:.2f} | {statistics.median(taken):.2f} | {high:.2f} |")
-        stop(place, cluster)
+    with (
+        open_index(alone, CONFIG, encoders=encoders) as whole,
+        open_index(place, CONFIG, encoders=encoders) as here,
+        open_on_cluster(place, CONFIG, cluster, encoders=encoders) as remote,
+    ):
+        indexes = {"one index": whole, "three shards, this process": here, "three shards on Ray": remote}
+        for retriever in ("bm25", "hybrid"):
+            times = timed(indexes, queries, Search(k=K, retriever=retriever))
+            for name, taken in times.items():
+                low, high = itemgetter(0, -1)(statistics.quantiles(taken, n=10))
+                lines.append(f"| {retriever}, {name} | {low:.2f} | {statistics.median(taken):.2f} | {high:.2f} |")
+    stop(place, cluster)
     return "\n".join(lines)
 
 
@@ -287,11 +303,12 @@ def timed(indexes: dict[str, Searcher], queries: list[str], asked: Search) -> di
 def equality_table(rows: Sequence[Equality]) -> str:
     """Return the comparisons as a Markdown table; the shards of a state stand in one line if they are alike."""
     lines = [
-        "| collection | state | searches, each over 1, 2, 4 and 7 shards | hits | answers that differ |",
+        "| collection | state | searches, each over 1, 2, 4 and 7 shards, and 4 on Ray | hits | answers that differ |",
         "|---|---|---:|---:|---:|",
     ]
-    for first in range(0, len(rows), len(SHARDS)):
-        some = rows[first : first + len(SHARDS)]
+    ways = len(SHARDS) + 1
+    for first in range(0, len(rows), ways):
+        some = rows[first : first + ways]
         different = " / ".join(str(row.different) for row in some)
         head = some[0]
         lines.append(f"| {head.collection} | {head.state} | {head.searches:,} | {head.hits:,} | {different} |")
