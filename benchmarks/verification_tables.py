@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from factseek.claims.evidence.sentences import ClaimEvidence
 from factseek.claims.learning.figures import VerdictFigures, figures
 from factseek.claims.settings import VerdictSettings
+from factseek.claims.verdicts.confidence import needed_confidence, risk_curve
 from factseek.claims.verdicts.crossval import Split, out_of_fold, split
 from factseek.claims.verdicts.models import Cases
 from factseek.eval.reports.page import markdown_table
@@ -165,8 +166,25 @@ def _abstaining(collection: JudgedCollection) -> str:
     tables = [(("`min_coverage`", "decided", "share", "right of these"), covering)]
     tables.append((("`min_confidence`", "decided", "share", "right of these"), sure))
     text = "\n".join(markdown_table(header, rows) for header, rows in tables)
-    return f"{text}\n{_numbers(collection)}" + (
+    return f"{text}\n{_risk_curve(collection, probability)}\n{_numbers(collection)}" + (
         _risk(collection.classes, probability) if len(collection.labels) > 2 else ""
+    )
+
+
+def _risk_curve(collection: JudgedCollection, probability: NDArray[np.float64]) -> str:
+    """Return the curve of risk and coverage as a table, and the probability that verdicts for people need."""
+    curve = risk_curve(collection.classes, probability)
+    rows = [
+        [f"{point.share:.1%}", f"{point.confidence:.2f}", f"{point.wrong:.3f}"] for point in curve[:5] + curve[9::5]
+    ]
+    most = collection.settings.most_wrong
+    needed = needed_confidence(curve, most)
+    given = max((point.share for point in curve if point.confidence >= needed), default=0.0)
+    return (
+        f"Risk and coverage, the surest verdicts first:\n\n"
+        f"{markdown_table(('verdicts given, of all claims', 'probability at least', 'wrong of these'), rows)}\n"
+        f"At most {most:.0%} wrong (`most_wrong`): a probability of {needed:.2f}, at which {given:.1%} of claims get "
+        "a verdict.\n"
     )
 
 

@@ -79,6 +79,7 @@ class VerdictSettings(Settings, frozen=True, kw_only=True):
     min_coverage: Unit = 0.25
     need_numbers: bool = True
     min_confidence: Unit = 0.0
+    most_wrong: Unit = 0.15
     regularisation: Annotated[float, msgspec.Meta(gt=0, le=1e6)] = 0.01
     folds: Annotated[int, msgspec.Meta(ge=2, le=100)] = 5
     seed: Count = 0

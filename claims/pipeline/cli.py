@@ -102,7 +102,7 @@ def _checked(
     ranker = ranking.load(args.ranker, args.task, config)
     check_languages(statements, ranker.manifest.languages, str(args.input))
     learned = verifying.load(args.verdicts)
-    verifier = learned.verifier(finder, config.verdict)
+    verifier = learned.verifier(finder, config.verdict, for_people=True)
     checked = check(ranker.ranker, verifier, statements, args.top, bar)
     return checked, _heading(args, ranker.manifest.model, learned, finder, len(statements))
 

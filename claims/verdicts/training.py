@@ -24,11 +24,14 @@ from ..learning.groups import groups
 from ..learning.restoring import ModelManifest, load_for
 from ..settings import VerdictSettings
 from . import models
+from .confidence import RiskPoint, needed_confidence, risk_curve
 from .crossval import out_of_fold, split
 from .models import Cases, VerdictModel
 from .verdict import AT_ONCE, Verifier, cases_of, refuse_long
 
 UNDECIDED = "NOT ENOUGH INFO"
+RISK = "risk"
+"""The name of the curve of risk and coverage among the figures of a model."""
 _VERSIONED = ("numpy", "scikit-learn")
 
 
@@ -63,8 +66,16 @@ class TrainedVerdicts(NamedTuple):
     model: VerdictModel
     manifest: VerdictManifest
 
-    def verifier(self, finder: Finder, settings: VerdictSettings) -> Verifier:
+    @property
+    def risk(self) -> list[RiskPoint]:
+        """How often its verdicts are wrong, the surest first, cross-validated; empty if that was not measured."""
+        return _risk(self.manifest.figures)
+
+    def verifier(self, finder: Finder, settings: VerdictSettings, *, for_people: bool = False) -> Verifier:
         """Return the verifier that judges by this model and the evidence of an index.
+
+        ``for_people`` it gives only verdicts of which few are wrong, as far as ``settings.most_wrong`` says and the
+        model's cross-validation knows; the files of a task want a label for every claim that has evidence.
 
         Raises QueryError if the index is not of the kind that the model learned with.
         """
@@ -74,11 +85,12 @@ class TrainedVerdicts(NamedTuple):
                 here = f"{finder.index.info.place} has {there[name] or 'none'}"
                 remedy = "use an index like the one it learned with, or train another model"
                 raise QueryError(f"the model learned with {name} {value or 'none'}, {here}", remedy=remedy)
+        surer = needed_confidence(self.risk, settings.most_wrong) if for_people else 0.0
         return Verifier(
             self.model,
             self.manifest.labels,
             finder,
-            settings,
+            msgspec.structs.replace(settings, min_confidence=max(settings.min_confidence, surer)),
             undecided=self.manifest.undecided,
             reads_evidence=models.kind(self.manifest.model).READS_EVIDENCE,
         )
@@ -117,7 +129,7 @@ def train(name: str, lesson: Lesson, finder: Finder, settings: VerdictSettings, 
         sources=tuple(_source(path, labelled) for path, labelled in lesson.sources),
         settings=msgspec.to_builtins(settings),
         versions={"factseek": __version__} | {name: metadata.version(name) for name in _VERSIONED},
-        figures=_figures(claims, cases, labels, settings),
+        figures=_figures(name, claims, cases, labels, settings),
     )
     return TrainedVerdicts(model, manifest)
 
@@ -130,6 +142,7 @@ def load(path: Path, task: str = "") -> TrainedVerdicts:
     manifest, state = load_for(path, VerdictManifest, task, models.names())
     with restored_from(path):
         model = models.kind(manifest.model).restore(state)
+        _risk(manifest.figures)
         trial = model.probabilities(Cases(["Trying: 2 words."], np.zeros((1, len(NAMES)))))
         if trial.shape != (1, len(manifest.labels)) or not np.isfinite(trial).all():
             raise ValueError("a probability is missing or not a finite number")
@@ -162,14 +175,29 @@ def _commonest(claims: Sequence[Claim], labels: Sequence[str]) -> str:
     return max(labels, key=lambda label: counts[label])
 
 
-def _figures(claims: Sequence[Claim], cases: Cases, labels: Sequence[str], settings: VerdictSettings) -> dict[str, Any]:
-    """Return cross-validated figures of every model, baselines included; none if there are too few claims."""
+def _figures(
+    name: str, claims: Sequence[Claim], cases: Cases, labels: Sequence[str], settings: VerdictSettings
+) -> dict[str, Any]:
+    """Return cross-validated figures of every model, baselines included, and the curve of risk of the one of a name.
+
+    There are none if there are too few claims.
+    """
     classes = np.array([labels.index(claim.label) for claim in claims], dtype=np.int64)
     parted = split(classes, groups(claims), settings)
     if not parted.parts:
         return {}
-    figures_of = {name: figures(classes, out_of_fold(name, parted, settings, cases), labels) for name in models.names()}
-    return {"folds": len(parted.parts), "claims": len(claims), **msgspec.to_builtins(figures_of)}
+    judged = {name: out_of_fold(name, parted, settings, cases) for name in models.names()}
+    figures_of = {name: figures(classes, probabilities, labels) for name, probabilities in judged.items()}
+    measured = {"folds": len(parted.parts), "claims": len(claims), RISK: risk_curve(classes, judged[name])}
+    return msgspec.to_builtins(measured | figures_of)  # type: ignore[no-any-return]
+
+
+def _risk(figures: dict[str, Any]) -> list[RiskPoint]:
+    """Return the curve of risk among figures, empty if there is none; raises ValueError if it is no curve."""
+    try:
+        return msgspec.convert(figures.get(RISK, []), list[RiskPoint])
+    except msgspec.ValidationError as error:
+        raise ValueError(str(error)) from None
 
 
 def _setting(manifest: VerdictManifest) -> dict[str, str]:

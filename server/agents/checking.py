@@ -40,7 +40,7 @@ class Checker:
         if self._learned is None:
             return None
         where = parse_filter([], as_of=as_of) if as_of else None
-        verifier = self._learned.verifier(Finder(index, self._settings, where), self._settings)
+        verifier = self._learned.verifier(Finder(index, self._settings, where), self._settings, for_people=True)
         verdict = next(verifier.verify([Claim("claim", claim)]), None)
         if verdict is None:
             raise QueryError("the claim was not judged")

@@ -78,7 +78,7 @@ def judge_of(index: Searcher, config: Config, where: Filter | None) -> Judge | N
     finder = Finder(index, config.verdict, where)
     for served in served_verdicts().values():
         try:
-            return Judge(served, served.learned.verifier(finder, config.verdict))
+            return Judge(served, served.learned.verifier(finder, config.verdict, for_people=True))
         except QueryError:
             continue
     return None

@@ -13,6 +13,7 @@ import pytest
 from factseek.claims.evidence.sentences import Finder
 from factseek.claims.settings import VerdictSettings
 from factseek.claims.verdicts import models, training
+from factseek.claims.verdicts.confidence import needed_confidence
 from factseek.claims.verdicts.records import record
 from factseek.claims.verdicts.training import Lesson, VerdictManifest
 from factseek.eval.tasks import VERDICTS
@@ -160,6 +161,34 @@ def test_where_a_task_has_no_such_label_the_commonest_stands_for_it(examples: Pa
         (found,) = learned.verifier(finder, SETTINGS).verify([Claim("1", "!?")])
     assert learned.manifest.encoder == ""
     assert (found.label, found.abstained) == ("FALSE", "no evidence was found")
+
+
+def test_people_get_the_verdicts_of_which_few_are_wrong(
+    learned: training.TrainedVerdicts, finder: Finder, dev: list[Claim]
+) -> None:
+    needed = needed_confidence(learned.risk, SETTINGS.most_wrong)
+    assert 0.4 < needed < 0.9 and learned.risk[-1].share == 1.0
+    for_task = list(learned.verifier(finder, SETTINGS).verify(dev))
+    for_people = list(learned.verifier(finder, SETTINGS, for_people=True).verify(dev))
+    for given, shown in zip(for_task, for_people, strict=True):
+        label = max(given.probabilities, key=lambda name: given.probabilities[name])
+        unsure = given.probabilities[label] < needed
+        assert shown.probabilities == given.probabilities
+        assert bool(shown.abstained) == bool(given.abstained or unsure)
+        if unsure and not given.abstained:
+            assert shown.abstained.endswith(f", {needed:g} is asked")
+    assert any(verdict.abstained for verdict in for_people) and not all(verdict.abstained for verdict in for_people)
+    trusting = learned.verifier(finder, msgspec.structs.replace(SETTINGS, most_wrong=1.0), for_people=True)
+    least = learned.risk[-1].confidence
+    assert all(verdict.probabilities[verdict.label] >= least for verdict in trusting.verify(dev[:3]))
+
+
+def test_a_curve_that_is_none_is_another_version(learned: training.TrainedVerdicts, tmp_path: Path) -> None:
+    manifest = msgspec.structs.replace(learned.manifest, figures={**learned.manifest.figures, "risk": [["high", 1]]})
+    path = tmp_path / "odd.model"
+    model_file.save(path, manifest, learned.model.state())
+    with pytest.raises(SourceError, match="is a model of another version of factseek"):
+        training.load(path)
 
 
 def test_a_record_shows_the_sentences(learned: training.TrainedVerdicts, finder: Finder, dev: list[Claim]) -> None:

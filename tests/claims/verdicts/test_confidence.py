@@ -1,0 +1,56 @@
+"""The curve of risk and coverage, and the probability that verdicts for people need."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from factseek.claims.verdicts.confidence import RiskPoint, needed_confidence, risk_curve
+
+
+@st.composite
+def judged(draw: st.DrawFn) -> tuple[list[int], list[list[float]]]:
+    """Draw classes with probabilities, many of them alike."""
+    number = draw(st.integers(1, 130))
+    surest = draw(st.lists(st.sampled_from([0.4, 0.5, 0.55, 0.61234, 0.7, 0.99]), min_size=number, max_size=number))
+    labels = draw(st.lists(st.integers(0, 2), min_size=number, max_size=number))
+    classes = draw(st.lists(st.integers(0, 2), min_size=number, max_size=number))
+    pairs = zip(surest, labels, strict=True)
+    return classes, [[sure if column == label else (1 - sure) / 2 for column in range(3)] for sure, label in pairs]
+
+
+@given(drawn=judged(), most_wrong=st.sampled_from([0.0, 0.1, 0.15, 0.5, 1.0]))
+def test_a_point_counts_the_verdicts_that_are_as_sure(
+    drawn: tuple[list[int], list[list[float]]], most_wrong: float
+) -> None:
+    classes, probabilities = np.array(drawn[0]), np.array(drawn[1])
+    surest, wrong = probabilities.max(axis=1), probabilities.argmax(axis=1) != classes
+    curve = risk_curve(classes, probabilities)
+    assert curve[-1].share == 1.0
+    assert [point.share for point in curve] == sorted({point.share for point in curve})
+    for point in curve:
+        among = surest >= point.confidence
+        assert point.share == round(among.mean(), 4)
+        assert point.wrong == round(wrong[among].mean(), 4)
+    needed = needed_confidence(curve, most_wrong)
+    among = surest >= needed
+    assert among.any()
+    good = [point.share for point in curve if point.wrong <= most_wrong]
+    assert round(among.mean(), 4) == (max(good) if good else curve[0].share)
+
+
+def test_the_most_verdicts_are_given_that_the_risk_allows() -> None:
+    curve = [RiskPoint(0.9, 0.1, 0.2), RiskPoint(0.8, 0.3, 0.1), RiskPoint(0.7, 0.5, 0.15), RiskPoint(0.4, 1.0, 0.3)]
+    assert needed_confidence(curve, 0.15) == 0.7
+    assert needed_confidence(curve, 1.0) == 0.4
+    assert needed_confidence(curve, 0.05) == 0.9, "where all are worse, the surest are given"
+    assert needed_confidence([], 0.15) == 0.0
+
+
+def test_a_claim_passes_at_its_own_probability() -> None:
+    third = np.array([[1 / 3 + 1e-9, 1 / 3, 1 / 3 - 1e-9]])
+    (point,) = risk_curve(np.array([0]), third)
+    assert point == pytest.approx((0.3333, 1.0, 0.0))
+    assert third.max() >= point.confidence
