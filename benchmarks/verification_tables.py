@@ -179,11 +179,11 @@ def _risk_curve(collection: JudgedCollection, probability: NDArray[np.float64]) 
     ]
     most = collection.settings.most_wrong
     needed = needed_confidence(curve, most)
-    given = max((point.share for point in curve if point.confidence >= needed), default=0.0)
+    decided = max((point.share for point in curve if point.confidence >= needed), default=0.0)
     return (
         f"Risk and coverage, the surest verdicts first:\n\n"
         f"{markdown_table(('verdicts given, of all claims', 'probability at least', 'wrong of these'), rows)}\n"
-        f"At most {most:.0%} wrong (`most_wrong`): a probability of {needed:.2f}, at which {given:.1%} of claims get "
+        f"At most {most:.0%} wrong (`most_wrong`): a probability of {needed:.2f}, at which {decided:.1%} of claims get "
         "a verdict.\n"
     )
 

@@ -170,12 +170,12 @@ def test_people_get_the_verdicts_of_which_few_are_wrong(
     assert 0.4 < needed < 0.9 and learned.risk[-1].share == 1.0
     for_task = list(learned.verifier(finder, SETTINGS).verify(dev))
     for_people = list(learned.verifier(finder, SETTINGS, for_people=True).verify(dev))
-    for given, shown in zip(for_task, for_people, strict=True):
-        label = max(given.probabilities, key=lambda name: given.probabilities[name])
-        unsure = given.probabilities[label] < needed
-        assert shown.probabilities == given.probabilities
-        assert bool(shown.abstained) == bool(given.abstained or unsure)
-        if unsure and not given.abstained:
+    for verdict, shown in zip(for_task, for_people, strict=True):
+        label = max(verdict.probabilities, key=lambda name: verdict.probabilities[name])
+        unsure = verdict.probabilities[label] < needed
+        assert shown.probabilities == verdict.probabilities
+        assert bool(shown.abstained) == bool(verdict.abstained or unsure)
+        if unsure and not verdict.abstained:
             assert shown.abstained.endswith(f", {needed:g} is asked")
     assert any(verdict.abstained for verdict in for_people) and not all(verdict.abstained for verdict in for_people)
     trusting = learned.verifier(finder, msgspec.structs.replace(SETTINGS, most_wrong=1.0), for_people=True)
