@@ -23,7 +23,6 @@ from benchmarks.data_folder import data_folder
 from benchmarks.marked import replace_marked
 from benchmarks.parts import part
 from factseek.claims.checkworthiness.rankers import Trained, kind
-from factseek.claims.learning.folds import folds
 from factseek.claims.settings import Config
 from factseek.eval.reports.machine import this_machine
 from factseek.eval.reports.page import markdown_table
@@ -145,9 +144,9 @@ def _calibration(best: Trained, speaking: Trained, splits: Mapping[str, TweetSpl
 
 
 def _topics(arabic: TweetSplit) -> str:
-    parts, topics = data.by_topic(arabic, folds(arabic.train, CONFIG.claims.folds, CONFIG.claims.seed))
+    mixed, topics = data.by_topic(arabic, CONFIG)
     return (
-        f"\nArabic, words and characters alone, cross-validated AP: {parts:.4f} with topics on both sides, "
+        f"\nArabic, words and characters alone, cross-validated AP: {mixed:.4f} with topics on both sides, "
         f"{topics:.4f} with whole topics held out.\n"
     )
 

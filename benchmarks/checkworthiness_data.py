@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from factseek.claims.checkworthiness.members import lexical
 from factseek.claims.checkworthiness.members._trials import population, trial
-from factseek.claims.learning.folds import average_precision
+from factseek.claims.learning.folds import average_precision, folds
 from factseek.claims.settings import BestSettings, ClaimsSettings, Config
 from factseek.claims.text.duplicates import groups, repeated
 from factseek.eval.tasks import STATEMENTS
@@ -112,11 +112,12 @@ def oddity(language: str, split: TweetSplit) -> Oddity:
     )
 
 
-def by_topic(split: TweetSplit, folds: NDArray[np.int64]) -> tuple[float, float]:
-    """Return the cross-validated AP of words and characters, by the given folds and with whole topics held out."""
+def by_topic(split: TweetSplit, config: Config) -> tuple[float, float]:
+    """Return the cross-validated AP of words and characters, with topics on both sides and with whole ones held out."""
     member = lexical.make(split.train, CONFIG)
+    mixed = folds([tweet._replace(topic="") for tweet in split.train], config.claims.folds, config.claims.seed)
     names = {topic: number for number, topic in enumerate(dict.fromkeys(tweet.topic for tweet in split.train))}
     topics = np.array([names[tweet.topic] for tweet in split.train])
-    results = [trial(member, population(split.train, parts), seed=0) for parts in (folds, topics)]
+    results = [trial(member, population(split.train, parts), seed=0) for parts in (mixed, topics)]
     values = [average_precision(labels_of(split.train), result.scores) for result in results]
     return values[0], values[1]
