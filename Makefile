@@ -26,7 +26,7 @@ help:
 	@echo "make bench-finetune   rebuild the table of fine-tuning in docs/check-worthiness.md (FACTSEEK_DATA; half an hour or more)"
 	@echo "make bench-train   train an encoder on SciFact and rebuild its table in docs/training.md (FACTSEEK_DATA; an hour or more, goes on where it was interrupted)"
 	@echo "make bench-quality   rebuild docs/benchmark.md: sparse, dense and hybrid, quality beside speed"
-	@echo "make bench-fusion   compare ways of fusing over every collection; the table in docs/benchmark.md (FACTSEEK_DATA)"
+	@echo "make bench-fusion   compare ways of fusing over every collection, what else ranks better, and from how many judgements a combination learns; tables in docs/benchmark.md and docs/training.md (FACTSEEK_DATA; an hour, goes on where it was interrupted)"
 	@echo "make docs    build the documentation as a site in site/, warnings as errors"
 	@echo "make pictures   take the pictures of the pages in docs/ (needs chromium and chromium-driver)"
 	@echo "make soak    load the server for 30 minutes and compare every answer"
@@ -87,6 +87,8 @@ bench-quality: example
 
 bench-fusion: example
 	$(BIN)/python -m benchmarks.fusion
+	$(BIN)/python -m benchmarks.levers
+	$(BIN)/python -m benchmarks.learning_curve
 
 docs: $(STAMP)
 	$(BIN)/python docs/build_site.py site

@@ -17,9 +17,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from benchmarks import across_languages
 from benchmarks.fusion_rankings import DEPTH, RankedCase, cases, data_folder_or_none, ranked
 from benchmarks.marked import replace_marked
-from benchmarks.quality import ROOT
+from benchmarks.quality import ROOT, is_indexed
 from factseek.eval.reports.page import markdown_table
 from factseek.eval.scoring.measures import evaluate
 from factseek.eval.scoring.statistics import Interval, Values, intervals, paired
@@ -65,21 +66,28 @@ def main() -> int:
     """Rank what is not yet ranked, evaluate, print the tables, write them into the document."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--work", type=Path, default=ROOT / "bench" / "quality", help="keeps indexes and rankings")
+    parser.add_argument("--built", action="store_true", help="leave out the collections whose index is not there yet")
     parser.add_argument("--docs", type=Path, default=ROOT / "docs", help="where benchmark.md is")
     args = parser.parse_args()
     if data_folder_or_none() is None:
         say("benchmarks.fusion: FACTSEEK_DATA is not set: it names the folder of the public collections")
         return 2
     try:
-        ranked_cases = [ranked(case, args.work) for case in cases(data_folder_or_none(), args.work)]
+        ranked_cases = [
+            ranked(case, args.work)
+            for case in cases(data_folder_or_none(), args.work)
+            if not args.built or is_indexed(case.collection, args.work)
+        ]
     except FactseekError as error:
         say(f"benchmarks.fusion: {error.line}")
         return 2
     ways = ways_to_fuse()
-    measured = [evaluated(case, ways) for case in ranked_cases if set(PAIR) <= case.rankings.keys()]
+    measured = [evaluated(case, ways) for case in ranked_cases]
     content = report(measured, ways)
-    write(content)
+    languages = across_languages.report(ranked_cases, DEFAULT)
+    write(f"{content}\n{languages}")
     replace_marked(args.docs / "benchmark.md", "fusion", content)
+    replace_marked(args.docs / "benchmark.md", "languages", languages)
     return 0
 
 
@@ -92,11 +100,12 @@ def ways_to_fuse() -> list[FusionSettings]:
 def evaluated(ranked_case: RankedCase, ways: Sequence[FusionSettings]) -> MeasuredCase:
     """Return the measure of each query of a case under each way of fusing."""
     case, qrels = ranked_case.case, ranked_case.case.qrels
-    pool = FusedEvaluator({name: ranked_case.rankings[name] for name in PAIR}, DEPTH)
+    rankings = ranked_case.pair()
+    pool = FusedEvaluator(rankings, DEPTH)
     fused = [evaluate(qrels, pool.fused(way, CUT), [MEASURE]).values[:, 0] for way in ways]
     alone = {}
     for name in PAIR:
-        run = {qid: {hit.docid: hit.score for hit in hits[:CUT]} for qid, hits in ranked_case.rankings[name].items()}
+        run = {qid: {hit.docid: hit.score for hit in hits[:CUT]} for qid, hits in rankings[name].items()}
         alone[name] = float(evaluate(qrels, run, [MEASURE]).values[:, 0].mean())
     return MeasuredCase(case.name, case.family, np.stack(fused), alone)
 
@@ -128,8 +137,8 @@ def left_out(measured: Sequence[MeasuredCase]) -> list[LeftOutCase]:
     return results
 
 
-def overall(measured: Sequence[MeasuredCase], way: int) -> Interval:
-    """Return how much better than reciprocal ranks a way is in the mean over families; queries are drawn anew."""
+def overall(measured: Sequence[MeasuredCase], way: int, other: int = 0) -> Interval:
+    """Return how much better than another a way is in the mean over families; queries are drawn anew."""
     random = np.random.default_rng((0, 1))
     families = list(dict.fromkeys(case.family for case in measured))
     resamples = 2_000
@@ -137,20 +146,20 @@ def overall(measured: Sequence[MeasuredCase], way: int) -> Interval:
     for family in families:
         own = [case for case in measured if case.family == family]
         for case in own:
-            differences = case.fused[way] - case.fused[0]
+            differences = case.fused[way] - case.fused[other]
             drawn = random.integers(0, len(differences), (resamples, len(differences)))
             total += differences[drawn].mean(axis=1) / (len(own) * len(families))
     means = family_means(measured)
     low, high = np.percentile(total, (2.5, 97.5))
-    return Interval(float(means[way] - means[0]), float(low), float(high))
+    return Interval(float(means[way] - means[other]), float(low), float(high))
 
 
 def report(measured: Sequence[MeasuredCase], ways: Sequence[FusionSettings]) -> str:
     """Return the tables: each case left out, then the ways that are best over all."""
     means = family_means(measured)
     order = sorted(range(len(ways)), key=lambda way: (-means[way], way))
-    shown = order[:SHOWN] if 0 in order[:SHOWN] else [*order[:SHOWN], 0]
     default = ways.index(DEFAULT)
+    shown = list(dict.fromkeys([*order[:SHOWN], *(way for way in order if way in (default, 0))]))
     rows = [
         [
             described(ways[way]) + (" (the default)" if way == default else ""),
@@ -171,7 +180,8 @@ def report(measured: Sequence[MeasuredCase], ways: Sequence[FusionSettings]) -> 
         "regret",
     )
     held_out = markdown_table(header, [_row(result, ways) for result in left_out(measured)], left=1)
-    return f"Left out, one family of collections at a time:\n\n{held_out}\nOver all families:\n\n{best_ways}"
+    lead = f"The first is {_signed(overall(measured, order[0], default))} against the default.\n"
+    return f"Left out, one family of collections at a time:\n\n{held_out}\nOver all families:\n\n{best_ways}\n{lead}"
 
 
 def described(way: FusionSettings) -> str:

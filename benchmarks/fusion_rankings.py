@@ -6,7 +6,7 @@ import csv
 import json
 import os
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import groupby
+from itertools import groupby, permutations
 from pathlib import Path
 from typing import NamedTuple
 
@@ -26,18 +26,26 @@ from factseek.retrieval.trec import read_qrels
 DEPTH = 100
 """Documents of each ranking that are fused: what a search does by default."""
 
+BOTH = ("all-MiniLM-L6-v2", "multilingual-e5-small")
+"""The encoders of an index in English that is asked in other languages, or fuses three rankings."""
+XQUAD_LANGUAGES = ("ar", "en", "es")
+
 Ranking = dict[str, list[Hit]]
 """The documents found for each qid, best first."""
 
 
 class Case(NamedTuple):
-    """Judged queries of one collection; ``family`` names collections that share texts or questions."""
+    """Judged queries of one collection; ``family`` names collections that share texts or questions.
+
+    ``dense`` is the ranking by vectors that is fused with BM25's.
+    """
 
     name: str
     family: str
     collection: BenchCollection
     queries: tuple[SearchQuery, ...]
     qrels: Qrels
+    dense: str = "dense"
 
 
 class RankedCase(NamedTuple):
@@ -45,6 +53,10 @@ class RankedCase(NamedTuple):
 
     case: Case
     rankings: dict[str, Ranking]
+
+    def pair(self) -> dict[str, Ranking]:
+        """Return the two rankings that are fused by default, by the names that they have then."""
+        return {"bm25": self.rankings["bm25"], "dense": self.rankings[self.case.dense]}
 
 
 def cases(data: Path | None, work: Path) -> list[Case]:
@@ -98,17 +110,31 @@ def _arabic_example() -> BenchCollection:
 
 
 def _xquad(folder: Path) -> Iterator[Case]:
-    """Yield XQuAD-R within each language, and with the questions of each other language where vectors know both."""
-    for language in ("ar", "en", "es"):
-        here = folder / language
-        collection = BenchCollection(
-            f"XQuAD-R {language}",
-            (("beir", here),),
-            here / "queries.jsonl",
-            here / "qrels" / "test.tsv",
-            language=language,
+    """Yield XQuAD-R within each language, and with the questions of each other language."""
+    within = {language: _within(folder / language, language) for language in XQUAD_LANGUAGES}
+    yield from within.values()
+    for asked, written in permutations(XQUAD_LANGUAGES, 2):
+        case = within[written]
+        yield case._replace(
+            name=f"XQuAD-R {asked} over {written}",
+            queries=within[asked].queries,
+            qrels=_ordered(case.qrels, within[asked].queries),
+            dense=f"dense:{BOTH[1]}" if case.collection.encoders else case.dense,
         )
-        yield _plain(collection, "XQuAD-R")
+
+
+def _within(folder: Path, language: str) -> Case:
+    queries, qrels = folder / "queries.jsonl", folder / "qrels" / "test.tsv"
+    encoders = BOTH if language == "en" else ()
+    collection = BenchCollection(
+        f"XQuAD-R {language}", (("beir", folder),), queries, qrels, language=language, encoders=encoders
+    )
+    return _plain(collection, "XQuAD-R")
+
+
+def crosses(case: Case) -> bool:
+    """Return whether questions are in another language than the paragraphs."""
+    return " over " in case.name
 
 
 def _arabic_passages(folder: Path, work: Path) -> Case:

@@ -36,7 +36,10 @@ BEGIN, END = "<!-- measured: begin -->\n", "<!-- measured: end -->\n"
 
 
 class BenchCollection(NamedTuple):
-    """A collection to measure on: its sources by kind, its queries and judgements, and its own measures."""
+    """A collection to measure on: its sources by kind, its queries and judgements, and its own measures.
+
+    ``encoders`` make its vectors; without any, the one that fits its language does.
+    """
 
     name: str
     steps: tuple[tuple[str, Path], ...]
@@ -45,6 +48,7 @@ class BenchCollection(NamedTuple):
     profile: ProfileName = "plain"
     measures: tuple[str, ...] = ()
     language: str = "en"
+    encoders: tuple[str, ...] = ()
 
 
 def main() -> int:
@@ -139,20 +143,34 @@ def _measured(collection: BenchCollection, work: Path, timed: int) -> Bench:
 
 def indexed(collection: BenchCollection, work: Path) -> Path:
     """Return the folder of the collection's index in ``work``, built if its sources have changed."""
-    folder = work / collection.name.replace(" ", "-").replace(",", "").replace("!", "").lower()
+    folder = _folder(collection, work)
     if not _current(folder, collection):
         say(f"{collection.name}: indexing")
         _build(folder, collection)
     return folder
 
 
+def is_indexed(collection: BenchCollection, work: Path) -> bool:
+    """Return whether the collection's index in ``work`` is there, built from the sources as they are."""
+    return _current(_folder(collection, work), collection)
+
+
+def _folder(collection: BenchCollection, work: Path) -> Path:
+    name = " ".join((collection.name, *(collection.encoders and ("by", *collection.encoders))))
+    return work / name.replace(" ", "-").replace(",", "").replace("!", "").lower()
+
+
 def _build(folder: Path, collection: BenchCollection) -> None:
     folder.parent.mkdir(parents=True, exist_ok=True)
     verb: Verb = "overwrite"
     for kind, source in collection.steps:
-        language = collection.language
         request = BuildRequest(
-            kind=kind, sources=(source,), folder=folder, verb=verb, language=language, dense=language == "en"
+            kind=kind,
+            sources=(source,),
+            folder=folder,
+            verb=verb,
+            language=collection.language,
+            encoders=collection.encoders,
         )
         build(request, Config())
         verb = "append"

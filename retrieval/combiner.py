@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple, Protocol
 
@@ -12,9 +13,11 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from . import model_file, trees
+from . import judged_queries, model_file, trees
 from .combining import names
+from .domain import Hit
 from .errors import SourceError
+from .judged_queries import JudgedQueries
 from .model_file import State
 from .model_state import array, restored_from
 
@@ -47,7 +50,7 @@ class CombinerManifest(msgspec.Struct, frozen=True, kw_only=True):
 
     ``model`` is its kind. ``rankings`` are those whose ranks and scores it weighs, of the first ``depth`` hits of
     ``retriever``, fused as ``fusion`` says. ``index`` is the id of the manifest of the index that it learned with.
-    ``figures`` are cross-validated.
+    ``remembers`` says whether it weighs what it remembers of judged queries. ``figures`` are cross-validated.
     """
 
     task: str = TASK
@@ -63,6 +66,7 @@ class CombinerManifest(msgspec.Struct, frozen=True, kw_only=True):
     sources: tuple[JudgedFile, ...]
     settings: dict[str, Any]
     versions: dict[str, str]
+    remembers: bool = False
     figures: dict[str, Any] = {}
 
 
@@ -107,10 +111,23 @@ class Boosted:
 
 
 class Combiner(NamedTuple):
-    """A learned combination with what it is and where it comes from."""
+    """A learned combination with what it is and where it comes from, and the judged queries that it remembers."""
 
     model: CombinerModel
     manifest: CombinerManifest
+    remembered: JudgedQueries | None = None
+
+    def score(self, features: NDArray[np.float64], terms: frozenset[str], hits: Sequence[Hit]) -> NDArray[np.float64]:
+        """Return the scores of the hits of a query of these terms; ``features`` are those of :mod:`.combining`."""
+        if self.remembered is None:
+            return self.model.score(features)
+        alike = self.remembered.features(terms, [hit.docid for hit in hits])
+        return self.model.score(np.concatenate([features, alike], axis=1))
+
+
+def columns(rankings: Sequence[str], *, remembers: bool) -> tuple[str, ...]:
+    """Return the names of the features that a combination weighs."""
+    return (*names(rankings), *(judged_queries.NAMES if remembers else ()))
 
 
 def save(path: Path, combiner: Combiner) -> None:
@@ -118,7 +135,11 @@ def save(path: Path, combiner: Combiner) -> None:
 
     Raises MachineError if there is no room or no right to write.
     """
-    model_file.save(path, combiner.manifest, combiner.model.state())
+    settings, tensors = combiner.model.state()
+    if combiner.remembered is not None:
+        queries = combiner.remembered.state()
+        settings, tensors = settings | queries.settings, tensors | queries.tensors
+    model_file.save(path, combiner.manifest, State(settings, tensors))
 
 
 def load(path: Path) -> Combiner:
@@ -130,9 +151,10 @@ def load(path: Path) -> Combiner:
     if manifest.task != TASK:
         raise SourceError(f"is a model for {manifest.task}, not of the kind that is needed here", place=path)
     with restored_from(path):
-        if manifest.features != names(manifest.rankings) or manifest.depth < 1:
+        if manifest.features != columns(manifest.rankings, remembers=manifest.remembers) or manifest.depth < 1:
             raise ValueError("its features are others")
-        return Combiner(_restored(manifest, state), manifest)
+        remembered = judged_queries.restored(state) if manifest.remembers else None
+        return Combiner(_restored(manifest, state), manifest, remembered)
 
 
 def _restored(manifest: CombinerManifest, state: State) -> CombinerModel:

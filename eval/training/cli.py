@@ -34,6 +34,12 @@ def register(kinds: Subparsers) -> None:
     parser.add_argument("--measure", default="nDCG@10", metavar="NAME", help="what to judge by (default: nDCG@10)")
     parser.add_argument("--folds", type=int, default=5, metavar="N", help="of the cross-validation (default: 5)")
     parser.add_argument(
+        "--remember",
+        action="store_true",
+        help="weigh, too, for which judged queries a document was relevant, and how like them a query is; folds are "
+        "then drawn query by query",
+    )
+    parser.add_argument(
         "--sample", type=int, default=2000, metavar="N", help="learn from at most N judged queries (default: 2000)"
     )
     parser.add_argument("--seed", type=int, default=0, metavar="N", help="of folds, sample and trees (default: 0)")
@@ -57,13 +63,19 @@ def train(args: argparse.Namespace) -> int:
     if len(measures) > 1:
         raise QueryError(f"--measure {args.measure}: give one measure")
     files = JudgedFiles(task=args.task, queries=args.queries, qrels=args.qrels, profile=args.profile)
-    request = CombinerRequest(files=(args.queries, args.qrels), measure=measures[0], folds=args.folds, seed=args.seed)
+    request = CombinerRequest(
+        files=(args.queries, args.qrels),
+        measure=measures[0],
+        folds=args.folds,
+        seed=args.seed,
+        remembers=args.remember,
+    )
     with open_index(args.index, config_of(args, Config)) as index:
         judged = read_judged(files, index, sample=args.sample, seed=args.seed)
         for note in filter(None, [*judged.notes, missing_documents(index, judged.qrels)]):
             say(f"note: {note}")
         trained = train_on(index, judged, request, bar)
-    if not trained.grouped:
+    if not trained.grouped and not args.remember:
         say("note: so many queries share relevant documents that folds share them too: the figures may flatter")
     save(args.output, trained.combiner)
     write(json.dumps(as_json(trained), indent=2) + "\n" if args.json else as_text(trained))

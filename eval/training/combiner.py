@@ -7,28 +7,28 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from importlib import metadata
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
 from ... import __version__
-from ...retrieval.combiner import Combiner, CombinerManifest, CombinerModel, JudgedFile
-from ...retrieval.combining import names
+from ...retrieval.combiner import Combiner, CombinerManifest, CombinerModel, JudgedFile, columns
 from ...retrieval.domain import Qrels
 from ...retrieval.errors import QueryError
 from ...retrieval.files import sha256, storable
+from ...retrieval.judged_queries import JudgedQueries
 from ...retrieval.progress import Bar, Progress, silent
 from ...retrieval.searcher import Searcher
 from ..running.judged import Judged
 from ..scoring.measures import evaluate
 from ..scoring.statistics import Interval, PairedTest, Values, intervals, paired
-from ..tuning.tune import SURE
+from ..tuning.tune import SURE, parts_of
 from . import lambdamart, listwise
 from .folds import parted
 from .pools import Pool, pools
@@ -42,13 +42,25 @@ Learner = Callable[[Sequence[Pool]], CombinerModel]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CombinerRequest:
-    """The request for a training: the files (for the manifest), the measure to learn for, the folds, the seed."""
+    """The request for a training: the files (for the manifest), the measure to learn for, the folds, the seed.
+
+    With ``remembers``, the combination also weighs for which judged queries a document was relevant. That can help only
+    where queries share relevant documents: folds are then drawn query by query.
+    """
 
     files: tuple[Path, ...]
     measure: str = "nDCG@10"
     folds: int = 5
     seed: int = 0
     depth: int = DEPTH
+    remembers: bool = False
+
+
+class LearnedModel(NamedTuple):
+    """A model, and the judged queries that it remembers, if it does."""
+
+    model: CombinerModel
+    remembered: JudgedQueries | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,10 +94,8 @@ def train(index: Searcher, judged: Judged, request: CombinerRequest, progress: P
         raise QueryError(f"--folds {request.folds}: give a number from 2 to that of the judged queries, {queries:,}")
     read = pools(index, judged, request.depth, progress)
     with closing(progress("training", "models", 0)) as bar:
-        bed = _TestBed(read, judged.qrels, request, bar)
-        held_out = bed.held_out()
-        kind = bed.best_kind(np.arange(len(read)))
-        model = bed.learned(kind, np.arange(len(read)))
+        bed = TestBed(read, judged.qrels, request, bar)
+        held_out, model = bed.held_out(), bed.model()
     return _result(index, judged, request, model, held_out)
 
 
@@ -103,15 +113,20 @@ class HeldOut:
     kinds: Mapping[str, Values]
 
 
-class _TestBed:
+class TestBed:
     """Learns on some of the pools and judges on others; every model is learned once."""
 
-    def __init__(self, read: Sequence[Pool], qrels: Qrels, request: CombinerRequest, bar: Bar) -> None:
+    def __init__(self, read: Sequence[Pool], qrels: Qrels, request: CombinerRequest, bar: Bar | None = None) -> None:
         self._pools = read
         self._qrels = qrels
         self._request = request
         self._learners = learners(request.seed)
         self._bar = bar
+
+    def model(self) -> LearnedModel | None:
+        """Return the model of the best kind, learned from all pools; None if these teach nothing."""
+        everything = np.arange(len(self._pools))
+        return self.learned(self.best_kind(everything), everything)
 
     def held_out(self) -> HeldOut:
         """Return the measure of each query, held out."""
@@ -121,9 +136,9 @@ class _TestBed:
         for part in self._parted(np.arange(size), self._request.folds):
             rest = np.setdiff1d(np.arange(size), part)
             for kind, values in kinds.items():
-                values[part] = self._values(part, self.learned(kind, rest))
+                values[part] = self.values(part, self.learned(kind, rest))
             after[part] = kinds[self.best_kind(rest)][part]
-        return HeldOut(before=self._values(np.arange(size), None), after=after, kinds=kinds)
+        return HeldOut(before=self.values(np.arange(size), None), after=after, kinds=kinds)
 
     def best_kind(self, rows: NDArray[np.intp]) -> str:
         """Return the kind of model that is best in a cross-validation within ``rows``; of equals, the simplest."""
@@ -133,46 +148,65 @@ class _TestBed:
         for part in self._parted(rows, min(_INNER_FOLDS, len(rows))):
             rest = np.setdiff1d(rows, part)
             for kind in totals:
-                totals[kind] += float(self._values(part, self.learned(kind, rest)).sum())
+                totals[kind] += float(self.values(part, self.learned(kind, rest)).sum())
         highest = max(totals.values())
         return next(kind for kind, total in totals.items() if total > highest - 1e-9)
 
-    def learned(self, kind: str, rows: NDArray[np.intp]) -> CombinerModel | None:
+    def learned(self, kind: str, rows: NDArray[np.intp]) -> LearnedModel | None:
         """Return the model of a kind that learned from ``rows``; None if these teach nothing."""
         some = [self._pools[row] for row in rows.tolist()]
-        self._bar.update()
-        return self._learners[kind](some) if any(pool.teaches for pool in some) else None
+        if self._bar is not None:
+            self._bar.update()
+        if not any(pool.teaches for pool in some):
+            return None
+        if not self._request.remembers:
+            return LearnedModel(self._learners[kind](some), None)
+        remembered = JudgedQueries.of({pool.qid: pool.terms for pool in some}, self._qrels)
+        # Of each query, what the others tell.
+        told = [_with_memory(pool, remembered, number) for number, pool in enumerate(some)]
+        return LearnedModel(self._learners[kind](told), remembered)
 
     def _parted(self, rows: NDArray[np.intp], folds: int) -> list[NDArray[np.intp]]:
+        if self._request.remembers:
+            return [rows[part] for part in parts_of(len(rows), folds, self._request.seed)]
         qids = [self._pools[row].qid for row in rows.tolist()]
         return [rows[part] for part in parted({qid: self._qrels[qid] for qid in qids}, folds, self._request.seed).rows]
 
-    def _values(self, rows: NDArray[np.intp], model: CombinerModel | None) -> Values:
+    def values(self, rows: NDArray[np.intp], learned: LearnedModel | None) -> Values:
         """Return the measure of the queries of ``rows``, in the order of a model or as they were ranked."""
         run = {}
         for row in rows.tolist():
             pool = self._pools[row]
-            scores = -np.arange(len(pool.docids)) if model is None else model.score(pool.features)
+            scores = -np.arange(len(pool.docids)) if learned is None else _scores(learned, pool)
             run[pool.qid] = dict(zip(pool.docids, scores.astype(np.float32).tolist(), strict=True))
         qrels = {self._pools[row].qid: self._qrels[self._pools[row].qid] for row in rows.tolist()}
         return evaluate(qrels, run, [self._request.measure]).values[:, 0]
 
 
+def _with_memory(pool: Pool, remembered: JudgedQueries, number: int | None) -> Pool:
+    alike = remembered.features(pool.terms, pool.docids, number)
+    return replace(pool, features=np.concatenate([pool.features, alike], axis=1))
+
+
+def _scores(learned: LearnedModel, pool: Pool) -> NDArray[np.float64]:
+    if learned.remembered is not None:
+        pool = _with_memory(pool, learned.remembered, None)
+    return learned.model.score(pool.features)
+
+
 def _result(
-    index: Searcher, judged: Judged, request: CombinerRequest, model: CombinerModel | None, held_out: HeldOut
+    index: Searcher, judged: Judged, request: CombinerRequest, model: LearnedModel | None, held_out: HeldOut
 ) -> TrainedCombiner:
-    if model is None:
-        raise QueryError("there is nothing to learn from")
     seed = request.seed
     columns = np.stack([held_out.before, held_out.after, *held_out.kinds.values()], axis=1)
     before, after, *kinds = intervals(columns, seed)
     test = paired(held_out.before, held_out.after, seed)
     by_kind = dict(zip(held_out.kinds, kinds, strict=True))
-    manifest = _manifest(index, judged, request, model)
-    grouped = parted(judged.qrels, request.folds, seed).grouped
+    learned = combination(index, judged, request, model)
+    grouped = not request.remembers and parted(judged.qrels, request.folds, seed).grouped
     figures = {"grouped": grouped, **_figures(request.measure, before, after, test, by_kind)}
     return TrainedCombiner(
-        combiner=Combiner(model, msgspec.structs.replace(manifest, figures=figures)),
+        combiner=learned._replace(manifest=msgspec.structs.replace(learned.manifest, figures=figures)),
         measure=request.measure,
         before=before,
         after=after,
@@ -182,18 +216,26 @@ def _result(
     )
 
 
-def _manifest(index: Searcher, judged: Judged, request: CombinerRequest, model: CombinerModel) -> CombinerManifest:
+def combination(index: Searcher, judged: Judged, request: CombinerRequest, trained: LearnedModel | None) -> Combiner:
+    """Return what was learned with all that its file says of it but the figures.
+
+    Raises QueryError if nothing was.
+    """
+    if trained is None:
+        raise QueryError("there is nothing to learn from")
+    model, remembered = trained
     resolved, encoder = index.resolve(judged.search), index.info.encoder
     learned: dict[str, Any] = {
         "linear": {"penalty": PENALTY},
         "trees": {**lambdamart.SETTINGS, "rounds": lambdamart.ROUNDS},
     }
     versions = {name: metadata.version(name) for name in ("numpy", "scipy", "lightgbm")}
-    return CombinerManifest(
+    manifest = CombinerManifest(
         model=model.KIND,
         retriever=resolved.retriever,
         rankings=resolved.rankings,
-        features=names(resolved.rankings),
+        features=columns(resolved.rankings, remembers=request.remembers),
+        remembers=request.remembers,
         depth=request.depth,
         fusion=msgspec.to_builtins(resolved.settings.search.fusion),
         language=index.info.language,
@@ -203,6 +245,7 @@ def _manifest(index: Searcher, judged: Judged, request: CombinerRequest, model: 
         settings={"measure": request.measure, "folds": request.folds, "seed": request.seed, **learned[model.KIND]},
         versions={"factseek": __version__, **versions},
     )
+    return Combiner(model, manifest, remembered)
 
 
 def _figures(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from ...retrieval.combining import matrix
 from ...retrieval.domain import Hit, Qrels
 from ...retrieval.errors import QueryError
+from ...retrieval.highlight import query_terms
 from ...retrieval.lines import shown
 from ...retrieval.progress import Progress
 from ...retrieval.searcher import Searcher
@@ -23,12 +24,16 @@ _NAMED = 3
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pool:
-    """The first hits of a query in their order: docids, features of shape (hits, features), relevance of each."""
+    """The first hits of a query in their order: docids, features of shape (hits, features), relevance of each.
+
+    ``terms`` are those of the query.
+    """
 
     qid: str
     docids: tuple[str, ...]
     features: NDArray[np.float64]
     relevance: NDArray[np.int64]
+    terms: frozenset[str] = frozenset()
 
     @property
     def teaches(self) -> bool:
@@ -46,8 +51,10 @@ def pools(index: Searcher, judged: Judged, depth: int, progress: Progress) -> li
     made = []
     for query, hits, evidence in with_evidence(index, judged.asked, search, progress):
         passages = [(hit.title, hit.passage.text) for hit in evidence]
-        features = matrix(resolved.text(query.text), hits, passages, index.terms, resolved.rankings)
-        made.append(_pool(query, hits, features, judged.qrels))
+        text = resolved.text(query.text)
+        features = matrix(text, hits, passages, index.terms, resolved.rankings)
+        pool = _pool(query, hits, features, judged.qrels)
+        made.append(replace(pool, terms=query_terms(text, index.terms)))
     if not any(pool.teaches for pool in made):
         raise QueryError(
             f"no query has a relevant and a non-relevant document among its first {depth} hits: "

@@ -11,6 +11,7 @@ from ..combiner import Combiner, load
 from ..combining import matrix
 from ..domain import Hit
 from ..errors import QueryError
+from ..highlight import query_terms
 from ..limit import Limit
 from . import StageContext, Texts, rescored
 
@@ -59,7 +60,8 @@ class Combine:
             first = ranked[:depth]
             passages = [(record.document.title, record.passage.text) for record in islice(stored, len(first))]
             features = matrix(query, first, passages, terms, rankings)
-            ranked_anew.append(rescored("combine", ranked, combiner.model.score(features).tolist()))
+            scores = combiner.score(features, query_terms(query, terms), first)
+            ranked_anew.append(rescored("combine", ranked, scores.tolist()))
         return ranked_anew
 
     def _combiner(self) -> Combiner:

@@ -15,9 +15,11 @@ import pytest
 
 from factseek.eval.training import combiner as training
 from factseek.eval.training.folds import parted
+from factseek.eval.training.pools import Pool
 from factseek.indexer.build import BuildRequest, build
 from factseek.indexer.settings import Config
-from factseek.retrieval.combiner import load
+from factseek.retrieval import judged_queries
+from factseek.retrieval.combiner import WeightedSum, load
 from factseek.retrieval.files import sha256
 from tests.conftest import overriding
 
@@ -76,6 +78,38 @@ def test_the_same_seed_gives_the_same_bytes(asked: list[object], tmp_path: Path,
     assert command(*asked, "--json")[:2] == first[:2]
     assert (tmp_path / "model").read_bytes() == content
     assert json.loads(first[1])["figures"]["test"]["wins"] >= 0
+
+
+def test_what_is_remembered_of_a_query_does_not_teach_that_query() -> None:
+    drawn = np.random.default_rng(0)
+    qrels = {f"q{at}": {f"{at}-0": 1} for at in range(6)}
+    pools = [
+        Pool(
+            qid=qid,
+            docids=tuple(f"{at}-{place}" for place in range(5)),
+            features=drawn.normal(size=(5, 3)),
+            relevance=np.array([1, 0, 0, 0, 0]),
+            terms=frozenset({f"term{at}"}),
+        )
+        for at, qid in enumerate(qrels)
+    ]
+    bed = training.TestBed(pools, qrels, training.CombinerRequest(files=(), remembers=True))
+    learned = bed.learned("linear", np.arange(6))
+    assert learned is not None
+    assert isinstance(learned.model, WeightedSum)
+    assert learned.model.weights[:3].any()
+    assert not learned.model.weights[3:].any()
+    assert bed.values(np.arange(6), learned).shape == (6,)
+
+
+def test_a_combination_remembers_on_demand(asked: list[object], tmp_path: Path, command: Command) -> None:
+    code, printed, said = command(*asked, "--remember", "--json")
+    assert code == 0
+    manifest = json.loads(printed)
+    assert manifest["remembers"]
+    assert manifest["features"][-4:] == list(judged_queries.NAMES)
+    assert "the figures may flatter" not in said
+    assert load(tmp_path / "model").remembered is not None
 
 
 def test_queries_that_share_a_relevant_document_stay_together() -> None:

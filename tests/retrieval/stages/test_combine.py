@@ -16,11 +16,14 @@ from factseek.indexer.build import BuildRequest, build
 from factseek.indexer.settings import Config
 from factseek.retrieval import model_file
 from factseek.retrieval.combiner import Boosted, Combiner, CombinerManifest, CombinerModel, WeightedSum, load, save
+from factseek.retrieval.combiner import columns as features_of
 from factseek.retrieval.combining import matrix, names
 from factseek.retrieval.config import CombineSettings
 from factseek.retrieval.domain import Hit, Part
 from factseek.retrieval.errors import SourceError
+from factseek.retrieval.highlight import query_terms
 from factseek.retrieval.index.local import Index
+from factseek.retrieval.judged_queries import JudgedQueries
 from factseek.retrieval.model_file import State
 from factseek.retrieval.order import ordered
 from factseek.retrieval.searcher import Search
@@ -148,6 +151,22 @@ def test_a_model_gives_the_same_after_it_was_saved(tmp_path: Path) -> None:
     assert (read.model.score(rows[3:5]) == read.model.score(rows)[3:5]).all()
 
 
+def test_a_model_that_remembers_puts_first_what_answered_a_judged_query(index: Path, tmp_path: Path) -> None:
+    plain = combiner({})
+    columns = features_of(plain.manifest.rankings, remembers=True)
+    weights = np.array([float(name == "nearest judged query") for name in columns])
+    model = WeightedSum(np.zeros(len(columns)), np.ones(len(columns)), weights)
+    manifest = msgspec.structs.replace(plain.manifest, features=columns, remembers=True)
+    asked = Search(k=5, retriever="bm25")
+    with Index(index, configured(tmp_path / "m")) as opened:
+        last = opened.search([QUERY], asked)[0][-1].docid
+        judged = JudgedQueries.of({"q": query_terms(QUERY, opened.terms)}, {"q": {last: 1}})
+        save(tmp_path / "m", Combiner(model, manifest, judged))
+        (ranked,) = opened.search([QUERY], asked._replace(stages=("combine",)))
+    assert (ranked[0].docid, ranked[0].score) == (last, pytest.approx(1.0))
+    assert ranked[1].score == 0
+
+
 def stump(feature: int = 0, child: int = 1) -> CombinerModel:
     return Boosted(
         Trees(
@@ -176,6 +195,7 @@ def broken_models() -> list[tuple[CombinerManifest, State]]:
     return [
         (replace(good.manifest, features=("poem",)), state),
         (replace(good.manifest, depth=0), state),
+        (replace(good.manifest, features=features_of(("bm25",), remembers=True), remembers=True), state),
         (replace(good.manifest, model="poem"), state),
         (replace(good.manifest, model="trees"), state),
         (good.manifest, State({}, nan)),
@@ -185,7 +205,7 @@ def broken_models() -> list[tuple[CombinerManifest, State]]:
     ]
 
 
-@pytest.mark.parametrize("number", range(8))
+@pytest.mark.parametrize("number", range(9))
 def test_a_model_that_somebody_made_is_refused(number: int, tmp_path: Path) -> None:
     path = tmp_path / "m"
     model_file.save(path, *broken_models()[number])

@@ -1,0 +1,38 @@
+"""The figures within and across languages, of rankings that are known."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from benchmarks.across_languages import report
+from benchmarks.fusion import DEFAULT
+from benchmarks.fusion_rankings import Case, RankedCase, Ranking
+from benchmarks.quality import BenchCollection
+from factseek.eval.running.batch import SearchQuery
+from factseek.retrieval.domain import Hit
+
+SECOND: Ranking = {"q1": [Hit("b", 2.0), Hit("a", 1.9), Hit("c", 0.0)]}
+FIRST: Ranking = {"q1": [Hit("a", 2.0), Hit("b", 1.0)]}
+
+
+def ranked(name: str, dense: str = "dense") -> RankedCase:
+    """Return a case with one question, which the ranking by vectors answers first and BM25 second."""
+    collection = BenchCollection("XQuAD-R en", (), Path("q"), Path("qrels"))
+    case = Case(name, "XQuAD-R", collection, (SearchQuery("q1", "claim", None),), {"q1": {"a": 1}}, dense)
+    return RankedCase(case, {"bm25": SECOND, "dense": SECOND} | {dense: FIRST})
+
+
+def test_hybrid_is_compared_with_bm25_within_a_language() -> None:
+    within, _ = report([ranked("XQuAD-R en"), ranked("XQuAD-R ar over en")], DEFAULT).split("Across languages:")
+
+    assert "| XQuAD-R en | 0.500 | 1.000 | 1.000 | +0.500 (+0.500 to +0.500) | 1.0000 |" in within
+    assert "over en |" not in within
+
+
+def test_across_languages_the_multilingual_ranking_counts() -> None:
+    cases = [ranked("XQuAD-R en"), ranked("XQuAD-R ar over en", "dense:multilingual-e5-small")]
+
+    _, across = report(cases, DEFAULT).split("Across languages:")
+
+    assert "| XQuAD-R ar over en | 0.500 (0.500 to 0.500) | 1.000 (1.000 to 1.000) |" in across
+    assert "| mean over the pairs | 0.500 (0.500 to 0.500) | 1.000 (1.000 to 1.000) |" in across
