@@ -162,9 +162,9 @@ class TestBed:
         if not self._request.remembers:
             return LearnedModel(self._learners[kind](some), None)
         remembered = JudgedQueries.of({pool.qid: pool.terms for pool in some}, self._qrels)
-        # Of each query, what the others tell.
-        told = [_with_memory(pool, remembered, number) for number, pool in enumerate(some)]
-        return LearnedModel(self._learners[kind](told), remembered)
+        # Of each query, what the others say of its documents.
+        widened = [_with_memory(pool, remembered, number) for number, pool in enumerate(some)]
+        return LearnedModel(self._learners[kind](widened), remembered)
 
     def _parted(self, rows: NDArray[np.intp], folds: int) -> list[NDArray[np.intp]]:
         if self._request.remembers:
