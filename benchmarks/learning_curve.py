@@ -47,7 +47,7 @@ KINDS = {"linear": "weights", "trees": "trees"}
 """The kinds of combination, and what the table calls them."""
 
 
-class Fold(NamedTuple):
+class HeldOutFold(NamedTuple):
     """The numbers of the queries that judge, and of those that may be learned from."""
 
     judging: NDArray[np.intp]
@@ -84,7 +84,9 @@ def table(bed: TestBed, qrels: Qrels, request: CombinerRequest) -> str:
     """Return the table of judged queries, whose pools the bed holds."""
     everything = np.arange(len(qrels))
     before = bed.values(everything, None)
-    folds = [Fold(rows, np.setdiff1d(everything, rows)) for rows in parted(qrels, request.folds, request.seed).rows]
+    folds = [
+        HeldOutFold(rows, np.setdiff1d(everything, rows)) for rows in parted(qrels, request.folds, request.seed).rows
+    ]
     rows = [["none", *[f"{before.mean():.3f}"] * len(KINDS), *[""] * len(KINDS)]]
     for size in (*SIZES, None):
         with part(f"{size or 'all'} queries"):
@@ -93,7 +95,7 @@ def table(bed: TestBed, qrels: Qrels, request: CombinerRequest) -> str:
     return markdown_table(("queries learned from", *KINDS.values(), *learned), rows, left=1)
 
 
-def _row(size: int | None, bed: TestBed, folds: Sequence[Fold], before: Values) -> list[str]:
+def _row(size: int | None, bed: TestBed, folds: Sequence[HeldOutFold], before: Values) -> list[str]:
     """Return a line of the table: each query's measure is the mean over what was learned with each seed."""
     fewest = min(len(fold.rest) for fold in folds)
     after = {kind: _held_out(kind, size, bed, folds) for kind in KINDS}
@@ -104,7 +106,7 @@ def _row(size: int | None, bed: TestBed, folds: Sequence[Fold], before: Values) 
     ]
 
 
-def _held_out(kind: str, size: int | None, bed: TestBed, folds: Sequence[Fold]) -> Values:
+def _held_out(kind: str, size: int | None, bed: TestBed, folds: Sequence[HeldOutFold]) -> Values:
     """Return the measure of each query, judged by what was learned from ``size`` queries of other folds."""
     seeds = range(SEEDS if size else 1)
     values = np.zeros((len(seeds), sum(len(fold.judging) for fold in folds)))

@@ -1,4 +1,4 @@
-"""What judged queries tell of a new one: by their terms alone, whoever asks; and a state that is not believed."""
+"""Judged queries speak for a document by their terms alone; a state that does not fit is refused."""
 
 from __future__ import annotations
 
