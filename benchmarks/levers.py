@@ -68,7 +68,7 @@ LEVERS = (
 )
 
 
-class JudgedCollection(NamedTuple):
+class LeverCollection(NamedTuple):
     """A collection with the measure that it is judged by; without ``train``, what is learned is cross-validated."""
 
     collection: BenchCollection
@@ -101,18 +101,18 @@ def main() -> int:
     return 0
 
 
-def judged_collections(data: Path) -> list[JudgedCollection]:
+def judged_collections(data: Path) -> list[LeverCollection]:
     """Return the collections, with what is learned from."""
     scifact, nfcorpus, tweets = public(data)
     train = data / "ct2020-task2" / "train"
     return [
-        JudgedCollection(scifact, "nDCG@10", None),
-        JudgedCollection(nfcorpus, "nDCG@10", (nfcorpus.queries, nfcorpus.qrels.with_name("train.tsv"))),
-        JudgedCollection(tweets, "AP@5", (train / tweets.queries.name, train / tweets.qrels.name)),
+        LeverCollection(scifact, "nDCG@10", None),
+        LeverCollection(nfcorpus, "nDCG@10", (nfcorpus.queries, nfcorpus.qrels.with_name("train.tsv"))),
+        LeverCollection(tweets, "AP@5", (train / tweets.queries.name, train / tweets.qrels.name)),
     ]
 
 
-def _section(judged: JudgedCollection, work: Path, *, kept: bool) -> str:
+def _section(judged: LeverCollection, work: Path, *, kept: bool) -> str:
     """Return the table of a collection, with ``kept`` of the levers alone that were measured before."""
     fitting = [lever for lever in LEVERS if _fits(lever, judged)]
     if kept:
@@ -126,12 +126,12 @@ def _section(judged: JudgedCollection, work: Path, *, kept: bool) -> str:
     return markdown_table(header, rows, left=1)
 
 
-def _fits(lever: Lever, judged: JudgedCollection) -> bool:
+def _fits(lever: Lever, judged: LeverCollection) -> bool:
     """Return whether a lever can be judged: in folds that share no document, judged queries tell nothing."""
     return judged.train is not None or not lever.remembers
 
 
-def _collection(judged: JudgedCollection, lever: Lever) -> BenchCollection:
+def _collection(judged: LeverCollection, lever: Lever) -> BenchCollection:
     return judged.collection._replace(encoders=lever.encoders)
 
 
@@ -145,7 +145,7 @@ def _row(name: str, measured: MeasuredLever, former: MeasuredLever) -> list[str]
     return [name, f"{after.mean():.3f}", gain, f"{test.p_randomisation:.4f}", time]
 
 
-def _is_kept(judged: JudgedCollection, lever: Lever, work: Path) -> bool:
+def _is_kept(judged: LeverCollection, lever: Lever, work: Path) -> bool:
     """Return whether a lever was measured with the index as it is."""
     collection = _collection(judged, lever)
     if not is_indexed(collection, work):
@@ -154,12 +154,12 @@ def _is_kept(judged: JudgedCollection, lever: Lever, work: Path) -> bool:
         return _path(judged, lever, index.info.id, work).is_file()
 
 
-def _path(judged: JudgedCollection, lever: Lever, index: str, work: Path) -> Path:
+def _path(judged: LeverCollection, lever: Lever, index: str, work: Path) -> Path:
     name = f"{judged.collection.name} {lever.name} {index}".replace(" ", "-").replace("/", "-")
     return work / "levers" / f"{name}.json"
 
 
-def _kept(judged: JudgedCollection, lever: Lever, work: Path) -> MeasuredLever:
+def _kept(judged: LeverCollection, lever: Lever, work: Path) -> MeasuredLever:
     """Return what a lever is worth on a collection, measured unless that was done with this index."""
     folder = indexed(_collection(judged, lever), work)
     config = Config(search=SearchSettings(fusion=lever.fusion))
@@ -173,7 +173,7 @@ def _kept(judged: JudgedCollection, lever: Lever, work: Path) -> MeasuredLever:
     return msgspec.json.decode(path.read_bytes(), type=MeasuredLever)
 
 
-def _measured(judged: JudgedCollection, lever: Lever, index: Searcher, folder: Path, model: Path) -> MeasuredLever:
+def _measured(judged: LeverCollection, lever: Lever, index: Searcher, folder: Path, model: Path) -> MeasuredLever:
     own = read_judged(_files(judged, judged.collection.queries, judged.collection.qrels), index)
     if not lever.combines:
         return MeasuredLever(values=_searched(index, own, judged.measure), milliseconds=_milliseconds(index, own))
@@ -204,7 +204,7 @@ def _pools(index: Searcher, learned_from: Judged, request: CombinerRequest) -> l
     return _READ[key]
 
 
-def _files(judged: JudgedCollection, queries: Path, qrels: Path) -> JudgedFiles:
+def _files(judged: LeverCollection, queries: Path, qrels: Path) -> JudgedFiles:
     return JudgedFiles(task="trec", queries=queries, qrels=qrels, profile=judged.collection.profile)
 
 
