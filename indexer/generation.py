@@ -16,9 +16,10 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ..retrieval import manifest as manifests
+from ..retrieval.errors import IndexStateError
 from ..retrieval.files import sync_folder
 from ..retrieval.lease import Lease, open_leased, remove_unless_held
-from ..retrieval.manifest import BUILD, SEGMENTS, Manifest, SegmentInfo
+from ..retrieval.manifest import BUILD, DOCUMENTS, SEGMENTS, Manifest, SegmentInfo
 from ..retrieval.shards import layout
 from ..retrieval.shards.layout import Shard, Shards, shard_path
 from ..retrieval.views import shared_patterns
@@ -169,12 +170,15 @@ def current(folder: Path, *, whole: bool = True) -> Generation:
 
     What a writer that died left undone after publishing is done: shards get the manifests that were published, and
     what belongs to no shard is removed.
-    Raises IndexStateError as :func:`read` does or, unless it need not be ``whole``, if a shard is missing.
+    Raises IndexStateError as :func:`read` does, if the path of a shard leads to another one or to another index or,
+    unless it need not be ``whole``, if a shard is missing.
     """
     state = read(folder)
     if state.is_sharded:
         if whole:
             layout.check_there(folder, layout.read(folder))
+        for part in state.parts:
+            _check_same(folder, part)
         for part in state.parts:
             _catch_up(part)
     remove_foreign(state)
@@ -229,6 +233,23 @@ def _whole(folder: Path, manifest: Manifest) -> Generation:
 def _of(folder: Path, shards: Shards) -> Generation:
     parts = tuple(IndexPart(shard.folder(folder), shard.manifest) for shard in shards.shards)
     return Generation(folder, parts, tuple(shard.path for shard in shards.shards))
+
+
+def _check_same(folder: Path, part: IndexPart) -> None:
+    """Raise IndexStateError if the folder of a shard holds another index, whose manifest must not be replaced.
+
+    A segment keeps its documents as long as it has its number; what else a shard's own manifest says may be older.
+    """
+    try:
+        own = manifests.read(part.folder)
+    except IndexStateError:  # it has none, or it is damaged: that which was published takes its place
+        return
+    there = {segment.name: segment.files.get(DOCUMENTS) for segment in own.segments}
+    for segment in part.segments:
+        if there.get(segment.name, segment.files.get(DOCUMENTS)) != segment.files.get(DOCUMENTS):
+            path = folder / layout.NAME
+            what = f"is another index, or another shard, than {path} says: its segment {segment.name} is not the same"
+            raise IndexStateError(what, place=part.folder, remedy=f"put the path of the shard right in {path}")
 
 
 def _catch_up(part: IndexPart) -> None:

@@ -148,7 +148,8 @@ def publish(folder: Path, shards: Shards) -> None:
 def read(folder: Path) -> Shards:
     """Read which shards, in which state, the index in ``folder`` has.
 
-    Raises IndexStateError if there is no sharded index that this version can read, or a shard does not fit the others.
+    Raises IndexStateError if there is no sharded index that this version can read, a shard does not fit the others, or
+    two lie in one folder.
     """
     path = folder / NAME
     try:
@@ -160,6 +161,7 @@ def read(folder: Path) -> Shards:
     shards = _converted(path, manifests.decoded_json(path, content))
     for shard in shards.shards[1:]:
         _check_alike(path, shards.shards[0], shard)
+    _check_apart(path, shards)
     return shards
 
 
@@ -259,6 +261,17 @@ def _check_alike(path: Path, first: Shard, shard: Shard) -> None:
         if its != that:
             differs = f"shard {shard.path} has the {what} {its}, shard {first.path} {that}; all shards have the same"
             raise IndexStateError(differs, place=path, remedy=RESTORE)
+
+
+def _check_apart(path: Path, shards: Shards) -> None:
+    """Raise IndexStateError if a shard lies where another one does, or the index itself, also by a link."""
+    taken = {path.parent.resolve(): f"the index {path.parent} itself"}
+    for shard in shards.shards:
+        place = shard.folder(path.parent).resolve()
+        if place in taken:
+            what = f"shard {shard.path} lies in the folder of {taken[place]}; each has a folder of its own"
+            raise IndexStateError(what, place=path, remedy=RESTORE)
+        taken[place] = f"shard {shard.path}"
 
 
 def _shown(views: dict[str, Any]) -> str:

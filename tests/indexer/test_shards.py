@@ -447,3 +447,36 @@ def test_a_shard_that_is_named_by_its_whole_path_is_not_swept_away(tmp_path: Pat
     built(index, written(tmp_path, "changed.jsonl", CHANGED), "update")
     assert exported(index) == FIRST | CHANGED
     assert (kept / "manifest.json").exists()
+
+
+def redirected(index: Path, path: Path) -> None:
+    """Name another folder for the second shard of an index."""
+    description = json.loads((index / "shards.json").read_text("utf-8"))
+    description["shards"][1]["path"] = str(path)
+    (index / "shards.json").write_text(json.dumps(description), "utf-8")
+
+
+def test_a_path_that_leads_to_another_index_leaves_that_as_it_was(tmp_path: Path) -> None:
+    index, other = tmp_path / "index", tmp_path / "other"
+    built(index, written(tmp_path, "first.jsonl", FIRST), shards=2)
+    built(other, tmp_path / "first.jsonl")
+    before = (other / "manifest.json").read_bytes()
+    redirected(index, other)
+    for write in (lambda: delete(index, ["d1"]), lambda: compact(index, CONFIG), lambda: repair(index, CONFIG)):
+        with pytest.raises(
+            IndexStateError, match=r"other: is another index, or another shard, than .*/shards\.json says"
+        ):
+            write()
+    assert (other / "manifest.json").read_bytes() == before
+    assert verify(other, CONFIG).faults == {}
+    redirected(index, index / "shard-01")
+    assert exported(index) == FIRST
+
+
+def test_two_shards_do_not_share_a_folder(tmp_path: Path) -> None:
+    index = tmp_path / "index"
+    built(index, written(tmp_path, "first.jsonl", FIRST), shards=2)
+    shutil.rmtree(index / "shard-01")
+    (index / "shard-01").symlink_to("shard-00")
+    with pytest.raises(IndexStateError, match="shard shard-01 lies in the folder of shard shard-00; each has a folder"):
+        Index(index, CONFIG)

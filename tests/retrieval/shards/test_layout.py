@@ -83,6 +83,13 @@ def test_a_spoiled_description_is_refused_in_one_line(tmp_path: Path, fault: str
     assert str(tmp_path / "shards.json") in caught.value.line
 
 
+def test_every_shard_has_a_folder_of_its_own(tmp_path: Path) -> None:
+    with pytest.raises(IndexStateError, match=r"shard /.*/shard-00 lies in the folder of shard shard-00; each has"):
+        read(tmp_path, of(1, path=str(tmp_path / "shard-00")))
+    with pytest.raises(IndexStateError, match=r"lies in the folder of the index .* itself"):
+        read(tmp_path, of(1, path=str(tmp_path)))
+
+
 @pytest.mark.parametrize("path", sorted(set(OUTSIDE) - {"/etc/passwd"}))
 def test_a_path_that_is_none_of_factseeks_is_refused(tmp_path: Path, path: str) -> None:
     with pytest.raises(IndexStateError, match="not a path of a folder"):
