@@ -24,7 +24,7 @@ help:
 	@echo "make fuzz   feed every reader, parser and route with 10,000 broken inputs; figures into docs/operating.md (an hour)"
 	@echo "make bench-claims   rebuild docs/check-worthiness.md and docs/verification.md (FACTSEEK_DATA; at most 15 minutes)"
 	@echo "make bench-finetune   rebuild the table of fine-tuning in docs/check-worthiness.md (FACTSEEK_DATA; half an hour or more)"
-	@echo "make bench-train   train an encoder on SciFact and rebuild its table in docs/training.md (FACTSEEK_DATA; an hour or more, goes on where it was interrupted)"
+	@echo "make bench-train   train an encoder and a re-ranker on SciFact and rebuild their tables in docs/training.md (FACTSEEK_DATA; two hours, goes on where it was interrupted)"
 	@echo "make bench-quality   rebuild docs/benchmark.md: sparse, dense and hybrid, quality beside speed"
 	@echo "make bench-fusion   compare ways of fusing over every collection, what else ranks better, and from how many judgements a combination learns; tables in docs/benchmark.md and docs/training.md (FACTSEEK_DATA; an hour, goes on where it was interrupted)"
 	@echo "make docs    build the documentation as a site in site/, warnings as errors"

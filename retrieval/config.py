@@ -160,12 +160,16 @@ class CombineSettings(Settings, frozen=True, kw_only=True):
 
 
 class RerankSettings(Settings, frozen=True, kw_only=True):
-    """The CrossEncoder that the stage ``rerank`` orders the first hits by, and how it is run."""
+    """The CrossEncoder that the stage ``rerank`` orders the first hits by, and how it is run.
+
+    ``weight`` is its share of the new score; the rest is the score with which a hit came.
+    """
 
     model: str = ""
     precision: Literal["int8", "fp32"] = "int8"
     max_tokens: Count = 0
     depth: Annotated[int, msgspec.Meta(ge=1, le=1_000)] = 50
+    weight: Annotated[float, msgspec.Meta(gt=0, le=1)] = 1.0
     seconds: Weight = 0.0
     cache: str = ""
 

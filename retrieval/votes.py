@@ -50,6 +50,17 @@ def _zscore(scores: Sequence[float]) -> list[float]:
     return [(score - low) / spread if spread > 0 else 1.0 for score in scores]
 
 
+def mixed(before: Sequence[float], after: Sequence[float], weight: float) -> list[float]:
+    """Return scores of which ``after`` makes the share ``weight`` and ``before`` the rest, each stretched to 0..1.
+
+    With a weight of 1 they are ``after`` as it is.
+    """
+    if weight >= 1:
+        return list(after)
+    pairs = zip(_minmax(before), _minmax(after), strict=True)
+    return [(1 - weight) * first + weight * second for first, second in pairs]
+
+
 RULES = {
     "rrf": FusionRule(_reciprocal, by_rank=True),
     "minmax": FusionRule(lambda _: _minmax, by_rank=False),

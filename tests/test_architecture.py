@@ -325,6 +325,7 @@ OTHERS_ERRORS = {
     "cluster/replicas.py": "Ray's errors hold what the other process printed",
     "retrieval/validation.py": "msgspec's errors have a message and no fields",
     "retrieval/java.py": "pyjnius raises whatever the loader of libjvm raised",
+    "eval/models/base.py": "the errors of transformers are several lines long",
     "indexer/collections/_lines.py": "csv's errors have a message and no fields",
     "indexer/collections/_parquet.py": "Arrow's errors are several lines long",
 }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from ...retrieval.errors import NotFoundError
 from ...retrieval.progress import Progress
@@ -20,13 +20,14 @@ NEAR_COPY = 0.8
 class Candidates:
     """The first hits of a query, best first, and its relevant documents, each with the text of one passage.
 
-    The passage of a relevant document is that of the hit, else its first.
+    The passage of a relevant document is that of the hit, else its first. ``scores`` are those of the hits.
     """
 
     qid: str
     query: str
     hits: Mapping[str, str]
     relevant: Mapping[str, str]
+    scores: Mapping[str, float] = field(default_factory=dict)
 
     def negatives(self) -> list[str]:
         """Return the texts of the hits, best first, that are neither relevant nor near-copies of what is relevant."""
@@ -44,10 +45,12 @@ def read_candidates(index: Searcher, judged: TrainingJudged, depth: int, progres
     search = judged.search._replace(k=depth, group=True, stages=())
     resolved = index.resolve(search)
     made = []
-    for query, _, evidence in with_evidence(index, judged.asked, search, progress):
+    for query, ranked, evidence in with_evidence(index, judged.asked, search, progress):
         hits = {hit.docid: judged.text(hit.title, hit.passage.text) for hit in evidence}
         relevant = dict(_relevant(index, judged, query, hits))
-        made.append(Candidates(qid=query.qid, query=resolved.text(query.text), hits=hits, relevant=relevant))
+        scores = {hit.docid: hit.score for hit in ranked}
+        text = resolved.text(query.text)
+        made.append(Candidates(qid=query.qid, query=text, hits=hits, relevant=relevant, scores=scores))
     return made
 
 

@@ -15,7 +15,8 @@ from ..training.report import difference_in_words
 from .trained import TrainedModel
 
 _NOUNS = {"encoder": "sentence encoder", "reranker": "re-ranker"}
-_SETTINGS = {"encoder": "encoder.model", "reranker": "rerank.model"}
+SETTINGS = {"encoder": "encoder.model", "reranker": "rerank.model"}
+"""The setting that takes each kind of model."""
 _LIBRARIES = ("sentence-transformers", "transformers", "torch", "accelerate")
 
 
@@ -28,6 +29,7 @@ def as_json(trained: TrainedModel) -> dict[str, Any]:
         "index": request.index,
         "sources": request.sources(),
         "settings": msgspec.to_builtins(request.settings),
+        "beside": dict(trained.beside),
         "queries": dict(trained.counts),
         "grouped": trained.grouped,
         "figures": {
@@ -60,6 +62,10 @@ def write_card(folder: Path, trained: TrainedModel) -> None:
     (folder / "README.md").write_text(_readme(trained, facts), "utf-8")
 
 
+def _with_settings(trained: TrainedModel) -> str:
+    return "".join(f", with `{name}` {value:g}" for name, value in trained.beside.items())
+
+
 def _readme(trained: TrainedModel, facts: dict[str, Any]) -> str:
     request = trained.request
     sources = [f"- {source['name']}, SHA-256 {source['sha256']}" for source in facts["sources"]]
@@ -70,7 +76,7 @@ def _readme(trained: TrainedModel, facts: dict[str, Any]) -> str:
             f"# {request.target.name}",
             "",
             f"A {_NOUNS[request.what]} that `factseek train {request.what}` made of {request.settings.base}",
-            f"for the index {request.index}. `{_SETTINGS[request.what]}` takes this folder.",
+            f"for the index {request.index}. `{SETTINGS[request.what]}` takes this folder{_with_settings(trained)}.",
             "",
             "## What it is worth",
             "",

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from .judged import TrainingJudged
 
 _DEFAULTS = ModelTraining(base="")
+_LEAST = {"epochs": 1, "batch": 2, "negatives": 1, "depth": 2, "max_tokens": 8, "looks": 1, "sample": 10}
 _INTERRUPTED = "interrupted; the same command goes on from the last checkpoint"
 _SAMPLE = 20_000
 _EPILOG = """\
@@ -32,11 +33,6 @@ def register(kinds: Subparsers) -> None:
     """Add both commands."""
     encoder = _add(kinds, "encoder", "a sentence encoder: what encoder.model takes")
     encoder.add_argument("--teacher", default="", metavar="MODEL", help="a re-ranker whose margins are learned, too")
-    encoder.add_argument(
-        "--from-documents",
-        action="store_true",
-        help="learn from titles and sentences of the documents, without judgements",
-    )
     _add(kinds, "reranker", "a re-ranker that reads query and passage together: what rerank.model takes")
 
 
@@ -49,7 +45,12 @@ def _add(kinds: Subparsers, what: str, noun: str) -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     add_index(parser)
-    add_judged(parser, required=what != "encoder")
+    add_judged(parser, required=False)
+    parser.add_argument(
+        "--from-documents",
+        action="store_true",
+        help="learn from titles and sentences of the documents, without judgements",
+    )
     parser.add_argument("--output", type=Path, required=True, metavar="DIR", help="the new folder of the model")
     parser.add_argument(
         "--base", default="", metavar="NAME", help="the model that is trained further (default: the index's encoder)"
@@ -60,7 +61,8 @@ def _add(kinds: Subparsers, what: str, noun: str) -> argparse.ArgumentParser:
         ("rate", float, "X", "the highest learning rate"),
         ("negatives", int, "N", "hits that are not relevant, for each passage that is"),
         ("depth", int, "N", "hits of each query that are looked at"),
-        ("max-tokens", int, "N", "tokens of a text that are learned from"),
+        ("max-tokens", int, "N", "tokens of a text that are learned from; a re-ranker reads so many of query and text"),
+        ("looks", int, "N", "how often in an epoch the queries that say when to stop are looked at"),
         ("seed", int, "N", "of everything that is drawn"),
     ):
         default = getattr(_DEFAULTS, name.replace("-", "_"))
@@ -79,7 +81,7 @@ def _add(kinds: Subparsers, what: str, noun: str) -> argparse.ArgumentParser:
 def train(args: argparse.Namespace, what: str) -> int:
     """Train, write the model, print what it is worth."""
     from ...retrieval.progress import bar
-    from .card import as_json, as_text
+    from .card import SETTINGS, as_json, as_text
     from .train import check_target
     from .train import train as train_on
 
@@ -91,8 +93,8 @@ def train(args: argparse.Namespace, what: str) -> int:
     if not trained.grouped:
         say("note: so many queries share relevant documents that the parts share them too: the figures may flatter")
     write(json.dumps(as_json(trained), indent=2) + "\n" if args.json else as_text(trained))
-    setting = "encoder.model" if what == "encoder" else "rerank.model"
-    say(f"{args.output}: the model; set {setting} to it")
+    beside = "".join(f", and {name} to {value:g}" for name, value in trained.beside.items())
+    say(f"{args.output}: the model; set {SETTINGS[what]} to it{beside}")
     return DONE
 
 
@@ -102,7 +104,7 @@ def _judged(args: argparse.Namespace, index: Searcher) -> TrainingJudged:
     from ..training.pools import missing_documents
     from .judged import of_documents, of_judgements
 
-    if getattr(args, "from_documents", False):
+    if args.from_documents:
         return of_documents(index, args.sample, args.seed)
     files = JudgedFiles(task=args.task, queries=args.queries, qrels=args.qrels, profile=args.profile)
     judged = read_judged(files, index, sample=args.sample, seed=args.seed)
@@ -130,7 +132,7 @@ def _check(args: argparse.Namespace) -> None:
     """Raise QueryError if an option makes no sense."""
     from ..scoring.measures import named
 
-    for name, least in (("epochs", 1), ("batch", 2), ("negatives", 1), ("depth", 2), ("max_tokens", 8), ("sample", 10)):
+    for name, least in _LEAST.items():
         if getattr(args, name) < least:
             raise QueryError(f"--{name.replace('_', '-')} {getattr(args, name)}: give a number from {least}")
     if args.seed < 0:
@@ -140,7 +142,7 @@ def _check(args: argparse.Namespace) -> None:
     if len(named(args.measure)) > 1:
         raise QueryError(f"--measure {args.measure}: give one measure")
     judged = [args.queries, args.qrels]
-    if getattr(args, "from_documents", False):
+    if args.from_documents:
         if any(judged):
             raise QueryError("--from-documents learns without judgements", remedy="leave out --queries and --qrels")
     elif not all(judged):

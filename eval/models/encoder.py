@@ -11,12 +11,11 @@ from numpy.typing import NDArray
 
 from ...retrieval.config import RerankSettings
 from ...retrieval.domain import Qrels
-from ...retrieval.encoders.cache import model_folder
 from ...retrieval.encoders.cross_encoder import open_cross_encoder
-from ...retrieval.encoders.sources import find_model
 from ...retrieval.progress import Progress
 from ..scoring.statistics import Values
 from . import lessons
+from .base import opened_base
 from .candidates import Candidates
 from .measured import EncoderBed
 from .request import ModelTraining, TrainingRequest
@@ -37,8 +36,8 @@ class EncoderTraining:
         self._request = request
         settings = request.settings
         lessons.seed(settings.seed)
-        with model_folder(find_model(settings.base)) as folder:
-            self._model: Any = SentenceTransformer(str(folder), local_files_only=True)
+        with opened_base(settings.base) as folder:
+            self._model: Any = SentenceTransformer(folder, local_files_only=True)
         self._limit: int = self._model.max_seq_length or settings.max_tokens
         prompts = self._model.prompts or {}
         self._query_prompt = prompts.get("query") or ""
@@ -59,6 +58,11 @@ class EncoderTraining:
     def values(self, bed: EncoderBed) -> Values:
         """Return the measure of each query of ``bed`` with the model as it is now."""
         return bed.values(lambda texts: self._vectors(texts, self._query_prompt), self._documents)
+
+    @property
+    def beside(self) -> dict[str, float]:
+        """The settings that are to stand beside the model's: none."""
+        return {}
 
     def learn(self, learned: Sequence[Candidates], stopping: EncoderBed, progress: Progress) -> None:
         """Train on some queries, looking at others now and then; keep the best model that was seen.

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import islice
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ...retrieval.domain import Qrels
+from ...retrieval.votes import mixed
 from ..scoring.measures import evaluate
 from ..scoring.statistics import Values
 from .candidates import Candidates
@@ -70,10 +72,18 @@ class RerankerBed:
         run = {query.qid: {docid: float(-rank) for rank, docid in enumerate(query.hits)} for query in self._candidates}
         return _measured(self._qrels, run, self._measure)
 
-    def values(self, score: ScorePairs) -> Values:
-        """Return the measure of each query with its hits in the order of their scores."""
-        scores = iter(score(self._pairs).tolist() if self._pairs else [])
-        run = {query.qid: {docid: next(scores) for docid in query.hits} for query in self._candidates}
+    def scores(self, score: ScorePairs) -> NDArray[np.float32]:
+        """Return the scores of all pairs."""
+        return score(self._pairs) if self._pairs else np.zeros(0, dtype=np.float32)
+
+    def values(self, scores: NDArray[np.float32], weight: float = 1.0) -> Values:
+        """Return the measure of each query with its hits in the order of their scores, as the stage mixes them."""
+        left = iter(scores.tolist())
+        run = {}
+        for query in self._candidates:
+            after = list(islice(left, len(query.hits)))
+            before = [query.scores.get(docid, 0.0) for docid in query.hits]
+            run[query.qid] = dict(zip(query.hits, mixed(before, after, weight), strict=True))
         return _measured(self._qrels, run, self._measure)
 
 

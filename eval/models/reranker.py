@@ -9,18 +9,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...retrieval.domain import Qrels
-from ...retrieval.encoders.cache import model_folder
-from ...retrieval.encoders.sources import find_model
 from ...retrieval.errors import MachineError
 from ...retrieval.progress import Progress
 from ..scoring.statistics import Values
 from . import lessons
+from .base import opened_base
 from .candidates import Candidates
-from .encoder import triples
+from .encoder import Triple, triples
 from .measured import RerankerBed
 from .request import TrainingRequest
 
+WEIGHTS = tuple(tenth / 10 for tenth in range(1, 11))
+"""The weights that are tried: the model's share of the new score."""
 _AT_ONCE = 32
+_SURE = 30.0
+"""A label so far above 0 that the loss takes the passage for the one that is relevant."""
 
 
 class RerankerTraining:
@@ -31,12 +34,12 @@ class RerankerTraining:
         from sentence_transformers import CrossEncoder
 
         self._request = request
+        self._weight = 1.0
+        self._looks: dict[float, float] = {}  # From the measure of a look to the weight that had it.
         settings = request.settings
         lessons.seed(settings.seed)
-        with model_folder(find_model(settings.base, "model")) as folder:
-            self._model: Any = CrossEncoder(
-                str(folder), num_labels=1, max_length=settings.max_tokens, local_files_only=True
-            )
+        with opened_base(settings.base) as folder:
+            self._model: Any = CrossEncoder(folder, num_labels=1, max_length=settings.max_tokens, local_files_only=True)
         if self._model.num_labels != 1:
             raise MachineError(f"gives {self._model.num_labels} scores a pair, one is needed", place=settings.base)
 
@@ -53,29 +56,47 @@ class RerankerTraining:
         return bed.before()
 
     def values(self, bed: RerankerBed) -> Values:
-        """Return the measure of each query of ``bed``, its hits ranked by the model as it is now."""
-        return bed.values(self._scores)
+        """Return the measure of each query of ``bed``, its hits ranked by the model as it is now, with its weight."""
+        return bed.values(bed.scores(self._scores), self._weight)
+
+    @property
+    def beside(self) -> dict[str, float]:
+        """The settings that are to stand beside the model's: ``rerank.weight``."""
+        return {"rerank.weight": self._weight}
 
     def learn(self, learned: Sequence[Candidates], stopping: RerankerBed, progress: Progress) -> None:
         """Train on some queries, looking at others now and then; keep the best model that was seen.
 
+        These others say, too, what weight the model gets beside the score of the search.
+
         Raises MachineError if there is no room for checkpoints.
         """
         from sentence_transformers.cross_encoder import CrossEncoderTrainer, CrossEncoderTrainingArguments
-        from sentence_transformers.cross_encoder.losses import BinaryCrossEntropyLoss
-        from torch import tensor
+        from sentence_transformers.cross_encoder.losses import ListNetLoss
 
-        pairs = labelled_pairs(learned, self._request)
-        negatives = max(1, self._request.settings.negatives)
+        rows = triples(learned, self._request.settings)
         trainer = CrossEncoderTrainer(
             model=self._model,
-            args=lessons.arguments(CrossEncoderTrainingArguments, self._request, len(pairs)),
-            train_dataset=_dataset(pairs),
-            loss=BinaryCrossEntropyLoss(self._model, pos_weight=tensor(float(negatives))),
-            evaluator=lessons.look(lambda: self.values(stopping)),
+            args=lessons.arguments(CrossEncoderTrainingArguments, self._request, len(rows)),
+            train_dataset=_dataset(rows),
+            loss=ListNetLoss(self._model, mini_batch_size=_AT_ONCE),
+            evaluator=lessons.look(lambda: self._best(stopping)[1]),
             callbacks=lessons.callbacks(self._request, progress),
         )
         lessons.learn(trainer, self._request)
+        best = self._looks.get(trainer.state.best_metric)
+        self._weight = self._best(stopping)[0] if best is None else best
+
+    def _best(self, bed: RerankerBed) -> tuple[float, Values]:
+        """Return the weight with which the model is best on ``bed``, of equals the smallest, and the measures there.
+
+        Without judgements it is 1: a search finds the text of a title anyway.
+        """
+        scores = bed.scores(self._scores)
+        tried = [(weight, bed.values(scores, weight)) for weight in (WEIGHTS if self._request.files else (1.0,))]
+        weight, values = max(tried, key=lambda pair: float(pair[1].mean()))
+        self._looks.setdefault(float(values.mean()), weight)
+        return weight, values
 
     def save(self, folder: str) -> None:
         """Write the model as sentence-transformers loads it."""
@@ -90,17 +111,17 @@ class RerankerTraining:
         return np.asarray(scores, dtype=np.float32).reshape(-1)
 
 
-def labelled_pairs(learned: Sequence[Candidates], request: TrainingRequest) -> list[tuple[str, str, float]]:
-    """Return query, passage and whether it is relevant, in an order drawn with the seed."""
-    pairs = []
-    for query, positive, negatives in triples(learned, request.settings):
-        pairs += [(query, positive, 1.0), *((query, negative, 0.0) for negative in negatives)]
-    order = np.random.default_rng((request.settings.seed, 7)).permutation(len(pairs))
-    return [pairs[at] for at in order.tolist()]
+def _dataset(rows: Sequence[Triple]) -> Any:
+    """Return the rows as lists of passages, the relevant one first.
 
-
-def _dataset(pairs: Sequence[tuple[str, str, float]]) -> Any:
+    With these labels the loss is the cross-entropy of the relevant passage among those of its row (Gao et al., 2021).
+    """
     from datasets import Dataset
 
-    queries, passages, labels = zip(*pairs, strict=True)
-    return Dataset.from_dict({"query": queries, "passage": passages, "label": labels})
+    return Dataset.from_dict(
+        {
+            "query": [query for query, _, _ in rows],
+            "passages": [[positive, *others] for _, positive, others in rows],
+            "labels": [[_SURE] + [0.0] * len(others) for _, _, others in rows],
+        }
+    )

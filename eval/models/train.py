@@ -43,6 +43,11 @@ class Training(Protocol):
         """Return the measure of each query with the model as it is now."""
         ...
 
+    @property
+    def beside(self) -> Mapping[str, float]:
+        """The settings that are to stand beside the one that names the model."""
+        ...
+
     def learn(self, learned: Sequence[Candidates], stopping: Any, progress: Progress) -> None:
         """Train on some queries, stop when others gain no more."""
         ...
@@ -81,7 +86,7 @@ def train(
     judging = training.bed(parts.judging, judged.qrels)
     before = training.before(judging)
     training.learn(parts.learned, training.bed(parts.stopping, judged.qrels), progress)
-    trained = _result(request, parts, training.ranked(judging), before, training.values(judging))
+    trained = _result(request, parts, training, judging, before)
     _write(training, trained)
     lessons.forget(request)
     return trained
@@ -95,12 +100,16 @@ def check_target(target: Path) -> None:
         raise QueryError(f"there is no folder {target.parent}", place=target, remedy="make it first")
 
 
-def _result(request: TrainingRequest, parts: TrainingParts, ranked: str, before: Values, after: Values) -> TrainedModel:
+def _result(
+    request: TrainingRequest, parts: TrainingParts, training: Training, judging: Any, before: Values
+) -> TrainedModel:
     seed = request.settings.seed
+    after = training.values(judging)
     of_before, of_after = intervals(_columns(before, after), seed)
     return TrainedModel(
         request=request,
-        ranked=ranked,
+        ranked=training.ranked(judging),
+        beside=training.beside,
         counts={"learned": len(parts.learned), "stopping": len(parts.stopping), "judging": len(parts.judging)},
         grouped=parts.grouped,
         before=of_before,

@@ -14,12 +14,14 @@ from .request import TrainingRequest
 class TrainedModel:
     """What was trained, and the figures of the judging queries, which it has never seen: before and after.
 
-    ``ranked`` says in words what the figures are of; ``counts`` holds the number of queries of each part; ``grouped``
-    says whether no two parts share a relevant document.
+    ``ranked`` says in words what the figures are of; ``beside`` names the settings that they were measured with;
+    ``counts`` holds the number of queries of each part; ``grouped`` says whether no two parts share a relevant
+    document.
     """
 
     request: TrainingRequest
     ranked: str
+    beside: Mapping[str, float]
     counts: Mapping[str, int]
     grouped: bool
     before: Interval

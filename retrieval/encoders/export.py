@@ -23,6 +23,7 @@ from .cache import DESCRIPTION, EXPORTER, ONNX, TOKENIZER, Description, content_
 from .onnx_runtime import onnx_runtime
 from .quantization import quantize, quantize_with_outliers
 from .rebuilt import rebuild
+from .sources import check_tokenizer
 
 INPUTS = ("input_ids", "attention_mask", "token_type_ids")
 PROBES = ("", "Vitamin C does not prevent the common cold.", "the claim is " * 400)
@@ -90,6 +91,7 @@ def _loaded_from(source: Path, scratch: Path) -> Any:
 def _loaded(source: Path) -> Any:
     from sentence_transformers import SentenceTransformer
 
+    check_tokenizer(source)
     eager = {"attn_implementation": "eager"}
     model = SentenceTransformer(str(source), device="cpu", local_files_only=True, model_kwargs=eager)
     if not hasattr(getattr(model, "tokenizer", None), "backend_tokenizer"):

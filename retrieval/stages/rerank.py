@@ -10,6 +10,7 @@ from ..errors import QueryError
 from ..limit import Limit
 from ..lucene import flat_text
 from ..re_ranker import ReRanker
+from ..votes import mixed
 from . import StageContext, Texts, rescored
 
 LABEL = "Re-rank"
@@ -36,7 +37,8 @@ class Rerank:
     """Scores the first hits one after the other; what comes after them stays in its order below.
 
     Under a time limit those that were scored in time are ordered, the others stay below them in their order, and the
-    limit notes it.
+    limit notes it. Where the model has a share of the new score, the rest is the score with which a hit came; both are
+    stretched to 0..1 over the hits that were scored.
     """
 
     def __init__(self, context: StageContext, depth: int) -> None:
@@ -62,7 +64,9 @@ class Rerank:
         for query, ranked in zip(queries, hits, strict=True):
             records = islice(stored, min(len(ranked), self._depth))
             passages = [flat_text(record.document.title, record.passage.text) for record in records]
-            ranked_anew.append(rescored(_NAME, ranked, self._scores(model, query, passages, limit)))
+            after = self._scores(model, query, passages, limit)
+            before = [hit.score for hit in ranked[: len(after)]]
+            ranked_anew.append(rescored(_NAME, ranked, mixed(before, after, self._context.settings.rerank.weight)))
         return ranked_anew
 
     def _scores(self, model: ReRanker, query: str, passages: Sequence[str], limit: Limit | None) -> list[float]:

@@ -13,6 +13,7 @@ from factseek.retrieval.config import FusionSettings
 from factseek.retrieval.domain import Hit, Part
 from factseek.retrieval.fusion import Ranking, fuse
 from factseek.retrieval.order import float32, ordered, scores_below
+from factseek.retrieval.votes import mixed
 
 RRF = FusionSettings(kind="rrf", rrf_k=10)
 KINDS = ["rrf", "minmax", "zscore"]
@@ -118,3 +119,10 @@ def test_scores_below_descend_and_are_float32(floor: float, count: int) -> None:
     assert all(above > below for above, below in pairwise([floor, *scores]))
     assert scores == float32(scores)
     assert scores == scores_below(floor, count + 50)[:count]
+
+
+def test_a_share_of_new_scores_is_mixed_in() -> None:
+    assert mixed([3.0, 2.0, 1.0], [-5.0, 5.0, 0.0], 1.0) == [-5.0, 5.0, 0.0]
+    assert mixed([3.0, 2.0, 1.0], [-5.0, 5.0, 0.0], 0.25) == [0.75, 0.625, 0.125]
+    assert mixed([2.0, 2.0], [1.0, 3.0], 0.5) == [0.5, 1.0]
+    assert mixed([], [], 0.5) == []

@@ -6,17 +6,21 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from factseek.eval.models import lessons
 from factseek.eval.models.candidates import Candidates
 from factseek.eval.models.encoder import EncoderTraining, triples
 from factseek.eval.models.judged import of_documents
+from factseek.eval.models.measured import RerankerBed
 from factseek.eval.models.request import ModelTraining, TrainingRequest
+from factseek.eval.models.reranker import WEIGHTS
 from factseek.indexer.build import BuildRequest, build
 from factseek.indexer.settings import Config
 from factseek.retrieval.encoders.sources import find_model
@@ -128,7 +132,13 @@ def test_a_trained_reranker_teaches_an_encoder_and_reorders_a_search(
     code, printed, said = command(*asked[:2], *overriding(asked[2:], ["--output", teacher, "--base", base]))
     assert code == 0, said
     assert "hits, before as they were found" in printed
-    (tmp_path / "config.yaml").write_text("rerank: {model: teacher}\nsearch: {stages: [rerank]}\n", "utf-8")
+    beside = json.loads((teacher / "training.json").read_text("utf-8"))["beside"]
+    assert beside["rerank.weight"] in WEIGHTS
+    settings = f"rerank.model to it, and rerank.weight to {beside['rerank.weight']:g}"
+    assert said.splitlines()[-1] == f"{teacher}: the model; set {settings}"
+    (tmp_path / "config.yaml").write_text(
+        f"rerank: {{model: teacher, weight: {beside['rerank.weight']}}}\nsearch: {{stages: [rerank]}}\n", "utf-8"
+    )
     code, printed, said = command(
         "search", "the Nile is longer than the Amazon", "--index", index, "--json", "--config", tmp_path / "config.yaml"
     )
@@ -141,13 +151,16 @@ def test_a_trained_reranker_teaches_an_encoder_and_reorders_a_search(
 
 
 @pytest.mark.slow
-def test_documents_alone_teach(asked: list[object], papers: Path, tmp_path: Path, command: Command) -> None:
-    asked[3] = papers
+@pytest.mark.parametrize("what", ["encoder", "reranker"])
+def test_documents_alone_teach(asked: list[object], papers: Path, tmp_path: Path, command: Command, what: str) -> None:
+    """The base of the re-ranker is an encoder here, which gets a head."""
+    asked[1], asked[3] = what, papers
     without_judgements = [*asked[:4], *asked[8:], "--from-documents", "--json"]
     code, printed, said = command(*without_judgements)
     assert code == 0, said
     card = json.loads(printed)
     assert card["sources"] == []
+    assert card["beside"] == ({} if what == "encoder" else {"rerank.weight": 1})
     assert sum(card["queries"].values()) > 10
     assert "without judgements" in (tmp_path / "model/README.md").read_text("utf-8")
 
@@ -209,6 +222,18 @@ def test_a_query_without_negatives_borrows_those_of_others() -> None:
     assert triples([rich, poor], settings) == rows
 
 
+def test_hits_are_measured_as_the_stage_orders_them() -> None:
+    """Half of what the search gave and half of what the model gave, both stretched to 0..1 over the hits."""
+    hits = {"a": "A", "b": "B", "c": "C"}
+    judged = Candidates(qid="1", query="q", hits=hits, relevant={"b": "B"}, scores={"a": 3.0, "b": 2.9, "c": 1.0})
+    bed = RerankerBed([judged], {"1": {"b": 1}}, "RR")
+    scores = bed.scores(
+        lambda pairs: np.array([{"A": -5, "B": 2, "C": 9}[text] for _, text in pairs], dtype=np.float32)
+    )
+    assert [bed.values(scores, weight).tolist() for weight in (1.0, 0.5, 0.01)] == [[0.5], [1.0], [0.5]]
+    assert bed.before().tolist() == [0.5]
+
+
 def test_a_title_asks_for_the_text_alone(papers: Path) -> None:
     with open_index(papers) as opened:
         judged = of_documents(opened, 12, seed=0)
@@ -227,13 +252,14 @@ def test_a_title_asks_for_the_text_alone(papers: Path) -> None:
         (["--negatives", "0"], "--negatives 0: give a number from 1"),
         (["--depth", "1"], "--depth 1: give a number from 2"),
         (["--max-tokens", "4"], "--max-tokens 4: give a number from 8"),
+        (["--looks", "0"], "--looks 0: give a number from 1"),
         (["--sample", "9"], "--sample 9: give a number from 10"),
         (["--seed", "-1"], "--seed -1: give a number from 0"),
         (["--rate", "0"], "--rate 0.0: give a number between 0 and 1"),
         (["--measure", "AP,P@5"], "--measure AP,P@5: give one measure"),
         (
             ["--base", "no-such-model"],
-            "encoder 'no-such-model' is not on this machine; fetch it with: hf download sentence-transformers/no-such-model; if it is a folder, give its path",
+            "model 'no-such-model' is not on this machine; fetch it with: hf download sentence-transformers/no-such-model; if it is a folder, give its path",
         ),
     ],
 )
@@ -246,6 +272,39 @@ def test_what_cannot_be_trained_is_told_in_one_line(
     assert list(tmp_path.iterdir()) == []
 
 
+def _without(base: Path, folder: Path, name: str, content: bytes | None = None) -> Path:
+    """Copy a model without a file of it, or with other content in that."""
+    shutil.copytree(base, folder)
+    (folder / name).unlink()
+    if content is not None:
+        (folder / name).write_bytes(content)
+    return folder
+
+
+BROKEN = {
+    "has no config.json; fetch the model again": ("config.json", None),
+    "has no weights (model.safetensors); fetch the model again": ("model.safetensors", None),
+    "has no tokenizer (tokenizer.json); fetch the model again": ("tokenizer.json", None),
+    "cannot be loaded: It looks like the config file": ("config.json", b'{"a": '),
+    "cannot be loaded: Error while deserializing header": ("model.safetensors", b"cut"),
+}
+
+
+@pytest.mark.parametrize("what", ["encoder", "reranker"])
+@pytest.mark.parametrize("message", BROKEN)
+def test_a_base_that_lacks_something_is_refused(
+    asked: list[object], base: Path, command: Command, what: str, message: str
+) -> None:
+    """Without a vocabulary the libraries make one up that knows no word, and train with it."""
+    folder = Path(str(asked[9])).parent
+    broken = _without(base, folder / "broken", *BROKEN[message])
+    asked[1] = what
+    code, printed, said = command(*asked[:2], *overriding(asked[2:], ["--base", broken]))
+    assert (code, printed) == (2, "")
+    assert said.splitlines()[-1].startswith(f"factseek: {broken}: {message}")
+    assert list(folder.iterdir()) == [broken]
+
+
 def test_too_few_judged_queries_are_refused(asked: list[object], tmp_path: Path, command: Command) -> None:
     (tmp_path / "qrels").write_text("1000000000000000101 0 EX-EN-01-0001-001 1\n", "utf-8")
     code, printed, said = command(*asked[:2], *overriding(asked[2:], ["--qrels", tmp_path / "qrels"]))
@@ -254,6 +313,25 @@ def test_too_few_judged_queries_are_refused(asked: list[object], tmp_path: Path,
         "factseek: 1 of the judged queries have a relevant document in the index, and 10 are needed: "
         "to learn from, to stop by and to judge by"
     )
+
+
+@pytest.mark.parametrize("what", ["encoder", "reranker"])
+def test_without_any_negative_nothing_is_trained(
+    asked: list[object], index: Path, tmp_path: Path, command: Command, what: str
+) -> None:
+    queries = ["1000000000000000101", *(f"{number}" for number in range(20))]
+    with open_index(index) as opened:
+        docids = [document.docid for document in opened.documents()]
+    (tmp_path / "queries").write_text("".join(f"{qid}\tthe Nile\n" for qid in queries), "utf-8")
+    (tmp_path / "qrels").write_text("".join(f"{qid} 0 {docid} 1\n" for qid in queries for docid in docids), "utf-8")
+    asked[1] = what
+    files = ["--queries", tmp_path / "queries", "--qrels", tmp_path / "qrels"]
+    code, printed, said = command(*asked[:2], *overriding(asked[2:], files))
+    assert (code, printed) == (2, "")
+    assert said.splitlines()[-1] == (
+        "factseek: all of the first 8 hits are relevant: there are no negatives to learn from"
+    )
+    assert not (tmp_path / "model").exists()
 
 
 def test_judgements_are_given_or_left_out(asked: list[object], index: Path, tmp_path: Path, command: Command) -> None:

@@ -8,6 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from factseek.indexer.build import BuildRequest, build
@@ -104,6 +105,26 @@ def test_what_no_time_was_left_for_stays_in_its_order(
         stages.apply([QUERY], [plain], texts, limit)
     assert [hit.docid for hit in left] == [hit.docid for hit in plain]
     assert (over.missing, limit.missing) == (["rerank"], [])
+
+
+@pytest.mark.slow
+def test_a_weight_leaves_a_share_to_the_search(index: Path, config: Config) -> None:
+    asked = Search(k=10, retriever="bm25", stages=("rerank",))
+    shared = msgspec.structs.replace(config, rerank=msgspec.structs.replace(config.rerank, weight=0.4))
+    with Index(index, config) as opened:
+        (plain,) = opened.search([QUERY], asked._replace(stages=()))
+        (alone,) = opened.search([QUERY], asked)
+    with Index(index, shared) as opened:
+        (ranked,) = opened.search([QUERY], asked)
+    before, after = ({hit.docid: hit.score for hit in hits} for hits in (plain, alone))
+    expected = {docid: 0.6 * _stretched(before, docid) + 0.4 * _stretched(after, docid) for docid in before}
+    assert {hit.docid: hit.score for hit in ranked} == pytest.approx(expected, abs=1e-6)
+    assert [hit.docid for hit in ranked] == sorted(expected, key=lambda docid: -expected[docid])
+
+
+def _stretched(scores: dict[str, float], docid: str) -> float:
+    low, high = min(scores.values()), max(scores.values())
+    return (scores[docid] - low) / (high - low)
 
 
 def test_a_shorter_limit_notes_in_the_same_list(executor: ThreadPoolExecutor) -> None:
