@@ -26,7 +26,7 @@ _TIMED = 40
 """Claims whose searches are timed."""
 
 
-class Setting(NamedTuple):
+class RerankerSetting(NamedTuple):
     """A way of training: its name, the base (the name of another setting's model, or a model), and the options."""
 
     name: str
@@ -43,12 +43,12 @@ class Setting(NamedTuple):
         return [*asked, *_COMMON, *self.options, "--output", work / self.name]
 
 
-CHOSEN = Setting("reranker", "all-MiniLM-L6-v2", ("--max-tokens", 128, "--rate", 1e-4, "--epochs", 1))
+CHOSEN = RerankerSetting("reranker", "all-MiniLM-L6-v2", ("--max-tokens", 128, "--rate", 1e-4, "--epochs", 1))
 TRIED = (CHOSEN,)
 """The settings that were tried; the first is that of the first table."""
 
 
-class Row(NamedTuple):
+class RankedRow(NamedTuple):
     """A ranking of the judging claims: its name, their measures, and processor milliseconds a search."""
 
     name: str
@@ -56,7 +56,7 @@ class Row(NamedTuple):
     milliseconds: float
 
 
-def needed(setting: Setting) -> list[Setting]:
+def needed(setting: RerankerSetting) -> list[RerankerSetting]:
     """Return the settings whose models have to be there for this one, itself the last."""
     before = [needed(other) for other in TRIED if other.name == setting.base]
     return [*chain.from_iterable(before), setting]
@@ -86,7 +86,7 @@ def card(model: Path) -> Any:
     return json.loads((model / "training.json").read_text("utf-8"))
 
 
-def _row(name: str, folder: Path, settings: Config, stages: Sequence[str], claims: JudgingClaims) -> Row:
+def _row(name: str, folder: Path, settings: Config, stages: Sequence[str], claims: JudgingClaims) -> RankedRow:
     search = Search(k=100, retriever="hybrid", stages=tuple(stages))
     with open_index(folder, settings) as index:
         index.search(list(claims.queries.values())[:1], search)
@@ -94,17 +94,17 @@ def _row(name: str, folder: Path, settings: Config, stages: Sequence[str], claim
         for query in list(claims.queries.values())[:_TIMED]:
             index.search([query], search)
         worked = process_time() - began
-        return Row(name, values(index, claims, search, MEASURE), 1000 * worked / min(_TIMED, len(claims.queries)))
+        return RankedRow(name, values(index, claims, search, MEASURE), 1000 * worked / min(_TIMED, len(claims.queries)))
 
 
-def _line(row: Row, first: Row, seed: int) -> list[str]:
+def _line(row: RankedRow, first: RankedRow, seed: int) -> list[str]:
     test = paired(first.values, row.values, seed)
     gain = f"{test.difference.mean:+.3f} ({test.difference.low:+.3f} to {test.difference.high:+.3f})"
     own = [f"{float(np.mean(row.values)):.3f}", f"{row.milliseconds:.0f}"]
     return [row.name, own[0], *(["", ""] if row is first else [gain, f"{test.p_randomisation:.3f}"]), own[1]]
 
 
-def _tried_line(setting: Setting, facts: Mapping[str, Any]) -> list[str]:
+def _tried_line(setting: RerankerSetting, facts: Mapping[str, Any]) -> list[str]:
     figures = facts["figures"]
     difference = figures["test"]["difference"]
     options = " ".join(str(option) for option in (f"--base {setting.base}", *setting.options))

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from benchmarks import training_rerankers
-from benchmarks.training_rerankers import Setting, needed, tried
+from benchmarks.training_rerankers import RerankerSetting, needed, tried
 
-FIRST = Setting("first", "all-MiniLM-L6-v2", ("--epochs", 1), from_documents=True)
-SECOND = Setting("second", "first", ("--epochs", 2))
+FIRST = RerankerSetting("first", "all-MiniLM-L6-v2", ("--epochs", 1), from_documents=True)
+SECOND = RerankerSetting("second", "first", ("--epochs", 2))
 
 
 @pytest.fixture(autouse=True)
