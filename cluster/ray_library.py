@@ -93,7 +93,9 @@ def check(address: str) -> None:
 
 
 def check_address(address: str) -> None:
-    """Raise MachineError if nothing answers at an address; Ray itself would try for minutes."""
+    """Raise MachineError if there is no address, or nothing answers at it; Ray itself would try for minutes."""
+    if not address:
+        raise MachineError("is not set", place="cluster.address", remedy="name the cluster with --ray HOST:PORT")
     host, colon, port = address.rpartition(":")
     if not colon or not port.isdigit():
         raise MachineError(f"{address[:80]!r} is not of the form HOST:PORT", place="cluster.address", remedy=_START_ONE)

@@ -127,6 +127,14 @@ def test_a_cluster_that_is_not_there(
     assert capsys.readouterr().err.splitlines() == [f"factseek: {message}"] * 2
 
 
+def test_a_cluster_that_is_not_named(folders: tuple[Path, Path], capsys: pytest.CaptureFixture[str]) -> None:
+    if find_spec("ray") is None:
+        pytest.skip("needs the extra ray")
+    assert main(["cluster", "status", "--index", str(folders[1])]) == 2
+    line = "factseek: cluster.address: is not set; name the cluster with --ray HOST:PORT\n"
+    assert capsys.readouterr().err == line
+
+
 def test_too_few_nodes_for_the_replicas(ray_cluster: str, folders: tuple[Path, Path]) -> None:
     with pytest.raises(MachineError) as raised:
         check_opens(folders[1], CONFIG, settings(ray_cluster, replicas=4))
