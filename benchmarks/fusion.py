@@ -35,11 +35,12 @@ MEASURE, CUT = "nDCG@10", 10
 SHOWN = 8
 PAIR = ("bm25", "dense")
 """The rankings that the default fuses."""
-EQUAL = {name: kind(name).VOTE for name in PAIR}
-"""The weights that the default gives them."""
+EQUAL = dict.fromkeys(PAIR, 0.5)
 COMPARED = FusionSettings(kind="rrf", rrf_k=10, weights=EQUAL)
 """The way that others are compared with: reciprocal ranks, the default until 0.2.0."""
-DEFAULT = FusionSettings(weights=EQUAL)
+BEFORE = FusionSettings(kind="minmax", weights=EQUAL)
+"""The default before the present one."""
+DEFAULT = FusionSettings(weights={name: kind(name).VOTE for name in PAIR})
 """The way that a search fuses unasked."""
 
 
@@ -158,8 +159,8 @@ def report(measured: Sequence[MeasuredCase], ways: Sequence[FusionSettings]) -> 
     """Return the tables: each case left out, then the ways that are best over all."""
     means = family_means(measured)
     order = sorted(range(len(ways)), key=lambda way: (-means[way], way))
-    default = ways.index(DEFAULT)
-    shown = list(dict.fromkeys([*order[:SHOWN], *(way for way in order if way in (default, 0))]))
+    default, before = ways.index(DEFAULT), ways.index(BEFORE)
+    shown = list(dict.fromkeys([*order[:SHOWN], *(way for way in order if way in (default, before, 0))]))
     rows = [
         [
             described(ways[way]) + (" (the default)" if way == default else ""),
@@ -180,7 +181,7 @@ def report(measured: Sequence[MeasuredCase], ways: Sequence[FusionSettings]) -> 
         "regret",
     )
     held_out = markdown_table(header, [_row(result, ways) for result in left_out(measured)], left=1)
-    lead = f"The first is {_signed(overall(measured, order[0], default))} against the default.\n"
+    lead = f"The default is {_signed(overall(measured, default, before))} against {described(BEFORE)}.\n"
     return f"Left out, one family of collections at a time:\n\n{held_out}\nOver all families:\n\n{best_ways}\n{lead}"
 
 

@@ -64,7 +64,9 @@ class Finder:
     def __init__(self, index: Searcher, settings: VerdictSettings, where: Filter | None = None) -> None:
         self.index = index
         self._settings = settings
-        fusion = msgspec.structs.replace(index.settings.search.fusion, kind=settings.fusion)
+        fusion = index.settings.search.fusion
+        equal = dict.fromkeys(fusion.weights, 0.5)
+        fusion = msgspec.structs.replace(fusion, kind=settings.fusion, weights=equal)
         self._search = Search(k=settings.depth, where=where, group=False, fusion=fusion)
         self._whole = index.info.kinds_of_sentences
 
