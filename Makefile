@@ -84,6 +84,7 @@ soak: example
 
 bench-quality: example
 	$(BIN)/python -m benchmarks.quality
+	$(BIN)/python -m benchmarks.multilingual
 
 bench-fusion: example
 	$(BIN)/python -m benchmarks.fusion

@@ -101,18 +101,20 @@ def _their_vectors(texts: Sequence[str], peer: Any) -> tuple[Vectors, float]:
 
 def _quality(collection: Collection, folder: Path, queries: Vectors, vectors: Vectors) -> Row:
     """Compare our dense retrieval with exact search in fp32 vectors of the queries and the documents."""
-    ours, theirs = _our_ndcg(collection, folder), _their_ndcg(collection, queries, vectors)
+    ours, theirs = our_ndcg(collection, folder), exact_ndcg(collection, queries, vectors)
     return within(f"dense retrieval, {collection.name}", "nDCG@10", ours, theirs, 0.003)
 
 
-def _our_ndcg(collection: Collection, folder: Path) -> float:
+def our_ndcg(collection: Collection, folder: Path) -> float:
+    """Return nDCG@10 of dense retrieval in the index at ``folder``."""
     with open_index(folder) as index:
         hits = index.search(list(collection.queries.values()), Search(k=10, retriever="dense"))
     ranked = [[(hit.docid, hit.score) for hit in of_query] for of_query in hits]
     return ndcg10(collection, dict(zip(collection.queries, ranked, strict=True)))
 
 
-def _their_ndcg(collection: Collection, queries: Vectors, vectors: Vectors) -> float:
+def exact_ndcg(collection: Collection, queries: Vectors, vectors: Vectors) -> float:
+    """Return nDCG@10 of exact search for vectors of the queries in those of the documents, in their orders."""
     rankings = {
         qid: _top10(collection.documents, vectors @ query)
         for qid, query in zip(collection.queries, queries, strict=True)

@@ -68,7 +68,7 @@ def in_turns(what: str, unit: str, ours: Sequence[float], theirs: Sequence[float
 def within(what: str, unit: str, ours: float, theirs: float, at_most: float) -> Row:
     """Return a comparison of two figures: they may differ by ``at_most``."""
     gap = ours - theirs
-    return Row(what, unit, ours, theirs, gap, f"|difference| <= {at_most}", abs(gap) <= at_most)
+    return Row(what, unit, ours, theirs, gap, f"difference <= {at_most}", abs(gap) <= at_most)
 
 
 def below(what: str, unit: str, ours: float, at_most: float) -> Row:
