@@ -43,7 +43,7 @@ the hits as hybrid ranks them.
 
 """
 SIZES = (25, 50, 100, 200, 400)
-KINDS = {"linear": "weights", "trees": "trees"}
+KINDS = {"linear": "weights", "trees": "trees", "both": "both"}
 """The kinds of combination, and what the table calls them."""
 
 
@@ -91,7 +91,7 @@ def table(bed: TestBed, qrels: Qrels, request: CombinerRequest) -> str:
     for size in (*SIZES, None):
         with part(f"{size or 'all'} queries"):
             rows.append(_row(size, bed, folds, before))
-    learned = (f"gain of the {name}, 95 % interval, p" for name in KINDS.values())
+    learned = (f"gain of {name}, 95 % interval, p" for name in KINDS.values())
     return markdown_table(("queries learned from", *KINDS.values(), *learned), rows, left=1)
 
 

@@ -1,4 +1,4 @@
-"""A learned combination of rankings: boosted trees, or weights, over the features of :mod:`.combining`.
+"""A learned combination of rankings: boosted trees, weights, or both, over the features of :mod:`.combining`.
 
 ``factseek train combiner`` learns it and writes it as one safe file; the stage ``combine`` runs it.
 """
@@ -19,9 +19,10 @@ from .domain import Hit
 from .errors import SourceError
 from .judged_queries import JudgedQueries
 from .model_file import State
-from .model_state import array, restored_from
+from .model_state import array, number, restored_from
 
 TASK = "combine"
+_SPREADS = ("spread of the weights", "spread of the trees")
 
 
 class CombinerModel(Protocol):
@@ -110,6 +111,27 @@ class Boosted:
         return self.trees.state()
 
 
+class Averaged:
+    """Weights and trees together: a score is the sum of both, each divided by its spread, so that both count alike."""
+
+    KIND: ClassVar[str] = "both"
+
+    def __init__(self, weights: CombinerModel, grown: CombinerModel, spreads: tuple[float, float]) -> None:
+        self.weights = weights
+        self.trees = grown
+        self.spreads = spreads
+
+    def score(self, features: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the score of each row of ``features``, shape (rows, features); no score depends on another row."""
+        of_weights, of_trees = self.spreads
+        return self.weights.score(features) / of_weights + self.trees.score(features) / of_trees
+
+    def state(self) -> State:
+        """Return the spreads, and the arrays of both."""
+        settings = dict(zip(_SPREADS, self.spreads, strict=True))
+        return State(settings, self.weights.state().tensors | self.trees.state().tensors)
+
+
 class Combiner(NamedTuple):
     """A learned combination with what it is and where it comes from, and the judged queries that it remembers."""
 
@@ -161,8 +183,15 @@ def _restored(manifest: CombinerManifest, state: State) -> CombinerModel:
     width = len(manifest.features)
     if manifest.model == Boosted.KIND:
         return Boosted(trees.restore(state, width))
-    if manifest.model != WeightedSum.KIND:
+    if manifest.model == WeightedSum.KIND:
+        return _restored_weights(state, width)
+    if manifest.model != Averaged.KIND:
         raise ValueError(f"there is no kind {manifest.model}")
+    of_weights, of_trees = (number(state, name, lambda value: value > 0) for name in _SPREADS)
+    return Averaged(_restored_weights(state, width), Boosted(trees.restore(state, width)), (of_weights, of_trees))
+
+
+def _restored_weights(state: State, width: int) -> WeightedSum:
     centre, scale, weights = (array(state, name, np.float64, width) for name in ("centre", "scale", "weights"))
     if (scale <= 0).any():
         raise ValueError("a scale is not above 0")

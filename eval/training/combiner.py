@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ... import __version__
-from ...retrieval.combiner import Combiner, CombinerManifest, CombinerModel, JudgedFile, columns
+from ...retrieval.combiner import Averaged, Combiner, CombinerManifest, CombinerModel, JudgedFile, columns
 from ...retrieval.domain import Qrels
 from ...retrieval.errors import QueryError
 from ...retrieval.files import sha256, storable
@@ -30,12 +30,15 @@ from ..scoring.measures import evaluate
 from ..scoring.statistics import Interval, PairedTest, Values, intervals, paired
 from ..tuning.tune import SURE, parts_of
 from . import lambdamart, listwise
+from .averaged import averaged
 from .folds import parted
 from .pools import Pool, pools
 
 DEPTH = 100
 """Hits of each query that are learned from and ordered anew."""
 PENALTY = 0.01
+KINDS = ("linear", "trees", Averaged.KIND)
+"""The kinds of model, the simplest first; the last is both of the others."""
 _INNER_FOLDS = 3
 Learner = Callable[[Sequence[Pool]], CombinerModel]
 
@@ -100,7 +103,7 @@ def train(index: Searcher, judged: Judged, request: CombinerRequest, progress: P
 
 
 def learners(seed: int) -> dict[str, Learner]:
-    """Return the learner of each kind of model, the simplest first."""
+    """Return the learner of each kind of model that learns by itself, the simplest first."""
     return {"linear": partial(listwise.fit, penalty=PENALTY), "trees": partial(lambdamart.fit, seed=seed)}
 
 
@@ -122,6 +125,7 @@ class TestBed:
         self._request = request
         self._learners = learners(request.seed)
         self._bar = bar
+        self._models: dict[tuple[str, bytes], CombinerModel] = {}
 
     def model(self) -> LearnedModel | None:
         """Return the model of the best kind, learned from all pools; None if these teach nothing."""
@@ -131,7 +135,7 @@ class TestBed:
     def held_out(self) -> HeldOut:
         """Return the measure of each query, held out."""
         size = len(self._pools)
-        kinds = {kind: np.zeros(size) for kind in self._learners}
+        kinds = {kind: np.zeros(size) for kind in KINDS}
         after = np.zeros(size)
         for part in self._parted(np.arange(size), self._request.folds):
             rest = np.setdiff1d(np.arange(size), part)
@@ -143,8 +147,8 @@ class TestBed:
     def best_kind(self, rows: NDArray[np.intp]) -> str:
         """Return the kind of model that is best in a cross-validation within ``rows``; of equals, the simplest."""
         if len(rows) < 2:
-            return next(iter(self._learners))
-        totals = dict.fromkeys(self._learners, 0.0)
+            return KINDS[0]
+        totals = dict.fromkeys(KINDS, 0.0)
         for part in self._parted(rows, min(_INNER_FOLDS, len(rows))):
             rest = np.setdiff1d(rows, part)
             for kind in totals:
@@ -155,16 +159,29 @@ class TestBed:
     def learned(self, kind: str, rows: NDArray[np.intp]) -> LearnedModel | None:
         """Return the model of a kind that learned from ``rows``; None if these teach nothing."""
         some = [self._pools[row] for row in rows.tolist()]
-        if self._bar is not None:
-            self._bar.update()
         if not any(pool.teaches for pool in some):
             return None
         if not self._request.remembers:
-            return LearnedModel(self._learners[kind](some), None)
+            return LearnedModel(self._model(kind, rows, some), None)
         remembered = JudgedQueries.of({pool.qid: pool.terms for pool in some}, self._qrels)
         # Of each query, what the others say of its documents.
         widened = [_with_memory(pool, remembered, number) for number, pool in enumerate(some)]
-        return LearnedModel(self._learners[kind](widened), remembered)
+        return LearnedModel(self._model(kind, rows, widened), remembered)
+
+    def _model(self, kind: str, rows: NDArray[np.intp], some: Sequence[Pool]) -> CombinerModel:
+        """Return the model of a kind that learned from ``some``, the pools of ``rows``; it learns but once."""
+        key = (kind, rows.tobytes())
+        if key not in self._models:
+            self._models[key] = self._fitted(kind, rows, some)
+        return self._models[key]
+
+    def _fitted(self, kind: str, rows: NDArray[np.intp], some: Sequence[Pool]) -> CombinerModel:
+        if kind == Averaged.KIND:
+            weights, grown = (self._model(part, rows, some) for part in KINDS[:2])
+            return averaged(weights, grown, some)
+        if self._bar is not None:
+            self._bar.update()
+        return self._learners[kind](some)
 
     def _parted(self, rows: NDArray[np.intp], folds: int) -> list[NDArray[np.intp]]:
         if self._request.remembers:
@@ -225,10 +242,8 @@ def combination(index: Searcher, judged: Judged, request: CombinerRequest, train
         raise QueryError("there is nothing to learn from")
     model, remembered = trained
     resolved, encoder = index.resolve(judged.search), index.info.encoder
-    learned: dict[str, Any] = {
-        "linear": {"penalty": PENALTY},
-        "trees": {**lambdamart.SETTINGS, "rounds": lambdamart.ROUNDS},
-    }
+    linear, grown = {"penalty": PENALTY}, {**lambdamart.SETTINGS, "rounds": lambdamart.ROUNDS}
+    learned: dict[str, Any] = dict(zip(KINDS, (linear, grown, linear | grown), strict=True))
     versions = {name: metadata.version(name) for name in ("numpy", "scipy", "lightgbm")}
     manifest = CombinerManifest(
         model=model.KIND,

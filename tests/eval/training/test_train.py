@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 from factseek.eval.training import combiner as training
+from factseek.eval.training.averaged import averaged
 from factseek.eval.training.folds import parted
 from factseek.eval.training.pools import Pool
 from factseek.indexer.build import BuildRequest, build
@@ -52,10 +53,11 @@ def test_what_was_trained_can_be_searched_with(
         sha256(examples / "qrels-en.txt"),
     ]
     rows = printed.splitlines()
-    assert [row.split("  ")[0] for row in rows[1:5]] == [
+    assert [row.split("  ")[0] for row in rows[1:6]] == [
         "before",
         "linear alone",
         "trees alone",
+        "both alone",
         f"trained ({combiner.manifest.model})",
     ]
     assert rows[-1].startswith(
@@ -100,6 +102,41 @@ def test_what_is_remembered_of_a_query_does_not_teach_that_query() -> None:
     assert learned.model.weights[:3].any()
     assert not learned.model.weights[3:].any()
     assert bed.values(np.arange(6), learned).shape == (6,)
+
+
+def test_both_kinds_together_learn_nothing_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+    drawn = np.random.default_rng(0)
+    qrels = {f"q{at}": {f"{at}-0": 1} for at in range(12)}
+    pools = [
+        Pool(
+            qid=qid,
+            docids=tuple(f"{at}-{place}" for place in range(20)),
+            features=drawn.normal(size=(20, 3)),
+            relevance=np.array([1] + [0] * 19),
+        )
+        for at, qid in enumerate(qrels)
+    ]
+    fitted = []
+    learners = training.learners(0)
+
+    def counted(kind: str) -> training.Learner:
+        return lambda some: (fitted.append((kind, len(some))), learners[kind](some))[1]
+
+    monkeypatch.setattr(training, "learners", lambda seed: {kind: counted(kind) for kind in learners})
+    bed = training.TestBed(pools, qrels, training.CombinerRequest(files=()))
+    models = {kind: bed.learned(kind, np.arange(12)).model for kind in (*training.KINDS, "both")}
+    assert fitted == [("linear", 12), ("trees", 12)]
+    scores = {kind: [model.score(pool.features) for pool in pools] for kind, model in models.items()}
+    parts = [[one / np.mean([np.std(of) for of in scores[kind]]) for one in scores[kind]] for kind in learners]
+    for both, weighed, grown in zip(scores["both"], *parts, strict=True):
+        assert both == pytest.approx(weighed + grown)
+
+
+def test_models_that_find_no_difference_are_still_one() -> None:
+    width = np.zeros(3)
+    same = WeightedSum(width, width + 1, width)
+    pool = Pool(qid="q", docids=("a", "b"), features=np.eye(2, 3), relevance=np.array([1, 0]))
+    assert averaged(same, same, [pool]).score(pool.features).tolist() == [0, 0]
 
 
 def test_a_combination_remembers_on_demand(asked: list[object], tmp_path: Path, command: Command) -> None:

@@ -15,7 +15,16 @@ from hypothesis import strategies as st
 from factseek.indexer.build import BuildRequest, build
 from factseek.indexer.settings import Config
 from factseek.retrieval import model_file
-from factseek.retrieval.combiner import Boosted, Combiner, CombinerManifest, CombinerModel, WeightedSum, load, save
+from factseek.retrieval.combiner import (
+    Averaged,
+    Boosted,
+    Combiner,
+    CombinerManifest,
+    CombinerModel,
+    WeightedSum,
+    load,
+    save,
+)
 from factseek.retrieval.combiner import columns as features_of
 from factseek.retrieval.combining import matrix, names
 from factseek.retrieval.config import CombineSettings
@@ -187,6 +196,18 @@ def test_trees_are_run_as_they_stand(tmp_path: Path) -> None:
     assert load(tmp_path / "m").model.score(rows).tolist() == [-1, 1]
 
 
+def test_weights_and_trees_together_count_alike(tmp_path: Path) -> None:
+    made = combiner({"bm25: found": 6.0, "length": 1.0})
+    manifest = msgspec.structs.replace(made.manifest, model="both")
+    save(tmp_path / "m", Combiner(Averaged(made.model, stump(), (3.0, 0.5)), manifest))
+    rows = np.zeros((3, len(manifest.features)))
+    rows[1, 0] = 1  # beyond the threshold of the tree's root, too
+    rows[2, -1] = 2
+    read = load(tmp_path / "m")
+    assert read.model.score(rows).tolist() == [-2.0, 4.0, pytest.approx(2 / 3 - 2)]
+    assert read.model.score(rows[2:]).tolist() == read.model.score(rows)[2:].tolist()
+
+
 def broken_models() -> list[tuple[CombinerManifest, State]]:
     good = combiner({})
     state, replace = good.model.state(), msgspec.structs.replace
@@ -202,10 +223,13 @@ def broken_models() -> list[tuple[CombinerManifest, State]]:
         (good.manifest, State({}, flat)),
         (replace(good.manifest, model="trees"), stump(feature=99).state()),
         (replace(good.manifest, model="trees"), stump(child=0).state()),
+        (replace(good.manifest, model="both"), Averaged(good.model, stump(), (1.0, 0.0)).state()),
+        (replace(good.manifest, model="both"), State({}, Averaged(good.model, stump(), (1.0, 1.0)).state().tensors)),
+        (replace(good.manifest, model="both"), State({"spread of the weights": 1.0, "spread of the trees": 1.0}, nan)),
     ]
 
 
-@pytest.mark.parametrize("number", range(9))
+@pytest.mark.parametrize("number", range(12))
 def test_a_model_that_somebody_made_is_refused(number: int, tmp_path: Path) -> None:
     path = tmp_path / "m"
     model_file.save(path, *broken_models()[number])
