@@ -22,18 +22,19 @@ from benchmarks.data_folder import data_folder
 from benchmarks.marked import replace_marked
 from benchmarks.parts import part
 from benchmarks.remembering import RememberingEncoder
-from benchmarks.verification_plot import plot
+from benchmarks.verification_plot import plot, risk_plot
 from benchmarks.verification_tables import JudgedCollection, held_out, probabilities, results, section
 from factseek.claims.evidence.features import covered, numbers_missing
 from factseek.claims.evidence.sentences import ClaimEvidence, Finder
 from factseek.claims.learning.figures import bins
-from factseek.claims.learning.groups import groups
+from factseek.claims.verdicts.confidence import risk_curve
 from factseek.claims.verdicts.crossval import Split
 from factseek.claims.verdicts.verdict import AT_ONCE, cases_of
 from factseek.eval.formats.scores import ScoreOptions
 from factseek.eval.reports.page import markdown_table
 from factseek.eval.tasks import fever
 from factseek.indexer.build import BuildRequest, build
+from factseek.retrieval.claim_groups import groups
 from factseek.retrieval.encoder import Encoder
 from factseek.retrieval.encoders.runtime import open_encoder
 from factseek.retrieval.errors import FactseekError
@@ -51,7 +52,7 @@ _PASSAGES = Path("ct2019-task2-arabic") / "passages" / "CT19-T2-Passages_Text.js
 def main() -> int:
     """Measure, print the tables, write the document."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--docs", type=Path, default=ROOT / "docs", help="where verification.md and its plot are")
+    parser.add_argument("--docs", type=Path, default=ROOT / "docs", help="where verification.md and its plots are")
     args = parser.parse_args()
     try:
         # Indexes are built anew: kept ones would be measured with what once made them.
@@ -61,8 +62,11 @@ def main() -> int:
         say(f"benchmarks.verification: {error.line}")
         return 2
     sys.stdout.write(text)
-    picture = plot([(judged.name, bins(judged.classes, probabilities("evidence", judged, 0))) for judged in measured])
+    each = [(judged.name, judged.classes, probabilities("evidence", judged, 0)) for judged in measured]
+    picture = plot([(name, bins(classes, probability)) for name, classes, probability in each])
     write_atomically(args.docs / "verification.png", picture)
+    curves = [(name, risk_curve(classes, probability)) for name, classes, probability in each]
+    write_atomically(args.docs / "verification-risk.png", risk_plot(curves, CONFIG.verdict.most_wrong))
     replace_marked(args.docs / "verification.md", "measured", text)
     return 0
 

@@ -159,18 +159,12 @@ class CombineSettings(Settings, frozen=True, kw_only=True):
         return msgspec.structs.replace(self, model=anchored_path(self.model, folder)) if self.model else self
 
 
-class RerankSettings(Settings, frozen=True, kw_only=True):
-    """The CrossEncoder that the stage ``rerank`` orders the first hits by, and how it is run.
-
-    ``weight`` is its share of the new score; the rest is the score with which a hit came.
-    """
+class CrossEncoderSettings(Settings, frozen=True, kw_only=True):
+    """A CrossEncoder, which reads two texts together: its model, and how that is exported."""
 
     model: str = ""
     precision: Literal["int8", "fp32"] = "int8"
     max_tokens: Count = 0
-    depth: Annotated[int, msgspec.Meta(ge=1, le=1_000)] = 50
-    weight: Annotated[float, msgspec.Meta(gt=0, le=1)] = 1.0
-    seconds: Weight = 0.0
     cache: str = ""
 
     def anchored(self, folder: Path) -> Self:
@@ -179,6 +173,17 @@ class RerankSettings(Settings, frozen=True, kw_only=True):
         model = anchored_path(self.model, folder) if is_folder else self.model
         cache = anchored_path(self.cache, folder) if self.cache else ""
         return msgspec.structs.replace(self, model=model, cache=cache)
+
+
+class RerankSettings(CrossEncoderSettings, frozen=True, kw_only=True):
+    """The CrossEncoder that the stage ``rerank`` orders the first hits by, and how it is run.
+
+    ``weight`` is its share of the new score; the rest is the score with which a hit came.
+    """
+
+    depth: Annotated[int, msgspec.Meta(ge=1, le=1_000)] = 50
+    weight: Annotated[float, msgspec.Meta(gt=0, le=1)] = 1.0
+    seconds: Weight = 0.0
 
 
 class JavaSettings(Settings, frozen=True, kw_only=True):

@@ -64,7 +64,8 @@ ROOMS = {
     "eval/bench": (
         "eval/judging eval/reports eval/running eval/scoring eval/tuning retrieval retrieval/index retrieval/retrievers"
     ),
-    "eval": "eval/bench eval/judging eval/models eval/running eval/training eval/tuning retrieval",
+    "eval/entailment": "eval/models eval/scoring eval/tasks eval/training retrieval retrieval/index",
+    "eval": "eval/bench eval/entailment eval/judging eval/models eval/running eval/training eval/tuning retrieval",
     "claims": "",
     "claims/settings": "retrieval",
     "claims/text": "retrieval",
@@ -82,7 +83,8 @@ ROOMS = {
     ),
     "claims/verdicts/models": "claims/evidence claims/learning claims/settings claims/text retrieval",
     "claims/verdicts": (
-        "claims/evidence claims/learning claims/settings claims/text claims/verdicts/models retrieval retrieval/index"
+        "claims/evidence claims/learning claims/settings claims/text claims/verdicts/models retrieval "
+        "retrieval/encoders retrieval/index"
     ),
     "claims/pipeline": (
         "claims/checkworthiness claims/checkworthiness/rankers claims/evidence claims/settings claims/text "
@@ -133,6 +135,7 @@ ONLY_IN = {
     "onnxruntime": {"retrieval/encoders/onnx_runtime.py"},
     "torch": {
         "eval/models/",
+        "eval/entailment/",
         "retrieval/encoders/export.py",
         "retrieval/encoders/export_cross.py",
         "claims/checkworthiness/multilingual/training.py",
@@ -140,6 +143,7 @@ ONLY_IN = {
     },
     "sentence_transformers": {
         "eval/models/",
+        "eval/entailment/",
         "retrieval/encoders/export.py",
         "retrieval/encoders/export_cross.py",
         "claims/checkworthiness/multilingual/training.py",

@@ -29,9 +29,10 @@ PAIR = (
 
 CLAIM = ("claim negated", "claim length", "claim numbers", "claim says more", "claim says less")
 SEARCH = ("bm25", "dense", "spread", "covered by all", "pages", "sentences")
-_OF = ("first", "highest", "mean")
+OF = ("first", "highest", "mean")
+"""The sentences whose features count: the first, the highest value of all, the mean of all."""
 
-NAMES = (*(f"{name}, {which}" for which in _OF for name in PAIR), *CLAIM, *SEARCH)
+NAMES = (*(f"{name}, {which}" for which in OF for name in PAIR), *CLAIM, *SEARCH)
 """Every column of a matrix of features."""
 
 
@@ -73,7 +74,7 @@ def numbers_missing(claim: str, evidence: ClaimEvidence) -> list[Quantity]:
 def _row(claim: Reading, evidence: ClaimEvidence, analyzer: Analyzer, lists: Lexicon) -> list[float]:
     read = [reading(sentence.text, analyzer, lists) for sentence in evidence.sentences]
     pairs = np.array([_pair(claim, sentence, text) for sentence, text in zip(evidence.sentences, read, strict=True)])
-    together = _together(pairs) if len(pairs) else [0.0] * (len(_OF) * len(PAIR))
+    together = _together(pairs) if len(pairs) else [0.0] * (len(OF) * len(PAIR))
     return [*together, *_claim(claim), *_search(claim, evidence, read)]
 
 

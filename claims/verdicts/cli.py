@@ -9,6 +9,8 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import msgspec
+
 from ...retrieval.domain import Claim
 from ...retrieval.errors import QueryError
 from ...retrieval.files import writable
@@ -22,6 +24,7 @@ from .models import kind, names
 
 if TYPE_CHECKING:
     from ..evidence.sentences import Finder
+    from .entailment import OpenedEntailment
     from .training import TrainedVerdicts
     from .verdict import Verdict
 
@@ -52,6 +55,13 @@ def register(commands: Subparsers, formats: ClaimFormats) -> None:
     parser.add_argument("--load", type=Path, metavar="MODEL", help="a model that --save wrote, instead of --train")
     parser.add_argument("--save", type=Path, metavar="MODEL", help="write the trained model to this file")
     parser.add_argument("--model", metavar="NAME", help=f"one of {', '.join(names())} (default: evidence)")
+    parser.add_argument(
+        "--entailment",
+        default="",
+        metavar="MODEL",
+        help="a CrossEncoder for entailment, whose word on each sentence is learned from, too: a name or a folder "
+        "(default: verdict.entailment.model)",
+    )
     parser.add_argument("--input", type=Path, metavar="FILE", help="the claims to judge")
     parser.add_argument("--output", type=Path, metavar="FILE", help="the submission")
     parser.add_argument("--run-id", default="", metavar="ID", help="default: factseek- and the model")
@@ -115,7 +125,7 @@ def _learned(args: argparse.Namespace, formats: ClaimFormats, finder: Finder, co
     from . import training
 
     if args.load:
-        learned = training.load(args.load, args.task)
+        learned = training.load(args.load, args.task, config.verdict.entailment.cache)
         if args.model and args.model != learned.manifest.model:
             raise QueryError(
                 f"--model {args.model}: {args.load} is a {learned.manifest.model} model", remedy="leave --model out"
@@ -124,7 +134,9 @@ def _learned(args: argparse.Namespace, formats: ClaimFormats, finder: Finder, co
     format_ = formats.load(args.task)
     sources = [(path, format_.read_claims(path, labelled=True)) for path in args.train]
     lesson = training.Lesson(args.task, format_.LABELS, sources)
-    learned = training.train(args.model or "evidence", lesson, finder, config.verdict, bar)
+    entailment = _entailment(args, config)
+    learned = training.train(args.model or "evidence", lesson, finder, config.verdict, bar, entailment=entailment)
+    _say_left_out(learned)
     _say_figures(learned)
     if args.save:
         model_file.save(args.save, learned.manifest, learned.model.state())
@@ -133,12 +145,34 @@ def _learned(args: argparse.Namespace, formats: ClaimFormats, finder: Finder, co
     return learned
 
 
+def _entailment(args: argparse.Namespace, config: Config) -> OpenedEntailment | None:
+    """Open the entailment model of the option, else of the settings; a baseline reads no evidence and needs none."""
+    from .entailment import opened
+
+    if not kind(args.model or "evidence").READS_EVIDENCE:
+        return None
+    settings = config.verdict.entailment
+    return opened(msgspec.structs.replace(settings, model=args.entailment) if args.entailment else settings)
+
+
+def _say_left_out(learned: TrainedVerdicts) -> None:
+    manifest = learned.manifest
+    if manifest.left_out:
+        say(
+            f"note: {manifest.left_out:,} claims are not learned from: {manifest.entailment} learned from them or from "
+            "claims that share a page or most words with them, so that what it says of them says too much"
+        )
+
+
 def _say_figures(learned: TrainedVerdicts) -> None:
+    from .training import WITHOUT_ENTAILMENT
+
     figures = learned.manifest.figures
     if not figures:
         say("note: too few claims of some label for a cross-validation: what the model is worth is not known")
         return
-    each = ", ".join(f"{name} {figures[name]['macro_f1']:.3f}" for name in names())
+    named = [name for name in (*names(), WITHOUT_ENTAILMENT) if name in figures]
+    each = ", ".join(f"{name} {figures[name]['macro_f1']:.3f}" for name in named)
     say(f"macro-F1 on {figures['claims']:,} training claims, cross-validated over {figures['folds']} folds: {each}")
 
 
@@ -181,6 +215,8 @@ def _refuse(args: argparse.Namespace) -> None:
     """Check, before any work, that the options make sense and that the outputs can be written."""
     if bool(args.train) == bool(args.load):
         raise QueryError("give --train with labelled files to learn from, or --load with a saved model, one of them")
+    if args.load and args.entailment:
+        raise QueryError("--entailment goes with --train: a saved model names the entailment model it learned with")
     if args.load and args.save:
         raise QueryError("--load and --save exclude each other: copy the file instead")
     if bool(args.input) != bool(args.output):

@@ -12,26 +12,31 @@ import msgspec
 import numpy as np
 
 from ... import __version__
+from ...retrieval.claim_groups import groups
 from ...retrieval.domain import Claim
+from ...retrieval.encoders.entailment import EntailmentInfo
 from ...retrieval.errors import QueryError, SourceError
 from ...retrieval.files import sha256, storable
 from ...retrieval.model_state import restored_from
 from ...retrieval.progress import Progress
+from ..evidence.entailment import ENTAILED, EntailmentReader
 from ..evidence.features import NAMES
 from ..evidence.sentences import Finder
 from ..learning.figures import figures
-from ..learning.groups import groups
 from ..learning.restoring import ModelManifest, load_for
 from ..settings import VerdictSettings
 from . import models
 from .confidence import RiskPoint, needed_confidence, risk_curve
 from .crossval import out_of_fold, split
+from .entailment import OpenedEntailment, reopened
 from .models import Cases, VerdictModel
 from .verdict import AT_ONCE, Verifier, cases_of, refuse_long
 
 UNDECIDED = "NOT ENOUGH INFO"
 RISK = "risk"
 """The name of the curve of risk and coverage among the figures of a model."""
+WITHOUT_ENTAILMENT = "evidence without entailment"
+"""The name of the figures of the same model without what its entailment model adds."""
 _VERSIONED = ("numpy", "scikit-learn")
 
 
@@ -48,7 +53,8 @@ class VerdictManifest(ModelManifest, frozen=True, kw_only=True):
 
     ``labels`` are its classes in order, ``undecided`` what it says where it abstains. ``retriever`` and ``encoder`` are
     those of the index ``index`` (its manifest's id) that it learned with; an index that is used with it needs the same.
-    ``figures`` are of the model and of the baselines.
+    ``figures`` are of the model and of the baselines. ``entailment`` is the model that it reads evidence with, too;
+    ``left_out`` counts the claims that it did not learn from because that model had.
     """
 
     labels: tuple[str, ...]
@@ -58,6 +64,8 @@ class VerdictManifest(ModelManifest, frozen=True, kw_only=True):
     encoder: str
     index: str
     sources: tuple[ClaimsFile, ...]
+    entailment: EntailmentInfo | None = None
+    left_out: int = 0
 
 
 class TrainedVerdicts(NamedTuple):
@@ -65,6 +73,7 @@ class TrainedVerdicts(NamedTuple):
 
     model: VerdictModel
     manifest: VerdictManifest
+    reader: EntailmentReader | None = None
 
     @property
     def risk(self) -> list[RiskPoint]:
@@ -93,6 +102,7 @@ class TrainedVerdicts(NamedTuple):
             msgspec.structs.replace(settings, min_confidence=max(settings.min_confidence, surer)),
             undecided=self.manifest.undecided,
             reads_evidence=models.kind(self.manifest.model).READS_EVIDENCE,
+            reader=self.reader,
         )
 
 
@@ -104,17 +114,29 @@ class Lesson(NamedTuple):
     sources: Sequence[tuple[Path, list[Claim]]]
 
 
-def train(name: str, lesson: Lesson, finder: Finder, settings: VerdictSettings, progress: Progress) -> TrainedVerdicts:
+def train(
+    name: str,
+    lesson: Lesson,
+    finder: Finder,
+    settings: VerdictSettings,
+    progress: Progress,
+    *,
+    entailment: OpenedEntailment | None = None,
+) -> TrainedVerdicts:
     """Train the model ``name`` on evidence that is found for the claims, as it will be when it is used.
+
+    Claims that the ``entailment`` model learned from are left out.
 
     Raises SourceError if the files hold claims of fewer than two labels, QueryError if a claim is longer than a query
     may be.
     """
-    claims = [claim for _, labelled in lesson.sources for claim in labelled]
-    labels = _labels(lesson, claims)
+    every = [claim for _, labelled in lesson.sources for claim in labelled]
+    claims = [every[row] for row in entailment.unknown(every)] if entailment else every
+    labels = _labels(lesson, claims, len(every) - len(claims))
     refuse_long(claims, finder)
     classes = np.array([labels.index(claim.label) for claim in claims], dtype=np.int64)
-    cases = read_evidence(claims, finder, progress)
+    reader = entailment.reader if entailment else None
+    cases = read_evidence(claims, finder, progress, reader)
     model = models.kind(name).fit(cases, classes, len(labels), settings)
     setting = _setting_of(finder)
     manifest = VerdictManifest(
@@ -130,42 +152,53 @@ def train(name: str, lesson: Lesson, finder: Finder, settings: VerdictSettings, 
         settings=msgspec.to_builtins(settings),
         versions={"factseek": __version__} | {name: metadata.version(name) for name in _VERSIONED},
         figures=_figures(name, claims, cases, labels, settings),
+        entailment=entailment.info if entailment else None,
+        left_out=len(every) - len(claims),
     )
-    return TrainedVerdicts(model, manifest)
+    return TrainedVerdicts(model, manifest, reader)
 
 
-def load(path: Path, task: str = "") -> TrainedVerdicts:
+def load(path: Path, task: str = "", exports: str = "") -> TrainedVerdicts:
     """Load a model that was saved, for one task or, if none is named, for any.
 
-    Raises SourceError if the file is not one, QueryError if it was trained for another task.
+    The entailment model that it learned with is opened; ``exports`` is the folder of exported models.
+
+    Raises SourceError if the file is not one or its entailment model is another one now, QueryError if it was trained
+    for another task, MachineError if its entailment model is not on this machine.
     """
     manifest, state = load_for(path, VerdictManifest, task, models.names())
     with restored_from(path):
         model = models.kind(manifest.model).restore(state)
         _risk(manifest.figures)
-        trial = model.probabilities(Cases(["Trying: 2 words."], np.zeros((1, len(NAMES)))))
+        columns = len(NAMES) + (len(ENTAILED) if manifest.entailment else 0)
+        trial = model.probabilities(Cases(["Trying: 2 words."], np.zeros((1, columns))))
         if trial.shape != (1, len(manifest.labels)) or not np.isfinite(trial).all():
             raise ValueError("a probability is missing or not a finite number")
-    return TrainedVerdicts(model, manifest)
+    beside = reopened(manifest.entailment, exports, path) if manifest.entailment else None
+    return TrainedVerdicts(model, manifest, beside.reader if beside else None)
 
 
-def read_evidence(claims: Sequence[Claim], finder: Finder, progress: Progress) -> Cases:
+def read_evidence(
+    claims: Sequence[Claim], finder: Finder, progress: Progress, reader: EntailmentReader | None = None
+) -> Cases:
     """Return the cases of claims, with the evidence that is retrieved for them."""
     bar = progress("finding evidence", "claims", len(claims))
     parts = []
     for start in range(0, len(claims), AT_ONCE):
         chunk = claims[start : start + AT_ONCE]
-        parts.append(cases_of(chunk, finder.find([claim.text for claim in chunk]), finder))
+        parts.append(cases_of(chunk, finder.find([claim.text for claim in chunk]), finder, reader))
         bar.update(len(chunk))
     bar.close()
     return Cases([text for part in parts for text in part.texts], np.vstack([part.features for part in parts]))
 
 
-def _labels(lesson: Lesson, claims: Sequence[Claim]) -> tuple[str, ...]:
+def _labels(lesson: Lesson, claims: Sequence[Claim], left_out: int) -> tuple[str, ...]:
     present = {claim.label for claim in claims}
     if len(present) < 2:
         named = ", ".join(str(path) for path, _ in lesson.sources)
         only = f"every label is {present.pop()}" if present else "there are no claims"
+        if left_out:
+            only = f"{only} without the {left_out:,} that the entailment model learned from"
         raise SourceError(f"{named}: {only}", remedy=f"a model learns from at least two of {', '.join(lesson.labels)}")
     return tuple(label for label in lesson.labels if label in present)
 
@@ -187,6 +220,9 @@ def _figures(
     if not parted.parts:
         return {}
     judged = {name: out_of_fold(name, parted, settings, cases) for name in models.names()}
+    if cases.features.shape[1] > len(NAMES):
+        plain = cases._replace(features=cases.features[:, : len(NAMES)])
+        judged[WITHOUT_ENTAILMENT] = out_of_fold("evidence", parted, settings, plain)
     figures_of = {name: figures(classes, probabilities, labels) for name, probabilities in judged.items()}
     measured = {"folds": len(parted.parts), "claims": len(claims), RISK: risk_curve(classes, judged[name])}
     return msgspec.to_builtins(measured | figures_of)  # type: ignore[no-any-return]

@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
+import numpy as np
+
 from ...retrieval.domain import Claim
 from ...retrieval.errors import QueryError
 from ...retrieval.progress import Bar
+from ..evidence.entailment import EntailmentReader
 from ..evidence.features import covered, matrix, numbers_missing
 from ..evidence.sentences import ClaimEvidence, Finder
 from ..settings import VerdictSettings
@@ -46,6 +49,7 @@ class Verifier:
         *,
         undecided: str,
         reads_evidence: bool = True,
+        reader: EntailmentReader | None = None,
     ) -> None:
         self.labels = tuple(labels)
         self._model = model
@@ -53,6 +57,7 @@ class Verifier:
         self._settings = settings
         self._undecided = undecided
         self._reads_evidence = reads_evidence
+        self._reader = reader
 
     def verify(self, claims: Sequence[Claim], progress: Bar | None = None) -> Iterator[Verdict]:
         """Yield the verdict on each claim, in their order.
@@ -71,17 +76,20 @@ class Verifier:
         alone = [verdict.evidence._replace(sentences=(sentence,)) for sentence in verdict.evidence.sentences]
         if not alone:
             return []
-        rows = self._model.probabilities(cases_of([verdict.claim] * len(alone), alone, self._finder)).tolist()
+        rows = self._model.probabilities(self._cases([verdict.claim] * len(alone), alone)).tolist()
         return [dict(zip(self.labels, row, strict=True)) for row in rows]
 
     def _decided(self, claims: Sequence[Claim], evidence: Sequence[ClaimEvidence]) -> Iterator[Verdict]:
-        probabilities = self._model.probabilities(cases_of(claims, evidence, self._finder))
+        probabilities = self._model.probabilities(self._cases(claims, evidence))
         for claim, of_claim, row in zip(claims, evidence, probabilities.tolist(), strict=True):
             each = dict(zip(self.labels, row, strict=True))
             label = max(each, key=lambda name: each[name])
             reason = self._lack_of_evidence(claim, of_claim, label) if self._reads_evidence else ""
             reason = reason or self._lack_of_probability(label, each[label])
             yield Verdict(claim, self._undecided if reason else label, each, reason, of_claim)
+
+    def _cases(self, claims: Sequence[Claim], evidence: Sequence[ClaimEvidence]) -> Cases:
+        return cases_of(claims, evidence, self._finder, self._reader)
 
     def _lack_of_evidence(self, claim: Claim, evidence: ClaimEvidence, label: str) -> str:
         """Return why there is too little evidence to decide for a label, else ``""``."""
@@ -113,8 +121,14 @@ def refuse_long(claims: Sequence[Claim], finder: Finder) -> None:
             raise QueryError(problem, place=claim.place)
 
 
-def cases_of(claims: Sequence[Claim], evidence: Sequence[ClaimEvidence], finder: Finder) -> Cases:
-    """Return the cases of claims, with their evidence."""
+def cases_of(
+    claims: Sequence[Claim],
+    evidence: Sequence[ClaimEvidence],
+    finder: Finder,
+    reader: EntailmentReader | None = None,
+) -> Cases:
+    """Return the cases of claims, with their evidence; ``reader`` adds the features of an entailment model."""
     texts = [claim.text for claim in claims]
     lists = lexicon(finder.index.info.language)
-    return Cases(texts, matrix(texts, evidence, finder.index.terms, lists))
+    features = matrix(texts, evidence, finder.index.terms, lists)
+    return Cases(texts, np.hstack([features, reader.matrix(texts, evidence)]) if reader else features)

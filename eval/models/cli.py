@@ -21,8 +21,9 @@ if TYPE_CHECKING:
     from .judged import TrainingJudged
 
 _DEFAULTS = ModelTraining(base="")
-_LEAST = {"epochs": 1, "batch": 2, "negatives": 1, "depth": 2, "max_tokens": 8, "looks": 1, "sample": 10}
-_INTERRUPTED = "interrupted; the same command goes on from the last checkpoint"
+_LEAST = {"epochs": 1, "batch": 2, "negatives": 1, "depth": 2, "max_tokens": 8, "looks": 1}
+_LEAST_SAMPLE = 10
+INTERRUPTED = "interrupted; the same command goes on from the last checkpoint"
 _SAMPLE = 20_000
 _EPILOG = """\
 One tenth of the judged queries says when to stop and two tenths judge the result; queries that share a relevant
@@ -51,6 +52,26 @@ def _add(kinds: Subparsers, what: str, noun: str) -> argparse.ArgumentParser:
         action="store_true",
         help="learn from titles and sentences of the documents, without judgements",
     )
+    add_training(parser, _DEFAULTS)
+    parser.add_argument(
+        "--measure", default=_DEFAULTS.measure, metavar="NAME", help="what to judge by (default: nDCG@10)"
+    )
+    parser.add_argument(
+        "--sample", type=int, default=_SAMPLE, metavar="N", help=f"learn from at most N queries (default: {_SAMPLE:,})"
+    )
+    add_json(parser)
+    parser.set_defaults(command=partial(train, what=what), interrupted=INTERRUPTED)
+    return parser
+
+
+def add_training(
+    parser: argparse.ArgumentParser,
+    defaults: ModelTraining,
+    *,
+    negatives: str = "hits that are not relevant, for each passage that is",
+    tokens: str = "tokens of a text that are learned from; a re-ranker reads so many of query and text",
+) -> None:
+    """Add what every training asks for: the folder, the base, and the settings with their ``defaults``."""
     parser.add_argument("--output", type=Path, required=True, metavar="DIR", help="the new folder of the model")
     parser.add_argument(
         "--base", default="", metavar="NAME", help="the model that is trained further (default: the index's encoder)"
@@ -59,23 +80,14 @@ def _add(kinds: Subparsers, what: str, noun: str) -> argparse.ArgumentParser:
         ("epochs", int, "N", "how often everything is learned from, at most"),
         ("batch", int, "N", "how much is learned from at once"),
         ("rate", float, "X", "the highest learning rate"),
-        ("negatives", int, "N", "hits that are not relevant, for each passage that is"),
-        ("depth", int, "N", "hits of each query that are looked at"),
-        ("max-tokens", int, "N", "tokens of a text that are learned from; a re-ranker reads so many of query and text"),
-        ("looks", int, "N", "how often in an epoch the queries that say when to stop are looked at"),
+        ("negatives", int, "N", negatives),
+        ("depth", int, "N", "hits that are looked at"),
+        ("max-tokens", int, "N", tokens),
+        ("looks", int, "N", "how often in an epoch it is looked at whether to stop"),
         ("seed", int, "N", "of everything that is drawn"),
     ):
-        default = getattr(_DEFAULTS, name.replace("-", "_"))
+        default = getattr(defaults, name.replace("-", "_"))
         parser.add_argument(f"--{name}", type=kind, default=default, metavar=unit, help=f"{text} (default: {default})")
-    parser.add_argument(
-        "--measure", default=_DEFAULTS.measure, metavar="NAME", help="what to judge by (default: nDCG@10)"
-    )
-    parser.add_argument(
-        "--sample", type=int, default=_SAMPLE, metavar="N", help=f"learn from at most N queries (default: {_SAMPLE:,})"
-    )
-    add_json(parser)
-    parser.set_defaults(command=partial(train, what=what), interrupted=_INTERRUPTED)
-    return parser
 
 
 def train(args: argparse.Namespace, what: str) -> int:
@@ -115,12 +127,12 @@ def _judged(args: argparse.Namespace, index: Searcher) -> TrainingJudged:
 
 def _request(args: argparse.Namespace, what: str, index: Searcher) -> TrainingRequest:
     names = [name for name in ModelTraining.__struct_fields__ if hasattr(args, name) and name != "base"]
-    settings = ModelTraining(base=args.base or _encoder_of(index), **{name: getattr(args, name) for name in names})
+    settings = ModelTraining(base=args.base or encoder_of(index), **{name: getattr(args, name) for name in names})
     files = tuple(path for path in (args.queries, args.qrels) if path is not None)
     return TrainingRequest(what=what, settings=settings, files=files, index=index.info.id, target=args.output)
 
 
-def _encoder_of(index: Searcher) -> str:
+def encoder_of(index: Searcher) -> str:
     """Return the model of the index's encoder; of an index without vectors the one for its language."""
     made_by = index.info.encoder
     if made_by is not None:
@@ -132,13 +144,9 @@ def _check(args: argparse.Namespace) -> None:
     """Raise QueryError if an option makes no sense."""
     from ..scoring.measures import named
 
-    for name, least in _LEAST.items():
-        if getattr(args, name) < least:
-            raise QueryError(f"--{name.replace('_', '-')} {getattr(args, name)}: give a number from {least}")
-    if args.seed < 0:
-        raise QueryError(f"--seed {args.seed}: give a number from 0")
-    if not 0 < args.rate < 1:
-        raise QueryError(f"--rate {args.rate}: give a number between 0 and 1")
+    check_training(args)
+    if args.sample < _LEAST_SAMPLE:
+        raise QueryError(f"--sample {args.sample}: give a number from {_LEAST_SAMPLE}")
     if len(named(args.measure)) > 1:
         raise QueryError(f"--measure {args.measure}: give one measure")
     judged = [args.queries, args.qrels]
@@ -147,3 +155,14 @@ def _check(args: argparse.Namespace) -> None:
             raise QueryError("--from-documents learns without judgements", remedy="leave out --queries and --qrels")
     elif not all(judged):
         raise QueryError("give --queries and --qrels, or --from-documents")
+
+
+def check_training(args: argparse.Namespace) -> None:
+    """Raise QueryError if a setting of a training makes no sense."""
+    for name, least in _LEAST.items():
+        if getattr(args, name) < least:
+            raise QueryError(f"--{name.replace('_', '-')} {getattr(args, name)}: give a number from {least}")
+    if args.seed < 0:
+        raise QueryError(f"--seed {args.seed}: give a number from 0")
+    if not 0 < args.rate < 1:
+        raise QueryError(f"--rate {args.rate}: give a number between 0 and 1")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from ...retrieval.domain import Qrels
 from ...retrieval.errors import QueryError
@@ -18,18 +18,28 @@ from .candidates import Candidates, read_candidates
 from .card import write_card
 from .encoder import EncoderTraining
 from .judged import TrainingJudged
-from .parts import TrainingParts, part
+from .parts import part
 from .request import TrainingRequest
 from .reranker import RerankerTraining
 from .trained import TrainedModel
 
 
-class Training(Protocol):
-    """The training of one kind of model. A bed, of a type of its own, holds the queries that it is measured on."""
+class HeldBack(NamedTuple):
+    """What a model does not learn from: the beds of those that say when to stop, and of those that judge the result.
 
-    def bed(self, candidates: Sequence[Candidates], qrels: Qrels) -> Any:
-        """Return what the model is measured on."""
-        ...
+    ``counts`` are the numbers of queries or claims of each part, ``grouped`` says whether no two parts share a page of
+    evidence, ``claims`` are the digests of the claims that the model knows after the training.
+    """
+
+    stopping: Any
+    judging: Any
+    counts: Mapping[str, int]
+    grouped: bool
+    claims: tuple[str, ...] = ()
+
+
+class Training(Protocol):
+    """The training of one kind of model. A bed, of a type of its own, holds what it is measured on."""
 
     def ranked(self, bed: Any) -> str:
         """Return in words what is ranked there."""
@@ -48,8 +58,8 @@ class Training(Protocol):
         """The settings that are to stand beside the one that names the model."""
         ...
 
-    def learn(self, learned: Sequence[Candidates], stopping: Any, progress: Progress) -> None:
-        """Train on some queries, stop when others gain no more."""
+    def learn(self, learned: Sequence[Any], stopping: Any, progress: Progress) -> None:
+        """Train on some queries or claims, stop when others gain no more."""
         ...
 
     def save(self, folder: str) -> None:
@@ -57,11 +67,19 @@ class Training(Protocol):
         ...
 
 
-TRAININGS: Mapping[str, Callable[[TrainingRequest], Training]] = {
+class RankingTraining(Training, Protocol):
+    """The training of what ranks documents for queries."""
+
+    def bed(self, candidates: Sequence[Candidates], qrels: Qrels) -> Any:
+        """Return what the model is measured on."""
+        ...
+
+
+TRAININGS: Mapping[str, Callable[[TrainingRequest], RankingTraining]] = {
     "encoder": EncoderTraining,
     "reranker": RerankerTraining,
 }
-"""The kinds of model that can be trained."""
+"""The kinds of model that rank and can be trained."""
 
 
 def train(
@@ -83,10 +101,22 @@ def train(
             f"all of the first {request.settings.depth} hits are relevant: there are no negatives to learn from"
         )
     training = TRAININGS[request.what](request)
-    judging = training.bed(parts.judging, judged.qrels)
-    before = training.before(judging)
-    training.learn(parts.learned, training.bed(parts.stopping, judged.qrels), progress)
-    trained = _result(request, parts, training, judging, before)
+    held_back = HeldBack(
+        stopping=training.bed(parts.stopping, judged.qrels),
+        judging=training.bed(parts.judging, judged.qrels),
+        counts={"learned": len(parts.learned), "stopping": len(parts.stopping), "judging": len(parts.judging)},
+        grouped=parts.grouped,
+    )
+    return carried_out(training, request, parts.learned, held_back, progress)
+
+
+def carried_out(
+    training: Training, request: TrainingRequest, learned: Sequence[Any], held_back: HeldBack, progress: Progress
+) -> TrainedModel:
+    """Train on what is ``learned`` from, judge before and after, and write the model with its card."""
+    before = training.before(held_back.judging)
+    training.learn(learned, held_back.stopping, progress)
+    trained = _result(request, held_back, training, before)
     _write(training, trained)
     lessons.forget(request)
     return trained
@@ -100,21 +130,20 @@ def check_target(target: Path) -> None:
         raise QueryError(f"there is no folder {target.parent}", place=target, remedy="make it first")
 
 
-def _result(
-    request: TrainingRequest, parts: TrainingParts, training: Training, judging: Any, before: Values
-) -> TrainedModel:
+def _result(request: TrainingRequest, held_back: HeldBack, training: Training, before: Values) -> TrainedModel:
     seed = request.settings.seed
-    after = training.values(judging)
+    after = training.values(held_back.judging)
     of_before, of_after = intervals(_columns(before, after), seed)
     return TrainedModel(
         request=request,
-        ranked=training.ranked(judging),
+        ranked=training.ranked(held_back.judging),
         beside=training.beside,
-        counts={"learned": len(parts.learned), "stopping": len(parts.stopping), "judging": len(parts.judging)},
-        grouped=parts.grouped,
+        counts=held_back.counts,
+        grouped=held_back.grouped,
         before=of_before,
         after=of_after,
         test=paired(before, after, seed),
+        claims=held_back.claims,
     )
 
 

@@ -20,7 +20,7 @@ import msgspec
 
 from ..children import command as child_command
 from ..children import environment
-from ..config import EncoderSettings, RerankSettings
+from ..config import CrossEncoderSettings, EncoderSettings
 from ..errors import MachineError
 from ..files import os_errors_reported, sync_tree, write_atomically
 from ..progress import SECONDS_BETWEEN_LINES
@@ -32,6 +32,9 @@ log = logging.getLogger(__name__)
 
 EXPORTER = 2
 """Raised whenever the same model would be exported to other bytes."""
+
+REVISION = 16
+"""Characters of a model's digest that are its revision."""
 
 ONNX, TOKENIZER, DESCRIPTION = "model.onnx", "tokenizer.json", "encoder.json"
 
@@ -46,10 +49,14 @@ class ExportKind(NamedTuple):
 
 ENCODER = ExportKind("encoder", "encoder", "retrieval.encoders.export")
 CROSS_ENCODER = ExportKind("re-ranker", "rerank", "retrieval.encoders.export_cross")
+ENTAILMENT = ExportKind("entailment model", "verdict.entailment", "retrieval.encoders.export_entailment")
 
 
 class Description(msgspec.Struct, frozen=True, kw_only=True):
-    """The description of an export; ``content`` is the digest of the ``files`` beside it."""
+    """The description of an export; ``content`` is the digest of the ``files`` beside it.
+
+    ``labels`` are those of what classifies.
+    """
 
     name: str
     revision: str
@@ -62,6 +69,7 @@ class Description(msgspec.Struct, frozen=True, kw_only=True):
     versions: dict[str, str]
     files: tuple[str, ...]
     content: str
+    labels: tuple[str, ...] = ()
 
 
 class Export(NamedTuple):
@@ -72,7 +80,7 @@ class Export(NamedTuple):
     model: ModelSource
 
 
-def exported(settings: EncoderSettings | RerankSettings, kind: ExportKind = ENCODER) -> Export:
+def exported(settings: EncoderSettings | CrossEncoderSettings, kind: ExportKind = ENCODER) -> Export:
     """Return the export of the configured model, making it when the cache has none that is whole.
 
     Safe when several processes do it at once: each writes a sibling of its own and the first one to rename it wins.
@@ -91,7 +99,7 @@ def exported(settings: EncoderSettings | RerankSettings, kind: ExportKind = ENCO
         log.warning("%s cannot be written: the %s is kept in %s; set %s.cache", cache, kind.noun, kept, kind.group)
         return exported(msgspec.structs.replace(settings, cache=str(kept)), kind)
     if description is None:
-        _make(model, digest[:16], settings, folder, kind)
+        _make(model, digest[:REVISION], settings, folder, kind)
         description = _whole(folder, cache)
     if description is None:
         raise MachineError(
@@ -100,7 +108,7 @@ def exported(settings: EncoderSettings | RerankSettings, kind: ExportKind = ENCO
     return Export(folder, description, model)
 
 
-def cache_folder(settings: EncoderSettings | RerankSettings) -> Path:
+def cache_folder(settings: EncoderSettings | CrossEncoderSettings) -> Path:
     """Return the folder of exported encoders, whether or not it exists yet."""
     if settings.cache:
         return Path(settings.cache).expanduser()
@@ -214,7 +222,7 @@ def _whole(folder: Path, cache: Path) -> Description | None:
 def _make(
     model: ModelSource,
     revision: str,
-    settings: EncoderSettings | RerankSettings,
+    settings: EncoderSettings | CrossEncoderSettings,
     target: Path,
     kind: ExportKind = ENCODER,
 ) -> None:
@@ -230,7 +238,7 @@ def _make(
 
 
 def _run_exporter(
-    model: ModelSource, revision: str, settings: EncoderSettings | RerankSettings, made: Path, kind: ExportKind
+    model: ModelSource, revision: str, settings: EncoderSettings | CrossEncoderSettings, made: Path, kind: ExportKind
 ) -> None:
     """Export in a process of its own, so that torch is never loaded into the one that searches."""
     command = child_command(kind.exporter, str(model.path), str(made))

@@ -19,8 +19,8 @@ def open_cross_encoder(settings: RerankSettings) -> OnnxCrossEncoder:
     return OnnxCrossEncoder(folder, name=model.name, max_tokens=description.max_tokens)
 
 
-class OnnxCrossEncoder:
-    """An exported re-ranker. The score of a pair depends on the pair alone; any number of threads may ask at once.
+class OnnxPairModel:
+    """An exported model that reads two texts together. Any number of threads may ask at once.
 
     Pairs are run one a call, without padding, because int8 inference takes its scale from the whole batch.
     """
@@ -30,17 +30,25 @@ class OnnxCrossEncoder:
         self._most = CHARACTERS_PER_TOKEN * max_tokens
         self.name = name
 
+    def scores(self, first: str, second: str) -> Any:
+        """Return the scores of a pair, as the model's head gives them; they depend on the pair alone."""
+        return self._model.run(self._tokens(first, second))
+
+    def reads_all(self, first: str, second: str) -> bool:
+        """Return whether the pair is short enough for the model to read all of it."""
+        return max(len(first), len(second)) <= self._most and not self._tokens(first, second).overflowing
+
+    def count_tokens(self, first: str, second: str) -> int:
+        """Return how many tokens of the pair the model reads, its own marks included."""
+        return len(self._tokens(first, second).ids)
+
+    def _tokens(self, first: str, second: str) -> Any:
+        return self._model.tokens(encodable(first[: self._most]), encodable(second[: self._most]))
+
+
+class OnnxCrossEncoder(OnnxPairModel):
+    """An exported re-ranker."""
+
     def score(self, query: str, passage: str) -> float:
         """Return how well a passage answers a query, as the model's head says it: higher is better, without bounds."""
-        return float(self._model.run(self._tokens(query, passage))[0])
-
-    def reads_all(self, query: str, passage: str) -> bool:
-        """Return whether the pair is short enough for the model to read all of it."""
-        return max(len(query), len(passage)) <= self._most and not self._tokens(query, passage).overflowing
-
-    def count_tokens(self, query: str, passage: str) -> int:
-        """Return how many tokens of the pair the model reads, its own marks included."""
-        return len(self._tokens(query, passage).ids)
-
-    def _tokens(self, query: str, passage: str) -> Any:
-        return self._model.tokens(encodable(query[: self._most]), encodable(passage[: self._most]))
+        return float(self.scores(query, passage)[0])

@@ -1,7 +1,7 @@
 """Export a CrossEncoder to ONNX: ``python -m factseek.retrieval.encoders.export_cross``.
 
-Tokens of a query and a passage in, one score out, as the model's head gives it. It runs in a process of its own, once a
-model, as the exporter of encoders does.
+Tokens of a query and a passage in, the scores of the model's head out. It runs in a process of its own, once a model,
+as the exporter of encoders does.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import MachineError
-from .cache import DESCRIPTION, ONNX, TOKENIZER, Description, content_digest
+from .cache import CROSS_ENCODER, DESCRIPTION, ONNX, TOKENIZER, Description, ExportKind, content_digest
 from .export import INPUTS, export_graph, export_named, versions
 from .onnx_runtime import onnx_runtime
 from .quantization import quantize
@@ -37,35 +37,49 @@ def export(source: Path, target: Path, *, name: str, revision: str, precision: s
     ``max_tokens``, of query and passage together, 0 is the model's own limit.
     Raises MachineError if the model gives other than one score, reads fewer tokens, or loses too much.
     """
-    model = _loaded(source)
-    limit = _limit(model, max_tokens)
-    _write_tokenizer(model, target / TOKENIZER, limit)
-    names = [name for name in INPUTS if name in model.tokenizer.model_input_names]
-    export_graph(_scorer(model, names), model.transformers_model, names, "score", target / ONNX)
-    expected = _own_scores(model, limit)
-    _check(expected, target, names, "fp32")
-    if precision == "int8":
-        _quantize(target / ONNX)
-        _check(expected, target, names, "int8")
-    files = tuple(sorted(path.name for path in target.iterdir()))
-    description = Description(
+    model = loaded(source)
+    if model.num_labels != 1:
+        raise MachineError(f"gives {model.num_labels} scores a pair, one is needed", place=source)
+    as_exported = Description(
         name=name,
         revision=revision,
         dimension=1,
-        max_tokens=limit,
+        max_tokens=limit_of(model, max_tokens, CROSS_ENCODER),
         prompts={},
         default_prompt="",
         pooling="",
         precision=precision,
         versions=versions(),
-        files=files,
-        content=content_digest(target, files),
+        files=(),
+        content="",
     )
+    return export_classifier(model, target, as_exported, CROSS_ENCODER)
+
+
+def export_classifier(model: Any, target: Path, described: Description, kind: ExportKind) -> Description:
+    """Write a CrossEncoder to the empty folder ``target``, with its description, to which files and content are added.
+
+    Raises MachineError if it loses too much.
+    """
+    _write_tokenizer(model, target / TOKENIZER, described.max_tokens)
+    names = [name for name in INPUTS if name in model.tokenizer.model_input_names]
+    export_graph(_scorer(model, names), model.transformers_model, names, "score", target / ONNX)
+    expected = _own_scores(model, described.max_tokens)
+    _check(expected, target, names, "fp32", kind)
+    if described.precision == "int8":
+        _quantize(target / ONNX)
+        _check(expected, target, names, "int8", kind)
+    files = tuple(sorted(path.name for path in target.iterdir()))
+    description = msgspec.structs.replace(described, files=files, content=content_digest(target, files))
     (target / DESCRIPTION).write_bytes(msgspec.json.format(msgspec.json.encode(description), indent=2) + b"\n")
     return description
 
 
-def _loaded(source: Path) -> Any:
+def loaded(source: Path) -> Any:
+    """Return the CrossEncoder in a folder.
+
+    Raises MachineError if it is none, or has no tokenizer that can be run without it.
+    """
     from sentence_transformers import CrossEncoder
 
     config = source / "config.json"
@@ -78,18 +92,20 @@ def _loaded(source: Path) -> Any:
     check_tokenizer(source)
     eager = {"attn_implementation": "eager"}
     model = CrossEncoder(str(source), device="cpu", local_files_only=True, model_kwargs=eager)
-    if model.num_labels != 1:
-        raise MachineError(f"gives {model.num_labels} scores a pair, one is needed", place=source)
     if not hasattr(model.tokenizer, "backend_tokenizer"):
         raise MachineError("has no tokenizer that can be run without it", place=source)
     return model.float().eval()
 
 
-def _limit(model: Any, wanted: int) -> int:
+def limit_of(model: Any, wanted: int, kind: ExportKind) -> int:
+    """Return how many tokens of a pair an export reads: as many as are ``wanted``, or as the model does.
+
+    Raises MachineError if that is more than it can.
+    """
     positions = int(getattr(model.config, "max_position_embeddings", 512) or 512)
     own = model.max_length if model.max_length and model.max_length <= positions else positions
     if wanted > positions:
-        raise MachineError(f"rerank.max_tokens is {wanted}, the model reads at most {positions} tokens")
+        raise MachineError(f"{kind.group}.max_tokens is {wanted}, the model reads at most {positions} tokens")
     return int(wanted or own)
 
 
@@ -116,7 +132,7 @@ def _scorer(model: Any, names: Sequence[str]) -> Any:
             self.classifier = classifier
 
         def forward(self, *tensors: Any) -> Any:
-            """Return the scores, shape (batch, 1)."""
+            """Return the scores, shape (batch, scores of a pair)."""
             return self.classifier(**dict(zip(names, tensors, strict=True))).logits
 
     return Scorer()
@@ -140,15 +156,15 @@ def _own_scores(model: Any, limit: int) -> NDArray[np.float64]:
     model.max_length = limit
     identity = torch.nn.Identity()
     scores = [model.predict([pair], activation_fn=identity, show_progress_bar=False)[0] for pair in PROBES]
-    return np.asarray(scores, dtype=np.float64)
+    return np.asarray(scores, dtype=np.float64).reshape(len(PROBES), -1)
 
 
-def _check(expected: NDArray[np.float64], target: Path, names: Sequence[str], precision: str) -> None:
+def _check(expected: NDArray[np.float64], target: Path, names: Sequence[str], precision: str, kind: ExportKind) -> None:
     """Raise MachineError unless the scores of the export are close to those of the model."""
     loss = float(np.max(np.abs(_exported_scores(target, names) - expected)))
     spread = max(float(np.ptp(expected)), 1e-6)
     if not loss <= MOST_LOSS[precision] * spread + 1e-4:
-        remedy = "; set rerank.precision to fp32" if precision == "int8" else ""
+        remedy = f"; set {kind.group}.precision to fp32" if precision == "int8" else ""
         raise MachineError(f"in {precision} a score moves by {loss:.4f}, where scores lie {spread:.4f} apart{remedy}")
 
 
@@ -162,7 +178,7 @@ def _exported_scores(target: Path, names: Sequence[str]) -> NDArray[np.float64]:
         encoding = tokenizer.encode(query, passage)
         inputs = zip(INPUTS, (encoding.ids, encoding.attention_mask, encoding.type_ids), strict=True)
         feed = {name: np.array([values], dtype=np.int64) for name, values in inputs if name in names}
-        scores.append(session.run(None, feed)[0][0][0])
+        scores.append(session.run(None, feed)[0][0])
     return np.asarray(scores, dtype=np.float64)
 
 

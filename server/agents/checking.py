@@ -29,7 +29,8 @@ class Checker:
 
         Raises SourceError if the file holds none.
         """
-        self._learned: TrainedVerdicts | None = training.load(path) if path else None
+        exports = config.verdict.entailment.cache
+        self._learned: TrainedVerdicts | None = training.load(path, exports=exports) if path else None
         self._settings = config.verdict
 
     def verdict(self, claim: str, index: Searcher, as_of: str) -> Verdict | None:

@@ -43,7 +43,7 @@ def check(config: Config) -> None:
     """
     for name, path in config.server.verdicts.items():
         try:
-            training.load(Path(path))
+            training.load(Path(path), exports=config.verdict.entailment.cache)
         except FactseekError as error:
             what = f"{error.place}: {error.what}" if error.place else error.what
             raise ConfigError(what, place=f"server.verdicts.{name}", remedy=error.remedy) from None
@@ -54,7 +54,7 @@ def opened(config: Config) -> dict[str, ServedVerdicts]:
     models = {}
     for name, path in config.server.verdicts.items():
         try:
-            models[name] = ServedVerdicts(name, training.load(Path(path)))
+            models[name] = ServedVerdicts(name, training.load(Path(path), exports=config.verdict.entailment.cache))
         except FactseekError as error:
             _log.error("model of verdicts %s is not ready: %s", name, error.line)
     return models

@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ....retrieval.model_file import State
+from ...evidence.entailment import ENTAILED
 from ...evidence.features import NAMES
 from ...learning.logistic import Logistic
 from ...learning.logistic import fit as fit_logistic
@@ -17,11 +18,16 @@ SUMMARY = "claim and evidence: likeness, words covered, quantities, negation, di
 READS_EVIDENCE = True
 
 
-class EvidenceModel:
-    """Logistic regression on standardised features."""
+_KNOWN = ([*NAMES], [*NAMES, *ENTAILED])
+"""The features that a model may have been learned on: with an entailment model and without."""
 
-    def __init__(self, logistic: Logistic) -> None:
+
+class EvidenceModel:
+    """Logistic regression on standardised features; ``names`` are theirs."""
+
+    def __init__(self, logistic: Logistic, names: list[str]) -> None:
         self._logistic = logistic
+        self._names = names
 
     def probabilities(self, cases: Cases) -> NDArray[np.float64]:
         """Return the probability of each class."""
@@ -29,12 +35,13 @@ class EvidenceModel:
 
     def state(self) -> State:
         """Return the weights, and the names of the features that they belong to."""
-        return State({"features": list(NAMES)}, dict(self._logistic.tensors))
+        return State({"features": self._names}, dict(self._logistic.tensors))
 
 
 def fit(cases: Cases, classes: NDArray[np.int64], number: int, settings: VerdictSettings) -> EvidenceModel:
     """Learn the weights."""
-    return EvidenceModel(fit_logistic(cases.features, classes, settings.regularisation, standardised=True))
+    (names,) = (names for names in _KNOWN if len(names) == cases.features.shape[1])
+    return EvidenceModel(fit_logistic(cases.features, classes, settings.regularisation, standardised=True), names)
 
 
 def restore(state: State) -> EvidenceModel:
@@ -42,6 +49,7 @@ def restore(state: State) -> EvidenceModel:
 
     Raises ValueError if it was learned on other features than there are now.
     """
-    if state.settings["features"] != list(NAMES):
+    names = state.settings["features"]
+    if names not in _KNOWN:
         raise ValueError("the model was learned on other features")
-    return EvidenceModel(restore_logistic(state, len(NAMES), standardised=True))
+    return EvidenceModel(restore_logistic(state, len(names), standardised=True), names)

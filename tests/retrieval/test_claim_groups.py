@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from factseek.claims.learning.groups import groups
+from factseek.retrieval.claim_groups import groups
 from factseek.retrieval.domain import Claim
 
 

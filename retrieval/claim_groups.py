@@ -1,13 +1,14 @@
-"""Claims that a cross-validation keeps in one fold, because a model that learned from one knows the other."""
+"""Claims that are kept in one part of several, because a model that learned from one knows the other."""
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Hashable, Iterable, Sequence
 
-from ...retrieval.domain import Claim
-from ..text.words import terms
+from .domain import Claim
 
+_WORD = re.compile(r"[^\W_]+(?:['’.,][^\W_]+)*")
 _NEAR = 0.5
 """Of the words of two claims together, the share in common that makes them near-duplicates."""
 
@@ -22,13 +23,9 @@ def groups(claims: Sequence[Claim]) -> list[int]:
     for row, claim in enumerate(claims):
         for page in {docid for group in claim.groups for docid, _ in group}:
             sets.join(row, first.setdefault(page, row))
-    for row, other in _near([frozenset(terms(claim.text.lower(), _whole)) for claim in claims]):
+    for row, other in _near([frozenset(_WORD.findall(claim.text.lower())) for claim in claims]):
         sets.join(row, other)
     return [sets.of(row) for row in range(len(claims))]
-
-
-def _whole(word: str) -> tuple[str, ...]:
-    return (word,)
 
 
 def _near(words: Sequence[frozenset[str]]) -> Iterable[tuple[int, int]]:

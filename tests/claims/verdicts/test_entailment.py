@@ -1,0 +1,123 @@
+"""The entailment model of verdicts: what it accepts, how it is found again, and the claims that it is kept from."""
+
+# A message that is told exactly stands on one line.
+# ruff: noqa: E501, PLR0917
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from factseek.claims.evidence.entailment import EntailmentReader
+from factseek.claims.verdicts.entailment import OpenedEntailment, opened
+from factseek.retrieval.config import CrossEncoderSettings
+from factseek.retrieval.domain import Claim
+from factseek.retrieval.encoders.entailment import EntailmentInfo, open_entailment
+from factseek.retrieval.encoders.sources import find_model
+from factseek.retrieval.entailment import claim_digest
+from factseek.retrieval.errors import MachineError
+
+Command = Callable[..., tuple[int, str, str]]
+INFO = EntailmentInfo(name="m", revision="r", model="m", precision="int8", max_tokens=0)
+PAIRS = [("The Nile is the longest river.", "The Nile is long."), ("", ""), ("Pluto is far. " * 90, "Pluto is near.")]
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """One layer of the embedded encoder with a head for three labels in an order of their own."""
+    import torch
+    from sentence_transformers import CrossEncoder
+
+    torch.manual_seed(0)
+    folder = tmp_path_factory.mktemp("entailment") / "nli"
+    small = CrossEncoder(
+        str(find_model("all-MiniLM-L6-v2").path),
+        num_labels=3,
+        max_length=64,
+        device="cpu",
+        local_files_only=True,
+        config_kwargs={"num_hidden_layers": 1},
+    )
+    head = small.transformers_model.classifier
+    torch.nn.init.normal_(head.weight, std=1.0)
+    small.config.id2label = {0: "CONTRADICTION", 1: "entailment", 2: "Neutral"}
+    small.config.label2id = {name: number for number, name in small.config.id2label.items()}
+    small.save_pretrained(str(folder))
+    return folder
+
+
+@pytest.mark.slow
+def test_a_model_of_the_hub_s_kind_judges_as_it_does_itself(model: Path, tmp_path: Path) -> None:
+    from sentence_transformers import CrossEncoder
+
+    theirs = CrossEncoder(str(model), device="cpu", local_files_only=True)
+    expected = np.concatenate([theirs.predict([pair], apply_softmax=True) for pair in PAIRS])[:, [1, 0, 2]]
+    settings = CrossEncoderSettings(model=str(model), cache=str(tmp_path), precision="fp32")
+    ours = open_entailment(settings)
+    assert np.allclose([ours.judge(*pair) for pair in PAIRS], expected, atol=1e-4)
+    assert ours.learned == frozenset()
+    assert ours.info.settings == CrossEncoderSettings(model=str(model.resolve()), precision="fp32")
+
+
+@pytest.mark.slow
+def test_other_labels_are_refused(model: Path, tmp_path: Path) -> None:
+    folder = _relabelled(model, tmp_path / "other", {"0": "good", "1": "bad", "2": "neutral"})
+    with pytest.raises(MachineError) as refused:
+        open_entailment(CrossEncoderSettings(model=str(folder), cache=str(tmp_path / "cache")))
+    assert refused.value.line == (
+        f"entailment model 'other' cannot be exported: {folder}: its labels are good, bad, neutral; entailment, contradiction, neutral are needed"
+    )
+
+
+def test_no_model_is_opened_by_default() -> None:
+    assert opened(CrossEncoderSettings()) is None
+
+
+def test_what_it_learned_from_teaches_no_regression() -> None:
+    claims = [
+        Claim("1", "Vitamin C prevents colds in children.", label="REFUTES"),
+        Claim("2", "Vitamin C causes colds in children.", label="REFUTES"),
+        Claim("3", "The Nile is the longest river of all.", label="SUPPORTS", groups=((("nile", 0),),)),
+        Claim("4", "Ships reach Aswan from Cairo.", label="SUPPORTS", groups=((("nile", 3),),)),
+        Claim("5", "Pluto is a planet.", label="REFUTES"),
+    ]
+    reader = EntailmentReader(None)  # type: ignore[arg-type]
+    known = OpenedEntailment(reader, INFO, frozenset({claim_digest("vitamin c prevents  colds in children.")}))
+    assert known.unknown(claims) == [2, 3, 4]
+    known = known._replace(learned=frozenset({claim_digest(claims[3].text)}))
+    assert known.unknown(claims) == [0, 1, 4]
+    assert known._replace(learned=frozenset()).unknown(claims) == [0, 1, 2, 3, 4]
+
+
+@pytest.mark.parametrize(
+    ("extra", "message"),
+    [
+        (["--train", "TRAIN", "--entailment", "no-such-model"], "entailment model 'no-such-model' is not on this machine; fetch it with: hf download sentence-transformers/no-such-model; if it is a folder, give its path"),
+        (["--load", "MODEL", "--entailment", "m"], "--entailment goes with --train: a saved model names the entailment model it learned with"),
+    ],
+)  # fmt: skip
+def test_what_it_refuses(
+    command: Command, examples: Path, pages: Path, tmp_path: Path, extra: list[str], message: str
+) -> None:
+    places = {"TRAIN": examples / "fever-train.jsonl", "MODEL": tmp_path / "verdicts.model"}
+    options = [places.get(option, option) for option in extra]
+    code, printed, said = command(
+        "verdict", "fever", *options, "--index", pages, "--input", places["TRAIN"], "--output", tmp_path / "out.jsonl"
+    )
+    assert (code, printed) == (2, "")
+    assert said.splitlines()[-1] == f"factseek: {message}"
+
+
+def _relabelled(model: Path, folder: Path, names: dict[str, Any]) -> Path:
+    import shutil
+
+    shutil.copytree(model, folder)
+    config = json.loads((folder / "config.json").read_text("utf-8"))
+    config["id2label"], config["label2id"] = names, {name: int(number) for number, name in names.items()}
+    (folder / "config.json").write_text(json.dumps(config), "utf-8")
+    return folder
