@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 import factseek
 from factseek.eval.bench import bench as benchmark
@@ -117,7 +118,8 @@ def test_it_votes_where_no_weights_are_set(folders: dict[str, Path]) -> None:
     with Index(folders["english"]) as index:
         assert index.settings.search.fusion.weights == {"bm25": 0.4, "dense": 0.6, "toy": 0.25}
         assert index.resolve().rankings == ("bm25", "dense", "toy")
-        best = index.search([QUERY])[0][0]
+        stretched = replace(index.settings.search.fusion, kind="minmax")
+        best = index.search([QUERY], Search(fusion=stretched))[0][0]
     assert (best.docid, best.parts[2]) == ("measles", Part("toy", 1, 3.0, 0.25))
 
 
