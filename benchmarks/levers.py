@@ -1,9 +1,9 @@
 """Measure what each lever of ranking gains and costs: ``python -m benchmarks.levers``, a part of ``make bench-fusion``.
 
 Where ``FACTSEEK_DATA`` names the folder of the public collections: on SciFact, NFCorpus and CheckThat! 2020 task 2, the
-former default fusion, the present one, a second encoder, and the stage ``combine`` over two rankings and over three. On
-SciFact the combination is cross-validated, on the others it learns from the train queries and is judged on dev. Writes
-the tables into ``docs/benchmark.md``. What was measured of an index is kept, so that an interrupted run goes on.
+default fusions before and now, a second encoder, and the stage ``combine`` over two rankings and over three. On SciFact
+the combination is cross-validated, on the others it learns from the train queries and is judged on dev. Writes the
+tables into ``docs/benchmark.md``. What was measured of an index is kept, so that an interrupted run goes on.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Sequence
+from hashlib import sha256
 from pathlib import Path
 from time import process_time
 from typing import NamedTuple
@@ -28,9 +29,9 @@ from factseek.eval.running.batch import searched
 from factseek.eval.running.judged import Judged, JudgedFiles, read_judged
 from factseek.eval.scoring.measures import evaluate
 from factseek.eval.scoring.statistics import Values, paired
-from factseek.eval.training.combiner import CombinerRequest, TestBed, combination
+from factseek.eval.training.combiner import KINDS, CombinerRequest, TestBed, combination
 from factseek.eval.training.pools import Pool, pools
-from factseek.retrieval.combiner import save
+from factseek.retrieval.combiner import columns, save
 from factseek.retrieval.config import CombineSettings, FusionSettings, SearchSettings
 from factseek.retrieval.errors import FactseekError
 from factseek.retrieval.files import write_atomically
@@ -57,9 +58,11 @@ class Lever(NamedTuple):
     encoders: tuple[str, ...] = ()
 
 
+ALIKE = {"bm25": 0.5, "dense": 0.5}
 LEVERS = (
-    Lever("former fusion (reciprocal ranks, 10)", FusionSettings(kind="rrf", rrf_k=10)),
-    Lever("fusion (min-max, the default)"),
+    Lever("former fusion (reciprocal ranks, 10)", FusionSettings(kind="rrf", rrf_k=10, weights=ALIKE)),
+    Lever("fusion before (min-max)", FusionSettings(kind="minmax", weights=ALIKE)),
+    Lever("fusion (z-scores, the default)"),
     Lever("and a second encoder", encoders=BOTH),
     Lever("combiner over two rankings", combines=True),
     Lever("combiner over two rankings that remembers judged queries", combines=True, remembers=True),
@@ -150,21 +153,28 @@ def _is_kept(judged: LeverCollection, lever: Lever, work: Path) -> bool:
     collection = _collection(judged, lever)
     if not is_indexed(collection, work):
         return False
-    with open_index(indexed(collection, work), Config()) as index:
-        return _path(judged, lever, index.info.id, work).is_file()
+    with open_index(indexed(collection, work), _config(lever)) as index:
+        return _path(judged, lever, index, work).is_file()
 
 
-def _path(judged: LeverCollection, lever: Lever, index: str, work: Path) -> Path:
-    name = f"{judged.collection.name} {lever.name} {index}".replace(" ", "-").replace("/", "-")
+def _config(lever: Lever) -> Config:
+    return Config(search=SearchSettings(fusion=lever.fusion))
+
+
+def _path(judged: LeverCollection, lever: Lever, index: Searcher, work: Path) -> Path:
+    """Return where the figures are kept of an index, of a fusion and, of a combination, of what it can be."""
+    resolved = index.resolve()
+    learned = (columns(resolved.rankings, remembers=lever.remembers), KINDS) if lever.combines else ()
+    searched_by = sha256(msgspec.json.encode((resolved.settings.search.fusion, learned))).hexdigest()[:8]
+    name = f"{judged.collection.name} {lever.name} {index.info.id} {searched_by}".replace(" ", "-").replace("/", "-")
     return work / "levers" / f"{name}.json"
 
 
 def _kept(judged: LeverCollection, lever: Lever, work: Path) -> MeasuredLever:
     """Return what a lever is worth on a collection, measured unless that was done with this index."""
     folder = indexed(_collection(judged, lever), work)
-    config = Config(search=SearchSettings(fusion=lever.fusion))
-    with open_index(folder, config) as index:
-        path = _path(judged, lever, index.info.id, work)
+    with open_index(folder, _config(lever)) as index:
+        path = _path(judged, lever, index, work)
         if not path.is_file():
             path.parent.mkdir(parents=True, exist_ok=True)
             with part(f"{judged.collection.name}: {lever.name}"):

@@ -133,6 +133,10 @@ class RemoteState:
         """Return, of each signature, the documents under a filter that disagree with it in few orders."""
         return self._asked(LocalState.near_copies, signatures, most, where)
 
+    def passage_vectors(self, places: Sequence[Place], view: str) -> Vectors:
+        """Return the vectors of passages in a view, in their order."""
+        return self._asked(LocalState.passage_vectors, places, view)
+
     def document_vector(self, docid: str, view: str) -> Vectors:
         """Return the mean direction of a document's vectors in a view."""
         return self._asked(LocalState.document_vector, docid, view)

@@ -1,16 +1,17 @@
-"""Measurements of a query and a hit that a learned combination weighs: what each ranking says, and words in common."""
+"""Measurements of a query and a hit that a learned combination weighs: rankings, common words, likeness to others."""
 
 from __future__ import annotations
 
 import math
 import re
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
 
+from . import likeness
 from .domain import Hit, Part
 from .highlight import query_terms
 from .vocabulary import Vocabulary, words_of
@@ -29,14 +30,22 @@ _NUMBER = re.compile(r"\d+(?:[.,٫٬]\d+)*")
 
 def names(rankings: Sequence[str]) -> tuple[str, ...]:
     """Return the names of the columns of :func:`matrix`."""
-    return (*(f"{ranking}: {name}" for ranking in rankings for name in _OF_RANKING), *_OF_TEXT)
+    alike = (f"{ranking}: {name}" for ranking in likeness.views_of(rankings) for name in likeness.NAMES)
+    return (*(f"{ranking}: {name}" for ranking in rankings for name in _OF_RANKING), *_OF_TEXT, *alike)
 
 
 def matrix(
-    query: str, hits: Sequence[Hit], passages: Sequence[Titled], terms: Vocabulary, rankings: Sequence[str]
+    query: str,
+    hits: Sequence[Hit],
+    passages: Sequence[Titled],
+    terms: Vocabulary,
+    rankings: Sequence[str],
+    *,
+    vectors: Mapping[str, NDArray[np.float32]],
 ) -> NDArray[np.float64]:
     """Return the features of the hits of one query, best first, shape (hits, names).
 
+    ``vectors`` are those of the passages, by the view that a ranking reads; where a view is missing nothing is alike.
     What a hit's ranking gave is stretched over these hits alone, so the same hits always give the same features.
     """
     if not hits:
@@ -44,7 +53,12 @@ def matrix(
     columns = [column for ranking in rankings for column in _of_ranking(ranking, hits)]
     texts = _of_texts(query, passages, terms)
     fused = np.array([[hit.score] for hit in hits])
-    return np.concatenate([np.stack(columns, axis=1), fused, texts], axis=1)
+    nothing = np.zeros((len(hits), len(likeness.NAMES)))
+    alike = [
+        likeness.features(vectors[view]) if view in vectors else nothing
+        for view in likeness.views_of(rankings).values()
+    ]
+    return np.concatenate([np.stack(columns, axis=1), fused, texts, *alike], axis=1)
 
 
 def _of_ranking(ranking: str, hits: Sequence[Hit]) -> list[NDArray[np.float64]]:

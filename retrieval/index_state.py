@@ -163,6 +163,13 @@ class IndexState(Protocol):
         """Return, of each signature, the documents under a filter that disagree with it in at most ``most`` orders."""
         ...
 
+    def passage_vectors(self, places: Sequence[Place], view: str) -> Vectors:
+        """Return the vectors of passages in a view, in their order, shape (places, dimension).
+
+        Raises NotFoundError if one is not there.
+        """
+        ...
+
     def document_vector(self, docid: str, view: str) -> Vectors:
         """Return the mean direction of a document's vectors in a view.
 

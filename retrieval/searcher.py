@@ -22,6 +22,7 @@ from .manifest import VECTORS, EncoderInfo, Manifest
 from .profile import PROFILES, has_words
 from .re_ranker import ReRanker
 from .shard_states import ShardState
+from .vectors import Vectors
 from .vocabulary import Vocabulary
 
 
@@ -290,6 +291,13 @@ class Searcher(Protocol):
         """Return the passages of the document of this id, in order.
 
         Raises NotFoundError if there is none.
+        """
+        ...
+
+    def passage_vectors(self, hits: Sequence[Hit], view: str) -> Vectors:
+        """Return the vectors of the passages of hits in a view of vectors, in their order, shape (hits, dimension).
+
+        Raises IndexStateError if the index has no such view, NotFoundError if a passage is not there.
         """
         ...
 

@@ -243,6 +243,11 @@ class VectorIndex:
         start = self._bounds[segment]
         return self._segments[segment].vectors(rows.start - start, rows.stop - start)
 
+    def of_places(self, rows: Sequence[int]) -> Vectors:
+        """Return the vectors of any rows, in their order, of shape (rows, dimension)."""
+        vectors = [self.of_rows(range(row, row + 1)) for row in rows]
+        return np.concatenate(vectors) if vectors else np.empty((0, self.dimension), dtype=np.float32)
+
     def _search(self, queries: Vectors, k: int, keep: Mask | None) -> list[Nearest]:
         parts = []
         for segment, start, end in zip(self._segments, self._bounds, self._bounds[1:], strict=False):

@@ -12,6 +12,7 @@ from ...retrieval.combining import matrix
 from ...retrieval.domain import Hit, Qrels
 from ...retrieval.errors import QueryError
 from ...retrieval.highlight import query_terms
+from ...retrieval.likeness import views_of
 from ...retrieval.lines import shown
 from ...retrieval.progress import Progress
 from ...retrieval.searcher import Searcher
@@ -52,7 +53,8 @@ def pools(index: Searcher, judged: Judged, depth: int, progress: Progress) -> li
     for query, hits, evidence in with_evidence(index, judged.asked, search, progress):
         passages = [(hit.title, hit.passage.text) for hit in evidence]
         text = resolved.text(query.text)
-        features = matrix(text, hits, passages, index.terms, resolved.rankings)
+        vectors = {view: index.passage_vectors(hits, view) for view in views_of(resolved.rankings).values()}
+        features = matrix(text, hits, passages, index.terms, resolved.rankings, vectors=vectors)
         pool = _pool(query, hits, features, judged.qrels)
         made.append(replace(pool, terms=query_terms(text, index.terms)))
     if not any(pool.teaches for pool in made):

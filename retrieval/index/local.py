@@ -23,6 +23,7 @@ from ..re_ranker import ReRanker
 from ..run_writer import best_documents
 from ..searcher import DEFAULT_SEARCH, Footprint, IndexInfo, ResolvedSearch, Search, Searcher, reads_vectors
 from ..shard_states import ShardState
+from ..vectors import Vectors
 from ..vocabulary import Vocabulary
 from .evidence_reader import EvidenceReader
 from .footprint import footprint
@@ -221,6 +222,10 @@ class Index:
     def passages(self, docid: str) -> list[Passage]:
         """Return the passages of the document of this id, in order."""
         return self._state.passages(docid)
+
+    def passage_vectors(self, hits: Sequence[Hit], view: str) -> Vectors:
+        """Return the vectors of the passages of hits in a view of vectors, in their order."""
+        return self._state.passage_vectors([(hit.docid, hit.passage) for hit in hits], view)
 
     def note(self, query: str, asked: Search = DEFAULT_SEARCH) -> str:
         """Return what a reader of the hits of ``query`` should know, else ``""``."""

@@ -20,7 +20,7 @@ from ..retriever import Rankings, Retriever
 from ..shard_states import ShardState
 from ..signatures import Signatures
 from ..spelling import WordNearby
-from ..vectors import Vectors, mean_direction
+from ..vectors import VectorIndex, Vectors, mean_direction
 from ..views.words import WordIndex
 from .hit_counter import HitCounter
 
@@ -145,6 +145,11 @@ class LocalState:
         keep, docids = self._snapshot.mask(where), self._snapshot.rows.docids
         near = self._snapshot.view(SIGNATURES).near
         return [{docids[row] for row in near(signature, most, keep)} for signature in signatures]
+
+    def passage_vectors(self, places: Sequence[Place], view: str) -> Vectors:
+        """Return the vectors of passages in a view, in their order."""
+        vectors: VectorIndex = self._snapshot.view(view)
+        return vectors.of_places(self._rows(places))
 
     def document_vector(self, docid: str, view: str) -> Vectors:
         """Return the mean direction of a document's vectors in a view."""

@@ -245,6 +245,11 @@ class ShardedState:
         of_shards = self._ask(lambda state: state.near_copies(signatures, most, where))
         return [set().union(*near) for near in zip(*of_shards, strict=True)]
 
+    def passage_vectors(self, places: Sequence[Place], view: str) -> Vectors:
+        """Return the vectors of passages in a view, in their order."""
+        ordered = self._in_order(places, lambda state, some: list(state.passage_vectors(some, view)))
+        return np.stack(ordered) if ordered else np.empty((0, 0), dtype=np.float32)
+
     def document_vector(self, docid: str, view: str) -> Vectors:
         """Return the mean direction of a document's vectors in a view."""
         return self._owner(docid).document_vector(docid, view)

@@ -9,11 +9,14 @@ from pathlib import Path
 
 from ..combiner import Combiner, load
 from ..combining import matrix
-from ..domain import Hit
+from ..domain import Filter, Hit
 from ..errors import QueryError
 from ..highlight import query_terms
+from ..index_state import IndexState
+from ..likeness import views_of
 from ..limit import Limit
-from . import StageContext, Texts, rescored
+from ..vectors import Vectors
+from . import Stage, StageContext, Texts, rescored
 
 LABEL = "Combine"
 HELP = "ranks anew by what was learned of one's own judgements (factseek train combiner): combine"
@@ -33,7 +36,7 @@ def open(value: str, context: StageContext) -> Combine:
 
 
 class Combine:
-    """Scores the first hits by a learned combination; what comes after them stays in its order below."""
+    """Orders nothing, for it knows no index yet."""
 
     def __init__(self, context: StageContext) -> None:
         self._context = context
@@ -47,22 +50,51 @@ class Combine:
         """Return ``k``: the combination leaves as many hits as it is handed."""
         return k
 
+    def over(self, state: IndexState, where: Filter | None) -> Stage:
+        """Return the stage that orders the hits of an index."""
+        return CombineOver(self._context, state)
+
+    def apply(
+        self, queries: Sequence[str], hits: Sequence[Sequence[Hit]], texts: Texts, limit: Limit | None
+    ) -> list[list[Hit]]:
+        """Return the hits as they are."""
+        return list(map(list, hits))
+
+    def _combiner(self) -> Combiner:
+        return self._context.keep("combine", partial(load, Path(self._context.settings.combine.model)))
+
+
+class CombineOver(Combine):
+    """Scores the first hits by a learned combination; what comes after them stays in its order below."""
+
+    def __init__(self, context: StageContext, state: IndexState) -> None:
+        super().__init__(context)
+        self._state = state
+
     def apply(
         self, queries: Sequence[str], hits: Sequence[Sequence[Hit]], texts: Texts, limit: Limit | None
     ) -> list[list[Hit]]:
         """Return each query's hits in the order of their new scores."""
         combiner = self._combiner()
         depth, rankings = combiner.manifest.depth, combiner.manifest.rankings
-        stored = iter(texts([hit for ranked in hits for hit in ranked[:depth]]))
+        scored = [hit for ranked in hits for hit in ranked[:depth]]
+        stored, vectors, start = iter(texts(scored)), self._vectors(scored, rankings), 0
         terms = self._context.terms()
         ranked_anew = []
         for query, ranked in zip(queries, hits, strict=True):
             first = ranked[:depth]
             passages = [(record.document.title, record.passage.text) for record in islice(stored, len(first))]
-            features = matrix(query, first, passages, terms, rankings)
+            own = {view: of_view[start : start + len(first)] for view, of_view in vectors.items()}
+            start += len(first)
+            features = matrix(query, first, passages, terms, rankings, vectors=own)
             scores = combiner.score(features, query_terms(query, terms), first)
             ranked_anew.append(rescored("combine", ranked, scores.tolist()))
         return ranked_anew
 
-    def _combiner(self) -> Combiner:
-        return self._context.keep("combine", partial(load, Path(self._context.settings.combine.model)))
+    def _vectors(self, hits: Sequence[Hit], rankings: Sequence[str]) -> dict[str, Vectors]:
+        """Return the vectors of the passages of hits, by the view of each ranking that the index has."""
+        places = [(hit.docid, hit.passage) for hit in hits]
+        there = self._context.manifest.views
+        return {
+            view: self._state.passage_vectors(places, view) for view in views_of(rankings).values() if view in there
+        }

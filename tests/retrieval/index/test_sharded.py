@@ -77,6 +77,16 @@ def test_documents_are_found_wherever_they_lie(whole: Index, sharded: Index) -> 
     assert sharded.info.retrievers == whole.info.retrievers
 
 
+def test_vectors_of_passages_come_in_the_order_of_the_hits(whole: Index, sharded: Index) -> None:
+    (hits,) = whole.search(["ice"], Search(k=20))
+    assert len(hits) > 5
+    for some in (hits, hits[::-1], hits[:1]):
+        assert (sharded.passage_vectors(some, "vectors") == whole.passage_vectors(some, "vectors")).all()
+    with pytest.raises(NotFoundError):
+        sharded.passage_vectors([Hit("nowhere", 1.0)], "vectors")
+    assert len(sharded.passage_vectors([], "vectors")) == 0
+
+
 def test_what_one_index_refuses_shards_refuse_in_the_same_words(whole: Index, sharded: Index) -> None:
     refused = [
         (QueryError, lambda index: index.search(["!?"])),

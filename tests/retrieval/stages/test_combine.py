@@ -94,7 +94,9 @@ def test_features_say_what_rankings_and_words_say() -> None:
         ("Weather", "Rain in africa and more"),
         ("", "Nothing."),
     ]
-    columns = dict(zip(names(RANKINGS), matrix(QUERY, hits, passages, terms(), RANKINGS).T.tolist(), strict=True))
+    columns = dict(
+        zip(names(RANKINGS), matrix(QUERY, hits, passages, terms(), RANKINGS, vectors={}).T.tolist(), strict=True)
+    )
     assert columns["bm25: found"] == [1, 0, 1]
     assert columns["bm25: score"] == [9, 3, 3]
     assert columns["bm25: stretched score"] == [1, 0, 0]
@@ -108,7 +110,7 @@ def test_features_say_what_rankings_and_words_say() -> None:
     assert columns["numbers"] == [1, 0, 0]
     assert columns["names"] == [0, 1, 0]
     assert columns["neighbouring words"] == pytest.approx([3 / 8, 1 / 8, 0])
-    assert matrix(QUERY, [], [], terms(), RANKINGS).shape == (0, len(names(RANKINGS)))
+    assert matrix(QUERY, [], [], terms(), RANKINGS, vectors={}).shape == (0, len(names(RANKINGS)))
 
 
 @given(
@@ -117,7 +119,7 @@ def test_features_say_what_rankings_and_words_say() -> None:
 )
 def test_features_are_finite_whatever_the_texts(texts: list[tuple[str, str]], query: str) -> None:
     hits = [Hit(str(at), 1 / (at + 1), 0, (Part("bm25", at + 1, 5.0),)) for at in range(len(texts))]
-    found = matrix(query, hits, texts, terms(), RANKINGS)
+    found = matrix(query, hits, texts, terms(), RANKINGS, vectors={})
     assert found.shape == (len(texts), len(names(RANKINGS)))
     assert np.isfinite(found).all()
 
