@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 _DEFAULTS = ModelTraining(base="")
 _LEAST = {"epochs": 1, "batch": 2, "negatives": 1, "depth": 2, "max_tokens": 8, "looks": 1}
 _LEAST_SAMPLE = 10
-INTERRUPTED = "interrupted; the same command goes on from the last checkpoint"
+INTERRUPTED = "interrupted; unless the model is there, the same command goes on from what is trained so far"
 _SAMPLE = 20_000
 _EPILOG = """\
 One tenth of the judged queries says when to stop and two tenths judge the result; queries that share a relevant
@@ -113,14 +113,13 @@ def train(args: argparse.Namespace, what: str) -> int:
 def _judged(args: argparse.Namespace, index: Searcher) -> TrainingJudged:
     """Read what is learned from, and say what a reader should know of it."""
     from ..running.judged import JudgedFiles, read_judged
-    from ..training.pools import missing_documents
     from .judged import of_documents, of_judgements
 
     if args.from_documents:
         return of_documents(index, args.sample, args.seed)
     files = JudgedFiles(task=args.task, queries=args.queries, qrels=args.qrels, profile=args.profile)
     judged = read_judged(files, index, sample=args.sample, seed=args.seed)
-    for note in filter(None, [*judged.notes, missing_documents(index, judged.qrels)]):
+    for note in judged.notes:
         say(f"note: {note}")
     return of_judgements(judged)
 

@@ -37,7 +37,7 @@ class EncoderTraining:
         settings = request.settings
         lessons.seed(settings.seed)
         with opened_base(settings.base) as folder:
-            self._model: Any = SentenceTransformer(folder, local_files_only=True)
+            self._model: Any = lessons.without_examples(SentenceTransformer(folder, local_files_only=True))
         self._limit: int = self._model.max_seq_length or settings.max_tokens
         prompts = self._model.prompts or {}
         self._query_prompt = prompts.get("query") or ""
@@ -67,7 +67,7 @@ class EncoderTraining:
     def learn(self, learned: Sequence[Candidates], stopping: EncoderBed, progress: Progress) -> None:
         """Train on some queries, looking at others now and then; keep the best model that was seen.
 
-        Raises MachineError if there is no room for checkpoints, or the teacher is not on this machine.
+        Raises MachineError if the teacher is not on this machine.
         """
         from sentence_transformers import SentenceTransformerTrainer, SentenceTransformerTrainingArguments
         from sentence_transformers.base.sampler import BatchSamplers

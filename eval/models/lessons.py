@@ -1,4 +1,4 @@
-"""Run a trainer of sentence-transformers: its arguments, its progress, checkpoints to go on from, early stopping.
+"""Run a trainer of sentence-transformers: its arguments, its progress, early stopping.
 
 The trainers are Hugging Face's; the arguments here are those in which training an encoder and a re-ranker agree.
 """
@@ -8,27 +8,22 @@ from __future__ import annotations
 import logging
 import math
 import os
-import shutil
-from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
-from pathlib import Path
+from collections.abc import Callable
+from contextlib import closing
 from time import monotonic
 from typing import Any
 
 from ...retrieval.errors import MachineError
-from ...retrieval.files import disk_full, os_errors_reported, write_atomically
 from ...retrieval.progress import Progress
 from ...retrieval.terminal import say
 from ..scoring.statistics import Values
+from .checkpoints import last_checkpoint
 from .request import ModelTraining, TrainingRequest
 
 LOOKED_AT = "stopping"
 """The name under which the measure of the stopping queries is handed to the trainer."""
 _TIMED_STEPS = 3
-_ROOM = 64 << 20
-"""Bytes that have to be free; with fewer, whatever failed to be written failed for want of room."""
 _WARM_UP = 0.1
-_REQUEST = "request.sha256"
 
 
 def quiet() -> None:
@@ -44,6 +39,13 @@ def quiet() -> None:
     reports.disable_progress_bar()  # type: ignore[no-untyped-call]
     reports.set_verbosity_error()  # type: ignore[no-untyped-call]
     logging.getLogger("sentence_transformers").setLevel(logging.ERROR)
+
+
+def without_examples(model: Any) -> Any:
+    """Return a model whose checkpoints hold no texts of the collection: its library would put some into a card."""
+    model.model_card_data.generate_widget_examples = False
+    model.model_card_data.widget = [{}]  # There are some already: it looks for none.
+    return model
 
 
 def check_installed() -> None:
@@ -123,50 +125,14 @@ def callbacks(request: TrainingRequest, progress: Progress) -> list[Any]:
 
 
 def learn(trainer: Any, request: TrainingRequest) -> None:
-    """Train; go on from the last checkpoint of the same training. The model is then the best one that was seen.
-
-    Raises MachineError if there is no room.
-    """
+    """Train; go on from the last checkpoint of the same training. The model is then the best one that was seen."""
     from transformers import PrinterCallback
 
     trainer.remove_callback(PrinterCallback)
-    with _no_room_reported(request.checkpoints):
-        checkpoint = _last_checkpoint(request)
-        if checkpoint is not None:
-            say(f"note: the training goes on from {checkpoint}")
-        trainer.train(resume_from_checkpoint=str(checkpoint) if checkpoint else None)
-
-
-def forget(request: TrainingRequest) -> None:
-    """Remove the checkpoints."""
-    shutil.rmtree(request.checkpoints, ignore_errors=True)
-
-
-def _last_checkpoint(request: TrainingRequest) -> Path | None:
-    """Return the newest whole checkpoint of the same training; those of another one are removed."""
-    folder, digest = request.checkpoints, request.digest()
-    if folder.exists():
-        noted = folder / _REQUEST
-        if noted.is_file() and noted.read_text("utf-8") == digest:
-            whole = [path for path in folder.glob("checkpoint-*") if (path / "trainer_state.json").is_file()]
-            return max(whole, key=lambda path: int(path.name.rpartition("-")[2]), default=None)
-        say(f"note: {folder} held the checkpoints of another training; they were removed")
-        shutil.rmtree(folder)
-    folder.mkdir()
-    write_atomically(folder / _REQUEST, digest.encode())
-    return None
-
-
-@contextmanager
-def _no_room_reported(folder: Path) -> Iterator[None]:
-    """Raise MachineError for whatever fails while the disk is full: each library has an error of its own for that."""
-    with os_errors_reported(folder.parent):
-        try:
-            yield
-        except Exception:
-            if shutil.disk_usage(folder.parent).free < _ROOM:
-                raise disk_full(folder) from None
-            raise
+    checkpoint = last_checkpoint(request)
+    if checkpoint is not None:
+        say(f"note: the training goes on from {checkpoint}")
+    trainer.train(resume_from_checkpoint=str(checkpoint) if checkpoint else None)
 
 
 def _steps_shown(progress: Progress) -> Any:
@@ -184,12 +150,11 @@ def _steps_shown(progress: Progress) -> Any:
         def on_step_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
             """Count a step."""
             self._bar.update(1)
-            if args.use_cpu and state.global_step - self._first == _TIMED_STEPS:
+            left = state.max_steps - state.global_step
+            if args.use_cpu and left and state.global_step - self._first == _TIMED_STEPS:
                 seconds = (monotonic() - self._began) / _TIMED_STEPS
-                left = seconds * (state.max_steps - state.global_step)
-                say(
-                    f"note: there is no GPU; {state.max_steps:,} steps of {seconds:.1f} s each: about {_duration(left)}"
-                )
+                steps = f"{state.max_steps:,} steps of {seconds:.1f} s each"
+                say(f"note: there is no GPU; {steps}: about {_duration(left * seconds)}")
 
         def on_train_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
             """End the bar."""

@@ -39,7 +39,8 @@ class RerankerTraining:
         settings = request.settings
         lessons.seed(settings.seed)
         with opened_base(settings.base) as folder:
-            self._model: Any = CrossEncoder(folder, num_labels=1, max_length=settings.max_tokens, local_files_only=True)
+            model = CrossEncoder(folder, num_labels=1, max_length=settings.max_tokens, local_files_only=True)
+        self._model: Any = lessons.without_examples(model)
         if self._model.num_labels != 1:
             raise MachineError(f"gives {self._model.num_labels} scores a pair, one is needed", place=settings.base)
 
@@ -68,8 +69,6 @@ class RerankerTraining:
         """Train on some queries, looking at others now and then; keep the best model that was seen.
 
         These others say, too, what weight the model gets beside the score of the search.
-
-        Raises MachineError if there is no room for checkpoints.
         """
         from sentence_transformers.cross_encoder import CrossEncoderTrainer, CrossEncoderTrainingArguments
         from sentence_transformers.cross_encoder.losses import ListNetLoss

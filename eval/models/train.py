@@ -9,11 +9,11 @@ from typing import Any, NamedTuple, Protocol
 
 from ...retrieval.domain import Qrels
 from ...retrieval.errors import QueryError
-from ...retrieval.files import os_errors_reported, sync_tree
+from ...retrieval.files import sync_tree
 from ...retrieval.progress import Progress, silent
 from ...retrieval.searcher import Searcher
 from ..scoring.statistics import Values, intervals, paired
-from . import lessons
+from . import checkpoints, lessons
 from .candidates import Candidates, read_candidates
 from .card import write_card
 from .encoder import EncoderTraining
@@ -115,10 +115,11 @@ def carried_out(
 ) -> TrainedModel:
     """Train on what is ``learned`` from, judge before and after, and write the model with its card."""
     before = training.before(held_back.judging)
-    training.learn(learned, held_back.stopping, progress)
-    trained = _result(request, held_back, training, before)
-    _write(training, trained)
-    lessons.forget(request)
+    with checkpoints.kept(request):
+        training.learn(learned, held_back.stopping, progress)
+        trained = _result(request, held_back, training, before)
+        _write(training, trained)
+    checkpoints.forget(request)
     return trained
 
 
@@ -156,7 +157,7 @@ def _columns(*values: Values) -> Values:
 def _write(training: Training, trained: TrainedModel) -> None:
     """Write model and card to a folder beside the target, and rename it when it is whole."""
     target = trained.request.target
-    with os_errors_reported(target.parent), tempfile.TemporaryDirectory(prefix=".train-", dir=target.parent) as scratch:
+    with tempfile.TemporaryDirectory(prefix=".train-", dir=target.parent) as scratch:
         made = Path(scratch) / "model"
         training.save(str(made))
         write_card(made, trained)

@@ -44,7 +44,7 @@ def register(kinds: Subparsers) -> None:
     )
     parser.add_argument("--seed", type=int, default=0, metavar="N", help="of folds, sample and trees (default: 0)")
     add_json(parser)
-    parser.set_defaults(command=train, interrupted="interrupted; nothing was written")
+    parser.set_defaults(command=train, interrupted="interrupted; the model is written whole or not at all")
 
 
 def train(args: argparse.Namespace) -> int:
@@ -55,7 +55,6 @@ def train(args: argparse.Namespace) -> int:
     from ..scoring.measures import named
     from .combiner import CombinerRequest
     from .combiner import train as train_on
-    from .pools import missing_documents
     from .report import as_json, as_text
 
     _check(args)
@@ -72,7 +71,7 @@ def train(args: argparse.Namespace) -> int:
     )
     with open_index(args.index, config_of(args, Config)) as index:
         judged = read_judged(files, index, sample=args.sample, seed=args.seed)
-        for note in filter(None, [*judged.notes, missing_documents(index, judged.qrels)]):
+        for note in judged.notes:
             say(f"note: {note}")
         trained = train_on(index, judged, request, bar)
     if not trained.grouped and not args.remember:

@@ -13,14 +13,10 @@ from ...retrieval.domain import Hit, Qrels
 from ...retrieval.errors import QueryError
 from ...retrieval.highlight import query_terms
 from ...retrieval.likeness import views_of
-from ...retrieval.lines import shown
 from ...retrieval.progress import Progress
 from ...retrieval.searcher import Searcher
 from ..running.batch import SearchQuery, with_evidence
 from ..running.judged import Judged
-
-_NAMED = 3
-"""Documents that are named when many are missing."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,16 +59,6 @@ def pools(index: Searcher, judged: Judged, depth: int, progress: Progress) -> li
             "there is nothing to learn from"
         )
     return made
-
-
-def missing_documents(index: Searcher, qrels: Qrels) -> str:
-    """Return a note that counts and names the relevant documents that the index lacks; ``""`` if it has all."""
-    relevant = {docid for docids in qrels.values() for docid, grade in docids.items() if grade > 0}
-    missing = sorted(relevant.difference(index.docids()))
-    if not missing:
-        return ""
-    some = ", ".join(map(shown, missing[:_NAMED])) + (", ..." if len(missing) > _NAMED else "")
-    return f"{len(missing):,} of {len(relevant):,} relevant documents are not in the index: {some}"
 
 
 def _pool(query: SearchQuery, hits: Sequence[Hit], features: NDArray[np.float64], qrels: Qrels) -> Pool:

@@ -23,21 +23,13 @@ from factseek.eval.models.request import ModelTraining, TrainingRequest
 from factseek.eval.models.reranker import WEIGHTS
 from factseek.indexer.build import BuildRequest, build
 from factseek.indexer.settings import Config
-from factseek.retrieval.encoders.sources import find_model
 from factseek.retrieval.files import sha256
 from factseek.retrieval.index.local import open_index
 from tests.conftest import overriding
+from tests.eval.models.stopped import INTERRUPTED
 from tests.retrieval.encoders.cross import small_cross_encoder
 
 Command = Callable[..., tuple[int, str, str]]
-
-
-@pytest.fixture(scope="module")
-def index(root: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("train-models") / "index"
-    request = BuildRequest(kind="snippets", sources=(root / "examples/snippets-en.tsv",), folder=folder, dense=False)
-    build(request, Config())
-    return folder
 
 
 @pytest.fixture(scope="module")
@@ -45,27 +37,6 @@ def papers(root: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("train-papers") / "index"
     build(BuildRequest(kind="cord19", sources=(root / "examples/cord19",), folder=folder, dense=False), Config())
     return folder
-
-
-@pytest.fixture(scope="module")
-def base(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The embedded encoder with its first layer alone, so that a training takes seconds."""
-    from sentence_transformers import SentenceTransformer
-
-    folder = tmp_path_factory.mktemp("base") / "small"
-    model = SentenceTransformer(str(find_model("all-MiniLM-L6-v2").path), device="cpu", local_files_only=True)
-    transformer = model[0].auto_model
-    transformer.encoder.layer = transformer.encoder.layer[:1]
-    transformer.config.num_hidden_layers = 1
-    model.save(str(folder), create_model_card=False)
-    return folder
-
-
-@pytest.fixture
-def asked(index: Path, base: Path, examples: Path, tmp_path: Path) -> list[object]:
-    judged = ["--queries", examples / "queries-en.tsv", "--qrels", examples / "qrels-en.txt"]
-    small = ["--base", base, "--epochs", "1", "--batch", "8", "--max-tokens", "32", "--depth", "8", "--negatives", "2"]
-    return ["train", "encoder", "--index", index, *judged, "--output", tmp_path / "model", *small]
 
 
 @pytest.mark.slow
@@ -189,7 +160,7 @@ def test_an_interrupted_training_goes_on_to_the_same_model(
     monkeypatch.setattr(lessons, "look", interrupted)
     code, printed, said = command(*asked)
     assert (code, printed) == (130, "")
-    assert said.splitlines()[-1] == "factseek: interrupted; the same command goes on from the last checkpoint"
+    assert said.splitlines()[-1] == INTERRUPTED
     assert "Traceback" not in said
     assert not (tmp_path / "model").exists()
     monkeypatch.setattr(lessons, "look", look)
@@ -310,7 +281,7 @@ def test_too_few_judged_queries_are_refused(asked: list[object], tmp_path: Path,
     code, printed, said = command(*asked[:2], *overriding(asked[2:], ["--qrels", tmp_path / "qrels"]))
     assert (code, printed) == (2, "")
     assert said.splitlines()[-1] == (
-        "factseek: 1 of the judged queries have a relevant document in the index, and 10 are needed: "
+        "factseek: judged queries with a relevant document in the index: 1; 10 are needed: "
         "to learn from, to stop by and to judge by"
     )
 

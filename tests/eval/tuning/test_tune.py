@@ -258,7 +258,9 @@ def test_the_command_writes_the_same_file_twice_and_search_takes_it(example, usu
     for output in outputs:
         code, said, notes = command("tune", *usual, "--output", output)
         assert code == 0
-        assert notes == f"{output}: the configuration; use it with --config\n"
+        missing, written = notes.splitlines()
+        assert missing.startswith("note: ") and " relevant documents are not in the index: " in missing
+        assert written == f"{output}: the configuration; use it with --config"
         assert said.rstrip().splitlines()[-1].startswith(("the default is kept: ", "tuned settings are chosen: "))
     text = outputs[0].read_text("utf-8")
     assert text == outputs[1].read_text("utf-8")
@@ -291,6 +293,15 @@ def test_judgements_of_another_collection_measure_nothing(example, files, tmp_pa
     )
 
 
+def test_judged_documents_that_the_index_lacks_are_counted_and_named(example, files, tmp_path) -> None:
+    qrels = tmp_path / "qrels"
+    gone = "".join(f"1000000000000000101 0 gone-{number} 1\n" for number in range(4))
+    qrels.write_text(f"1000000000000000101 0 EX-EN-01-0001-001 2\n{gone}1000000000000000101 0 irrelevant 0\n")
+    with Index(example) as index:
+        judged = read_judged(replace(files, qrels=qrels), index)
+    assert judged.notes == ("4 of 5 relevant documents are not in the index: 'gone-0', 'gone-1', 'gone-2', ...",)
+
+
 def test_the_depth_of_measures() -> None:
     assert depth_of(["nDCG@10", "P@5"]) == 10
     assert depth_of(["nDCG@10", "AP"]) == 1000
@@ -302,7 +313,7 @@ def test_a_sample_is_the_same_for_the_same_seed_and_keeps_the_order(example, fil
     with Index(example) as index:
         judged, all_of_them = read_judged(files, index, sample=4), read_judged(files, index)
     assert len(judged.asked) == 4
-    assert judged.notes == ("4 of 22 judged queries were drawn",)
+    assert judged.notes[0] == "4 of 22 judged queries were drawn"
     assert set(judged.asked) < set(all_of_them.asked)
     assert all(isinstance(one, SearchQuery) for one in judged.asked)
 
