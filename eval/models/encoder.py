@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from ...retrieval.config import RerankSettings
 from ...retrieval.domain import Qrels
-from ...retrieval.encoders.cross_encoder import open_cross_encoder
+from ...retrieval.encoders.cross_encoder import OnnxCrossEncoder, open_cross_encoder
 from ...retrieval.progress import Progress
 from ..scoring.statistics import Values
 from . import lessons
@@ -38,6 +38,8 @@ class EncoderTraining:
         lessons.seed(settings.seed)
         with opened_base(settings.base) as folder:
             self._model: Any = lessons.without_examples(SentenceTransformer(folder, local_files_only=True))
+        teacher = settings.teacher
+        self._teacher = open_cross_encoder(RerankSettings(model=teacher)) if teacher else None
         self._limit: int = self._model.max_seq_length or settings.max_tokens
         prompts = self._model.prompts or {}
         self._query_prompt = prompts.get("query") or ""
@@ -65,10 +67,7 @@ class EncoderTraining:
         return {}
 
     def learn(self, learned: Sequence[Candidates], stopping: EncoderBed, progress: Progress) -> None:
-        """Train on some queries, looking at others now and then; keep the best model that was seen.
-
-        Raises MachineError if the teacher is not on this machine.
-        """
+        """Train on some queries, looking at others now and then; keep the best model that was seen."""
         from sentence_transformers import SentenceTransformerTrainer, SentenceTransformerTrainingArguments
         from sentence_transformers.base.sampler import BatchSamplers
 
@@ -97,9 +96,9 @@ class EncoderTraining:
 
         judged = self._dataset(rows)
         loss = MultipleNegativesRankingLoss(self._model, scale=_SCALE)
-        if not self._request.settings.teacher:
+        if self._teacher is None:
             return judged, loss
-        margins = self._margins(rows)
+        margins = self._margins(self._teacher, rows)
         return (
             {"judged": judged, "margins": margins},
             {"judged": loss, "margins": MarginMSELoss(self._model, similarity_fct=_scaled_cosine)},
@@ -116,11 +115,10 @@ class EncoderTraining:
             columns[f"negative_{at + 1}"] = [self._document_prompt + negatives[at] for _, _, negatives in rows]
         return Dataset.from_dict(columns)
 
-    def _margins(self, rows: Sequence[Triple]) -> Any:
+    def _margins(self, teacher: OnnxCrossEncoder, rows: Sequence[Triple]) -> Any:
         """Return triples with how much better the teacher finds the relevant passage than the other."""
         from datasets import Dataset
 
-        teacher = open_cross_encoder(RerankSettings(model=self._request.settings.teacher))
         triples_: list[tuple[str, str, str, float]] = []
         for query, positive, negatives in rows:
             best = teacher.score(query, positive)
