@@ -31,7 +31,7 @@ def part(candidates: Sequence[Candidates], qrels: Qrels, seed: int) -> TrainingP
     teaching = [candidate for candidate in candidates if candidate.relevant]
     if len(teaching) < FOLDS:
         raise QueryError(
-            f"judged queries with a relevant document in the index: {len(teaching)}; {FOLDS} are needed: "
+            f"queries with a relevant document in the index: {len(teaching)}; {FOLDS} are needed: "
             "to learn from, to stop by and to judge by"
         )
     folds, grouped = parted({candidate.qid: qrels[candidate.qid] for candidate in teaching}, FOLDS, seed)

@@ -281,7 +281,7 @@ def test_too_few_judged_queries_are_refused(asked: list[object], tmp_path: Path,
     code, printed, said = command(*asked[:2], *overriding(asked[2:], ["--qrels", tmp_path / "qrels"]))
     assert (code, printed) == (2, "")
     assert said.splitlines()[-1] == (
-        "factseek: judged queries with a relevant document in the index: 1; 10 are needed: "
+        "factseek: queries with a relevant document in the index: 1; 10 are needed: "
         "to learn from, to stop by and to judge by"
     )
 
