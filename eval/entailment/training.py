@@ -31,13 +31,14 @@ class EntailmentTraining:
         settings = request.settings
         lessons.seed(settings.seed)
         with opened_base(settings.base) as folder:
-            self._model: Any = CrossEncoder(
+            model = CrossEncoder(
                 folder,
                 num_labels=len(LABELS),
                 max_length=settings.max_tokens,
                 local_files_only=True,
                 model_kwargs={"ignore_mismatched_sizes": True},
             )
+        self._model: Any = lessons.without_examples(model)
         names = self._model.config.id2label
         labels = [label_of(str(names[number])) for number in sorted(names)]
         self._knows = sorted(labels) == sorted(LABELS)

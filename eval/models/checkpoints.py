@@ -66,9 +66,9 @@ def _libraries_errors_reported(folder: Path) -> Iterator[None]:
         raise
     except Exception as error:
         words = f"{type(error).__name__}: {error}"
-        if any(said in words for said in _NO_ROOM) or shutil.disk_usage(folder).free < _ROOM:
+        if any(sign in words for sign in _NO_ROOM) or shutil.disk_usage(folder).free < _ROOM:
             raise disk_full(folder) from None
-        if any(said in words for said in _NOT_WRITTEN):
+        if any(sign in words for sign in _NOT_WRITTEN):
             line = str(error).strip().partition("\n")[0][:_LONGEST]
             raise MachineError(f"cannot be written: {line}", place=folder) from error
         raise

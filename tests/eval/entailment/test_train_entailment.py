@@ -17,6 +17,7 @@ from factseek.eval.entailment.measured import EntailmentBed
 from factseek.eval.entailment.pairs import EntailmentPair, PairedClaim, read_pairs
 from factseek.eval.entailment.train import part, read_claims
 from factseek.eval.models import lessons
+from factseek.eval.models.cli import INTERRUPTED
 from factseek.eval.models.request import ModelTraining
 from factseek.indexer.build import BuildRequest, build
 from factseek.indexer.settings import Config
@@ -137,7 +138,7 @@ def test_an_interrupted_training_goes_on_to_the_same_model(
     monkeypatch.setattr(lessons, "look", interrupted)
     code, printed, said = command(*asked)
     assert (code, printed) == (130, "")
-    assert said.splitlines()[-1] == "factseek: interrupted; the same command goes on from the last checkpoint"
+    assert said.splitlines()[-1] == f"factseek: {INTERRUPTED}"
     monkeypatch.setattr(lessons, "look", look)
     code, _, said = command(*asked)
     assert code == 0, said

@@ -10,7 +10,6 @@ import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-INTERRUPTED = "factseek: interrupted; unless the model is there, the same command goes on from what is trained so far"
 LONGEST = 200
 
 

@@ -16,6 +16,7 @@ import pytest
 
 from factseek.eval.models import lessons
 from factseek.eval.models.candidates import Candidates
+from factseek.eval.models.cli import INTERRUPTED
 from factseek.eval.models.encoder import EncoderTraining, triples
 from factseek.eval.models.judged import of_documents
 from factseek.eval.models.measured import RerankerBed
@@ -26,7 +27,6 @@ from factseek.indexer.settings import Config
 from factseek.retrieval.files import sha256
 from factseek.retrieval.index.local import open_index
 from tests.conftest import overriding
-from tests.eval.models.stopped import INTERRUPTED
 from tests.retrieval.encoders.cross import small_cross_encoder
 
 Command = Callable[..., tuple[int, str, str]]
@@ -160,7 +160,7 @@ def test_an_interrupted_training_goes_on_to_the_same_model(
     monkeypatch.setattr(lessons, "look", interrupted)
     code, printed, said = command(*asked)
     assert (code, printed) == (130, "")
-    assert said.splitlines()[-1] == INTERRUPTED
+    assert said.splitlines()[-1] == f"factseek: {INTERRUPTED}"
     assert "Traceback" not in said
     assert not (tmp_path / "model").exists()
     monkeypatch.setattr(lessons, "look", look)

@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from factseek.eval.models.cli import INTERRUPTED
 from tests.conftest import overriding
-from tests.eval.models.stopped import INTERRUPTED, stopped
+from tests.eval.models.stopped import stopped
 from tests.retrieval.encoders.cross import small_cross_encoder
 
 pytestmark = pytest.mark.slow
@@ -28,7 +29,7 @@ def test_ctrl_c_while_the_first_checkpoint_is_written_leaves_nothing(training: l
     first = tmp_path / ".model.training" / "checkpoint-1"
     code, printed, said = stopped(training, when=first.exists)
     assert (code, printed) == (130, "")
-    assert said.splitlines()[-1] == INTERRUPTED
+    assert said.splitlines()[-1] == f"factseek: {INTERRUPTED}"
     assert "Traceback" not in said
     assert list(tmp_path.iterdir()) == []
 
@@ -36,7 +37,7 @@ def test_ctrl_c_while_the_first_checkpoint_is_written_leaves_nothing(training: l
 def test_ctrl_c_while_the_model_is_written_keeps_the_training(training: list[object], tmp_path: Path) -> None:
     code, printed, said = stopped(training, when=lambda: any(tmp_path.glob(".train-*/model")))
     assert (code, printed) == (130, "")
-    assert said.splitlines()[-1] == INTERRUPTED
+    assert said.splitlines()[-1] == f"factseek: {INTERRUPTED}"
     assert "Traceback" not in said
     assert [path.name for path in tmp_path.iterdir()] == [".model.training"]
     code, _, said = stopped(training)
