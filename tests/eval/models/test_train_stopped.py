@@ -64,7 +64,7 @@ def test_a_checkpoint_that_cannot_be_written_is_one_line(
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize("seconds", [0.5, 2, 5, 8, 11])
+@pytest.mark.parametrize("seconds", [3, 5, 8, 11])
 def test_ctrl_c_leaves_no_combination(asked: list[object], tmp_path: Path, seconds: float) -> None:
     began = time.monotonic()
     small = ["train", "combiner", *asked[2:10], "--folds", "3"]
