@@ -46,6 +46,7 @@ from factseek.settings import Config
 
 ROOT = Path(__file__).resolve().parent.parent
 CONFIG = Config()
+_RISK_PLOT = "verification-risk.png"
 _PASSAGES = Path("ct2019-task2-arabic") / "passages" / "CT19-T2-Passages_Text.json"
 
 
@@ -61,12 +62,13 @@ def main() -> int:
     except FactseekError as error:
         say(f"benchmarks.verification: {error.line}")
         return 2
+    text += f"\n![How many of the verdicts given are wrong, by how many are given]({_RISK_PLOT})\n"
     sys.stdout.write(text)
     each = [(judged.name, judged.classes, probabilities("evidence", judged, 0)) for judged in measured]
     picture = plot([(name, bins(classes, probability)) for name, classes, probability in each])
     write_atomically(args.docs / "verification.png", picture)
     curves = [(name, risk_curve(classes, probability)) for name, classes, probability in each]
-    write_atomically(args.docs / "verification-risk.png", risk_plot(curves, CONFIG.verdict.most_wrong))
+    write_atomically(args.docs / _RISK_PLOT, risk_plot(curves, CONFIG.verdict.most_wrong))
     replace_marked(args.docs / "verification.md", "measured", text)
     return 0
 

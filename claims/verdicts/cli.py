@@ -223,8 +223,8 @@ def _refuse(args: argparse.Namespace) -> None:
         raise QueryError("--input and --output go together: the claims to judge, and the submission")
     if not (args.input or args.save):
         raise QueryError("there is nothing to do: give --input and --output to judge claims, or --save")
-    if args.model:
-        kind(args.model)
+    if args.model and not kind(args.model).READS_EVIDENCE and args.entailment:
+        raise QueryError(f"--entailment {args.entailment}: the model {args.model} reads no evidence")
     read = [*args.train, *([args.input] if args.input else []), *([args.load] if args.load else [])]
     for path in (args.save, args.output, _beside(args.output) if args.output else None):
         if path:

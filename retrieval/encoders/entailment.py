@@ -49,7 +49,7 @@ def open_entailment(settings: CrossEncoderSettings) -> OnnxEntailment:
         precision=settings.precision,
         max_tokens=settings.max_tokens,
     )
-    return OnnxEntailment(folder, info, description.labels, description.max_tokens, _learned_claims(model))
+    return OnnxEntailment(folder, info, description.labels, description.max_tokens, learned_claims(model))
 
 
 def revision_of(settings: CrossEncoderSettings) -> str:
@@ -81,7 +81,11 @@ class OnnxEntailment(OnnxPairModel):
         return Entailment(*(powers / powers.sum()).tolist())
 
 
-def _learned_claims(model: ModelSource) -> frozenset[str]:
+def learned_claims(model: ModelSource) -> frozenset[str]:
+    """Return the digests of the claims that a model learned from, as its card says; none if it has no card.
+
+    Raises MachineError if the card cannot be read.
+    """
     card = model.path / CARD
     try:
         facts = msgspec.json.decode(card.read_bytes(), type=dict[str, msgspec.Raw])

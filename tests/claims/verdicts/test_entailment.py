@@ -17,8 +17,8 @@ from factseek.claims.evidence.entailment import EntailmentReader
 from factseek.claims.verdicts.entailment import OpenedEntailment, opened
 from factseek.retrieval.config import CrossEncoderSettings
 from factseek.retrieval.domain import Claim
-from factseek.retrieval.encoders.entailment import EntailmentInfo, open_entailment
-from factseek.retrieval.encoders.sources import find_model
+from factseek.retrieval.encoders.entailment import EntailmentInfo, learned_claims, open_entailment
+from factseek.retrieval.encoders.sources import ModelSource, find_model
 from factseek.retrieval.entailment import claim_digest
 from factseek.retrieval.errors import MachineError
 
@@ -98,6 +98,7 @@ def test_what_it_learned_from_teaches_no_regression() -> None:
     ("extra", "message"),
     [
         (["--train", "TRAIN", "--entailment", "no-such-model"], "entailment model 'no-such-model' is not on this machine; fetch it with: hf download sentence-transformers/no-such-model; if it is a folder, give its path"),
+        (["--train", "TRAIN", "--model", "majority", "--entailment", "m"], "--entailment m: the model majority reads no evidence"),
         (["--load", "MODEL", "--entailment", "m"], "--entailment goes with --train: a saved model names the entailment model it learned with"),
     ],
 )  # fmt: skip
@@ -111,6 +112,20 @@ def test_what_it_refuses(
     )
     assert (code, printed) == (2, "")
     assert said.splitlines()[-1] == f"factseek: {message}"
+
+
+def test_the_card_of_a_model_says_what_it_learned_from(tmp_path: Path) -> None:
+    source = ModelSource("m", tmp_path)
+    assert learned_claims(source) == frozenset()
+    card = tmp_path / "training.json"
+    for text, digests in [('{"what": "reranker"}', frozenset()), ('{"claims": ["a", "b"]}', frozenset("ab"))]:
+        card.write_text(text, "utf-8")
+        assert learned_claims(source) == digests
+    for text in ('{"claims": 3}', "[]", '{"claims": ["a"'):
+        card.write_text(text, "utf-8")
+        with pytest.raises(MachineError) as refused:
+            learned_claims(source)
+        assert refused.value.line == f"{card}: is damaged; train the model again"
 
 
 def _relabelled(model: Path, folder: Path, names: dict[str, Any]) -> Path:
