@@ -14,6 +14,7 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
+import msgspec
 import numpy as np
 
 from benchmarks import verdict_pairs
@@ -24,11 +25,13 @@ from benchmarks.parts import part
 from benchmarks.remembering import RememberingEncoder
 from benchmarks.verification_plot import plot, risk_plot
 from benchmarks.verification_tables import JudgedCollection, held_out, probabilities, results, section
+from factseek.claims.evidence.entailment import EntailmentReader
 from factseek.claims.evidence.features import covered, numbers_missing
 from factseek.claims.evidence.sentences import ClaimEvidence, Finder
 from factseek.claims.learning.figures import bins
 from factseek.claims.verdicts.confidence import risk_curve
 from factseek.claims.verdicts.crossval import Split
+from factseek.claims.verdicts.entailment import OpenedEntailment, opened
 from factseek.claims.verdicts.verdict import AT_ONCE, cases_of
 from factseek.eval.formats.scores import ScoreOptions
 from factseek.eval.reports.page import markdown_table
@@ -54,10 +57,21 @@ def main() -> int:
     """Measure, print the tables, write the document."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--docs", type=Path, default=ROOT / "docs", help="where verification.md and its plots are")
+    parser.add_argument(
+        "--entailment",
+        default="",
+        metavar="MODEL",
+        help="judge with what this model of entailment says, too, and write no document; claims that it learned from "
+        "are left out, and so are the pairs and the Arabic claims",
+    )
     args = parser.parse_args()
     try:
         # Indexes are built anew: kept ones would be measured with what once made them.
         with part("all of verification"), tempfile.TemporaryDirectory() as work:
+            if args.entailment:
+                settings = msgspec.structs.replace(CONFIG.verdict.entailment, model=args.entailment)
+                sys.stdout.write(_with_entailment(data_folder(), Path(work), opened(settings)))
+                return 0
             measured, text = _measured(data_folder(), Path(work))
     except FactseekError as error:
         say(f"benchmarks.verification: {error.line}")
@@ -89,7 +103,24 @@ def _measured(folder: Path, work: Path) -> tuple[list[JudgedCollection], str]:
     return measured, "".join(sections)
 
 
-def _judged(collection: data.LabelledCollection, work: Path, encoder: Encoder) -> JudgedCollection:
+def _with_entailment(folder: Path, work: Path, entailment: OpenedEntailment | None) -> str:
+    """Return the tables of each collection that the model did not learn from, judged with its features."""
+    encoder = RememberingEncoder(open_encoder(CONFIG.encoder))
+    sections = []
+    for collection in data.collections(folder, work):
+        rows = entailment.unknown(collection.claims) if entailment else []
+        say(f"{collection.name}: {len(rows):,} of {len(collection.claims):,} claims are new to the model")
+        if len(rows) > len(collection.claims) // 2:
+            rest = collection._replace(claims=[collection.claims[row] for row in rows])
+            judged = _judged(rest, work, encoder, entailment.reader if entailment else None)
+            sections.append(section(judged))
+    encoder.close()
+    return "".join(sections)
+
+
+def _judged(
+    collection: data.LabelledCollection, work: Path, encoder: Encoder, reader: EntailmentReader | None = None
+) -> JudgedCollection:
     folder = work / f"{collection.name.lower()}-index"
     with part(f"{collection.name}: indexing"):
         build(BuildRequest(kind="fever", sources=(collection.pages,), folder=folder), CONFIG)
@@ -112,8 +143,8 @@ def _judged(collection: data.LabelledCollection, work: Path, encoder: Encoder) -
             np.array([collection.labels.index(claim.label) for claim in collection.claims]),
             groups(collection.claims),
             retrieved,
-            cases_of(collection.claims, retrieved, finder),
-            cases_of(collection.claims, annotated, finder),
+            cases_of(collection.claims, retrieved, finder, reader),
+            cases_of(collection.claims, annotated, finder, reader),
             np.array(
                 [
                     covered(text, claim_evidence, index.terms)

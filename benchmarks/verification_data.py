@@ -1,16 +1,24 @@
-"""The public collections that verdicts are measured on, put into FEVER's form."""
+"""The public collections that verdicts are measured on, put into FEVER's form.
+
+``python -m benchmarks.verification_data DIR`` writes them for ``factseek index fever`` and ``train entailment``.
+"""
 
 from __future__ import annotations
 
+import argparse
 import json
+import sys
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 from benchmarks.collection import objects
+from benchmarks.data_folder import data_folder
 from factseek.eval.tasks import VERDICTS
 from factseek.retrieval.domain import Claim
+from factseek.retrieval.errors import FactseekError
 from factseek.retrieval.files import write_atomically
+from factseek.retrieval.terminal import say
 
 Place = tuple[str, int]
 NEI = "NOT ENOUGH INFO"
@@ -116,3 +124,21 @@ def _page(docid: str, sentences: Sequence[str]) -> str:
 def _claim(qid: str, text: str, label: str, groups: Sequence[Sequence[Place]]) -> str:
     named = [[[0, 0, docid, line] for docid, line in group] for group in groups] or [[[0, None, None, None]]]
     return json.dumps({"id": int(qid), "claim": text, "label": label, "evidence": named}) + "\n"
+
+
+def main() -> int:
+    """Write the pages and the claims of each collection."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("folder", type=Path, metavar="DIR", help="the folder that gets a folder for each collection")
+    args = parser.parse_args()
+    try:
+        for collection in collections(data_folder(), args.folder):
+            say(f"{collection.pages.parent}: {len(collection.claims):,} claims of {collection.name}")
+    except FactseekError as error:
+        say(f"benchmarks.verification_data: {error.line}")
+        return 2
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
