@@ -138,6 +138,7 @@ ONLY_IN = {
         "eval/entailment/",
         "retrieval/encoders/export.py",
         "retrieval/encoders/export_cross.py",
+        "retrieval/encoders/export_layered.py",
         "claims/checkworthiness/multilingual/training.py",
         "claims/checkworthiness/multilingual/tuning.py",
     },

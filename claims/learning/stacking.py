@@ -11,6 +11,9 @@ from numpy.typing import NDArray
 
 from .folds import average_precision
 
+_FREEDOM = 3.0
+"""How much the mean loss of all statements counts against the size of the weights: 0.3 to 10 serve alike."""
+
 Scores = Mapping[str, NDArray[np.float64]]
 """The scores of each member, one for each statement."""
 
@@ -29,26 +32,51 @@ class Stack(NamedTuple):
 def learn(scores: Scores, labels: NDArray[np.int64]) -> Stack:
     """Return weights of members, by logistic regression on scores of statements that they had not learned from.
 
-    A member that would count against itself is left out; if that is true of all, the first stands with weight 0.
+    The weights are held small, both classes counting the same, so that each goes by what its member tells of the
+    labels more than by what it adds to members like it, of which few labels say little; one slope then makes the sum
+    the log-odds. A member that would count against itself is left out; if that is true of all, the first stands with
+    weight 0.
     """
     from sklearn.linear_model import LogisticRegression
 
     names = list(scores)
     while True:
-        columns = np.stack([scores[name] for name in names], axis=1)
-        mean, scale = columns.mean(axis=0), columns.std(axis=0)
-        scale[scale == 0] = 1
-        machine = LogisticRegression(C=1.0, max_iter=1000).fit((columns - mean) / scale, labels)
-        weights = machine.coef_[0] / scale
+        columns, scale = _standardised(np.stack([scores[name] for name in names], axis=1))
+        machine = LogisticRegression(C=_FREEDOM / len(labels), class_weight="balanced", max_iter=1000)
+        weights = machine.fit(columns, labels).coef_[0] / scale
         kept = [name for name, weight in zip(names, weights, strict=True) if weight > 0]
         if not kept:
-            share = float(labels.mean())
-            return Stack({names[0]: 0.0}, math.log(share / (1 - share)))
+            return _ignorant(names[0], labels)
         if len(kept) == len(names):
-            break
+            return _as_odds(dict(zip(names, map(float, weights), strict=True)), scores, labels)
         names = kept
-    bias = float(machine.intercept_[0] - mean @ weights)
-    return Stack({name: float(weight) for name, weight in zip(names, weights, strict=True)}, bias)
+
+
+def _as_odds(weights: dict[str, float], scores: Scores, labels: NDArray[np.int64]) -> Stack:
+    """Return the stack whose weights have these proportions, and whose sums are log-odds."""
+    from sklearn.linear_model import LogisticRegression
+
+    summed = Stack(weights, 0.0).score(scores)
+    column, scale = _standardised(summed[:, None])
+    machine = LogisticRegression(C=1.0, max_iter=1000).fit(column, labels)
+    slope = float(machine.coef_[0, 0] / scale[0])
+    if slope <= 0:
+        return _ignorant(next(iter(weights)), labels)
+    bias = float(machine.intercept_[0]) - slope * float(summed.mean())
+    return Stack({name: slope * weight for name, weight in weights.items()}, bias)
+
+
+def _ignorant(name: str, labels: NDArray[np.int64]) -> Stack:
+    """Return the stack that gives every statement the log-odds of all."""
+    share = float(labels.mean())
+    return Stack({name: 0.0}, math.log(share / (1 - share)))
+
+
+def _standardised(columns: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return columns of mean 0 and spread 1, and what each was divided by; one that does not vary is left at 0."""
+    scale = columns.std(axis=0)
+    scale[scale == 0] = 1
+    return (columns - columns.mean(axis=0)) / scale, scale
 
 
 def held_out(scores: Scores, labels: NDArray[np.int64], folds: NDArray[np.int64]) -> NDArray[np.float64]:

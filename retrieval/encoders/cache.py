@@ -48,6 +48,8 @@ class ExportKind(NamedTuple):
 
 
 ENCODER = ExportKind("encoder", "encoder", "retrieval.encoders.export")
+LAYERED = ExportKind("encoder", "encoder", "retrieval.encoders.export_layered")
+"""An encoder that reads what its last layers make of a text, instead of the last one alone."""
 CROSS_ENCODER = ExportKind("re-ranker", "rerank", "retrieval.encoders.export_cross")
 ENTAILMENT = ExportKind("entailment model", "verdict.entailment", "retrieval.encoders.export_entailment")
 

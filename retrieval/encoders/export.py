@@ -43,14 +43,27 @@ LEAST_COSINE = {"fp32": 0.9999, "int8": 0.95}
 _ONE_FILE_BYTES = 1_800_000_000
 
 
-def export(source: Path, target: Path, *, name: str, revision: str, precision: str, max_tokens: int) -> Description:
+def _as_it_is(model: Any) -> Any:
+    return model
+
+
+def export(
+    source: Path,
+    target: Path,
+    *,
+    name: str,
+    revision: str,
+    precision: str,
+    max_tokens: int,
+    changed: Callable[[Any], Any] = _as_it_is,
+) -> Description:
     """Write the model in ``source`` to the empty folder ``target``: graph, tokenizer, description.
 
-    ``source`` is the folder of a sentence-transformers model, or the file that one is packed in.
-    ``max_tokens`` 0 is the model's own limit.
+    ``source`` is the folder of a sentence-transformers model, or the file that one is packed in; what is exported is
+    what ``changed`` makes of it. ``max_tokens`` 0 is the model's own limit.
     Raises MachineError if the model cannot be run from tokens alone, reads fewer tokens, or loses too much.
     """
-    model = _loaded_from(source, target.parent / "unpacked")
+    model = changed(_loaded_from(source, target.parent / "unpacked"))
     limit = _limit(model, max_tokens)
     _write_tokenizer(model, target / TOKENIZER, limit)
     names = [name for name in INPUTS if name in model.tokenizer.model_input_names]

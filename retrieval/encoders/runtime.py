@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from ..config import EncoderSettings
 from ..encoder import Origin
 from ..errors import MachineError
-from .cache import Description, exported
+from .cache import ENCODER, Description, ExportKind, exported
 from .choice import for_language, languages
 from .exported_model import CHARACTERS_PER_TOKEN, ExportedModel, encodable
 
@@ -27,13 +27,14 @@ UNKNOWN = Origin()
 """The origin of an encoder that was not found by settings."""
 
 
-def open_encoder(settings: EncoderSettings) -> OnnxEncoder:
+def open_encoder(settings: EncoderSettings, kind: ExportKind = ENCODER) -> OnnxEncoder:
     """Open the configured encoder, exporting its model first when that was not done before; ``auto`` is English.
 
+    Of ``kind`` ``LAYERED`` it reads several layers; its name is the same, its revision and its vectors are others.
     Raises MachineError if the model is not on this machine or cannot be exported.
     """
     settings = for_language(settings, "en")
-    folder, description, model = exported(settings)
+    folder, description, model = exported(settings, kind)
     return OnnxEncoder(
         folder,
         name=model.name,

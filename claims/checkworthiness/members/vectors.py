@@ -1,4 +1,8 @@
-"""Member that scores a statement by its vector, from a sentence encoder that knows its language."""
+"""Member that scores a statement by its vector, from a sentence encoder that knows its language.
+
+The vector is the mean of what the encoder's last layers make of it: the very last tells what a statement is about, the
+ones before it more of how it is put.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +12,7 @@ import numpy as np
 
 from ....retrieval.config import AUTO, EncoderSettings
 from ....retrieval.domain import Statement
+from ....retrieval.encoders.cache import LAYERED
 from ....retrieval.encoders.choice import languages, named
 from ....retrieval.encoders.runtime import OnnxEncoder, open_encoder
 from ....retrieval.encoders.sources import ENGLISH, MULTILINGUAL, MissingModelError, find_model
@@ -54,7 +59,7 @@ def reads(statements: Sequence[Statement], config: Config) -> bool:
 
 def make(statements: Sequence[Statement], config: Config) -> Vectors:
     """Return the member with the configured encoder; ``auto`` is the multilingual one."""
-    return Vectors(open_encoder(_settings(config)), config.claims.best.strengths)
+    return Vectors(open_encoder(_settings(config), LAYERED), config.claims.best.strengths)
 
 
 def restore(member: State, model: State, config: Config) -> MemberReader:
@@ -63,7 +68,7 @@ def restore(member: State, model: State, config: Config) -> MemberReader:
     Raises MachineError if the encoder on this machine is another, ValueError, KeyError or TypeError if these are not
     such states.
     """
-    encoder = open_encoder(_settings(config, str(member.settings["encoder"])))
+    encoder = open_encoder(_settings(config, str(member.settings["encoder"])), LAYERED)
     trained = member.settings["encoder"], member.settings["revision"]
     if trained != (encoder.name, encoder.revision):
         raise MachineError(

@@ -170,7 +170,7 @@ def sentence_transformer(folder: Path) -> Any:
     return SentenceTransformer(str(folder), device="cpu", local_files_only=True, model_kwargs=eager)
 
 
-def tiny_model(folder: Path, *, prompts: dict[str, str] | None = None) -> Path:
+def tiny_model(folder: Path, *, prompts: dict[str, str] | None = None, layers: int = 2) -> Path:
     """Save a random BERT of a few thousand weights with CLS pooling and a dense layer."""
     import torch
     from sentence_transformers import SentenceTransformer
@@ -181,7 +181,7 @@ def tiny_model(folder: Path, *, prompts: dict[str, str] | None = None) -> Path:
     config = BertConfig(
         vocab_size=len(WORDS),
         hidden_size=32,
-        num_hidden_layers=2,
+        num_hidden_layers=layers,
         num_attention_heads=4,
         intermediate_size=64,
         max_position_embeddings=24,
@@ -249,6 +249,25 @@ def test_any_pipeline_is_exported_whole(tiny: Path, cache: Path) -> None:
     assert np.abs(encoder.encode_query(CLAIMS) - encoder.encode_document(CLAIMS)).max() > 0.01
     other = open_encoder(EncoderSettings(model=str(tiny), precision="fp32", cache=str(cache), query_prompt="water "))
     assert cosines(other.encode_query(CLAIMS), model.encode(CLAIMS, prompt="water ")).min() > 0.99999
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("layers", "read"), [(7, 3), (2, 1)])
+def test_a_layered_encoder_reads_the_mean_of_its_last_layers(tmp_path: Path, layers: int, read: int) -> None:
+    import torch
+
+    model = sentence_transformer(folder := tiny_model(tmp_path / "deep", layers=layers))
+    settings = EncoderSettings(model=str(folder), precision="fp32", cache=str(tmp_path / "cache"))
+    plain, layered = open_encoder(settings), open_encoder(settings, encoder_cache.LAYERED)
+    tokens = [model.tokenizer(text, truncation=True, max_length=16, return_tensors="pt") for text in CLAIMS]
+    with torch.inference_mode():
+        shown = [model[0].auto_model(**each, output_hidden_states=True).hidden_states for each in tokens]
+        first = torch.stack([torch.stack(each[-read:]).mean(0)[0, 0] for each in shown])
+        expected = model[2]({"sentence_embedding": first})["sentence_embedding"].numpy()
+    assert cosines(layered.encode_document(CLAIMS), expected).min() > 0.99999
+    assert cosines(plain.encode_document(CLAIMS), model.encode(CLAIMS)).min() > 0.99999, "the other is what it was"
+    assert layered.name == plain.name
+    assert layered.revision == f"{plain.revision}-layered"
 
 
 @pytest.mark.slow
