@@ -331,7 +331,7 @@ OTHERS_ERRORS = {
     "retrieval/validation.py": "msgspec's errors have a message and no fields",
     "retrieval/java.py": "pyjnius raises whatever the loader of libjvm raised",
     "eval/models/base.py": "the errors of transformers are several lines long",
-    "eval/models/checkpoints.py": "safetensors and torch hide the error of the system in a message",
+    "retrieval/saving.py": "safetensors and torch hide the error of the system in a message",
     "indexer/collections/_lines.py": "csv's errors have a message and no fields",
     "indexer/collections/_parquet.py": "Arrow's errors are several lines long",
 }

@@ -8,17 +8,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from ...retrieval.errors import FactseekError, MachineError
-from ...retrieval.files import disk_full, os_errors_reported, write_atomically
+from ...retrieval.files import write_atomically
+from ...retrieval.saving import saving_reported
 from ...retrieval.terminal import say
 from .request import TrainingRequest
 
-_ROOM = 64 << 20
-"""Bytes that have to be free; with fewer, whatever failed to be written failed for want of room."""
-_NO_ROOM = ("No space left on device", "Disk quota exceeded")
-_NOT_WRITTEN = ("inline_container", "PytorchStreamWriter", "SafetensorError", "I/O error", "Parent directory")
-"""What the libraries say when they could not write: they hide the error of the system."""
-_LONGEST = 200
 _REQUEST = "request.sha256"
 _STATE = "trainer_state.json"
 """The file of a checkpoint that is written last."""
@@ -50,27 +44,10 @@ def kept(request: TrainingRequest) -> Iterator[None]:
     Raises MachineError if there is no room, or no right to write.
     """
     try:
-        with os_errors_reported(request.target.parent), _libraries_errors_reported(request.target.parent):
+        with saving_reported(request.target.parent):
             yield
     except BaseException:
         _drop_cut(request)
-        raise
-
-
-@contextmanager
-def _libraries_errors_reported(folder: Path) -> Iterator[None]:
-    """Raise MachineError for what failed to be written: each library has an error of its own for that."""
-    try:
-        yield
-    except (FactseekError, OSError):
-        raise
-    except Exception as error:
-        words = f"{type(error).__name__}: {error}"
-        if any(sign in words for sign in _NO_ROOM) or shutil.disk_usage(folder).free < _ROOM:
-            raise disk_full(folder) from None
-        if any(sign in words for sign in _NOT_WRITTEN):
-            line = str(error).strip().partition("\n")[0][:_LONGEST]
-            raise MachineError(f"cannot be written: {line}", place=folder) from error
         raise
 
 

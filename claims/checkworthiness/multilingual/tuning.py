@@ -19,7 +19,8 @@ from ....retrieval.domain import Statement
 from ....retrieval.encoders.cache import model_folder
 from ....retrieval.encoders.sources import find_model
 from ....retrieval.errors import QueryError
-from ....retrieval.files import os_errors_reported, sync_tree
+from ....retrieval.files import sync_tree
+from ....retrieval.saving import saving_reported
 from ...settings import Config
 from .training import Examples, heads, learn, numbered
 
@@ -43,7 +44,7 @@ def tune(statements: Sequence[Statement], config: Config, target: Path) -> None:
     if not target.parent.is_dir():
         raise QueryError(f"there is no folder {target.parent}", place=target, remedy="make it first")
     encoder = _trained(_loaded(settings.encoder, settings.max_tokens), statements, config)
-    with os_errors_reported(target.parent), tempfile.TemporaryDirectory(prefix=".tune-", dir=target.parent) as scratch:
+    with saving_reported(target.parent), tempfile.TemporaryDirectory(prefix=".tune-", dir=target.parent) as scratch:
         made = Path(scratch) / "encoder"
         encoder.save(str(made))
         sync_tree(made)

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from factseek.eval.models import checkpoints
 from factseek.eval.models.checkpoints import kept, last_checkpoint
 from factseek.eval.models.request import ModelTraining, TrainingRequest
+from factseek.retrieval import saving
 from factseek.retrieval.errors import MachineError, QueryError
 
 
@@ -108,7 +108,7 @@ def test_what_could_not_be_written_is_one_line(
 def test_whatever_fails_where_there_is_no_room_is_a_full_disk(
     request_: TrainingRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(checkpoints, "_ROOM", 1 << 62)
+    monkeypatch.setattr(saving, "_ROOM", 1 << 62)
     with pytest.raises(MachineError) as caught, kept(request_):
         raise RuntimeError("anything")
     assert caught.value.line == f"{tmp_path}: {FULL}"
