@@ -1,4 +1,4 @@
-"""How like each hit is to the first hits, by the vectors of their passages.
+"""How like each hit is to the first hits, and to the hit that is most like it, by the vectors of their passages.
 
 Documents that answer the same query are like each other (the cluster hypothesis: van Rijsbergen, Information Retrieval,
 1979, chapter 3).
@@ -15,7 +15,7 @@ from .manifest import VECTORS
 
 FIRST = (3, 5, 10)
 """How many of the first hits a hit is compared with."""
-NAMES = (*(f"like the first {count}" for count in FIRST), f"likest of the first {FIRST[-1]}")
+NAMES = (*(f"like the first {count}" for count in FIRST), "like another")
 _RANKED_BY_VECTORS = "dense"
 
 
@@ -34,7 +34,7 @@ def features(vectors: NDArray[np.float32]) -> NDArray[np.float64]:
     """
     exact = np.ascontiguousarray(vectors, dtype=np.float64)
     # Without BLAS, whose sums depend on the number of threads.
-    cosines = np.einsum("ij,kj->ik", exact, exact[: FIRST[-1]], optimize=False)
+    cosines = np.einsum("ij,kj->ik", exact, exact, optimize=False)
     others = ~np.eye(*cosines.shape, dtype=np.bool_)
     means = [_mean(cosines[:, :count], others[:, :count]) for count in FIRST]
     highest = np.where(others, cosines, -np.inf).max(axis=1, initial=-np.inf)
