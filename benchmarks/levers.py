@@ -29,9 +29,9 @@ from factseek.eval.running.batch import searched
 from factseek.eval.running.judged import Judged, JudgedFiles, read_judged
 from factseek.eval.scoring.measures import evaluate
 from factseek.eval.scoring.statistics import Values, paired
-from factseek.eval.training.combiner import KINDS, CombinerRequest, TestBed, combination
+from factseek.eval.training.combiner import CombinerRequest, TestBed, combination
 from factseek.eval.training.pools import Pool, pools
-from factseek.retrieval.combiner import columns, save
+from factseek.retrieval.combiner import Averaged, columns, save
 from factseek.retrieval.config import CombineSettings, FusionSettings, SearchSettings
 from factseek.retrieval.errors import FactseekError
 from factseek.retrieval.files import write_atomically
@@ -164,7 +164,7 @@ def _config(lever: Lever) -> Config:
 def _path(judged: LeverCollection, lever: Lever, index: Searcher, work: Path) -> Path:
     """Return where the figures are kept of an index, of a fusion and, of a combination, of what it can be."""
     resolved = index.resolve()
-    learned = (columns(resolved.rankings, remembers=lever.remembers), KINDS) if lever.combines else ()
+    learned = (columns(resolved.rankings, remembers=lever.remembers), Averaged.KIND) if lever.combines else ()
     searched_by = sha256(msgspec.json.encode((resolved.settings.search.fusion, learned))).hexdigest()[:8]
     name = f"{judged.collection.name} {lever.name} {index.info.id} {searched_by}".replace(" ", "-").replace("/", "-")
     return work / "levers" / f"{name}.json"

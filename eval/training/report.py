@@ -13,10 +13,11 @@ from .combiner import TrainedCombiner
 
 def as_text(trained: TrainedCombiner) -> str:
     """Return a training as a table with its verdict."""
+    learned = trained.combiner.model.KIND
     rows = [
         ("before", trained.before),
-        *((f"{kind} alone", interval) for kind, interval in trained.kinds.items()),
-        (f"trained ({trained.combiner.model.KIND})", trained.after),
+        *((f"{kind} alone", interval) for kind, interval in trained.kinds.items() if kind != learned),
+        (f"trained ({learned})", trained.after),
     ]
     lines = [
         (name, figure(interval.mean), f"{figure(interval.low)} to {figure(interval.high)}") for name, interval in rows
