@@ -44,7 +44,7 @@ class RetrieverKind(Protocol):
     WEIGHS_WORDS: bool
     """Whether it ranks by words, weighed as the settings ``bm25`` say."""
     VOTE: float
-    """Its weight, and that of its variants, in a fusion for which no weights are set; 0: it does not vote there."""
+    """Its weight in a fusion for which no weights are set, divided among its variants; 0: it does not vote there."""
     PREFERENCE: int
     """Of the retrievers that an index answers, ``auto`` is the one of the highest preference."""
     BESIDE: bool
@@ -124,10 +124,14 @@ def offered(manifest: Manifest, config: Config) -> tuple[str, ...]:
 
 
 def with_votes(config: Config, manifest: Manifest) -> Config:
-    """Return settings whose fusion has weights: those that are set, else what the retrievers of an index say."""
+    """Return settings whose fusion has weights: those that are set, else what the retrievers of an index say.
+
+    The vote of a kind is divided among its variants, so that a second encoder takes no weight from the words.
+    """
     if config.search.fusion.weights:
         return config
-    weights = {name: each.VOTE for each in map(kind, names()) if each.VOTE for name in each.names(manifest)}
+    voting = [(each.VOTE, each.names(manifest)) for each in map(kind, names()) if each.VOTE]
+    weights = {name: vote / len(variants) for vote, variants in voting for name in variants}
     return replace(config, search=replace(config.search, fusion=replace(config.search.fusion, weights=weights)))
 
 

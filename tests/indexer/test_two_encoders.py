@@ -24,6 +24,7 @@ from factseek.retrieval import manifest as manifests
 from factseek.retrieval.encoder import Origin
 from factseek.retrieval.errors import IndexStateError, MachineError
 from factseek.retrieval.index_folder import IndexFolder
+from factseek.retrieval.retrievers import with_votes
 from factseek.retrieval.views import OpenSegment, view
 from factseek.settings import Config, convert
 
@@ -104,6 +105,13 @@ def test_each_is_described_and_has_its_files(index: Path, tiny: dict[str, Tiny])
     assert sizes["vectors.f32"] == 6 * 8 * 4 and sizes["vectors-second.f32"] == 6 * 4 * 4
     assert {"ann.faiss", "ann-second.faiss"} < sizes.keys()
     assert not any(encoder.closed for encoder in tiny.values())
+
+
+def test_a_fusion_shares_the_vote_of_vectors_among_encoders(index: Path) -> None:
+    manifest = manifests.read(index)
+    assert with_votes(CONFIG, manifest).search.fusion.weights == {"bm25": 0.4, "dense": 0.3, "dense:second": 0.3}
+    chosen = convert({"search": {"fusion": {"weights": {"bm25": 1, "dense": 2}}}}, "test")
+    assert with_votes(chosen, manifest) == chosen
 
 
 def test_each_finds_by_its_own_vectors(index: Path, tiny: dict[str, Tiny]) -> None:
