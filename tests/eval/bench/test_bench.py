@@ -114,7 +114,10 @@ def test_a_query_without_words_is_timed_for_no_one(example, files, tmp_path) -> 
         judged = read_judged(given, index)
         measured = bench(index, judged, request)
     assert measured.quality.queries == 2
-    assert judged.notes == ("20 of 22 judged queries are not in queries.tsv",)
+    assert judged.notes == (
+        "20 of 22 judged queries are not in queries.tsv",
+        "2 of 6 relevant documents are not in the index: 'en-vaccines-autism', 'en-vaccines-measles'",
+    )
 
 
 class Links(HTMLParser):
