@@ -24,11 +24,11 @@ LINES = {
 TELLS = """
 import os, sys
 def tell(event, arguments, descriptor=int(os.environ["BEGUN"])):
-    if event == "import" and arguments[0] == "factseek.retrieval.entry":
+    if event == "import" and arguments[0] == "factseek.commands":
         os.write(descriptor, b"x")
 sys.addaudithook(tell)
 """
-"""What Python runs when it starts: says when the first module of factseek's own start is asked for."""
+"""What Python runs when it starts: says when factseek asks for its first module but those that hear Ctrl-C."""
 MOMENTS = 10
 
 

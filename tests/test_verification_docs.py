@@ -10,11 +10,12 @@ import pytest
 
 from factseek import commands as front_door
 
-BLOCK = re.compile(r"^```\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
 def commands_in(text: str) -> list[list[str]]:
-    joined = "\n".join(BLOCK.findall(text)).replace("\\\n", " ")
+    """Return the commands of the blocks that name no language; the others need the public collections."""
+    joined = "\n".join(block for language, block in BLOCK.findall(text) if not language).replace("\\\n", " ")
     return [shlex.split(line)[1:] for line in joined.splitlines() if line.startswith("factseek ")]
 
 
