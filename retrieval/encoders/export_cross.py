@@ -40,37 +40,50 @@ def export(source: Path, target: Path, *, name: str, revision: str, precision: s
     model = loaded(source)
     if model.num_labels != 1:
         raise MachineError(f"gives {model.num_labels} scores a pair, one is needed", place=source)
-    as_exported = Description(
+    return export_classifier(
+        model, target, CROSS_ENCODER, name=name, revision=revision, precision=precision, max_tokens=max_tokens
+    )
+
+
+def export_classifier(
+    model: Any,
+    target: Path,
+    kind: ExportKind,
+    *,
+    name: str,
+    revision: str,
+    precision: str,
+    max_tokens: int,
+    labels: tuple[str, ...] = (),
+) -> Description:
+    """Write a CrossEncoder to the empty folder ``target``, with its description; ``labels`` are those of its scores.
+
+    Raises MachineError if it reads fewer tokens, or loses too much.
+    """
+    limit = _limit_of(model, max_tokens, kind)
+    _write_tokenizer(model, target / TOKENIZER, limit)
+    inputs = [each for each in INPUTS if each in model.tokenizer.model_input_names]
+    export_graph(_scorer(model, inputs), model.transformers_model, inputs, "score", target / ONNX)
+    expected = _own_scores(model, limit)
+    _check(expected, target, inputs, "fp32", kind)
+    if precision == "int8":
+        _quantize(target / ONNX)
+        _check(expected, target, inputs, "int8", kind)
+    files = tuple(sorted(path.name for path in target.iterdir()))
+    description = Description(
         name=name,
         revision=revision,
-        dimension=1,
-        max_tokens=limit_of(model, max_tokens, CROSS_ENCODER),
+        dimension=model.num_labels,
+        max_tokens=limit,
         prompts={},
         default_prompt="",
         pooling="",
         precision=precision,
         versions=versions(),
-        files=(),
-        content="",
+        files=files,
+        content=content_digest(target, files),
+        labels=labels,
     )
-    return export_classifier(model, target, as_exported, CROSS_ENCODER)
-
-
-def export_classifier(model: Any, target: Path, described: Description, kind: ExportKind) -> Description:
-    """Write a CrossEncoder to the empty folder ``target``, with its description, to which files and content are added.
-
-    Raises MachineError if it loses too much.
-    """
-    _write_tokenizer(model, target / TOKENIZER, described.max_tokens)
-    names = [name for name in INPUTS if name in model.tokenizer.model_input_names]
-    export_graph(_scorer(model, names), model.transformers_model, names, "score", target / ONNX)
-    expected = _own_scores(model, described.max_tokens)
-    _check(expected, target, names, "fp32", kind)
-    if described.precision == "int8":
-        _quantize(target / ONNX)
-        _check(expected, target, names, "int8", kind)
-    files = tuple(sorted(path.name for path in target.iterdir()))
-    description = msgspec.structs.replace(described, files=files, content=content_digest(target, files))
     (target / DESCRIPTION).write_bytes(msgspec.json.format(msgspec.json.encode(description), indent=2) + b"\n")
     return description
 
@@ -97,7 +110,7 @@ def loaded(source: Path) -> Any:
     return model.float().eval()
 
 
-def limit_of(model: Any, wanted: int, kind: ExportKind) -> int:
+def _limit_of(model: Any, wanted: int, kind: ExportKind) -> int:
     """Return how many tokens of a pair an export reads: as many as are ``wanted``, or as the model does.
 
     Raises MachineError if that is more than it can.

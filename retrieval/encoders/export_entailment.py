@@ -11,8 +11,8 @@ from pathlib import Path
 from ..entailment import LABELS, label_of
 from ..errors import MachineError
 from .cache import ENTAILMENT, Description
-from .export import export_named, versions
-from .export_cross import export_classifier, limit_of, loaded
+from .export import export_named
+from .export_cross import export_classifier, loaded
 
 
 def export(source: Path, target: Path, *, name: str, revision: str, precision: str, max_tokens: int) -> Description:
@@ -21,21 +21,16 @@ def export(source: Path, target: Path, *, name: str, revision: str, precision: s
     Raises MachineError if its labels are not the three of entailment, it reads fewer tokens, or loses too much.
     """
     model = loaded(source)
-    described = Description(
+    return export_classifier(
+        model,
+        target,
+        ENTAILMENT,
         name=name,
         revision=revision,
-        dimension=model.num_labels,
-        max_tokens=limit_of(model, max_tokens, ENTAILMENT),
-        prompts={},
-        default_prompt="",
-        pooling="",
         precision=precision,
-        versions=versions(),
-        files=(),
-        content="",
+        max_tokens=max_tokens,
         labels=_labels(model.config.id2label, source),
     )
-    return export_classifier(model, target, described, ENTAILMENT)
 
 
 def _labels(names: dict[int, str], source: Path) -> tuple[str, ...]:

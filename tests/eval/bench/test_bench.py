@@ -33,6 +33,7 @@ from factseek.retrieval.index.local import Index
 from factseek.retrieval.searcher import Search
 from factseek.settings import Config
 from tests.conftest import overriding
+from tests.retrieval.encoders.cross import small_cross_encoder
 
 
 @pytest.fixture(scope="module")
@@ -247,6 +248,24 @@ def test_bad_input(arguments, message, usual, command, tmp_path) -> None:
     code, out, err = command("bench", *overriding([*usual, "--output", tmp_path / "out"], more))
     assert (code, out) == (2, "")
     assert err == f"factseek: {message.format(folder=tmp_path)}\n"
+
+
+@pytest.mark.slow
+def test_the_quality_of_a_re_ranked_search_is_that_of_its_run(usual, files, command, tmp_path) -> None:
+    model = small_cross_encoder(tmp_path / "small")
+    config = tmp_path / "config.yaml"
+    config.write_text(json.dumps({"rerank": {"model": str(model), "cache": str(tmp_path / "cache"), "depth": 8}}))
+    asked = ["--retrievers", "bm25,bm25+rerank", "--measures", "nDCG@10", "--timed", "12", "--config", config]
+    code, _, err = command("bench", *usual, *asked, "--output", tmp_path / "out")
+    assert code == 0, err
+    means = json.loads((tmp_path / "out/bench.json").read_text())["quality"]["means"]["nDCG@10"]
+    for name, stages_ in [("bm25", []), ("bm25+rerank", ["--stage", "rerank"])]:
+        run = tmp_path / f"{name}.txt"
+        arguments = ["--index", usual[1], "--queries", files.queries, "--output", run, "--config", config, *stages_]
+        code, _, err = command("run", "trec", *arguments, "--retriever", "bm25")
+        assert code == 0, err
+        scores = score("trec", [files.qrels], [run], ScoreOptions())
+        assert means[name]["mean"] == pytest.approx(scores.values["nDCG@10"], abs=1e-12)
 
 
 def test_dense_needs_vectors(root, files, command, tmp_path) -> None:

@@ -8,7 +8,6 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -16,20 +15,19 @@ import pytest
 from factseek.eval.entailment.measured import EntailmentBed
 from factseek.eval.entailment.pairs import EntailmentPair, PairedClaim, read_pairs
 from factseek.eval.entailment.train import part, read_claims
-from factseek.eval.models import lessons
-from factseek.eval.models.cli import INTERRUPTED
 from factseek.eval.models.request import ModelTraining
 from factseek.indexer.build import BuildRequest, build
 from factseek.indexer.settings import Config
 from factseek.retrieval.domain import Claim
-from factseek.retrieval.encoders.sources import find_model
 from factseek.retrieval.entailment import LABELS, claim_digest
 from factseek.retrieval.errors import QueryError
 from factseek.retrieval.files import sha256
 from factseek.retrieval.index.local import open_index
 from factseek.retrieval.progress import silent
 from tests.conftest import overriding
+from tests.eval.models.interrupted import check_goes_on
 from tests.retrieval.encoders.cross import small_cross_encoder
+from tests.retrieval.encoders.small import small_encoder
 
 Command = Callable[..., tuple[int, str, str]]
 SUPPORTS, REFUTES, OPEN = range(3)
@@ -45,16 +43,7 @@ def pages(root: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def base(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The embedded encoder with its first layer alone, so that a training takes seconds."""
-    from sentence_transformers import SentenceTransformer
-
-    folder = tmp_path_factory.mktemp("base") / "small"
-    model = SentenceTransformer(str(find_model("all-MiniLM-L6-v2").path), device="cpu", local_files_only=True)
-    transformer = model[0].auto_model
-    transformer.encoder.layer = transformer.encoder.layer[:1]
-    transformer.config.num_hidden_layers = 1
-    model.save(str(folder), create_model_card=False)
-    return folder
+    return small_encoder(tmp_path_factory.mktemp("base") / "small")
 
 
 @pytest.fixture
@@ -117,33 +106,9 @@ def test_the_same_seed_trains_the_same_model(asked: list[object], tmp_path: Path
 
 @pytest.mark.slow
 def test_an_interrupted_training_goes_on_to_the_same_model(
-    asked: list[object], tmp_path: Path, command: Command, monkeypatch: pytest.MonkeyPatch
+    asked: list[object], tmp_path: Path, command: Command
 ) -> None:
-    code, _, said = command(*asked)
-    assert code == 0, said
-    whole = (tmp_path / "model/model.safetensors").read_bytes()
-    (tmp_path / "model").rename(tmp_path / "whole")
-    look = lessons.look
-    looks: list[int] = []
-
-    def interrupted(values: Any) -> Any:
-        def then_stop() -> Any:
-            looks.append(1)
-            if len(looks) == 2:
-                raise KeyboardInterrupt
-            return values()
-
-        return look(then_stop)
-
-    monkeypatch.setattr(lessons, "look", interrupted)
-    code, printed, said = command(*asked)
-    assert (code, printed) == (130, "")
-    assert said.splitlines()[-1] == f"factseek: {INTERRUPTED}"
-    monkeypatch.setattr(lessons, "look", look)
-    code, _, said = command(*asked)
-    assert code == 0, said
-    assert "note: the training goes on from " in said
-    assert (tmp_path / "model/model.safetensors").read_bytes() == whole
+    check_goes_on(asked, tmp_path, command, at_look=2)
 
 
 @pytest.mark.slow

@@ -8,7 +8,7 @@ import pytest
 
 from factseek.indexer.build import BuildRequest, build
 from factseek.indexer.settings import Config
-from factseek.retrieval.encoders.sources import find_model
+from tests.retrieval.encoders.small import small_encoder
 
 
 @pytest.fixture(scope="session")
@@ -21,16 +21,7 @@ def index(root: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def base(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The embedded encoder with its first layer alone, so that a training takes seconds."""
-    from sentence_transformers import SentenceTransformer
-
-    folder = tmp_path_factory.mktemp("base") / "small"
-    model = SentenceTransformer(str(find_model("all-MiniLM-L6-v2").path), device="cpu", local_files_only=True)
-    transformer = model[0].auto_model
-    transformer.encoder.layer = transformer.encoder.layer[:1]
-    transformer.config.num_hidden_layers = 1
-    model.save(str(folder), create_model_card=False)
-    return folder
+    return small_encoder(tmp_path_factory.mktemp("base") / "small")
 
 
 @pytest.fixture

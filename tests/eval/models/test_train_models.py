@@ -9,14 +9,11 @@ import json
 import shutil
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 
-from factseek.eval.models import lessons
 from factseek.eval.models.candidates import Candidates
-from factseek.eval.models.cli import INTERRUPTED
 from factseek.eval.models.encoder import EncoderTraining, triples
 from factseek.eval.models.judged import of_documents
 from factseek.eval.models.measured import RerankerBed
@@ -27,6 +24,7 @@ from factseek.indexer.settings import Config
 from factseek.retrieval.files import sha256
 from factseek.retrieval.index.local import open_index
 from tests.conftest import overriding
+from tests.eval.models.interrupted import check_goes_on
 from tests.retrieval.encoders.cross import small_cross_encoder
 
 Command = Callable[..., tuple[int, str, str]]
@@ -138,37 +136,9 @@ def test_documents_alone_teach(asked: list[object], papers: Path, tmp_path: Path
 
 @pytest.mark.slow
 def test_an_interrupted_training_goes_on_to_the_same_model(
-    asked: list[object], tmp_path: Path, command: Command, monkeypatch: pytest.MonkeyPatch
+    asked: list[object], tmp_path: Path, command: Command
 ) -> None:
-    asked = [*asked[:2], *overriding(asked[2:], ["--epochs", "2"])]
-    code, _, said = command(*asked)
-    assert code == 0, said
-    whole = (tmp_path / "model/model.safetensors").read_bytes()
-    (tmp_path / "model").rename(tmp_path / "whole")
-    look = lessons.look
-    looks: list[int] = []
-
-    def interrupted(values: Any) -> Any:
-        def then_stop() -> Any:
-            looks.append(1)
-            if len(looks) == 3:
-                raise KeyboardInterrupt
-            return values()
-
-        return look(then_stop)
-
-    monkeypatch.setattr(lessons, "look", interrupted)
-    code, printed, said = command(*asked)
-    assert (code, printed) == (130, "")
-    assert said.splitlines()[-1] == f"factseek: {INTERRUPTED}"
-    assert "Traceback" not in said
-    assert not (tmp_path / "model").exists()
-    monkeypatch.setattr(lessons, "look", look)
-    code, _, said = command(*asked)
-    assert code == 0, said
-    assert "note: the training goes on from " in said
-    assert (tmp_path / "model/model.safetensors").read_bytes() == whole
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["model", "whole"]
+    check_goes_on([*asked[:2], *overriding(asked[2:], ["--epochs", "2"])], tmp_path, command, at_look=3)
 
 
 def test_neither_relevant_passages_nor_their_near_copies_are_negatives() -> None:
