@@ -20,6 +20,7 @@ from factseek.claims.evidence.sentences import Finder
 from factseek.claims.text.quantities import quantities, unstated
 from factseek.claims.verdicts import models
 from factseek.claims.verdicts.models import Cases
+from factseek.claims.verdicts.readers import Readers
 from factseek.claims.verdicts.verdict import cases_of
 from factseek.eval.reports.page import markdown_table
 from factseek.indexer.build import BuildRequest, build
@@ -48,12 +49,14 @@ def read_pairs(path: Path) -> list[VerdictPair]:
         return [VerdictPair(**row) for row in csv.DictReader(lines, delimiter="\t", quoting=csv.QUOTE_NONE)]
 
 
-def section(pairs: Sequence[VerdictPair], collection: JudgedCollection, work: Path, encoder: Encoder) -> str:
+def section(
+    pairs: Sequence[VerdictPair], collection: JudgedCollection, work: Path, encoder: Encoder, readers: Readers
+) -> str:
     """Return what a model that learned on a collection's retrieved evidence says of pairs, by threshold and by kind.
 
     As in ``verdict``, what lacks a number of the claim does not support it.
     """
-    probability = _probabilities(pairs, collection, work, encoder)
+    probability = _probabilities(pairs, collection, work, encoder, readers)
     lacking = np.array([bool(unstated(quantities(pair.claim), quantities(pair.evidence))) for pair in pairs])
     probability[lacking & (probability.argmax(axis=1) == 0)] = np.eye(len(collection.labels))[-1]
     labels = np.array([collection.labels.index(pair.label) for pair in pairs])
@@ -82,16 +85,16 @@ def counted(
 
 
 def _probabilities(
-    pairs: Sequence[VerdictPair], collection: JudgedCollection, work: Path, encoder: Encoder
+    pairs: Sequence[VerdictPair], collection: JudgedCollection, work: Path, encoder: Encoder, readers: Readers
 ) -> NDArray[np.float64]:
     """Return the probability of each of the collection's labels, shape (pairs, labels)."""
     number = len(collection.labels)
     model = models.kind("evidence").fit(collection.retrieved, collection.classes, number, collection.settings)
-    probability: NDArray[np.float64] = model.probabilities(_cases(pairs, work, encoder))
+    probability: NDArray[np.float64] = model.probabilities(_cases(pairs, work, encoder, readers))
     return probability
 
 
-def _cases(pairs: Sequence[VerdictPair], work: Path, encoder: Encoder) -> Cases:
+def _cases(pairs: Sequence[VerdictPair], work: Path, encoder: Encoder, readers: Readers) -> Cases:
     """Return the pairs as cases, each with its own sentence, out of an index of all sentences."""
     pages, config = work / "wiki-001.jsonl", Config()
     lines = [{"id": pair.id, "text": pair.evidence, "lines": f"0\t{pair.evidence}"} for pair in pairs]
@@ -102,4 +105,4 @@ def _cases(pairs: Sequence[VerdictPair], work: Path, encoder: Encoder) -> Cases:
     with open_index(work / "pairs-index", config, encoders=lambda made_by, place: encoder) as index:
         finder = Finder(index, config.verdict)
         places = [[(pair.id, 0)] for pair in pairs]
-        return cases_of(claims, finder.with_annotated(texts, places, finder.find(texts)), finder)
+        return cases_of(claims, finder.with_annotated(texts, places, finder.find(texts)), finder, readers)

@@ -25,13 +25,14 @@ from benchmarks.parts import part
 from benchmarks.remembering import RememberingEncoder
 from benchmarks.verification_plot import plot, risk_plot
 from benchmarks.verification_tables import JudgedCollection, held_out, probabilities, results, section
-from factseek.claims.evidence.entailment import EntailmentReader
 from factseek.claims.evidence.features import covered, numbers_missing
 from factseek.claims.evidence.sentences import ClaimEvidence, Finder
 from factseek.claims.learning.figures import bins
+from factseek.claims.verdicts import contrast
 from factseek.claims.verdicts.confidence import risk_curve
 from factseek.claims.verdicts.crossval import Split
 from factseek.claims.verdicts.entailment import OpenedEntailment, opened
+from factseek.claims.verdicts.readers import Readers
 from factseek.claims.verdicts.verdict import AT_ONCE, cases_of
 from factseek.eval.formats.scores import ScoreOptions
 from factseek.eval.reports.page import markdown_table
@@ -89,14 +90,15 @@ def main() -> int:
 
 def _measured(folder: Path, work: Path) -> tuple[list[JudgedCollection], str]:
     encoder = RememberingEncoder(open_encoder(CONFIG.encoder))
+    readers = _readers()
     measured, sections = [], []
     for collection in data.collections(folder, work):
-        measured.append(_judged(collection, work, encoder))
+        measured.append(_judged(collection, work, encoder, readers))
         with part(f"{collection.name}: judging"):
             sections.append(section(measured[-1]) + _official(measured[-1], work))
     with part("pairs"):
         pairs = verdict_pairs.read_pairs(ROOT / "examples" / "verdict-pairs.tsv")
-        sections.append("\n### Pairs\n" + verdict_pairs.section(pairs, measured[0], work, encoder))
+        sections.append("\n### Pairs\n" + verdict_pairs.section(pairs, measured[0], work, encoder, readers))
     encoder.close()
     with part("CheckThat! 2018"):
         sections.append(_arabic(folder, work))
@@ -112,15 +114,13 @@ def _with_entailment(folder: Path, work: Path, entailment: OpenedEntailment | No
         say(f"{collection.name}: {len(rows):,} of {len(collection.claims):,} claims are new to the model")
         if len(rows) > len(collection.claims) // 2:
             rest = collection._replace(claims=[collection.claims[row] for row in rows])
-            judged = _judged(rest, work, encoder, entailment.reader if entailment else None)
+            judged = _judged(rest, work, encoder, _readers(entailment))
             sections.append(section(judged))
     encoder.close()
     return "".join(sections)
 
 
-def _judged(
-    collection: data.LabelledCollection, work: Path, encoder: Encoder, reader: EntailmentReader | None = None
-) -> JudgedCollection:
+def _judged(collection: data.LabelledCollection, work: Path, encoder: Encoder, readers: Readers) -> JudgedCollection:
     folder = work / f"{collection.name.lower()}-index"
     with part(f"{collection.name}: indexing"):
         build(BuildRequest(kind="fever", sources=(collection.pages,), folder=folder), CONFIG)
@@ -143,8 +143,8 @@ def _judged(
             np.array([collection.labels.index(claim.label) for claim in collection.claims]),
             groups(collection.claims),
             retrieved,
-            cases_of(collection.claims, retrieved, finder, reader),
-            cases_of(collection.claims, annotated, finder, reader),
+            cases_of(collection.claims, retrieved, finder, readers),
+            cases_of(collection.claims, annotated, finder, readers),
             np.array(
                 [
                     covered(text, claim_evidence, index.terms)
@@ -154,6 +154,11 @@ def _judged(
             np.array([bool(numbers_missing(*pair)) for pair in zip(texts, retrieved, strict=True)]),
             CONFIG.verdict,
         )
+
+
+def _readers(entailment: OpenedEntailment | None = None, language: str = "en") -> Readers:
+    beside = contrast.opened(CONFIG, language)
+    return Readers(beside.reader if beside else None, entailment.reader if entailment else None)
 
 
 def _evidence_of(name: str, texts: Sequence[str], finder: Finder) -> list[ClaimEvidence]:
@@ -192,7 +197,7 @@ def _arabic(folder: Path, work: Path) -> str:
     with open_index(held, CONFIG) as index:
         finder = Finder(index, CONFIG.verdict)
         retrieved = finder.find([claim.text for claim in claims])
-        cases = cases_of(claims, retrieved, finder)
+        cases = cases_of(claims, retrieved, finder, _readers(language="ar"))
         shares = [
             covered(claim.text, claim_evidence, index.terms)
             for claim, claim_evidence in zip(claims, retrieved, strict=True)

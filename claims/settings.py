@@ -7,7 +7,7 @@ from typing import Annotated
 import msgspec
 
 from ..retrieval import config
-from ..retrieval.config import Count, CrossEncoderSettings, Hits, Positive, Settings, Strength, Unit, Weight
+from ..retrieval.config import AUTO, Count, CrossEncoderSettings, Hits, Positive, Settings, Strength, Unit, Weight
 from ..retrieval.plugins import NameOf
 from ..retrieval.votes import FusionKind
 
@@ -83,6 +83,7 @@ class VerdictSettings(Settings, frozen=True, kw_only=True):
     regularisation: Annotated[float, msgspec.Meta(gt=0, le=1e6)] = 0.01
     folds: Annotated[int, msgspec.Meta(ge=2, le=100)] = 5
     seed: Count = 0
+    contrast: str = AUTO
     entailment: CrossEncoderSettings = CrossEncoderSettings()
 
 

@@ -13,6 +13,7 @@ from typing import NamedTuple
 from factseek import commands, settings
 from factseek.claims import settings as claims
 from factseek.claims.checkworthiness import training
+from factseek.claims.verdicts import contrast
 from factseek.claims.verdicts import training as verdicts
 from factseek.indexer.sources import describe
 from factseek.retrieval import manifest as manifests
@@ -70,18 +71,27 @@ def main(indexes: Path = INDEXES) -> int:
 
 def _judging(indexes: Path, name: str, lesson: Lesson) -> int:
     """Train a model of verdicts on the evidence of an index, unless there is one of its present content."""
-    path = indexes / lesson.file
-    try:
-        learned = verdicts.load(path, lesson.task).manifest
-    except FactseekError:
-        learned = None
-    sums = [sha256(HERE / source) for source in lesson.sources]
-    index = indexes / name
-    if learned and [source.sha256 for source in learned.sources] == sums and learned.index == manifests.read(index).id:
+    path, index = indexes / lesson.file, indexes / name
+    if _judges(path, index, lesson):
         return 0
     sources = [str(HERE / source) for source in lesson.sources]
     command = ["verdict", lesson.task, "--train", *sources, "--index", str(index), "--save", str(path)]
     return commands.main(command)
+
+
+def _judges(path: Path, index: Path, lesson: Lesson) -> bool:
+    """Return whether a model of verdicts fits the configuration, and learned from the present files and index."""
+    config = view(settings.load(), claims.Config)
+    try:
+        learned = verdicts.load(path, config, lesson.task).manifest
+    except FactseekError:
+        return False
+    beside = contrast.opened(config, learned.language)
+    return (
+        [source.sha256 for source in learned.sources] == [sha256(HERE / source) for source in lesson.sources]
+        and learned.index == manifests.read(index).id
+        and learned.contrast == (beside.info if beside else None)
+    )
 
 
 def _compared(indexes: Path) -> int:

@@ -109,7 +109,8 @@ ROOMS = {
     "server/writing": "indexer indexer/collections retrieval server/api server/contract server/settings server/upkeep",
     "server/adapters": "indexer retrieval server/api server/contract server/settings server/upkeep server/writing",
     "server/agents": (
-        "claims/evidence claims/verdicts retrieval retrieval/index server/api server/settings server/upkeep"
+        "claims claims/evidence claims/settings claims/verdicts retrieval retrieval/index server/api server/settings "
+        "server/upkeep"
     ),
     "server": (
         "cluster retrieval retrieval/encoders retrieval/index retrieval/shards server/adapters server/agents "

@@ -101,7 +101,7 @@ def _checked(
 
     ranker = ranking.load(args.ranker, args.task, config)
     check_languages(statements, ranker.manifest.languages, str(args.input))
-    learned = verifying.load(args.verdicts, exports=config.verdict.entailment.cache)
+    learned = verifying.load(args.verdicts, config)
     verifier = learned.verifier(finder, config.verdict, for_people=True)
     checked = check(ranker.ranker, verifier, statements, args.top, bar)
     return checked, _heading(args, ranker.manifest.model, learned, finder, len(statements))

@@ -24,6 +24,7 @@ from .models import kind, names
 
 if TYPE_CHECKING:
     from ..evidence.sentences import Finder
+    from .contrast import OpenedContrast
     from .entailment import OpenedEntailment
     from .training import TrainedVerdicts
     from .verdict import Verdict
@@ -125,7 +126,7 @@ def _learned(args: argparse.Namespace, formats: ClaimFormats, finder: Finder, co
     from . import training
 
     if args.load:
-        learned = training.load(args.load, args.task, config.verdict.entailment.cache)
+        learned = training.load(args.load, config, args.task)
         if args.model and args.model != learned.manifest.model:
             raise QueryError(
                 f"--model {args.model}: {args.load} is a {learned.manifest.model} model", remedy="leave --model out"
@@ -134,8 +135,16 @@ def _learned(args: argparse.Namespace, formats: ClaimFormats, finder: Finder, co
     format_ = formats.load(args.task)
     sources = [(path, format_.read_claims(path, labelled=True)) for path in args.train]
     lesson = training.Lesson(args.task, format_.LABELS, sources)
-    entailment = _entailment(args, config)
-    learned = training.train(args.model or "evidence", lesson, finder, config.verdict, bar, entailment=entailment)
+    name = args.model or "evidence"
+    learned = training.train(
+        name,
+        lesson,
+        finder,
+        config.verdict,
+        bar,
+        contrast=_contrast(name, finder, config),
+        entailment=_entailment(args, config),
+    )
     _say_left_out(learned)
     _say_figures(learned)
     if args.save:
@@ -143,6 +152,13 @@ def _learned(args: argparse.Namespace, formats: ClaimFormats, finder: Finder, co
         claims = sum(len(labelled) for _, labelled in sources)
         say(f"{args.save}: {learned.manifest.model}, learned from {claims:,} claims")
     return learned
+
+
+def _contrast(name: str, finder: Finder, config: Config) -> OpenedContrast | None:
+    """Open the encoder that tells a claim from its opposites; a baseline reads no evidence and needs none."""
+    from .contrast import opened
+
+    return opened(config, finder.index.info.language) if kind(name).READS_EVIDENCE else None
 
 
 def _entailment(args: argparse.Namespace, config: Config) -> OpenedEntailment | None:

@@ -17,19 +17,24 @@ from ...retrieval.domain import Claim
 from ...retrieval.encoders.entailment import EntailmentInfo
 from ...retrieval.errors import QueryError, SourceError
 from ...retrieval.files import sha256, storable
+from ...retrieval.manifest import EncoderInfo
 from ...retrieval.model_state import restored_from
 from ...retrieval.progress import Progress
-from ..evidence.entailment import ENTAILED, EntailmentReader
+from ..evidence.entailment import ENTAILED
 from ..evidence.features import NAMES
 from ..evidence.sentences import Finder
 from ..learning.figures import figures
 from ..learning.restoring import ModelManifest, load_for
-from ..settings import VerdictSettings
+from ..settings import Config, VerdictSettings
+from . import contrast as contrasting
+from . import entailment as entailing
 from . import models
 from .confidence import RiskPoint, needed_confidence, risk_curve
+from .contrast import OpenedContrast
 from .crossval import out_of_fold, split
-from .entailment import OpenedEntailment, reopened
+from .entailment import OpenedEntailment
 from .models import Cases, VerdictModel
+from .readers import NO_READERS, Readers, columns
 from .verdict import AT_ONCE, Verifier, cases_of, refuse_long
 
 UNDECIDED = "NOT ENOUGH INFO"
@@ -53,8 +58,8 @@ class VerdictManifest(ModelManifest, frozen=True, kw_only=True):
 
     ``labels`` are its classes in order, ``undecided`` what it says where it abstains. ``retriever`` and ``encoder`` are
     those of the index ``index`` (its manifest's id) that it learned with; an index that is used with it needs the same.
-    ``figures`` are of the model and of the baselines. ``entailment`` is the model that it reads evidence with, too;
-    ``left_out`` counts the claims that it did not learn from because that model had.
+    ``figures`` are of the model and of the baselines. ``contrast`` and ``entailment`` are the models that it reads
+    evidence with, too; ``left_out`` counts the claims that it did not learn from because the latter had.
     """
 
     labels: tuple[str, ...]
@@ -64,6 +69,7 @@ class VerdictManifest(ModelManifest, frozen=True, kw_only=True):
     encoder: str
     index: str
     sources: tuple[ClaimsFile, ...]
+    contrast: EncoderInfo | None = None
     entailment: EntailmentInfo | None = None
     left_out: int = 0
 
@@ -73,7 +79,7 @@ class TrainedVerdicts(NamedTuple):
 
     model: VerdictModel
     manifest: VerdictManifest
-    reader: EntailmentReader | None = None
+    readers: Readers = NO_READERS
 
     @property
     def risk(self) -> list[RiskPoint]:
@@ -102,7 +108,7 @@ class TrainedVerdicts(NamedTuple):
             msgspec.structs.replace(settings, min_confidence=max(settings.min_confidence, surer)),
             undecided=self.manifest.undecided,
             reads_evidence=models.kind(self.manifest.model).READS_EVIDENCE,
-            reader=self.reader,
+            readers=self.readers,
         )
 
 
@@ -121,6 +127,7 @@ def train(
     settings: VerdictSettings,
     progress: Progress,
     *,
+    contrast: OpenedContrast | None = None,
     entailment: OpenedEntailment | None = None,
 ) -> TrainedVerdicts:
     """Train the model ``name`` on evidence that is found for the claims, as it will be when it is used.
@@ -135,8 +142,8 @@ def train(
     labels = _labels(lesson, claims, len(every) - len(claims))
     refuse_long(claims, finder)
     classes = np.array([labels.index(claim.label) for claim in claims], dtype=np.int64)
-    reader = entailment.reader if entailment else None
-    cases = read_evidence(claims, finder, progress, reader)
+    readers = Readers(contrast.reader if contrast else None, entailment.reader if entailment else None)
+    cases = read_evidence(claims, finder, progress, readers)
     model = models.kind(name).fit(cases, classes, len(labels), settings)
     setting = _setting_of(finder)
     manifest = VerdictManifest(
@@ -151,42 +158,49 @@ def train(
         sources=tuple(_source(path, labelled) for path, labelled in lesson.sources),
         settings=msgspec.to_builtins(settings),
         versions={"factseek": __version__} | {name: metadata.version(name) for name in _VERSIONED},
-        figures=_figures(name, claims, cases, labels, settings),
+        figures=_figures(name, claims, cases, labels, settings, entailed=entailment is not None),
+        contrast=contrast.info if contrast else None,
         entailment=entailment.info if entailment else None,
         left_out=len(every) - len(claims),
     )
-    return TrainedVerdicts(model, manifest, reader)
+    return TrainedVerdicts(model, manifest, readers)
 
 
-def load(path: Path, task: str = "", exports: str = "") -> TrainedVerdicts:
+def load(path: Path, config: Config, task: str = "") -> TrainedVerdicts:
     """Load a model that was saved, for one task or, if none is named, for any.
 
-    The entailment model that it learned with is opened; ``exports`` is the folder of exported models.
+    The models that it learned with are opened, and their exports kept where ``config`` says.
 
-    Raises SourceError if the file is not one or its entailment model is another one now, QueryError if it was trained
-    for another task, MachineError if its entailment model is not on this machine.
+    Raises SourceError if the file is not one or a model that it learned with is another one now, QueryError if it was
+    trained for another task, MachineError if one that it learned with is not on this machine.
     """
     manifest, state = load_for(path, VerdictManifest, task, models.names())
     with restored_from(path):
         model = models.kind(manifest.model).restore(state)
         _risk(manifest.figures)
-        columns = len(NAMES) + (len(ENTAILED) if manifest.entailment else 0)
-        trial = model.probabilities(Cases(["Trying: 2 words."], np.zeros((1, columns))))
+        added = columns(contrast=manifest.contrast is not None, entailment=manifest.entailment is not None)
+        trial = model.probabilities(Cases(["Trying: 2 words."], np.zeros((1, len(NAMES) + len(added)))))
         if trial.shape != (1, len(manifest.labels)) or not np.isfinite(trial).all():
             raise ValueError("a probability is missing or not a finite number")
-    beside = reopened(manifest.entailment, exports, path) if manifest.entailment else None
-    return TrainedVerdicts(model, manifest, beside.reader if beside else None)
+    return TrainedVerdicts(model, manifest, _readers(manifest, config, path))
 
 
-def read_evidence(
-    claims: Sequence[Claim], finder: Finder, progress: Progress, reader: EntailmentReader | None = None
-) -> Cases:
+def _readers(manifest: VerdictManifest, config: Config, path: Path) -> Readers:
+    """Open what a model learned with."""
+    contrast, entailment, exports = manifest.contrast, manifest.entailment, config.verdict.entailment.cache
+    return Readers(
+        contrasting.reopened(contrast, config, manifest.language, path).reader if contrast else None,
+        entailing.reopened(entailment, exports, path).reader if entailment else None,
+    )
+
+
+def read_evidence(claims: Sequence[Claim], finder: Finder, progress: Progress, readers: Readers = NO_READERS) -> Cases:
     """Return the cases of claims, with the evidence that is retrieved for them."""
     bar = progress("finding evidence", "claims", len(claims))
     parts = []
     for start in range(0, len(claims), AT_ONCE):
         chunk = claims[start : start + AT_ONCE]
-        parts.append(cases_of(chunk, finder.find([claim.text for claim in chunk]), finder, reader))
+        parts.append(cases_of(chunk, finder.find([claim.text for claim in chunk]), finder, readers))
         bar.update(len(chunk))
     bar.close()
     return Cases([text for part in parts for text in part.texts], np.vstack([part.features for part in parts]))
@@ -209,7 +223,13 @@ def _commonest(claims: Sequence[Claim], labels: Sequence[str]) -> str:
 
 
 def _figures(
-    name: str, claims: Sequence[Claim], cases: Cases, labels: Sequence[str], settings: VerdictSettings
+    name: str,
+    claims: Sequence[Claim],
+    cases: Cases,
+    labels: Sequence[str],
+    settings: VerdictSettings,
+    *,
+    entailed: bool,
 ) -> dict[str, Any]:
     """Return cross-validated figures of every model, baselines included, and the curve of risk of the one of a name.
 
@@ -220,8 +240,8 @@ def _figures(
     if not parted.parts:
         return {}
     judged = {name: out_of_fold(name, parted, settings, cases) for name in models.names()}
-    if cases.features.shape[1] > len(NAMES):
-        plain = cases._replace(features=cases.features[:, : len(NAMES)])
+    if entailed:
+        plain = cases._replace(features=cases.features[:, : -len(ENTAILED)])
         judged[WITHOUT_ENTAILMENT] = out_of_fold("evidence", parted, settings, plain)
     figures_of = {name: figures(classes, probabilities, labels) for name, probabilities in judged.items()}
     measured = {"folds": len(parted.parts), "claims": len(claims), RISK: risk_curve(classes, judged[name])}

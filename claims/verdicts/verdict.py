@@ -10,13 +10,13 @@ import numpy as np
 from ...retrieval.domain import Claim
 from ...retrieval.errors import QueryError
 from ...retrieval.progress import Bar
-from ..evidence.entailment import EntailmentReader
 from ..evidence.features import covered, matrix, numbers_missing
 from ..evidence.sentences import ClaimEvidence, Finder
 from ..settings import VerdictSettings
 from ..text.lexicon import lexicon
 from ..text.words import terms
 from .models import Cases, VerdictModel
+from .readers import NO_READERS, Readers
 
 AT_ONCE = 64
 SUPPORTING = frozenset({"SUPPORTS", "TRUE"})
@@ -49,7 +49,7 @@ class Verifier:
         *,
         undecided: str,
         reads_evidence: bool = True,
-        reader: EntailmentReader | None = None,
+        readers: Readers = NO_READERS,
     ) -> None:
         self.labels = tuple(labels)
         self._model = model
@@ -57,7 +57,7 @@ class Verifier:
         self._settings = settings
         self._undecided = undecided
         self._reads_evidence = reads_evidence
-        self._reader = reader
+        self._readers = readers
 
     def verify(self, claims: Sequence[Claim], progress: Bar | None = None) -> Iterator[Verdict]:
         """Yield the verdict on each claim, in their order.
@@ -89,7 +89,7 @@ class Verifier:
             yield Verdict(claim, self._undecided if reason else label, each, reason, of_claim)
 
     def _cases(self, claims: Sequence[Claim], evidence: Sequence[ClaimEvidence]) -> Cases:
-        return cases_of(claims, evidence, self._finder, self._reader)
+        return cases_of(claims, evidence, self._finder, self._readers)
 
     def _lack_of_evidence(self, claim: Claim, evidence: ClaimEvidence, label: str) -> str:
         """Return why there is too little evidence to decide for a label, else ``""``."""
@@ -125,10 +125,10 @@ def cases_of(
     claims: Sequence[Claim],
     evidence: Sequence[ClaimEvidence],
     finder: Finder,
-    reader: EntailmentReader | None = None,
+    readers: Readers = NO_READERS,
 ) -> Cases:
-    """Return the cases of claims, with their evidence; ``reader`` adds the features of an entailment model."""
+    """Return the cases of claims, with their evidence; ``readers`` add the features of their models."""
     texts = [claim.text for claim in claims]
     lists = lexicon(finder.index.info.language)
     features = matrix(texts, evidence, finder.index.terms, lists)
-    return Cases(texts, np.hstack([features, reader.matrix(texts, evidence)]) if reader else features)
+    return Cases(texts, np.hstack([features, readers.matrix(texts, evidence)]))

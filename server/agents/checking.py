@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from ...claims import settings as claims
 from ...claims.evidence.sentences import Finder
 from ...claims.verdicts import training
 from ...claims.verdicts.training import TrainedVerdicts
 from ...claims.verdicts.verdict import Verdict
+from ...retrieval.config import view
 from ...retrieval.domain import Claim
 from ...retrieval.errors import QueryError
 from ...retrieval.filters import parse_filter
@@ -29,8 +31,7 @@ class Checker:
 
         Raises SourceError if the file holds none.
         """
-        exports = config.verdict.entailment.cache
-        self._learned: TrainedVerdicts | None = training.load(path, exports=exports) if path else None
+        self._learned: TrainedVerdicts | None = training.load(path, view(config, claims.Config)) if path else None
         self._settings = config.verdict
 
     def verdict(self, claim: str, index: Searcher, as_of: str) -> Verdict | None:

@@ -9,10 +9,12 @@ from typing import NamedTuple
 
 from flask import Flask, current_app
 
+from ...claims import settings as claims
 from ...claims.evidence.sentences import Finder
 from ...claims.verdicts import training
 from ...claims.verdicts.training import TrainedVerdicts
 from ...claims.verdicts.verdict import Verifier
+from ...retrieval.config import view
 from ...retrieval.domain import Filter
 from ...retrieval.errors import ConfigError, FactseekError, QueryError
 from ...retrieval.searcher import Searcher
@@ -43,7 +45,7 @@ def check(config: Config) -> None:
     """
     for name, path in config.server.verdicts.items():
         try:
-            training.load(Path(path), exports=config.verdict.entailment.cache)
+            training.load(Path(path), view(config, claims.Config))
         except FactseekError as error:
             what = f"{error.place}: {error.what}" if error.place else error.what
             raise ConfigError(what, place=f"server.verdicts.{name}", remedy=error.remedy) from None
@@ -54,7 +56,7 @@ def opened(config: Config) -> dict[str, ServedVerdicts]:
     models = {}
     for name, path in config.server.verdicts.items():
         try:
-            models[name] = ServedVerdicts(name, training.load(Path(path), exports=config.verdict.entailment.cache))
+            models[name] = ServedVerdicts(name, training.load(Path(path), view(config, claims.Config)))
         except FactseekError as error:
             _log.error("model of verdicts %s is not ready: %s", name, error.line)
     return models

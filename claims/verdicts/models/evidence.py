@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ....retrieval.model_file import State
+from ...evidence.contrast import CONTRASTED
 from ...evidence.entailment import ENTAILED
 from ...evidence.features import NAMES
 from ...learning.logistic import Logistic
@@ -18,8 +19,12 @@ SUMMARY = "claim and evidence: likeness, words covered, quantities, negation, di
 READS_EVIDENCE = True
 
 
-_KNOWN = ([*NAMES], [*NAMES, *ENTAILED])
-"""The features that a model may have been learned on: with an entailment model and without."""
+_KNOWN = [[*NAMES, *contrast, *entailment] for contrast in ((), CONTRASTED) for entailment in ((), ENTAILED)]
+"""The features that a model may have been learned on: with an encoder's contrast, an entailment model, or without."""
+
+
+_IMPORTANCE = 2.0
+"""Of the contrast: few claims teach too little of it otherwise, and from many it makes no difference."""
 
 
 class EvidenceModel:
@@ -41,7 +46,9 @@ class EvidenceModel:
 def fit(cases: Cases, classes: NDArray[np.int64], number: int, settings: VerdictSettings) -> EvidenceModel:
     """Learn the weights."""
     (names,) = (names for names in _KNOWN if len(names) == cases.features.shape[1])
-    return EvidenceModel(fit_logistic(cases.features, classes, settings.regularisation, standardised=True), names)
+    importance = np.array([_IMPORTANCE if name in CONTRASTED else 1.0 for name in names])
+    logistic = fit_logistic(cases.features, classes, settings.regularisation, standardised=True, importance=importance)
+    return EvidenceModel(logistic, names)
 
 
 def restore(state: State) -> EvidenceModel:

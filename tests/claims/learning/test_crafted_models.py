@@ -80,7 +80,8 @@ def use(path: Path, manifest: msgspec.Struct, config: Config) -> None:
     """Load a model and let it decide."""
     texts = ["The vaccine is 97 % safe!", "", "http://example.org \ud83d\ude00 לא"]
     if isinstance(manifest, verifying.VerdictManifest):
-        probabilities = verifying.load(path, "fever").model.probabilities(Cases(texts, np.ones((3, len(NAMES)))))
+        model = verifying.load(path, config, "fever").model
+        probabilities = model.probabilities(Cases(texts, np.ones((3, len(NAMES)))))
         assert probabilities.shape == (3, 2)
     else:
         ranker = ranking.load(path, "ct2021-1a", config).ranker

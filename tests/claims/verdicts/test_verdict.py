@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from factseek.claims.evidence.sentences import Finder
-from factseek.claims.settings import VerdictSettings
+from factseek.claims.settings import Config, VerdictSettings
 from factseek.claims.verdicts import models, training
 from factseek.claims.verdicts.confidence import needed_confidence
 from factseek.claims.verdicts.records import record
@@ -84,7 +84,7 @@ def test_every_model_gives_the_same_verdicts_when_it_is_loaded(
     trained = training.train(name, short, finder, SETTINGS, silent)
     paths = tmp_path / "one", tmp_path / "two"
     model_file.save(paths[0], trained.manifest, trained.model.state())
-    loaded = training.load(paths[0], "fever")
+    loaded = training.load(paths[0], Config(), "fever")
     model_file.save(paths[1], loaded.manifest, loaded.model.state())
     assert paths[0].read_bytes() == paths[1].read_bytes()
     first, second = (list(one.verifier(finder, SETTINGS).verify(dev[:6])) for one in (trained, loaded))
@@ -188,7 +188,7 @@ def test_a_curve_that_is_none_is_another_version(learned: training.TrainedVerdic
     path = tmp_path / "odd.model"
     model_file.save(path, manifest, learned.model.state())
     with pytest.raises(SourceError, match="is a model of another version of factseek"):
-        training.load(path)
+        training.load(path, Config())
 
 
 def test_a_record_shows_the_sentences(learned: training.TrainedVerdicts, finder: Finder, dev: list[Claim]) -> None:
@@ -233,14 +233,14 @@ def test_a_model_for_another_task_or_of_another_kind_is_refused(
     path = tmp_path / "model"
     model_file.save(path, learned.manifest, learned.model.state())
     with pytest.raises(QueryError, match="was trained for fever, not for ct2020-verification; load"):
-        training.load(path, "ct2020-verification")
+        training.load(path, Config(), "ct2020-verification")
 
     class Other(msgspec.Struct):
         task: str = "tasting"
 
     model_file.save(path, Other(), model_file.State({}, {"x": np.zeros(1)}))
     with pytest.raises(SourceError, match="is a model for tasting, not of the kind that is needed here"):
-        training.load(path, "fever")
+        training.load(path, Config(), "fever")
 
 
 def test_a_model_of_another_version_is_refused(learned: training.TrainedVerdicts, tmp_path: Path) -> None:
@@ -258,7 +258,7 @@ def test_a_model_of_another_version_is_refused(learned: training.TrainedVerdicts
     ):
         model_file.save(path, manifest, other)
         with pytest.raises(SourceError) as refused:
-            training.load(path, "fever")
+            training.load(path, Config(), "fever")
         assert refused.value.line == f"{path}: {reason}"
 
 
