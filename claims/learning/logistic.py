@@ -26,16 +26,8 @@ class Logistic:
         return np.asarray(powers / powers.sum(axis=1, keepdims=True))
 
 
-def fit(
-    features: Any,
-    classes: NDArray[np.int64],
-    strength: float,
-    *,
-    standardised: bool,
-    importance: NDArray[np.float64] | None = None,
-) -> Logistic:
+def fit(features: Any, classes: NDArray[np.int64], strength: float, *, standardised: bool) -> Logistic:
     """Fit the weights; every class counts the same, however rare. ``strength`` is the inverse of the penalty's.
-    Standardised features are multiplied by their ``importance``: what has more of it is penalised less.
 
     On one thread, so that the order of additions, and with it every bit, is the same each time.
     """
@@ -46,8 +38,6 @@ def fit(
     if standardised:
         spread = features.std(axis=0)
         tensors = {"centre": features.mean(axis=0), "scale": np.where(spread > 1e-12, spread, 1.0)}
-        if importance is not None:
-            tensors["scale"] = tensors["scale"] / importance
         features = (features - tensors["centre"]) / tensors["scale"]
     with threadpool_limits(limits=1):
         learned = LogisticRegression(C=strength, class_weight="balanced", max_iter=5000).fit(features, classes)

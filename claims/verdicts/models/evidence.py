@@ -23,10 +23,6 @@ _KNOWN = [[*NAMES, *contrast, *entailment] for contrast in ((), CONTRASTED) for 
 """The features that a model may have been learned on: with an encoder's contrast, an entailment model, or without."""
 
 
-_IMPORTANCE = 2.0
-"""Of the contrast: few claims teach too little of it otherwise, and from many it makes no difference."""
-
-
 class EvidenceModel:
     """Logistic regression on standardised features; ``names`` are theirs."""
 
@@ -46,9 +42,7 @@ class EvidenceModel:
 def fit(cases: Cases, classes: NDArray[np.int64], number: int, settings: VerdictSettings) -> EvidenceModel:
     """Learn the weights."""
     (names,) = (names for names in _KNOWN if len(names) == cases.features.shape[1])
-    importance = np.array([_IMPORTANCE if name in CONTRASTED else 1.0 for name in names])
-    logistic = fit_logistic(cases.features, classes, settings.regularisation, standardised=True, importance=importance)
-    return EvidenceModel(logistic, names)
+    return EvidenceModel(fit_logistic(cases.features, classes, settings.regularisation, standardised=True), names)
 
 
 def restore(state: State) -> EvidenceModel:
