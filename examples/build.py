@@ -45,7 +45,7 @@ class Lesson(NamedTuple):
 
 
 VERDICTS = {
-    "example-en": Lesson("fever", ("fever-train.jsonl", "fever-dev.jsonl"), "verdicts-en.model"),
+    "example-en": Lesson("fever", ("fever-train.jsonl", "fever-dev.jsonl", "fever-negated.jsonl"), "verdicts-en.model"),
     "example-ar": Lesson("ct2020-verification", ("verification-ar.tsv",), "verdicts-ar.model"),
 }
 """What is learned from, by the index that gives the evidence."""
