@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from factseek.claims.text.lexicon import lexicon, polarity
 from factseek.eval.tasks import task
 from factseek.indexer.collections import ReadOptions, fever, snippets, webpages
 from factseek.retrieval.domain import Document
@@ -60,7 +61,7 @@ def test_half_of_the_claims_to_train_on_are_true(examples: Path) -> None:
     assert [query.text for query in queries] == [row[2] for row in rows]
 
 
-@pytest.mark.parametrize(("part", "counts"), [("train", (14, 13, 9)), ("dev", (7, 6, 5))])
+@pytest.mark.parametrize(("part", "counts"), [("train", (14, 13, 9)), ("dev", (7, 6, 5)), ("negated", (9, 9, 0))])
 def test_claims_in_fevers_form_have_evidence_that_exists(
     examples: Path, pages: dict[str, Document], part: str, counts: tuple[int, int, int]
 ) -> None:
@@ -81,8 +82,13 @@ def test_claims_in_fevers_form_have_evidence_that_exists(
 
 
 def test_claims_in_fevers_form_have_ids_of_their_own(examples: Path) -> None:
-    found = [row["id"] for part in ("train", "dev") for row in claims(examples, part)]
-    assert len(set(found)) == len(found) == 54
+    found = [row["id"] for part in ("train", "dev", "negated") for row in claims(examples, part)]
+    assert len(set(found)) == len(found) == 72
+
+
+def test_every_claim_among_the_negated_is_negated(examples: Path) -> None:
+    for row in claims(examples, "negated"):
+        assert polarity(row["claim"], lexicon("en")).negations, row["claim"]
 
 
 def test_the_pages_are_the_sentences_of_the_snippets_and_web_pages(examples: Path, pages: dict[str, Document]) -> None:
