@@ -18,6 +18,8 @@ from flask import Flask
 from selenium import webdriver
 from selenium.webdriver.common.by import By
 from selenium.webdriver.remote.webelement import WebElement
+from selenium.webdriver.support import expected_conditions
+from selenium.webdriver.support.wait import WebDriverWait
 from werkzeug.serving import make_server
 
 from factseek.retrieval.index.local import Index
@@ -33,6 +35,7 @@ ARABIC = f"/?index=example-ar&query={quote('نهر النيل')}"
 DOCUMENT = f"/documents/example-en/measles?query={quote(CLAIM)}&passage=0"
 WIDE, PHONE, NARROW = (1440, 1000), (390, 844), (320, 640)
 AXE = "4.14.1"
+SECONDS_TO_ARRIVE = 60
 
 
 @pytest.fixture(scope="module")
@@ -82,7 +85,9 @@ class Browser:
         self.driver.get(self._address + path)
 
     def one(self, selector: str) -> WebElement:
-        return self.driver.find_element(By.CSS_SELECTOR, selector)
+        """Return an element, which may be that of a page that is still on its way after a click."""
+        arrived = expected_conditions.presence_of_element_located((By.CSS_SELECTOR, selector))
+        return WebDriverWait(self.driver, SECONDS_TO_ARRIVE).until(arrived, f"there is no {selector}")
 
     def all(self, selector: str) -> list[WebElement]:
         return self.driver.find_elements(By.CSS_SELECTOR, selector)
