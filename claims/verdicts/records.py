@@ -6,6 +6,7 @@ from typing import Any
 
 import msgspec
 
+from ...retrieval.files import storable
 from ..evidence.sentences import EvidenceSentence
 from .verdict import Verdict
 
@@ -16,10 +17,10 @@ def json_line(verdict: Verdict) -> str:
 
 
 def record(verdict: Verdict) -> dict[str, Any]:
-    """Return a verdict as what JSON can hold; probabilities and likeness to four digits."""
+    """Return a verdict as what JSON can hold: probabilities and likeness to four digits, half characters as escapes."""
     return {
-        "id": verdict.claim.qid,
-        "claim": verdict.claim.text,
+        "id": storable(verdict.claim.qid),
+        "claim": storable(verdict.claim.text),
         "label": verdict.label,
         "abstained": verdict.abstained,
         "probabilities": {label: round(value, 4) for label, value in verdict.probabilities.items()},

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,7 @@ from factseek.claims.evidence.sentences import Finder
 from factseek.claims.settings import Config, VerdictSettings
 from factseek.claims.verdicts import models, training
 from factseek.claims.verdicts.confidence import needed_confidence
-from factseek.claims.verdicts.records import record
+from factseek.claims.verdicts.records import json_line, record
 from factseek.claims.verdicts.training import Lesson, VerdictManifest
 from factseek.eval.tasks import VERDICTS
 from factseek.retrieval import model_file
@@ -199,6 +200,11 @@ def test_a_record_shows_the_sentences(learned: training.TrainedVerdicts, finder:
     assert set(shown["evidence"][0]) == {
         "docid", "passage", "start", "end", "text", "similarity", "title", "url", "date", "source",
     }  # fmt: skip
+
+
+def test_half_a_character_in_a_claim_is_written_as_an_escape(learned: training.TrainedVerdicts, finder: Finder) -> None:
+    (verdict,) = learned.verifier(finder, SETTINGS).verify([Claim("1", "\ud83d vaccines")])
+    assert json.loads(json_line(verdict))["claim"] == "\\ud83d vaccines"
 
 
 def test_one_label_alone_teaches_nothing(lesson: Lesson, finder: Finder, examples: Path) -> None:
