@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from pathlib import Path
 from typing import NamedTuple
 
-from ...retrieval.config import AUTO
+from ...retrieval.config import AUTO, EncoderSettings
 from ...retrieval.encoders.choice import named, of_index
-from ...retrieval.encoders.runtime import open_encoder
+from ...retrieval.encoders.runtime import OnnxEncoder, open_encoder
 from ...retrieval.encoders.sources import MULTILINGUAL, MissingModelError, find_model
 from ...retrieval.errors import MachineError, SourceError
 from ...retrieval.manifest import EncoderInfo
@@ -38,8 +39,14 @@ def opened(config: Config, language: str) -> OpenedContrast | None:
         except MissingModelError:
             return None
         name = MULTILINGUAL
-    encoder = open_encoder(named(config.encoder, name))
+    encoder = _encoder(named(config.encoder, name))
     return OpenedContrast(ContrastReader(encoder, language), EncoderInfo.of(encoder))
+
+
+@lru_cache(maxsize=2)
+def _encoder(settings: EncoderSettings) -> OnnxEncoder:
+    """Open an encoder once for all models of verdicts of a process: it is its memory that costs, and it is lazy."""
+    return open_encoder(settings)
 
 
 def reopened(info: EncoderInfo, config: Config, language: str, place: Path) -> OpenedContrast:
@@ -48,7 +55,7 @@ def reopened(info: EncoderInfo, config: Config, language: str, place: Path) -> O
     Raises MachineError if it is not on this machine, SourceError if what is there is another one.
     """
     try:
-        encoder = open_encoder(of_index(info, config.encoder))
+        encoder = _encoder(of_index(info, config.encoder))
     except MachineError as error:
         why = f"{error.place}: {error.what}" if error.place else error.what
         raise MachineError(f"it learned with {info}: {why}", place=place, remedy=error.remedy) from None

@@ -42,6 +42,7 @@ def test_the_multilingual_encoder_is_taken_where_it_is_on_this_machine(monkeypat
     gone = sources.BUNDLES[MULTILINGUAL]._replace(package="no_such_package")
     monkeypatch.setitem(sources.BUNDLES, MULTILINGUAL, gone)
     assert isinstance(gone, Bundle)
+    contrast._encoder.cache_clear()
     assert contrast.opened(Config(), "en") is None
     with pytest.raises(MachineError, match="'multilingual-e5-small'"):
         contrast.opened(settings(MULTILINGUAL), "en")
@@ -68,6 +69,13 @@ def test_it_is_found_again_by_what_the_model_names() -> None:
     with pytest.raises(MachineError) as missing:
         contrast.reopened(lost, Config(), "en", PLACE)
     assert missing.value.line.startswith(f"verdicts.model: it learned with {lost}: encoder 'lost' is not on this")
+
+
+def test_all_models_of_a_process_share_one() -> None:
+    english, arabic = (contrast.opened(settings(ENGLISH), language) for language in ("en", "ar"))
+    again = contrast.reopened(info(settings(ENGLISH)), Config(), "en", PLACE)
+    assert english and arabic
+    assert english.reader._encoder is arabic.reader._encoder is again.reader._encoder
 
 
 def test_a_model_that_learned_with_it_is_saved_and_loaded(
