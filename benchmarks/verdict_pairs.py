@@ -88,8 +88,9 @@ def _probabilities(
     pairs: Sequence[VerdictPair], collection: JudgedCollection, work: Path, encoder: Encoder, readers: Readers
 ) -> NDArray[np.float64]:
     """Return the probability of each of the collection's labels, shape (pairs, labels)."""
-    number = len(collection.labels)
-    model = models.kind("evidence").fit(collection.retrieved, collection.classes, number, collection.settings)
+    model = models.kind("evidence").fit(
+        collection.retrieved, collection.classes, collection.labels, collection.settings
+    )
     probability: NDArray[np.float64] = model.probabilities(_cases(pairs, work, encoder, readers))
     return probability
 

@@ -193,7 +193,8 @@ def _arabic(folder: Path, work: Path) -> str:
     build(BuildRequest(kind="snippets", sources=(folder / _PASSAGES,), folder=held, language="ar", dense=False), CONFIG)
     labels = ("TRUE", "FALSE")
     classes = np.array([labels.index(claim.label) for claim in claims])
-    parted = Split(classes, [np.flatnonzero(np.array(debates) == debate) for debate in sorted(set(debates))])
+    parts = [np.flatnonzero(np.array(debates) == debate) for debate in sorted(set(debates))]
+    parted = Split(labels, classes, parts)
     with open_index(held, CONFIG) as index:
         finder = Finder(index, CONFIG.verdict)
         retrieved = finder.find([claim.text for claim in claims])

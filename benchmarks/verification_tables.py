@@ -106,7 +106,8 @@ def _carried(collection: JudgedCollection) -> list[VerdictFigures]:
 
 
 def _parted(collection: JudgedCollection, seed: int) -> Split:
-    return split(collection.classes, collection.groups, msgspec.structs.replace(collection.settings, seed=seed))
+    settings = msgspec.structs.replace(collection.settings, seed=seed)
+    return split(collection.labels, collection.classes, collection.groups, settings)
 
 
 def _row(model: str, evidence: str, runs: Sequence[VerdictFigures], labels: Sequence[str]) -> list[str]:

@@ -81,6 +81,7 @@ class VerdictSettings(Settings, frozen=True, kw_only=True):
     min_confidence: Unit = 0.0
     most_wrong: Unit = 0.15
     regularisation: Annotated[float, msgspec.Meta(gt=0, le=1e6)] = 0.01
+    bearing_regularisation: Annotated[float, msgspec.Meta(gt=0, le=1e6)] = 0.1
     folds: Annotated[int, msgspec.Meta(ge=2, le=100)] = 5
     seed: Count = 0
     contrast: str = AUTO

@@ -27,6 +27,8 @@ PAIR = (
 )  # fmt: skip
 """Features of a claim and one sentence; the last two are weighed by the similarity."""
 
+NEGATION = ("negated", "negation differs", "both negated")
+"""Of these, those that say who negates."""
 CLAIM = ("claim negated", "claim length", "claim numbers", "claim says more", "claim says less")
 SEARCH = ("bm25", "dense", "spread", "covered by all", "pages", "sentences")
 OF = ("first", "highest", "mean")
@@ -73,7 +75,9 @@ def numbers_missing(claim: str, evidence: ClaimEvidence) -> list[Quantity]:
 
 def _row(claim: Reading, evidence: ClaimEvidence, analyzer: Analyzer, lists: Lexicon) -> list[float]:
     read = [reading(sentence.text, analyzer, lists) for sentence in evidence.sentences]
-    pairs = np.array([_pair(claim, sentence, text) for sentence, text in zip(evidence.sentences, read, strict=True)])
+    numbers = [number for text in read for number in text.quantities]
+    both = zip(evidence.sentences, read, strict=True)
+    pairs = np.array([_pair(claim, sentence, text, numbers) for sentence, text in both])
     together = _together(pairs) if len(pairs) else [0.0] * (len(OF) * len(PAIR))
     return [*together, *_claim(claim), *_search(claim, evidence, read)]
 
@@ -82,9 +86,9 @@ def _together(pairs: NDArray[np.float64]) -> list[float]:
     return [float(value) for part in (pairs[0], pairs.max(axis=0), pairs.mean(axis=0)) for value in part]
 
 
-def _pair(claim: Reading, sentence: EvidenceSentence, text: Reading) -> list[float]:
+def _pair(claim: Reading, sentence: EvidenceSentence, text: Reading, beside: Sequence[Quantity]) -> list[float]:
     likely = max(sentence.similarity, 0.0)
-    numbers = agreement(claim.quantities, text.quantities)
+    numbers = agreement(claim.quantities, text.quantities, beside)
     negated, claimed = text.polarity.negations > 0, claim.polarity.negations > 0
     same_way = claim.polarity.direction * text.polarity.direction
     wanted = frozenset(claim.terms)

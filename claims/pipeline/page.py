@@ -14,7 +14,7 @@ from ...retrieval.display import Piece, pieces_of, web_link
 from ...retrieval.highlight import highlights
 from ...retrieval.vocabulary import Vocabulary
 from ..evidence.sentences import EvidenceSentence
-from ..verdicts.stances import Stance, stance_of
+from ..evidence.stances import Stance, stance_of
 from .steps import Checked
 
 _SAID: dict[Stance, tuple[str, str]] = {

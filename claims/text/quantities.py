@@ -55,10 +55,13 @@ class Agreement(NamedTuple):
     contradicted: int
 
 
-def agreement(claim: Sequence[Quantity], evidence: Sequence[Quantity]) -> Agreement:
-    """Return how the quantities of a claim agree with those of evidence: another value of the same unit contradicts."""
+def agreement(claim: Sequence[Quantity], evidence: Sequence[Quantity], beside: Sequence[Quantity] = ()) -> Agreement:
+    """Return how the quantities of a claim agree with those of evidence: another value of the same unit contradicts.
+
+    One that ``beside`` repeats, what stands in the other evidence, is not contradicted: another number is spoken of.
+    """
     missing = unstated(claim, evidence)
-    contradicted = sum(bool(_of_same_unit(stated, evidence)) for stated in missing)
+    contradicted = sum(bool(_of_same_unit(stated, evidence)) for stated in unstated(missing, beside))
     return Agreement(len(claim), len(claim) - len(missing), contradicted)
 
 

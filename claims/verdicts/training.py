@@ -144,7 +144,7 @@ def train(
     classes = np.array([labels.index(claim.label) for claim in claims], dtype=np.int64)
     readers = Readers(contrast.reader if contrast else None, entailment.reader if entailment else None)
     cases = read_evidence(claims, finder, progress, readers)
-    model = models.kind(name).fit(cases, classes, len(labels), settings)
+    model = models.kind(name).fit(cases, classes, labels, settings)
     setting = _setting_of(finder)
     manifest = VerdictManifest(
         task=lesson.task,
@@ -236,7 +236,7 @@ def _figures(
     There are none if there are too few claims.
     """
     classes = np.array([labels.index(claim.label) for claim in claims], dtype=np.int64)
-    parted = split(classes, groups(claims), settings)
+    parted = split(labels, classes, groups(claims), settings)
     if not parted.parts:
         return {}
     judged = {name: out_of_fold(name, parted, settings, cases) for name in models.names()}

@@ -4,7 +4,7 @@ A module has::
 
     SUMMARY: str         one line for ``--help``
     READS_EVIDENCE: bool whether it decides by evidence, and so abstains where that is thin
-    def fit(cases, classes, number, settings) -> Model
+    def fit(cases, classes, labels, settings) -> Model
     def restore(state) -> Model
 """
 
@@ -51,8 +51,10 @@ class VerdictModelKind(Protocol):
     SUMMARY: str
     READS_EVIDENCE: bool
 
-    def fit(self, cases: Cases, classes: NDArray[np.int64], number: int, settings: VerdictSettings) -> VerdictModel:
-        """Return a model that learned from cases with their classes, from 0; each of the ``number`` classes occurs."""
+    def fit(
+        self, cases: Cases, classes: NDArray[np.int64], labels: Sequence[str], settings: VerdictSettings
+    ) -> VerdictModel:
+        """Return a model that learned from cases with their classes, counted among ``labels``; each of these occurs."""
         ...
 
     def restore(self, state: State) -> VerdictModel:

@@ -1,6 +1,13 @@
-"""The model that reads claim and evidence: logistic regression on the features of both."""
+"""The model that reads claim and evidence: two logistic regressions on the features of both.
+
+One says whether the evidence bears on the claim at all, the other what it says if it does. Labels that all decide, such
+as those of CheckThat! 2020, need the second alone.
+"""
 
 from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -8,7 +15,8 @@ from numpy.typing import NDArray
 from ....retrieval.model_file import State
 from ...evidence.contrast import CONTRASTED
 from ...evidence.entailment import ENTAILED
-from ...evidence.features import NAMES
+from ...evidence.features import CLAIM, NAMES, NEGATION, OF
+from ...evidence.stances import stance_of
 from ...learning.logistic import Logistic
 from ...learning.logistic import fit as fit_logistic
 from ...learning.logistic import restore as restore_logistic
@@ -18,39 +26,92 @@ from . import Cases
 SUMMARY = "claim and evidence: likeness, words covered, quantities, negation, direction"
 READS_EVIDENCE = True
 
-
 _KNOWN = [[*NAMES, *contrast, *entailment] for contrast in ((), CONTRASTED) for entailment in ((), ENTAILED)]
 """The features that a model may have been learned on: with an encoder's contrast, an entailment model, or without."""
+_NOT_BEARING = frozenset({*CLAIM, *(f"{name}, {which}" for which in OF for name in NEGATION)})
+"""Features that whether evidence bears on a claim is not learned from: how the claim is put, and who negates."""
+_BEARING = "bearing "
+"""What the names of the tensors of the first regression begin with."""
+
+
+class Bearing(NamedTuple):
+    """The regression that says whether evidence bears on a claim, and the class of what has none that does."""
+
+    logistic: Logistic
+    undecided: int
 
 
 class EvidenceModel:
-    """Logistic regression on standardised features; ``names`` are theirs."""
+    """Logistic regressions on standardised features; ``names`` are theirs, ``says`` judges what the evidence says."""
 
-    def __init__(self, logistic: Logistic, names: list[str]) -> None:
-        self._logistic = logistic
+    def __init__(self, says: Logistic, names: list[str], bearing: Bearing | None = None) -> None:
+        self._says = says
         self._names = names
+        self._bearing = bearing
 
     def probabilities(self, cases: Cases) -> NDArray[np.float64]:
         """Return the probability of each class."""
-        return self._logistic.probabilities(cases.features)
+        says = self._says.probabilities(cases.features)
+        if self._bearing is None:
+            return says
+        bears = self._bearing.logistic.probabilities(cases.features[:, _bearing_columns(self._names)])
+        # Learned as if either were as likely; that every label counts the same makes evidence as likely as its labels.
+        weighed = bears * [1.0, says.shape[1]]
+        weighed /= weighed.sum(axis=1, keepdims=True)
+        return np.insert(says * weighed[:, 1:], self._bearing.undecided, weighed[:, 0], axis=1)
 
     def state(self) -> State:
-        """Return the weights, and the names of the features that they belong to."""
-        return State({"features": self._names}, dict(self._logistic.tensors))
+        """Return the weights, the names of the features that they belong to, and the class that decides nothing."""
+        tensors = dict(self._says.tensors)
+        if self._bearing is not None:
+            tensors |= {_BEARING + name: tensor for name, tensor in self._bearing.logistic.tensors.items()}
+        return State({"features": self._names, "undecided": self._bearing and self._bearing.undecided}, tensors)
 
 
-def fit(cases: Cases, classes: NDArray[np.int64], number: int, settings: VerdictSettings) -> EvidenceModel:
-    """Learn the weights."""
+def fit(cases: Cases, classes: NDArray[np.int64], labels: Sequence[str], settings: VerdictSettings) -> EvidenceModel:
+    """Learn the weights, in two regressions where one of at least three labels decides nothing."""
     (names,) = (names for names in _KNOWN if len(names) == cases.features.shape[1])
-    return EvidenceModel(fit_logistic(cases.features, classes, settings.regularisation, standardised=True), names)
+    open_labels = [number for number, label in enumerate(labels) if stance_of(label) == "neither"]
+    if len(open_labels) != 1 or len(labels) < 3:
+        return EvidenceModel(fit_logistic(cases.features, classes, settings.regularisation, standardised=True), names)
+    (undecided,) = open_labels
+    bears = classes != undecided
+    return EvidenceModel(
+        fit_logistic(cases.features[bears], classes[bears], settings.regularisation, standardised=True),
+        names,
+        Bearing(
+            fit_logistic(
+                cases.features[:, _bearing_columns(names)],
+                bears.astype(np.int64),
+                settings.bearing_regularisation,
+                standardised=True,
+            ),
+            undecided,
+        ),
+    )
 
 
 def restore(state: State) -> EvidenceModel:
     """Return the model of a saved state.
 
-    Raises ValueError if it was learned on other features than there are now.
+    Raises ValueError or KeyError if it was learned on other features than there are now, or is cut.
     """
-    names = state.settings["features"]
+    names, undecided = state.settings["features"], state.settings["undecided"]
     if names not in _KNOWN:
         raise ValueError("the model was learned on other features")
-    return EvidenceModel(restore_logistic(state, len(names), standardised=True), names)
+    says = restore_logistic(state, len(names), standardised=True)
+    if undecided is None:
+        return EvidenceModel(says, names)
+    if type(undecided) is not int or not 0 <= undecided <= len(says.tensors["bias"]):
+        raise ValueError("the label that decides nothing is none of the labels")
+    of_bearing = {
+        name.removeprefix(_BEARING): part for name, part in state.tensors.items() if name.startswith(_BEARING)
+    }
+    bears = restore_logistic(State({}, of_bearing), len(_bearing_columns(names)), standardised=True)
+    if len(bears.tensors["bias"]) != 2:
+        raise ValueError("whether evidence bears on a claim has two answers")
+    return EvidenceModel(says, names, Bearing(bears, undecided))
+
+
+def _bearing_columns(names: Sequence[str]) -> list[int]:
+    return [column for column, name in enumerate(names) if name not in _NOT_BEARING]

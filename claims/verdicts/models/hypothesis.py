@@ -6,6 +6,7 @@ What it gets right, the wording of the claims gives away; only what a model adds
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from itertools import pairwise
 
 import numpy as np
@@ -45,7 +46,7 @@ class HypothesisModel:
         )
 
 
-def fit(cases: Cases, classes: NDArray[np.int64], number: int, settings: VerdictSettings) -> HypothesisModel:
+def fit(cases: Cases, classes: NDArray[np.int64], labels: Sequence[str], settings: VerdictSettings) -> HypothesisModel:
     """Learn vocabulary and weights."""
     vocabulary = learn(cases.texts, _words, sublinear=True)
     return HypothesisModel(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -29,9 +31,9 @@ class MajorityModel:
         return State({}, {"shares": self._shares})
 
 
-def fit(cases: Cases, classes: NDArray[np.int64], number: int, settings: VerdictSettings) -> MajorityModel:
+def fit(cases: Cases, classes: NDArray[np.int64], labels: Sequence[str], settings: VerdictSettings) -> MajorityModel:
     """Count the classes."""
-    return MajorityModel(np.bincount(classes, minlength=number) / len(classes))
+    return MajorityModel(np.bincount(classes, minlength=len(labels)) / len(classes))
 
 
 def restore(state: State) -> MajorityModel:

@@ -52,6 +52,13 @@ def test_a_feature_says_what_it_is_called(claim: str, text: str, name: str, valu
     assert named(claim, text)[f"{name}, mean"] == pytest.approx(value)
 
 
+def test_a_number_that_some_sentence_repeats_is_contradicted_by_none() -> None:
+    row = named("20 deaths", "there were 30 deaths", "there were 20 deaths")
+    assert [row[f"numbers contradicted, {which}"] for which in ("first", "highest", "mean")] == [0.0] * 3
+    assert [row[f"numbers repeated, {which}"] for which in ("first", "highest", "mean")] == [0.0, 1.0, 0.5]
+    assert named("20 deaths", "there were 30 deaths", "there were 40 deaths")["numbers contradicted, mean"] == 1.0
+
+
 def test_all_evidence_counts_together() -> None:
     claim = "Aspirin lowers risk"
     assert (

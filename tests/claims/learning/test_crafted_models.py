@@ -35,7 +35,7 @@ EXAMPLE = ROOT / "examples" / "checkworthy-en-train.tsv"
 VERDICTS = verifying.VerdictManifest(
     task="fever",
     model="",
-    labels=("REFUTES", "SUPPORTS"),
+    labels=("SUPPORTS", "REFUTES", "NOT ENOUGH INFO"),
     undecided="NOT ENOUGH INFO",
     language="en",
     retriever="bm25",
@@ -63,7 +63,7 @@ def saved(train: list[Statement], config: Config) -> dict[str, tuple[msgspec.Str
     drawn = np.random.default_rng(0)
     cases = Cases([statement.text for statement in train], drawn.normal(size=(len(train), len(NAMES))))
     for name in models.names():
-        fitted = models.kind(name).fit(cases, np.arange(len(train)) % 2, 2, VerdictSettings())
+        fitted = models.kind(name).fit(cases, np.arange(len(train)) % 3, VERDICTS.labels, VerdictSettings())
         models_of[name] = msgspec.structs.replace(VERDICTS, model=name), fitted.state()
     return models_of
 
@@ -82,7 +82,7 @@ def use(path: Path, manifest: msgspec.Struct, config: Config) -> None:
     if isinstance(manifest, verifying.VerdictManifest):
         model = verifying.load(path, config, "fever").model
         probabilities = model.probabilities(Cases(texts, np.ones((3, len(NAMES)))))
-        assert probabilities.shape == (3, 2)
+        assert probabilities.shape == (3, 3)
     else:
         ranker = ranking.load(path, "ct2021-1a", config).ranker
         statements = [Statement(str(10**17 + at), text, language="en") for at, text in enumerate(texts)]

@@ -12,6 +12,7 @@ from factseek.claims.verdicts.crossval import out_of_fold, split
 from factseek.claims.verdicts.models import Cases
 
 SETTINGS = VerdictSettings()
+TWO = ("SUPPORTS", "REFUTES")
 
 
 @settings(max_examples=30)
@@ -20,7 +21,7 @@ def test_folds_keep_groups_whole_and_hold_every_claim_once(rows: list[tuple[int,
     numbers = {label: number for number, label in enumerate(sorted({label for label, _ in rows}))}
     classes = np.array([numbers[label] for label, _ in rows])
     groups = [group for _, group in rows]
-    found = split(classes, groups, VerdictSettings(seed=seed))
+    found = split([str(number) for number in numbers], classes, groups, VerdictSettings(seed=seed))
     if not found.parts:
         return
     assert sorted(row for part in found.parts for row in part.tolist()) == list(range(len(rows)))
@@ -31,8 +32,8 @@ def test_folds_keep_groups_whole_and_hold_every_claim_once(rows: list[tuple[int,
 
 
 def test_fewer_folds_where_a_class_is_rare_and_none_where_it_is_single() -> None:
-    assert len(split(np.array([0] * 9 + [1] * 3), range(12), SETTINGS).parts) == 3
-    assert split(np.array([0] * 9 + [1]), range(10), SETTINGS).parts == []
+    assert len(split(TWO, np.array([0] * 9 + [1] * 3), range(12), SETTINGS).parts) == 3
+    assert split(TWO, np.array([0] * 9 + [1]), range(10), SETTINGS).parts == []
 
 
 def test_twins_teach_nothing_of_each_other() -> None:
@@ -44,7 +45,7 @@ def test_twins_teach_nothing_of_each_other() -> None:
     cases = Cases(texts, np.zeros((120, len(NAMES))))
 
     def right(groups: list[int]) -> float:
-        found = out_of_fold("hypothesis", split(classes, groups, SETTINGS), SETTINGS, cases)
+        found = out_of_fold("hypothesis", split(TWO, classes, groups, SETTINGS), SETTINGS, cases)
         return float(np.mean(found.argmax(axis=1) == classes))
 
     assert right([row // 2 for row in range(120)]) < 0.65
@@ -55,7 +56,7 @@ def test_other_evidence_may_be_judged_than_was_learned_from() -> None:
     classes = np.arange(40) % 2
     learned = np.zeros((40, len(NAMES)))
     learned[:, 0] = classes
-    parted = split(classes, range(40), SETTINGS)
+    parted = split(TWO, classes, range(40), SETTINGS)
     texts = ["x"] * 40
     same = out_of_fold("evidence", parted, SETTINGS, Cases(texts, learned))
     turned = out_of_fold("evidence", parted, SETTINGS, Cases(texts, learned), Cases(texts, 1 - learned))

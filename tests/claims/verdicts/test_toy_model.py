@@ -40,8 +40,8 @@ class Letters:
         return State({"number": self.number}, {})
 
 
-def fit(cases, classes, number, settings):
-    return Letters(number)
+def fit(cases, classes, labels, settings):
+    return Letters(len(labels))
 
 
 def restore(state):
