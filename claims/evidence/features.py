@@ -75,9 +75,9 @@ def numbers_missing(claim: str, evidence: ClaimEvidence) -> list[Quantity]:
 
 def _row(claim: Reading, evidence: ClaimEvidence, analyzer: Analyzer, lists: Lexicon) -> list[float]:
     read = [reading(sentence.text, analyzer, lists) for sentence in evidence.sentences]
-    numbers = [number for text in read for number in text.quantities]
+    lacking = unstated(claim.quantities, [number for text in read for number in text.quantities])
     both = zip(evidence.sentences, read, strict=True)
-    pairs = np.array([_pair(claim, sentence, text, numbers) for sentence, text in both])
+    pairs = np.array([_pair(claim, sentence, text, lacking) for sentence, text in both])
     together = _together(pairs) if len(pairs) else [0.0] * (len(OF) * len(PAIR))
     return [*together, *_claim(claim), *_search(claim, evidence, read)]
 
@@ -86,9 +86,9 @@ def _together(pairs: NDArray[np.float64]) -> list[float]:
     return [float(value) for part in (pairs[0], pairs.max(axis=0), pairs.mean(axis=0)) for value in part]
 
 
-def _pair(claim: Reading, sentence: EvidenceSentence, text: Reading, beside: Sequence[Quantity]) -> list[float]:
+def _pair(claim: Reading, sentence: EvidenceSentence, text: Reading, lacking: Sequence[Quantity]) -> list[float]:
     likely = max(sentence.similarity, 0.0)
-    numbers = agreement(claim.quantities, text.quantities, beside)
+    numbers = agreement(claim.quantities, text.quantities, lacking)
     negated, claimed = text.polarity.negations > 0, claim.polarity.negations > 0
     same_way = claim.polarity.direction * text.polarity.direction
     wanted = frozenset(claim.terms)

@@ -55,13 +55,15 @@ class Agreement(NamedTuple):
     contradicted: int
 
 
-def agreement(claim: Sequence[Quantity], evidence: Sequence[Quantity], beside: Sequence[Quantity] = ()) -> Agreement:
+def agreement(
+    claim: Sequence[Quantity], evidence: Sequence[Quantity], lacking: Sequence[Quantity] | None = None
+) -> Agreement:
     """Return how the quantities of a claim agree with those of evidence: another value of the same unit contradicts.
 
-    One that ``beside`` repeats, what stands in the other evidence, is not contradicted: another number is spoken of.
+    ``lacking`` are those of the claim that no evidence repeats, where this is a part of it: only they are contradicted.
     """
     missing = unstated(claim, evidence)
-    contradicted = sum(bool(_of_same_unit(stated, evidence)) for stated in unstated(missing, beside))
+    contradicted = sum(bool(_of_same_unit(stated, evidence)) for stated in (missing if lacking is None else lacking))
     return Agreement(len(claim), len(claim) - len(missing), contradicted)
 
 

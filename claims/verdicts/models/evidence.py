@@ -1,7 +1,7 @@
 """The model that reads claim and evidence: two logistic regressions on the features of both.
 
 One says whether the evidence bears on the claim at all, the other what it says if it does. Labels that all decide, such
-as those of CheckThat! 2020, need the second alone.
+as those of CheckThat! 2020, and two labels of whatever kind need one regression alone.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class EvidenceModel:
         if self._bearing is None:
             return says
         bears = self._bearing.logistic.probabilities(cases.features[:, _bearing_columns(self._names)])
-        # Learned as if either were as likely; that every label counts the same makes evidence as likely as its labels.
+        # Both answers were learned as equally likely; times the number of labels behind it, every label is.
         weighed = bears * [1.0, says.shape[1]]
         weighed /= weighed.sum(axis=1, keepdims=True)
         return np.insert(says * weighed[:, 1:], self._bearing.undecided, weighed[:, 0], axis=1)

@@ -54,7 +54,8 @@ def test_agreement_of_a_claim_with_evidence(claim: str, evidence: str, found: tu
     [("20 deaths in another study", 0), ("", 1), ("40 deaths", 1), ("30 deaths", 1)],
 )
 def test_another_number_does_not_contradict_what_other_evidence_repeats(beside: str, contradicted: int) -> None:
-    found = agreement(quantities("20 deaths"), quantities("there were 30 deaths"), quantities(beside))
+    claim, evidence = quantities("20 deaths"), quantities("there were 30 deaths")
+    found = agreement(claim, evidence, unstated(claim, [*evidence, *quantities(beside)]))
     assert found == (1, 0, contradicted)
 
 
