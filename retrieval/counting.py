@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Literal
 
@@ -11,6 +12,7 @@ from .evidence import Answer
 
 USUAL_VALUES, MOST_VALUES = 10, 1_000
 """Values of a field, if it is not said how many, and at most."""
+_DIGITS = re.compile(r"[0-9]{1,9}")
 
 
 class TotalAnswer(Answer):
@@ -54,7 +56,7 @@ def fields_of(asked: Sequence[str]) -> dict[str, int]:
         field, separator, number = text.partition("=")
         if field in fields:
             raise QueryError(f"names {field[:80]!r} twice")
-        if separator and not (number.isascii() and number.isdigit() and 1 <= int(number[:9]) <= MOST_VALUES):
+        if separator and not (_DIGITS.fullmatch(number) and 1 <= int(number) <= MOST_VALUES):
             raise QueryError(f"{text[:80]!r} is not of the form field=number, of 1 to {MOST_VALUES} values")
         fields[field] = int(number) if separator else USUAL_VALUES
     return fields

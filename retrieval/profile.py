@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import html
 import re
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Literal
+
+from .references import unescaped
 
 _URL = re.compile(r"(?:https?://|www\.|pic\.twitter\.com/|t\.co/)\S+", re.IGNORECASE)
 _MENTION = re.compile(r"(?<![\w@.])@\w+")
@@ -24,7 +25,7 @@ def plain(text: str) -> str:
 
 def tweet(text: str) -> str:
     """Return a tweet without URLs, mentions and RT, entities unescaped, hashtags split into words."""
-    text = html.unescape(html.unescape(text))
+    text = unescaped(unescaped(text))
     text = _URL.sub(" ", text)
     text = _RETWEET.sub("", text)
     text = _MENTION.sub(" ", text)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 import math
 import re
 from collections.abc import Sequence
@@ -11,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...retrieval.domain import Statement
+from ...retrieval.references import unescaped
 from .tokens import MENTION, URL
 
 _NUMBER = re.compile(r"(?<![\w@#])[-+]?\d+(?:[.,:]\d+)*")
@@ -33,7 +33,7 @@ NAMES = (
 
 def signs(statements: Sequence[Statement]) -> NDArray[np.float64]:
     """Return the signs, shape (len(statements), len(NAMES)); counts are ln(1 + n)."""
-    rows = [_signs(html.unescape(html.unescape(statement.text))) for statement in statements]
+    rows = [_signs(unescaped(unescaped(statement.text))) for statement in statements]
     return np.array(rows).reshape(-1, len(NAMES))
 
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import html
 import re
 from collections.abc import Iterator
 from itertools import pairwise
+
+from ...retrieval.references import unescaped
 
 URL = re.compile(r"(?:https?://|www\.|pic\.twitter\.com/)\S+", re.IGNORECASE)
 MENTION = re.compile(r"(?<![\w@.])@\w+")
@@ -16,13 +17,13 @@ _CHARACTERS = (2, 3, 4, 5)
 
 def normalised(text: str) -> str:
     """Return a text in one form: entities unescaped, lower case, addresses and accounts a word, numbers ``0``."""
-    text = URL.sub(" xxurl ", html.unescape(html.unescape(text)))
+    text = URL.sub(" xxurl ", unescaped(unescaped(text)))
     return _NUMBER.sub("0", MENTION.sub(" xxuser ", text)).lower()
 
 
 def words(text: str) -> list[str]:
     """Return words, numbers as they are, and pairs of neighbours; accounts keep their names, addresses do not."""
-    read = URL.sub(" xxurl ", html.unescape(html.unescape(text))).lower()
+    read = URL.sub(" xxurl ", unescaped(unescaped(text))).lower()
     tokens = _WORD.findall(read)
     return tokens + [f"{first} {second}" for first, second in pairwise(tokens)]
 

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from html import unescape
 from typing import NamedTuple
+
+from ...retrieval.references import unescaped
 
 _BLOCK = re.compile(r"<(?P<tag>top|topic|query)\b(?P<attributes>[^>]*)>(?P<body>.*?)</(?P=tag)\s*>", re.DOTALL | re.I)
 _FIELD = re.compile(r"<(?P<name>[a-z_]+)\b[^>]*>(?P<text>[^<]*)", re.I)
@@ -45,4 +46,4 @@ def _first(fields: dict[str, str], names: tuple[str, ...]) -> str:
 
 
 def _text(text: str) -> str:
-    return " ".join(_LABEL.sub("", unescape(text)).split())
+    return " ".join(_LABEL.sub("", unescaped(text)).split())

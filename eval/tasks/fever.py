@@ -19,7 +19,7 @@ from ...retrieval.lines import Faults, Strict, shown
 from ...retrieval.terminal import counted
 from ...retrieval.trec import write_text
 from ..formats.coverage import cover, near_miss
-from ..formats.lines import json_objects
+from ..formats.lines import json_objects, whole
 from ..formats.paths import only
 from ..formats.queries import TaskQuery
 from ..formats.report import CheckReport
@@ -273,7 +273,8 @@ def _label(line: int, row: Mapping[str, Any], name: str, faults: Faults) -> str:
 def _line(claim: str, label: str, evidence: Sequence[tuple[str, int]]) -> str:
     if label.upper() not in LABELS:
         raise QueryError(f"claim {shown(claim)}: label {shown(label)} is none of {', '.join(LABELS)}")
-    number = int(claim) if claim.isascii() and claim.isdigit() and str(int(claim)) == claim else claim
+    number = whole(claim)
+    own = claim if number is None or str(number) != claim else number
     pairs = [[page, line] for page, line in evidence]
-    row = {"id": number, "predicted_label": label.upper(), "predicted_evidence": pairs}
+    row = {"id": own, "predicted_label": label.upper(), "predicted_evidence": pairs}
     return msgspec.json.encode(row).decode("utf-8") + "\n"

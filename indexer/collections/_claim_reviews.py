@@ -15,9 +15,9 @@ from typing import Any
 from urllib.parse import unquote
 
 from ...retrieval.claim_review import URN
+from ...retrieval.references import unescaped
 from ._documents import host
 from ._linked_data import Node
-from ._markup import unescaped
 from ._ratings import verdict_of
 
 DOCID = "docid"

@@ -6,7 +6,6 @@ Here an end that was not found once is not looked for again.
 
 from __future__ import annotations
 
-import html
 import re
 from collections.abc import Iterator
 from functools import cache
@@ -18,8 +17,6 @@ _RAW = {"script", "style", "textarea", "title", "noscript", "iframe", "xmp"}
 """Elements whose content holds no tags."""
 _RAW_OR_TAG = re.compile(r"<!--|<([A-Za-z][^\s/>]*)")
 _ATTRIBUTE = re.compile(r"""[\s/]*(?:[^\s/>=]+|=)(?:\s*=\s*(?:"[^"]*"?|'[^']*'?|[^\s>]*))?""")
-# A reference of more digits is no character; Python refuses to read some of these.
-_ENDLESS_REFERENCE = re.compile(r"&#(?:0*+[0-9]{8,}+|[xX]0*+[0-9a-fA-F]{7,}+);?")
 
 
 class Element(NamedTuple):
@@ -101,11 +98,6 @@ def attributes(source: str, most: int) -> Iterator[int]:
             end = _closing(name).search(source, position)
             position = end.end() if end else position
             unclosed.update({name} if end is None else ())
-
-
-def unescaped(text: str) -> str:
-    """Return ``text`` with its character references read."""
-    return html.unescape(_ENDLESS_REFERENCE.sub("\ufffd", text))
 
 
 @cache

@@ -13,12 +13,13 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ...retrieval.errors import SourceError
+from ...retrieval.references import unescaped
 from . import Files, ReadOptions, Record
 from ._dates import clean_date
 from ._documents import make_record
 from ._files import expand
 from ._lines import read_lines
-from ._markup import Element, elements, first_inside, starts, unescaped, without, without_tags
+from ._markup import Element, elements, first_inside, starts, without, without_tags
 
 SUMMARY = "TREC documents: SGML newswire and web collections"
 SPLIT = False

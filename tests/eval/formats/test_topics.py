@@ -40,6 +40,12 @@ def as_csv(header: list[str], delimiter: str) -> str:
     return content.getvalue()
 
 
+@pytest.mark.parametrize("reference", ["&#" + "1" * 4_400 + ";", "&#" + "0" * 4_400 + "65533;"])
+def test_a_reference_of_thousands_of_digits_is_read(put, reference: str) -> None:
+    topics = put(f"<top>\n<num> Number: 1\n<title> masks {reference}\n</top>\n")
+    assert [query.text for query in read_queries(topics)] == ["masks \ufffd"]
+
+
 FORMS = {
     "tabs": "007\tmasks, and “measles”\nb-2\tمرحبا بكم\n",
     "tabs and a header": "query-id\tQuery Text\n007\tmasks, and “measles”\nb-2\tمرحبا بكم\n",
