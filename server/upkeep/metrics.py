@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 from collections.abc import Callable
 from functools import lru_cache, partial
@@ -13,12 +14,14 @@ from flask.globals import request_ctx
 
 from ...indexer import jobs
 from ..contract.search import Timed
+from .metrics_files import allocate_files
 from .metrics_folder import VARIABLE
 from .readiness import READY
 from .service import Service, service
 
 _SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
 _KEY = "factseek-metrics"
+_log = logging.getLogger("factseek.server")
 _TEXT = "text/plain; version=0.0.4; charset=utf-8"
 REMEMBERED = 1024
 """Labels of one metric whose counter is remembered: to look it up takes a lock and more time than to count."""
@@ -30,6 +33,7 @@ class Metrics:
     def __init__(self) -> None:
         from prometheus_client import CollectorRegistry, Counter, Histogram
 
+        allocate_files()
         self._registry = CollectorRegistry()
         more: dict[str, Any] = {"registry": self._registry}
         timed: dict[str, Any] = {"buckets": _SECONDS, **more}
@@ -63,7 +67,30 @@ class Metrics:
 
 def _labelled(kind: Any, options: dict[str, Any], name: str, says: str, labels: list[str]) -> Callable[..., Any]:
     """Return a function from labels to the counter or histogram that they name."""
-    return lru_cache(maxsize=REMEMBERED)(kind(name, says, labels, **options).labels)
+    labelled = kind(name, says, labels, **options).labels
+
+    @lru_cache(maxsize=REMEMBERED)
+    def counted(*values: Any) -> Any:
+        try:
+            return labelled(*values)
+        except OSError as error:
+            _log.warning("%s of %s is not counted: %s", name, values, error.strerror)
+            return _LOST
+
+    return counted
+
+
+class _Lost:
+    """Stands for a counter that there is no room for: it is lost, the answer is not."""
+
+    def inc(self) -> None:
+        """Count nothing."""
+
+    def observe(self, _: float) -> None:
+        """Count nothing."""
+
+
+_LOST = _Lost()
 
 
 def register(app: Flask) -> None:

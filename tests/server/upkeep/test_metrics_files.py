@@ -1,0 +1,55 @@
+"""The files of the metrics where there is no room for them: counts are lost, no process ends, and all is answered."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+FILLED = """
+import os, sys
+from pathlib import Path
+folder, filler = Path(os.environ["PROMETHEUS_MULTIPROC_DIR"]), Path(sys.argv[1])
+from factseek.server.upkeep.metrics import Metrics
+early = Metrics()
+if sys.argv[2] == "later":
+    early.requests("GET", "/", 200).inc()
+with filler.open("wb", buffering=0) as file:
+    try:
+        while True:
+            file.write(b"x" * 4096)
+    except OSError:
+        pass
+for number in range(3000):
+    early.requests("GET", f"/{number}", 200).inc()
+    early.seconds(f"/{number}").observe(0.1)
+from prometheus_client import CollectorRegistry, generate_latest
+from prometheus_client.multiprocess import MultiProcessCollector
+registry = CollectorRegistry()
+MultiProcessCollector(registry)
+print('route="/"' in generate_latest(registry).decode())
+"""
+
+
+@pytest.mark.parametrize(("when", "counted"), [("before", "False"), ("later", "True")])
+def test_a_full_file_system_loses_counts_and_ends_nothing(tmp_path: Path, when: str, counted: str) -> None:
+    unshare = shutil.which("unshare")
+    if os.getuid() or not unshare:
+        pytest.skip("only root may mount a small file system in a namespace of its own")
+    folder = tmp_path / "small"
+    folder.mkdir()
+    script = tmp_path / "filled.py"
+    script.write_text(FILLED)
+    command = (
+        f"mount -t tmpfs -o size=512k none {folder} || exit 77; "
+        f"PROMETHEUS_MULTIPROC_DIR={folder} exec {sys.executable} {script} {folder}/filler {when}"
+    )
+    apart = [unshare, "-m", "sh", "-c", command]
+    done = subprocess.run(apart, check=False, capture_output=True, text=True, timeout=120)
+    if done.returncode == 77 or "unshare" in done.stderr:
+        pytest.skip(f"no file system can be mounted here: {done.stderr.strip()}")
+    assert (done.returncode, done.stdout.strip()) == (0, counted), done.stderr
