@@ -12,7 +12,7 @@ from flask import Flask, current_app, g, has_request_context
 
 from ...retrieval import stages
 from ...retrieval.config import AUTO, FusionSettings
-from ...retrieval.domain import Filter, Hit
+from ...retrieval.domain import DocumentQuery, Filter, Hit
 from ...retrieval.errors import NotFoundError, QueryError
 from ...retrieval.evidence import Evidence
 from ...retrieval.filters import DateError, bound, parse_filter
@@ -282,9 +282,9 @@ class Timed(Protocol):
 
 
 def note_search(query: str | list[str], search: Timed) -> None:
-    """Note queries and result of the current request for the log and the metrics."""
+    """Note queries and result of the current request for the log and the metrics; of a document its docid."""
     noted = g._get_current_object()
-    noted.setdefault("queries", []).append(query)
+    noted.setdefault("queries", []).append({"like": query.docid} if isinstance(query, DocumentQuery) else query)
     noted.setdefault("searches", []).append(search)
 
 

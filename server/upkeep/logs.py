@@ -24,7 +24,7 @@ class JsonLines(logging.Formatter):
         }
         if record.exc_info:
             line["trace"] = self.formatException(record.exc_info)
-        return msgspec.json.encode(line).decode()
+        return msgspec.json.encode(line, enc_hook=str).decode()
 
 
 def log_to_stderr() -> None:

@@ -49,3 +49,24 @@ def test_an_error_keeps_its_trace_on_the_line() -> None:
     line = JsonLines().format(record)
     assert "\n" not in line
     assert "ValueError: two\nlines" in json.loads(line)["trace"]
+
+
+@pytest.mark.parametrize(
+    "address", ["/v1/arabic/search?like={0}", "/?index=arabic&like={0}", "/export?like={0}&index=arabic&format=csv"]
+)
+def test_a_search_for_more_like_a_document_is_logged_by_its_docid(
+    indexes: dict[str, Index], caplog: pytest.LogCaptureFixture, address: str
+) -> None:
+    client = create_app(Config(server=ServerSettings(log_queries=True)), indexes).test_client()
+    with caplog.at_level(logging.INFO, "factseek"):
+        answer = client.get(address.format("amazon"))
+        answer.close()
+    assert answer.status_code == 200
+    (record,) = [record for record in caplog.records if record.name == "factseek.access"]
+    assert json.loads(JsonLines().format(record))["queries"] == [{"like": "amazon"}]
+
+
+def test_a_value_that_json_lacks_is_written_as_its_text() -> None:
+    record = logging.getLogger("x").makeRecord("x", logging.INFO, "f", 1, "said", (), None)
+    record.fields = {"value": 1 + 2j}
+    assert json.loads(JsonLines().format(record))["value"] == "(1+2j)"
