@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from .retrieval.domain import Filter, Qrels, Query, Run
 from .retrieval.errors import QueryError
 from .retrieval.lines import shown
+from .retrieval.sequences import refuse_text
 from .settings import Config
 
 if TYPE_CHECKING:
@@ -65,6 +66,8 @@ def build(
     from .indexer.resharding import check_number
     from .integrations._stand_ins import stand_ins
 
+    refuse_text("sources", sources)
+    refuse_text("views", views)
     if shards is not None:
         check_number("shards", shards)
     args = Namespace(kind=kind, sources=list(sources), language=language)
@@ -105,6 +108,7 @@ def run(
     from .eval.tasks import RANKING
     from .retrieval.searcher import Search
 
+    refuse_text("queries", queries)
     _check_qids(queries)
     task = RANKING.default()  # of any queries, up to ``search.max_k`` hits each
     search = search_of(task, Search(k=k, retriever=retriever, where=where, profile=profile))
@@ -124,6 +128,7 @@ def evaluate(run: Run, qrels: Qrels, measures: Sequence[str]) -> Figures:
     """
     from .eval.scoring import measures as scoring
 
+    refuse_text("measures", measures)
     _check_judged(qrels)
     return scoring.evaluate(qrels, _scores(run), scoring.named(",".join(measures)))
 
@@ -139,6 +144,7 @@ def compare(runs: Mapping[str, Run], qrels: Qrels, measures: Sequence[str], *, s
     from .eval.judging import compare as judging
     from .eval.scoring.measures import named
 
+    refuse_text("measures", measures)
     if len(runs) < 2:
         raise QueryError("there is nothing to compare", remedy="give two runs or more")
     _check_judged(qrels)

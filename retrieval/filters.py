@@ -13,6 +13,7 @@ from urllib.parse import quote
 
 from .domain import Document, Filter
 from .errors import QueryError
+from .sequences import refuse_text
 from .vocabulary import words_of
 
 FIELDS = ("topic", "source", "language", "kind")
@@ -63,6 +64,7 @@ def parse_filter(
     that the index was declared with.
     Raises QueryError if a field is unknown, a value is missing, a date is not a date, or no day is admitted.
     """
+    refuse_text("pairs", pairs)
     values: dict[str, list[str]] = {}
     known = (*FIELDS, *declared)
     for pair in pairs:

@@ -172,3 +172,21 @@ def test_build_divides_a_new_index_into_shards(examples: Path, tmp_path: Path) -
         assert index.search(["measles vaccine"], Search(k=3, retriever="bm25"))[0]
     with pytest.raises(UsageError, match="shards 0: give a number of shards from 1 to 1000"):
         factseek.build("snippets", [examples / "snippets-en.tsv"], tmp_path / "none", shards=0)
+
+
+def test_one_text_is_not_taken_for_its_letters(index: Searcher, examples: Path, tmp_path: Path) -> None:
+    run, qrels = {"1": [Hit("a", 1.0)]}, {"1": {"a": 1}}
+    calls: list[Callable[[], object]] = [
+        lambda: index.search("measles vaccine"),
+        lambda: index.columns("measles vaccine"),
+        lambda: index.search(["measles"], Search(stages="rerank")),  # type: ignore[arg-type]
+        lambda: factseek.run(index, "measles"),  # type: ignore[arg-type]
+        lambda: factseek.build("snippets", str(examples / "snippets-en.tsv"), tmp_path / "index"),
+        lambda: factseek.build("snippets", [examples / "snippets-en.tsv"], tmp_path / "index", views="signatures"),
+        lambda: factseek.evaluate(run, qrels, "AP"),
+        lambda: factseek.compare({"a": run, "b": run}, qrels, "AP"),
+    ]
+    for call in calls:
+        with pytest.raises(TypeError, match=r"is one text; give a list, even of one: \['"):
+            call()
+    assert len(index.search(["measles vaccine"])) == 1

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from ..config import EncoderSettings
 from ..encoder import Origin
 from ..errors import MachineError
+from ..sequences import refuse_text
 from .cache import ENCODER, Description, ExportKind, exported
 from .choice import for_language, languages
 from .exported_model import CHARACTERS_PER_TOKEN, ExportedModel, encodable
@@ -98,10 +99,12 @@ class OnnxEncoder:
 
     def encode_query(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Return the vectors of queries: unit length, shape (len(texts), dimension)."""
+        refuse_text("texts", texts)
         return self._encode([self.query_prompt + text for text in texts])
 
     def encode_document(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Return the vectors of passages: unit length, shape (len(texts), dimension)."""
+        refuse_text("texts", texts)
         return self._encode([self.document_prompt + text for text in texts])
 
     def encode_documents_stream(self, texts: Iterable[str], size: int = 256) -> Iterator[NDArray[np.float32]]:
@@ -109,12 +112,14 @@ class OnnxEncoder:
 
         Holds no more than ``size`` vectors and a few texts a thread, and keeps every thread busy.
         """
+        refuse_text("texts", texts)
         vectors = self._in_order(self.document_prompt + text for text in texts)
         while chunk := list(itertools.islice(vectors, size)):
             yield np.stack(chunk)
 
     def count_tokens(self, texts: Sequence[str]) -> int:
         """Return how many tokens of the texts are read, all together, without prompts."""
+        refuse_text("texts", texts)
         runtime = self._opened()
         return sum(runtime.count(text) for text in texts)
 

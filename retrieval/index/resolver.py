@@ -20,6 +20,7 @@ from ..profile import PROFILES, has_words
 from ..re_ranker import ReRanker
 from ..retriever import Retriever
 from ..searcher import ResolvedSearch, Search, reads_vectors
+from ..sequences import refuse_text
 from ..stages import Named, StageContext
 from ..views.vectors import searched_approximately
 
@@ -51,6 +52,7 @@ class Resolver:
         if asked.where is not None:
             _check_words(asked.where, self._state.manifest)
             self._check_fields(asked.where)
+        refuse_text("stages", asked.stages)
         named = None if asked.stages is None else tuple(asked.stages)
         shared = (asked.k, asked.retriever, asked.fusion, asked.profile, asked.group, named)
         return self._resolved(*shared, asked.collapse, asked.sort, asked.bm25)
@@ -71,8 +73,9 @@ class Resolver:
     def texts(self, queries: Sequence[str], resolved: ResolvedSearch) -> list[str]:
         """Return what is searched for.
 
-        Raises QueryError if a query is too long or holds no words.
+        Raises QueryError if a query is too long or holds no words, TypeError if they are one text.
         """
+        refuse_text("queries", queries)
         return [_worded(query, resolved) for query in queries]
 
     def retriever(self, resolved: ResolvedSearch) -> Retriever:
