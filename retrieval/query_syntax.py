@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from datetime import date, timedelta
+from itertools import islice
 from typing import NamedTuple
 
 from .domain import Filter
@@ -97,10 +98,14 @@ class QueryPart(NamedTuple):
     rest: str
 
 
-def query_parts(query: str) -> list[QueryPart]:
-    """Return the conditions that a query sets, in their order, whether or not they make sense together."""
+def query_parts(query: str, most: int | None = None) -> list[QueryPart]:
+    """Return the conditions that a query sets, in their order, whether or not they make sense together.
+
+    They are the first ``most``, or all: each holds the rest of the query.
+    """
     hidden = _hidden(query)
-    return [part for match in _PART.finditer(hidden) if (part := _query_part(match, hidden)) is not None]
+    parts = (part for match in _PART.finditer(hidden) if (part := _query_part(match, hidden)) is not None)
+    return list(islice(parts, most))
 
 
 def _query_part(match: re.Match[str], query: str) -> QueryPart | None:

@@ -15,7 +15,7 @@ from ..upkeep.service import Served, service
 from ..writing.changing import ConditionError, change_to, perform, writable
 from ..writing.extracting import docid_of, page_document, passages_of
 from .shell import blueprint, chosen_indexes, file_of, page_of
-from .state import PageState, read_parameters
+from .state import IndexNames, Language, PageState, read_parameters
 
 _FIELDS = ("title", "text", "url", "date", "source", "language", "topic")
 
@@ -40,8 +40,8 @@ class AddState(RequestFields):
     topic: str = ""
     replace: Literal["", "yes"] = ""
     act: Literal["", "preview", "add"] = ""
-    index: list[str] = msgspec.field(default_factory=list)
-    lang: str = ""
+    index: IndexNames = msgspec.field(default_factory=list)
+    lang: Language = ""
 
 
 @blueprint.route("/add", methods=["GET", "POST"])

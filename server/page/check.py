@@ -19,7 +19,7 @@ from ..upkeep.service import service, suited_indexes
 from ..writing.extracting import uploaded_text
 from .shell import blueprint, file_of, page_of, short_of
 from .speech import speech
-from .state import PageState, read_parameters
+from .state import IndexNames, Language, PageState, read_parameters
 from .statements import TRANSCRIPT, TWEETS, kind_of, statements_of
 
 _NOTHING = "There is nothing to check: paste tweets or a transcript into the box, or choose a file"
@@ -30,8 +30,8 @@ class CheckState(RequestFields):
 
     text: str = ""
     kind: Literal["", "tweets", "transcript"] = ""
-    index: list[str] = msgspec.field(default_factory=list)
-    lang: str = ""
+    index: IndexNames = msgspec.field(default_factory=list)
+    lang: Language = ""
 
     @property
     def address(self) -> str:

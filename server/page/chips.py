@@ -8,10 +8,12 @@ from typing import NamedTuple
 from ...retrieval.query_syntax import QUERY, query_parts
 from .facets import YEAR, year_of
 from .reasons import label_of
-from .state import DATE, UNFOLDED, PageState
+from .state import DATE, LONGEST_ADDRESS, UNFOLDED, PageState
 
 _LABELS = {"phrases": "word for word", "without": "leaving out"}
 """The labels of what is typed into a query; a field is called as it is typed."""
+_MOST_PARTS = 50
+"""Conditions of a query that have a chip: each chip holds the rest of the query."""
 
 
 class Chip(NamedTuple):
@@ -23,14 +25,16 @@ class Chip(NamedTuple):
 
 
 def chips_of(state: PageState) -> Iterator[Chip]:
-    """Yield what is chosen in a state."""
+    """Yield what is chosen in a state; nothing of a query that no address can hold."""
+    if len(state.query) > LONGEST_ADDRESS:
+        return
     if len(state.index) > 1:
         for name in state.index:
             yield Chip("index", name, state.address(index=[other for other in state.index if other != name]))
     if state.like:
         yield Chip("more like", state.like, state.address(like=""))
     if state.syntax == QUERY:
-        for part in query_parts(state.query):
+        for part in query_parts(state.query, _MOST_PARTS):
             yield Chip(_LABELS.get(part.kind, part.kind), part.value, state.address(query=part.rest))
     yield from _dates(state)
     for pair in dict.fromkeys(state.filter):

@@ -14,7 +14,7 @@ from ..contract.errors import BadInput
 from ..contract.requests import RequestFields
 from .shell import blueprint, file_of, page_of
 from .speech import speech
-from .state import PageState, read_parameters
+from .state import IndexNames, Language, PageState, read_parameters
 
 _EXAMPLE = "example-en"
 """The bundled index whose queries and judgements the page's example compares on."""
@@ -38,8 +38,8 @@ class CompareState(RequestFields):
 
     report: str = ""
     pasted: str = ""
-    index: list[str] = msgspec.field(default_factory=list)
-    lang: str = ""
+    index: IndexNames = msgspec.field(default_factory=list)
+    lang: Language = ""
 
 
 @blueprint.route("/compare", methods=["GET", "POST"])

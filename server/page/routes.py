@@ -126,6 +126,9 @@ def _results(served: Sequence[Served], state: PageState) -> dict[str, Any]:
     else:
         shown = [ranking(asked[0])]
     columns, size = _columns(asked, state, shown), asked[0].size
+    after = state.offset + size
+    # No index answers a page that ends below its last hit.
+    reached = all(after + part.size <= part.served.index.settings.search.max_k for part in asked)
     return {
         "columns": columns,
         "rows": max(len(column.cards) for column in columns),
@@ -142,7 +145,7 @@ def _results(served: Sequence[Served], state: PageState) -> dict[str, Any]:
         "formats": FORMATS,
         "export_hits": HITS,
         "json_address": json_address(state, served),
-        "next": state.address(offset=state.offset + size) if any(ranked.more for ranked in shown) else "",
+        "next": state.address(offset=after) if reached and any(ranked.more for ranked in shown) else "",
         "previous": state.address(offset=max(0, state.offset - size)) if state.offset else "",
     }
 

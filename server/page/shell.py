@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
-from flask import Blueprint, redirect, render_template, request
+from flask import Blueprint, current_app, redirect, request
 from werkzeug.datastructures import FileStorage, MultiDict
 from werkzeug.wrappers import Response
 
 from ...retrieval import stages
 from ...retrieval.errors import FactseekError
+from ..contract.memory import answer_memory
+from ..contract.search import TimedOutError, limit_of
 from ..upkeep.service import Served, index_named, service
 from .searching import kinds_of
 from .speech import asked_values, speech
@@ -19,8 +22,12 @@ from .state import LONGEST_ADDRESS, PageState
 from .strings import LANGUAGES
 
 blueprint = Blueprint("page", __name__)
+READING = ("GET", "HEAD")
+"""The methods that ask for an address; any other sends a form."""
 AGAIN = "to"
 """The field of a form that stands for a link whose address would be too long: the parameters besides the query."""
+_COUNTED = 1 << 16
+"""Bytes of a page after which its memory and its time are counted."""
 _SHARED = ("index", "lang")
 """The parameters that a tab hands to the next."""
 _OWN_CHOICES = ("collapse", "sort")
@@ -54,7 +61,25 @@ TABS = (
 
 def page_of(template: str, state: PageState, status: int = 200, **shown: Any) -> tuple[str, int]:
     """Return a page with the box of a state."""
-    return render_template(template, **box_of(state), **shown), status
+    return _rendered(template, {**box_of(state), **shown}), status
+
+
+def _rendered(template: str, shown: dict[str, Any]) -> str:
+    """Return what a template makes of its values.
+
+    Raises NoMemoryError if there is no memory for it, TimedOutError if it takes longer than a search may.
+    """
+    memory, limit, pieces, size = answer_memory(), limit_of(), list[str](), 0
+    current_app.update_template_context(shown)
+    for piece in current_app.jinja_env.get_template(template).generate(shown):
+        pieces.append(piece)
+        size += sys.getsizeof(piece)
+        if size > _COUNTED:
+            memory.spend(size)
+            size = 0
+            if limit.is_over(template):
+                raise TimedOutError("the page took too long to make; choose less")
+    return "".join(pieces)
 
 
 def box_of(state: PageState) -> dict[str, Any]:
@@ -82,7 +107,7 @@ def chosen_indexes(state: PageState) -> list[Served]:
 
 def asked_parameters() -> MultiDict[str, str]:
     """Return the parameters of the current request, of its address or of its form."""
-    if request.method == "GET":
+    if request.method in READING:
         return request.args
     form = MultiDict(request.form)
     again = form.poplist(AGAIN)[-1:] or [""]
@@ -92,7 +117,7 @@ def asked_parameters() -> MultiDict[str, str]:
 
 def short_of(address: str) -> Response | None:
     """Return the way to an address that a form asked for; None where it is too long for one, or was asked for."""
-    if request.method == "GET" or len(address) > LONGEST_ADDRESS:
+    if request.method in READING or len(address) > LONGEST_ADDRESS:
         return None
     return redirect(address, 303)
 
@@ -149,7 +174,9 @@ def _around() -> dict[str, Any]:
 
 def _shared() -> dict[str, Any]:
     asked = asked_values()
-    return {name: values for name in _SHARED if (values := asked.getlist(name))}
+    given = {name: asked.getlist(name) for name in _SHARED}
+    # What is refused is on a page, too: its links hold no more of it than those of any other.
+    return {name: values for name, values in given.items() if values and len("".join(values)) <= LONGEST_ADDRESS}
 
 
 def _in_language(code: str) -> str:
@@ -160,5 +187,5 @@ def _in_language(code: str) -> str:
 
 def _beside_query(address: str) -> str:
     """Return the parameters of an address without the query, which a form sends beside them."""
-    pairs = parse_qsl(urlsplit(address).query)
-    return f"?{urlencode([pair for pair in pairs if pair[0] != 'query'])}"
+    pairs = urlsplit(address).query.split("&")
+    return f"?{'&'.join(pair for pair in pairs if not pair.startswith('query='))}"

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Annotated, Any, Literal, TypeVar
+from urllib.parse import urlencode
 
 import msgspec
 from flask import url_for
@@ -27,14 +28,19 @@ DATE = "date"
 NEAR = "near"
 LONGEST_ADDRESS = 7_000
 """Characters of an address that a link leads to; what is longer is sent as a form. The engine reads 8,190."""
-_LISTS = frozenset({"index", "filter", "stages"})
+LONGEST_CHOICES = 8_190
+"""Characters that the choices beside a query take in an address: each link holds all of them but its own."""
+MOST = {"index": 64, "filter": 200, "stages": 16}
+"""The parameters that may be given again, each with how often at most."""
+IndexNames = list[Annotated[str, Meta(max_length=64)]]
+Language = Annotated[str, Meta(max_length=20)]
 _Fields = TypeVar("_Fields", bound=RequestFields)
 
 
 class PageState(RequestFields):
     """The parameters of the page; an empty one is as good as none."""
 
-    index: list[str] = msgspec.field(default_factory=list)
+    index: IndexNames = msgspec.field(default_factory=list)
     query: str = ""
     like: str = ""
     as_of: str = ""
@@ -49,8 +55,8 @@ class PageState(RequestFields):
     view: Literal["", "list", "side"] = ""
     hits: Count = 0
     offset: Count = 0
-    passage: str = ""
-    lang: str = ""
+    passage: Annotated[str, Meta(max_length=9)] = ""
+    lang: Language = ""
 
     @property
     def syntax(self) -> str:
@@ -118,7 +124,19 @@ def read_state(parameters: MultiDict[str, str], known: Sequence[str] = SEARCHED)
     state = read_parameters(parameters, PageState, known)
     if state.lang and state.lang not in LANGUAGES:
         raise BadInput("lang", f"{state.lang[:20]!r} is no language of this page; it speaks {' and '.join(LANGUAGES)}")
+    _check_length(state)
     return state
+
+
+def _check_length(state: PageState) -> None:
+    """Raise BadInput, naming the longest, if an address cannot hold the choices of a state."""
+    lengths = {
+        name: len(urlencode({name: value}, doseq=True)) for name, value in state.parameters().items() if name != "query"
+    }
+    if sum(lengths.values()) > LONGEST_CHOICES:
+        longest = max(lengths, key=lengths.__getitem__)
+        reason = f"takes {lengths[longest]:,} characters of an address; the choices beside a query may take"
+        raise _named(longest, f"{reason} {LONGEST_CHOICES:,} together; leave some out")
 
 
 def read_parameters(parameters: MultiDict[str, str], kind: type[_Fields], known: Sequence[str]) -> _Fields:
@@ -132,12 +150,18 @@ def read_parameters(parameters: MultiDict[str, str], kind: type[_Fields], known:
             reason = f"there is no parameter {name[:80]!r} on this page; it takes {', '.join(known)}"
             raise BadInput(name[:80], reason)
         filled = [text.strip() for text in texts if text.strip()]
-        if name not in _LISTS and len(filled) > 1:
-            raise BadInput(name, f"{name} is given {len(filled)} times")
+        if len(filled) > MOST.get(name, 1):
+            most = f"; at most {MOST[name]} are taken, leave some out" if name in MOST else ""
+            raise BadInput(name, f"{name} is given {len(filled):,} times{most}")
         if filled:
-            values[name] = filled if name in _LISTS else filled[0]
+            values[name] = filled if name in MOST else filled[0]
     try:
         return msgspec.convert(values, kind, strict=False)
     except msgspec.ValidationError as error:
         wrong = explained(error)
-        raise BadInput(wrong.field, f"{wrong.field}: {wrong.unnamed}") from None
+        raise _named(wrong.field, wrong.unnamed) from None
+
+
+def _named(field: str, reason: str) -> BadInput:
+    """Return the error of a parameter whose reason names it on a page, too."""
+    return BadInput(field, reason, f"{field}: {reason}")

@@ -23,7 +23,7 @@ from ..contract.requests import RequestFields
 from ..upkeep.service import Served, service
 from .cards import title_of
 from .shell import blueprint, chosen_indexes, page_of, short_of
-from .state import PageState, read_parameters
+from .state import IndexNames, Language, PageState, read_parameters
 
 _LONGEST_QUERY = 1_000
 """Characters of a claim that go with the link to a document, whose matching words are marked."""
@@ -42,8 +42,8 @@ class VerifyState(RequestFields):
 
     claim: str = ""
     as_of: str = ""
-    index: list[str] = msgspec.field(default_factory=list)
-    lang: str = ""
+    index: IndexNames = msgspec.field(default_factory=list)
+    lang: Language = ""
 
     @property
     def address(self) -> str:
