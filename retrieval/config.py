@@ -189,7 +189,7 @@ class RerankSettings(CrossEncoderSettings, frozen=True, kw_only=True):
 class JavaSettings(Settings, frozen=True, kw_only=True):
     """The Java virtual machine that runs Lucene."""
 
-    heap: Annotated[str, msgspec.Meta(pattern=r"^[1-9]\d{0,8}[mgMG]$")] = "512m"
+    heap: Annotated[str, msgspec.Meta(pattern=r"^[1-9]\d*[mgMG]$")] = "512m"
 
 
 class Config(Settings, frozen=True, kw_only=True):

@@ -266,11 +266,12 @@ def check_heap(heap: str) -> None:
 
     Raises ConfigError if it is too small to work in, or more than the machine's memory.
     """
-    size = int(heap[:-1]) << (30 if heap[-1] in "gG" else 20)
+    # Twelve digits are more than any machine has, and Python reads no number of thousands.
+    size = int(heap[:-1][:12]) << (30 if heap[-1] in "gG" else 20)
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     if not LEAST_HEAP <= size <= memory:
         most = f"{memory >> 20}m (this machine's memory)"
-        raise ConfigError(f"java.heap: {heap} is out of range: give {LEAST_HEAP >> 20}m to {most}")
+        raise ConfigError(f"java.heap: {heap[:40]} is out of range: give {LEAST_HEAP >> 20}m to {most}")
 
 
 def _options(heap: str, home: Path) -> list[str]:

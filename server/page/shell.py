@@ -174,9 +174,9 @@ def _around() -> dict[str, Any]:
 
 def _shared() -> dict[str, Any]:
     asked = asked_values()
-    given = {name: asked.getlist(name) for name in _SHARED}
+    values_of = {name: asked.getlist(name) for name in _SHARED}
     # What is refused is on a page, too: its links hold no more of it than those of any other.
-    return {name: values for name, values in given.items() if values and len("".join(values)) <= LONGEST_ADDRESS}
+    return {name: values for name, values in values_of.items() if values and len("".join(values)) <= LONGEST_ADDRESS}
 
 
 def _in_language(code: str) -> str:
