@@ -10,11 +10,13 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 .DEFAULT_GOAL := help
-.PHONY: help setup pictures docs serve test test-slow check format bench bench-live bench-peers soak bench-claims bench-finetune bench-train bench-quality bench-fusion bench-growth bench-cluster bench-cluster-growth bench-cluster-kills torture fuzz example clean
+.PHONY: help setup pictures docs serve test test-real test-deep check format bench bench-live bench-peers soak bench-claims bench-finetune bench-train bench-quality bench-fusion bench-growth bench-cluster bench-cluster-growth bench-cluster-kills torture fuzz example clean
 
 help:
 	@echo "make serve   install, build the example indexes, serve them on http://127.0.0.1:8000"
-	@echo "make test    install and run the tests; make test-slow those that take long"
+	@echo "make test    install and run the tests that need no server of their own, cluster or browser (4 minutes)"
+	@echo "make test-real   run those with real servers, a Ray cluster, Chromium and real clients (5 minutes; factseek[clients,ray])"
+	@echo "make test-deep   run those that kill, fill disks, train and fuzz (half an hour; factseek[clients,ray])"
 	@echo "make check   lint, types and format"
 	@echo "make bench-growth   rebuild docs/growth.md: an index at 10,000, 100,000 and 1,000,000 passages (half an hour)"
 	@echo "make bench-cluster   compare shards with one index byte for byte, time them on Ray, and one node against two (factseek[ray], FACTSEEK_DATA; 40 minutes)"
@@ -55,10 +57,13 @@ serve: example
 	$(BIN)/factseek serve
 
 test: $(STAMP)
-	$(BIN)/python -m pytest -m "not slow" -n 2 --dist loadfile
+	$(BIN)/python -m pytest -m "not real and not deep" -n 2 --dist worksteal
 
-test-slow: $(STAMP)
-	$(BIN)/python -m pytest -m slow --timeout 1200 -o faulthandler_timeout=1100
+test-real: $(STAMP)
+	$(BIN)/python -m pytest -m "real and not deep" -n 2 --dist worksteal
+
+test-deep: $(STAMP)
+	$(BIN)/python -m pytest -m deep --timeout 1200 -o faulthandler_timeout=1100
 
 check: $(STAMP)
 	$(BIN)/ruff check .

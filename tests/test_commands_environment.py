@@ -144,7 +144,7 @@ def test_a_heap_that_would_end_the_process_is_refused_before(made: Path, tmp_pat
     assert message.startswith(f"java.heap: {heap} is out of range: give 32m to ")
 
 
-@pytest.mark.slow
+@pytest.mark.real
 def test_java_out_of_memory(made: Path, tmp_path: Path) -> None:
     config = tmp_path / "c.yaml"
     config.write_text("java: {heap: 32m}\n")
@@ -261,7 +261,7 @@ def test_an_index_on_a_read_only_disk_answers_and_is_not_written(made: Path, dis
     assert message == f"{disk / 'new'}: may not be written: Read-only file system"
 
 
-@pytest.mark.slow
+@pytest.mark.deep
 def test_ctrl_c_leaves_a_build_that_goes_on(tmp_path: Path) -> None:
     with (tmp_path / "many.jsonl").open("w", encoding="utf-8") as file:
         for i in range(8_000):

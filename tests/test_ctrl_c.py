@@ -71,7 +71,7 @@ def check_every_moment(begins: Path, command: Sequence[str]) -> None:
         assert (code, stderr) == (0, "") or (code == 130 and stderr in LINES), (after, stderr)
 
 
-@pytest.mark.slow
+@pytest.mark.deep
 @pytest.mark.parametrize(
     "program", [[str(Path(sys.executable).with_name("factseek"))], [sys.executable, "-m", "factseek"]]
 )

@@ -94,7 +94,7 @@ def test_a_script_beside_our_names_uses_the_api(tmp_path: Path) -> None:
     assert ran(python("script.py"), tmp_path) == "claims eval 1\n"
 
 
-@pytest.mark.slow
+@pytest.mark.deep
 def test_children_import_nothing_from_the_current_folder(trap: Path, root: Path) -> None:
     """The exporter of the encoder, the load of a benchmark, the server's writer, all started among the traps."""
     (trap / "config.yaml").write_text(
@@ -201,7 +201,7 @@ def distributions(root: Path, tmp_path_factory: pytest.TempPathFactory) -> Itera
     yield folder
 
 
-@pytest.mark.slow
+@pytest.mark.real
 @pytest.mark.parametrize("kind", ["*.whl", "*.tar.gz"])
 def test_a_distribution_works(kind: str, distributions: Path, environment: Path, trap: Path, root: Path) -> None:
     ran([*installer(environment), str(next(distributions.glob(kind)))], trap.parent)
@@ -209,7 +209,7 @@ def test_a_distribution_works(kind: str, distributions: Path, environment: Path,
     assert Path(place).is_relative_to(environment)
 
 
-@pytest.mark.slow
+@pytest.mark.real
 def test_the_wheel_holds_the_package_alone(distributions: Path, root: Path) -> None:
     names = zipfile.ZipFile(next(distributions.glob("*.whl"))).namelist()
     assert {name.split("/")[0].partition("-")[0] for name in names} == {"factseek"}
@@ -220,7 +220,7 @@ def test_the_wheel_holds_the_package_alone(distributions: Path, root: Path) -> N
     assert {f"factseek/{name}" for name in tracked | {"py.typed"}} <= set(names)
 
 
-@pytest.mark.slow
+@pytest.mark.deep
 @pytest.mark.parametrize("name", ["factseek", "factseek-main", "work"])
 def test_a_checkout_of_any_name_works_editable(
     name: str, environment: Path, trap: Path, root: Path, tmp_path: Path
@@ -230,7 +230,7 @@ def test_a_checkout_of_any_name_works_editable(
     assert Path(assert_works(environment, trap, root)) == source / "__init__.py"
 
 
-@pytest.mark.slow
+@pytest.mark.deep
 def test_a_checkout_that_is_not_installed_is_found_by_its_parent(environment: Path, root: Path, tmp_path: Path) -> None:
     source = checkout(root, tmp_path / "factseek")
     interpreter = str(environment / "bin/python")
@@ -246,7 +246,7 @@ def test_a_checkout_that_is_not_installed_is_found_by_its_parent(environment: Pa
     assert ran([interpreter, "-m", "factseek", "--version"], tmp_path).startswith("factseek ")
 
 
-@pytest.mark.slow
+@pytest.mark.deep
 @pytest.mark.parametrize("name", ["mypy", "pyright"])
 def test_type_checkers_find_every_import_from_a_plain_checkout(name: str, root: Path, tmp_path: Path) -> None:
     """The checkout's folder is called otherwise; the link that ``make setup`` makes gives the package its name."""

@@ -15,7 +15,7 @@ from tests.test_serving_docs import SHOWN, served
 LIBRARIES = ("haystack", "ir_datasets", "langchain_core", "llama_index.core", "pyterrier")
 
 
-@pytest.mark.slow
+@pytest.mark.real
 @pytest.mark.filterwarnings("ignore::DeprecationWarning:pyterrier")
 def test_the_page_prints_what_it_shows(example_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     os.environ["HAYSTACK_TELEMETRY_ENABLED"] = "False"

@@ -42,7 +42,7 @@ def message(done: subprocess.CompletedProcess[str]) -> str:
     return done.stderr
 
 
-@pytest.mark.slow
+@pytest.mark.real
 @pytest.mark.parametrize(
     ("text", "encoding", "names", "query"),
     [
@@ -79,7 +79,7 @@ def test_a_spreadsheet_of_another_country(here: Path, text: str, encoding: str, 
     assert json.loads(found.stdout)["hits"][0]["docid"] == "1"
 
 
-@pytest.mark.slow
+@pytest.mark.real
 def test_columns_of_other_names_in_another_shell(here: Path) -> None:
     (here / "articles.csv").write_bytes(
         'ID;Headline;Body;Published;Link\r\n1;Measles;"Vaccine; café.";2020-03-01;http://x.org\r\n'.encode("utf-8-sig")

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import doctest
+import math
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
@@ -43,13 +46,30 @@ def shown(text: str) -> list[Shown]:
     return found
 
 
-def ran(command: str, folder: Path) -> str:
-    """Run a command in ``folder`` as it is typed; return what a terminal would show, without times and versions."""
-    environment = {**os.environ, "COLUMNS": "100", "LC_ALL": "C.UTF-8"}
-    environment["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
-    words = ["bash", "-c", command]
-    done = subprocess.run(words, cwd=folder, env=environment, capture_output=True, text=True, check=False, timeout=300)
-    return done.stdout + (done.stderr if done.returncode else "")
+Ran = Callable[[str, Path], str]
+
+
+@pytest.fixture
+def ran(command: Callable[..., tuple[int, str, str]], monkeypatch: pytest.MonkeyPatch) -> Ran:
+    """Run a command in a folder as it is typed, a plain one of factseek in this process.
+
+    Return what a terminal shows.
+    """
+
+    def run(line: str, folder: Path) -> str:
+        monkeypatch.setenv("COLUMNS", "100")
+        monkeypatch.chdir(folder)
+        words = shlex.split(line, comments=True)
+        if words[0] == "factseek" and not set(line) & set("|<>;&`$"):
+            code, printed, said = command(*words[1:])
+            return printed + (said if code else "")
+        environment = {**os.environ, "LC_ALL": "C.UTF-8"}
+        environment["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+        bash = ["bash", "-c", line]
+        done = subprocess.run(bash, env=environment, capture_output=True, text=True, check=False, timeout=300)
+        return done.stdout + (done.stderr if done.returncode else "")
+
+    return run
 
 
 def plain(output: str) -> str:
@@ -65,7 +85,7 @@ def same(now: str, shown: str) -> bool:
     """Say whether two outputs are the same but for the last digits of what the int8 encoder computes."""
     number = re.compile(r"-?\d+\.\d+")
     near = all(
-        abs(float(one) - float(other)) <= 0.01
+        math.isclose(float(one), float(other), rel_tol=0.05, abs_tol=0.01)
         for one, other in zip(number.findall(now), number.findall(shown), strict=False)
     )
     return near and number.sub("#", now) == number.sub("#", shown)
@@ -100,9 +120,9 @@ def typed(text: str) -> list[Shown]:
     return [one for one in shown(text) if one.command.split()[0] not in ("make", "curl", ".")]
 
 
-@pytest.mark.slow
+@pytest.mark.real
 @pytest.mark.parametrize("name", PAGES)
-def test_a_page_shows_what_is_printed(folder: Path, name: str) -> None:
+def test_a_page_shows_what_is_printed(folder: Path, name: str, ran: Ran) -> None:
     commands = typed((ROOT / name).read_text("utf-8"))
     assert len(commands) > 2
     for one in commands:
@@ -110,14 +130,14 @@ def test_a_page_shows_what_is_printed(folder: Path, name: str) -> None:
         assert same(now, then), f"{one.command}\n{now}\n--- is shown as\n{then}"
 
 
-@pytest.mark.slow
-def test_the_python_of_the_readme_runs(folder: Path) -> None:
+@pytest.mark.real
+def test_the_python_of_the_readme_runs(folder: Path, ran: Ran) -> None:
     (block,) = re.findall(r"^```python\n(.*?)^```$", (ROOT / "README.md").read_text("utf-8"), re.MULTILINE | re.DOTALL)
     (folder / "readme.py").write_text(block)
     assert ran("python readme.py", folder).startswith("The World Health Assembly declared in May 1980")
 
 
-@pytest.mark.slow
+@pytest.mark.real
 def test_the_tutorial_prints_what_it_shows(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(folder)
     text = (ROOT / "docs" / "tutorial.md").read_text("utf-8")

@@ -19,7 +19,7 @@ def commands_in(text: str) -> list[list[str]]:
     return [shlex.split(line)[1:] for line in joined.splitlines() if line.startswith("factseek ")]
 
 
-@pytest.mark.slow
+@pytest.mark.real
 def test_every_command_runs(example_folder: Path, root: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     for name in ("examples", "indexes", "config.yaml"):
         (tmp_path / name).symlink_to(example_folder / name)

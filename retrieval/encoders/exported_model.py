@@ -26,6 +26,8 @@ class ExportedModel:
         options = onnxruntime.SessionOptions()
         options.intra_op_num_threads = options.inter_op_num_threads = 1
         options.log_severity_level = 3
+        # Where a processor has AVX2 alone, sums of int8 products would saturate: other and worse vectors than elsewhere.
+        options.add_session_config_entry("session.x64quantprecision", "1")
         self._session: Any = onnxruntime.InferenceSession(
             str(folder / ONNX), options, providers=["CPUExecutionProvider"], disabled_optimizers=_SLOW_FUSIONS
         )

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from benchmarks.across_languages import report
 from benchmarks.fusion import DEFAULT
 from benchmarks.fusion_rankings import Case, RankedCase, Ranking
 from benchmarks.quality import BenchCollection
 from factseek.eval.running.batch import SearchQuery
 from factseek.retrieval.domain import Hit
+
+pytestmark = pytest.mark.inner
 
 SECOND: Ranking = {"q1": [Hit("b", 2.0), Hit("a", 1.9), Hit("c", 0.0)]}
 FIRST: Ranking = {"q1": [Hit("a", 2.0), Hit("b", 1.0)]}

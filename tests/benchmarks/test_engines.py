@@ -30,7 +30,7 @@ def collection(tmp_path: Path) -> Collection:
     return Collection("small", source, DOCUMENTS, {"1": "measles vaccine"}, {"1": {"both": 1}})
 
 
-@pytest.mark.slow
+@pytest.mark.deep
 @pytest.mark.parametrize("engine", ENGINES, ids=lambda engine: engine.name)
 @pytest.mark.filterwarnings("ignore")
 def test_each_engine_finds_the_words_of_a_query(engine: SearchEngine, collection: Collection, tmp_path: Path) -> None:

@@ -12,6 +12,8 @@ from factseek.eval import tasks
 from factseek.indexer.collections import kinds
 from factseek.retrieval.errors import SourceError
 
+pytestmark = pytest.mark.inner
+
 TARGETS = {target.name: target for target in targets(None)}
 
 
@@ -20,7 +22,7 @@ SECONDS = {"index webpages", "index cord19"}
 
 
 @pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=pytest.mark.slow if name in SECONDS else ()) for name in sorted(TARGETS)]
+    "name", [pytest.param(name, marks=pytest.mark.deep if name in SECONDS else ()) for name in sorted(TARGETS)]
 )
 def test_a_broken_input_is_answered_in_words(name: str) -> None:
     assert finds(TARGETS[name], 0, 15 if name == "index webpages" else 60) == []

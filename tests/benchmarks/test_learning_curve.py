@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 from benchmarks import learning_curve
 from factseek.eval.training import combiner
 from factseek.eval.training.pools import Pool
+
+pytestmark = pytest.mark.inner
 
 
 def test_what_is_learned_from_more_queries_stands_below(monkeypatch) -> None:

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 from benchmarks.remembering import RememberingEncoder
 from factseek.retrieval.config import EncoderSettings
 from factseek.retrieval.encoders.runtime import open_encoder
+
+pytestmark = pytest.mark.inner
 
 
 def test_vectors_are_those_of_the_encoder_however_often_they_are_asked_for() -> None:

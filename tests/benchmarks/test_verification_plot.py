@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 from benchmarks.verification_plot import plot, risk_plot
 from factseek.claims.learning.figures import bins
 from factseek.claims.verdicts.confidence import risk_curve
+
+pytestmark = pytest.mark.inner
 
 PNG = b"\x89PNG\r\n\x1a\n"
 

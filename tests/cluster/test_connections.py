@@ -15,6 +15,8 @@ from factseek.cluster.wire import PackedSettings, packed_hits, settings_of, unpa
 from factseek.retrieval.domain import Hit, Part
 from factseek.settings import convert
 
+pytestmark = pytest.mark.inner
+
 PATIENCE = 30.0
 
 

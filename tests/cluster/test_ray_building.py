@@ -32,7 +32,7 @@ from factseek.retrieval.errors import MachineError, SourceError
 from ..retrieval.index.conftest import documents
 from .conftest import CONFIG, node_without_the_package, settings
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.real
 PATIENCE = 120.0
 WORDS = "measles vaccine sea level ice of the north rain after a dry summer river bridge town".split()
 
@@ -145,6 +145,7 @@ def test_the_same_bytes_as_without_a_cluster(ray_cluster: str, tmp_path: Path) -
     assert here.duplicates
 
 
+@pytest.mark.deep
 def test_a_process_that_dies_costs_its_unfinished_segment(
     ray_cluster: str, tmp_path: Path, small_batches: None
 ) -> None:
@@ -165,6 +166,7 @@ def test_a_process_that_dies_costs_its_unfinished_segment(
     assert verify(tmp_path / "there", CONFIG).faults == {}
 
 
+@pytest.mark.deep
 def test_a_node_that_dies_costs_its_unfinished_segments(
     nodes: Any, ray_cluster: str, tmp_path: Path, small_batches: None
 ) -> None:
@@ -190,6 +192,7 @@ def test_a_node_that_dies_costs_its_unfinished_segments(
     assert contents(tmp_path / "here") == contents(tmp_path / "there")
 
 
+@pytest.mark.deep
 def test_a_command_that_is_killed_goes_on_when_it_is_run_again(ray_cluster: str, tmp_path: Path) -> None:
     source, config = written(tmp_path / "source.jsonl", many(6000)), tmp_path / "config.yaml"
     config.write_text("cluster: {cpus: 0.1}\nindex: {segment_passages: 500}\n")
@@ -210,6 +213,7 @@ def test_a_command_that_is_killed_goes_on_when_it_is_run_again(ray_cluster: str,
     assert contents(tmp_path / "here") == contents(tmp_path / "there")
 
 
+@pytest.mark.deep
 def test_what_contradicts_a_document_is_one_line(ray_cluster: str, tmp_path: Path) -> None:
     first, second = written(tmp_path / "a.jsonl", many(9)), written(tmp_path / "b.jsonl", many(9, "second"))
     built(tmp_path / "index", first, ray_cluster, dense=False)
@@ -218,6 +222,7 @@ def test_what_contradicts_a_document_is_one_line(ray_cluster: str, tmp_path: Pat
     assert verify(tmp_path / "index", CONFIG).faults == {}
 
 
+@pytest.mark.deep
 def test_a_cluster_without_room_leaves_nothing(ray_cluster: str, tmp_path: Path) -> None:
     source = written(tmp_path / "a.jsonl", many(9))
     request = BuildRequest(kind="jsonl", sources=(source,), folder=tmp_path / "index", shards=3, dense=False)
@@ -227,6 +232,7 @@ def test_a_cluster_without_room_leaves_nothing(ray_cluster: str, tmp_path: Path)
     assert not (tmp_path / "index").exists()
 
 
+@pytest.mark.deep
 def test_a_folder_that_a_node_does_not_reach_is_not_written_to(ray_cluster: str, tmp_path: Path) -> None:
     connect(ray_cluster)
     actor = ray().remote(ShardBuilder).options(num_cpus=0.1).remote(0.1)
@@ -241,6 +247,7 @@ def test_a_folder_that_a_node_does_not_reach_is_not_written_to(ray_cluster: str,
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.deep
 def test_a_node_without_the_package_is_one_line(nodes: Any, ray_cluster: str, tmp_path: Path) -> None:
     source, lacking = written(tmp_path / "a.jsonl", many(9)), node_without_the_package(nodes, tmp_path)
     request = BuildRequest(kind="jsonl", sources=(source,), folder=tmp_path / "index", shards=4, dense=False)
@@ -255,6 +262,7 @@ def test_a_node_without_the_package_is_one_line(nodes: Any, ray_cluster: str, tm
     assert not (tmp_path / "index").exists()
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

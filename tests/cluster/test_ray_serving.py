@@ -30,7 +30,7 @@ from factseek.retrieval.index.local import Index
 from ..server.ending import end
 from .conftest import CONFIG, node_without_the_package, settings
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.real
 READY_SECONDS = 180
 
 
@@ -108,6 +108,7 @@ def test_a_server_answers_from_the_cluster_while_a_process_dies_and_the_index_ch
         assert first[0]["docid"] not in {hit["docid"] for hit in hits}
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -127,6 +128,7 @@ def test_a_cluster_that_is_not_there(
     assert capsys.readouterr().err.splitlines() == [f"factseek: {message}"] * 2
 
 
+@pytest.mark.deep
 def test_a_cluster_that_is_not_named(folders: tuple[Path, Path], capsys: pytest.CaptureFixture[str]) -> None:
     if find_spec("ray") is None:
         pytest.skip("needs the extra ray")
@@ -135,6 +137,7 @@ def test_a_cluster_that_is_not_named(folders: tuple[Path, Path], capsys: pytest.
     assert capsys.readouterr().err == line
 
 
+@pytest.mark.deep
 def test_too_few_nodes_for_the_replicas(ray_cluster: str, folders: tuple[Path, Path]) -> None:
     with pytest.raises(MachineError) as raised:
         check_opens(folders[1], CONFIG, settings(ray_cluster, replicas=4))
@@ -144,6 +147,7 @@ def test_too_few_nodes_for_the_replicas(ray_cluster: str, folders: tuple[Path, P
     )
 
 
+@pytest.mark.deep
 def test_too_few_processors_for_the_replicas(ray_cluster: str, folders: tuple[Path, Path]) -> None:
     with pytest.raises(MachineError) as raised:
         check_opens(folders[1], CONFIG, settings(ray_cluster, cpus=100))
@@ -154,6 +158,7 @@ def test_too_few_processors_for_the_replicas(ray_cluster: str, folders: tuple[Pa
     )
 
 
+@pytest.mark.deep
 def test_a_replica_that_no_node_has_room_for(ray_cluster: str, folders: tuple[Path, Path], tmp_path: Path) -> None:
     """Twelve processors are free, four on each of three nodes: Ray would wait for a node that never comes."""
     reshard(shutil.copytree(folders[1], tmp_path / "few"), 2, CONFIG)
@@ -165,6 +170,7 @@ def test_a_replica_that_no_node_has_room_for(ray_cluster: str, folders: tuple[Pa
     )
 
 
+@pytest.mark.deep
 def test_a_shard_that_is_not_there_is_one_line_before_anything_is_served(
     ray_cluster: str, folders: tuple[Path, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -183,6 +189,7 @@ def test_a_shard_that_is_not_there_is_one_line_before_anything_is_served(
     )
 
 
+@pytest.mark.deep
 def test_a_node_without_the_package_is_one_line(
     nodes: Any, ray_cluster: str, folders: tuple[Path, Path], tmp_path: Path
 ) -> None:
@@ -200,6 +207,7 @@ def test_a_node_without_the_package_is_one_line(
     assert raised.value.place in {f"shard-0{number}" for number in range(3)}
 
 
+@pytest.mark.deep
 def test_processes_of_former_shards_end(ray_cluster: str, folders: tuple[Path, Path], tmp_path: Path) -> None:
     folder, cluster = tmp_path / "fewer", settings(ray_cluster)
     shutil.copytree(folders[1], folder)
@@ -215,6 +223,7 @@ def test_processes_of_former_shards_end(ray_cluster: str, folders: tuple[Path, P
     stop(folder, cluster)
 
 
+@pytest.mark.deep
 def test_status_names_each_replica(
     ray_cluster: str, folders: tuple[Path, Path], capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -33,7 +33,7 @@ from factseek.retrieval.shards import layout
 from ..retrieval.index.test_sharded import answered
 from .conftest import CONFIG, settings
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.real
 QUERIES = ["measles vaccine", "the ice of the sea", "rain", "meazles vacine"]
 SEARCHES = [
     Search(k=k, retriever=retriever, where=where, group=group, stages=("per_source=2",) if group else ())

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.deep
 ROOT = Path(__file__).resolve().parents[2]
 TUTORIAL = re.compile(r"^## A node that is killed.*?^```bash\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 PATIENCE = 900.0

@@ -206,7 +206,7 @@ def test_an_unfinished_build_of_something_else_is_given_up(tmp_path: Path, write
     assert [path.name for path in (tmp_path / "index" / "segments").iterdir()] == ["000000"]
 
 
-@pytest.mark.slow
+@pytest.mark.deep
 @pytest.mark.parametrize("seconds", [0.0, 0.15, 0.3, 0.6])
 def test_a_killed_build_goes_on_and_ends_like_one_that_was_not(
     tmp_path: Path, write_jsonl, build_jsonl, seconds: float

@@ -8,6 +8,8 @@ import pytest
 
 from factseek.indexer.bulk import checked
 
+pytestmark = pytest.mark.inner
+
 BAD = [
     (b'{"docid": "a b", "text": "x"}', "docid 'a b' holds white space"),
     (b'{"docid": "a", "text": " "}', "has neither text nor title"),

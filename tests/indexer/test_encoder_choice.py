@@ -145,7 +145,7 @@ def first_docids(folder: Path, query: str, retriever: str, k: int = 3) -> list[s
         return [hit.docid for hit in index.search([query], Search(retriever=retriever, k=k))[0]]
 
 
-@pytest.mark.slow
+@pytest.mark.real
 def test_an_arabic_collection_has_a_multilingual_encoder(indexed: Indexed) -> None:
     folder = indexed("ar")
     encoder = manifests.read(folder).encoder
@@ -158,7 +158,7 @@ def test_an_arabic_collection_has_a_multilingual_encoder(indexed: Indexed) -> No
         assert index.resolve().retriever == "hybrid"
 
 
-@pytest.mark.slow
+@pytest.mark.real
 @pytest.mark.parametrize(
     ("claim", "docid"),
     [
@@ -172,7 +172,7 @@ def test_an_english_claim_finds_arabic_evidence(indexed: Indexed, claim: str, do
     assert docid in first_docids(indexed("ar"), claim, "hybrid")
 
 
-@pytest.mark.slow
+@pytest.mark.real
 @pytest.mark.parametrize(
     ("claim", "docid"),
     [
@@ -190,7 +190,7 @@ def both(indexed: Indexed) -> Iterator[Path]:
     yield indexed("en", *BOTH)
 
 
-@pytest.mark.slow
+@pytest.mark.real
 def test_an_index_of_two_encoders_fuses_three_rankings(both: Path) -> None:
     manifest = manifests.read(both)
     assert {view: info.name for view, info in manifest.encoders.items()} == {
@@ -212,7 +212,7 @@ def test_an_index_of_two_encoders_fuses_three_rankings(both: Path) -> None:
         assert index.resolve().rankings == ("bm25", "dense")
 
 
-@pytest.mark.slow
+@pytest.mark.real
 def test_what_is_appended_has_the_vectors_of_both(
     both: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

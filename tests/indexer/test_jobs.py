@@ -20,6 +20,8 @@ from factseek.retrieval.errors import IndexStateError, MachineError
 from factseek.settings import Config
 from tests.indexer.conftest import Build, Write
 
+pytestmark = pytest.mark.inner
+
 
 @pytest.fixture
 def folder(build_jsonl: Build, write_jsonl: Write, tmp_path: Path) -> Path:

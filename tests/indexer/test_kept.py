@@ -16,6 +16,8 @@ from factseek.retrieval.searcher import Search
 from factseek.settings import convert
 from tests.indexer.test_compaction import write
 
+pytestmark = pytest.mark.inner
+
 SUBJECTS = ["Measles", "The Nile", "Pluto", "Ice", "A vaccine", "The ozone layer", "A tax", "The moon"]
 VERBS = ["spreads quickly", "was measured", "changes slowly", "is not what people think", "was seen from afar"]
 DELETED = [f"d{i}" for i in range(0, 240, 7)]

@@ -9,7 +9,7 @@ from hypothesis.stateful import run_state_machine_as_test
 from tests.indexer.live import LiveDenseIndex, LiveIndex
 
 
-@pytest.mark.slow
+@pytest.mark.deep
 @pytest.mark.parametrize(("machine", "runs"), [(LiveIndex, 190), (LiveDenseIndex, 10)])
 def test_an_index_stays_equal_to_its_model(machine: type[LiveIndex], runs: int) -> None:
     run_state_machine_as_test(

@@ -362,7 +362,7 @@ def test_what_comes_over_http_reaches_its_shard(tmp_path: Path) -> None:
     check_owners(index)
 
 
-@pytest.mark.slow
+@pytest.mark.real
 def test_an_index_is_read_while_it_is_divided(tmp_path: Path) -> None:
     index = tmp_path / "index"
     built(index, written(tmp_path, "first.jsonl", FIRST))

@@ -24,7 +24,7 @@ from factseek.retrieval.shards import layout
 from factseek.settings import Config, convert
 from tests.indexer.test_shards import exported, passages, written
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.deep
 CONFIG: Config = convert({"index": {"segment_passages": 12, "max_segments": 1_000}}, "test")
 DOCIDS = [f"d{number}" for number in range(24)]
 TEXTS = st.sampled_from(["Measles spreads.", "The Nile flows.", "Ice melts.", "A vaccine against measles."])

@@ -17,7 +17,7 @@ from factseek.indexer.snapshot import snapshot
 from tests.indexer.stopping import Bench, bench, duration, kill_at_random, stop_at, whole
 from tests.indexer.verbs import BEFORE, prepare, state
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.deep
 KILLS = 20
 
 

@@ -254,7 +254,7 @@ def test_the_kind_is_that_of_the_index_or_said(
     assert capsys.readouterr().err.startswith(said)
 
 
-@pytest.mark.slow
+@pytest.mark.real
 def test_the_command_reads_what_appears_and_stops_cleanly(folder: Path, tmp_path: Path) -> None:
     write(folder, "a.jsonl", rows("a"))
     config = tmp_path / "config.yaml"

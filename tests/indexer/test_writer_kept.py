@@ -18,6 +18,8 @@ from factseek.settings import Config, convert
 from tests.indexer.conftest import Build, Write
 from tests.indexer.test_writer import LIMITS, leave, lines, rows
 
+pytestmark = pytest.mark.inner
+
 
 @pytest.fixture
 def folder(build_jsonl: Build, write_jsonl: Write, tmp_path: Path) -> Path:

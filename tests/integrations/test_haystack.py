@@ -19,7 +19,7 @@ from haystack.utils import Secret
 
 from factseek.integrations.haystack import FactseekRetriever
 
-pytestmark = pytest.mark.slow  # importing the library takes seconds
+pytestmark = pytest.mark.real  # importing the library takes seconds
 
 IN_MODULE = "factseek.integrations.haystack"
 

@@ -18,7 +18,7 @@ from pydantic import ValidationError
 
 from factseek.integrations.langchain import FactseekRetriever
 
-pytestmark = pytest.mark.slow  # importing the library takes seconds
+pytestmark = pytest.mark.real  # importing the library takes seconds
 
 
 def test_documents_are_the_hits_with_all_that_they_say(index: str, searcher: Searcher, hits: list[Hit]) -> None:

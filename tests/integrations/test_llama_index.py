@@ -15,7 +15,7 @@ from llama_index.core.schema import MetadataMode, NodeRelationship, QueryBundle
 
 from factseek.integrations.llama_index import FactseekRetriever
 
-pytestmark = pytest.mark.slow  # importing the library takes seconds
+pytestmark = pytest.mark.real  # importing the library takes seconds
 
 
 def test_nodes_are_the_hits_with_all_that_they_say(index: str, searcher: Searcher, hits: list[Hit]) -> None:

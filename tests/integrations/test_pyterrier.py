@@ -17,7 +17,7 @@ import pyterrier as pt
 
 from factseek.integrations.pyterrier import FactseekTransformer
 
-pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore::DeprecationWarning:pyterrier")]
+pytestmark = [pytest.mark.real, pytest.mark.filterwarnings("ignore::DeprecationWarning:pyterrier")]
 
 
 @pytest.fixture(scope="module")

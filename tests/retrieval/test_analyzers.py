@@ -9,6 +9,8 @@ import pytest
 from factseek.retrieval.analyzers import ANALYZERS, LANGUAGES, analyzer_name, language_code
 from factseek.retrieval.errors import ConfigError
 
+pytestmark = pytest.mark.inner
+
 
 @pytest.mark.parametrize(
     ("written", "code"),

@@ -17,6 +17,8 @@ from factseek.retrieval.collection_statistics import (
 from factseek.retrieval.java import start
 from factseek.retrieval.lucene import Fields, PassageSearcher, PassageWriter, TermFinder, Weights
 
+pytestmark = pytest.mark.inner
+
 WORDS = [f"w{number:03d}" for number in range(120)]
 
 

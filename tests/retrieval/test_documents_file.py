@@ -16,6 +16,8 @@ from factseek.retrieval.documents_file import KEPT, DocumentsFile
 from factseek.retrieval.domain import Document, Filter, Span
 from factseek.retrieval.errors import IndexStateError
 
+pytestmark = pytest.mark.inner
+
 DOCUMENTS = [Document(f"d{number}", f"Text {number}.", language="en", topic="t") for number in range(300)]
 
 

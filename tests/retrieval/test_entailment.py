@@ -6,6 +6,8 @@ import pytest
 
 from factseek.retrieval.entailment import CONTRADICTS, ENTAILS, NEUTRAL, claim_digest, claim_digests, label_of
 
+pytestmark = pytest.mark.inner
+
 
 @pytest.mark.parametrize(
     ("names", "label"),

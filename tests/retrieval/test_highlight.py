@@ -236,7 +236,7 @@ def test_every_analyzer_marks_what_it_marks_word_by_word(analyzer: str) -> None:
             assert marks(text) == word_by_word(query, text, terms)
 
 
-@pytest.mark.slow
+@pytest.mark.real
 def test_queries_of_a_public_collection_are_marked_as_word_by_word(data_dir: Path, english: TermFinder) -> None:
     folder = data_dir / "scifact"
     queries = [json.loads(line)["text"] for line in lines_of(folder / "queries.jsonl")]

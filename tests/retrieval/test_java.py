@@ -23,6 +23,8 @@ from factseek.retrieval.java import (
     start,
 )
 
+pytestmark = pytest.mark.inner
+
 MEMORY = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") >> 20
 
 

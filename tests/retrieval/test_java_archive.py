@@ -88,7 +88,7 @@ def of_another(path: Path) -> None:
     path.write_bytes(content.replace(jar, jar[:-1] + b"X"))
 
 
-@pytest.mark.slow
+@pytest.mark.real
 def test_the_second_process_uses_what_the_first_one_made(archive: ClassArchive, tmp_path: Path) -> None:
     first, quiet = started(tmp_path)
     assert first.endswith("False\n")
@@ -103,7 +103,7 @@ def test_the_second_process_uses_what_the_first_one_made(archive: ClassArchive, 
         archive.path.write_bytes(whole)
 
 
-@pytest.mark.slow
+@pytest.mark.real
 def test_a_search_that_fails_leaves_nothing(archive: ClassArchive, tmp_path: Path) -> None:
     assert started(tmp_path, "fail")[1] == "no such luck\n"
     assert list(archive.path.parent.iterdir()) == []

@@ -8,6 +8,8 @@ import pytest
 from factseek.retrieval.judged_queries import NAMES, JudgedQueries, restored
 from factseek.retrieval.model_file import State
 
+pytestmark = pytest.mark.inner
+
 TERMS = {
     "q1": frozenset({"milk", "cancer"}),
     "q2": frozenset({"milk", "bone"}),

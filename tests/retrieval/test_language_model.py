@@ -12,6 +12,8 @@ import pytest
 from factseek.retrieval import language_model, languages
 from factseek.retrieval.language_model import stored_identifier
 
+pytestmark = pytest.mark.inner
+
 TEXTS = (
     "Vaccination has nearly wiped out measles",
     "La vacunación ha eliminado casi por completo el sarampión",

@@ -17,6 +17,8 @@ from factseek.retrieval.searcher import Search
 from factseek.retrieval.vectors import Vectors
 from factseek.retrieval.vocabulary import Vocabulary
 
+pytestmark = pytest.mark.inner
+
 
 def unit_vectors(rows: int) -> Vectors:
     drawn = np.random.default_rng(rows).normal(size=(rows, 16))

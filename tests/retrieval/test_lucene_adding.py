@@ -17,6 +17,8 @@ from factseek.retrieval.errors import MachineError
 from factseek.retrieval.java import start
 from factseek.retrieval.lucene import Fields, PassageSearcher, PassageWriter, TermFinder
 
+pytestmark = pytest.mark.inner
+
 ODD = (
     'quotes " and \\ and \n lines \t and tabs',
     "measles 🦠 𝒱accine ½ Straße İstanbul e\u0301cole",

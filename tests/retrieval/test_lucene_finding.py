@@ -14,6 +14,8 @@ from factseek.retrieval.domain import Filter
 from factseek.retrieval.java import start
 from factseek.retrieval.lucene import Fields, PassageSearcher, PassageWriter, Weights
 
+pytestmark = pytest.mark.inner
+
 WORDS = "measles vaccine outbreak moon landing crater sea level rise glacier virus mask".split()
 QUERIES = ("measles", "moon landing", "the of", "", "no such word", "half \ud800 a pair", "vaccine " * 500)
 

@@ -17,6 +17,8 @@ from factseek.retrieval.domain import Filter
 from factseek.retrieval.java import java_thread, kept, start
 from factseek.retrieval.lucene import Fields, PassageSearcher, PassageWriter, Weights
 
+pytestmark = pytest.mark.inner
+
 THREADS, ROUNDS = 12, 40
 WORDS = "measles vaccine outbreak moon landing crater sea level rise glacier virus mask trial cohort dose claim".split()
 TEXTS = [" ".join(islice(cycle(WORDS), start, start + 3 + start % 7)) for start in range(400)]

@@ -10,6 +10,8 @@ import pytest
 
 from factseek.retrieval.mapped import mapped
 
+pytestmark = pytest.mark.inner
+
 
 def mappings(path: Path) -> int:
     return Path("/proc/self/maps").read_text("utf-8").count(f" {path}\n")

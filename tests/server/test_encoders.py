@@ -17,7 +17,7 @@ from factseek.server.settings import ServerSettings
 from factseek.settings import Config
 from tests.server.conftest import ARABIC, ENGLISH, NILE, build_index
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.real
 
 
 def test_indexes_of_different_encoders_are_served_together(tmp_path: Path) -> None:

@@ -159,7 +159,7 @@ def test_the_bodies_that_are_broken_are_right(speaking: Flask) -> None:
     assert {endpoint for endpoint, _ in refused} <= REFUSED_HERE, refused
 
 
-@pytest.mark.slow
+@pytest.mark.deep
 def test_every_route_that_writes_answers_and_leaves_nothing_behind(live: Path) -> None:
     other = Path(shutil.copytree(live, live.with_name("other")))
     point(live.with_name("current"), live)

@@ -15,16 +15,16 @@ from factseek.retrieval.lucene import flat_text
 from factseek.server.app import create_app
 from factseek.server.settings import ServerSettings
 from factseek.settings import Config
-from tests.retrieval.encoders.cross import small_cross_encoder
+from tests.small_models import small_cross_encoder
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.real
 QUERY = "measles vaccine"
 
 
 @pytest.fixture(scope="module")
 def reranking(tmp_path_factory: pytest.TempPathFactory) -> RerankSettings:
     folder = tmp_path_factory.mktemp("rerank")
-    return RerankSettings(model=str(small_cross_encoder(folder / "small")), cache=str(folder / "cache"))
+    return RerankSettings(model=str(small_cross_encoder()), cache=str(folder / "cache"))
 
 
 def answer(folder: Path, settings: RerankSettings, stages: list[str]) -> Any:

@@ -87,7 +87,7 @@ def ask(port: int, method: str, address: str, body: Any = None) -> tuple[int, An
         connection.close()
 
 
-@pytest.mark.slow
+@pytest.mark.real
 @pytest.mark.parametrize("stop", [signal.SIGTERM, signal.SIGINT])
 def test_a_server_starts_answers_and_stops(
     folders: dict[str, Path], ranker_file: Path, tmp_path: Path, stop: signal.Signals
@@ -118,7 +118,7 @@ def test_a_server_starts_answers_and_stops(
     assert "Traceback" not in said
 
 
-@pytest.mark.slow
+@pytest.mark.real
 def test_a_reload_reads_the_rankers_again(folders: dict[str, Path], ranker_file: Path, tmp_path: Path) -> None:
     model = tmp_path / "one.model"
     shutil.copy(ranker_file, model)
@@ -143,7 +143,7 @@ REFUSED = [
 ]
 
 
-@pytest.mark.slow
+@pytest.mark.real
 def test_what_is_no_request_is_refused_in_the_one_shape(folders: dict[str, Path], tmp_path: Path) -> None:
     log = tmp_path / "log"
     with served(log, "--workers", "1", "--index", f"ar={folders['arabic']}") as (_, port):
@@ -159,7 +159,7 @@ def test_what_is_no_request_is_refused_in_the_one_shape(folders: dict[str, Path]
     assert "secretword" not in log.read_text()
 
 
-@pytest.mark.slow
+@pytest.mark.real
 def test_a_large_chunked_body_is_refused(folders: dict[str, Path], tmp_path: Path) -> None:
     settings = tmp_path / "config.yaml"
     settings.write_text("server: {max_body_bytes: 1000, workers: 1}")
@@ -173,7 +173,7 @@ def test_a_large_chunked_body_is_refused(folders: dict[str, Path], tmp_path: Pat
         connection.close()
 
 
-@pytest.mark.slow
+@pytest.mark.real
 @pytest.mark.parametrize("keys", [False, True])
 def test_a_file_that_is_too_large_is_refused_on_a_page(folders: dict[str, Path], tmp_path: Path, *, keys: bool) -> None:
     settings = tmp_path / "config.yaml"
@@ -190,7 +190,7 @@ def test_a_file_that_is_too_large_is_refused_on_a_page(folders: dict[str, Path],
     assert ('class="ask"' in page) != keys, "who has shown no key is not told what is served"
 
 
-@pytest.mark.slow
+@pytest.mark.real
 def test_serving_needs_neither_torch_nor_pyserinis_searcher(folders: dict[str, Path]) -> None:
     script = f"""
 import sys

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 
-@pytest.mark.slow
+@pytest.mark.deep
 def test_a_minute_of_mixed_load_goes_without_a_fault(root: Path, example_folder: Path, tmp_path: Path) -> None:
     index = example_folder / "indexes" / "example-en"
     # A minute is too short for memory and open files to settle; that it does is for half an hour to show (make soak).

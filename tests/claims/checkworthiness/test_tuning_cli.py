@@ -16,6 +16,8 @@ from factseek.retrieval.errors import MachineError
 from factseek.retrieval.progress import silent
 from tests.conftest import ROOT
 
+pytestmark = pytest.mark.inner
+
 TRAIN = ROOT / "examples" / "checkworthy-en-train.tsv"
 
 
@@ -45,7 +47,7 @@ def test_refusals(settings, output, message, tmp_path: Path, monkeypatch, capsys
     assert not (tmp_path / "new").exists()
 
 
-@pytest.mark.slow
+@pytest.mark.deep
 def test_a_tuned_encoder_is_used_by_the_ranker(tmp_path: Path, train: list[Statement], dev: list[Statement]) -> None:
     settings = tmp_path / "config.yaml"
     settings.write_text("claims: {multilingual: {encoder: all-MiniLM-L6-v2, max_tokens: 16, tuning: {epochs: 1}}}\n")

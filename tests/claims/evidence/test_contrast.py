@@ -18,6 +18,8 @@ from factseek.retrieval.encoders.runtime import open_encoder
 from factseek.retrieval.encoders.sources import MULTILINGUAL, find_model
 from factseek.retrieval.errors import MachineError
 
+pytestmark = pytest.mark.inner
+
 CLAIM = "The Nile is long."
 VECTORS = {
     CLAIM: (1.0, 0.0),
@@ -118,7 +120,7 @@ def test_claims_together_and_alone_have_the_same_values() -> None:
     assert together.shape == (4, len(CONTRASTED))
 
 
-@pytest.mark.slow
+@pytest.mark.real
 def test_the_multilingual_encoder_tells_a_claim_from_its_opposite() -> None:
     try:
         find_model(MULTILINGUAL)

@@ -10,6 +10,8 @@ from factseek.claims.evidence.entailment import ENTAILED, EntailmentReader
 from factseek.claims.evidence.sentences import ClaimEvidence, EvidenceSentence
 from factseek.retrieval.entailment import Entailment
 
+pytestmark = pytest.mark.inner
+
 SAYS = {
     "The Nile is long.": Entailment(0.8, 0.1, 0.1),
     "The Nile is short.": Entailment(0.1, 0.7, 0.2),

@@ -14,6 +14,8 @@ from factseek.claims.learning.sampling import sampled
 from factseek.claims.text.duplicates import groups, repeated
 from factseek.retrieval.domain import Statement
 
+pytestmark = pytest.mark.inner
+
 TEXT = "The ministry counted 412 new cases of the virus in the capital on Monday"
 
 

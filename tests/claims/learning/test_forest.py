@@ -8,6 +8,8 @@ from sklearn.ensemble import ExtraTreesClassifier
 
 from factseek.claims.learning import forest
 
+pytestmark = pytest.mark.inner
+
 
 def test_log_odds_are_those_of_scikit_learn() -> None:
     drawn = np.random.default_rng(0)

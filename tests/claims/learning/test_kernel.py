@@ -9,6 +9,8 @@ from sklearn.svm import SVC
 from factseek.claims.learning import kernel
 from factseek.retrieval.model_file import State
 
+pytestmark = pytest.mark.inner
+
 
 def _rows(number: int) -> tuple[np.ndarray, np.ndarray]:
     drawn = np.random.default_rng(2)

@@ -11,6 +11,8 @@ from threadpoolctl import threadpool_limits
 
 from factseek.claims.learning.logistic import Logistic, fit
 
+pytestmark = pytest.mark.inner
+
 
 @pytest.mark.parametrize("number", [2, 3])
 def test_probabilities_are_scikit_learns(number: int) -> None:

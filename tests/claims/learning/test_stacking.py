@@ -9,6 +9,8 @@ from numpy.typing import NDArray
 from factseek.claims.learning import stacking
 from factseek.claims.learning.folds import average_precision
 
+pytestmark = pytest.mark.inner
+
 SIZE = 600
 
 

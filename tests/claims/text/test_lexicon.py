@@ -6,6 +6,8 @@ import pytest
 
 from factseek.claims.text.lexicon import LEXICONS, lexicon, polarity
 
+pytestmark = pytest.mark.inner
+
 
 @pytest.mark.parametrize(
     ("language", "text", "found"),

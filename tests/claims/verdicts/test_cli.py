@@ -193,7 +193,7 @@ def test_arguments_that_make_no_sense(
 
 
 @pytest.mark.data
-@pytest.mark.slow
+@pytest.mark.real
 def test_the_arabic_claims_of_2018(command: Command, data_dir: Path, root: Path, tmp_path: Path, arabic: Path) -> None:
     """Two debates teach, the third is judged; its evidence is not public, so only the form is held."""
     rows: dict[str, list[str]] = {"train": [], "input": [], "gold": []}
@@ -224,7 +224,7 @@ def test_the_arabic_claims_of_2018(command: Command, data_dir: Path, root: Path,
 
 
 @pytest.mark.data
-@pytest.mark.slow
+@pytest.mark.real
 def test_a_slice_of_scifact(command: Command, data_dir: Path, tmp_path: Path) -> None:
     """Page = document, line = sentence: from abstracts to a submission that is scored."""
     labels = {"SUPPORT": "SUPPORTS", "CONTRADICT": "REFUTES"}

@@ -51,7 +51,7 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@pytest.mark.slow
+@pytest.mark.real
 def test_a_model_of_the_hub_s_kind_judges_as_it_does_itself(model: Path, tmp_path: Path) -> None:
     from sentence_transformers import CrossEncoder
 
@@ -64,7 +64,7 @@ def test_a_model_of_the_hub_s_kind_judges_as_it_does_itself(model: Path, tmp_pat
     assert ours.info.settings == CrossEncoderSettings(model=str(model.resolve()), precision="fp32")
 
 
-@pytest.mark.slow
+@pytest.mark.real
 def test_other_labels_are_refused(model: Path, tmp_path: Path) -> None:
     folder = _relabelled(model, tmp_path / "other", {"0": "good", "1": "bad", "2": "neutral"})
     with pytest.raises(MachineError) as refused:

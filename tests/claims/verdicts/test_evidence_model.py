@@ -16,6 +16,8 @@ from factseek.claims.settings import VerdictSettings
 from factseek.claims.verdicts.models import Cases, evidence
 from factseek.retrieval.model_file import State
 
+pytestmark = pytest.mark.inner
+
 SETTINGS = VerdictSettings()
 LABELS = ("SUPPORTS", "REFUTES", "NOT ENOUGH INFO")
 NOT_BEARING = {*CLAIM, *(f"{n}, {of}" for n in ("negated", "negation differs", "both negated")

@@ -33,7 +33,7 @@ from factseek.retrieval.index.local import Index
 from factseek.retrieval.searcher import Search
 from factseek.settings import Config
 from tests.conftest import overriding
-from tests.retrieval.encoders.cross import small_cross_encoder
+from tests.small_models import small_cross_encoder
 
 
 @pytest.fixture(scope="module")
@@ -65,7 +65,7 @@ def usual(example, files):
     return ["--index", example, "--queries", files.queries, "--qrels", files.qrels]
 
 
-@pytest.mark.slow
+@pytest.mark.real
 @pytest.mark.parametrize("retriever", ["bm25", "dense", "hybrid"])
 def test_quality_is_the_score_of_the_run(retriever, found, example, files, tmp_path) -> None:
     output = tmp_path / "run.txt"
@@ -198,7 +198,7 @@ def test_a_load_that_fails_is_said_in_one_line(tmp_path) -> None:
     )
 
 
-@pytest.mark.slow
+@pytest.mark.real
 def test_stages_are_measured_after_their_retriever(example, files, tmp_path) -> None:
     with Index(example) as index:
         judged = read_judged(files, index)
@@ -250,9 +250,9 @@ def test_bad_input(arguments, message, usual, command, tmp_path) -> None:
     assert err == f"factseek: {message.format(folder=tmp_path)}\n"
 
 
-@pytest.mark.slow
+@pytest.mark.real
 def test_the_quality_of_a_re_ranked_search_is_that_of_its_run(usual, files, command, tmp_path) -> None:
-    model = small_cross_encoder(tmp_path / "small")
+    model = small_cross_encoder()
     config = tmp_path / "config.yaml"
     config.write_text(json.dumps({"rerank": {"model": str(model), "cache": str(tmp_path / "cache"), "depth": 8}}))
     asked = ["--retrievers", "bm25,bm25+rerank", "--measures", "nDCG@10", "--timed", "12", "--config", config]

@@ -26,8 +26,7 @@ from factseek.retrieval.index.local import open_index
 from factseek.retrieval.progress import silent
 from tests.conftest import overriding
 from tests.eval.models.interrupted import check_goes_on
-from tests.retrieval.encoders.cross import small_cross_encoder
-from tests.retrieval.encoders.small import small_encoder
+from tests.small_models import small_cross_encoder, small_encoder
 
 Command = Callable[..., tuple[int, str, str]]
 SUPPORTS, REFUTES, OPEN = range(3)
@@ -43,7 +42,7 @@ def pages(root: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def base(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return small_encoder(tmp_path_factory.mktemp("base") / "small")
+    return small_encoder()
 
 
 @pytest.fixture
@@ -53,7 +52,7 @@ def asked(pages: Path, base: Path, examples: Path, tmp_path: Path) -> list[objec
     return ["train", "entailment", "--index", pages, *files, "--output", tmp_path / "model", *small]
 
 
-@pytest.mark.slow
+@pytest.mark.deep
 def test_a_trained_model_has_a_card_and_judges_claims(
     asked: list[object], pages: Path, examples: Path, tmp_path: Path, command: Command
 ) -> None:
@@ -95,7 +94,7 @@ def test_a_trained_model_has_a_card_and_judges_claims(
     assert said.splitlines()[-1].endswith("; bring back the former, or train it again")
 
 
-@pytest.mark.slow
+@pytest.mark.deep
 def test_the_same_seed_trains_the_same_model(asked: list[object], tmp_path: Path, command: Command) -> None:
     for name in ("first", "second"):
         code, _, said = command(*asked[:2], *overriding(asked[2:], ["--output", tmp_path / name, "--epochs", "1"]))
@@ -104,16 +103,16 @@ def test_the_same_seed_trains_the_same_model(asked: list[object], tmp_path: Path
         assert (tmp_path / "first" / file).read_bytes() == (tmp_path / "second" / file).read_bytes()
 
 
-@pytest.mark.slow
+@pytest.mark.deep
 def test_an_interrupted_training_goes_on_to_the_same_model(
     asked: list[object], tmp_path: Path, command: Command
 ) -> None:
     check_goes_on(asked, tmp_path, command, at_look=2)
 
 
-@pytest.mark.slow
+@pytest.mark.deep
 def test_a_reranker_gets_a_new_head(asked: list[object], tmp_path: Path, command: Command) -> None:
-    base = small_cross_encoder(tmp_path / "base")
+    base = small_cross_encoder()
     code, printed, said = command(*asked[:2], *overriding(asked[2:], ["--base", base, "--epochs", "1"]), "--json")
     assert code == 0, said
     assert json.loads(printed)["figures"]["of"].endswith("pairs of text and claim, before by the commonest label")

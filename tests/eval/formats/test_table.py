@@ -9,6 +9,8 @@ import pytest
 from factseek.eval.formats.table import rows_below
 from factseek.retrieval.errors import SourceError
 
+pytestmark = pytest.mark.inner
+
 
 def test_a_header_with_a_line_end_in_a_cell_is_refused() -> None:
     with pytest.raises(SourceError) as caught:

@@ -205,7 +205,7 @@ def test_compare_prints_tables_json_and_a_page(files, command):
     assert [pair["measure"] for pair in found["pairs"]] == ["AP", "P@10", "nDCG@10", "RR"]
 
 
-@pytest.mark.slow
+@pytest.mark.deep
 def test_a_run_of_a_million_lines_is_scored_in_little_memory(root, tmp_path):
     with (tmp_path / "run").open("w") as run, (tmp_path / "qrels").open("w") as qrels:
         for query in range(1_000):

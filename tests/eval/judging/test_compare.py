@@ -14,6 +14,8 @@ from factseek.eval.scoring.statistics import holm
 from factseek.retrieval.errors import CheckFailed, QueryError
 from factseek.retrieval.trec import read_qrels
 
+pytestmark = pytest.mark.inner
+
 MEASURES = ["AP", "P@3", "RR"]
 
 

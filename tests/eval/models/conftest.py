@@ -8,7 +8,7 @@ import pytest
 
 from factseek.indexer.build import BuildRequest, build
 from factseek.indexer.settings import Config
-from tests.retrieval.encoders.small import small_encoder
+from tests.small_models import small_encoder
 
 
 @pytest.fixture(scope="session")
@@ -21,7 +21,7 @@ def index(root: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def base(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return small_encoder(tmp_path_factory.mktemp("base") / "small")
+    return small_encoder()
 
 
 @pytest.fixture

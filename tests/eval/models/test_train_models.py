@@ -25,7 +25,7 @@ from factseek.retrieval.files import sha256
 from factseek.retrieval.index.local import open_index
 from tests.conftest import overriding
 from tests.eval.models.interrupted import check_goes_on
-from tests.retrieval.encoders.cross import small_cross_encoder
+from tests.small_models import small_cross_encoder
 
 Command = Callable[..., tuple[int, str, str]]
 
@@ -37,7 +37,7 @@ def papers(root: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@pytest.mark.slow
+@pytest.mark.real
 def test_a_trained_encoder_has_a_card_and_makes_an_index(
     asked: list[object], base: Path, examples: Path, tmp_path: Path, command: Command
 ) -> None:
@@ -66,7 +66,7 @@ def test_a_trained_encoder_has_a_card_and_makes_an_index(
     assert json.loads(printed)["hits"]
 
 
-@pytest.mark.slow
+@pytest.mark.deep
 def test_an_encoder_is_measured_by_all_that_it_reads(base: Path) -> None:
     """It was once cut to what it learns from, also before the training, so that every training looked like a gain."""
     start = "A long river runs through many countries before it reaches the sea, and the place is"
@@ -79,7 +79,7 @@ def test_an_encoder_is_measured_by_all_that_it_reads(base: Path) -> None:
     assert training.before(training.bed(judged, {"1": {"d0": 1}})).tolist() == [1.0]
 
 
-@pytest.mark.slow
+@pytest.mark.deep
 def test_the_same_seed_trains_the_same_encoder(asked: list[object], tmp_path: Path, command: Command) -> None:
     cards = []
     for name in ("first", "second"):
@@ -91,12 +91,12 @@ def test_the_same_seed_trains_the_same_encoder(asked: list[object], tmp_path: Pa
     assert first.read_bytes() == second.read_bytes()
 
 
-@pytest.mark.slow
+@pytest.mark.real
 def test_a_trained_reranker_teaches_an_encoder_and_reorders_a_search(
     asked: list[object], tmp_path: Path, index: Path, command: Command
 ) -> None:
     teacher = tmp_path / "teacher"
-    base = small_cross_encoder(tmp_path / "base")
+    base = small_cross_encoder()
     asked[1] = "reranker"
     code, printed, said = command(*asked[:2], *overriding(asked[2:], ["--output", teacher, "--base", base]))
     assert code == 0, said
@@ -119,7 +119,7 @@ def test_a_trained_reranker_teaches_an_encoder_and_reorders_a_search(
     assert json.loads((tmp_path / "model/training.json").read_text("utf-8"))["settings"]["teacher"] == str(teacher)
 
 
-@pytest.mark.slow
+@pytest.mark.deep
 @pytest.mark.parametrize("what", ["encoder", "reranker"])
 def test_documents_alone_teach(asked: list[object], papers: Path, tmp_path: Path, command: Command, what: str) -> None:
     """The base of the re-ranker is an encoder here, which gets a head."""
@@ -134,7 +134,7 @@ def test_documents_alone_teach(asked: list[object], papers: Path, tmp_path: Path
     assert "without judgements" in (tmp_path / "model/README.md").read_text("utf-8")
 
 
-@pytest.mark.slow
+@pytest.mark.deep
 def test_an_interrupted_training_goes_on_to_the_same_model(
     asked: list[object], tmp_path: Path, command: Command
 ) -> None:

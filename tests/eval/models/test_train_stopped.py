@@ -10,9 +10,9 @@ import pytest
 from factseek.eval.models.cli import INTERRUPTED
 from tests.conftest import overriding
 from tests.eval.models.stopped import stopped
-from tests.retrieval.encoders.cross import small_cross_encoder
+from tests.small_models import small_cross_encoder
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.deep
 
 
 @pytest.fixture(params=["encoder", "reranker"])
@@ -21,7 +21,7 @@ def training(
 ) -> list[object]:
     if request.param == "encoder":
         return asked
-    base = small_cross_encoder(tmp_path_factory.mktemp("cross") / "base")
+    base = small_cross_encoder()
     return ["train", "reranker", *overriding(asked[2:], ["--base", base])]
 
 

@@ -6,6 +6,8 @@ import pytest
 
 from factseek.eval.reports.page import html_table
 
+pytestmark = pytest.mark.inner
+
 
 @pytest.mark.parametrize("cell", ["0.1234", "+0.0133", "-0.0803 to +0.0404", "1,200", "12%", "0.123–0.456"])
 def test_a_figure_is_not_broken(cell: str) -> None:

@@ -14,7 +14,7 @@ from factseek.retrieval.domain import Hit
 from factseek.retrieval.run_writer import run_lines
 from factseek.settings import Config
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.real
 
 _CUT = """
 return [...document.querySelectorAll(".wide")].map(box => {

@@ -225,7 +225,7 @@ def _interrupted(request: RunRequest, index: Index, part: Path, count: int) -> N
     part.write_bytes(b"".join(part.read_bytes().splitlines(keepends=True)[: 1 + count]))
 
 
-@pytest.mark.slow
+@pytest.mark.deep
 @pytest.mark.parametrize("share", [0.1, 0.5, 0.9])
 def test_a_killed_run_goes_on_and_ends_with_the_same_bytes(share, example, tmp_path) -> None:
     queries = tmp_path / "queries.tsv"

@@ -10,6 +10,8 @@ from factseek.eval.training import lambdamart, listwise
 from factseek.eval.training.pools import Pool
 from factseek.retrieval import trees
 
+pytestmark = pytest.mark.inner
+
 
 def pools_of(queries: int, seed: int = 0) -> list[Pool]:
     """Pools whose relevant documents have a high first feature and, less surely, a high second one."""

@@ -35,7 +35,7 @@ from factseek.retrieval.order import ordered
 from factseek.retrieval.searcher import Search
 from factseek.settings import Config, convert, read
 from tests.conftest import ROOT, overriding
-from tests.retrieval.encoders.cross import small_cross_encoder
+from tests.small_models import small_cross_encoder
 
 DEFAULT = Setting("hybrid", BM25Settings(), FusionSettings(weights={"bm25": 0.4, "dense": 0.6}))
 OTHER = Setting(
@@ -135,9 +135,9 @@ def test_what_ranks_anew_is_tried_in_every_order_before_what_thins() -> None:
     assert list(stages(DEFAULT, [])) == [DEFAULT]
 
 
-@pytest.mark.slow
+@pytest.mark.real
 def test_a_re_ranker_that_is_configured_is_tried(example, files, tmp_path) -> None:
-    model = small_cross_encoder(tmp_path / "small")
+    model = small_cross_encoder()
     config = convert({"rerank": {"model": str(model), "cache": str(tmp_path), "depth": 3}}, "test")
     with Index(example, config) as index:
         tuning = tune(index, read_judged(files, index), "nDCG@10", folds=2)

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from factseek.indexer.collections._linked_data import microdata
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.real
 extruct = pytest.importorskip("extruct")
 
 REVIEW = "https://schema.org/ClaimReview"

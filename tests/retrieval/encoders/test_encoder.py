@@ -228,7 +228,7 @@ CLAIMS = [
 ]
 
 
-@pytest.mark.slow
+@pytest.mark.real
 @pytest.mark.parametrize(("precision", "least"), [("fp32", 0.99999), ("int8", 0.98)])
 def test_the_bundled_model_agrees_with_sentence_transformers(precision: Any, least: float) -> None:
     encoder = open_encoder(EncoderSettings(precision=precision))
@@ -238,7 +238,7 @@ def test_the_bundled_model_agrees_with_sentence_transformers(precision: Any, lea
     encoder.close()
 
 
-@pytest.mark.slow
+@pytest.mark.real
 def test_any_pipeline_is_exported_whole(tiny: Path, cache: Path) -> None:
     settings = EncoderSettings(model=str(tiny), precision="fp32", cache=str(cache))
     encoder = open_encoder(settings)
@@ -251,7 +251,7 @@ def test_any_pipeline_is_exported_whole(tiny: Path, cache: Path) -> None:
     assert cosines(other.encode_query(CLAIMS), model.encode(CLAIMS, prompt="water ")).min() > 0.99999
 
 
-@pytest.mark.slow
+@pytest.mark.real
 @pytest.mark.parametrize(("layers", "read"), [(7, 3), (2, 1)])
 def test_a_layered_encoder_reads_the_mean_of_its_last_layers(tmp_path: Path, layers: int, read: int) -> None:
     import torch
@@ -270,7 +270,7 @@ def test_a_layered_encoder_reads_the_mean_of_its_last_layers(tmp_path: Path, lay
     assert layered.revision == f"{plain.revision}-layered"
 
 
-@pytest.mark.slow
+@pytest.mark.real
 def test_an_export_says_what_it_is(tiny: Path, cache: Path) -> None:
     export = encoder_cache.exported(EncoderSettings(model=str(tiny), precision="fp32", cache=str(cache)))
     said = json.loads((export.folder / "encoder.json").read_bytes())
@@ -282,7 +282,7 @@ def test_an_export_says_what_it_is(tiny: Path, cache: Path) -> None:
     assert said["files"] == ["model.onnx", "tokenizer.json"]
 
 
-@pytest.mark.slow
+@pytest.mark.real
 def test_an_export_is_made_once_and_again_when_damaged(tiny: Path, cache: Path) -> None:
     settings = EncoderSettings(model=str(tiny), precision="fp32", cache=str(cache))
     folder = encoder_cache.exported(settings).folder
@@ -301,7 +301,7 @@ def test_an_export_is_made_once_and_again_when_damaged(tiny: Path, cache: Path) 
     assert [path.name for path in cache.iterdir() if path.name.startswith(".")] == []
 
 
-@pytest.mark.slow
+@pytest.mark.real
 def test_two_processes_may_export_at_once(tiny: Path, tmp_path: Path) -> None:
     code = (
         "import sys; from factseek.retrieval.config import EncoderSettings;"
@@ -317,7 +317,7 @@ def test_two_processes_may_export_at_once(tiny: Path, tmp_path: Path) -> None:
     assert sorted(path.name.split("-")[0] for path in (tmp_path / "cache").iterdir()) == ["digests", "tiny"]
 
 
-@pytest.mark.slow
+@pytest.mark.real
 def test_a_limit_beyond_the_models_is_refused(tiny: Path, cache: Path) -> None:
     with pytest.raises(MachineError) as caught:
         open_encoder(EncoderSettings(model=str(tiny), max_tokens=25, cache=str(cache)))
@@ -330,7 +330,7 @@ def test_a_limit_beyond_the_models_is_refused(tiny: Path, cache: Path) -> None:
     assert bits(one) == bits(other), "the prompt alone fills four tokens"
 
 
-@pytest.mark.slow
+@pytest.mark.real
 def test_a_model_that_cannot_be_loaded_is_told(tiny: Path, tmp_path: Path) -> None:
     broken = tmp_path / "broken"
     shutil.copytree(tiny, broken)
@@ -511,7 +511,7 @@ def test_a_cache_that_cannot_be_written_is_told(tmp_path: Path) -> None:
 
 
 @pytest.mark.data
-@pytest.mark.slow
+@pytest.mark.real
 def test_int8_retrieves_like_the_model_itself(data_dir: Path) -> None:
     """The claims of SciFact find among the judged abstracts what the fp32 model finds."""
     folder = data_dir / "scifact"

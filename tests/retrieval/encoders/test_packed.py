@@ -250,7 +250,7 @@ def embedded(model: PackedModel, ids: list[int]) -> NDArray[np.float64]:
     return total / weight / np.linalg.norm(total / weight)
 
 
-@pytest.mark.slow
+@pytest.mark.real
 def test_tokens_are_those_of_the_packages_own_engine(model: PackedModel, real: Path, tmp_path: Path) -> None:
     """Without its layers, the engine's vector is a sum over its tokens and their places: another token shows."""
     content = bytearray(real.read_bytes())
@@ -273,7 +273,7 @@ def encoder(real: Path) -> Iterator[OnnxEncoder]:
     opened.close()
 
 
-@pytest.mark.slow
+@pytest.mark.real
 def test_vectors_are_near_those_of_the_packages_own_engine(encoder: OnnxEncoder, real: Path) -> None:
     engine, texts = Engine(real), list(TEXTS.values())
     for mine, theirs in (
@@ -284,7 +284,7 @@ def test_vectors_are_near_those_of_the_packages_own_engine(encoder: OnnxEncoder,
         assert cosines.min() >= 0.999, dict(zip(TEXTS, cosines, strict=True))
 
 
-@pytest.mark.slow
+@pytest.mark.real
 def test_a_claim_is_nearest_to_its_evidence_in_another_language(encoder: OnnxEncoder) -> None:
     names = ["Arabic", "Thai", "Chinese", "Russian", "Turkish", "Spanish"]
     others = ["ارتفع مستوى سطح البحر", "น้ำเดือดที่ 100 องศา", "月球绕地球运行", "Плутон — карликовая планета"]

@@ -273,7 +273,7 @@ def test_an_encoder_that_is_not_found_as_it_was_is_refused(small: Index, tmp_pat
         assert caught.value.line.startswith(f"{folder}: its vectors were made by ")
 
 
-@pytest.mark.slow
+@pytest.mark.real
 def test_the_same_bytes_for_any_hash_seed_and_thread_count(small: Index, tmp_path: Path) -> None:
     outputs = set()
     for seed, threads in [("0", 1), ("1", 2), ("4711", 3)]:

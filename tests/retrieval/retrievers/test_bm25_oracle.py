@@ -17,7 +17,7 @@ from factseek.retrieval.index.local import Index
 from factseek.retrieval.searcher import Search
 from factseek.settings import Config
 
-pytestmark = [pytest.mark.data, pytest.mark.slow]
+pytestmark = [pytest.mark.data, pytest.mark.real]
 
 TOLERANCE = 2e-4  # LuceneSearcher rounds scores and takes 1e-6 off for each tie
 

@@ -20,14 +20,14 @@ from factseek.retrieval.index.local import Index
 from factseek.retrieval.limit import Limit
 from factseek.retrieval.searcher import Search
 from factseek.retrieval.stages import StageContext, rerank
-from tests.retrieval.encoders.cross import PAIRS, small_cross_encoder
+from tests.small_models import PAIRS, small_cross_encoder
 
 QUERY = "Measles vaccination prevented deaths"
 
 
 @pytest.fixture(scope="module")
 def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return small_cross_encoder(tmp_path_factory.mktemp("models") / "small")
+    return small_cross_encoder()
 
 
 @pytest.fixture(scope="module")
@@ -50,7 +50,7 @@ def executor() -> Iterator[ThreadPoolExecutor]:
         yield pool
 
 
-@pytest.mark.slow
+@pytest.mark.real
 def test_scores_are_those_of_sentence_transformers(model: Path, config: Config) -> None:
     import torch
     from sentence_transformers import CrossEncoder
@@ -67,7 +67,7 @@ def test_scores_are_those_of_sentence_transformers(model: Path, config: Config) 
     assert ours.score("half a pair: \ud83d", "and more") == ours.score("half a pair: ?", "and more")
 
 
-@pytest.mark.slow
+@pytest.mark.real
 def test_hits_are_ordered_by_the_model(index: Path, config: Config) -> None:
     asked = Search(k=5, retriever="bm25", stages=("rerank",))
     with Index(index, config) as opened:
@@ -89,7 +89,7 @@ def test_hits_are_ordered_by_the_model(index: Path, config: Config) -> None:
         assert plain[shown.stages["rerank"].rank - 1].docid == hit.docid
 
 
-@pytest.mark.slow
+@pytest.mark.real
 def test_what_no_time_was_left_for_stays_in_its_order(
     index: Path, config: Config, executor: ThreadPoolExecutor
 ) -> None:
@@ -107,7 +107,7 @@ def test_what_no_time_was_left_for_stays_in_its_order(
     assert (over.missing, limit.missing) == (["rerank"], [])
 
 
-@pytest.mark.slow
+@pytest.mark.real
 def test_a_weight_leaves_a_share_to_the_search(index: Path, config: Config) -> None:
     asked = Search(k=10, retriever="bm25", stages=("rerank",))
     shared = msgspec.structs.replace(config, rerank=msgspec.structs.replace(config.rerank, weight=0.4))
@@ -163,7 +163,7 @@ def test_the_command_line_says_what_is_wrong(
         assert command(*asked, "--config", tmp_path / name)[::2] == (2, f"factseek: {said}\n")
 
 
-@pytest.mark.slow
+@pytest.mark.real
 def test_a_folder_without_what_is_needed_is_refused(tmp_path: Path, config: Config) -> None:
     from factseek.retrieval.encoders.sources import find_model
 
@@ -179,7 +179,7 @@ def test_a_folder_without_what_is_needed_is_refused(tmp_path: Path, config: Conf
         assert refused.value.line == f"re-ranker {folder.name!r} cannot be exported: {folder.resolve()}: {said}"
 
 
-@pytest.mark.slow
+@pytest.mark.real
 def test_the_command_line_re_ranks(
     index: Path, config: Config, tmp_path: Path, command: Callable[..., tuple[int, str, str]]
 ) -> None:

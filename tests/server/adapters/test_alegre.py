@@ -426,7 +426,7 @@ def test_changes_have_threads_of_their_own() -> None:
     assert limits(adapters={"serper": ""}).changing == frozenset()
 
 
-@pytest.mark.slow
+@pytest.mark.real
 def test_a_real_server_is_asked_as_alegres_own_tests_ask(folders: dict[str, Path], tmp_path: Path) -> None:
     """Its requests as they are recorded: there is no client of Alegre's in a registry."""
     settings = f"workers: 2, writes: true, keys: {{check: {digest(KEY)}}}, adapters: {{alegre: live}}"

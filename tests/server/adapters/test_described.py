@@ -16,9 +16,9 @@ from factseek.retrieval.index.local import Index
 from factseek.server.adapters import ADAPTERS
 from factseek.server.app import create_app
 from factseek.settings import Config
-from tests.retrieval.encoders.cross import small_cross_encoder
 from tests.server.api.test_openapi import check
 from tests.server.conftest import ENGLISH, MAY, Writable, build_index, writable
+from tests.small_models import small_cross_encoder
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")
@@ -39,7 +39,7 @@ def speaking_app(speaking: Config, tmp_path_factory: pytest.TempPathFactory) -> 
     It serves the document that the examples ask for.
     """
     work = tmp_path_factory.mktemp("described")
-    rerank = RerankSettings(model=str(small_cross_encoder(work / "small")), cache=str(work / "cache"))
+    rerank = RerankSettings(model=str(small_cross_encoder()), cache=str(work / "cache"))
     server = msgspec.structs.replace(speaking.server, max_body_bytes=1_000_000)
     config = msgspec.structs.replace(speaking, rerank=rerank, server=server)
     documents = [*ENGLISH, {"docid": "en-vaccines-measles", "text": "Measles comes back when vaccination slips."}]
@@ -55,14 +55,14 @@ def changing(folders: dict[str, Path], tmp_path_factory: pytest.TempPathFactory)
         yield made
 
 
-@pytest.mark.slow
+@pytest.mark.real
 @pytest.mark.parametrize("endpoint", [name for name in ENDPOINTS if name not in CHANGING])
 def test_every_answer_is_as_described(speaking_app: Flask, endpoint: str) -> None:
     """What another method is answered is the original's own affair: Google knows no 405."""
     check(speaking_app, endpoint, {"index": "english", "docid": "measles"}, {}, 15, excluded=[unsupported_method])
 
 
-@pytest.mark.slow
+@pytest.mark.real
 @pytest.mark.parametrize("endpoint", sorted(CHANGING))
 def test_every_answer_to_a_change_is_as_described(changing: Writable, endpoint: str) -> None:
     check(changing.app, endpoint, {}, MAY, 5, excluded=[unsupported_method])

@@ -72,7 +72,7 @@ def verls_client() -> ModuleType:
     return module
 
 
-@pytest.mark.slow
+@pytest.mark.real
 def test_verls_client(base: str, asked: FlaskClient) -> None:
     client = verls_client()
     text, metadata = client.perform_single_search_batch(f"{base}/search-r1/retrieve", QUERIES, topk=2)

@@ -72,7 +72,7 @@ def test_what_makes_no_sense_is_refused_as_serper_does(asked: FlaskClient, body:
     assert (answer.status_code, answer.json) == (400, {"message": message, "statusCode": 400})
 
 
-@pytest.mark.slow
+@pytest.mark.real
 def test_haystacks_client(base: str, asked: FlaskClient, monkeypatch: pytest.MonkeyPatch) -> None:
     websearch = pytest.importorskip("haystack_integrations.components.websearch.serperdev.websearch")
     secret = pytest.importorskip("haystack.utils").Secret

@@ -112,7 +112,7 @@ def test_a_claim_without_a_model_has_evidence_and_no_verdict(config: Config) -> 
     assert checked["evidence"] == called(config, "search", query=CLAIM, k=1)
 
 
-@pytest.mark.slow
+@pytest.mark.real
 def test_a_claim_with_a_model_has_a_verdict_and_a_warning(tmp_path: Path, examples: Path) -> None:
     index, model = str(tmp_path / "index"), tmp_path / "model"
     assert commands.main(["index", "fever", str(examples / "fever-pages.jsonl"), "--index", index]) == 0
@@ -245,7 +245,7 @@ def test_over_http_rates_are_those_of_the_server(config: Config, indexes: dict[s
     assert answered[-1]["status"] == 200
 
 
-@pytest.mark.slow
+@pytest.mark.real
 def test_what_the_documentation_shows_is_printed(example_folder: Path, root: Path) -> None:
     page = (root / "docs/agents.md").read_text("utf-8")
     (code,), (shown,) = (re.findall(rf"^```{kind}\n(.*?)^```$", page, re.M | re.S) for kind in ("python", "text"))

@@ -193,14 +193,14 @@ def changing(folders: dict[str, Path], tmp_path_factory: pytest.TempPathFactory)
         yield made
 
 
-@pytest.mark.slow
+@pytest.mark.real
 @pytest.mark.parametrize("endpoint", [name for name in OPERATIONS if name not in {*WRITING, ALIAS}])
 def test_every_answer_is_as_described(roomy: Flask, endpoint: str) -> None:
     """Ask what the document allows and what it forbids, at every limit and at random."""
     check(roomy, endpoint, KNOWN, {}, 25)
 
 
-@pytest.mark.slow
+@pytest.mark.real
 @pytest.mark.parametrize("endpoint", WRITING)
 def test_every_answer_to_a_change_is_as_described(changing: Writable, endpoint: str) -> None:
     """Fewer of them: each is published."""
@@ -208,7 +208,7 @@ def test_every_answer_to_a_change_is_as_described(changing: Writable, endpoint: 
     check(changing.app, endpoint, {"index": "live", "docid": "amazon", "job": (job or {})["id"]}, MAY, 8)
 
 
-@pytest.mark.slow
+@pytest.mark.real
 def test_every_answer_to_an_alias_is_as_described(folders: dict[str, Path], tmp_path: Path) -> None:
     """There are two indexes, of which one is an alias: it is pointed to the other."""
     folder = Path(shutil.copytree(folders["arabic"], tmp_path / "live"))

@@ -78,7 +78,7 @@ def test_scores_and_words_are_those_of_the_command_line(
     )
 
 
-@pytest.mark.slow
+@pytest.mark.real
 def test_scores_with_vectors_are_those_of_a_stream(
     example_folder: Path,
     small: Callable[..., FlaskClient],

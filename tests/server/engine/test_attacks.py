@@ -27,7 +27,7 @@ from factseek.settings import Config
 from tests.server.conftest import ARABIC, KEY, MAY, build_index
 from tests.server.engine.served import BODY, PATIENCE, Served, answer_of, request_bytes, serve, until
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.real
 HEAVY = [{"docid": f"heavy-{number}", "text": f"heavy{number % 10}" + f" {'y' * 200}" * 5_000} for number in range(40)]
 """Documents of a megabyte; each of ten words finds four of them."""
 LONG = [{"docid": f"long-{number}", "text": "longword " + "of a long text " * 1_500} for number in range(20)]

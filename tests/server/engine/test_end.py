@@ -28,7 +28,7 @@ serving.serve(Config(server=ServerSettings(port=0, workers=1, indexes={"en": sys
 """A server in whose workers an exit handler of C ends the process with 77, which the master reports."""
 
 
-@pytest.mark.slow
+@pytest.mark.real
 def test_a_worker_ends_without_the_exit_handlers_of_libraries(folders: dict[str, Path], tmp_path: Path) -> None:
     log = tmp_path / "log"
     with log.open("wb") as sink:

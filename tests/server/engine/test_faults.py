@@ -24,7 +24,7 @@ import pytest
 from tests.server.ending import AT_ONCE, counted
 from tests.server.engine.served import BODY, PATIENCE, Served, answer_of, request_bytes, runs, serve, until
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.real
 
 
 @pytest.fixture(scope="module")
@@ -58,6 +58,7 @@ def test_a_hundred_megabytes_are_refused_before_they_are_read(server: Served) ->
     assert server.ask()[0] == 200
 
 
+@pytest.mark.deep
 def test_slow_clients_keep_nobody_waiting(server: Served) -> None:
     """The p99 of others is within twice what it is without slow clients, and a hundredth of a second for the machine.
 

@@ -8,7 +8,7 @@ import pytest
 
 from .conftest import ARABIC, DOCUMENT, PHONE, SEARCH, SIDE, Browser
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.real
 
 STATES = {
     "start": "/",

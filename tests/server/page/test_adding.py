@@ -15,7 +15,7 @@ from tests.server.conftest import KEY, writable
 
 from .conftest import WIDE, Browser, listening
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.real
 TEXT = "Quokkas live on Rottnest Island, and eat leaves at night."
 
 

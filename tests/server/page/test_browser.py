@@ -16,7 +16,7 @@ from factseek.server.page.routes import EXAMPLES
 
 from .conftest import ARABIC, CLAIM, DOCUMENT, NARROW, PHONE, SEARCH, SIDE, Browser
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.real
 
 
 def test_a_claim_is_searched_for(browser: Browser) -> None:

@@ -8,7 +8,11 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from factseek.server.upkeep.metrics_folder import VARIABLE, share, unshare
+
+pytestmark = pytest.mark.inner
 
 
 def dead() -> int:

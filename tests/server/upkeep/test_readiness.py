@@ -12,6 +12,8 @@ from factseek.retrieval.errors import IndexStateError
 from factseek.retrieval.index.local import Index
 from factseek.server.upkeep.readiness import Readiness
 
+pytestmark = pytest.mark.inner
+
 
 def test_an_index_that_answered_is_not_asked_again(indexes: dict[str, Index], monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[Sequence[str]] = []

@@ -11,6 +11,8 @@ from factseek.server.engine import refusals
 from factseek.server.engine.refusals import Refusal
 from factseek.server.upkeep.refused_requests import answer_to
 
+pytestmark = pytest.mark.inner
+
 REFUSED = [
     (refusals.UNREADABLE, 400, "bad-input"),
     (refusals.TOO_SLOW, 408, "request-timeout"),

@@ -24,7 +24,7 @@ from factseek.settings import Config
 from tests.server.conftest import ENGLISH, KEY, MAY, build_index
 from tests.server.ending import end
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.real
 PATIENCE = 180.0
 MANY = 1_000
 
@@ -146,6 +146,7 @@ def test_every_retriever_and_every_worker_sees_a_change(folder: Path, tmp_path: 
     assert (verified.all_faults, verified.documents) == ([], len(ENGLISH) + 250)
 
 
+@pytest.mark.deep
 def test_a_job_survives_its_worker_and_its_writer(folder: Path, tmp_path: Path) -> None:
     with serve(folder, tmp_path) as served:
         _, job = served.ask("POST", "/v1/live/documents", bulk("n"))
@@ -173,6 +174,7 @@ def _answers(served: Served) -> bool:
         return False
 
 
+@pytest.mark.deep
 def test_a_job_survives_its_server(folder: Path, tmp_path: Path) -> None:
     with serve(folder, tmp_path) as served:
         _, job = served.ask("POST", "/v1/live/documents", bulk("n"))
@@ -187,6 +189,7 @@ def test_a_job_survives_its_server(folder: Path, tmp_path: Path) -> None:
         assert (done["state"], done["handled"], done["added"] + done["unchanged"]) == ("done", MANY, MANY)
 
 
+@pytest.mark.deep
 def test_a_put_survives_its_writer(folder: Path, tmp_path: Path) -> None:
     with serve(folder, tmp_path) as served:
         assert served.ask("PUT", "/v1/live/documents/a", {"text": "One."})[0] == 201

@@ -14,6 +14,8 @@ from factseek.retrieval.errors import MachineError, QueryError
 from factseek.retrieval.model_file import State
 from factseek.retrieval.progress import silent
 
+pytestmark = pytest.mark.inner
+
 BEST = kind("best")
 
 

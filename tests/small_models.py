@@ -1,13 +1,17 @@
-"""A small real CrossEncoder: the first layer of the embedded encoder with a head, trained on a few pairs."""
+"""Small real models of one layer, made once and kept in the environment: all tests and runs share them."""
 
 from __future__ import annotations
 
-from functools import cache
+import shutil
+import sys
+import tempfile
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from factseek.retrieval.encoders.sources import find_model
 
+KEPT = Path(sys.prefix) / "small-models"
 PAIRS = [
     ("Measles vaccination prevents deaths", "Vaccination against measles prevented millions of deaths.", 1.0),
     ("Measles vaccination prevents deaths", "The Nile is the longest river of Africa.", 0.0),
@@ -21,14 +25,40 @@ PAIRS = [
 STEPS = 30
 
 
-def small_cross_encoder(folder: Path) -> Path:
-    """Save a CrossEncoder of one layer that was trained on a few pairs; the same each time."""
-    _trained().save_pretrained(str(folder))
+def small_encoder() -> Path:
+    """Return the folder of the embedded encoder with its first layer alone."""
+    return _kept("small-encoder", _save_encoder)
+
+
+def small_cross_encoder() -> Path:
+    """Return the folder of a CrossEncoder of one layer that was trained on a few pairs."""
+    return _kept("small-cross-encoder", _save_cross_encoder)
+
+
+def _kept(name: str, save: Callable[[str], None]) -> Path:
+    folder = KEPT / name
+    if not folder.exists():
+        KEPT.mkdir(exist_ok=True)
+        made = tempfile.mkdtemp(dir=KEPT)
+        save(made)
+        try:
+            Path(made).rename(folder)
+        except OSError:  # another process was first
+            shutil.rmtree(made)
     return folder
 
 
-@cache
-def _trained() -> Any:
+def _save_encoder(folder: str) -> None:
+    from sentence_transformers import SentenceTransformer
+
+    model = SentenceTransformer(str(find_model("all-MiniLM-L6-v2").path), device="cpu", local_files_only=True)
+    transformer = model[0].auto_model
+    transformer.encoder.layer = transformer.encoder.layer[:1]
+    transformer.config.num_hidden_layers = 1
+    model.save(folder, create_model_card=False)
+
+
+def _save_cross_encoder(folder: str) -> None:
     import torch
     from sentence_transformers import CrossEncoder
 
@@ -41,7 +71,7 @@ def _trained() -> Any:
         local_files_only=True,
         config_kwargs={"num_hidden_layers": 1},
     )
-    classifier = model.transformers_model.train()
+    classifier: Any = model.transformers_model.train()
     # Most of the weights are those of the words, which need no more training, and cost the most of it.
     classifier.get_input_embeddings().requires_grad_(False)
     weights = [weight for weight in classifier.parameters() if weight.requires_grad]
@@ -53,4 +83,4 @@ def _trained() -> Any:
         optimiser.zero_grad()
         loss.backward()
         optimiser.step()
-    return model
+    model.save_pretrained(folder)
