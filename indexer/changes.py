@@ -7,7 +7,6 @@ Each step is one renaming, so that either the asker withdraws a change or the wr
 from __future__ import annotations
 
 import logging
-import os
 import time
 from collections.abc import Iterator
 from functools import cache
@@ -16,7 +15,7 @@ from typing import Literal, NamedTuple
 
 import msgspec
 
-from ..retrieval.files import os_errors_reported
+from ..retrieval.files import os_errors_reported, temporary_beside
 from .jobs import DAMAGED, JOBS, made_folder, new_id
 
 Result = Literal["created", "replaced", "unchanged", "deleted", "absent", "conflict", "unsure", "failed"]
@@ -165,7 +164,7 @@ def _named(folder: Path, suffix: str) -> Iterator[Path]:
 
 def _write(path: Path, content: bytes) -> None:
     """Write a file in one step. It need not outlive a power cut: who waits for it would not either."""
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    temporary = temporary_beside(path)
     try:
         temporary.write_bytes(content)
         temporary.replace(path)

@@ -8,6 +8,7 @@ import os
 import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from itertools import count
 from pathlib import Path
 from typing import BinaryIO
 
@@ -15,6 +16,7 @@ from .errors import MachineError, QueryError, SourceError
 
 STRETCH, BLOCK, SAMPLED = 8_192, 512, 16
 """A sample of a file is the last bytes of so many of its stretches, the first and the last of them among these."""
+_TEMPORARY = count()
 _SQLITE_REFUSED = {sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN}
 
 
@@ -27,13 +29,18 @@ def write_atomically(path: Path, content: bytes) -> None:
         file.write(content)
 
 
+def temporary_beside(path: Path) -> Path:
+    """Return the name of a temporary file beside ``path`` that no other process and no other thread uses."""
+    return path.with_name(f".{path.name}.{os.getpid()}-{next(_TEMPORARY)}.tmp")
+
+
 @contextmanager
 def replacing(path: Path) -> Iterator[BinaryIO]:
     """Open a temporary file beside ``path``, which replaces it durably when all is written, and is removed otherwise.
 
     Raises MachineError if there is no room or no right to write.
     """
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    temporary = temporary_beside(path)
     with os_errors_reported(path):
         try:
             with temporary.open("wb") as file:
