@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 from ..retrieval import manifest as manifests
 from ..retrieval.errors import IndexStateError
-from ..retrieval.files import sync_folder
+from ..retrieval.files import read_regular, sync_folder
 from ..retrieval.lease import Lease, open_leased, remove_unless_held
 from ..retrieval.manifest import BUILD, DOCUMENTS, SEGMENTS, Manifest, SegmentInfo
 from ..retrieval.shards import layout
@@ -93,7 +93,7 @@ class Generation(NamedTuple):
         """Return what was published, as JSON: the manifest, or ``shards.json``."""
         if not self.is_sharded:
             return manifests.encode(self.manifest)
-        return (self.folder / layout.NAME).read_bytes()
+        return read_regular(self.folder / layout.NAME)
 
     def clean(self) -> None:
         """Remove what no manifest names: leftovers of a build that was given up or published."""
@@ -255,7 +255,7 @@ def _check_same(folder: Path, part: IndexPart) -> None:
 def _catch_up(part: IndexPart) -> None:
     """Publish the state of a shard in its own folder, if its writer died before it did."""
     try:
-        own = (part.folder / manifests.NAME).read_bytes()
+        own = read_regular(part.folder / manifests.NAME)
     except OSError:
         own = b""
     if own != manifests.encode(part.published):

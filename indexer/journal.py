@@ -11,7 +11,7 @@ import msgspec
 
 from ..retrieval import manifest as manifests
 from ..retrieval.errors import IndexStateError
-from ..retrieval.files import write_atomically
+from ..retrieval.files import read_regular, write_atomically
 from ..retrieval.lease import remove_unless_held
 from ..retrieval.manifest import BUILD, SEGMENTS, SegmentInfo, SourceInfo
 from ..retrieval.views import shared_patterns
@@ -69,7 +69,7 @@ def unfinished(folder: Path, asked: str) -> Journal | None:
 def read(folder: Path) -> Journal | None:
     """Return the journal of the build in ``folder``, or None if there is none that can be read."""
     try:
-        return msgspec.json.decode((folder / BUILD / NAME).read_bytes(), type=Journal)
+        return msgspec.json.decode(read_regular(folder / BUILD / NAME), type=Journal)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError, OSError):
         return None
 

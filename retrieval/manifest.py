@@ -23,7 +23,7 @@ from .. import __version__
 from .analyzers import ANALYZERS
 from .encoder import Encoder
 from .errors import IndexStateError, QueryError
-from .files import sample, sha256, write_atomically
+from .files import read_regular, sample, sha256, write_atomically
 from .filters import field_names
 
 LAYOUT = 2
@@ -279,7 +279,7 @@ def read(folder: Path) -> Manifest:
     """
     path = folder / NAME
     try:
-        content = path.read_bytes()
+        content = read_regular(path)
     except (FileNotFoundError, NotADirectoryError):
         raise _missing_index(folder) from None
     except OSError as error:

@@ -1,4 +1,4 @@
-"""What is opened when it is first needed: while one thing opens, all others can be read and opened."""
+"""The opening of what is needed first: while one thing opens, all others can be read and opened."""
 
 from __future__ import annotations
 
