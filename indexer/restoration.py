@@ -43,6 +43,7 @@ def restore(source: Path, folder: Path, config: Config, *, overwrite: bool = Fal
         with locked(folder, wait), os_errors_reported(folder):
             _check_free(folder, overwrite=overwrite)
             restored = generations.new(folder, len(wanted.parts) if wanted.is_sharded else 0)
+            generations.claim(restored)
             copier = Copier(share=True)
             paired = zip(wanted.parts, restored.parts, strict=True)
             manifest = restored.publish([_restored(copier, part, there.folder, config) for part, there in paired])
@@ -73,7 +74,7 @@ def _restored(copier: Copier, part: IndexPart, folder: Path, config: Config) -> 
     source, wanted = part.folder, part.published
     live = _live(folder)
     journals.clean(folder)
-    (folder / BUILD).mkdir(parents=True)
+    (folder / BUILD).mkdir(parents=True, exist_ok=True)
     taken = [segment for segment in wanted.segments if not _copied(copier, source, folder, segment, live)]
     shared = {name: _shared(copier, source, folder, wanted, name) for name in wanted.shared}
     return _renamed(source, folder, msgspec.structs.replace(wanted, shared=shared), taken, config)
