@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ..retrieval.errors import IndexStateError
-from ..retrieval.files import os_errors_reported, sync_folder
+from ..retrieval.files import os_errors_reported, sync_folder, temporary_beside
 from .generation import published
 
 
@@ -39,10 +39,12 @@ def point(alias: Path, index: Path) -> Pointed:
         raise IndexStateError("is no alias: it stands there itself", place=alias, remedy="choose another name")
     with os_errors_reported(alias):
         before = _target(alias) if alias.is_symlink() else None
-        temporary = alias.parent / f".{alias.name}.{os.getpid()}.tmp"
-        temporary.unlink(missing_ok=True)
-        temporary.symlink_to(os.path.relpath(os.path.realpath(index), os.path.realpath(alias.parent)))
-        temporary.replace(alias)
+        temporary = temporary_beside(alias)
+        try:
+            temporary.symlink_to(os.path.relpath(os.path.realpath(index), os.path.realpath(alias.parent)))
+            temporary.replace(alias)
+        finally:
+            temporary.unlink(missing_ok=True)
         sync_folder(alias.parent)
     return Pointed(alias, _target(alias), manifest.id, before)
 

@@ -25,6 +25,7 @@ from ..retrieval.shards import layout
 from ..retrieval.views import Tools, descriptions, views
 from . import generation as generations
 from . import journal as journals
+from . import spare_shards
 from .collections import BadLines, LeftOut, ReadOptions, UnreadDates, reader
 from .compaction import merge_surplus
 from .deletion import live_documents, with_segments, without
@@ -220,7 +221,9 @@ def _base(request: BuildRequest) -> Generation:
     folder, shards = request.folder, request.shards
     if not generations.exists(folder):
         _check_unfinished(folder, shards)
-        return generations.new(folder, shards)
+        base = generations.new(folder, shards)
+        generations.claim(base)
+        return base
     if not request.verb:
         raise IndexStateError(
             "there is an index already",
@@ -240,8 +243,11 @@ def _base(request: BuildRequest) -> Generation:
 
 def _check_unfinished(folder: Path, shards: int) -> None:
     """Raise IndexStateError if an interrupted build made, or was to make, another number of shards."""
-    begun = len(list(folder.glob(f"{layout.shard_path(0)[:-2]}*/{BUILD}")))
-    whole = (folder / BUILD).is_dir()
+    noted, shard = spare_shards.read(folder), f"{layout.shard_path(0)[:-2]}*"
+    begun = any(
+        path.parent.name in noted or not spare_shards.is_index(path.parent) for path in folder.glob(f"{shard}/{BUILD}")
+    )
+    whole = (folder / BUILD).is_dir() and not spare_shards.is_index(folder / BUILD)
     if (begun and not shards) or (whole and shards):
         how = "with --shards" if begun else "without --shards"
         raise IndexStateError(

@@ -9,6 +9,7 @@ from typing import NamedTuple
 import msgspec
 
 from ..retrieval.documents import checksum
+from ..retrieval.files import read_regular
 from .document_line import Refused, exported, read_line
 from .jobs import Job, payload
 from .publishing import Held
@@ -37,7 +38,7 @@ class Bulk:
     def __init__(self, folder: Path, job: Job, language: str) -> None:
         """Read and check the documents of a job; ``language`` is that of documents that do not say."""
         self.job = job
-        self._items = checked(payload(folder, job.id).read_bytes().split(b"\n")[:-1], language)
+        self._items = checked(read_regular(payload(folder, job.id)).split(b"\n")[:-1], language)
 
     @property
     def done(self) -> bool:

@@ -7,7 +7,6 @@ Each step is one renaming, so that either the asker withdraws a change or the wr
 from __future__ import annotations
 
 import logging
-import os
 import time
 from collections.abc import Iterator
 from functools import cache
@@ -16,7 +15,7 @@ from typing import Literal, NamedTuple
 
 import msgspec
 
-from ..retrieval.files import os_errors_reported
+from ..retrieval.files import os_errors_reported, read_regular, temporary_beside
 from .jobs import DAMAGED, JOBS, made_folder, new_id
 
 Result = Literal["created", "replaced", "unchanged", "deleted", "absent", "conflict", "unsure", "failed"]
@@ -87,7 +86,7 @@ def outcome(folder: Path, name: str) -> ChangeOutcome | None:
     """Return the outcome of a change, once; None while it waits."""
     path = folder / JOBS / f"{name}{_OUTCOME}"
     try:
-        content = path.read_bytes()
+        content = read_regular(path)
     except OSError:
         return None
     path.unlink(missing_ok=True)
@@ -131,7 +130,7 @@ def take_waiting(folder: Path, most: int, patience: float) -> list[Taken]:
 def _waited_for(path: Path, patience: float) -> Change | None:
     """Return a change; None if it was withdrawn, is too old and dropped, or was damaged by a power cut."""
     try:
-        submitted = msgspec.json.decode(path.read_bytes(), type=_Submitted)
+        submitted = msgspec.json.decode(read_regular(path), type=_Submitted)
         if submitted.boot == _boot_id() and 0 <= time.monotonic() - submitted.seconds <= patience:
             return submitted.change
         _log.warning("a change was dropped: nobody waits for it any more")
@@ -165,7 +164,7 @@ def _named(folder: Path, suffix: str) -> Iterator[Path]:
 
 def _write(path: Path, content: bytes) -> None:
     """Write a file in one step. It need not outlive a power cut: who waits for it would not either."""
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    temporary = temporary_beside(path)
     try:
         temporary.write_bytes(content)
         temporary.replace(path)

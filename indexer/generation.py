@@ -7,26 +7,22 @@ that died before they did leaves that to the next one.
 
 from __future__ import annotations
 
-import re
-import shutil
 from collections.abc import Iterator, Sequence
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
 from ..retrieval import manifest as manifests
 from ..retrieval.errors import IndexStateError
-from ..retrieval.files import sync_folder
+from ..retrieval.files import read_regular, sync_folder
 from ..retrieval.lease import Lease, open_leased, remove_unless_held
-from ..retrieval.manifest import BUILD, DOCUMENTS, SEGMENTS, Manifest, SegmentInfo
+from ..retrieval.manifest import DOCUMENTS, LOCK, SEGMENTS, Manifest, SegmentInfo
 from ..retrieval.shards import layout
 from ..retrieval.shards.layout import Shard, Shards, shard_path
 from ..retrieval.views import shared_patterns
 from . import journal as journals
-
-_SHARD = re.compile(r"shard-\d+")
-"""The folders that factseek itself makes for shards."""
+from . import spare_shards
 
 
 class IndexPart(NamedTuple):
@@ -93,7 +89,7 @@ class Generation(NamedTuple):
         """Return what was published, as JSON: the manifest, or ``shards.json``."""
         if not self.is_sharded:
             return manifests.encode(self.manifest)
-        return (self.folder / layout.NAME).read_bytes()
+        return read_regular(self.folder / layout.NAME)
 
     def clean(self) -> None:
         """Remove what no manifest names: leftovers of a build that was given up or published."""
@@ -185,30 +181,84 @@ def current(folder: Path, *, whole: bool = True) -> Generation:
     return state
 
 
+def claim(target: Generation) -> None:
+    """Note the shards that an index is to have beside those that it has, before they are filled.
+
+    From then on what becomes spare of either is removed. The caller holds the index's lock.
+    Raises IndexStateError if one of them holds another index.
+    """
+    folder, spare = target.folder, spare_shards.read(target.folder)
+    named, readable = _named(folder)
+    for path, part in zip(target.paths, target.parts, strict=True):
+        if path in named:
+            _check_same(folder, named[path])
+        elif path and not _is_free(part.folder, spare.get(path), readable=readable):
+            what = f"holds an index of its own, where a shard of {folder} is to lie"
+            raise IndexStateError(what, place=part.folder, remedy="move it to another folder")
+    known = {path: part.published.id for path, part in named.items()}
+    spare_shards.note(folder, {**dict.fromkeys(filter(None, target.paths), ""), **spare, **known})
+
+
+def _named(folder: Path) -> tuple[dict[str, IndexPart], bool]:
+    """Return the shards that an index has by their paths, and whether that could be read."""
+    try:
+        state = _of(folder, layout.read(folder)) if layout.is_sharded(folder) else None
+    except IndexStateError:
+        return {}, False
+    return (dict(zip(state.paths, state.parts, strict=True)) if state else {}), True
+
+
+def _is_free(shard: Path, noted: str | None, *, readable: bool) -> bool:
+    """Return whether a folder is one that the index has noted, or else holds no index of its own.
+
+    Of an index whose shards are not ``readable`` any more it may be one of them: these have no lock.
+    """
+    if noted is not None:
+        return spare_shards.is_own(shard, noted)
+    return not (spare_shards.is_index(shard) if readable else (shard / LOCK).exists())
+
+
 def remove_foreign(state: Generation) -> None:
     """Remove what the index in the folder of ``state`` was before it came to have other parts, unless it is held."""
-    for leftover in state.folder.glob(f".{layout.NAME}.*.tmp"):
-        leftover.unlink(missing_ok=True)
+    for name in (layout.NAME, spare_shards.NAME):
+        for leftover in state.folder.glob(f".{name}.*.tmp"):
+            leftover.unlink(missing_ok=True)
     if state.is_sharded:
         _remove_segments(state.folder)
     there = {part.folder.resolve() for part in state.parts}
-    for shard in state.folder.glob("shard-[0-9]*"):
-        if _SHARD.fullmatch(shard.name) and shard.resolve() not in there and _remove_segments(shard):
-            shutil.rmtree(shard, ignore_errors=True)
+    left = {}
+    for name, manifest in spare_shards.read(state.folder).items():
+        shard = state.folder / name
+        if shard.resolve() in there or not shard.is_dir() or not spare_shards.is_own(shard, manifest):
+            continue
+        if _remove_segments(shard):
+            _remove_folder(shard)
+        else:
+            left[name] = manifest
+    spare_shards.note(state.folder, left)
 
 
 def _remove_segments(folder: Path) -> bool:
     """Remove the segments in a folder that is no part of an index; return whether all are gone."""
     for file in (folder / manifests.NAME, *folder.glob(f".{manifests.NAME}.*.tmp")):
         file.unlink(missing_ok=True)
-    shutil.rmtree(folder / BUILD, ignore_errors=True)
-    gone = [remove_unless_held(segment) for segment in folder.glob(f"{SEGMENTS}/*")]
-    if all(gone) and (folder / SEGMENTS).is_dir():
-        (folder / SEGMENTS).rmdir()
+    journals.remove_build(folder)
+    gone = [remove_unless_held(segment) for segment in journals.segments_in(folder / SEGMENTS)]
+    if all(gone):
+        with suppress(OSError):  # what else lies there is not of factseek
+            (folder / SEGMENTS).rmdir()
     for pattern in shared_patterns():
-        for file in folder.glob(pattern):
+        for file in filter(Path.is_file, folder.glob(pattern)):
             file.unlink()
     return all(gone)
+
+
+def _remove_folder(shard: Path) -> None:
+    """Remove the folder of a shard without segments, and the lock of a process that built it, unless more is there."""
+    if {path.name for path in shard.iterdir()} <= {LOCK}:
+        (shard / LOCK).unlink(missing_ok=True)
+        with suppress(OSError):  # a link
+            shard.rmdir()
 
 
 def remove_empty(state: Generation) -> None:
@@ -216,6 +266,9 @@ def remove_empty(state: Generation) -> None:
     for part in state.parts if state.is_sharded and not exists(state.folder) else ():
         if part.folder.is_dir() and not any(part.folder.iterdir()):
             part.folder.rmdir()
+    if not exists(state.folder):
+        spare = spare_shards.read(state.folder)
+        spare_shards.note(state.folder, {name: spare[name] for name in spare if (state.folder / name).is_dir()})
 
 
 def _leased(folder: Path, sharded: bool) -> tuple[Generation, Lease]:
@@ -255,7 +308,7 @@ def _check_same(folder: Path, part: IndexPart) -> None:
 def _catch_up(part: IndexPart) -> None:
     """Publish the state of a shard in its own folder, if its writer died before it did."""
     try:
-        own = (part.folder / manifests.NAME).read_bytes()
+        own = read_regular(part.folder / manifests.NAME)
     except OSError:
         own = b""
     if own != manifests.encode(part.published):

@@ -16,7 +16,7 @@ from typing import Literal
 import msgspec
 
 from ..retrieval.errors import IndexStateError
-from ..retrieval.files import os_errors_reported, write_atomically
+from ..retrieval.files import os_errors_reported, read_regular, write_atomically
 from ..retrieval.manifest import now
 from .generation import exists
 
@@ -121,7 +121,7 @@ def read(folder: Path, name: str) -> Job | None:
     if not _ID.fullmatch(name):
         return None
     try:
-        return msgspec.json.decode((folder / JOBS / f"{name}.json").read_bytes(), type=Job)
+        return msgspec.json.decode(read_regular(folder / JOBS / f"{name}.json"), type=Job)
     except (OSError, *DAMAGED):
         return None
 

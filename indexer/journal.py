@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 import shutil
 from itertools import chain
 from pathlib import Path
@@ -11,12 +12,14 @@ import msgspec
 
 from ..retrieval import manifest as manifests
 from ..retrieval.errors import IndexStateError
-from ..retrieval.files import write_atomically
+from ..retrieval.files import read_regular, write_atomically
 from ..retrieval.lease import remove_unless_held
 from ..retrieval.manifest import BUILD, SEGMENTS, SegmentInfo, SourceInfo
 from ..retrieval.views import shared_patterns
+from .spare_shards import is_index
 
 NAME = "journal.json"
+_SEGMENT = re.compile(r"\.?[0-9]{1,18}")
 
 
 class Progress(msgspec.Struct, frozen=True, kw_only=True):
@@ -69,7 +72,7 @@ def unfinished(folder: Path, asked: str) -> Journal | None:
 def read(folder: Path) -> Journal | None:
     """Return the journal of the build in ``folder``, or None if there is none that can be read."""
     try:
-        return msgspec.json.decode((folder / BUILD / NAME).read_bytes(), type=Journal)
+        return msgspec.json.decode(read_regular(folder / BUILD / NAME), type=Journal)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError, OSError):
         return None
 
@@ -83,7 +86,7 @@ def give_up(folder: Path) -> None:
     """Remove the files of a build that left no segment to go on from."""
     journal = read(folder)
     if journal is None or not (journal.finished or journal.text_of):
-        shutil.rmtree(folder / BUILD, ignore_errors=True)
+        remove_build(folder)
 
 
 def clean(folder: Path) -> None:
@@ -91,8 +94,24 @@ def clean(folder: Path) -> None:
 
     A segment that a reader holds stays until the next writer comes.
     """
-    shutil.rmtree(folder / BUILD, ignore_errors=True)
+    remove_build(folder)
     sweep(folder)
+
+
+def remove_build(folder: Path) -> None:
+    """Remove what a build has left in its folder; if an index of its own lies there, that stays."""
+    place = folder / BUILD
+    if not is_index(place):
+        shutil.rmtree(place, ignore_errors=True)
+        return
+    (place / NAME).unlink(missing_ok=True)
+    for segment in segments_in(place):
+        shutil.rmtree(segment, ignore_errors=True)
+
+
+def segments_in(folder: Path) -> list[Path]:
+    """Return the folders in ``folder`` that factseek has named as segments, hidden ones too, but for other indexes."""
+    return [path for path in folder.glob("*") if _SEGMENT.fullmatch(path.name) and not is_index(path)]
 
 
 def sweep(folder: Path) -> None:
@@ -104,13 +123,13 @@ def sweep(folder: Path) -> None:
         return
     journal = read(folder)
     if journal is None:
-        shutil.rmtree(folder / BUILD, ignore_errors=True)
+        remove_build(folder)
     kept = live | ({segment.name for segment in journal.finished} if journal else set())
-    for leftover in folder.glob(f"{SEGMENTS}/*"):
+    for leftover in segments_in(folder / SEGMENTS):
         if leftover.name not in kept:
             remove_unless_held(leftover)
     for leftover in chain.from_iterable(folder.glob(pattern) for pattern in shared_patterns()):
-        if leftover.name not in shared and journal is None:
+        if leftover.name not in shared and journal is None and leftover.is_file():
             leftover.unlink()
 
 
@@ -146,6 +165,6 @@ def _settle(folder: Path, journal: Journal) -> None:
         if built.is_dir():
             (folder / SEGMENTS).mkdir(exist_ok=True)
             built.rename(folder / SEGMENTS / segment.name)
-    for leftover in sorted((folder / BUILD).iterdir()):
-        if leftover.is_dir() and leftover.name != journal.text_of:
+    for leftover in segments_in(folder / BUILD):
+        if leftover.name != journal.text_of:
             shutil.rmtree(leftover)

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from ..retrieval.files import sync_folder
+from ..retrieval.files import read_regular, sync_folder
 from . import jobs
 from .jobs import DAMAGED, JOBS, LEDGER
 
@@ -72,7 +72,7 @@ def forget(folder: Path) -> None:
 
 def _notes(folder: Path) -> Iterator[_Note]:
     try:
-        content = (folder / JOBS / LEDGER).read_bytes()
+        content = read_regular(folder / JOBS / LEDGER)
     except FileNotFoundError:
         return
     for line in content.split(b"\n"):

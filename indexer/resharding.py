@@ -103,6 +103,7 @@ def _copied(base: Generation, target: Generation, config: Config) -> Resharded:
     for part, segment in base.segments:
         check_files(part.folder, segment, (DOCUMENTS, *carried))
     origins = [PlacedSegment(part.folder, segment) for part, segment in base.segments]
+    generations.claim(target)
     target.clean()
     with closing(Encoders(config, language=base.manifest.language)) as encoders:
         tools = [_tools(base, part, config, encoders) for part in target.parts]

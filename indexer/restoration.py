@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import stat
 from contextlib import closing, suppress
 from pathlib import Path
 
@@ -13,13 +15,14 @@ from ..retrieval.files import os_errors_reported, sha256, sync_tree
 from ..retrieval.index_folder import IndexFolder
 from ..retrieval.integrity import check_files, file_faults
 from ..retrieval.manifest import BUILD, SEGMENTS, Manifest, SegmentInfo
+from ..retrieval.shards import layout
 from ..retrieval.views import Tools, view
 from . import generation as generations
 from . import journal as journals
 from .compaction import replaced
 from .deletion import with_segments
 from .encoders import Encoders
-from .generation import IndexPart
+from .generation import Generation, IndexPart
 from .lock import locked
 from .merge import Merge, in_part, write_all
 from .segment import settle
@@ -34,15 +37,36 @@ def restore(source: Path, folder: Path, config: Config, *, overwrite: bool = Fal
     MachineError if the disk is full. What was published before stays until all is there.
     """
     with generations.leased(source) as wanted:  # it may be an index that is written meanwhile
+        _check_plain(source, wanted)
         for part, segment in wanted.segments:
             check_files(part.folder, segment)
         with locked(folder, wait), os_errors_reported(folder):
             _check_free(folder, overwrite=overwrite)
             restored = generations.new(folder, len(wanted.parts) if wanted.is_sharded else 0)
+            generations.claim(restored)
             copier = Copier(share=True)
             paired = zip(wanted.parts, restored.parts, strict=True)
             manifest = restored.publish([_restored(copier, part, there.folder, config) for part, there in paired])
             return Copied(manifest, copier.files, copier.shared)
+
+
+def _check_plain(source: Path, wanted: Generation) -> None:
+    """Raise IndexStateError if what is to be read of a snapshot is no regular file in folders of its own.
+
+    A snapshot may come from elsewhere, and a link in it would give away what it names. What is missing is left to be
+    named by who reads it.
+    """
+    files = {Path(layout.NAME if wanted.is_sharded else manifests.NAME)}
+    for path, part in zip(map(Path, wanted.paths), wanted.parts, strict=True):
+        files.update(path / SEGMENTS / segment.name / name for segment in part.segments for name in segment.files)
+        files.update(path / name for name in part.published.shared.values())
+    folders = set(map(Path, wanted.paths)).union(*(file.parents for file in files)) - {Path()}
+    for path in sorted(files | folders):
+        with suppress(FileNotFoundError):
+            kind = os.lstat(source / path).st_mode
+            if path.is_absolute() or not (stat.S_ISDIR(kind) if path in folders else stat.S_ISREG(kind)):
+                what = f"is no {'folder' if path in folders else 'regular file'} of the snapshot"
+                raise IndexStateError(what, place=source / path, remedy="take a snapshot of the index again")
 
 
 def _restored(copier: Copier, part: IndexPart, folder: Path, config: Config) -> Manifest:
@@ -50,7 +74,7 @@ def _restored(copier: Copier, part: IndexPart, folder: Path, config: Config) -> 
     source, wanted = part.folder, part.published
     live = _live(folder)
     journals.clean(folder)
-    (folder / BUILD).mkdir(parents=True)
+    (folder / BUILD).mkdir(parents=True, exist_ok=True)
     taken = [segment for segment in wanted.segments if not _copied(copier, source, folder, segment, live)]
     shared = {name: _shared(copier, source, folder, wanted, name) for name in wanted.shared}
     return _renamed(source, folder, msgspec.structs.replace(wanted, shared=shared), taken, config)

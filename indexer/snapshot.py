@@ -88,6 +88,8 @@ class Copier:
 
     def file(self, source: Path, target: Path) -> None:
         """Copy a file, durably, or share it."""
+        if source.exists() and not source.is_file():
+            raise IndexStateError("is not a regular file", place=source, remedy=REMEDY)
         target.parent.mkdir(parents=True, exist_ok=True)
         self.files += 1
         if self._share and not source.is_symlink():  # what a link names may change

@@ -47,6 +47,7 @@ ATTEMPTS = 3
 """Processes that may die at one slice of a job before it is given up."""
 UNTOLD = "something went wrong; the server's log has it"
 _PUT: frozenset[Result] = frozenset({"created", "replaced"})
+_SAME: frozenset[Result] = frozenset({"unchanged", "absent"})
 _log = logging.getLogger("factseek.writer")
 
 
@@ -142,7 +143,8 @@ class Writer:
         puts = [request for request in taken if results.get(request.name) in _PUT]
         gone = [request for request in taken if results.get(request.name) == "deleted"]
         others = [request for request in taken if request not in puts and request not in gone]
-        same = [request for request in others if results.get(request.name) == "unchanged"]
+        # Whoever is told that a document is as asked, or is not there, is told of what stays so.
+        same = [request for request in others if results.get(request.name) in _SAME]
         error = error or self._noted(same)
         self._answer(others, results, error)
         if puts:

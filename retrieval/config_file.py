@@ -9,6 +9,7 @@ from typing import Any
 import yaml
 
 from .errors import ConfigError
+from .files import read_regular
 
 
 def read_yaml(path: Path) -> Any:
@@ -17,7 +18,7 @@ def read_yaml(path: Path) -> Any:
     Raises ConfigError, naming the file and the line, if it is not YAML, is nested too deeply, or a key stands twice.
     """
     try:
-        return yaml.load(path.read_text("utf-8"), _UniqueKeyLoader)  # noqa: S506  it makes nothing that SafeLoader does not
+        return yaml.load(read_regular(path).decode("utf-8"), _UniqueKeyLoader)  # noqa: S506  it makes nothing that SafeLoader does not
     except FileNotFoundError:
         raise ConfigError("there is no such configuration file", place=path) from None
     except OSError as error:

@@ -6,8 +6,11 @@ import errno
 import hashlib
 import os
 import sqlite3
+import stat
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from io import BufferedReader
+from itertools import count
 from pathlib import Path
 from typing import BinaryIO
 
@@ -15,6 +18,10 @@ from .errors import MachineError, QueryError, SourceError
 
 STRETCH, BLOCK, SAMPLED = 8_192, 512, 16
 """A sample of a file is the last bytes of so many of its stretches, the first and the last of them among these."""
+MOST_READ = 1 << 30
+"""Bytes of a file that is read whole: no file of a model, an index or the settings comes near it."""
+_PIECE = 1 << 20
+_TEMPORARY = count()
 _SQLITE_REFUSED = {sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN}
 
 
@@ -27,13 +34,18 @@ def write_atomically(path: Path, content: bytes) -> None:
         file.write(content)
 
 
+def temporary_beside(path: Path) -> Path:
+    """Return the name of a temporary file beside ``path`` that no other process and no other thread uses."""
+    return path.with_name(f".{path.name}.{os.getpid()}-{next(_TEMPORARY)}.tmp")
+
+
 @contextmanager
 def replacing(path: Path) -> Iterator[BinaryIO]:
     """Open a temporary file beside ``path``, which replaces it durably when all is written, and is removed otherwise.
 
     Raises MachineError if there is no room or no right to write.
     """
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    temporary = temporary_beside(path)
     with os_errors_reported(path):
         try:
             with temporary.open("wb") as file:
@@ -44,6 +56,46 @@ def replacing(path: Path) -> Iterator[BinaryIO]:
         finally:
             temporary.unlink(missing_ok=True)
         sync_folder(path.parent)
+
+
+def open_regular(path: Path) -> BufferedReader:
+    """Open a regular file for reading, or what this process was given open: ``/dev/stdin``, ``/dev/fd/63``.
+
+    Raises OSError if it cannot be opened or is a pipe, a device or a folder, without waiting for what that may say.
+    """
+    inherited = str(path) == "/dev/stdin" or os.path.realpath(path.parent) == f"/proc/{os.getpid()}/fd"
+    handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC | (0 if inherited else os.O_NONBLOCK))
+    try:
+        _check_regular(handle, str(path), inherited=inherited)
+    except BaseException:
+        os.close(handle)
+        raise
+    return os.fdopen(handle, "rb")
+
+
+def _check_regular(handle: int, path: str, *, inherited: bool) -> None:
+    there = os.fstat(handle)
+    if stat.S_ISDIR(there.st_mode):
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), path)
+    if inherited and (stat.S_ISFIFO(there.st_mode) or stat.S_ISSOCK(there.st_mode) or os.isatty(handle)):
+        return
+    if not stat.S_ISREG(there.st_mode) and not os.path.samestat(there, Path(os.devnull).stat()):
+        raise OSError(errno.EINVAL, "it is not a regular file", path)
+
+
+def read_regular(path: Path) -> bytes:
+    """Return the content of a file that :func:`open_regular` opens.
+
+    Raises OSError if that does, or it is larger than any such file is.
+    """
+    content = bytearray()
+    with open_regular(path) as file:
+        size = os.fstat(file.fileno()).st_size  # of what is no pipe
+        while max(size, len(content)) <= MOST_READ and (piece := file.read(_PIECE)):
+            content += piece
+    if max(size, len(content)) > MOST_READ:
+        raise OSError(errno.EFBIG, f"it holds more than {MOST_READ >> 20} MiB", str(path))
+    return bytes(content)
 
 
 def writable(path: Path, inputs: Iterable[Path] = ()) -> None:
@@ -168,7 +220,7 @@ def sample(path: Path) -> str:
 
     A page of SQLite is filled from its end, and a file of Lucene ends with its checksum: so the ends are read.
     """
-    with path.open("rb") as file:
+    with open_regular(path) as file:
         size = file.seek(0, os.SEEK_END)
         stretches = -(-size // STRETCH)
         digest = hashlib.sha256()
@@ -181,5 +233,5 @@ def sample(path: Path) -> str:
 
 def sha256(path: Path) -> str:
     """Return the SHA-256 of a file, in hexadecimal."""
-    with path.open("rb") as file:
+    with open_regular(path) as file:
         return hashlib.file_digest(file, "sha256").hexdigest()

@@ -20,7 +20,7 @@ import numpy as np
 
 from .encoder import Encoder
 from .errors import IndexStateError
-from .files import os_errors_reported
+from .files import os_errors_reported, read_regular
 from .integrity import REMEDY
 from .vectors import UNIT_TOLERANCE, Mask, VectorIndex, Vectors, not_unit
 
@@ -81,7 +81,7 @@ def read_chance(path: Path, dimension: int) -> Chance | None:
     Raises IndexStateError, naming the file, if it is not what was written.
     """
     try:
-        content = path.read_bytes()
+        content = read_regular(path)
     except FileNotFoundError:
         return None
     except OSError as error:

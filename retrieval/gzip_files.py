@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import BinaryIO, cast
 
 from .errors import SourceError
-from .files import replacing
+from .files import open_regular, replacing
 
 MAGIC = b"\x1f\x8b"
 SUFFIX = ".gz"
@@ -85,7 +85,7 @@ def opened(path: Path) -> BufferedReader:
 
     Raises OSError or ValueError if it cannot be opened; reading raises SourceError where the packed data is faulty.
     """
-    file = path.open("rb")
+    file = open_regular(path)
     if not file.peek(len(MAGIC)).startswith(MAGIC):
         return file
     return BufferedReader(_PackedRun(path, file))

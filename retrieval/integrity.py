@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import stat
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -80,9 +81,11 @@ def check_own(place: Path, segment: SegmentInfo, opened: Callable[[str], bool]) 
 def _other(path: Path, info: FileInfo) -> str:
     """Return how a file shows to be another one, or ``""``."""
     try:
-        size = path.stat().st_size
-        if size != info.bytes:
-            return f"holds {size} bytes, the manifest says {info.bytes}"
+        there = path.stat()
+        if not stat.S_ISREG(there.st_mode):
+            return "is not a regular file"
+        if there.st_size != info.bytes:
+            return f"holds {there.st_size} bytes, the manifest says {info.bytes}"
         if info.sample and sample(path) != info.sample:
             return "is another file than the one that the manifest names"
     except OSError:

@@ -13,7 +13,6 @@ import weakref
 import zipfile
 from array import array
 from contextlib import suppress
-from functools import lru_cache
 from pathlib import Path
 from tempfile import TemporaryDirectory, TemporaryFile
 from typing import Any
@@ -22,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .files import sha256, sync_tree
+from .remembered import remembered
 from .user_cache import is_own, user_cache
 
 KEPT = 2
@@ -73,7 +73,7 @@ class _Transitions(_StoredArray):
 
     def __init__(self, path: Path) -> None:
         super().__init__(path)
-        self._row = lru_cache(maxsize=_ROWS_REMEMBERED)(self._read)
+        self._row = remembered(_ROWS_REMEMBERED, self._read)
 
     def __getitem__(self, place: int) -> int:
         return self._row(place // _BYTES)[place % _BYTES]

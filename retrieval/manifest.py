@@ -23,7 +23,7 @@ from .. import __version__
 from .analyzers import ANALYZERS
 from .encoder import Encoder
 from .errors import IndexStateError, QueryError
-from .files import sample, sha256, write_atomically
+from .files import open_regular, read_regular, sample, sha256, write_atomically
 from .filters import field_names
 
 LAYOUT = 2
@@ -279,7 +279,7 @@ def read(folder: Path) -> Manifest:
     """
     path = folder / NAME
     try:
-        content = path.read_bytes()
+        content = read_regular(path)
     except (FileNotFoundError, NotADirectoryError):
         raise _missing_index(folder) from None
     except OSError as error:
@@ -349,7 +349,7 @@ def _missing_index(folder: Path) -> IndexStateError:
 def _has_writer(folder: Path) -> bool:
     """Return whether another process holds the writer's lock."""
     try:
-        with (folder / LOCK).open("rb") as lock:
+        with open_regular(folder / LOCK) as lock:
             try:
                 fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
             except BlockingIOError:

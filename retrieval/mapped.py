@@ -6,6 +6,8 @@ file is mapped once in a process, for as long as anybody holds it.
 
 from __future__ import annotations
 
+import errno
+import stat
 from pathlib import Path
 from typing import Any
 from weakref import WeakValueDictionary
@@ -23,6 +25,8 @@ def mapped(path: Path, dtype: str, shape: tuple[int, ...] | None = None) -> NDAr
     Raises OSError if it cannot be opened, ValueError if it is shorter, or ends within a value.
     """
     there = path.stat()
+    if not stat.S_ISREG(there.st_mode):
+        raise OSError(errno.EINVAL, "it is not a regular file", str(path))
     key = (there.st_dev, there.st_ino, there.st_size, there.st_mtime_ns, dtype, shape)
     array = _MAPPED.get(key)
     if array is None:

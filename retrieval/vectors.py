@@ -272,7 +272,7 @@ class _Segment:
         self._path = folder / files.vectors
         self._vectors = read_vectors(self._path, rows, dimension)
         self._settings = settings
-        self._ann = _read_ann(ann, rows, dimension) if settings.type != "flat" and ann.exists() else None
+        self._ann = _read_ann(ann, rows, dimension) if settings.type != "flat" and ann.is_file() else None
         self._scattered = VectorRows(self._path, dimension) if self._ann is not None else None
         self._check_unit(np.linspace(0, rows - 1, SAMPLED).astype(np.int64) if rows > SAMPLED else np.arange(rows))
 

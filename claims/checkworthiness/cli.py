@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ...retrieval.domain import Statement
 from ...retrieval.errors import QueryError, SourceError
+from ...retrieval.files import open_regular
 from ...retrieval.terminal import DONE, Subparsers, add_config, config_of, report, say, write, write_now
 from ..settings import Config
 from ..text.languages import check_languages, language_of, with_language
@@ -213,7 +214,7 @@ def _coming(args: argparse.Namespace, formats: StatementFormats, learned: Traine
         if name == STANDARD_INPUT:
             yield from named(format_.stream_statements(sys.stdin.buffer, _PIPED))
         else:
-            with Path(name).open("rb") as file:
+            with open_regular(Path(name)) as file:
                 yield from named(format_.stream_statements(file, name))
 
 

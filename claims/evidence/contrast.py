@@ -7,12 +7,12 @@ distance counts, that to the opposite which it is nearest to; of these the first
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ...retrieval.encoder import Encoder
+from ...retrieval.remembered import remembered
 from ..text.opposites import opposites
 from .features import OF
 from .sentences import ClaimEvidence
@@ -29,7 +29,7 @@ class ContrastReader:
     def __init__(self, encoder: Encoder, language: str) -> None:
         self._encoder = encoder
         self._language = language
-        self._vector = lru_cache(_KEPT)(self._encoded)
+        self._vector = remembered(_KEPT, self._encoded)
 
     def matrix(self, claims: Sequence[str], evidence: Sequence[ClaimEvidence]) -> NDArray[np.float64]:
         """Return the features, shape (len(claims), len(CONTRASTED)); zeros without a sentence or an opposite."""

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ...retrieval.entailment import EntailmentModel
+from ...retrieval.remembered import remembered
 from .features import OF
 from .sentences import ClaimEvidence
 
@@ -30,7 +30,7 @@ class EntailmentReader:
 
     def __init__(self, model: EntailmentModel) -> None:
         self._model = model
-        self._log_odds = lru_cache(_KEPT)(self._asked)
+        self._log_odds = remembered(_KEPT, self._asked)
 
     def matrix(self, claims: Sequence[str], evidence: Sequence[ClaimEvidence]) -> NDArray[np.float64]:
         """Return the features, shape (len(claims), len(ENTAILED)); zeros where there is no sentence."""

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import lru_cache
 
 from ...retrieval import retrievers
 from ...retrieval.config import BM25Settings
 from ...retrieval.domain import Hit, Qrels
+from ...retrieval.remembered import remembered
 from ...retrieval.run_reader import ScoreTable
 from ...retrieval.searcher import Search, Searcher
 from ..running.batch import SearchQuery, searched
@@ -37,8 +37,8 @@ class SettingEvaluator:
         self._search = search._replace(group=True, stages=())
         self._values: dict[Setting, Values] = {}
         # A ranking of many queries is large: only the latest are kept.
-        self._ranking = lru_cache(maxsize=4)(self._ranked)
-        self._pool = lru_cache(maxsize=2)(self._pooled)
+        self._ranking = remembered(4, self._ranked)
+        self._pool = remembered(2, self._pooled)
 
     @property
     def tried(self) -> Mapping[Setting, Values]:

@@ -22,7 +22,7 @@ from ..children import command as child_command
 from ..children import environment
 from ..config import CrossEncoderSettings, EncoderSettings
 from ..errors import MachineError
-from ..files import os_errors_reported, sync_tree, write_atomically
+from ..files import open_regular, os_errors_reported, read_regular, sync_tree, write_atomically
 from ..progress import SECONDS_BETWEEN_LINES
 from ..user_cache import is_own, user_cache
 from .rebuilt import REBUILT, rebuild
@@ -172,7 +172,7 @@ def content_digest(folder: Path, names: Sequence[str]) -> str:
     """Return the SHA-256 over the names and contents of files."""
     total = hashlib.sha256()
     for name in names:
-        with (folder / name).open("rb") as file:
+        with open_regular(folder / name) as file:
             total.update(f"{name}\0{hashlib.file_digest(file, 'sha256').hexdigest()}\n".encode())
     return total.hexdigest()
 
@@ -180,7 +180,7 @@ def content_digest(folder: Path, names: Sequence[str]) -> str:
 def _file_digest(folder: Path, names: Sequence[str]) -> str:
     """Return the SHA-256 of the one file."""
     (name,) = names
-    with (folder / name).open("rb") as file:
+    with open_regular(folder / name) as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
@@ -214,7 +214,7 @@ def _hash(parts: Sequence[str]) -> str:
 def _whole(folder: Path, cache: Path) -> Description | None:
     """Return the description of an export; None if there is none or its files are not those that were written."""
     try:
-        description = msgspec.json.decode((folder / DESCRIPTION).read_bytes(), type=Description)
+        description = msgspec.json.decode(read_regular(folder / DESCRIPTION), type=Description)
         content = _remembered(folder, description.files, cache)
     except (OSError, msgspec.DecodeError):
         return None

@@ -10,7 +10,7 @@ import numpy as np
 from ..config import CrossEncoderSettings
 from ..entailment import CARD, CLAIMS, LABELS, Entailment
 from ..errors import MachineError
-from ..files import storable
+from ..files import read_regular, storable
 from .cache import ENTAILMENT, REVISION, cache_folder, exported, model_digest
 from .cross_encoder import OnnxPairModel
 from .sources import ModelSource, find_model
@@ -88,7 +88,7 @@ def learned_claims(model: ModelSource) -> frozenset[str]:
     """
     card = model.path / CARD
     try:
-        facts = msgspec.json.decode(card.read_bytes(), type=dict[str, msgspec.Raw])
+        facts = msgspec.json.decode(read_regular(card), type=dict[str, msgspec.Raw])
         return frozenset(msgspec.json.decode(facts[CLAIMS], type=list[str]) if CLAIMS in facts else ())
     except (FileNotFoundError, NotADirectoryError):
         return frozenset()

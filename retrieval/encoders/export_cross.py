@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import MachineError
+from ..files import read_regular
 from .cache import CROSS_ENCODER, DESCRIPTION, ONNX, TOKENIZER, Description, ExportKind, content_digest
 from .export import INPUTS, export_graph, export_named, versions
 from .onnx_runtime import onnx_runtime
@@ -97,7 +98,7 @@ def loaded(source: Path) -> Any:
 
     config = source / "config.json"
     try:
-        architectures = msgspec.json.decode(config.read_bytes(), type=dict[str, Any]).get("architectures") or [""]
+        architectures = msgspec.json.decode(read_regular(config), type=dict[str, Any]).get("architectures") or [""]
     except (OSError, msgspec.DecodeError):
         raise MachineError("has no config.json that can be read", place=source) from None
     if not str(architectures[0]).endswith("ForSequenceClassification"):

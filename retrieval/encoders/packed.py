@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import MachineError
+from ..files import read_regular
 
 MAGIC, VERSION = b"E5S1", 1
 BLOCK = 32
@@ -63,7 +64,7 @@ def read_packed(path: Path) -> PackedModel:
     Raises MachineError if it cannot be read, is none, is of another version, or is cut.
     """
     try:
-        content = path.read_bytes()
+        content = read_regular(path)
     except OSError as error:
         raise MachineError(f"cannot be read: {error.strerror}", place=path) from None
     try:

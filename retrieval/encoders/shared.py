@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
-from threading import Lock
 
 from ..config import EncoderSettings
 from ..encoder import Encoder
 from ..errors import MachineError
 from ..manifest import EncoderInfo
+from ..opened_once import OpenedOnce
 from .choice import of_index
 from .runtime import open_encoder
 
@@ -18,8 +19,7 @@ class SharedEncoders:
 
     def __init__(self, settings: EncoderSettings) -> None:
         self._settings = settings
-        self._lock = Lock()
-        self._opened: dict[EncoderSettings, Encoder] = {}
+        self._opened = OpenedOnce()
 
     def __call__(self, made_by: EncoderInfo, place: Path) -> Encoder:
         """Return the encoder that made the vectors of the index at ``place``.
@@ -27,18 +27,14 @@ class SharedEncoders:
         Raises MachineError if it is not on this machine, IndexStateError if what is there is another one.
         """
         asked = of_index(made_by, self._settings)
-        with self._lock:
-            if asked not in self._opened:
-                self._opened[asked] = _opened(made_by, asked, place)
-            encoder = self._opened[asked]
+        encoder = self._opened.get(asked, partial(_opened, made_by, asked, place))
         made_by.check(EncoderInfo.of(encoder), place, "bring back the former, or rebuild the index with --overwrite")
         return encoder
 
     def close(self) -> None:
         """Close all that were opened."""
-        with self._lock:
-            while self._opened:
-                self._opened.popitem()[1].close()
+        for encoder in self._opened.let_go().values():
+            encoder.close()
 
 
 def _opened(made_by: EncoderInfo, asked: EncoderSettings, place: Path) -> Encoder:

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from ..errors import MachineError
+from ..files import read_regular
 
 MODEL_FILES = (".json", ".txt", ".model", ".safetensors", ".bin")
 _FETCH = "fetch the model again"
@@ -171,10 +172,10 @@ def _downloaded(name: str, noun: str) -> Path:
 
 def _module_paths(folder: Path) -> list[str]:
     try:
-        modules: Any = msgspec.json.decode((folder / "modules.json").read_bytes())
+        modules: Any = msgspec.json.decode(read_regular(folder / "modules.json"))
         paths = [str(module["path"]) for module in modules]
     except FileNotFoundError:
         return []
-    except (msgspec.DecodeError, KeyError, TypeError):
+    except (OSError, msgspec.DecodeError, KeyError, TypeError):
         raise MachineError("is damaged", place=folder / "modules.json", remedy="fetch the model again") from None
     return [path for path in paths if path and (folder / path).is_dir()]

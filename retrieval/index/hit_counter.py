@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -15,6 +14,7 @@ from ..errors import QueryError
 from ..index_state import Question
 from ..live.columns import COUNTED, YEAR, Documents, Rows
 from ..live.snapshot import Snapshot
+from ..remembered import remembered
 from ..retriever import Retriever
 
 REMEMBERED = 16
@@ -43,7 +43,7 @@ class HitCounter:
         self._snapshot = snapshot
         self._opened = opened
         self._remembered: dict[_Key, _Matches] = {}
-        self._passing = lru_cache(maxsize=REMEMBERED)(self._passing_documents)
+        self._passing = remembered(REMEMBERED, self._passing_documents)
 
     def count(self, question: Question) -> Total:
         """Return how many documents, or passages where these are ranked, can be found for a text."""

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import lru_cache, partial
+from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -22,12 +21,13 @@ from ..integrity import REMEDY, check_files, check_own
 from ..java import start
 from ..lucene import PassageSearcher, TermFinder
 from ..manifest import LUCENE, EncoderInfo, Manifest, SegmentInfo
+from ..opened_once import OpenedOnce
 from ..order import Rows
+from ..remembered import remembered
 from ..vectors import Mask, VectorFiles, VectorIndex
 from ..views import OpenSegment
 from .columns import DocumentColumns, SegmentColumns
 
-T = TypeVar("T")
 IndexEncoders = Callable[[EncoderInfo, Path], Encoder]
 """From an encoder, as a manifest names it, and the folder of the index to the encoder, open."""
 MASKS = 8
@@ -70,10 +70,9 @@ class Snapshot:
             for info in self.manifest.segments:
                 check_files(folder, info)
         self.segments = self._opened_segments()
-        self._filtered = lru_cache(maxsize=MASKS)(self._passing)
-        self._undated = lru_cache(maxsize=MASKS)(self._undated_documents)
-        self._opening = threading.RLock()
-        self._open: dict[str, Any] = {}
+        self._filtered = remembered(MASKS, self._passing)
+        self._undated = remembered(MASKS, self._undated_documents)
+        self._opened = OpenedOnce()
 
     def encoder_of(self, view: str) -> Encoder:
         """Return the encoder that made the vectors of a view.
@@ -81,24 +80,24 @@ class Snapshot:
         Raises IndexStateError if the index has no such vectors, or its encoder is not found as it was, MachineError
         if that is not on this machine.
         """
-        return self._once(f"encoder {view}", partial(self._fitting_encoder, view))
+        return self._opened.get(f"encoder {view}", partial(self._fitting_encoder, view))
 
     def view(self, name: str) -> Any:
         """Return the view of this name, opened over all segments.
 
         Raises IndexStateError if the index has none of this name, or it cannot be read.
         """
-        return self._once(f"view {name}", partial(self._opened_view, name))
+        return self._opened.get(f"view {name}", partial(self._opened_view, name))
 
     @property
     def terms(self) -> TermFinder:
         """The analyzer."""
-        return self._once("terms", self._opened_terms)
+        return self._opened.get("terms", self._opened_terms)
 
     @property
     def rows(self) -> Rows:
         """The docid and the passage number of each row."""
-        return self._once("rows", self._read_rows)
+        return self._opened.get("rows", self._read_rows)
 
     def row_of(self, docid: str, number: int) -> int:
         """Return the row of a passage of a document that a search found.
@@ -112,7 +111,7 @@ class Snapshot:
 
     def rows_of(self, docid: str) -> range:
         """Return the rows of the passages of a document, which stand side by side; none if it is not there."""
-        last, docids = self._once("last rows", self._last_rows).get(docid, -1), self.rows.docids
+        last, docids = self._opened.get("last rows", self._last_rows).get(docid, -1), self.rows.docids
         # The segment before may end with what this document was before it was replaced.
         base = max((segment.base for segment in self.segments if segment.base <= last), default=0)
         first = last
@@ -123,12 +122,12 @@ class Snapshot:
     @property
     def columns(self) -> DocumentColumns:
         """The values of all documents in the fields that can be counted, read when something is first counted."""
-        return self._once("columns", self._read_columns)
+        return self._opened.get("columns", self._read_columns)
 
     def mask(self, where: Filter | None) -> Mask | None:
         """Return a mask of the rows that pass the filter and are not deleted; None if all are."""
         if where is None:
-            return self._once("live", self._live)
+            return self._opened.get("live", self._live)
         if where.excluded:
             return self._without(self.mask(without_exclusions(where)), where.excluded)
         return self._filtered(where)
@@ -202,21 +201,14 @@ class Snapshot:
         raise _no_document(docid)
 
     def close(self) -> None:
-        """Close what was opened; calling it again does nothing."""
-        for name in [name for name in self._open if name == "terms" or name.startswith("view ")]:
-            if hasattr(self._open[name], "close"):
-                self._open.pop(name).close()
+        """Close what was opened and let go of it; calling it again does nothing."""
+        for name, opened in self._opened.let_go().items():
+            if not str(name).startswith("encoder ") and hasattr(opened, "close"):  # others use the encoders too
+                opened.close()
+        self._filtered.cache_clear()
         for segment in self.segments:
             segment.documents.close()
         self._lease.close()
-
-    def _once(self, name: str, make: Callable[[], T]) -> T:
-        """Return what ``make`` returned the first time; threads that come meanwhile wait for it."""
-        with self._opening:
-            if name not in self._open:
-                self._open[name] = make()
-            opened: T = self._open[name]
-            return opened
 
     def _opened_segments(self) -> tuple[Segment, ...]:
         segments, base = [], 0
@@ -260,7 +252,7 @@ class Snapshot:
 
     def chance_cosines(self, view: str) -> list[float]:
         """Return the cosine of the nearest passage of a view of vectors to each query that means nothing."""
-        return self._once(f"chance {view}", partial(self._chance_cosines, view))
+        return self._opened.get(f"chance {view}", partial(self._chance_cosines, view))
 
     def _chance_cosines(self, view: str) -> list[float]:
         """Return what the segments keep; an index that was built before they did is looked through."""

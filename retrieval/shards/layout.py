@@ -18,7 +18,7 @@ import msgspec
 
 from .. import manifest as manifests
 from ..errors import IndexStateError
-from ..files import write_atomically
+from ..files import read_regular, write_atomically
 from ..lease import Lease, take_segments
 from ..manifest import RESTORE, Manifest, ManifestPart, SegmentInfo
 
@@ -153,7 +153,7 @@ def read(folder: Path) -> Shards:
     """
     path = folder / NAME
     try:
-        content = path.read_bytes()
+        content = read_regular(path)
     except (FileNotFoundError, NotADirectoryError):
         raise IndexStateError(f"is not a sharded index (it has no {NAME})", place=folder) from None
     except OSError as error:

@@ -7,8 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from threading import Lock
-from typing import NamedTuple, Protocol, TypeVar, cast, runtime_checkable
+from typing import NamedTuple, Protocol, TypeVar, runtime_checkable
 
 import msgspec
 
@@ -21,6 +20,7 @@ from ..evidence import Copies
 from ..index_state import IndexState
 from ..limit import Limit
 from ..manifest import Manifest
+from ..opened_once import OpenedOnce
 from ..order import float32, ordered, scores_below
 from ..plugins import Plugins
 from ..re_ranker import ReRanker
@@ -43,15 +43,11 @@ class StageContext:
         self.settings = settings
         self.manifest = manifest
         self.terms = terms
-        self._lock = Lock()
-        self._kept: dict[str, object] = {}
+        self._kept = OpenedOnce()
 
     def keep(self, name: str, opened: Callable[[], Kept]) -> Kept:
         """Return what is kept under a name, and open it first if nothing is."""
-        with self._lock:
-            if name not in self._kept:
-                self._kept[name] = opened()
-            return cast(Kept, self._kept[name])
+        return self._kept.get(name, opened)
 
     def re_ranker(self) -> ReRanker:
         """Return the configured model that reads query and passage together; it is opened once.
@@ -71,8 +67,7 @@ class StageContext:
 
     def close(self) -> None:
         """Let go of what was kept."""
-        with self._lock:
-            self._kept.clear()
+        self._kept.let_go()
 
 
 class Stage(Protocol):

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from ..config import Config
 from ..domain import Document, Span
 from ..errors import IndexStateError
+from ..files import read_regular
 from ..integrity import REMEDY
 from ..manifest import Manifest
 from ..mapped import mapped
@@ -184,5 +185,5 @@ def _wrong(segment: SegmentPlace) -> Iterator[str]:
     with closing(segment.documents()) as documents:
         for document in documents.each():
             _count(counter, document)
-    if tuple((segment.folder / file).read_bytes() for file in (TEXT, NUMBERS)) != _packed(counter):
+    if tuple(read_regular(segment.folder / file) for file in (TEXT, NUMBERS)) != _packed(counter):
         yield "the words are not those of the documents"

@@ -9,6 +9,7 @@ import msgspec
 from flask import Flask, current_app
 
 from ...retrieval.errors import ConfigError, QueryError
+from ...retrieval.files import read_regular
 from ...retrieval.validation import mismatch
 from ..settings import Config
 
@@ -97,7 +98,7 @@ def served_reports() -> Mapping[str, ComparisonReport]:
 def _read(name: str, path: str) -> ComparisonReport:
     place = f"server.comparisons.{name}"
     try:
-        return report_of(Path(path).read_bytes())
+        return report_of(read_regular(Path(path)))
     except OSError as error:
         reason = (error.strerror or "").lower()
         raise ConfigError(f"{path}: cannot be read: {reason}", place=place, remedy="write it anew") from None

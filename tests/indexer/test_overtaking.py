@@ -87,6 +87,15 @@ def test_a_put_of_what_is_there_already_wins_too(folder: Path) -> None:
     assert (result(folder, again), text_of(folder, "n3")) == ("unchanged", "A wombat.")
 
 
+@pytest.mark.parametrize("anew", [False, True])
+def test_what_was_said_not_to_be_there_stays_away(folder: Path, anew: bool) -> None:
+    job = jobs.submit(folder, "update", lines(rows(5)))
+    gone = leave(folder, "n3")
+    finish(folder, anew=anew)
+    assert (result(folder, gone), text_of(folder, "n3"), text_of(folder, "n4")) == ("absent", None, "Note 4.")
+    assert [(skip.item, skip.docid) for skip in job_of(folder, job).skips] == [(4, "n3")]
+
+
 def test_a_change_that_was_not_made_overtakes_nothing(folder: Path) -> None:
     jobs.submit(folder, "update", lines(rows(5)))
     put, conflict = leave(folder, "n3", "A wombat."), leave(folder, "n4", "A wombat.", states=("none",))
@@ -146,8 +155,8 @@ def test_the_last_accepted_change_stands(build_once: Path, steps: list[tuple[str
             name = leave(folder, docid)
             while not (answer := changes.outcome(folder, name)):
                 writer.work()
-            if answer.result == "deleted":
-                expected[docid] = None
+            assert answer.result in ("deleted", "absent")
+            expected[docid] = None
         elif verb == "work":
             writer.work()
         else:

@@ -5,12 +5,14 @@ from __future__ import annotations
 import errno
 import os
 import sqlite3
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
 from factseek.retrieval.errors import MachineError, QueryError
-from factseek.retrieval.files import os_errors_reported, storable, writable, write_atomically
+from factseek.retrieval.files import os_errors_reported, replacing, storable, writable, write_atomically
 
 REFUSED = [
     (errno.ENOSPC, "the disk is full; make room and run the same command again"),
@@ -82,3 +84,18 @@ def test_an_output_that_would_destroy_something_is_refused(tmp_path: Path) -> No
 def test_a_name_is_storable_whatever_its_bytes() -> None:
     assert storable("donn\udce9es.jsonl") == r"donn\udce9es.jsonl"
     assert storable("فهرس") == "فهرس"
+
+
+def test_threads_write_the_same_file_one_after_the_other(tmp_path: Path) -> None:
+    path, barrier = tmp_path / "file", threading.Barrier(4)
+
+    def write(number: int) -> None:
+        with replacing(path) as file:
+            barrier.wait(30)  # all of them have begun, none has ended
+            file.write(bytes([number]) * 100)
+
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(write, range(4)))
+    content = path.read_bytes()
+    assert content in [bytes([number]) * 100 for number in range(4)]
+    assert list(tmp_path.iterdir()) == [path]

@@ -1,0 +1,171 @@
+"""Links, pipes and devices in the place of files: a snapshot with one is refused, and nothing waits for a pipe."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from factseek.indexer.build import BuildRequest, build
+from factseek.indexer.snapshot import snapshot
+from factseek.retrieval.files import MOST_READ, read_regular
+from factseek.settings import Config
+
+SECONDS = 60
+Put = Callable[[Path], None]
+
+
+def linked(path: Path) -> None:
+    """Put a link to what stood there in its place."""
+    elsewhere = path.parent.parent / f"elsewhere-{path.name}"
+    path.rename(elsewhere)
+    path.symlink_to(elsewhere)
+
+
+def piped(path: Path) -> None:
+    path.unlink()
+    os.mkfifo(path)
+
+
+def endless(path: Path) -> None:
+    path.unlink()
+    path.symlink_to("/dev/zero")
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A snapshot of an index with a file that its segments share, and one of an index of shards."""
+    place = tmp_path_factory.mktemp("made")
+    source = place / "docs.jsonl"
+    source.write_text("".join(f'{{"docid": "d{n}", "text": "Measles spreads {n}."}}\n' for n in range(8)), "utf-8")
+    for name, shards in (("plain", 0), ("sharded", 2)):
+        request = BuildRequest(kind="jsonl", sources=(source,), folder=place / f"{name}-index", dense=False)
+        build(request if not shards else BuildRequest(**{**_fields(request), "shards": shards}), Config())
+        snapshot(place / f"{name}-index", place / name, copy=True)
+    manifest = json.loads((place / "plain" / "manifest.json").read_text("utf-8"))
+    (place / "plain" / "shared.txt").write_text("shared", "utf-8")
+    manifest["shared"] = {next(iter(manifest["views"])): "shared.txt"}
+    (place / "plain" / "manifest.json").write_text(json.dumps(manifest), "utf-8")
+    return place
+
+
+def _fields(request: BuildRequest) -> dict[str, object]:
+    return {name: getattr(request, name) for name in request.__dataclass_fields__}
+
+
+def restored(snap: Path, index: Path) -> subprocess.CompletedProcess[str]:
+    return factseek("restore", snap, "--index", index)
+
+
+def factseek(*arguments: object) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "factseek", *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True, timeout=SECONDS, check=False)
+
+
+IN_SNAPSHOTS: dict[str, tuple[str, str, Put]] = {
+    "the manifest is a link": ("plain", "manifest.json", linked),
+    "the folder of segments is a link": ("plain", "segments", linked),
+    "a segment is a link": ("plain", "segments/000000", linked),
+    "a folder in a segment is a link": ("plain", "segments/000000/lucene", linked),
+    "a file of a segment is a link": ("plain", "segments/000000/documents.sqlite", linked),
+    "a file of a segment is a pipe": ("plain", "segments/000000/documents.sqlite", piped),
+    "a shared file is a link": ("plain", "shared.txt", linked),
+    "a shared file is a pipe": ("plain", "shared.txt", piped),
+    "a shared file is endless": ("plain", "shared.txt", endless),
+    "the description of shards is a link": ("sharded", "shards.json", linked),
+    "a shard is a link": ("sharded", "shard-01", linked),
+    "a file of a shard is a link": ("sharded", "shard-01/segments/000000/documents.sqlite", linked),
+}
+
+
+@pytest.mark.parametrize("name", IN_SNAPSHOTS)
+def test_a_snapshot_of_other_than_regular_files_is_not_restored(made: Path, tmp_path: Path, name: str) -> None:
+    kind, inside, put = IN_SNAPSHOTS[name]
+    snap, index = tmp_path / "place" / "snap", tmp_path / "index"
+    shutil.copytree(made / kind, snap)
+    put(snap / inside)
+    done = restored(snap, index)
+    thing = "folder" if (made / kind / inside).is_dir() else "regular file"
+    message = f"{snap / inside}: is no {thing} of the snapshot; take a snapshot of the index again"
+    assert (done.returncode, done.stderr) == (2, f"factseek: {message}\n")
+    assert not index.exists() or not list(index.glob("*"))
+
+
+def test_a_snapshot_names_no_shard_elsewhere(made: Path, tmp_path: Path) -> None:
+    snap = tmp_path / "snap"
+    shutil.copytree(made / "sharded", snap)
+    (snap / "shard-01").rename(tmp_path / "other")
+    description = json.loads((snap / "shards.json").read_text("utf-8"))
+    description["shards"][1]["path"] = str(tmp_path / "other")
+    (snap / "shards.json").write_text(json.dumps(description), "utf-8")
+    done = restored(snap, tmp_path / "index")
+    assert done.returncode == 2
+    assert "of the snapshot" in done.stderr
+
+
+@pytest.mark.parametrize("kind", ["plain", "sharded"])
+def test_an_alias_of_a_snapshot_is_restored(made: Path, tmp_path: Path, kind: str) -> None:
+    (tmp_path / "alias").symlink_to(made / kind)
+    done = restored(tmp_path / "alias", tmp_path / "index")
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+@pytest.mark.parametrize("put", [piped, endless])
+@pytest.mark.parametrize("inside", ["manifest.json", "segments/000000/documents.sqlite"])
+def test_no_command_waits_for_a_pipe_or_reads_a_device(made: Path, tmp_path: Path, put: Put, inside: str) -> None:
+    index = tmp_path / "index"
+    shutil.copytree(made / "plain", index)
+    manifest = json.loads((index / "manifest.json").read_text("utf-8"))
+    manifest["segments"][0]["files"]["documents.sqlite"].update(bytes=0, sample="")  # the size of a pipe
+    (index / "manifest.json").write_text(json.dumps(manifest), "utf-8")
+    put(index / inside)
+    for command in (
+        ("search", "measles", "--index", index),
+        ("verify-index", index),
+        ("snapshot", index, tmp_path / "snap"),
+    ):
+        done = factseek(*command)
+        assert done.returncode == 2, command
+        assert done.stderr.startswith("factseek: ")
+        assert done.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize("put", [piped, endless])
+@pytest.mark.parametrize("option", ["--config", "--run", "--gold"])
+def test_no_file_of_a_command_is_waited_for(tmp_path: Path, put: Put, option: str) -> None:
+    files = {name: tmp_path / name for name in ("--config", "--run", "--gold")}
+    files["--config"].write_text("", "utf-8")
+    files["--run"].write_text("q Q0 d 1 1.0 r\n", "utf-8")
+    files["--gold"].write_text("q 0 d 1\n", "utf-8")
+    put(files[option])
+    if option == "--config":
+        done = factseek("search", "measles", "--index", tmp_path, "--config", files["--config"])
+    else:
+        done = factseek("score", "trec", "--run", files["--run"], "--gold", files["--gold"])
+    assert done.returncode == 2
+    assert f"{files[option]}: " in done.stderr
+    assert "regular file" in done.stderr
+
+
+def test_what_a_shell_substitutes_is_read(made: Path) -> None:
+    search = f"{sys.executable} -m factseek search measles --index {made / 'plain-index'} --retriever bm25 --config"
+    for config in ("<(echo 'search: {k: 1}')", "/dev/stdin <<< 'search: {k: 1}'", "/dev/null"):
+        done = subprocess.run(
+            ["bash", "-c", f"{search} {config}"], capture_output=True, text=True, timeout=SECONDS, check=False
+        )
+        assert done.returncode == 0, done.stderr
+        assert "Measles" in done.stdout
+
+
+def test_a_file_beyond_any_size_is_not_read(tmp_path: Path) -> None:
+    path = tmp_path / "manifest.json"
+    with path.open("wb") as file:
+        file.truncate(MOST_READ + 1)
+    with pytest.raises(OSError, match="holds more than 1024 MiB"):
+        read_regular(path)
