@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import shutil
 import signal
@@ -111,15 +112,17 @@ def data_dir() -> Path:
 
 @pytest.fixture(scope="session")
 def example_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder that looks like the project's, with example indexes of its own."""
-    folder = tmp_path_factory.mktemp("example")
-    for name in ("examples", "config.yaml"):
-        (folder / name).symlink_to(ROOT / name)
-    subprocess.run(
-        [sys.executable, str(ROOT / "examples" / "build.py"), str(folder / "indexes")],
-        check=True,
-        capture_output=True,
-        cwd=ROOT,
-        timeout=900,
-    )
+    """A folder that looks like the project's, with example indexes of its own; the processes of a run share it."""
+    base = tmp_path_factory.getbasetemp()
+    folder = (base.parent if os.environ.get("PYTEST_XDIST_WORKER") else base) / "example"
+    with (folder.with_suffix(".lock")).open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not folder.exists():
+            made = folder.with_suffix(".made")
+            made.mkdir()
+            for name in ("examples", "config.yaml"):
+                (made / name).symlink_to(ROOT / name)
+            build = [sys.executable, str(ROOT / "examples" / "build.py"), str(made / "indexes")]
+            subprocess.run(build, check=True, capture_output=True, cwd=ROOT, timeout=900)
+            made.rename(folder)
     return folder
