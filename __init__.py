@@ -3,7 +3,7 @@
 Importing this imports nothing else: each name below is fetched when it is first asked for.
 """
 
-__version__ = "0.2.0"
+__version__ = "0.3.0"
 
 TYPE_CHECKING = False
 """True for type checkers; importing it from ``typing`` would import a dozen modules."""

@@ -106,16 +106,11 @@ def _measured(folder: Path, work: Path) -> tuple[list[JudgedCollection], str]:
 
 
 def _with_entailment(folder: Path, work: Path, entailment: OpenedEntailment | None) -> str:
-    """Return the tables of each collection that the model did not learn from, judged with its features."""
+    """Return the tables of each collection, judged with the model's features; it must not have learned from them."""
     encoder = RememberingEncoder(open_encoder(CONFIG.encoder))
     sections = []
     for collection in data.collections(folder, work):
-        rows = entailment.unknown(collection.claims) if entailment else []
-        say(f"{collection.name}: {len(rows):,} of {len(collection.claims):,} claims are new to the model")
-        if len(rows) > len(collection.claims) // 2:
-            rest = collection._replace(claims=[collection.claims[row] for row in rows])
-            judged = _judged(rest, work, encoder, _readers(entailment))
-            sections.append(section(judged))
+        sections.append(section(_judged(collection, work, encoder, _readers(entailment))))
     encoder.close()
     return "".join(sections)
 

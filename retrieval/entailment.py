@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Iterable
 from typing import NamedTuple, Protocol
 
 ENTAILS, CONTRADICTS, NEUTRAL = "entailment", "contradiction", "neutral"
@@ -14,10 +12,6 @@ _NAMES = {
     CONTRADICTS: ("contradiction", "contradicts", "refutes", "refute", "refuted", "contradict", "false"),
     NEUTRAL: ("neutral", "notenoughinfo", "nei", "unknown"),
 }
-CARD = "training.json"
-"""The card of a trained model, for programs, in its folder."""
-CLAIMS = "claims"
-"""The key of the card that holds the digests of the claims that a model learned from."""
 
 
 class Entailment(NamedTuple):
@@ -45,13 +39,3 @@ def label_of(name: str) -> str:
     """Return the label that a model calls ``name``; ``""`` if it is none of the three."""
     plain = "".join(letter for letter in name.lower() if letter.isalnum())
     return next((label for label, names in _NAMES.items() if plain in names), "")
-
-
-def claim_digest(claim: str) -> str:
-    """Return what tells a claim from others, whatever its case and spaces."""
-    return hashlib.sha256(" ".join(claim.casefold().split()).encode("utf-8", "replace")).hexdigest()[:32]
-
-
-def claim_digests(claims: Iterable[str]) -> list[str]:
-    """Return the digests of claims, sorted, each once."""
-    return sorted({claim_digest(claim) for claim in claims})

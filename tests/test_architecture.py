@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import configparser
 import importlib
-import re
 import subprocess
 import sys
 from collections.abc import Iterable, Iterator
@@ -64,8 +63,7 @@ ROOMS = {
     "eval/bench": (
         "eval/judging eval/reports eval/running eval/scoring eval/tuning retrieval retrieval/index retrieval/retrievers"
     ),
-    "eval/entailment": "eval/models eval/scoring eval/tasks eval/training retrieval retrieval/index",
-    "eval": "eval/bench eval/entailment eval/judging eval/models eval/running eval/training eval/tuning retrieval",
+    "eval": "eval/bench eval/judging eval/models eval/running eval/training eval/tuning retrieval",
     "claims": "",
     "claims/settings": "retrieval",
     "claims/text": "retrieval",
@@ -136,7 +134,6 @@ ONLY_IN = {
     "onnxruntime": {"retrieval/encoders/onnx_runtime.py"},
     "torch": {
         "eval/models/",
-        "eval/entailment/",
         "retrieval/encoders/export.py",
         "retrieval/encoders/export_cross.py",
         "retrieval/encoders/export_layered.py",
@@ -145,7 +142,6 @@ ONLY_IN = {
     },
     "sentence_transformers": {
         "eval/models/",
-        "eval/entailment/",
         "retrieval/encoders/export.py",
         "retrieval/encoders/export_cross.py",
         "claims/checkworthiness/multilingual/training.py",
@@ -323,113 +319,6 @@ def test_nobody_looks_behind_a_searcher(root: Path) -> None:
             if isinstance(node, ast.Attribute) and node.attr in INSIDE:
                 owner = node.value.attr if isinstance(node.value, ast.Attribute) else getattr(node.value, "id", "")
                 assert owner.lstrip("_") not in ("index", "searcher"), f"{path}:{node.lineno}: {owner}.{node.attr}"
-
-
-_ERROR = re.compile("Error|Exception")
-PARTING = {"partition", "rpartition", "removeprefix", "removesuffix", "split", "rsplit", "splitlines"}
-OTHERS_ERRORS = {
-    "cluster/replicas.py": "Ray's errors hold what the other process printed",
-    "retrieval/validation.py": "msgspec's errors have a message and no fields",
-    "retrieval/java.py": "pyjnius raises whatever the loader of libjvm raised",
-    "eval/models/base.py": "the errors of transformers are several lines long",
-    "retrieval/saving.py": "safetensors and torch hide the error of the system in a message",
-    "indexer/collections/_lines.py": "csv's errors have a message and no fields",
-    "indexer/collections/_parquet.py": "Arrow's errors are several lines long",
-}
-
-
-def taken_apart(tree: ast.AST) -> Iterator[int]:
-    """Yield the lines on which the message of a caught error is parted; words are only joined anew by ``split()``."""
-    for handler in ast.walk(tree):
-        if not isinstance(handler, ast.ExceptHandler | ast.FunctionDef):
-            continue
-        if isinstance(handler, ast.ExceptHandler):
-            errors = {handler.name}
-        else:
-            errors = {
-                arg.arg for arg in handler.args.args if arg.annotation and _ERROR.search(ast.unparse(arg.annotation))
-            }
-        yield from (node.lineno for node in ast.walk(handler) if isinstance(node, ast.expr) and parts(node, errors))
-
-
-def parts(node: ast.expr, errors: set[str | None]) -> bool:
-    """Return whether an expression takes the message of one of these errors apart, or looks for words in it."""
-    if isinstance(node, ast.Compare):
-        texts = {ast.unparse(text).removeprefix("str(").rstrip(")") for text in node.comparators}
-        sought = any(isinstance(operator, ast.In | ast.NotIn) for operator in node.ops)
-        return sought and bool({text.removesuffix(".what").removesuffix(".line") for text in texts} & errors)
-    if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in PARTING):
-        return False
-    names = {name.id for name in ast.walk(node.func.value) if isinstance(name, ast.Name)}
-    return bool(names & errors) and bool(node.args or node.func.attr == "splitlines")
-
-
-def test_no_message_of_an_error_is_taken_apart(root: Path) -> None:
-    for path in sources(root):
-        place = path.relative_to(root).as_posix()
-        lines = sorted(set(taken_apart(ast.parse(path.read_text("utf-8")))))
-        assert bool(lines) == (place in OTHERS_ERRORS), f"{place}:{lines}: use the fields of the error"
-
-
-def test_an_error_that_is_taken_apart_is_found() -> None:
-    bad = (
-        "try: f()\nexcept E as e:\n  g(str(e).partition(':'))\n  h(e.line.removeprefix('x'))\n  ''.join(str(e).split())"
-    )
-    assert list(taken_apart(ast.parse(bad))) == [3, 4]
-    assert list(taken_apart(ast.parse("def f(error: Exception): return 'new-line' in str(error)"))) == [1]
-    assert list(taken_apart(ast.parse("def f(error: FactseekError): return error.what.split(';')"))) == [1]
-
-
-VAGUE = {"found", "given", "one", "said", "sound", "told"}
-"""Names that say nothing of a thing: a hit, a record, a message and a checksum each have their own."""
-SAME_NAME = {
-    "Config": "each package's settings are a struct that inherits from those of the packages below it",
-    "FactseekRetriever": "each library's users know its retriever by the name that theirs have",
-    "BuildSettings": "the indexer's settings of a build inherit from those that retrieval reads",
-}
-
-
-def own_sources(root: Path) -> Iterator[Path]:
-    """Yield the modules of the product and of its benchmarks."""
-    yield from sorted(root.glob("*.py"))
-    yield from sources(root)
-    yield from sorted((root / "benchmarks").rglob("*.py"))
-
-
-def defined(tree: ast.AST) -> Iterator[tuple[int, str]]:
-    """Yield the line and the name of each variable, argument, attribute and function that is defined."""
-    for node in ast.walk(tree):
-        match node:
-            case ast.Name(id=name, ctx=ast.Store()) | ast.Attribute(attr=name, ctx=ast.Store()) | ast.arg(arg=name):
-                yield node.lineno, name
-            case ast.FunctionDef(name=name) | ast.ExceptHandler(name=str(name)) | ast.MatchAs(name=str(name)):
-                yield node.lineno, name
-
-
-def test_a_name_says_what_the_thing_is(root: Path) -> None:
-    for path in own_sources(root):
-        vague = [(line, name) for line, name in defined(ast.parse(path.read_text("utf-8"))) if name.strip("_") in VAGUE]
-        assert not vague, f"{path}: {vague}: call it by what it is: hits, record, message, checksum_ok"
-
-
-def test_a_vague_name_is_seen_wherever_it_stands() -> None:
-    code = "def told(one): self._said = [found for found in one]\ntry: f()\nexcept E as given: pass\nsound: int"
-    assert sorted(name for _, name in defined(ast.parse(code))) == ["_said", "found", "given", "one", "sound", "told"]
-
-
-def test_a_module_says_what_it_is(root: Path) -> None:
-    for path in (*own_sources(root), *sorted((root / "tests").rglob("*.py"))):
-        docstring = ast.get_docstring(ast.parse(path.read_text("utf-8"))) or ""
-        assert not docstring.startswith(("What ", "Which ", "Whether ")), f"{path}: open with the thing: {docstring}"
-
-
-def test_no_class_name_stands_twice(root: Path) -> None:
-    places: dict[str, list[str]] = {}
-    for path in own_sources(root):
-        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
-            if isinstance(node, ast.ClassDef):
-                places.setdefault(node.name, []).append(f"{path.relative_to(root)}:{node.lineno}")
-    assert {name: where for name, where in places.items() if len(where) > 1 and name not in SAME_NAME} == {}
 
 
 def test_packages_are_listed(root: Path) -> None:

@@ -172,7 +172,6 @@ def test_only_commands_that_go_on_say_so() -> None:
         "index",
         "run",
         "train encoder",
-        "train entailment",
         "train reranker",
     }
     whole = {name for name, line in lines.items() if line == "interrupted; what was published is whole"}

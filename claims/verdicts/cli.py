@@ -145,7 +145,6 @@ def _learned(args: argparse.Namespace, formats: ClaimFormats, finder: Finder, co
         contrast=_contrast(name, finder, config),
         entailment=_entailment(args, config),
     )
-    _say_left_out(learned)
     _say_figures(learned)
     if args.save:
         model_file.save(args.save, learned.manifest, learned.model.state())
@@ -169,15 +168,6 @@ def _entailment(args: argparse.Namespace, config: Config) -> OpenedEntailment | 
         return None
     settings = config.verdict.entailment
     return opened(msgspec.structs.replace(settings, model=args.entailment) if args.entailment else settings)
-
-
-def _say_left_out(learned: TrainedVerdicts) -> None:
-    manifest = learned.manifest
-    if manifest.left_out:
-        say(
-            f"note: {manifest.left_out:,} claims are not learned from: {manifest.entailment} learned from them or from "
-            "claims that share a page or most words with them, so that what it says of them says too much"
-        )
 
 
 def _say_figures(learned: TrainedVerdicts) -> None:

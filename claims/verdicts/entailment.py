@@ -1,41 +1,23 @@
-"""The entailment model beside a model of verdicts: opened, found again, and kept from judging what it learned from."""
+"""The entailment model beside a model of verdicts: opened, and found again."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 import msgspec
 
-from ...retrieval.claim_groups import groups
 from ...retrieval.config import CrossEncoderSettings
-from ...retrieval.domain import Claim
 from ...retrieval.encoders.entailment import EntailmentInfo, open_entailment, revision_of
-from ...retrieval.entailment import claim_digest
 from ...retrieval.errors import MachineError, SourceError
 from ..evidence.entailment import EntailmentReader
 
 
 class OpenedEntailment(NamedTuple):
-    """An entailment model that is open: what reads with it, what it is, the digests of claims that it learned from."""
+    """An entailment model that is open: what reads with it, and what it is."""
 
     reader: EntailmentReader
     info: EntailmentInfo
-    learned: frozenset[str] = frozenset()
-
-    def unknown(self, claims: Sequence[Claim]) -> list[int]:
-        """Return the rows of the claims that it did not learn from, nor from one of their group.
-
-        A regression that learned from what the model says of its own training claims would trust it too much.
-        """
-        if not self.learned:
-            return list(range(len(claims)))
-        together = groups(claims)
-        known = {
-            group for group, claim in zip(together, claims, strict=True) if claim_digest(claim.text) in self.learned
-        }
-        return [row for row, group in enumerate(together) if group not in known]
 
 
 def opened(settings: CrossEncoderSettings) -> OpenedEntailment | None:
@@ -46,7 +28,7 @@ def opened(settings: CrossEncoderSettings) -> OpenedEntailment | None:
     if not settings.model:
         return None
     model = open_entailment(settings)
-    return OpenedEntailment(EntailmentReader(model), model.info, model.learned)
+    return OpenedEntailment(EntailmentReader(model), model.info)
 
 
 def reopened(info: EntailmentInfo, cache: str, place: Path) -> OpenedEntailment:

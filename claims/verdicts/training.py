@@ -59,7 +59,7 @@ class VerdictManifest(ModelManifest, frozen=True, kw_only=True):
     ``labels`` are its classes in order, ``undecided`` what it says where it abstains. ``retriever`` and ``encoder`` are
     those of the index ``index`` (its manifest's id) that it learned with; an index that is used with it needs the same.
     ``figures`` are of the model and of the baselines. ``contrast`` and ``entailment`` are the models that it reads
-    evidence with, too; ``left_out`` counts the claims that it did not learn from because the latter had.
+    evidence with, too.
     """
 
     labels: tuple[str, ...]
@@ -71,7 +71,6 @@ class VerdictManifest(ModelManifest, frozen=True, kw_only=True):
     sources: tuple[ClaimsFile, ...]
     contrast: EncoderInfo | None = None
     entailment: EntailmentInfo | None = None
-    left_out: int = 0
 
 
 class TrainedVerdicts(NamedTuple):
@@ -132,14 +131,11 @@ def train(
 ) -> TrainedVerdicts:
     """Train the model ``name`` on evidence that is found for the claims, as it will be when it is used.
 
-    Claims that the ``entailment`` model learned from are left out.
-
     Raises SourceError if the files hold claims of fewer than two labels, QueryError if a claim is longer than a query
     may be.
     """
-    every = [claim for _, labelled in lesson.sources for claim in labelled]
-    claims = [every[row] for row in entailment.unknown(every)] if entailment else every
-    labels = _labels(lesson, claims, len(every) - len(claims))
+    claims = [claim for _, labelled in lesson.sources for claim in labelled]
+    labels = _labels(lesson, claims)
     refuse_long(claims, finder)
     classes = np.array([labels.index(claim.label) for claim in claims], dtype=np.int64)
     readers = Readers(contrast.reader if contrast else None, entailment.reader if entailment else None)
@@ -161,7 +157,6 @@ def train(
         figures=_figures(name, claims, cases, labels, settings, entailed=entailment is not None),
         contrast=contrast.info if contrast else None,
         entailment=entailment.info if entailment else None,
-        left_out=len(every) - len(claims),
     )
     return TrainedVerdicts(model, manifest, readers)
 
@@ -206,13 +201,11 @@ def read_evidence(claims: Sequence[Claim], finder: Finder, progress: Progress, r
     return Cases([text for part in parts for text in part.texts], np.vstack([part.features for part in parts]))
 
 
-def _labels(lesson: Lesson, claims: Sequence[Claim], left_out: int) -> tuple[str, ...]:
+def _labels(lesson: Lesson, claims: Sequence[Claim]) -> tuple[str, ...]:
     present = {claim.label for claim in claims}
     if len(present) < 2:
         named = ", ".join(str(path) for path, _ in lesson.sources)
         only = f"every label is {present.pop()}" if present else "there are no claims"
-        if left_out:
-            only = f"{only} without the {left_out:,} that the entailment model learned from"
         raise SourceError(f"{named}: {only}", remedy=f"a model learns from at least two of {', '.join(lesson.labels)}")
     return tuple(label for label in lesson.labels if label in present)
 

@@ -10,14 +10,12 @@ from typing import Any
 import msgspec
 
 from ... import __version__
-from ...retrieval.entailment import CARD, CLAIMS
 from ..reports.tables import figure, table
 from ..training.report import difference_in_words
 from .trained import TrainedModel
 
-_NOUNS = {"encoder": "sentence encoder", "reranker": "re-ranker", "entailment": "model of entailment"}
-_ASKED = {"encoder": "queries", "reranker": "queries", "entailment": "claims"}
-SETTINGS = {"encoder": "encoder.model", "reranker": "rerank.model", "entailment": "verdict.entailment.model"}
+_NOUNS = {"encoder": "sentence encoder", "reranker": "re-ranker"}
+SETTINGS = {"encoder": "encoder.model", "reranker": "rerank.model"}
 """The setting that takes each kind of model."""
 _LIBRARIES = ("sentence-transformers", "transformers", "torch", "accelerate")
 
@@ -52,17 +50,15 @@ def as_text(trained: TrainedModel) -> str:
         for name, interval in (("before", trained.before), ("trained", trained.after))
     ]
     measure = trained.request.settings.measure
-    of = f"{trained.counts['judging']:,} {_ASKED[trained.request.what]} that it has not seen: {trained.ranked}"
+    of = f"{trained.counts['judging']:,} queries that it has not seen: {trained.ranked}"
     sentence = difference_in_words(trained.test, trained.sure, f"held-out {measure}")
     return f"{table(('', measure, '95 % interval'), rows)}\n{of}\n{sentence}\n"
 
 
 def write_card(folder: Path, trained: TrainedModel) -> None:
-    """Write both forms of the card; that for programs holds what tells the claims that were learned from."""
+    """Write both forms of the card."""
     facts = as_json(trained)
-    if trained.claims:
-        facts[CLAIMS] = list(trained.claims)
-    (folder / CARD).write_text(json.dumps(facts, indent=2) + "\n", "utf-8")
+    (folder / "training.json").write_text(json.dumps(facts, indent=2) + "\n", "utf-8")
     (folder / "README.md").write_text(_readme(trained, facts), "utf-8")
 
 
@@ -91,7 +87,7 @@ def _readme(trained: TrainedModel, facts: dict[str, Any]) -> str:
             "## What it learned from",
             "",
             *(sources or ["- titles and sentences of the documents of the index, without judgements"]),
-            f"- {_ASKED[request.what]}: {', '.join(f'{count} {name}' for name, count in trained.counts.items())}",
+            f"- queries: {', '.join(f'{count} {name}' for name, count in trained.counts.items())}",
             "",
             "## Settings",
             "",

@@ -36,7 +36,7 @@ class ModelTraining(msgspec.Struct, frozen=True, kw_only=True):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrainingRequest:
-    """What is trained (``encoder``, ``reranker``, ``entailment``), how, on which files of which index, to what."""
+    """What is trained (``encoder``, ``reranker``), how, on which files of which index, to what."""
 
     what: str
     settings: ModelTraining

@@ -27,15 +27,13 @@ from .trained import TrainedModel
 class HeldBack(NamedTuple):
     """What a model does not learn from: the beds of those that say when to stop, and of those that judge the result.
 
-    ``counts`` are the numbers of queries or claims of each part, ``grouped`` says whether no two parts share a page of
-    evidence, ``claims`` are the digests of the claims that the model knows after the training.
+    ``counts`` are the numbers of queries of each part, ``grouped`` says whether no two parts share a relevant document.
     """
 
     stopping: Any
     judging: Any
     counts: Mapping[str, int]
     grouped: bool
-    claims: tuple[str, ...] = ()
 
 
 class Training(Protocol):
@@ -59,7 +57,7 @@ class Training(Protocol):
         ...
 
     def learn(self, learned: Sequence[Any], stopping: Any, progress: Progress) -> None:
-        """Train on some queries or claims, stop when others gain no more."""
+        """Train on some queries, stop when others gain no more."""
         ...
 
     def save(self, folder: str) -> None:
@@ -144,7 +142,6 @@ def _result(request: TrainingRequest, held_back: HeldBack, training: Training, b
         before=of_before,
         after=of_after,
         test=paired(before, after, seed),
-        claims=held_back.claims,
     )
 
 

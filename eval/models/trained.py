@@ -16,7 +16,7 @@ class TrainedModel:
 
     ``ranked`` says in words what the figures are of; ``beside`` names the settings that they were measured with;
     ``counts`` holds the number of queries of each part; ``grouped`` says whether no two parts share a relevant
-    document. ``claims`` are the digests of the claims that it learned from, where it learned from claims.
+    document.
     """
 
     request: TrainingRequest
@@ -27,7 +27,6 @@ class TrainedModel:
     before: Interval
     after: Interval
     test: PairedTest
-    claims: tuple[str, ...] = ()
 
     @property
     def sure(self) -> bool:

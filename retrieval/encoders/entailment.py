@@ -8,12 +8,11 @@ import msgspec
 import numpy as np
 
 from ..config import CrossEncoderSettings
-from ..entailment import CARD, CLAIMS, LABELS, Entailment
-from ..errors import MachineError
-from ..files import read_regular, storable
+from ..entailment import LABELS, Entailment
+from ..files import storable
 from .cache import ENTAILMENT, REVISION, cache_folder, exported, model_digest
 from .cross_encoder import OnnxPairModel
-from .sources import ModelSource, find_model
+from .sources import find_model
 
 
 class EntailmentInfo(msgspec.Struct, frozen=True, kw_only=True):
@@ -49,7 +48,7 @@ def open_entailment(settings: CrossEncoderSettings) -> OnnxEntailment:
         precision=settings.precision,
         max_tokens=settings.max_tokens,
     )
-    return OnnxEntailment(folder, info, description.labels, description.max_tokens, learned_claims(model))
+    return OnnxEntailment(folder, info, description.labels, description.max_tokens)
 
 
 def revision_of(settings: CrossEncoderSettings) -> str:
@@ -61,17 +60,11 @@ def revision_of(settings: CrossEncoderSettings) -> str:
 
 
 class OnnxEntailment(OnnxPairModel):
-    """An exported entailment model; ``learned`` are the digests of the claims that it learned from, as its card says.
+    """An exported entailment model."""
 
-    A model without a card says nothing of that.
-    """
-
-    def __init__(
-        self, folder: Path, info: EntailmentInfo, labels: tuple[str, ...], max_tokens: int, learned: frozenset[str]
-    ) -> None:
+    def __init__(self, folder: Path, info: EntailmentInfo, labels: tuple[str, ...], max_tokens: int) -> None:
         super().__init__(folder, name=info.name, max_tokens=max_tokens)
         self.info = info
-        self.learned = learned
         self._columns = [labels.index(label) for label in LABELS]
 
     def judge(self, text: str, claim: str) -> Entailment:
@@ -79,18 +72,3 @@ class OnnxEntailment(OnnxPairModel):
         scores = np.asarray(self.scores(text, claim), dtype=np.float64)[self._columns]
         powers = np.exp(scores - scores.max())
         return Entailment(*(powers / powers.sum()).tolist())
-
-
-def learned_claims(model: ModelSource) -> frozenset[str]:
-    """Return the digests of the claims that a model learned from, as its card says; none if it has no card.
-
-    Raises MachineError if the card cannot be read.
-    """
-    card = model.path / CARD
-    try:
-        facts = msgspec.json.decode(read_regular(card), type=dict[str, msgspec.Raw])
-        return frozenset(msgspec.json.decode(facts[CLAIMS], type=list[str]) if CLAIMS in facts else ())
-    except (FileNotFoundError, NotADirectoryError):
-        return frozenset()
-    except (OSError, msgspec.DecodeError):
-        raise MachineError("is damaged", place=card, remedy="train the model again") from None

@@ -26,7 +26,7 @@ class ExportedModel:
         options = onnxruntime.SessionOptions()
         options.intra_op_num_threads = options.inter_op_num_threads = 1
         options.log_severity_level = 3
-        # Where a processor has AVX2 alone, sums of int8 products would saturate: other and worse vectors than elsewhere.
+        # With AVX2 alone, sums of int8 products would saturate: the vectors would be other and worse ones.
         options.add_session_config_entry("session.x64quantprecision", "1")
         self._session: Any = onnxruntime.InferenceSession(
             str(folder / ONNX), options, providers=["CPUExecutionProvider"], disabled_optimizers=_SLOW_FUSIONS

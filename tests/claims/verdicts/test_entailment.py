@@ -13,13 +13,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from factseek.claims.evidence.entailment import EntailmentReader
-from factseek.claims.verdicts.entailment import OpenedEntailment, opened
+from factseek.claims.verdicts.entailment import opened
 from factseek.retrieval.config import CrossEncoderSettings
-from factseek.retrieval.domain import Claim
-from factseek.retrieval.encoders.entailment import EntailmentInfo, learned_claims, open_entailment
-from factseek.retrieval.encoders.sources import ModelSource, find_model
-from factseek.retrieval.entailment import claim_digest
+from factseek.retrieval.encoders.entailment import EntailmentInfo, open_entailment
+from factseek.retrieval.encoders.sources import find_model
 from factseek.retrieval.errors import MachineError
 
 Command = Callable[..., tuple[int, str, str]]
@@ -60,7 +57,6 @@ def test_a_model_of_the_hub_s_kind_judges_as_it_does_itself(model: Path, tmp_pat
     settings = CrossEncoderSettings(model=str(model), cache=str(tmp_path), precision="fp32")
     ours = open_entailment(settings)
     assert np.allclose([ours.judge(*pair) for pair in PAIRS], expected, atol=1e-4)
-    assert ours.learned == frozenset()
     assert ours.info.settings == CrossEncoderSettings(model=str(model.resolve()), precision="fp32")
 
 
@@ -76,22 +72,6 @@ def test_other_labels_are_refused(model: Path, tmp_path: Path) -> None:
 
 def test_no_model_is_opened_by_default() -> None:
     assert opened(CrossEncoderSettings()) is None
-
-
-def test_what_it_learned_from_teaches_no_regression() -> None:
-    claims = [
-        Claim("1", "Vitamin C prevents colds in children.", label="REFUTES"),
-        Claim("2", "Vitamin C causes colds in children.", label="REFUTES"),
-        Claim("3", "The Nile is the longest river of all.", label="SUPPORTS", groups=((("nile", 0),),)),
-        Claim("4", "Ships reach Aswan from Cairo.", label="SUPPORTS", groups=((("nile", 3),),)),
-        Claim("5", "Pluto is a planet.", label="REFUTES"),
-    ]
-    reader = EntailmentReader(None)  # type: ignore[arg-type]
-    known = OpenedEntailment(reader, INFO, frozenset({claim_digest("vitamin c prevents  colds in children.")}))
-    assert known.unknown(claims) == [2, 3, 4]
-    known = known._replace(learned=frozenset({claim_digest(claims[3].text)}))
-    assert known.unknown(claims) == [0, 1, 4]
-    assert known._replace(learned=frozenset()).unknown(claims) == [0, 1, 2, 3, 4]
 
 
 @pytest.mark.parametrize(
@@ -112,20 +92,6 @@ def test_what_it_refuses(
     )
     assert (code, printed) == (2, "")
     assert said.splitlines()[-1] == f"factseek: {message}"
-
-
-def test_the_card_of_a_model_says_what_it_learned_from(tmp_path: Path) -> None:
-    source = ModelSource("m", tmp_path)
-    assert learned_claims(source) == frozenset()
-    card = tmp_path / "training.json"
-    for text, digests in [('{"what": "reranker"}', frozenset()), ('{"claims": ["a", "b"]}', frozenset("ab"))]:
-        card.write_text(text, "utf-8")
-        assert learned_claims(source) == digests
-    for text in ('{"claims": 3}', "[]", '{"claims": ["a"'):
-        card.write_text(text, "utf-8")
-        with pytest.raises(MachineError) as refused:
-            learned_claims(source)
-        assert refused.value.line == f"{card}: is damaged; train the model again"
 
 
 def _relabelled(model: Path, folder: Path, names: dict[str, Any]) -> Path:

@@ -1,1 +1,0 @@
-"""Training of the model that says whether a sentence entails a claim."""
