@@ -186,6 +186,17 @@ def test_a_build_of_changed_documents_begins_anew(tmp_path: Path, write_jsonl, b
     assert [hit.docid for hit in found(tmp_path / "index", "changed vaccines")] == ["d0"]
 
 
+def test_a_build_with_another_analyzer_begins_anew(tmp_path: Path, write_jsonl, build_jsonl) -> None:
+    source = write_jsonl("docs.jsonl", [*DOCUMENTS, {"docid": "d8", "text": "Floods"}, {"docid": ""}])
+    with pytest.raises(SourceError):
+        build_jsonl(source, index={"segment_passages": 2})
+    other = {"segment_passages": 2, "analyzer": "whitespace"}
+    report = build_jsonl(source, index=other, build={"skip_bad_lines": 1})
+    assert (report.resumed, report.documents) == (False, 7)
+    assert [hit.docid for hit in found(tmp_path / "index", "Floods")] == ["d8"]
+    assert found(tmp_path / "index", "flood") == []
+
+
 def test_what_a_refused_update_wrote_is_not_published_by_a_later_one(tmp_path: Path, write_jsonl, build_jsonl) -> None:
     small = {"index": {"segment_passages": 2}}
     build_jsonl(write_jsonl("docs.jsonl", DOCUMENTS), **small)

@@ -143,6 +143,14 @@ def gold_row(**changes):
     return {"id": 1, "label": "SUPPORTS", "evidence": [[[1, 2, "Page", 3]]], **changes}
 
 
+def test_only_the_first_sentences_count(put):
+    gold = put("gold", lines([gold_row()]))
+    run = put("run", lines([row(predicted_evidence=[*(["Other", n] for n in range(5)), ["Page", 3]])]))
+    five, six = (TASK.score([gold], [run], ScoreOptions(max_evidence=most)).values for most in (5, 6))
+    assert (five["label_accuracy"], five["strict_score"], five["precision"], five["recall"]) == (1, 0, 0, 0)
+    assert (six["strict_score"], six["precision"], six["recall"]) == (1, pytest.approx(1 / 6), 1)
+
+
 def test_other_claims_are_not_paired_by_position(put):
     gold, run = put("gold", lines([gold_row()])), put("run", lines([row(id=5)]))
     with pytest.raises(CheckFailed) as caught:

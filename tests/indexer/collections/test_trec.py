@@ -70,6 +70,7 @@ def test_the_forms_of_documents(tmp_path: Path, content: str, expected: Document
     ("date", "meant"),
     [
         ("870324", "1987-03-24"),
+        ("03/24/87", "1987-03-24"),
         ("19980601", "1998-06-01"),
         ("<P>January 1, 1989, Sunday, Home Edition</P>", "1989-01-01"),
         ("1998-06-01 00:00:00", "1998-06-01"),

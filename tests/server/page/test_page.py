@@ -265,6 +265,13 @@ def test_facets_count_what_holds_a_word_and_narrow_by_a_link(client: FlaskClient
     assert anchors(get(client, str(wider))) == anchors(page)
 
 
+def test_another_choice_begins_with_the_first_hits(client: FlaskClient) -> None:
+    later = get(client, "/?index=english&query=measles+vaccine&offset=1")
+    assert "hybrid-1" not in anchors(later)
+    (narrower,) = links(later, "health")
+    assert anchors(get(client, narrower)) == ["hybrid-1"]
+
+
 def test_a_year_is_a_facet_and_a_chip(client: FlaskClient) -> None:
     page = get(client, "/?index=english&query=measles+vaccine")
     narrowed = get(client, links(page, "2024")[0])

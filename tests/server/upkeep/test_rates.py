@@ -22,6 +22,13 @@ def test_a_caller_may_ask_so_often_and_waits_as_long_as_it_is_told() -> None:
     assert rates.wait("a", 3, now=10.0 + wait) > 0
 
 
+def test_what_was_not_asked_is_not_saved_up() -> None:
+    rates = Rates()
+    assert rates.wait("a", 3, now=1.0) == 0.0
+    hour = 3_601.0
+    assert [rates.wait("a", 3, now=hour) for _ in range(4)] == [0.0, 0.0, 0.0, pytest.approx(20.0)]
+
+
 def test_callers_do_not_share() -> None:
     rates = Rates()
     assert rates.wait("a", 1, now=1.0) == 0.0
