@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gzip
-import shutil
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -13,7 +12,7 @@ from pathlib import Path
 from typing import BinaryIO, cast
 
 from .errors import SourceError
-from .files import open_regular, replacing
+from .files import open_regular
 
 MAGIC = b"\x1f\x8b"
 SUFFIX = ".gz"
@@ -101,12 +100,3 @@ def packing(target: BinaryIO) -> Iterator[BinaryIO]:
     """Write packed into ``target``: neither a name nor a time is in it, so that the same content is the same bytes."""
     with gzip.GzipFile(filename="", fileobj=target, mode="wb", compresslevel=_LEVEL, mtime=0) as file:
         yield cast(BinaryIO, file)
-
-
-def pack(source: Path, target: Path) -> None:
-    """Replace ``target`` by what ``source`` holds, packed.
-
-    Raises MachineError if there is no room or no right to write.
-    """
-    with source.open("rb") as content, replacing(target) as file, packing(file) as packed:
-        shutil.copyfileobj(content, packed)

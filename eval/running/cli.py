@@ -10,13 +10,13 @@ from time import perf_counter
 from ...retrieval.config import Config
 from ...retrieval.index.cli import add_search_options, asked_of
 from ...retrieval.index.local import open_index
-from ...retrieval.terminal import DONE, GOES_ON, Subparsers, add_index, add_json, config_of, counted, report, say
+from ...retrieval.terminal import DONE, Subparsers, add_index, add_json, config_of, counted, report, say
 from ..tasks import RANKING
 
 _EPILOG = """\
 what is different from search:
 {habits}
-Interrupted and run again, it goes on. Beside FILE, FILE.meta.json says how it was made."""
+Beside FILE, FILE.meta.json says how it was made."""
 _SHOWN = 5
 
 
@@ -52,7 +52,7 @@ def register(commands: Subparsers) -> None:
     )
     add_search_options(parser, hits="the task's, below")
     add_json(parser)
-    parser.set_defaults(command=run, interrupted=GOES_ON)
+    parser.set_defaults(command=run)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -82,19 +82,17 @@ def run(args: argparse.Namespace) -> int:
         say(f"note: queries without words to search for, and so without hits: {_named(done.empty)}")
     if done.unanswered:
         say(f"note: queries without hits: {_named(done.unanswered)}")
-    on = f"went on after {counted(done.resumed, 'query')}, " if done.resumed else ""
     line = f"{counted(done.hits, 'hit')} for {counted(done.queries, 'query')} in {seconds:.1f} s"
     facts = {
         "output": str(args.output),
         "hits": done.hits,
         "queries": done.queries,
-        "went_on_after": done.resumed,
         "without_words": list(done.empty),
         "without_hits": list(done.unanswered),
         "note": done.note,
         "seconds": round(seconds, 3),
     }
-    report(args, facts, f"{args.output}: {on}{line}\n")
+    report(args, facts, f"{args.output}: {line}\n")
     return DONE
 
 

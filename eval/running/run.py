@@ -1,15 +1,15 @@
-"""Turn a file of queries into a submission, written as a whole; an interrupted run goes on when it is run again."""
+"""Turn a file of queries into a submission, written as a whole or not at all."""
 
 from __future__ import annotations
 
 import hashlib
 from collections import deque
-from collections.abc import Generator, Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import closing
+from contextlib import closing, nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -18,8 +18,8 @@ from ...retrieval import retrievers
 from ...retrieval.config import AUTO
 from ...retrieval.domain import Columns
 from ...retrieval.errors import QueryError
-from ...retrieval.files import rereadable, sha256, storable, writable, write_atomically
-from ...retrieval.gzip_files import is_packed
+from ...retrieval.files import replacing, rereadable, sha256, storable, writable, write_atomically
+from ...retrieval.gzip_files import is_packed, packing
 from ...retrieval.lines import shown
 from ...retrieval.progress import Progress, silent
 from ...retrieval.run_writer import column
@@ -28,7 +28,6 @@ from ..formats.queries import TaskQuery
 from ..tasks import RANKING, identity
 from .batch import CHUNK, SearchedQuery, SearchQuery, asked_of, chunks, columns, habit, search_of
 from .ir_metadata import as_comments, describe
-from .partial import Partial, WrittenQuery
 
 _HITS_TOGETHER = 1_000
 _WAITING = 2
@@ -63,16 +62,21 @@ class RunRequest:
 class RunReport:
     """The result of a run.
 
-    ``empty`` names the queries without words, ``unanswered`` the others without hits; ``resumed`` counts those that
-    were done before.
+    ``empty`` names the queries without words, ``unanswered`` the others without hits.
     """
 
     queries: int
     hits: int
     empty: tuple[str, ...]
     unanswered: tuple[str, ...]
-    resumed: int
     note: str
+
+
+class _Answered(NamedTuple):
+    """The lines of some queries, and of each query its id, its number of documents, and whether it held no words."""
+
+    lines: bytes
+    queries: list[tuple[str, int, bool]]
 
 
 def run(request: RunRequest, index: Searcher, progress: Progress = silent) -> RunReport:
@@ -90,39 +94,48 @@ def run(request: RunRequest, index: Searcher, progress: Progress = silent) -> Ru
     began = manifests.now()
     description = _description(request, index)
     head = as_comments(description) if request.described_in == IN_RUN else of_task.HEADER
-    with Partial(request.output, _fingerprint(request, index, asked_in), head) as partial:
-        resumed = len(partial.done)
-        counts = _answered(request, index, asked[resumed:], partial)
-        with closing(progress("searching", "queries", len(asked))) as bar, closing(counts):
-            bar.update(resumed)
-            for count in counts:
-                bar.update(count)
-        if not any(answered.hits for answered in partial.done):
-            partial.remove()
+    done: list[tuple[str, int, bool]] = []
+    digest = hashlib.sha256(head.encode("utf-8"))
+    with (
+        replacing(request.output) as file,
+        packing(file) if is_packed(request.output) else nullcontext(file) as run_file,
+    ):
+        run_file.write(head.encode("utf-8"))
+        with closing(progress("searching", "queries", len(asked))) as bar:
+            for answered in _answered(request, index, asked):
+                run_file.write(answered.lines)
+                digest.update(answered.lines)
+                done += answered.queries
+                bar.update(len(answered.queries))
+        if not any(hits for _, hits, _ in done):
             raise QueryError(_nothing(request, index, queries[0]))
-        # The lines go last: while they are kept, the same command goes on.
         if request.described_in not in (None, IN_RUN):
             write_atomically(request.described_in, description.encode("utf-8"))
-        write_atomically(_meta_path(request.output), _meta(request, index, asked_in, partial, began))
-        partial.finish()
-        partial.remove()
-    return _report(index, request.search, queries, partial.done, resumed)
+        meta = _meta(request, index, began) | {
+            "output": {
+                "name": storable(request.output.name),
+                "sha256_unpacked" if is_packed(request.output) else "sha256": digest.hexdigest(),
+            },
+            "queries": {"name": storable(request.queries.name), "sha256": asked_in, "count": len(done)},
+        }
+        write_atomically(_meta_path(request.output), msgspec.json.format(msgspec.json.encode(meta), indent=2) + b"\n")
+    return _report(index, request.search, queries, done)
 
 
-def _answered(request: RunRequest, index: Searcher, asked: Sequence[SearchQuery], partial: Partial) -> Generator[int]:
-    """Search for the queries and store their documents in order; yield how many queries each step stored."""
+def _answered(request: RunRequest, index: Searcher, asked: Sequence[SearchQuery]) -> Iterator[_Answered]:
+    """Search for the queries; yield their lines in order."""
     of_task = RANKING.load(request.task)
 
-    def keep(done: Sequence[SearchedQuery[Columns]]) -> int:
+    def written(done: Sequence[SearchedQuery[Columns]]) -> _Answered:
         texts = of_task.lines([(query.qid, query.ranking) for query in done], request.run_id)
-        answers = (WrittenQuery(query.qid, len(query.ranking.docids), query.empty) for query in done)
-        return partial.add(list(zip(answers, texts, strict=True)))
+        queries = [(query.qid, len(query.ranking.docids), query.empty) for query in done]
+        return _Answered("".join(texts).encode("utf-8"), queries)
 
     # Lucene searches outside of Python, so that a second thread can write what was found meanwhile.
     with ThreadPoolExecutor(1) as writer:
-        waiting: deque[Future[int]] = deque()
+        waiting: deque[Future[_Answered]] = deque()
         for chunk in chunks(asked, _batch_size(request.search)):
-            waiting.append(writer.submit(keep, columns(index, chunk, request.search)))
+            waiting.append(writer.submit(written, columns(index, chunk, request.search)))
             if len(waiting) > _WAITING:
                 yield waiting.popleft().result()
         while waiting:
@@ -173,26 +186,16 @@ def _nothing(request: RunRequest, index: Searcher, first: TaskQuery) -> str:
 
 
 def _report(
-    index: Searcher, search: Search, queries: Sequence[TaskQuery], done: Sequence[WrittenQuery], resumed: int
+    index: Searcher, search: Search, queries: Sequence[TaskQuery], done: Sequence[tuple[str, int, bool]]
 ) -> RunReport:
     sample = " ".join(query.text for query in queries[:_NOTED])
     return RunReport(
         queries=len(done),
-        hits=sum(answered.hits for answered in done),
-        empty=tuple(answered.qid for answered in done if answered.empty),
-        unanswered=tuple(answered.qid for answered in done if not (answered.hits or answered.empty)),
-        resumed=resumed,
+        hits=sum(hits for _, hits, _ in done),
+        empty=tuple(qid for qid, _, empty in done if empty),
+        unanswered=tuple(qid for qid, hits, empty in done if not (hits or empty)),
         note=index.note(sample, search),
     )
-
-
-def _fingerprint(request: RunRequest, index: Searcher, asked_in: str) -> str:
-    """Return a checksum of all that the lines of a run depend on; ``asked_in`` is the checksum of the queries."""
-    read = (asked_in, index.info.id)
-    settings = tuple(_settings(index).values())
-    asked = (identity(request.task), request.run_id, request.search, request.as_of_query)
-    content = msgspec.json.encode((asked, read, settings, manifests.versions()), order="deterministic")
-    return hashlib.sha256(content).hexdigest()
 
 
 def _settings(index: Searcher) -> dict[str, Any]:
@@ -204,18 +207,16 @@ def _meta_path(output: Path) -> Path:
     return output.with_name(f"{output.name}.meta.json")
 
 
-def _meta(request: RunRequest, index: Searcher, asked_in: str, partial: Partial, began: str) -> bytes:
+def _meta(request: RunRequest, index: Searcher, began: str) -> dict[str, Any]:
+    """Return what the sidecar of a run says of how it was made."""
     search: dict[str, Any] = request.search._asdict()
     if request.search.where is not None:
         search["where"] = request.search.where._asdict()
-    meta = {
+    return {
         "task": identity(request.task),
         "run_id": request.run_id,
-        "output": {
-            "name": storable(request.output.name),
-            "sha256_unpacked" if is_packed(request.output) else "sha256": partial.sha256,
-        },
-        "queries": {"name": storable(request.queries.name), "sha256": asked_in, "count": len(partial.done)},
+        "output": {},
+        "queries": {},
         "index": {"name": storable(index.info.name), "manifest": index.info.id},
         "search": search,
         "as_of_query": request.as_of_query,
@@ -224,4 +225,3 @@ def _meta(request: RunRequest, index: Searcher, asked_in: str, partial: Partial,
         "began": began,
         "ended": manifests.now(),
     }
-    return msgspec.json.format(msgspec.json.encode(meta), indent=2) + b"\n"

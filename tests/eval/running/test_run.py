@@ -1,4 +1,4 @@
-"""Runs: queries in, a submission out that its own task finds no fault with; killed, they go on."""
+"""Runs: queries in, a submission out that its own task finds no fault with."""
 
 # A message that is told exactly stands on one line.
 # ruff: noqa: E501
@@ -9,12 +9,6 @@ import hashlib
 import json
 import os
 import resource
-import signal
-import subprocess
-import sys
-import time
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -22,12 +16,11 @@ import pytest
 from factseek import commands
 from factseek.eval.formats.queries import TaskQuery
 from factseek.eval.running.batch import asked_of, search_of
-from factseek.eval.running.partial import Partial, WrittenQuery
 from factseek.eval.running.run import RunRequest
 from factseek.eval.running.run import run as run_queries
 from factseek.indexer.build import BuildRequest, build
 from factseek.retrieval.domain import Filter
-from factseek.retrieval.errors import MachineError, QueryError
+from factseek.retrieval.errors import MachineError
 from factseek.retrieval.files import sha256
 from factseek.retrieval.index.local import Index
 from factseek.retrieval.java import java_class
@@ -165,215 +158,6 @@ def test_a_run_leaves_no_thread_in_java(example, root, tmp_path) -> None:
     assert len(set(attached)) == 1
 
 
-def test_a_run_goes_on_only_after_the_same_question(example, root, tmp_path) -> None:
-    queries, output = root / "examples/queries-en.tsv", tmp_path / "run.txt"
-    request = RunRequest(task="trec", queries=queries, output=output)
-    part = tmp_path / ".run.txt.part"
-    with Index(example) as index:
-        run_queries(request, index)
-        whole = output.read_bytes()
-        _interrupted(request, index, part, 5)
-        with part.open("ab") as file:
-            file.write(b'{"answered":{"qid":"cut')
-        assert run_queries(request, index).resumed == 5
-        assert output.read_bytes() == whole
-        _interrupted(request, index, part, 5)
-        other = RunRequest(task="trec", queries=queries, output=output, search=Search(k=3))
-        assert run_queries(other, index).resumed == 0
-    assert {path.name for path in tmp_path.iterdir()} == {"run.txt", "run.txt.meta.json"}
-
-
-def test_a_run_whose_sidecar_finds_no_room_goes_on(example: Path, tmp_path: Path) -> None:
-    queries, output = tmp_path / "queries.tsv", tmp_path / "run.txt"
-    queries.write_text("a\tmeasles\nb\tsea level\n")
-    request = RunRequest(task="trec", queries=queries, output=output, search=Search(k=1))
-    before = resource.getrlimit(resource.RLIMIT_FSIZE)
-    with Index(example) as index:
-        index.search(["measles"])  # Java has begun
-        resource.setrlimit(resource.RLIMIT_FSIZE, (400, before[1]))
-        try:
-            with pytest.raises(MachineError) as raised:
-                run_queries(request, index)
-        finally:
-            resource.setrlimit(resource.RLIMIT_FSIZE, before)
-        assert str(raised.value) == f"{output}.meta.json: File too large"
-        assert not output.exists()
-        assert run_queries(request, index).resumed == 2
-    assert output.read_text("utf-8").count("\n") == 2
-    assert {path.name for path in tmp_path.iterdir()} == {"queries.tsv", "run.txt", "run.txt.meta.json"}
-
-
-def _interrupted(request: RunRequest, index: Index, part: Path, count: int) -> None:
-    """Leave what a run leaves that is interrupted after ``count`` queries."""
-
-    class Stopped(Exception):
-        pass
-
-    class Stop:
-        done = 0
-
-        def update(self, n: int = 1) -> None:
-            self.done += n
-            if self.done >= count:
-                raise Stopped
-
-        def close(self) -> None:
-            pass
-
-    with pytest.raises(Stopped):
-        run_queries(request, index, lambda *_: Stop())
-    part.write_bytes(b"".join(part.read_bytes().splitlines(keepends=True)[: 1 + count]))
-
-
-@pytest.mark.deep
-@pytest.mark.parametrize("share", [0.1, 0.5, 0.9])
-def test_a_killed_run_goes_on_and_ends_with_the_same_bytes(share, example, tmp_path) -> None:
-    queries = tmp_path / "queries.tsv"
-    count = 4_000
-    queries.write_text(
-        "".join(f"q{n}\t{' '.join(WORDS[(n * step) % len(WORDS)] for step in range(1, 7))}\n" for n in range(count))
-    )
-
-    def arguments(output: str) -> list[str]:
-        files = ["--queries", str(queries), "--index", str(example), "--output", str(tmp_path / output)]
-        return [sys.executable, "-m", "factseek", "run", "trec", *files, "-k", "20"]
-
-    part = tmp_path / ".killed.txt.part"
-    process = subprocess.Popen(arguments("killed.txt"), stdout=subprocess.DEVNULL)
-    while process.poll() is None and (not part.exists() or part.read_bytes().count(b'{"answered"') < share * count):
-        time.sleep(0.005)
-    os.kill(process.pid, signal.SIGKILL)
-    process.wait()
-    assert not (tmp_path / "killed.txt").exists()
-    again = subprocess.run(arguments("killed.txt"), capture_output=True, text=True, check=True)
-    assert ": went on after " in again.stdout
-    subprocess.run(arguments("fresh.txt"), capture_output=True, check=True)
-    assert (tmp_path / "killed.txt").read_bytes() == (tmp_path / "fresh.txt").read_bytes()
-
-
-def test_one_run_at_a_time_writes_an_output(tmp_path) -> None:
-    output = tmp_path / "run.txt"
-    with Partial(output, "same") as first, pytest.raises(QueryError) as raised, Partial(output, "same"):
-        first.add([])
-    assert str(raised.value) == f"{output}: is being written by another run; wait for it, or name another output"
-
-
-def test_who_holds_an_output_holds_the_file_that_others_see(tmp_path) -> None:
-    """A file may be removed between its opening and its locking: two runs would then hold two of the same name."""
-    there: list[bool] = []
-
-    def hold() -> None:
-        for _ in range(300):
-            with suppress(QueryError), Partial(tmp_path / "run.txt", "same"):
-                there.append((tmp_path / ".run.txt.part").exists())
-
-    usual = sys.getswitchinterval()
-    sys.setswitchinterval(1e-6)
-    try:
-        with ThreadPoolExecutor(4) as pool:
-            for held in [pool.submit(hold) for _ in range(4)]:
-                held.result()
-    finally:
-        sys.setswitchinterval(usual)
-    assert set(there) == {True}
-
-
-def test_what_was_done_is_read_back_exactly(tmp_path) -> None:
-    output = tmp_path / "run.txt"
-    answers = [
-        (WrittenQuery("q 1\u2028é", 2), "a é\nb\n"),
-        (WrittenQuery("q2", 0, empty=True), ""),
-        (WrittenQuery("q3", 1), "c\n"),
-    ]
-    with Partial(output, "same", "first\n") as partial:
-        partial.add(answers[:2])
-    with Partial(output, "same", "first\n") as partial:
-        assert partial.done == [answered for answered, _ in answers[:2]]
-        partial.add(answers[2:])
-        partial.finish()
-        assert output.read_text("utf-8") == "first\na é\nb\nc\n"
-        assert partial.sha256 == sha256(output)
-
-
-@pytest.mark.parametrize("name", [".run.txt.part", ".run.txt.lines"])
-@pytest.mark.parametrize("cut", range(1, 42, 5))
-def test_an_answer_that_was_cut_is_asked_again(name, cut, tmp_path) -> None:
-    answers = [(WrittenQuery("q1", 2), "a\nb\n"), (WrittenQuery("q2", 1), "c" * 40 + "\n")]
-    with Partial(tmp_path / "run.txt", "same") as partial:
-        partial.add(answers)
-    cut_off = tmp_path / name
-    cut_off.write_bytes(cut_off.read_bytes()[:-cut])
-    with Partial(tmp_path / "run.txt", "same") as partial:
-        assert partial.done == [answers[0][0]]
-        partial.add(answers[1:])
-        partial.finish()
-    assert (tmp_path / "run.txt").read_text("utf-8") == "".join(text for _, text in answers)
-
-
-def test_lines_that_are_not_what_was_written_are_asked_again(tmp_path) -> None:
-    answers = [(WrittenQuery("q1", 1), "a\n"), (WrittenQuery("q2", 1), "b\n"), (WrittenQuery("q3", 1), "c\n")]
-    with Partial(tmp_path / "run.txt", "same") as partial:
-        partial.add(answers)
-    (tmp_path / ".run.txt.lines").write_bytes(b"a\n\0\0c\n")
-    with Partial(tmp_path / "run.txt", "same") as partial:
-        assert partial.done == [WrittenQuery("q1", 1)]
-        partial.add(answers[1:])
-        partial.finish()
-        assert partial.sha256 == sha256(tmp_path / "run.txt")
-    assert (tmp_path / "run.txt").read_text("utf-8") == "a\nb\nc\n"
-
-
-@pytest.mark.parametrize("damaged", [b"\0\0\0\n", b"{}\n", b'{"answered":{"qid":"\xff","hits":0},"size":0,"crc":0}\n'])
-def test_what_the_journal_cannot_say_is_asked_again(damaged: bytes, tmp_path: Path) -> None:
-    with Partial(tmp_path / "run.txt", "same") as partial:
-        partial.add([(WrittenQuery("q1", 1), "a\n")])
-    with (tmp_path / ".run.txt.part").open("ab") as file:
-        file.write(damaged)
-    with Partial(tmp_path / "run.txt", "same") as partial:
-        assert partial.done == [WrittenQuery("q1", 1)]
-
-
-def test_a_journal_that_the_disk_does_not_take_is_named(tmp_path: Path) -> None:
-    answers = [(WrittenQuery(f"q{at}", 0, empty=True), "") for at in range(20)]
-    before = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (300, before[1]))
-    try:
-        with pytest.raises(MachineError) as raised, Partial(tmp_path / "run.txt", "same") as partial:
-            for answer in answers:
-                partial.add([answer])
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, before)
-    assert str(raised.value) == f"{tmp_path / '.run.txt.part'}: File too large"
-    with Partial(tmp_path / "run.txt", "same") as partial:
-        assert 0 < len(partial.done) < 20
-        assert partial.done == [answered for answered, _ in answers[: len(partial.done)]]
-
-
-def test_an_output_has_the_rights_that_new_files_have(tmp_path: Path) -> None:
-    usual = os.umask(0o002)
-    try:
-        with Partial(tmp_path / "run.txt", "same") as partial:
-            partial.add([(WrittenQuery("q1", 1), "a\n")])
-            partial.finish()
-    finally:
-        os.umask(usual)
-    assert (tmp_path / "run.txt").stat().st_mode & 0o777 == 0o664
-
-
-@pytest.mark.parametrize("name", [".run.txt.part", ".run.txt.lines"])
-def test_one_file_of_two_is_nothing_to_go_on_from(name, tmp_path) -> None:
-    with Partial(tmp_path / "run.txt", "same", "first\n") as partial:
-        partial.add([(WrittenQuery("q1", 1), "a\n")])
-    (tmp_path / name).unlink()
-    with Partial(tmp_path / "run.txt", "same", "first\n") as partial:
-        assert partial.done == []
-        partial.add([(WrittenQuery("q2", 1), "b\n")])
-        partial.finish()
-        partial.remove()
-    assert (tmp_path / "run.txt").read_text("utf-8") == "first\nb\n"
-    assert [path.name for path in tmp_path.iterdir()] == ["run.txt"]
-
-
 @pytest.mark.parametrize(
     ("date", "day"),
     [
@@ -439,3 +223,60 @@ def test_a_task_takes_what_is_asked_before_its_own_habit() -> None:
     assert search_of("ct2025-4b", Search()) == Search(k=5, profile="tweet")
     assert search_of("ct2025-4b", Search(k=1, profile="plain")) == Search(k=1, profile="plain")
     assert search_of("trec", Search()) == Search(k=1000)
+
+
+@pytest.mark.parametrize("after", [1, 9])
+def test_an_interrupted_run_leaves_what_was_there(after: int, example: Path, root: Path, tmp_path: Path) -> None:
+    output = tmp_path / "run.txt"
+    output.write_text("before\n")
+    request = RunRequest(task="trec", queries=root / "examples/queries-en.tsv", output=output)
+
+    class Stop:
+        done = 0
+
+        def update(self, n: int = 1) -> None:
+            self.done += n
+            if self.done >= after:
+                raise KeyboardInterrupt
+
+        def close(self) -> None:
+            pass
+
+    with Index(example) as index:
+        with pytest.raises(KeyboardInterrupt):
+            run_queries(request, index, lambda *_: Stop())
+        assert output.read_text() == "before\n"
+        assert list(tmp_path.iterdir()) == [output]
+        run_queries(request, index)
+    meta = json.loads((tmp_path / "run.txt.meta.json").read_text("utf-8"))
+    assert meta["output"]["sha256"] == sha256(output)
+
+
+def test_a_run_whose_sidecar_finds_no_room_writes_nothing(example: Path, tmp_path: Path) -> None:
+    queries, output = tmp_path / "queries.tsv", tmp_path / "run.txt"
+    queries.write_text("a\tmeasles\nb\tsea level\n")
+    request = RunRequest(task="trec", queries=queries, output=output, search=Search(k=1))
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    with Index(example) as index:
+        index.search(["measles"])  # Java has begun
+        resource.setrlimit(resource.RLIMIT_FSIZE, (400, before[1]))
+        try:
+            with pytest.raises(MachineError) as raised:
+                run_queries(request, index)
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, before)
+        assert str(raised.value) == f"{output}.meta.json: File too large"
+        assert list(tmp_path.iterdir()) == [queries]
+        run_queries(request, index)
+    assert output.read_text("utf-8").count("\n") == 2
+
+
+def test_an_output_has_the_rights_that_new_files_have(example: Path, root: Path, tmp_path: Path) -> None:
+    request = RunRequest(task="trec", queries=root / "examples/queries-en.tsv", output=tmp_path / "run.txt")
+    usual = os.umask(0o002)
+    try:
+        with Index(example) as index:
+            run_queries(request, index)
+    finally:
+        os.umask(usual)
+    assert (tmp_path / "run.txt").stat().st_mode & 0o777 == 0o664
