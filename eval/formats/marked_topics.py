@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from html import unescape
 from typing import NamedTuple
 
-_TAGS = ("top", "topic", "query")
+_TAGS: tuple[str, ...] = ("top", "topic", "query")
 _TAG = re.compile(r"<(?P<name>[a-z_]++)\b", re.I)
 _ATTRIBUTE = re.compile(r"(?<![a-z_])(?P<name>[a-z_]++)\s*+=\s*+[\"'](?P<value>[^\"']*+)[\"']", re.I)
 _LABEL = re.compile(r"^\s*(?:number|topic|title|description)\s*:\s*", re.I)

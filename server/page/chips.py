@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from ...retrieval.query_syntax import QUERY, query_parts
+from ..upkeep.service import service
 from .facets import YEAR, year_of
 from .reasons import label_of
 from .state import DATE, UNFOLDED, PageState
@@ -29,7 +30,8 @@ def chips_of(state: PageState) -> Iterator[Chip]:
             yield Chip("index", name, state.address(index=[other for other in state.index if other != name]))
     if state.like:
         yield Chip("more like", state.like, state.address(like=""))
-    if state.syntax == QUERY:
+    # Each chip has a query of its own, of nearly all of this one; a longer one is refused.
+    if state.syntax == QUERY and len(state.query) <= service().config.search.max_query_chars:
         for part in query_parts(state.query):
             yield Chip(_LABELS.get(part.kind, part.kind), part.value, state.address(query=part.rest))
     yield from _dates(state)
