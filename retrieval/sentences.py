@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 _END = re.compile(
-    r"""(?:[.!?؟…]+["'”’»)\]]*(?=\s+["'“‘«(\[]?[^\Wa-z_])   # a stop, then white space and no small Latin letter
+    r"""(?:(?<![.!?؟…])[.!?؟…]++["'”’»)\]]*+  # a whole run of stops: tried at each of them, it would cost its square
+            (?=\s++["'“‘«(\[]?[^\Wa-z_])         # then white space and no small Latin letter
         |[。！？]+[」』”）]*                                  # a full-width stop
         |(?=\n))""",
     re.VERBOSE,

@@ -42,7 +42,7 @@ class Quantity(NamedTuple):
 def quantities(text: str) -> list[Quantity]:
     """Return the quantities of a text in their order."""
     return [
-        _quantity(*match.groups(default=""))._replace(kind=_kind(text[: match.start()]))
+        _quantity(*match.groups(default=""))._replace(kind=_kind(text, match.start()))
         for match in _QUANTITY.finditer(text)
     ]
 
@@ -100,8 +100,8 @@ def _value(digits: str) -> float:
     return float(f"{whole}.{rest.replace('.', '')}" if rest else whole)
 
 
-def _kind(before: str) -> str:
-    match = _BEFORE.search(before[-_LONGEST:])
+def _kind(text: str, number: int) -> str:
+    match = _BEFORE.search(text[max(0, number - _LONGEST) : number])
     return (match.lastgroup or "") if match else ""
 
 

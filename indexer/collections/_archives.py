@@ -20,7 +20,7 @@ _PAGE_SUFFIXES = (".html", ".htm", ".xhtml", ".txt")
 _PAGE_TYPES = ("text/html", "application/xhtml+xml", "text/plain")
 _PAGE_RECORDS = ("response", "resource", "conversion")
 _ADDRESS = re.compile(r"(?:https?|ftp|file)://", re.I)
-_CHARSET = re.compile(r"""charset\s*=\s*["']?\s*([\w:.-]+)""", re.I)
+_CHARSET = re.compile(r"""charset\s*+=\s*+["']?\s*+([\w:.-]+)""", re.I)
 
 
 class Capture(NamedTuple):

@@ -15,7 +15,8 @@ from typing import Any
 from ._markup import elements
 
 Node = dict[str, Any]
-_SCRIPT = re.compile(r"<(script)\s[^<>]*?ld\+json[^<>]*>", re.I)
+# Where the tag ends is looked for first: else it would be again at each ``ld+json``.
+_SCRIPT = re.compile(r"<(script)(?=\s[^<>]*+>)[^<>]*?ld\+json[^<>]*+>", re.I)
 _COMMENTS = re.compile(r"^\s*(?:<!--|//\s*<!\[CDATA\[|<!\[CDATA\[|/\*\s*<!\[CDATA\[\s*\*/)|(?://\s*)?(?:-->|\]\]>)\s*$")
 _VOCABULARY = re.compile(r"^(?:schema:|https?://(?:www\.)?schema\.org/)")
 _ATTRIBUTES = {

@@ -63,7 +63,7 @@ _MEANT = {
 }
 _SEVEN_BIT = ("iso-2022", "hz", "utf-7", "utf-16", "utf-32")  # their bytes can pass for UTF-8 and are not
 _CHARSETS = re.compile(r"utf-(?:8|16|32)|cp\d|ptcp|iso8859|iso2022|koi8|mac-|gb|big5|euc|hz|shift_jis|johab|tis|kz")
-_META_CHARSET = re.compile(rb"""<(?:meta|\?xml)[^>]*?(?:charset|encoding)\s*=\s*["']?\s*([\w:.-]+)""", re.I)
+_META_CHARSET = re.compile(rb"""<(?:meta|\?xml)[^>]*?(?:charset|encoding)\s*+=\s*+["']?\s*+([\w:.-]+)""", re.I)
 
 # Browsers go on after an early </body> or </html>; the parser would drop all that follows.
 _END_OF_PAGE = re.compile(r"</(?:body|html)\s*>", re.I)

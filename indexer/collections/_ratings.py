@@ -38,7 +38,8 @@ _WORDS = {
 _VERDICTS = {
     " ".join(phrase.casefold().split()): verdict for verdict, phrases in _WORDS.items() for phrase in phrases.split("|")
 }
-_EDGES = re.compile(r"^[\W_]+|[\W_]+$")
+_WORDS_OF_RATING = re.compile(r"[^\W_](?:.*[^\W_])?", re.DOTALL)
+"""From the first letter or digit to the last: to look for the marks after it would cost the square of other marks."""
 _BETWEEN = re.compile(r"[\s_–—-]+")
 _FALSE_UP_TO, _TRUE_FROM = 0.25, 0.75
 
@@ -48,7 +49,8 @@ def verdict_of(rating: str, value: float | None = None, worst: float | None = No
 
     The words count; where they say nothing, the place of ``value`` between ``worst`` and ``best``.
     """
-    words = _BETWEEN.sub(" ", _EDGES.sub("", rating.casefold()))
+    inner = _WORDS_OF_RATING.search(rating.casefold())
+    words = _BETWEEN.sub(" ", inner[0]) if inner else ""
     if words in _VERDICTS:
         return _VERDICTS[words]
     if value is None or worst is None or best is None or not worst < best or not worst <= value <= best:

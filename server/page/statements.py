@@ -17,9 +17,9 @@ TWEETS, TRANSCRIPT = "tweets", "transcript"
 _TEXTS = ("tweet_text", "tweet", "text", "sentence", "claim")
 """The columns, best first, that hold the text of a table of tweets."""
 _DELIMITERS = ("\t", ",", ";")
-_TIMED = re.compile(r"^\s*(\d+|WEBVTT.*|[\d:.,]+\s*-->.*)?\s*$")
-"""A line of subtitles that nobody says: its number, its time, or nothing."""
-_SUBTITLE = re.compile(r"[\d:.,]+\s*-->")
+_TIMED = re.compile(r"(\d++|WEBVTT.*+|[\d:.,]++\s*+-->.*+)?")
+"""A line of subtitles, without blanks around it, that nobody says: its number, its time, or nothing."""
+_SUBTITLE = re.compile(r"[\d:.,]++\s*+-->")
 _STAMP = re.compile(r"^\s*[\[(]?\d{1,2}:\d{2}(:\d{2})?([.,]\d+)?[\])]?\s*")
 _LONGEST_TWEET, _FEW = 280, 4
 """Characters of a tweet; and a transcript has at least half as many lines that say who speaks, or when."""
@@ -98,7 +98,7 @@ def _spoken(text: str) -> Iterator[tuple[str, str]]:
     """Yield each sentence of a transcript with its speaker, who goes on until another one is named."""
     speaker = ""
     for line in text.splitlines():
-        if _TIMED.match(line):
+        if _TIMED.fullmatch(line.strip()):
             continue
         spoken = _STAMP.sub("", line).strip()
         if named := _SPEAKER.match(spoken):

@@ -192,3 +192,13 @@ def test_a_carriage_return_in_the_header_is_refused(tmp_path: Path) -> None:
     with pytest.raises(SourceError) as error:
         read_topics(path)
     assert error.value.line == f"{path}:2: has 3 columns, the header 2: does a cell hold a line end"
+
+
+@pytest.mark.parametrize(
+    "run",
+    ["<top " * 40_000, "<top>" * 40_000, "<topic " * 30_000 + ">", "<top " + "a" * 200_000 + ">", "<query><a" * 25_000],
+    ids=["starts", "tags", "starts in a tag", "an attribute", "fields"],
+)
+def test_a_long_run_of_what_does_not_end_is_read_to_its_end(put, run: str) -> None:
+    whole = "<topic number='1'><query>masks</query></topic>\n"
+    assert read_queries(put(whole + run, "topics.xml"))[0] == TaskQuery("1", "masks")
