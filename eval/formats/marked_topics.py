@@ -9,17 +9,11 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
-<<<<<<< HEAD
 from ...retrieval.references import unescaped
 
-_BLOCK = re.compile(r"<(?P<tag>top|topic|query)\b(?P<attributes>[^>]*)>(?P<body>.*?)</(?P=tag)\s*>", re.DOTALL | re.I)
-_FIELD = re.compile(r"<(?P<name>[a-z_]+)\b[^>]*>(?P<text>[^<]*)", re.I)
-_ATTRIBUTE = re.compile(r"(?P<name>[a-z_]+)\s*=\s*[\"'](?P<value>[^\"']*)[\"']", re.I)
-=======
 _TAGS: tuple[str, ...] = ("top", "topic", "query")
 _TAG = re.compile(r"<(?P<name>[a-z_]++)\b", re.I)
 _ATTRIBUTE = re.compile(r"(?<![a-z_])(?P<name>[a-z_]++)\s*+=\s*+[\"'](?P<value>[^\"']*+)[\"']", re.I)
->>>>>>> wc
 _LABEL = re.compile(r"^\s*(?:number|topic|title|description)\s*:\s*", re.I)
 _QIDS = ("num", "number", "id", "qid", "topic_id", "query_id")
 _TEXTS = ("query", "title", "text", "question", "desc", "description")
