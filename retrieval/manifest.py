@@ -44,7 +44,6 @@ MOST = 2**31 - 1
 """Passages that Lucene can number."""
 _SEGMENT = re.compile(r"[0-9]{1,18}")
 _VIEW = re.compile(r"[a-z][a-z0-9_]*(:[a-z0-9][a-z0-9_-]*)?")
-_SHARED = re.compile(r"[a-z][a-z0-9]*[.-][A-Za-z0-9._-]+")
 _UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f\\]")
 
 Count = Annotated[int, msgspec.Meta(ge=0, le=MOST)]
@@ -179,7 +178,7 @@ class Manifest(ManifestPart, frozen=True, kw_only=True):
     """The description of an index's state: a new one is published for every change.
 
     ``documents`` and ``passages`` count what can be found. ``views`` describes what every segment holds beside its
-    documents; that of vectors is their encoder. ``shared`` names the file, if a view has one, that its segments share.
+    documents; that of vectors is their encoder. ``shared`` says nothing any more; earlier versions named files in it.
     """
 
     layout: int
@@ -202,12 +201,9 @@ class Manifest(ManifestPart, frozen=True, kw_only=True):
                 raise ValueError(f"a view is named {name[:60]!r}")
             self.encoder_of(name)
         self.filter_fields  # noqa: B018  it raises
-        for view, file in self.shared.items():
-            if view not in self.views or not _SHARED.fullmatch(file) or file == NAME:
-                raise ValueError(f"a file that segments share is named {file[:60]!r}")
         names = [segment.name for segment in self.segments]
-        if len(set(names)) < len(names) or len(set(self.shared.values())) < len(self.shared):
-            raise ValueError("two segments, or two files that segments share, have the same name")
+        if len(set(names)) < len(names):
+            raise ValueError("two segments have the same name")
 
     @property
     def encoders(self) -> dict[str, EncoderInfo]:

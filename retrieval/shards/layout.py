@@ -181,7 +181,6 @@ def described(parts: Sequence[Manifest]) -> Manifest:
         documents=sum(part.documents for part in parts),
         passages=sum(part.passages for part in parts),
         segments=tuple(_numbered(number, segment) for number, part in enumerate(parts) for segment in part.segments),
-        shared={},
     )
 
 

@@ -45,7 +45,7 @@ MANIFEST: dict[str, Any] = {
     "documents": 1,
     "passages": 1,
     "segments": [SEGMENT],
-    "shared": {"vectors": "quantizer-000000.faiss"},
+    "shared": {},
 }
 OUTSIDE = ["..", ".", "", "/etc/passwd", "../x", "a/../../x", "a//b", "a/", "/", "a\0b", "a\nb", "a\\b", "...", "a/..."]
 
@@ -57,7 +57,6 @@ def with_segment(raw: dict[str, Any], **values: Any) -> None:
 CHANGES: dict[str, Callable[[dict[str, Any], str], None]] = {
     "segment": lambda raw, name: with_segment(raw, name=name),
     "file": lambda raw, name: with_segment(raw, files={name: FILE}),
-    "shared file": lambda raw, name: raw.update(shared={"vectors": name}),
     "view": lambda raw, name: raw["views"].update({name: {}}),
 }
 
@@ -85,12 +84,9 @@ def test_a_name_that_is_none_of_factseeks_is_refused(tmp_path: Path, where: str,
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (lambda raw: raw.update(segments=[SEGMENT, SEGMENT]), "two segments, or two files that segments share"),
+        (lambda raw: raw.update(segments=[SEGMENT, SEGMENT]), "two segments have the same name"),
         (lambda raw: with_segment(raw, name="x"), "a segment is named 'x', which is not a number"),
         (lambda raw: with_segment(raw, name="٣"), "a segment is named '٣', which is not a number"),
-        (lambda raw: raw.update(shared={"vectors": "manifest.json"}), "a file that segments share is named"),
-        (lambda raw: raw.update(shared={"vectors": "lock"}), "a file that segments share is named 'lock'"),
-        (lambda raw: raw.update(shared={"other": "quantizer-1.faiss"}), "a file that segments share is named"),
         (lambda raw: raw["views"].update(vectors={}), "the encoder of vectors is not described"),
         (lambda raw: with_segment(raw, passages=-1), "Expected `int` >= 0"),
         (lambda raw: with_segment(raw, passages=2**40), "Expected `int` <= 2147483647"),
@@ -127,11 +123,11 @@ def test_a_name_that_is_accepted_stays_in_the_index(
     except IndexStateError:
         return
     files = [f"segments/{part.name}/{file}" for part in manifest.segments for file in part.files]
-    for path in (folder / name for name in [*manifest.shared.values(), *files]):
+    for path in (folder / name for name in files):
         assert path.resolve().is_relative_to(folder.resolve()) and path != folder
 
 
-@pytest.mark.parametrize("where", ["segment", "file", "shared file"])
+@pytest.mark.parametrize("where", ["segment", "file"])
 def test_a_crafted_snapshot_writes_nothing_outside(tmp_path: Path, write_small: Path, where: str) -> None:
     """It is neither restored nor searched, verified or copied."""
     snap, target = tmp_path / "a" / "snap", tmp_path / "target"
@@ -143,10 +139,8 @@ def test_a_crafted_snapshot_writes_nothing_outside(tmp_path: Path, write_small: 
     segment = raw["segments"][0]
     if where == "segment":
         segment["name"] = "../../loot"
-    elif where == "file":
-        segment["files"]["../../../loot"] = FILE
     else:
-        raw["shared"] = {"lucene": "../loot"}
+        segment["files"]["../../../loot"] = FILE
     (snap / "manifest.json").write_bytes(msgspec.json.encode(raw))
     for call in (
         lambda: restore(snap, target, Config()),
