@@ -27,19 +27,18 @@ from .files import open_regular, read_regular, sample, sha256, write_atomically
 from .filters import field_names
 
 LAYOUT = 2
-OLDEST_LAYOUT = 1
-"""An index of this layout is read as it is; what is published in it next has the newest."""
 NAME = "manifest.json"
 SEGMENTS = "segments"
 BUILD = "build"
 LOCK = "lock"
 DOCUMENTS, LUCENE, VECTORS = "documents.sqlite", "lucene", "vectors"
-"""The file of a segment's documents, and the two views that an index of layout 1 may have."""
+"""The file of a segment's documents, and the views by which passages are found."""
 SIGNATURES, WORDS = "signatures", "words"
 """The views by which near-copies are told, and misspelt words put right."""
 FILTER_FIELDS = "filter_fields"
 """What the view of words says: the fields of the metadata that can be filtered and counted."""
 RESTORE = "restore it or rebuild with --overwrite"
+REBUILD = "rebuild it with: factseek index KIND SOURCE --overwrite"
 MOST = 2**31 - 1
 """Passages that Lucene can number."""
 _SEGMENT = re.compile(r"[0-9]{1,18}")
@@ -301,29 +300,16 @@ def converted(path: Path | str, raw: Any) -> Manifest:
     """
     if not isinstance(raw, dict) or "layout" not in raw:
         raise IndexStateError("is not the manifest of a factseek index", place=path)
-    if raw["layout"] not in (OLDEST_LAYOUT, LAYOUT):
-        raise IndexStateError(
-            f"has layout {raw['layout']!r}, this factseek reads layouts {OLDEST_LAYOUT} and {LAYOUT}",
-            place=path,
-            remedy="rebuild with --overwrite",
-        )
+    if raw["layout"] != LAYOUT:
+        what = f"has layout {raw['layout']!r}, this factseek reads layout {LAYOUT}"
+        raise IndexStateError(what, place=path, remedy=REBUILD)
     try:
-        manifest = msgspec.convert(_of_layout_1(raw) if raw["layout"] == OLDEST_LAYOUT else raw, Manifest)
+        manifest = msgspec.convert(raw, Manifest)
     except (msgspec.ValidationError, RecursionError) as error:
         raise IndexStateError(f"is damaged ({error})", place=path, remedy=RESTORE) from None
     if manifest.analyzer not in ANALYZERS:
-        raise IndexStateError(
-            f"this factseek has no analyzer {manifest.analyzer!r}", place=path, remedy="rebuild with --overwrite"
-        )
+        raise IndexStateError(f"this factseek has no analyzer {manifest.analyzer!r}", place=path, remedy=REBUILD)
     return manifest
-
-
-def _of_layout_1(raw: dict[str, Any]) -> dict[str, Any]:
-    """Return a manifest of layout 1 converted to layout 2."""
-    left = {name: value for name, value in raw.items() if name not in ("encoder", "quantizer")}
-    encoder, quantizer = raw.get("encoder"), raw.get("quantizer")
-    views = {LUCENE: {}} if encoder is None else {LUCENE: {}, VECTORS: encoder}
-    return {**left, "layout": LAYOUT, "views": views, "shared": {VECTORS: quantizer} if encoder and quantizer else {}}
 
 
 def _missing_index(folder: Path) -> IndexStateError:

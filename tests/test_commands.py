@@ -608,12 +608,14 @@ DAMAGES = {
         "broken: the index is half-built; run the same factseek index command again to go on",
     ),
     "another version": (
-        changed(layout=3),
-        "broken/manifest.json: has layout 3, this factseek reads layouts 1 and 2; rebuild with --overwrite",
+        changed(layout=1),
+        "broken/manifest.json: has layout 1, this factseek reads layout 2; "
+        "rebuild it with: factseek index KIND SOURCE --overwrite",
     ),
     "unknown analyzer": (
         changed(analyzer="klingon"),
-        "broken/manifest.json: this factseek has no analyzer 'klingon'; rebuild with --overwrite",
+        "broken/manifest.json: this factseek has no analyzer 'klingon'; "
+        "rebuild it with: factseek index KIND SOURCE --overwrite",
     ),
     "cut manifest": (
         cut("manifest.json"),

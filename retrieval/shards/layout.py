@@ -241,7 +241,7 @@ def _converted(path: Path, raw: Any) -> Shards:
 
 
 def _with_manifest(path: Path, raw: Any) -> Any:
-    """Return a shard with its manifest converted, whatever layout that has."""
+    """Return a shard with its manifest converted."""
     if not isinstance(raw, dict) or "manifest" not in raw:
         return raw
     return {**raw, "manifest": manifests.converted(f"{path}: shard {str(raw.get('path'))[:60]}", raw["manifest"])}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from factseek.indexer.build import BuildRequest, build
 from factseek.indexer.restoration import restore
 from factseek.indexer.snapshot import snapshot
 from factseek.indexer.verification import verify
@@ -153,11 +155,25 @@ def test_a_crafted_snapshot_writes_nothing_outside(tmp_path: Path, write_small: 
     assert sorted(path for path in tmp_path.rglob("*")) == before
 
 
+def test_an_index_of_an_earlier_layout_is_refused_and_can_be_built_again(tmp_path: Path, write_small: Path) -> None:
+    index = Path(shutil.copytree(write_small, tmp_path / "index"))
+    raw = msgspec.json.decode((index / "manifest.json").read_bytes())
+    (index / "manifest.json").write_bytes(msgspec.json.encode({**raw, "layout": 1}))
+    with pytest.raises(IndexStateError) as error:
+        manifests.read(index)
+    assert error.value.line == (
+        f"{index}/manifest.json: has layout 1, this factseek reads layout 2; "
+        "rebuild it with: factseek index KIND SOURCE --overwrite"
+    )
+    source = write_small.with_name("a.jsonl")
+    build(BuildRequest(kind="jsonl", sources=(source,), folder=index, verb="overwrite", dense=False), Config())
+    assert verify(index, Config()).faults == {}
+    assert manifests.read(index).documents == 1
+
+
 @pytest.fixture(scope="module")
 def write_small(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """An index of one document."""
-    from factseek.indexer.build import BuildRequest, build
-
     folder = tmp_path_factory.mktemp("crafted")
     (folder / "a.jsonl").write_text('{"docid": "a", "text": "alpha"}\n')
     build(BuildRequest(kind="jsonl", sources=(folder / "a.jsonl",), folder=folder / "index", dense=False), Config())
