@@ -91,7 +91,7 @@ def identifier(among: tuple[str, ...] = (), *, iso_639_1: bool = False, probabil
 
     ``among`` are the only codes that it may give, all that it knows if none is named; with ``iso_639_1`` those of two
     letters. With ``probabilities`` it says how sure it is between 0 and 1. All share one model of 70 MB, which
-    takes a third of a second to unpack.
+    takes half a second to unpack.
     """
     from py3langid.langid import LanguageIdentifier
 
