@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
+from weakref import finalize
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,7 +23,6 @@ from .errors import IndexStateError, MachineError, QueryError
 from .files import os_errors_reported
 from .integrity import REMEDY
 from .mapped import mapped
-from .vector_rows import VectorRows
 
 ANN, VECTORS, CHANCE = "ann.faiss", "vectors.f32", "chance.f32"
 
@@ -280,7 +280,7 @@ class _Segment:
         self._vectors = read_vectors(self._path, rows, dimension)
         self._settings = settings
         self._ann = read_ann(ann, rows, dimension) if settings.type != "flat" and ann.is_file() else None
-        self._scattered = VectorRows(self._path, dimension) if self._ann is not None else None
+        self._scattered = _ScatteredRows(self._path, dimension) if self._ann is not None else None
         self._check_unit(np.linspace(0, rows - 1, SAMPLED).astype(np.int64) if rows > SAMPLED else np.arange(rows))
 
     def search(self, queries: Vectors, k: int, keep: Mask | None) -> list[Nearest]:
@@ -381,6 +381,39 @@ class _Segment:
         if self._scattered is not None and len(rows) <= SCATTERED:
             return self._scattered(rows)
         return self._vectors[rows]
+
+
+class _ScatteredRows:
+    """Reads scattered rows of a file of vectors without mapping it. Safe for threads.
+
+    Whoever touches a byte of a mapped file is given the pages around it as well, sixteen of them on Linux: a few
+    hundred rows a query would soon hold the whole file in the memory of the process.
+    """
+
+    def __init__(self, path: Path, dimension: int) -> None:
+        """Open the file, for as long as this object is kept.
+
+        Raises IndexStateError if it cannot be opened.
+        """
+        self._path = path
+        self._dimension = dimension
+        try:
+            self._file = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        except OSError as error:
+            raise IndexStateError(f"cannot be read: {error.strerror}", place=path, remedy=REMEDY) from None
+        finalize(self, os.close, self._file)
+
+    def __call__(self, rows: NDArray[np.int64]) -> Vectors:
+        """Return the vectors of ``rows``, of shape (rows, dimension), in that order.
+
+        Raises IndexStateError if the file has become shorter.
+        """
+        vectors = np.empty((len(rows), self._dimension), dtype="<f4")
+        size = 4 * self._dimension
+        for vector, row in zip(vectors, rows.tolist(), strict=True):
+            if os.preadv(self._file, [vector.data], row * size) != size:
+                raise IndexStateError(f"ends before vector {row}", place=self._path, remedy=REMEDY)
+        return vectors
 
 
 _NONE = Nearest(np.empty(0, dtype=np.float32), np.empty(0, dtype=np.int64))
