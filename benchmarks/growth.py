@@ -57,8 +57,6 @@ class Method(NamedTuple):
 METHODS = (
     Method("bm25", "bm25"),
     Method("dense, flat", "dense"),
-    Method("dense, HNSW", "dense", "hnsw"),
-    Method("dense, IVF-PQ", "dense", "ivfpq"),
     Method("dense, auto", "dense", "auto"),
     Method("hybrid, flat", "hybrid"),
     Method("hybrid, auto", "hybrid", "auto"),
@@ -92,7 +90,7 @@ class Growth:
         _report_build(passages, "flat", seconds["flat"])
         for kind in sorted({method.type for method in self._methods} - {"flat"}):
             folders[kind] = work / kind
-            seconds[kind] = seconds["flat"] + _approximate(folders["flat"], folders[kind], kind)
+            seconds[kind] = seconds["flat"] + _approximate(folders["flat"], folders[kind])
             _report_build(passages, kind, seconds[kind])
         exact = self._dense_hits(folders["flat"], "flat")
         for method in self._methods:
@@ -141,12 +139,10 @@ def _config(kind: str) -> Config:
     return convert({"dense": {"type": kind}, "java": {"heap": "1g"}}, "growth")
 
 
-def _approximate(flat: Path, folder: Path, kind: str) -> float:
-    """Copy the flat index and give its segments an approximate one; return the seconds that this takes."""
-    shared = {VECTORS: "quantizer-000000.faiss"} if kind == "ivfpq" else {}
-    manifest = msgspec.structs.replace(snapshot(flat, folder).manifest, shared=shared)
-    vectors, config = view(VECTORS, manifest), _config(kind)
-    config = msgspec.structs.replace(config, dense=msgspec.structs.replace(config.dense, flat_below=0))  # not auto's
+def _approximate(flat: Path, folder: Path) -> float:
+    """Copy the flat index and give its large segments an approximate one; return the seconds that this takes."""
+    manifest = snapshot(flat, folder).manifest
+    vectors, config = view(VECTORS, manifest), _config("auto")
     tools = Tools(IndexFolder(folder), manifest, config, Encoders(config))
     segments, seconds = [], 0.0
     for segment in manifest.segments:

@@ -12,8 +12,6 @@ from itertools import chain
 from pathlib import Path
 from typing import Literal
 
-import msgspec
-
 from ..retrieval import manifest as manifests
 from ..retrieval.analyzers import analyzer_name, language_code
 from ..retrieval.errors import IndexStateError, SourceError, UserError
@@ -154,7 +152,7 @@ def _with_few_segments(folder: Path, report: BuildReport, config: Config) -> Bui
 def _tools(request: BuildRequest, config: Config, base: Generation, encoders: Encoders) -> list[Tools]:
     """Return what each part is written with: its folder, and a manifest that says what the index is."""
     shape = _shape(request, config, base, encoders)
-    manifests_of_parts = (part.manifest or _with_shared(shape, part.folder, config) for part in base.parts)
+    manifests_of_parts = (part.manifest or shape for part in base.parts)
     paired = zip(base.parts, manifests_of_parts, strict=True)
     return [Tools(IndexFolder(part.folder), manifest, config, encoders) for part, manifest in paired]
 
@@ -285,13 +283,6 @@ def _shape(request: BuildRequest, config: Config, base: Generation, encoders: En
         passages=0,
         segments=(),
     )
-
-
-def _with_shared(shape: Manifest, folder: Path, config: Config) -> Manifest:
-    """Return the manifest of a new part of an index, with the names of the files that its segments will share."""
-    number = journals.after_published(folder)  # so that no name can be an older file's
-    shared = {view.name: view.new_shared(number) for view in views(shape) if view.wants_shared(config)}
-    return msgspec.structs.replace(shape, shared=shared)
 
 
 def _check_fit(request: BuildRequest, config: Config, base: Manifest) -> None:

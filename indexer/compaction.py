@@ -18,7 +18,7 @@ from ..retrieval.errors import UsageError
 from ..retrieval.files import os_errors_reported
 from ..retrieval.index_folder import IndexFolder
 from ..retrieval.manifest import Manifest, SegmentInfo
-from ..retrieval.views import Tools, descriptions, kinds, views
+from ..retrieval.views import Tools, descriptions, kinds
 from . import generation as generations
 from . import journal as journals
 from .deletion import with_segments
@@ -149,27 +149,22 @@ def _merged(
     """Write what the groups of a part become; return its state afterwards, not yet published."""
     if not groups and not lacking:
         return part.published
-    shape = _with_views(part.published, lacking, part.folder, config, encoders)
+    shape = _with_views(part.published, lacking, config, encoders)
     tools = Tools(IndexFolder(part.folder), shape, config, encoders)
     merges = [Merge(in_part(part.folder, group), tools, anew=frozenset(lacking)) for group in groups]
     made = write_all(merges, journals.first_segment(part.folder))
     return with_segments(shape, replaced(part.segments, groups, made), part.folder)
 
 
-def _with_views(base: Manifest, lacking: Sequence[str], folder: Path, config: Config, encoders: Encoders) -> Manifest:
-    """Return the manifest with views that it lacks, and the names of the files that their segments will share.
+def _with_views(base: Manifest, lacking: Sequence[str], config: Config, encoders: Encoders) -> Manifest:
+    """Return the manifest with views that it lacks.
 
     Raises UsageError if the configuration leaves a view out.
     """
     described = descriptions(config, encoders, without=[name for name in kinds() if name not in lacking])
     for name in set(lacking) - described.keys():
         raise UsageError(f"--add {name}: the configuration leaves it out", remedy=f"set index.{name}")
-    shape = msgspec.structs.replace(base, views={**base.views, **described})
-    number = journals.first_segment(folder)
-    added = (view for view in views(shape) if view.name in described and view.wants_shared(config))
-    return msgspec.structs.replace(
-        shape, shared={**base.shared, **{view.name: view.new_shared(number) for view in added}}
-    )
+    return msgspec.structs.replace(base, views={**base.views, **described})
 
 
 def replaced(

@@ -20,7 +20,6 @@ from ..retrieval.lease import Lease, open_leased, remove_unless_held
 from ..retrieval.manifest import DOCUMENTS, LOCK, SEGMENTS, Manifest, SegmentInfo
 from ..retrieval.shards import layout
 from ..retrieval.shards.layout import Shard, Shards, shard_path
-from ..retrieval.views import shared_patterns
 from . import journal as journals
 from . import spare_shards
 
@@ -247,9 +246,6 @@ def _remove_segments(folder: Path) -> bool:
     if all(gone):
         with suppress(OSError):  # what else lies there is not of factseek
             (folder / SEGMENTS).rmdir()
-    for pattern in shared_patterns():
-        for file in filter(Path.is_file, folder.glob(pattern)):
-            file.unlink()
     return all(gone)
 
 

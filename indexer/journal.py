@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import re
 import shutil
-from itertools import chain
 from pathlib import Path
 
 import msgspec
@@ -15,7 +14,6 @@ from ..retrieval.errors import IndexStateError
 from ..retrieval.files import read_regular, write_atomically
 from ..retrieval.lease import remove_unless_held
 from ..retrieval.manifest import BUILD, SEGMENTS, SegmentInfo, SourceInfo
-from ..retrieval.views import shared_patterns
 from .spare_shards import is_index
 
 NAME = "journal.json"
@@ -118,7 +116,7 @@ def sweep(folder: Path) -> None:
     """Remove the leftovers of an interrupted writer, but keep a build that may go on."""
     for leftover in folder.glob(f".{manifests.NAME}.*.tmp"):
         leftover.unlink(missing_ok=True)
-    live, shared = _named(folder)
+    live = _named(folder)
     if live is None:
         return
     journal = read(folder)
@@ -128,9 +126,6 @@ def sweep(folder: Path) -> None:
     for leftover in segments_in(folder / SEGMENTS):
         if leftover.name not in kept:
             remove_unless_held(leftover)
-    for leftover in chain.from_iterable(folder.glob(pattern) for pattern in shared_patterns()):
-        if leftover.name not in shared and journal is None and leftover.is_file():
-            leftover.unlink()
 
 
 def first_segment(folder: Path) -> int:
@@ -140,22 +135,21 @@ def first_segment(folder: Path) -> int:
 
 def after_published(folder: Path) -> int:
     """Return the first number after the segments of the published index in ``folder``: the same until it changes."""
-    return _after(_named(folder)[0] or set())
+    return _after(_named(folder) or set())
 
 
 def _after(names: set[str]) -> int:
     return max((int(name) for name in names if name.isdigit()), default=-1) + 1
 
 
-def _named(folder: Path) -> tuple[set[str] | None, set[str]]:
-    """Return the segments and the shared files that the manifest names; None if it cannot be read: then all is kept."""
+def _named(folder: Path) -> set[str] | None:
+    """Return the segments that the manifest names; None if it cannot be read: then all is kept."""
     if not (folder / manifests.NAME).is_file():
-        return set(), set()
+        return set()
     try:
-        manifest = manifests.read(folder)
+        return {segment.name for segment in manifests.read(folder).segments}
     except IndexStateError:
-        return None, set()
-    return {segment.name for segment in manifest.segments}, set(manifest.shared.values())
+        return None
 
 
 def _settle(folder: Path, journal: Journal) -> None:

@@ -39,7 +39,7 @@ def repair(folder: Path, config: Config, *, wait: float = 0.0) -> Repaired:
     """Verify an index, make its damaged segments again from their documents, publish them, and verify the index again.
 
     Whole files that can be copied, vectors for example, are kept; the rest is made anew. A segment whose documents are
-    damaged is left as it is; a file that segments share is removed if it cannot be read.
+    damaged is left as it is.
     Raises IndexStateError if there is no index, another process writes it, or vectors are needed of another encoder
     than the configured one.
     """
@@ -79,17 +79,9 @@ def _mended_part(part: IndexPart, verified: Verified, config: Config) -> _Mended
     if not mendable and (damaged or not verified.faults):
         return None
     journals.clean(part.folder)
-    _drop_shared(part.folder, verified)
     segments = _mended(part.folder, verified, mendable, config)
     manifest = _manifest(part.folder, base, segments, counted=len(mendable) == len(damaged))
     return _MendedPart(manifest, tuple(segment.name for segment in mendable))
-
-
-def _drop_shared(folder: Path, verified: Verified) -> None:
-    """Remove unreadable files that segments share; the next segment that needs one makes it again."""
-    for name in verified.manifest.shared.values():
-        if any(fault.path == folder / name for fault in verified.faults.get("", ())):
-            (folder / name).unlink()
 
 
 def _mended(folder: Path, verified: Verified, intact: Sequence[SegmentInfo], config: Config) -> tuple[SegmentInfo, ...]:

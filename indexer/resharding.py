@@ -20,7 +20,7 @@ from ..retrieval.index_folder import IndexFolder
 from ..retrieval.integrity import check_files
 from ..retrieval.manifest import DOCUMENTS, Manifest, SegmentInfo
 from ..retrieval.shards.layout import MOST_SHARDS, owner, shard_path
-from ..retrieval.views import Tools, view, views
+from ..retrieval.views import Tools, views
 from . import generation as generations
 from . import journal as journals
 from .deletion import with_segments
@@ -114,9 +114,7 @@ def _copied(base: Generation, target: Generation, config: Config) -> Resharded:
 def _tools(base: Generation, part: IndexPart, config: Config, encoders: Encoders) -> Tools:
     """Return what a part is written with: a manifest like those of ``base``, without segments."""
     shape = base.parts[0].published
-    number = journals.first_segment(part.folder)
-    shared = {name: view(name, shape).new_shared(number) for name in shape.shared}
-    return Tools(IndexFolder(part.folder), msgspec.structs.replace(shape, segments=(), shared=shared), config, encoders)
+    return Tools(IndexFolder(part.folder), msgspec.structs.replace(shape, segments=()), config, encoders)
 
 
 def _filled(origins: Sequence[PlacedSegment], number: int, tools: Sequence[Tools]) -> Manifest:

@@ -7,16 +7,14 @@ import stat
 from contextlib import closing, suppress
 from pathlib import Path
 
-import msgspec
-
 from ..retrieval import manifest as manifests
 from ..retrieval.errors import IndexStateError
-from ..retrieval.files import os_errors_reported, sha256, sync_tree
+from ..retrieval.files import os_errors_reported, sync_tree
 from ..retrieval.index_folder import IndexFolder
 from ..retrieval.integrity import check_files, file_faults
 from ..retrieval.manifest import BUILD, SEGMENTS, Manifest, SegmentInfo
 from ..retrieval.shards import layout
-from ..retrieval.views import Tools, view
+from ..retrieval.views import Tools
 from . import generation as generations
 from . import journal as journals
 from .compaction import replaced
@@ -59,7 +57,6 @@ def _check_plain(source: Path, wanted: Generation) -> None:
     files = {Path(layout.NAME if wanted.is_sharded else manifests.NAME)}
     for path, part in zip(map(Path, wanted.paths), wanted.parts, strict=True):
         files.update(path / SEGMENTS / segment.name / name for segment in part.segments for name in segment.files)
-        files.update(path / name for name in part.published.shared.values())
     folders = set(map(Path, wanted.paths)).union(*(file.parents for file in files)) - {Path()}
     for path in sorted(files | folders):
         with suppress(FileNotFoundError):
@@ -76,8 +73,7 @@ def _restored(copier: Copier, part: IndexPart, folder: Path, config: Config) -> 
     journals.clean(folder)
     (folder / BUILD).mkdir(parents=True, exist_ok=True)
     taken = [segment for segment in wanted.segments if not _copied(copier, source, folder, segment, live)]
-    shared = {name: _shared(copier, source, folder, wanted, name) for name in wanted.shared}
-    return _renamed(source, folder, msgspec.structs.replace(wanted, shared=shared), taken, config)
+    return _renamed(source, folder, wanted, taken, config)
 
 
 def _check_free(folder: Path, *, overwrite: bool) -> None:
@@ -115,19 +111,6 @@ def _copied(copier: Copier, source: Path, folder: Path, segment: SegmentInfo, li
     sync_tree(folder / BUILD / segment.name)
     settle(folder / BUILD / segment.name, folder / SEGMENTS)
     return True
-
-
-def _shared(copier: Copier, source: Path, folder: Path, wanted: Manifest, of_view: str) -> str:
-    """Copy a view's shared file, unless it is there, under a name that no other file has; return the name."""
-    original = name = wanted.shared[of_view]
-    if not (source / name).exists():
-        return name
-    if (folder / name).exists() and sha256(folder / name) != sha256(source / name):
-        name = view(of_view, wanted).new_shared(journals.first_segment(folder))
-        (folder / name).unlink(missing_ok=True)
-    if not (folder / name).exists():
-        copier.file(source / original, folder / name)
-    return name
 
 
 def _renamed(source: Path, folder: Path, wanted: Manifest, taken: list[SegmentInfo], config: Config) -> Manifest:

@@ -58,9 +58,6 @@ def _copy(copier: Copier, part: IndexPart, place: Path) -> None:
     (place / SEGMENTS).mkdir(parents=True)
     for segment in part.segments:
         copier.segment(part.folder, segment, place / SEGMENTS / segment.name)
-    for name in part.published.shared.values():
-        if (part.folder / name).exists():
-            copier.file(part.folder / name, place / name)
 
 
 class Copier:

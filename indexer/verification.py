@@ -10,13 +10,13 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ..retrieval.documents import StoredDocument, checksum
-from ..retrieval.errors import FactseekError, IndexStateError
+from ..retrieval.errors import FactseekError
 from ..retrieval.index_folder import IndexFolder
 from ..retrieval.integrity import Fault, file_faults
 from ..retrieval.manifest import DOCUMENTS, Manifest, SegmentInfo
 from ..retrieval.progress import bar
 from ..retrieval.shards.layout import owner
-from ..retrieval.views import SegmentPlace, Tools, view, views
+from ..retrieval.views import SegmentPlace, Tools, views
 from . import generation as generations
 from .encoders import Encoders
 from .generation import Generation
@@ -121,10 +121,8 @@ def _verified(folder: Path, manifest: Manifest, config: Config) -> VerifiedPart:
             if segment_faults := [*file_faults(folder, segment), *document_faults, *checks.view_faults()]:
                 faults[segment.name] = segment_faults
             progress.update(segment.passages)
-    of_all = list(_shared_file_faults(folder, manifest))
-    if len(whole_documents) == len(manifest.segments):
-        of_all += _index_faults(folder, manifest, seen)
-    faults |= {"": of_all} if of_all else {}
+    if len(whole_documents) == len(manifest.segments) and (of_all := list(_index_faults(folder, manifest, seen))):
+        faults[""] = of_all
     return VerifiedPart(Verified(manifest, faults, seen.total(), frozenset(whole_documents)), seen)
 
 
@@ -134,17 +132,6 @@ def _index_faults(folder: Path, manifest: Manifest, seen: Counter[str]) -> Itera
         yield Fault(folder, f"document {docid!r} is there {seen[docid]} times", "")
     for what in _differs("documents", seen.total(), manifest.documents):
         yield Fault(folder, what, "")
-
-
-def _shared_file_faults(folder: Path, manifest: Manifest) -> Iterator[Fault]:
-    """Yield the faults of the files that segments share; none exists until a segment is large."""
-    for name, file in sorted(manifest.shared.items()):
-        path = folder / file
-        try:
-            if path.exists():
-                view(name, manifest).check_shared(path)
-        except IndexStateError as error:
-            yield _fault(error, path, "")
 
 
 class Checks(NamedTuple):

@@ -29,7 +29,7 @@ Weight = Annotated[float, msgspec.Meta(ge=0, le=1e6)]
 Strength = Annotated[float, msgspec.Meta(gt=0, le=1e6)]
 Unit = Annotated[float, msgspec.Meta(ge=0, le=1)]
 
-DenseType = Literal["auto", "flat", "fastscan", "hnsw", "ivfpq"]
+DenseType = Literal["auto", "flat"]
 
 
 AUTO = "auto"
@@ -40,6 +40,17 @@ StageName = Annotated[str, NameOf("retrieval.stages", "stage", ends="=")]
 
 _FUSION, _FORMER_WEIGHT = "search.fusion.", "_weight"
 """The group of settings in which earlier versions weighed the ranking ``NAME`` by ``NAME_weight``."""
+
+_AUTO_NEEDS_NONE = "leave it out: dense.type auto needs none like it"
+_REMOVED = {
+    "dense.flat_below": "use dense.auto_flat_below",
+    "dense.probes": "use dense.scan_probes",
+    "dense.hnsw_m": _AUTO_NEEDS_NONE,
+    "dense.ef_construction": _AUTO_NEEDS_NONE,
+    "dense.ef_search": _AUTO_NEEDS_NONE,
+    "dense.subquantizers": _AUTO_NEEDS_NONE,
+}
+"""Settings of the types of dense index that there are no longer, each with what to do instead."""
 
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -82,15 +93,9 @@ class DenseSettings(Settings, frozen=True, kw_only=True):
 
     type: DenseType = "auto"
     auto_flat_below: Count = 100_000
-    flat_below: Count = 20_000
     exact_below: Count = 2_000
-    hnsw_m: Annotated[int, msgspec.Meta(ge=2, le=512)] = 32
-    ef_construction: Positive = 200
-    ef_search: Positive = 128
     lists: Positive = 1_024
-    probes: Positive = 32
     scan_probes: Positive = 96
-    subquantizers: Positive = 48
     train_sample: Positive = 100_000
 
 
@@ -274,6 +279,8 @@ def _explained(wrong: Mismatch, kind: type[Settings]) -> str:
     weighed = formerly_weighed(wrong.field.removeprefix(_FUSION)) if wrong.field.startswith(_FUSION) else ""
     if weighed:
         return f"{wrong.field}: is now {_FUSION}weights: {{{weighed}: 0.5}}"
+    if wrong.field in _REMOVED:
+        return f"{wrong.field}: is no longer a setting; {_REMOVED[wrong.field]}"
     if wrong.missing:
         return f"{wrong.field}: is missing"
     if wrong.unknown:

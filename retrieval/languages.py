@@ -5,7 +5,6 @@ from __future__ import annotations
 import unicodedata
 from collections import Counter
 from collections.abc import Sequence
-from contextlib import suppress
 from functools import cache
 from typing import Any
 
@@ -44,6 +43,8 @@ _OTHER_SCRIPTS = frozenset(code for codes in _WRITTEN_IN.values() for code in co
 """The languages that are written in another script than Latin."""
 _LATIN_WORDS = 4  # fewer words of Latin script than this are not judged: a name is in no language
 _SURE = 0.5
+_ENGLISH = frozenset("the and that this which their been with from are were your you what".split())
+"""Function words that only English has: most texts in it hold one, which spares the identifier."""
 _NO_LANGUAGE = "zxx"  # what the identifier says of codes and numbers
 
 
@@ -78,7 +79,7 @@ def _script(text: str) -> str:
 
 
 def _latin_language(text: str, known: Sequence[str]) -> str:
-    if len(text.split()) < _LATIN_WORDS or (tuple(known) == ("en",) and _english(text)):
+    if len(text.split()) < _LATIN_WORDS or (tuple(known) == ("en",) and not _ENGLISH.isdisjoint(text.lower().split())):
         return ""
     language, probability = identifier(probabilities=True).classify(text)
     return str(language) if language not in (*known, _NO_LANGUAGE) and probability >= _SURE else ""
@@ -89,26 +90,29 @@ def identifier(among: tuple[str, ...] = (), *, iso_639_1: bool = False, probabil
     """Return py3langid's identifier, whose ``classify`` gives a language's code and how sure it is.
 
     ``among`` are the only codes that it may give, all that it knows if none is named; with ``iso_639_1`` those of two
-    letters. With ``probabilities`` it says how sure it is between 0 and 1. The one of all languages, which reads short
-    texts, leaves its model on the disk where it can.
+    letters. With ``probabilities`` it says how sure it is between 0 and 1. All share one model of 70 MB, which
+    takes half a second to unpack.
     """
+    from py3langid.langid import LanguageIdentifier
+
+    model = _model()
+    chosen = LanguageIdentifier(
+        model.nb_ptc,
+        model.nb_pc,
+        model.nb_classes,
+        model.tk_nextmove,
+        model.tk_output,
+        norm_probs=probabilities,
+        tk_row=model.tk_row,
+    )
+    possible = [label for label in chosen.labels if len(label) == 2] if iso_639_1 else list(among)
+    if possible:
+        chosen.set_languages(possible)
+    return chosen
+
+
+@cache
+def _model() -> Any:
     from py3langid.langid import MODEL_FILE, LanguageIdentifier
 
-    from .language_model import stored_identifier
-
-    if not among and not iso_639_1:
-        with suppress(OSError, ValueError):
-            return stored_identifier(probabilities=probabilities)
-    loaded = LanguageIdentifier.from_model_file(MODEL_FILE, norm_probs=probabilities)
-    possible = [label for label in loaded.labels if len(label) == 2] if iso_639_1 else list(among)
-    if possible:
-        loaded.set_languages(possible)
-    return loaded
-
-
-_ENGLISH = frozenset("the and that this which their been with from are were your you what".split())
-
-
-def _english(text: str) -> bool:
-    """Return whether a text holds a function word that only English has: most do, and it spares the identifier."""
-    return not _ENGLISH.isdisjoint(text.lower().split())
+    return LanguageIdentifier.from_model_file(MODEL_FILE)

@@ -27,24 +27,22 @@ from .files import open_regular, read_regular, sample, sha256, write_atomically
 from .filters import field_names
 
 LAYOUT = 2
-OLDEST_LAYOUT = 1
-"""An index of this layout is read as it is; what is published in it next has the newest."""
 NAME = "manifest.json"
 SEGMENTS = "segments"
 BUILD = "build"
 LOCK = "lock"
 DOCUMENTS, LUCENE, VECTORS = "documents.sqlite", "lucene", "vectors"
-"""The file of a segment's documents, and the two views that an index of layout 1 may have."""
+"""The file of a segment's documents, and the views by which passages are found."""
 SIGNATURES, WORDS = "signatures", "words"
 """The views by which near-copies are told, and misspelt words put right."""
 FILTER_FIELDS = "filter_fields"
 """What the view of words says: the fields of the metadata that can be filtered and counted."""
 RESTORE = "restore it or rebuild with --overwrite"
+REBUILD = "rebuild it with: factseek index KIND SOURCE --overwrite"
 MOST = 2**31 - 1
 """Passages that Lucene can number."""
 _SEGMENT = re.compile(r"[0-9]{1,18}")
 _VIEW = re.compile(r"[a-z][a-z0-9_]*(:[a-z0-9][a-z0-9_-]*)?")
-_SHARED = re.compile(r"[a-z][a-z0-9]*[.-][A-Za-z0-9._-]+")
 _UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f\\]")
 
 Count = Annotated[int, msgspec.Meta(ge=0, le=MOST)]
@@ -179,7 +177,7 @@ class Manifest(ManifestPart, frozen=True, kw_only=True):
     """The description of an index's state: a new one is published for every change.
 
     ``documents`` and ``passages`` count what can be found. ``views`` describes what every segment holds beside its
-    documents; that of vectors is their encoder. ``shared`` names the file, if a view has one, that its segments share.
+    documents; that of vectors is their encoder. ``shared`` says nothing any more; earlier versions named files in it.
     """
 
     layout: int
@@ -202,12 +200,9 @@ class Manifest(ManifestPart, frozen=True, kw_only=True):
                 raise ValueError(f"a view is named {name[:60]!r}")
             self.encoder_of(name)
         self.filter_fields  # noqa: B018  it raises
-        for view, file in self.shared.items():
-            if view not in self.views or not _SHARED.fullmatch(file) or file == NAME:
-                raise ValueError(f"a file that segments share is named {file[:60]!r}")
         names = [segment.name for segment in self.segments]
-        if len(set(names)) < len(names) or len(set(self.shared.values())) < len(self.shared):
-            raise ValueError("two segments, or two files that segments share, have the same name")
+        if len(set(names)) < len(names):
+            raise ValueError("two segments have the same name")
 
     @property
     def encoders(self) -> dict[str, EncoderInfo]:
@@ -305,29 +300,16 @@ def converted(path: Path | str, raw: Any) -> Manifest:
     """
     if not isinstance(raw, dict) or "layout" not in raw:
         raise IndexStateError("is not the manifest of a factseek index", place=path)
-    if raw["layout"] not in (OLDEST_LAYOUT, LAYOUT):
-        raise IndexStateError(
-            f"has layout {raw['layout']!r}, this factseek reads layouts {OLDEST_LAYOUT} and {LAYOUT}",
-            place=path,
-            remedy="rebuild with --overwrite",
-        )
+    if raw["layout"] != LAYOUT:
+        what = f"has layout {raw['layout']!r}, this factseek reads layout {LAYOUT}"
+        raise IndexStateError(what, place=path, remedy=REBUILD)
     try:
-        manifest = msgspec.convert(_of_layout_1(raw) if raw["layout"] == OLDEST_LAYOUT else raw, Manifest)
+        manifest = msgspec.convert(raw, Manifest)
     except (msgspec.ValidationError, RecursionError) as error:
         raise IndexStateError(f"is damaged ({error})", place=path, remedy=RESTORE) from None
     if manifest.analyzer not in ANALYZERS:
-        raise IndexStateError(
-            f"this factseek has no analyzer {manifest.analyzer!r}", place=path, remedy="rebuild with --overwrite"
-        )
+        raise IndexStateError(f"this factseek has no analyzer {manifest.analyzer!r}", place=path, remedy=REBUILD)
     return manifest
-
-
-def _of_layout_1(raw: dict[str, Any]) -> dict[str, Any]:
-    """Return a manifest of layout 1 converted to layout 2."""
-    left = {name: value for name, value in raw.items() if name not in ("encoder", "quantizer")}
-    encoder, quantizer = raw.get("encoder"), raw.get("quantizer")
-    views = {LUCENE: {}} if encoder is None else {LUCENE: {}, VECTORS: encoder}
-    return {**left, "layout": LAYOUT, "views": views, "shared": {VECTORS: quantizer} if encoder and quantizer else {}}
 
 
 def _missing_index(folder: Path) -> IndexStateError:

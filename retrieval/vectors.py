@@ -2,7 +2,7 @@
 
 FAISS finds candidates; every score that leaves this module was computed anew from the stored float32 vectors, in
 float64, and rounded to float32. So a row has the same score, to the last bit, whichever path found it: a flat scan, a
-filtered one, a graph, a quantiser, for any number of queries, threads and segments.
+filtered one, compressed codes, for any number of queries, threads and segments.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
+from weakref import finalize
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,7 +23,6 @@ from .errors import IndexStateError, MachineError, QueryError
 from .files import os_errors_reported
 from .integrity import REMEDY
 from .mapped import mapped
-from .vector_rows import VectorRows
 
 ANN, VECTORS, CHANCE = "ann.faiss", "vectors.f32", "chance.f32"
 
@@ -31,7 +31,7 @@ Mask = NDArray[np.bool_]
 
 MARGIN = 16
 """Candidates beyond ``k`` that are fetched at first."""
-DEPTH = {"hnsw": 2, "ivfpq": 4, "fastscan": 4}
+DEPTH = 4
 """Multiple of ``k`` that an approximate index is asked for, since its own order is not exact."""
 DEPTH_LEAST = 128
 BLOCK_QUERIES, BLOCK_ROWS = 256, 8_192
@@ -149,53 +149,60 @@ def sample_vectors(vectors: Vectors, size: int) -> Vectors:
     return vectors[np.linspace(0, len(vectors) - 1, size).astype(np.int64)]
 
 
-def train_quantizer(sample: Vectors, settings: DenseSettings, path: Path) -> None:
-    """Train an IVF-PQ index on ``sample``, at least one vector, and write it, empty, to ``path``.
-
-    It has the configured number of lists or fewer, as many as the sample can train, and a divisor of the dimension
-    as its number of subquantisers. The same sample gives the same file.
-    """
-    with _one_thread():
-        index = _trained(sample, settings)
-    _write_index(index, path)
-
-
-def build_ann(
-    vectors: Vectors, folder: Path, settings: DenseSettings, quantizer: Path | None = None, *, file: str = ANN
-) -> bool:
+def build_ann(vectors: Vectors, folder: Path, settings: DenseSettings, *, file: str = ANN) -> bool:
     """Write the approximate index of a segment if its settings and size ask for one; return whether they did.
 
-    ``quantizer`` is what :func:`train_quantizer` wrote; without it an IVF-PQ index is trained on the segment itself, as
-    a fast-scan index always is.
-    The same vectors give the same file: the index is built on one thread.
-    Raises IndexStateError if the quantiser cannot be read, MachineError if the index cannot be written.
+    It is learned from the segment itself: up to ``lists`` clusters, and codes of 4 bits for two dimensions each, or for
+    more where the dimension is odd. The same vectors give the same file: the index is built on one thread.
+    Raises MachineError if the index cannot be written.
     """
     if not is_approximate(settings, len(vectors)):
         return False
+    sample, dimension = sample_vectors(vectors, settings.train_sample), vectors.shape[1]
+    lists = max(1, min(settings.lists, len(sample) // POINTS_PER_LIST))
+    parts = max(size for size in range(1, max(dimension // 2, 1) + 1) if dimension % size == 0)
     with _one_thread():
-        index = _empty_index(vectors, settings, quantizer)
+        index = _faiss().index_factory(dimension, f"IVF{lists},PQ{parts}x4fs", _faiss().METRIC_INNER_PRODUCT)
+        index.cp.min_points_per_centroid = index.pq.cp.min_points_per_centroid = 1
+        index.train(np.ascontiguousarray(sample, dtype=np.float32))
         for start in range(0, len(vectors), BLOCK_ROWS):
             index.add(np.ascontiguousarray(vectors[start : start + BLOCK_ROWS], dtype=np.float32))
-    _write_index(index, folder / file)
+    path = folder / file
+    try:
+        _faiss().write_index(index, str(path))
+    except RuntimeError:
+        raise MachineError(
+            "cannot be written", place=path, remedy="see that the folder is there and the disk has room"
+        ) from None
+    with os_errors_reported(path), path.open("rb") as written:
+        os.fsync(written.fileno())
     return True
 
 
 def is_approximate(settings: DenseSettings, rows: int) -> bool:
     """Return whether a new segment of so many vectors is to have an approximate index."""
-    if settings.type == "auto":
-        return rows >= max(settings.auto_flat_below, FEWEST_SCANNED)
-    fewest = FEWEST_SCANNED if settings.type == "fastscan" else 1
-    return settings.type != "flat" and rows >= max(settings.flat_below, fewest)
+    return settings.type == "auto" and rows >= max(settings.auto_flat_below, FEWEST_SCANNED)
 
 
-def check_ann(path: Path, rows: int, dimension: int) -> None:
-    """Raise IndexStateError if the approximate index of a segment cannot be read or is not of so many vectors."""
-    _read_ann(path, rows, dimension)
+def read_ann(path: Path, rows: int, dimension: int) -> Any:
+    """Open the approximate index of a segment, mapped.
 
-
-def check_quantizer(path: Path, dimension: int) -> None:
-    """Raise IndexStateError if what :func:`train_quantizer` wrote cannot be read or is of another dimension."""
-    _read_index(path, 0, dimension)
+    Raises IndexStateError if it cannot be read, is of another kind, or not of so many vectors.
+    """
+    faiss = _faiss()
+    try:
+        index = faiss.read_index(str(path), faiss.IO_FLAG_MMAP_IFC)
+    except RuntimeError:
+        raise IndexStateError("cannot be read as a FAISS index", place=path, remedy=REMEDY) from None
+    if (index.ntotal, index.d) != (rows, dimension):
+        raise IndexStateError(
+            f"holds {index.ntotal} vectors of {index.d} dimensions, expected {rows} of {dimension} dimensions",
+            place=path,
+            remedy=REMEDY,
+        )
+    if not isinstance(index, faiss.IndexIVFPQFastScan):
+        raise IndexStateError("is no fast-scan index, the only kind that there is now", place=path, remedy=REMEDY)
+    return index
 
 
 class VectorIndex:
@@ -272,8 +279,8 @@ class _Segment:
         self._path = folder / files.vectors
         self._vectors = read_vectors(self._path, rows, dimension)
         self._settings = settings
-        self._ann = _read_ann(ann, rows, dimension) if settings.type != "flat" and ann.is_file() else None
-        self._scattered = VectorRows(self._path, dimension) if self._ann is not None else None
+        self._ann = read_ann(ann, rows, dimension) if settings.type != "flat" and ann.is_file() else None
+        self._scattered = _ScatteredRows(self._path, dimension) if self._ann is not None else None
         self._check_unit(np.linspace(0, rows - 1, SAMPLED).astype(np.int64) if rows > SAMPLED else np.arange(rows))
 
     def search(self, queries: Vectors, k: int, keep: Mask | None) -> list[Nearest]:
@@ -341,13 +348,14 @@ class _Segment:
         """Return the rows that the approximate index finds; None where they are too few, or equal up to the last."""
         if self._ann is None:
             return [None] * len(queries)
-        n = max(DEPTH[self._ann.kind] * k, DEPTH_LEAST)
+        n = max(DEPTH * k, DEPTH_LEAST)
         if n >= kept:
             return [None] * len(queries)
-        rows = self._ann.fetch(queries, n, keep, self._settings)
+        parameters = _faiss().SearchParametersIVF(nprobe=self._settings.scan_probes, sel=_selector(keep))
+        rows = self._ann.search(queries, n, params=parameters)[1]
         results: list[Nearest | None] = []
         for query, candidates in zip(queries, rows, strict=True):
-            rescored = self._rescored(query, candidates[candidates >= 0])
+            rescored = self._rescored(query, candidates[candidates >= 0])  # -1 stands for none
             best = _cut(rescored, k)
             results.append(best if len(best.rows) >= k and len(best.rows) < len(rescored.rows) else None)
         return results
@@ -375,23 +383,37 @@ class _Segment:
         return self._vectors[rows]
 
 
-class _Ann(NamedTuple):
-    """An approximate index and which kind it is."""
+class _ScatteredRows:
+    """Reads scattered rows of a file of vectors without mapping it. Safe for threads.
 
-    index: Any
-    kind: str
+    Whoever touches a byte of a mapped file is given the pages around it as well, sixteen of them on Linux: a few
+    hundred rows a query would soon hold the whole file in the memory of the process.
+    """
 
-    def fetch(self, queries: Vectors, n: int, keep: Mask | None, settings: DenseSettings) -> NDArray[np.int64]:
-        """Fetch about the ``n`` best rows of each query; -1 stands for none."""
-        faiss = _faiss()
-        selector = _selector(keep)
-        if self.kind == "hnsw":
-            parameters = faiss.SearchParametersHNSW(efSearch=max(settings.ef_search, n), sel=selector)
-        else:
-            probes = settings.scan_probes if self.kind == "fastscan" else settings.probes
-            parameters = faiss.SearchParametersIVF(nprobe=probes, sel=selector)
-        rows: NDArray[np.int64] = self.index.search(queries, n, params=parameters)[1]
-        return rows
+    def __init__(self, path: Path, dimension: int) -> None:
+        """Open the file, for as long as this object is kept.
+
+        Raises IndexStateError if it cannot be opened.
+        """
+        self._path = path
+        self._dimension = dimension
+        try:
+            self._file = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        except OSError as error:
+            raise IndexStateError(f"cannot be read: {error.strerror}", place=path, remedy=REMEDY) from None
+        finalize(self, os.close, self._file)
+
+    def __call__(self, rows: NDArray[np.int64]) -> Vectors:
+        """Return the vectors of ``rows``, of shape (rows, dimension), in that order.
+
+        Raises IndexStateError if the file has become shorter.
+        """
+        vectors = np.empty((len(rows), self._dimension), dtype="<f4")
+        size = 4 * self._dimension
+        for vector, row in zip(vectors, rows.tolist(), strict=True):
+            if os.preadv(self._file, [vector.data], row * size) != size:
+                raise IndexStateError(f"ends before vector {row}", place=self._path, remedy=REMEDY)
+        return vectors
 
 
 _NONE = Nearest(np.empty(0, dtype=np.float32), np.empty(0, dtype=np.int64))
@@ -451,80 +473,3 @@ def _one_thread() -> Iterator[None]:
         yield
     finally:
         faiss.omp_set_num_threads(before)
-
-
-def _lists(sample: Vectors, settings: DenseSettings) -> int:
-    return max(1, min(settings.lists, len(sample) // POINTS_PER_LIST))
-
-
-def _fast_scan(sample: Vectors, settings: DenseSettings) -> Any:
-    """Return an empty fast-scan index: 4 bits for two dimensions each, or for more where the dimension is odd."""
-    dimension, metric = sample.shape[1], _faiss().METRIC_INNER_PRODUCT
-    parts = max(size for size in range(1, max(dimension // 2, 1) + 1) if dimension % size == 0)
-    index = _faiss().index_factory(dimension, f"IVF{_lists(sample, settings)},PQ{parts}x4fs", metric)
-    index.cp.min_points_per_centroid = index.pq.cp.min_points_per_centroid = 1
-    index.train(np.ascontiguousarray(sample, dtype=np.float32))
-    return index
-
-
-def _trained(sample: Vectors, settings: DenseSettings) -> Any:
-    count, dimension = sample.shape
-    bits = min(8, max(1, count.bit_length() - 1))
-    parts = max(size for size in range(1, min(settings.subquantizers, dimension) + 1) if dimension % size == 0)
-    index = _faiss().index_factory(
-        dimension, f"IVF{_lists(sample, settings)},PQ{parts}x{bits}np", _faiss().METRIC_INNER_PRODUCT
-    )
-    index.cp.min_points_per_centroid = index.pq.cp.min_points_per_centroid = 1
-    enough = sample if count > 1 else np.repeat(sample, 2, axis=0)
-    index.train(np.ascontiguousarray(enough, dtype=np.float32))
-    return index
-
-
-def _empty_index(vectors: Vectors, settings: DenseSettings, quantizer: Path | None) -> Any:
-    if settings.type == "hnsw":
-        faiss = _faiss()
-        index = faiss.IndexHNSWFlat(vectors.shape[1], settings.hnsw_m, faiss.METRIC_INNER_PRODUCT)
-        index.hnsw.efConstruction = settings.ef_construction
-        return index
-    if settings.type in ("auto", "fastscan"):
-        return _fast_scan(sample_vectors(vectors, settings.train_sample), settings)
-    if quantizer is None:
-        return _trained(sample_vectors(vectors, settings.train_sample), settings)
-    return _read_index(quantizer, 0, vectors.shape[1])
-
-
-def _read_ann(path: Path, rows: int, dimension: int) -> _Ann:
-    faiss = _faiss()
-    index = _read_index(path, rows, dimension, faiss.IO_FLAG_MMAP_IFC)
-    if isinstance(index, faiss.IndexHNSW):
-        return _Ann(index, "hnsw")
-    if isinstance(index, faiss.IndexIVFPQ):
-        return _Ann(index, "ivfpq")
-    if isinstance(index, faiss.IndexIVFPQFastScan):
-        return _Ann(index, "fastscan")
-    raise IndexStateError("holds no HNSW, IVF-PQ or fast-scan index", place=path, remedy=REMEDY)
-
-
-def _read_index(path: Path, rows: int, dimension: int, flags: int = 0) -> Any:
-    try:
-        index = _faiss().read_index(str(path), flags)
-    except RuntimeError:
-        raise IndexStateError("cannot be read as a FAISS index", place=path, remedy=REMEDY) from None
-    if (index.ntotal, index.d) != (rows, dimension):
-        raise IndexStateError(
-            f"holds {index.ntotal} vectors of {index.d} dimensions, expected {rows} of {dimension} dimensions",
-            place=path,
-            remedy=REMEDY,
-        )
-    return index
-
-
-def _write_index(index: Any, path: Path) -> None:
-    try:
-        _faiss().write_index(index, str(path))
-    except RuntimeError:
-        raise MachineError(
-            "cannot be written", place=path, remedy="see that the folder is there and the disk has room"
-        ) from None
-    with os_errors_reported(path), path.open("rb") as file:
-        os.fsync(file.fileno())

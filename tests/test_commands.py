@@ -509,7 +509,14 @@ BAD_SETTINGS = {
     "infinite": ("bm25: {k1: .inf}", "c.yaml: bm25.k1: expected float <= 1000000.0"),
     "not a number": ("bm25: {k1: .nan}", "c.yaml: bm25.k1: expected float >= 0.0"),
     "huge": ("search: {max_k: 99999999999}", "c.yaml: search.max_k: expected int <= 1000000"),
-    "a graph of one": ("dense: {hnsw_m: 1}", "c.yaml: dense.hnsw_m: expected int >= 2"),
+    "a type of dense index that there was": (
+        "dense: {type: hnsw}",
+        "c.yaml: dense.type: invalid enum value 'hnsw'; there are auto, flat",
+    ),
+    "a setting of one that there was": (
+        "dense: {probes: 8}",
+        "c.yaml: dense.probes: is no longer a setting; use dense.scan_probes",
+    ),
     "key no string": ("1: 2", "c.yaml: a key is not a string; write it in quotes"),
     "a list": ("- bm25", "c.yaml: expected object, got array"),
     "no YAML": ("bm25: {k1: 1\n", "c.yaml:2: is not YAML: expected ',' or '}', but got '<stream end>'"),
@@ -601,12 +608,14 @@ DAMAGES = {
         "broken: the index is half-built; run the same factseek index command again to go on",
     ),
     "another version": (
-        changed(layout=3),
-        "broken/manifest.json: has layout 3, this factseek reads layouts 1 and 2; rebuild with --overwrite",
+        changed(layout=1),
+        "broken/manifest.json: has layout 1, this factseek reads layout 2; "
+        "rebuild it with: factseek index KIND SOURCE --overwrite",
     ),
     "unknown analyzer": (
         changed(analyzer="klingon"),
-        "broken/manifest.json: this factseek has no analyzer 'klingon'; rebuild with --overwrite",
+        "broken/manifest.json: this factseek has no analyzer 'klingon'; "
+        "rebuild it with: factseek index KIND SOURCE --overwrite",
     ),
     "cut manifest": (
         cut("manifest.json"),

@@ -181,7 +181,6 @@ def described(parts: Sequence[Manifest]) -> Manifest:
         documents=sum(part.documents for part in parts),
         passages=sum(part.passages for part in parts),
         segments=tuple(_numbered(number, segment) for number, part in enumerate(parts) for segment in part.segments),
-        shared={},
     )
 
 
@@ -242,7 +241,7 @@ def _converted(path: Path, raw: Any) -> Shards:
 
 
 def _with_manifest(path: Path, raw: Any) -> Any:
-    """Return a shard with its manifest converted, whatever layout that has."""
+    """Return a shard with its manifest converted."""
     if not isinstance(raw, dict) or "manifest" not in raw:
         return raw
     return {**raw, "manifest": manifests.converted(f"{path}: shard {str(raw.get('path'))[:60]}", raw["manifest"])}

@@ -2,7 +2,7 @@
 
 The manifest names the views of an index and describes each. ``vectors`` is a view of the kind ``vectors``, and so is
 ``vectors:multilingual``: what follows the colon tells several of a kind apart. A module of this package is a kind. It
-has two functions, and ``SHARED``, the pattern of its shared files, if it has any::
+has two functions::
 
     describe(name, config, encoders) -> dict | None   what the manifest is to say of it in a new index; None: not there
     view(name, manifest) -> View                      the view of this name in an index
@@ -139,18 +139,6 @@ class View(Protocol):
         """
         ...
 
-    def wants_shared(self, config: Config) -> bool:
-        """Return whether the segments of a new index are to share a file."""
-        return False
-
-    def new_shared(self, number: int) -> str:
-        """Return the name of a file that segments share; ``number`` makes it one that no other file has."""
-        return ""
-
-    def check_shared(self, path: Path) -> None:
-        """Raise IndexStateError if the file that the segments share cannot be read."""
-        return
-
 
 class ViewKind(Protocol):
     """The interface of a module of this package."""
@@ -199,11 +187,6 @@ def descriptions(
     names = [kind for kind in kinds() if kind not in without] + list(further)
     described = {name: _kind(name).describe(name, config, encoders) for name in sorted(names)}
     return {name: description for name, description in described.items() if description is not None}
-
-
-def shared_patterns() -> list[str]:
-    """Return the patterns of the files that segments share, of all kinds."""
-    return [pattern for kind in kinds() if (pattern := getattr(_kind(kind), "SHARED", ""))]
 
 
 def _kind(name: str) -> ViewKind:

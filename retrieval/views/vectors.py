@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import closing
-from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -25,18 +24,14 @@ from ..vectors import (
     VectorIndex,
     Vectors,
     build_ann,
-    check_ann,
-    check_quantizer,
     not_unit,
+    read_ann,
     read_vectors,
-    sample_vectors,
-    train_quantizer,
     whole_rows,
     write_vectors,
 )
 from . import Check, Encoders, Merged, OpenSegment, SegmentPlace, Tools, View
 
-SHARED = "quantizer-*"
 ENCODED_AT_ONCE = 256
 """Passages that are encoded and written together: what an interruption can lose of the encoding."""
 COPIED_AT_ONCE = 4_096
@@ -131,31 +126,9 @@ class VectorsView(View):
         parts = [(segment.folder, segment.info.passages) for segment in segments]
         return VectorIndex(parts, self.encoder.dimension, config.dense, self._files)
 
-    def wants_shared(self, config: Config) -> bool:
-        """Return whether there is to be a quantizer."""
-        return config.dense.type == "ivfpq"
-
-    def new_shared(self, number: int) -> str:
-        """Return the file name of a quantizer."""
-        return f"quantizer-{number:06d}{f'-{self._variant}' if self._variant else ''}.faiss"
-
-    def check_shared(self, path: Path) -> None:
-        """Raise IndexStateError if the quantizer cannot be read or is of another dimension."""
-        check_quantizer(path, self.encoder.dimension)
-
     def index(self, segment: SegmentPlace, tools: Tools) -> None:
-        """Write the approximate index of a segment's vectors, if the settings and its size ask for one.
-
-        An IVF-PQ index is trained once, on the first segment that is large enough, and then shared by all.
-        """
-        settings, quantizer = tools.config.dense, self._quantizer(tools)
-        vectors = self._read(segment)
-        if settings.type == "ivfpq" and segment.passages >= settings.flat_below and not quantizer.exists():
-            temporary = quantizer.with_suffix(".tmp")
-            train_quantizer(sample_vectors(vectors, settings.train_sample), settings, temporary)
-            temporary.replace(quantizer)
-        shared = quantizer if quantizer.exists() else None
-        build_ann(vectors, segment.folder, settings, shared, file=self._files.ann)
+        """Write the approximate index of a segment's vectors, if the settings and its size ask for one."""
+        build_ann(self._read(segment), segment.folder, tools.config.dense, file=self._files.ann)
 
     def _measure_chance(self, segment: SegmentPlace, queries: Vectors | None) -> None:
         """Write how near the passages come to queries that mean nothing, by a scan of all: alike for any settings."""
@@ -183,10 +156,6 @@ class VectorsView(View):
             read_chance(segment.folder / self._files.chance, self.encoder.dimension)
         yield from ()
 
-    def _quantizer(self, tools: Tools) -> Path:
-        unnamed = f"quantizer.{self._variant}.faiss" if self._variant else "quantizer.faiss"
-        return tools.folder.path / tools.manifest.shared.get(self.name, unnamed)
-
     def _read(self, segment: SegmentPlace) -> NDArray[np.float32]:
         return read_vectors(segment.folder / self._files.vectors, segment.passages, self.encoder.dimension)
 
@@ -202,5 +171,5 @@ class VectorsView(View):
     def _unreadable(self, segment: SegmentPlace) -> Iterator[str]:
         path = segment.folder / self._files.ann
         if path.exists():
-            check_ann(path, segment.passages, self.encoder.dimension)
+            read_ann(path, segment.passages, self.encoder.dimension)
         yield from ()

@@ -10,7 +10,7 @@ from benchmarks.growth_kept import Grown, GrowthRecord
 
 GROWN = [
     Grown(1000, "bm25", 1.25, 1105.5, 0.5, 151.0, 2.75, 40.5, 1.0),
-    Grown(1000, "dense, HNSW", 7.5, 4277.5, 0.25, 168.0, 24.0, 71.5, 0.935),
+    Grown(1000, "dense, auto", 7.5, 4277.5, 0.25, 168.0, 24.0, 71.5, 0.935),
 ]
 
 

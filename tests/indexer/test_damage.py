@@ -23,19 +23,19 @@ from factseek.retrieval.live.snapshot import Snapshot
 from factseek.settings import convert
 from tests.indexer.as_found import name_files_as_found
 
-CONFIG = convert({"dense": {"type": "hnsw", "flat_below": 5, "exact_below": 1}, "index": {"segment_passages": 12}}, "t")
+CONFIG = convert({"dense": {"auto_flat_below": 16, "exact_below": 1}, "index": {"segment_passages": 20}}, "t")
 COARSE = 4_096
 """Bytes from one damage to the next here; the documents alone are damaged at every kilobyte elsewhere."""
 
 
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Two segments with vectors, of twelve and eight passages, of which two are deleted."""
+    """Two segments with vectors, of twenty and sixteen passages, of which two are deleted."""
     folder = tmp_path_factory.mktemp("damage")
-    rows = ({"docid": f"d{n}", "text": f"Measles case {n} near the river.", "topic": f"t{n % 3}"} for n in range(20))
+    rows = ({"docid": f"d{n}", "text": f"Measles case {n} near the river.", "topic": f"t{n % 3}"} for n in range(36))
     (folder / "docs.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     build(BuildRequest(kind="jsonl", sources=(folder / "docs.jsonl",), folder=folder / "index"), CONFIG)
-    delete(folder / "index", ["d3", "d15"])
+    delete(folder / "index", ["d3", "d25"])
     name_files_as_found(folder / "index")
     return folder / "index"
 
@@ -128,7 +128,7 @@ def test_files_of_two_segments_swapped_are_named(whole: Path, tmp_path: Path, fi
 def alike(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Two segments of as many documents and passages, whose files are of the same sizes."""
     folder = tmp_path_factory.mktemp("alike")
-    rows = ({"docid": f"d{n}", "text": f"Measles case {n} near the river."} for n in range(10, 34))
+    rows = ({"docid": f"d{n}", "text": f"Measles case {n} near the river."} for n in range(10, 50))
     (folder / "docs.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     build(BuildRequest(kind="jsonl", sources=(folder / "docs.jsonl",), folder=folder / "index"), CONFIG)
     return folder / "index"
@@ -152,7 +152,7 @@ def test_a_search_refuses_files_of_a_segment_that_is_alike(alike: Path, tmp_path
     assert refused.value.what == "is another file than the one that the manifest names"
     assert refused.value.place.startswith(f"{folder}/segments/000000/{file}")
     assert not repair(folder, CONFIG).left
-    assert {json.loads(line)["docid"] for line in export(folder)} == {f"d{n}" for n in range(10, 34)}
+    assert {json.loads(line)["docid"] for line in export(folder)} == {f"d{n}" for n in range(10, 50)}
 
 
 def test_a_sample_that_is_not_of_its_file_is_a_fault_that_can_be_mended(alike: Path, tmp_path: Path) -> None:

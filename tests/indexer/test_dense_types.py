@@ -1,4 +1,4 @@
-"""Approximate indexes by configuration: the same hits as the exact index, in several segments, and marked so."""
+"""Approximate indexes by configuration: the hits of the exact index, and marked so."""
 
 from __future__ import annotations
 
@@ -8,9 +8,14 @@ from pathlib import Path
 import pytest
 
 from factseek.indexer.build import BuildRequest, build
+from factseek.indexer.repair import repair
+from factseek.retrieval import manifest as manifests
+from factseek.retrieval.errors import IndexStateError
 from factseek.retrieval.index.local import Index
 from factseek.retrieval.searcher import Search
-from factseek.settings import Config, convert, read
+from factseek.retrieval.vectors import read_vectors
+from factseek.settings import Config, convert
+from tests.indexer.as_found import name_files_as_found
 
 SUBJECTS = ["Measles", "The Nile", "Pluto", "Ice", "A vaccine", "The ozone layer"]
 VERBS = ["spreads quickly", "was measured in 1998", "changes slowly", "is not what people think"]
@@ -27,36 +32,14 @@ def found(folder: Path, config: Config) -> list[list[tuple[str, float]]]:
         return [[(hit.docid, hit.score) for hit in of_query] for of_query in hits]
 
 
-@pytest.mark.parametrize("kind", ["hnsw", "ivfpq"])
-def test_an_approximate_index_finds_what_the_exact_one_does(
-    tmp_path: Path, write_jsonl, build_jsonl, kind: str
-) -> None:
-    source = write_jsonl("docs.jsonl", DOCUMENTS)
-    build_jsonl(source, dense=True)
-    exact = found(tmp_path / "index", Config())
-    settings = {"type": kind, "flat_below": 5, "exact_below": 1, "lists": 2, "probes": 2}
-    config = tmp_path / "config.yaml"
-    config.write_text(f"dense: {json.dumps(settings)}\nindex: {{segment_passages: 12}}\n", "utf-8")
-    for _ in range(2):
-        request = BuildRequest(kind="jsonl", sources=(source,), folder=tmp_path / "index", verb="overwrite")
-        report = build(request, read(config))
-        assert all("ann.faiss" in segment.files for segment in report.manifest.segments)
-        assert len(report.manifest.segments) == 2
-        quantizers = [path.name for path in (tmp_path / "index").glob("quantizer*")]
-        assert quantizers == ([report.manifest.shared["vectors"]] if kind == "ivfpq" else [])
-        assert found(tmp_path / "index", read(config)) == exact
-
-
-@pytest.mark.parametrize("kind", ["auto", "fastscan"])
 def test_answers_of_an_approximate_index_are_marked_and_those_of_a_flat_one_are_not(
-    tmp_path: Path, write_jsonl, kind: str
+    tmp_path: Path, write_jsonl
 ) -> None:
-    small = {"type": kind, "flat_below": 16, "auto_flat_below": 16, "exact_below": 1}
+    small = {"type": "auto", "auto_flat_below": 16, "exact_below": 1}
     source = write_jsonl("docs.jsonl", DOCUMENTS)
     config = convert({"dense": small, "index": {"segment_passages": 20}}, "settings")
     report = build(BuildRequest(kind="jsonl", sources=(source,), folder=tmp_path / "index"), config)
     assert ["ann.faiss" in segment.files for segment in report.manifest.segments] == [True, False]
-    assert report.manifest.shared == {}
 
     def marked(settings: dict[str, object]) -> dict[str, bool]:
         with Index(tmp_path / "index", convert({"dense": settings}, "settings")) as index:
@@ -75,3 +58,33 @@ def test_by_default_a_small_index_is_flat(tmp_path: Path, write_jsonl, build_jso
     assert not list((tmp_path / "index").rglob("*.faiss"))
     with Index(tmp_path / "index", Config()) as index:
         assert not index.resolve(Search(retriever="dense")).approximate
+
+
+def test_an_index_of_a_type_that_there_was_is_refused_until_it_is_repaired(
+    tmp_path: Path, write_jsonl, build_jsonl
+) -> None:
+    import faiss
+
+    build_jsonl(write_jsonl("docs.jsonl", DOCUMENTS), dense=True)
+    index, config = tmp_path / "index", Config()
+    expected = found(index, config)
+    (ann,) = (path / "ann.faiss" for path in (index / "segments").iterdir())
+    encoder = manifests.read(index).encoder
+    assert encoder is not None
+    graph = faiss.IndexHNSWFlat(encoder.dimension, 32, faiss.METRIC_INNER_PRODUCT)
+    graph.add(read_vectors(ann.with_name("vectors.f32"), len(DOCUMENTS), encoder.dimension))
+    faiss.write_index(graph, str(ann))
+    raw = json.loads((index / "manifest.json").read_text("utf-8"))
+    raw["segments"][0]["files"]["ann.faiss"] = {"bytes": 0, "sha256": ""}
+    raw["shared"] = {"vectors": "quantizer-000000.faiss"}
+    (index / "manifest.json").write_text(json.dumps(raw), "utf-8")
+    name_files_as_found(index)
+    with pytest.raises(IndexStateError) as error:
+        found(index, config)
+    assert error.value.line == (
+        f"{ann}: is no fast-scan index, the only kind that there is now; "
+        "mend it with factseek verify-index --repair, or restore a snapshot"
+    )
+    assert found(index, convert({"dense": {"type": "flat"}}, "settings")) == expected
+    assert repair(index, config).left == []
+    assert found(index, config) == expected

@@ -24,8 +24,8 @@ from tests.indexer.test_compaction import DOCUMENTS, write
 
 CONFIG = convert(
     {
-        "index": {"segment_passages": 10, "max_segments": 3},
-        "dense": {"type": "ivfpq", "flat_below": 5, "exact_below": 1, "lists": 2, "probes": 2},
+        "index": {"segment_passages": 16, "max_segments": 2},
+        "dense": {"auto_flat_below": 16, "exact_below": 1, "lists": 2, "scan_probes": 2},
     },
     "test",
 )
@@ -65,7 +65,6 @@ class Disk:
     def _look(self, files: list[Path], folder: Path, published: manifests.Manifest) -> None:
         if published.segments:
             files.append(folder / manifests.SEGMENTS)
-        files += [folder / name for name in published.shared.values() if (folder / name).exists()]
         for segment in published.segments:
             place = folder / manifests.SEGMENTS / segment.name
             files += [place, place / "lucene", *(place / name for name in segment.files)]

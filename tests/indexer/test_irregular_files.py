@@ -40,7 +40,7 @@ def endless(path: Path) -> None:
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A snapshot of an index with a file that its segments share, and one of an index of shards."""
+    """A snapshot of an index, and one of an index of shards."""
     place = tmp_path_factory.mktemp("made")
     source = place / "docs.jsonl"
     source.write_text("".join(f'{{"docid": "d{n}", "text": "Measles spreads {n}."}}\n' for n in range(8)), "utf-8")
@@ -48,10 +48,6 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
         request = BuildRequest(kind="jsonl", sources=(source,), folder=place / f"{name}-index", dense=False)
         build(request if not shards else BuildRequest(**{**_fields(request), "shards": shards}), Config())
         snapshot(place / f"{name}-index", place / name, copy=True)
-    manifest = json.loads((place / "plain" / "manifest.json").read_text("utf-8"))
-    (place / "plain" / "shared.txt").write_text("shared", "utf-8")
-    manifest["shared"] = {next(iter(manifest["views"])): "shared.txt"}
-    (place / "plain" / "manifest.json").write_text(json.dumps(manifest), "utf-8")
     return place
 
 
@@ -75,9 +71,7 @@ IN_SNAPSHOTS: dict[str, tuple[str, str, Put]] = {
     "a folder in a segment is a link": ("plain", "segments/000000/lucene", linked),
     "a file of a segment is a link": ("plain", "segments/000000/documents.sqlite", linked),
     "a file of a segment is a pipe": ("plain", "segments/000000/documents.sqlite", piped),
-    "a shared file is a link": ("plain", "shared.txt", linked),
-    "a shared file is a pipe": ("plain", "shared.txt", piped),
-    "a shared file is endless": ("plain", "shared.txt", endless),
+    "a file of a segment is endless": ("plain", "segments/000000/documents.sqlite", endless),
     "the description of shards is a link": ("sharded", "shards.json", linked),
     "a shard is a link": ("sharded", "shard-01", linked),
     "a file of a shard is a link": ("sharded", "shard-01/segments/000000/documents.sqlite", linked),

@@ -46,7 +46,7 @@ def rows() -> list[dict[str, str]]:
     ]
 
 
-@pytest.fixture(scope="module", params=["flat", "hnsw", "ivfpq"])
+@pytest.fixture(scope="module", params=["flat", "auto"])
 def index(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Index]:
     """An index whose approximate search is made to starve: it looks at as little as it can."""
     folder: Path = tmp_path_factory.mktemp(request.param)
@@ -55,13 +55,10 @@ def index(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
         "passages": {"words": 4, "overlap_sentences": 0, "split": {"jsonl": True}},
         "dense": {
             "type": request.param,
-            "flat_below": 10,
+            "auto_flat_below": 16,
             "exact_below": 1,
-            "hnsw_m": 2,
-            "ef_search": 1,
-            "ef_construction": 4,
             "lists": 8,
-            "probes": 1,
+            "scan_probes": 1,
         },
     }
     config = convert(settings, "test")

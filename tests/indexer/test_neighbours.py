@@ -24,7 +24,7 @@ from tests.indexer.test_shards import exported
 
 CONFIG = Config()
 Act = Callable[[Path], object]
-INSIDE = ("shard-1", "shard-7", "shard-09", "build", "segments", "segments/000077", "quantizer-own")
+INSIDE = ("shard-1", "shard-7", "shard-09", "build", "segments", "segments/000077")
 
 
 def built(index: Path, docids: str, verb: Verb = "", shards: int = 0) -> None:

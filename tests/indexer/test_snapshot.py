@@ -142,22 +142,6 @@ def test_a_damaged_index_is_brought_back(index: Path, tmp_path: Path) -> None:
     assert verify(index, CONFIG).faults == {}
 
 
-def test_an_ivfpq_index_keeps_its_quantizer(tmp_path: Path) -> None:
-    config = convert({"dense": {"type": "ivfpq", "flat_below": 5, "exact_below": 1, "lists": 2, "probes": 2}}, "test")
-    grown(tmp_path, config, dense=True)
-    index = tmp_path / "index"
-    name = manifests.read(index).shared["vectors"]
-    snapshot(index, tmp_path / "snap")
-    restore(tmp_path / "snap", tmp_path / "new", config)
-    assert (tmp_path / "new" / name).read_bytes() == (index / name).read_bytes()
-    (index / name).unlink()
-    (index / name).write_bytes(b"another")
-    done = restore(tmp_path / "snap", index, config, overwrite=True)
-    assert done.manifest.shared["vectors"] != name
-    assert [path.name for path in index.glob("quantizer*")] == [done.manifest.shared["vectors"]]
-    assert answers(index, config, ("dense",)) == answers(tmp_path / "snap", config, ("dense",))
-
-
 def test_snapshots_are_consistent_while_others_write(index: Path, tmp_path: Path) -> None:
     """Each is of one state that was published: a document that is there twice or half would be seen."""
     done = threading.Event()

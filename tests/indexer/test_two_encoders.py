@@ -28,10 +28,12 @@ from factseek.retrieval.retrievers import with_votes
 from factseek.retrieval.views import OpenSegment, view
 from factseek.settings import Config, convert
 
-SETTINGS = {"type": "ivfpq", "flat_below": 4, "exact_below": 1, "lists": 1, "probes": 1, "subquantizers": 2}
-CONFIG = convert({"dense": SETTINGS, "index": {"segment_passages": 6}}, "test")
+SETTINGS = {"auto_flat_below": 16, "exact_below": 1}
+CONFIG = convert({"dense": SETTINGS, "index": {"segment_passages": 16}}, "test")
 SECOND = "vectors:second"
-WORDS = ["alpha", "beta", "gamma", "delta", "epsilon", "zeta", "eta", "theta", "iota", "kappa"]
+WORDS = (
+    "alpha beta gamma delta epsilon zeta eta theta iota kappa lambda mu nu xi omicron pi rho sigma tau upsilon".split()
+)
 
 
 class Tiny:
@@ -74,7 +76,7 @@ def tiny() -> dict[str, Tiny]:
 
 @pytest.fixture
 def index(tmp_path: Path, tiny: dict[str, Tiny]) -> Path:
-    """Two segments of six and four passages."""
+    """Two segments of sixteen and four passages."""
     source = tmp_path / "words.jsonl"
     source.write_text("".join(json.dumps({"docid": word, "text": word}) + "\n" for word in WORDS), "utf-8")
     request = BuildRequest(kind="jsonl", sources=(source,), folder=tmp_path / "index", views=(SECOND,))
@@ -100,9 +102,8 @@ def test_each_is_described_and_has_its_files(index: Path, tiny: dict[str, Tiny])
     assert manifest.encoder is not None and manifest.encoder.name == "first"
     second = manifest.encoder_of(SECOND)
     assert second is not None and (second.name, second.dimension) == ("other", 4)
-    assert manifest.shared == {"vectors": "quantizer-000000.faiss", SECOND: "quantizer-000000-second.faiss"}
     sizes = {name: info.bytes for name, info in manifest.segments[0].files.items() if "/" not in name}
-    assert sizes["vectors.f32"] == 6 * 8 * 4 and sizes["vectors-second.f32"] == 6 * 4 * 4
+    assert sizes["vectors.f32"] == 16 * 8 * 4 and sizes["vectors-second.f32"] == 16 * 4 * 4
     assert {"ann.faiss", "ann-second.faiss"} < sizes.keys()
     assert not any(encoder.closed for encoder in tiny.values())
 
@@ -124,7 +125,7 @@ def test_both_are_copied_when_segments_are_merged(index: Path, tiny: dict[str, T
     counts = [encoder.encoded for encoder in tiny.values()]
     compact(index, convert({"dense": SETTINGS}, "test"))
     assert len(manifests.read(index).segments) == 1
-    assert [encoder.encoded for encoder in tiny.values()] == counts == [10, 10]
+    assert [encoder.encoded for encoder in tiny.values()] == counts == [20, 20]
     for name, encoder in tiny.items():
         assert [docid for docid in nearest(index, name, encoder) if docid in WORDS].count("beta") == 0
         assert set(nearest(index, name, encoder)) == set(WORDS) - {"beta"}
@@ -139,11 +140,8 @@ def test_both_are_verified_and_restored(index: Path, tmp_path: Path, tiny: dict[
     faults = verify(index, CONFIG).faults
     assert faults.keys() == {"000001"}
     assert f"{damaged}: vector 0 is not of unit length" in [str(fault) for fault in faults["000001"]]
-    (index / "quantizer-000000-second.faiss").unlink()
-    (index / "quantizer-000000-second.faiss").write_bytes(b"another")
     restore(tmp_path / "snap", index, CONFIG, overwrite=True)
     assert verify(index, CONFIG).faults == {}
-    assert manifests.read(index).shared[SECOND] == "quantizer-000002-second.faiss"
     assert nearest(index, SECOND, tiny[SECOND]) == WORDS
 
 

@@ -12,7 +12,6 @@ import numpy as np
 import pytest
 
 from factseek import commands
-from factseek.indexer.build import BuildRequest, Verb, build
 from factseek.indexer.deletion import delete
 from factseek.indexer.repair import repair
 from factseek.indexer.verification import verify
@@ -21,11 +20,11 @@ from factseek.retrieval.errors import IndexStateError
 from factseek.retrieval.index.local import Index
 from factseek.retrieval.searcher import Search
 from factseek.settings import Config, convert
-from tests.indexer.test_compaction import DOCUMENTS, answers, grown, write
+from tests.indexer.test_compaction import DOCUMENTS, answers, grown
 
 SETTINGS = {
     "index": {"segment_passages": 12},
-    "dense": {"type": "hnsw", "flat_below": 5, "exact_below": 1},
+    "dense": {"auto_flat_below": 16, "exact_below": 1},
     "passages": {"words": 5, "overlap_sentences": 0, "split": {"jsonl": True}},
 }
 CONFIG = convert(SETTINGS, "test")
@@ -128,32 +127,6 @@ def alter(index: Path, name: str, statement: str) -> None:
     with sqlite3.connect(index / "segments" / name / "documents.sqlite") as database:
         database.execute(statement)
     database.close()
-
-
-def test_a_quantizer_that_cannot_be_read_is_named_and_trained_anew(tmp_path: Path) -> None:
-    """Nothing of what is there needs it; what is appended would."""
-    folder = tmp_path / "index"
-    settings = {"type": "ivfpq", "flat_below": 5, "exact_below": 1, "lists": 2, "probes": 2}
-    config = convert({"dense": settings, "index": {"segment_passages": 8}}, "test")
-
-    def build_of(name: str, verb: Verb) -> None:
-        source = write(tmp_path, f"{name}.jsonl", [{"docid": f"{name}{i}", "text": f"River {i}."} for i in range(8)])
-        build(BuildRequest(kind="jsonl", sources=(source,), folder=folder, verb=verb), config)
-
-    build_of("a", "")
-    (quantizer,) = folder.glob("quantizer-*")
-    quantizer.write_bytes(quantizer.read_bytes()[:50])
-    before = answers(folder, config, RETRIEVERS)
-    assert [str(fault) for fault in verify(folder, config).all_faults] == [
-        f"{quantizer}: cannot be read as a FAISS index"
-    ]
-    with pytest.raises(IndexStateError, match="mend it with factseek verify-index --repair"):
-        build_of("b", "append")
-    assert repair(folder, config).left == []
-    assert answers(folder, config, RETRIEVERS) == before
-    build_of("b", "append")
-    assert quantizer.stat().st_size > 50
-    assert verify(folder, config).faults == {}
 
 
 @pytest.mark.parametrize(

@@ -242,7 +242,7 @@ def test_an_index_with_a_kind_that_is_not_known_is_not_written(index: Path, monk
 def test_nothing_that_writes_segments_names_a_view(root: Path) -> None:
     for name in ("segment", "work", "merge", "repair", "verification", "compaction", "snapshot", "journal"):
         text = (root / "indexer" / f"{name}.py").read_text("utf-8")
-        for word in ("lucene", "vectors.f32", "VECTORS", "quantizer"):
+        for word in ("lucene", "vectors.f32", "VECTORS"):
             assert word not in text, f"indexer/{name}.py names {word}"
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from factseek.indexer.build import BuildRequest, build
 from factseek.indexer.restoration import restore
 from factseek.indexer.snapshot import snapshot
 from factseek.indexer.verification import verify
@@ -45,7 +47,7 @@ MANIFEST: dict[str, Any] = {
     "documents": 1,
     "passages": 1,
     "segments": [SEGMENT],
-    "shared": {"vectors": "quantizer-000000.faiss"},
+    "shared": {},
 }
 OUTSIDE = ["..", ".", "", "/etc/passwd", "../x", "a/../../x", "a//b", "a/", "/", "a\0b", "a\nb", "a\\b", "...", "a/..."]
 
@@ -57,7 +59,6 @@ def with_segment(raw: dict[str, Any], **values: Any) -> None:
 CHANGES: dict[str, Callable[[dict[str, Any], str], None]] = {
     "segment": lambda raw, name: with_segment(raw, name=name),
     "file": lambda raw, name: with_segment(raw, files={name: FILE}),
-    "shared file": lambda raw, name: raw.update(shared={"vectors": name}),
     "view": lambda raw, name: raw["views"].update({name: {}}),
 }
 
@@ -85,12 +86,9 @@ def test_a_name_that_is_none_of_factseeks_is_refused(tmp_path: Path, where: str,
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (lambda raw: raw.update(segments=[SEGMENT, SEGMENT]), "two segments, or two files that segments share"),
+        (lambda raw: raw.update(segments=[SEGMENT, SEGMENT]), "two segments have the same name"),
         (lambda raw: with_segment(raw, name="x"), "a segment is named 'x', which is not a number"),
         (lambda raw: with_segment(raw, name="٣"), "a segment is named '٣', which is not a number"),
-        (lambda raw: raw.update(shared={"vectors": "manifest.json"}), "a file that segments share is named"),
-        (lambda raw: raw.update(shared={"vectors": "lock"}), "a file that segments share is named 'lock'"),
-        (lambda raw: raw.update(shared={"other": "quantizer-1.faiss"}), "a file that segments share is named"),
         (lambda raw: raw["views"].update(vectors={}), "the encoder of vectors is not described"),
         (lambda raw: with_segment(raw, passages=-1), "Expected `int` >= 0"),
         (lambda raw: with_segment(raw, passages=2**40), "Expected `int` <= 2147483647"),
@@ -127,11 +125,11 @@ def test_a_name_that_is_accepted_stays_in_the_index(
     except IndexStateError:
         return
     files = [f"segments/{part.name}/{file}" for part in manifest.segments for file in part.files]
-    for path in (folder / name for name in [*manifest.shared.values(), *files]):
+    for path in (folder / name for name in files):
         assert path.resolve().is_relative_to(folder.resolve()) and path != folder
 
 
-@pytest.mark.parametrize("where", ["segment", "file", "shared file"])
+@pytest.mark.parametrize("where", ["segment", "file"])
 def test_a_crafted_snapshot_writes_nothing_outside(tmp_path: Path, write_small: Path, where: str) -> None:
     """It is neither restored nor searched, verified or copied."""
     snap, target = tmp_path / "a" / "snap", tmp_path / "target"
@@ -143,10 +141,8 @@ def test_a_crafted_snapshot_writes_nothing_outside(tmp_path: Path, write_small: 
     segment = raw["segments"][0]
     if where == "segment":
         segment["name"] = "../../loot"
-    elif where == "file":
-        segment["files"]["../../../loot"] = FILE
     else:
-        raw["shared"] = {"lucene": "../loot"}
+        segment["files"]["../../../loot"] = FILE
     (snap / "manifest.json").write_bytes(msgspec.json.encode(raw))
     for call in (
         lambda: restore(snap, target, Config()),
@@ -159,11 +155,25 @@ def test_a_crafted_snapshot_writes_nothing_outside(tmp_path: Path, write_small: 
     assert sorted(path for path in tmp_path.rglob("*")) == before
 
 
+def test_an_index_of_an_earlier_layout_is_refused_and_can_be_built_again(tmp_path: Path, write_small: Path) -> None:
+    index = Path(shutil.copytree(write_small, tmp_path / "index"))
+    raw = msgspec.json.decode((index / "manifest.json").read_bytes())
+    (index / "manifest.json").write_bytes(msgspec.json.encode({**raw, "layout": 1}))
+    with pytest.raises(IndexStateError) as error:
+        manifests.read(index)
+    assert error.value.line == (
+        f"{index}/manifest.json: has layout 1, this factseek reads layout 2; "
+        "rebuild it with: factseek index KIND SOURCE --overwrite"
+    )
+    source = write_small.with_name("a.jsonl")
+    build(BuildRequest(kind="jsonl", sources=(source,), folder=index, verb="overwrite", dense=False), Config())
+    assert verify(index, Config()).faults == {}
+    assert manifests.read(index).documents == 1
+
+
 @pytest.fixture(scope="module")
 def write_small(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """An index of one document."""
-    from factseek.indexer.build import BuildRequest, build
-
     folder = tmp_path_factory.mktemp("crafted")
     (folder / "a.jsonl").write_text('{"docid": "a", "text": "alpha"}\n')
     build(BuildRequest(kind="jsonl", sources=(folder / "a.jsonl",), folder=folder / "index", dense=False), Config())

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 from pathlib import Path
 
+import msgspec
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -24,7 +25,6 @@ from factseek.retrieval.vectors import (
     is_approximate,
     read_vectors,
     sample_vectors,
-    train_quantizer,
     write_vectors,
 )
 
@@ -182,9 +182,6 @@ def test_any_small_index_is_brute_force(tmp_path_factory: pytest.TempPathFactory
             assert pairs(found) == brute_force(vectors, query, k, mask)
 
 
-HNSW = DenseSettings(type="hnsw", flat_below=100, exact_below=0, hnsw_m=16, ef_construction=100, ef_search=32)
-IVFPQ = DenseSettings(type="ivfpq", flat_below=100, exact_below=0, lists=16, probes=8, subquantizers=16)
-FASTSCAN = DenseSettings(type="fastscan", flat_below=100, exact_below=0, lists=16, scan_probes=8)
 AUTO = DenseSettings(type="auto", auto_flat_below=100, exact_below=0, lists=16, scan_probes=8)
 
 
@@ -193,11 +190,11 @@ def many() -> Floats:
     return clustered(3000, seed=9)
 
 
-@pytest.fixture(scope="module", params=[HNSW, IVFPQ, AUTO], ids=["hnsw", "ivfpq", "auto"])
-def approximate(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, many: Floats) -> VectorIndex:
+@pytest.fixture(scope="module")
+def approximate(tmp_path_factory: pytest.TempPathFactory, many: Floats) -> VectorIndex:
     """Three segments, the last too small for an approximate index."""
     folder = tmp_path_factory.mktemp("approximate")
-    index = made(folder, many, (2000, 950, 50), request.param)
+    index = made(folder, many, (2000, 950, 50), AUTO)
     assert [(folder / str(number) / ANN).exists() for number in range(3)] == [True, True, False]
     return index
 
@@ -234,55 +231,29 @@ def test_fewer_rows_than_would_be_fetched_are_scanned_exactly(
         assert pairs(found) == brute_force(many, query, 10, keep)
 
 
-def test_a_starving_graph_is_scanned_exactly(tmp_path: Path, many: Floats) -> None:
-    import faiss
-
-    index = made(tmp_path, many, (3000,), HNSW)
-    keep = many @ many[0] > 0.5
-    assert keep.sum() > 128
-    queries = clustered(60, seed=17)
-    selector = faiss.IDSelectorBitmap(np.packbits(keep, bitorder="little"))
-    parameters = faiss.SearchParametersHNSW(efSearch=128, sel=selector)
-    _, rows = faiss.read_index(str(tmp_path / "0" / ANN)).search(queries, 128, params=parameters)
-    starving = (rows >= 0).sum(axis=1) < 10
-    assert starving.sum() > 5
-    found = index.search(queries, 10, keep)
-    for number in np.flatnonzero(starving).tolist():
-        assert pairs(found[number]) == brute_force(many, queries[number], 10, keep)
-    assert all(len(one.rows) == 10 for one in found)
-
-
-@pytest.mark.parametrize("dense", [HNSW, IVFPQ, FASTSCAN], ids=["hnsw", "ivfpq", "fastscan"])
-def test_few_kept_rows_are_scanned_exactly(tmp_path: Path, many: Floats, dense: DenseSettings) -> None:
-    settings_ = DenseSettings(**{name: getattr(dense, name) for name in dense.__struct_fields__} | {"exact_below": 600})
-    index = made(tmp_path, many, (3000,), settings_)
+def test_few_kept_rows_are_scanned_exactly(tmp_path: Path, many: Floats) -> None:
+    index = made(tmp_path, many, (3000,), msgspec.structs.replace(AUTO, exact_below=600))
     keep = np.arange(3000) % 6 == 0
     assert recall(index, many, clustered(40, seed=14), keep) == 1.0
 
 
-@pytest.mark.parametrize("dense", [HNSW, IVFPQ, FASTSCAN], ids=["hnsw", "ivfpq", "fastscan"])
-def test_ties_at_the_cut_of_an_approximate_search_are_all_found(
-    tmp_path: Path, many: Floats, dense: DenseSettings
-) -> None:
+def test_ties_at_the_cut_of_an_approximate_search_are_all_found(tmp_path: Path, many: Floats) -> None:
     vectors = many.copy()
     vectors[500:900] = vectors[500]
-    (found,) = made(tmp_path, vectors, (3000,), dense).search(vectors[500:501], 10)
+    (found,) = made(tmp_path, vectors, (3000,), AUTO).search(vectors[500:501], 10)
     assert found.rows.tolist() == list(range(500, 900))
 
 
 def test_an_index_of_type_flat_ignores_an_approximate_one(tmp_path: Path, many: Floats) -> None:
-    made(tmp_path, many, (3000,), HNSW)
+    made(tmp_path, many, (3000,), AUTO)
     (tmp_path / "0" / ANN).write_bytes(b"damaged")
     with pytest.raises(IndexStateError):
-        VectorIndex([(tmp_path / "0", 3000)], DIMENSION, HNSW)
+        VectorIndex([(tmp_path / "0", 3000)], DIMENSION, AUTO)
     index = VectorIndex([(tmp_path / "0", 3000)], DIMENSION, DenseSettings(type="flat"))
     assert recall(index, many, clustered(20, seed=15)) == 1.0
 
 
-@pytest.mark.parametrize("dense", [HNSW, IVFPQ, FASTSCAN], ids=["hnsw", "ivfpq", "fastscan"])
-def test_building_gives_the_same_bytes_on_any_number_of_threads(
-    tmp_path: Path, many: Floats, dense: DenseSettings
-) -> None:
+def test_building_gives_the_same_bytes_on_any_number_of_threads(tmp_path: Path, many: Floats) -> None:
     import faiss
 
     before = faiss.omp_get_max_threads()
@@ -292,47 +263,12 @@ def test_building_gives_the_same_bytes_on_any_number_of_threads(
             faiss.omp_set_num_threads(threads)
             folder = tmp_path / str(threads)
             folder.mkdir()
-            assert build_ann(many, folder, dense)
+            assert build_ann(many, folder, AUTO)
             assert faiss.omp_get_max_threads() == threads
             files.append((folder / ANN).read_bytes())
     finally:
         faiss.omp_set_num_threads(before)
     assert files[0] == files[1]
-
-
-@pytest.mark.parametrize("count", [1, 2, 5, 38, 300])
-def test_a_quantizer_can_be_trained_on_few_vectors(
-    tmp_path: Path, many: Floats, count: int, capfd: pytest.CaptureFixture[str]
-) -> None:
-    train_quantizer(many[:count], DenseSettings(type="ivfpq"), tmp_path / "quantizer.faiss")
-    dense = DenseSettings(type="ivfpq", flat_below=1, exact_below=0)
-    assert build_ann(many[:400], tmp_path, dense, tmp_path / "quantizer.faiss")
-    write_vectors(tmp_path / "vectors.f32", [many[:400]], DIMENSION)
-    found = VectorIndex([(tmp_path, 400)], DIMENSION, dense).search(many[:20], 3)
-    assert [f.rows[0] for f in found] == list(range(20))
-    assert capfd.readouterr() == ("", "")
-
-
-def test_a_quantizer_serves_segments_of_another_sample(tmp_path: Path, many: Floats) -> None:
-    train_quantizer(sample_vectors(many, 1000), IVFPQ, tmp_path / "quantizer.faiss")
-    trained = (tmp_path / "quantizer.faiss").read_bytes()
-    segments = []
-    for number in range(3):
-        folder = tmp_path / str(number)
-        folder.mkdir()
-        part = many[number * 1000 : (number + 1) * 1000]
-        write_vectors(folder / "vectors.f32", [part], DIMENSION)
-        assert build_ann(part, folder, IVFPQ, tmp_path / "quantizer.faiss")
-        segments.append((folder, 1000))
-    assert recall(VectorIndex(segments, DIMENSION, IVFPQ), many, clustered(40, seed=16)) > 0.9
-    assert (tmp_path / "quantizer.faiss").read_bytes() == trained
-
-
-def test_subquantizers_divide_any_dimension(tmp_path: Path) -> None:
-    vectors = random_vectors(200, dimension=14)
-    dense = DenseSettings(type="ivfpq", flat_below=1, exact_below=0, subquantizers=10)
-    found = made(tmp_path, vectors, (200,), dense).search(vectors[:5], 1)
-    assert [f.rows.tolist() for f in found] == [[row] for row in range(5)]
 
 
 @pytest.mark.parametrize("count", [16, 17, 40, 300])
@@ -341,7 +277,7 @@ def test_a_fast_scan_index_can_be_learned_from_few_vectors(
     tmp_path: Path, count: int, dimension: int, capfd: pytest.CaptureFixture[str]
 ) -> None:
     vectors = random_vectors(count, dimension=dimension)
-    dense = DenseSettings(type="fastscan", flat_below=1, exact_below=0)
+    dense = DenseSettings(auto_flat_below=1, exact_below=0)
     found = made(tmp_path, vectors, (count,), dense).search(vectors[:5], 3)
     assert (tmp_path / "0" / ANN).exists()
     assert [pairs(hits) for hits in found] == [brute_force(vectors, query, 3) for query in vectors[:5]]
@@ -358,13 +294,11 @@ def test_an_approximate_search_leaves_the_vectors_on_disk(tmp_path: Path, many: 
         (kilobytes,) = (line.split()[1] for line in after.splitlines()[:10] if line.startswith("Rss:"))
         return int(kilobytes)
 
-    assert resident(FASTSCAN) == 0
+    assert resident(AUTO) == 0
     assert resident(DenseSettings(type="flat")) > 500
 
 
-@pytest.mark.parametrize(
-    ("dense", "count"), [(DenseSettings(), 99_999), (HNSW, 99), (HNSW, 0), (FASTSCAN, 99), (AUTO, 99)]
-)
+@pytest.mark.parametrize(("dense", "count"), [(DenseSettings(), 99_999), (AUTO, 99), (AUTO, 0)])
 def test_small_and_flat_segments_get_no_approximate_index(tmp_path: Path, dense: DenseSettings, count: int) -> None:
     assert build_ann(np.zeros((count, 2), dtype=np.float32), tmp_path, dense) is False
     assert list(tmp_path.iterdir()) == []
@@ -372,17 +306,11 @@ def test_small_and_flat_segments_get_no_approximate_index(tmp_path: Path, dense:
 
 @pytest.mark.parametrize(
     ("dense", "fewest"),
-    [
-        (DenseSettings(), 100_000),
-        (DenseSettings(auto_flat_below=0), 16),
-        (DenseSettings(type="fastscan", flat_below=0), 16),
-        (HNSW, 100),
-        (DenseSettings(type="hnsw", flat_below=0), 1),
-    ],
+    [(DenseSettings(), 100_000), (DenseSettings(auto_flat_below=0), 16), (AUTO, 100)],
 )
 def test_how_many_vectors_an_approximate_index_takes(dense: DenseSettings, fewest: int) -> None:
     assert (is_approximate(dense, fewest - 1), is_approximate(dense, fewest)) == (False, True)
-    assert not is_approximate(DenseSettings(type="flat", flat_below=0, auto_flat_below=0), 10**9)
+    assert not is_approximate(DenseSettings(type="flat", auto_flat_below=0), 10**9)
 
 
 def test_a_sample_is_spread_evenly() -> None:
@@ -460,40 +388,40 @@ REMEDY = "mend it with factseek verify-index --repair, or restore a snapshot"
             "{f}/ann.faiss: cannot be read as a FAISS index",
         ),
         (
-            lambda f: build_ann(random_vectors(150), f, HNSW),
+            lambda f: build_ann(random_vectors(150), f, AUTO),
             "{f}/ann.faiss: holds 150 vectors of 48 dimensions, expected 200 of 48 dimensions",
         ),
         (
-            lambda f: build_ann(random_vectors(200, dimension=24), f, HNSW),
+            lambda f: build_ann(random_vectors(200, dimension=24), f, AUTO),
             "{f}/ann.faiss: holds 200 vectors of 24 dimensions, expected 200 of 48 dimensions",
         ),
     ],
 )
 def test_a_damaged_segment_is_told(tmp_path: Path, damage: object, message: str) -> None:
-    made(tmp_path, random_vectors(200), (200,), HNSW)
+    made(tmp_path, random_vectors(200), (200,), AUTO)
     folder = tmp_path / "0"
     damage(folder)  # type: ignore[operator]
     with pytest.raises(IndexStateError) as caught:
-        VectorIndex([(folder, 200)], DIMENSION, HNSW)
+        VectorIndex([(folder, 200)], DIMENSION, AUTO)
     assert caught.value.line == f"{message.format(f=folder)}; {REMEDY}"
 
 
 def test_an_index_of_another_kind_is_told(tmp_path: Path) -> None:
     import faiss
 
-    made(tmp_path, random_vectors(200), (200,), HNSW)
+    made(tmp_path, random_vectors(200), (200,), AUTO)
     flat = faiss.IndexFlatIP(DIMENSION)
     flat.add(random_vectors(200))
     path = tmp_path / "0" / ANN
     faiss.write_index(flat, str(path))
     with pytest.raises(IndexStateError) as caught:
-        VectorIndex([(tmp_path / "0", 200)], DIMENSION, HNSW)
-    assert caught.value.line == f"{path}: holds no HNSW, IVF-PQ or fast-scan index; {REMEDY}"
+        VectorIndex([(tmp_path / "0", 200)], DIMENSION, AUTO)
+    assert caught.value.line == f"{path}: is no fast-scan index, the only kind that there is now; {REMEDY}"
 
 
 def test_an_index_that_cannot_be_written_is_told(tmp_path: Path) -> None:
     with pytest.raises(MachineError) as caught:
-        build_ann(random_vectors(200), tmp_path / "nowhere", HNSW)
+        build_ann(random_vectors(200), tmp_path / "nowhere", AUTO)
     message = "cannot be written; see that the folder is there and the disk has room"
     assert caught.value.line == f"{tmp_path}/nowhere/{ANN}: {message}"
 
