@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from difflib import get_close_matches
 from functools import partial
 from pathlib import Path
+from types import MappingProxyType
 from typing import Annotated, Any, Literal, Self, TypeVar, get_args, get_origin, get_type_hints
 
 import msgspec
@@ -44,6 +45,9 @@ _FUSION, _FORMER_WEIGHT = "search.fusion.", "_weight"
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The base of every group of settings: immutable, and an unknown key is an error."""
+
+    removed = MappingProxyType[str, str]({})
+    """What is said of a setting that the group once had."""
 
     def anchored(self, folder: Path) -> Self:
         """Return these settings with relative paths taken from ``folder``; a group that holds paths overrides this."""
@@ -277,7 +281,10 @@ def _explained(wrong: Mismatch, kind: type[Settings]) -> str:
     if wrong.missing:
         return f"{wrong.field}: is missing"
     if wrong.unknown:
-        near = get_close_matches(wrong.field, _settings(kind), n=1)
+        settings = _settings(kind)
+        if was := getattr(settings.get(wrong.path), "removed", {}).get(wrong.unknown):
+            return f"{wrong.field}: {was}"
+        near = get_close_matches(wrong.field, settings, n=1)
         return f"{wrong.field}: there is no such setting" + (f"; did you mean {near[0]}?" if near else "")
     if wrong.no_choice:
         reason += f"; there are {', '.join(map(str, get_args(_settings(kind)[key])))}"

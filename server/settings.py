@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import MappingProxyType
 from typing import Annotated, Self
 
 import msgspec
@@ -18,8 +19,7 @@ class ServerSettings(Settings, frozen=True, kw_only=True):
 
     ``rankers``, ``verdicts`` (models of them) and ``comparisons`` (reports of ``compare``) map theirs to files.
 
-    ``adapters`` maps the names of other protocols that are spoken to the indexes that they answer from; ``callbacks``
-    the addresses that an adapter may call back to the tokens that they want.
+    ``adapters`` maps the names of other protocols that are spoken to the indexes that they answer from.
     """
 
     host: str = "127.0.0.1"
@@ -52,8 +52,8 @@ class ServerSettings(Settings, frozen=True, kw_only=True):
     verdicts: dict[str, str] = msgspec.field(default_factory=dict)
     comparisons: dict[str, str] = msgspec.field(default_factory=dict)
     adapters: dict[str, str] = msgspec.field(default_factory=dict)
-    callbacks: dict[Annotated[str, msgspec.Meta(pattern=r"^https?://[^\s?#@]+$")], str] = msgspec.field(
-        default_factory=dict
+    removed = MappingProxyType(
+        {"callbacks": "was removed: alegre calls nobody back; use its /similarity/sync/text, which answers at once"}
     )
 
     def anchored(self, folder: Path) -> Self:

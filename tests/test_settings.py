@@ -82,3 +82,17 @@ def test_one_file_does_for_every_front_door(tmp_path: Path, module: str, command
     ran = subprocess.run(call, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert (ran.returncode, ran.stdout) == (2, "")
     assert ran.stderr.startswith("factseek: none: "), ran.stderr
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("server: {callbacks: {}}", "server.callbacks: was removed: alegre calls nobody back; use its "
+         "/similarity/sync/text, which answers at once"),
+    ],
+)  # fmt: skip
+def test_a_setting_that_was_removed_names_what_to_use(tmp_path: Path, text: str, said: str) -> None:
+    args = arguments(tmp_path, text)
+    with pytest.raises(ConfigError) as error:
+        config_of(args, settings.Config)
+    assert str(error.value) == f"{args.config}: {said}"
