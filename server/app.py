@@ -12,7 +12,7 @@ from werkzeug.routing import BaseConverter, MapAdapter
 
 from ..retrieval.searcher import Searcher
 from . import adapters, page
-from .api import comparisons, docs, many, rankers, ranking, verdicts
+from .api import docs, many, rankers, ranking, verdicts
 from .api import routes as api
 from .api.rankers import ServedRanker
 from .api.verdicts import ServedVerdicts
@@ -73,7 +73,6 @@ def create_app(
     service.install(app, config, indexes)
     rankers.install(app, ranked_by)
     verdicts.install(app, judged_by)
-    comparisons.install(app, config)
     app.config["MAX_CONTENT_LENGTH"] = config.server.max_body_bytes
     app.config["MAX_FORM_MEMORY_SIZE"] = config.server.max_body_bytes
     app.config["SEND_FILE_MAX_AGE_DEFAULT"] = 3600

@@ -28,7 +28,7 @@ from ..retrieval.shards.layout import is_sharded
 from ..retrieval.shards.layout import read as read_shards
 from ..retrieval.terminal import say
 from . import adapters
-from .api import comparisons, rankers, verdicts
+from .api import rankers, verdicts
 from .app import create_app
 from .contract.cursors import new_key
 from .contract.errors import Problem, problem_page
@@ -92,7 +92,6 @@ def check(config: Config) -> None:
             encoders(made_by, Path(folder))
     rankers.check(config)
     verdicts.check(config)
-    comparisons.check(config)
 
 
 def _opened_once(folder: Path, config: Config) -> Manifest:

@@ -17,7 +17,7 @@ from ..retrieval.config import Count, Positive, Settings, anchored_path
 class ServerSettings(Settings, frozen=True, kw_only=True):
     """The HTTP server; ``indexes`` maps the names it serves to directories.
 
-    ``rankers``, ``verdicts`` (models of them) and ``comparisons`` (reports of ``compare``) map theirs to files.
+    ``rankers`` and ``verdicts`` (models of them) map theirs to files.
 
     ``adapters`` maps the names of other protocols that are spoken to the indexes that they answer from.
     """
@@ -50,17 +50,19 @@ class ServerSettings(Settings, frozen=True, kw_only=True):
     indexes: dict[str, str] = msgspec.field(default_factory=dict)
     rankers: dict[str, str] = msgspec.field(default_factory=dict)
     verdicts: dict[str, str] = msgspec.field(default_factory=dict)
-    comparisons: dict[str, str] = msgspec.field(default_factory=dict)
     adapters: dict[str, str] = msgspec.field(default_factory=dict)
     removed = MappingProxyType(
-        {"callbacks": "was removed: alegre calls nobody back; use its /similarity/sync/text, which answers at once"}
+        {
+            "callbacks": "was removed: alegre calls nobody back; use its /similarity/sync/text, which answers at once",
+            "comparisons": "was removed: use factseek compare --html FILE, which writes the comparison as a page",
+        }
     )
 
     def anchored(self, folder: Path) -> Self:
-        """Take the directories of indexes, and the files of models and reports, from ``folder``."""
+        """Take the directories of indexes, and the files of models, from ``folder``."""
         anchored = {
             field: {name: anchored_path(path, folder) for name, path in getattr(self, field).items()}
-            for field in ("indexes", "rankers", "verdicts", "comparisons")
+            for field in ("indexes", "rankers", "verdicts")
         }
         return msgspec.structs.replace(self, **anchored)
 
