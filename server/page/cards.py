@@ -48,7 +48,7 @@ class Copy(NamedTuple):
 
 
 class Card(NamedTuple):
-    """One hit of a column; ``join`` numbers its document among those that several columns hold, else it is 0.
+    """One hit of a column.
 
     ``address`` leads to its document, ``like`` to what is like it, ``copies`` are the first of the documents that are
     folded under it.
@@ -56,7 +56,6 @@ class Card(NamedTuple):
 
     hit: Evidence
     anchor: str
-    join: int
     pieces: list[Piece]
     link: str
     elsewhere: list[Place]
