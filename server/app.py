@@ -16,7 +16,7 @@ from .api import docs, many, rankers, ranking, verdicts
 from .api import routes as api
 from .api.rankers import ServedRanker
 from .api.verdicts import ServedVerdicts
-from .contract import cursors, errors, requests, search
+from .contract import errors, requests, search
 from .page import pages
 from .page.problems import problem_page
 from .routing import RememberingMap
@@ -61,11 +61,8 @@ def create_app(
     *,
     ranked_by: Mapping[str, ServedRanker] = MappingProxyType({}),
     judged_by: Mapping[str, ServedVerdicts] = MappingProxyType({}),
-    cursor_key: bytes = b"",
 ) -> Flask:
     """Return the WSGI application that serves ``indexes`` by name; ``rates`` counts for all workers.
-
-    ``cursor_key`` is what its workers share to sign cursors; without one it makes its own.
 
     Raises ConfigError if an index has a name that cannot be served, or there is no adapter of a name.
     """
@@ -83,7 +80,6 @@ def create_app(
     errors.register(app, problem_page)
     request_hooks.register(app, config.server)
     search.register(app, config.server)
-    cursors.register(app, cursor_key or cursors.new_key())
     metrics.register(app)
     access.register(app, config.server, rates)
     app.register_blueprint(api.blueprint)

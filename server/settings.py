@@ -30,7 +30,6 @@ class ServerSettings(Settings, frozen=True, kw_only=True):
     max_connections: Positive = 2_000
     memory_bytes: Positive = 100_000_000
     answer_seconds: Annotated[float, msgspec.Meta(gt=0, le=86_400)] = 600.0
-    cursor_seconds: Annotated[float, msgspec.Meta(ge=0, le=86_400)] = 60.0
     search_seconds: Annotated[float, msgspec.Meta(gt=0, le=3600)] = 10.0
     per_minute: Count = 0
     keys: dict[str, Annotated[str, msgspec.Meta(pattern=r"^[0-9a-f]{64}$")]] = msgspec.field(default_factory=dict)
@@ -54,6 +53,7 @@ class ServerSettings(Settings, frozen=True, kw_only=True):
     removed = MappingProxyType(
         {
             "callbacks": "was removed: alegre calls nobody back; use its /similarity/sync/text, which answers at once",
+            "cursor_seconds": "was removed: a cursor goes on with the index as it is; leave it out",
             "comparisons": "was removed: use factseek compare --html FILE, which writes the comparison as a page",
         }
     )

@@ -91,6 +91,8 @@ def test_one_file_does_for_every_front_door(tmp_path: Path, module: str, command
          "/similarity/sync/text, which answers at once"),
         ("server: {comparisons: {a: a.json}}", "server.comparisons: was removed: use factseek compare --html FILE, "
          "which writes the comparison as a page"),
+        ("server: {cursor_seconds: 5}", "server.cursor_seconds: was removed: a cursor goes on with the index as it is; "
+         "leave it out"),
     ],
 )  # fmt: skip
 def test_a_setting_that_was_removed_names_what_to_use(tmp_path: Path, text: str, said: str) -> None:

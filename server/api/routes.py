@@ -39,7 +39,7 @@ from .batch import Batch, json_pieces, ndjson_pieces
 from .explanation import explanation, with_passages
 from .listing import format_of, listing
 from .operations import JSON, NDJSON, TEXT
-from .paging import begun, counts
+from .paging import begun, counts, note_of
 
 blueprint = Blueprint("api", __name__)
 
@@ -84,7 +84,7 @@ def search_simply(name: str) -> Response:
             manifest_id=page.served.manifest_id,
             retriever=result.retriever,
             took_ms=result.took,
-            note=result.note,
+            note=note_of(result.note, changed=page.changed),
             hits=result.hits,
             suited_indexes=suited_indexes(page.served, text) or msgspec.UNSET,
             suggestion=suggestion(asked.query, result.spellings),
@@ -119,7 +119,7 @@ def search(name: str) -> Response:
         manifest_id=page.served.manifest_id,
         retriever=result.retriever,
         took_ms=result.took,
-        note=result.note,
+        note=note_of(result.note, changed=page.changed),
         hits=result.hits,
         query=query if query.tells else msgspec.UNSET,
         suited_indexes=suited_indexes(page.served, text) or msgspec.UNSET,
