@@ -11,8 +11,7 @@ from ...retrieval.config import Count
 from ...retrieval.evidence import Answer
 from ..contract.requests import ForeignFields
 from ._alegre_search import WORDS, Likeness
-from ._alegre_texts import Context
-from ._alegre_writing import Removed
+from ._alegre_texts import Context, Removed
 
 _THRESHOLD, _LIMIT = 0.9, 200
 _FAR = 1_000.0

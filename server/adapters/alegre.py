@@ -39,8 +39,7 @@ from ._alegre_messages import (
     AlegreTexts,
 )
 from ._alegre_search import WORDS, SimilarText, check_vector, models_of, similar_texts
-from ._alegre_texts import StoredText
-from ._alegre_writing import remove, store
+from ._alegre_texts import StoredText, remove, store
 
 HELP = "Meedan's Alegre: /text/similarity/ and /similarity/sync/text"
 KEY_PARAMETER = ""

@@ -10,7 +10,8 @@ from typing import Any, NamedTuple
 from ...retrieval.display import Piece, pieces_of
 from ...retrieval.domain import Document, Passage
 from ...retrieval.evidence import Evidence
-from .citing import Cited
+from ...retrieval.listings import list_hits
+from ...retrieval.listings._citation import Citation, citation
 from .reasons import Reason
 from .speech import direction_of
 
@@ -45,6 +46,14 @@ class Copy(NamedTuple):
 
     title: str
     address: str
+
+
+class Cited(NamedTuple):
+    """The citations of a hit; ``link`` leads to the source, or to the document here where it names none."""
+
+    plain: str
+    ris: str
+    link: str
 
 
 class Card(NamedTuple):
@@ -118,6 +127,19 @@ def review_of(metadata: Mapping[str, Any]) -> Review | None:
         return None
     verdict = texts["verdict"] if texts["verdict"] in _VERDICTS else ""
     return Review(**{**texts, "verdict": verdict})
+
+
+def cited(hit: Evidence, link: str) -> Cited:
+    """Return the citations of a hit; ``link`` is the address of its source, or of its document here."""
+    return Cited(_plain(citation(hit), link), list_hits([hit], "ris").strip(), link)
+
+
+def _plain(parts: Citation, link: str) -> str:
+    authors = "; ".join(parts.authors[:3]) + (" et al." if len(parts.authors) > 3 else "")
+    title = parts.title if parts.title.endswith(("…", ".", "?", "!", "؟")) else f"{parts.title}."
+    pieces = [f"{authors}." if authors else "", f"“{title}”", ", ".join(filter(None, (parts.source, parts.date)))]
+    doi = f"doi:{parts.doi}" if parts.doi else ""
+    return " ".join(filter(None, [*pieces[:2], f"{pieces[2]}." if pieces[2] else "", doi or link]))
 
 
 def ranks(hits: Sequence[Evidence]) -> dict[str, int]:

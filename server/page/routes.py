@@ -18,9 +18,8 @@ from ...retrieval.evidence import Evidence
 from ..contract.errors import BadInput
 from ..contract.memory import charged_document
 from ..upkeep.service import Served, service, suited_indexes
-from .cards import LONGEST_EXCERPT, Card, Copy, elsewhere, excerpt, title_of
+from .cards import LONGEST_EXCERPT, Card, Copy, cited, elsewhere, excerpt, title_of
 from .chips import chips_of
-from .citing import cited
 from .exporting import FORMATS, HITS, json_address
 from .facets import facets_of
 from .reasons import Reason
