@@ -64,7 +64,7 @@ class Size(NamedTuple):
     """Megabytes of the largest worker, and the most files that a worker has open.
 
     Of a stretch of time it is the largest size, and the median number of files: a worker has more open while segments
-    wait to be compacted and earlier generations are held for those who page through them, and closes them again.
+    wait to be compacted, and closes them again.
     """
 
     megabytes: float

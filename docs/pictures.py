@@ -41,7 +41,6 @@ PICTURES = (
     Picture("page-side", f"/?index=example-en&query={CLAIM}&view=side", 1440, 1000),
     Picture("page-check", f"/check?index=example-en&text={TWEETS}", 1440, 800),
     Picture("page-verify", f"/verify?index=example-en&claim={EXAMPLE}", 1440, 1000),
-    Picture("page-compare", "/compare", 1440, 1000),
     Picture("page-arabic", f"/?index=example-ar&query={ARABIC}", 390, 844),
     Picture("page-document", f"/documents/example-en/en-vaccines-measles?query={quote('measles vaccine')}", 1000, 800),
 )

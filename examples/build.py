@@ -1,13 +1,10 @@
 """Build the bundled example indexes, ``example-en`` and ``example-ar``, with what the page shows of them, unless
-it is there and current: a ranker of check-worthiness, a model of verdicts for each, a comparison of two rankings."""
+it is there and current: a ranker of check-worthiness, a model of verdicts for each."""
 
 from __future__ import annotations
 
-import io
 import sys
-from contextlib import redirect_stdout
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
 from factseek import commands, settings
@@ -19,7 +16,7 @@ from factseek.indexer.sources import describe
 from factseek.retrieval import manifest as manifests
 from factseek.retrieval.config import view
 from factseek.retrieval.errors import FactseekError, IndexStateError
-from factseek.retrieval.files import sha256, write_atomically
+from factseek.retrieval.files import sha256
 
 HERE = Path(__file__).resolve().parent
 INDEXES = HERE.parent / "indexes"
@@ -49,7 +46,6 @@ VERDICTS = {
     "example-ar": Lesson("ct2020-verification", ("verification-ar.tsv",), "verdicts-ar.model"),
 }
 """What is learned from, by the index that gives the evidence."""
-COMPARISON = "comparison.json"
 
 
 def main(indexes: Path = INDEXES) -> int:
@@ -66,7 +62,7 @@ def main(indexes: Path = INDEXES) -> int:
     code = 0 if _trained(ranker) else commands.main(["rank", TASK, "--train", str(TWEETS), "--save", str(ranker)])
     for name, lesson in VERDICTS.items():
         code = code or _judging(indexes, name, lesson)
-    return code or _compared(indexes)
+    return code
 
 
 def _judging(indexes: Path, name: str, lesson: Lesson) -> int:
@@ -92,26 +88,6 @@ def _judges(path: Path, index: Path, lesson: Lesson) -> bool:
         and learned.index == manifests.read(index).id
         and learned.contrast == (beside.info if beside else None)
     )
-
-
-def _compared(indexes: Path) -> int:
-    """Compare the rankings by words and by words and meaning on the bundled queries, unless that is done."""
-    report, index = indexes / COMPARISON, indexes / "example-en"
-    if report.exists() and report.stat().st_mtime > (index / "manifest.json").stat().st_mtime:
-        return 0
-    with TemporaryDirectory() as folder:
-        runs = [Path(folder, name) for name in ("bm25", "hybrid")]
-        for run in runs:
-            queries = ["--queries", str(HERE / "queries-en.tsv"), "--index", str(index)]
-            options = ["--retriever", run.name, "--run-id", run.name, "--output", str(run)]
-            if code := commands.main(["run", "trec", *queries, *options]):
-                return code
-        printed = io.StringIO()
-        with redirect_stdout(printed):
-            code = commands.main(["compare", "--qrels", str(HERE / "qrels-en.txt"), *map(str, runs), "--json"])
-    if not code:
-        write_atomically(report, printed.getvalue().encode())
-    return code
 
 
 def _current(index: Path) -> bool:

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from difflib import get_close_matches
 from functools import partial
 from pathlib import Path
+from types import MappingProxyType
 from typing import Annotated, Any, Literal, Self, TypeVar, get_args, get_origin, get_type_hints
 
 import msgspec
@@ -42,19 +43,13 @@ _FUSION, _FORMER_WEIGHT = "search.fusion.", "_weight"
 """The group of settings in which earlier versions weighed the ranking ``NAME`` by ``NAME_weight``."""
 
 _AUTO_NEEDS_NONE = "leave it out: dense.type auto needs none like it"
-_REMOVED = {
-    "dense.flat_below": "use dense.auto_flat_below",
-    "dense.probes": "use dense.scan_probes",
-    "dense.hnsw_m": _AUTO_NEEDS_NONE,
-    "dense.ef_construction": _AUTO_NEEDS_NONE,
-    "dense.ef_search": _AUTO_NEEDS_NONE,
-    "dense.subquantizers": _AUTO_NEEDS_NONE,
-}
-"""Settings of the types of dense index that there are no longer, each with what to do instead."""
 
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The base of every group of settings: immutable, and an unknown key is an error."""
+
+    removed = MappingProxyType[str, str]({})
+    """Settings that the group once had, each with what to do instead."""
 
     def anchored(self, folder: Path) -> Self:
         """Return these settings with relative paths taken from ``folder``; a group that holds paths overrides this."""
@@ -91,6 +86,16 @@ class BM25Settings(Settings, frozen=True, kw_only=True):
 class DenseSettings(Settings, frozen=True, kw_only=True):
     """The FAISS index of a segment's vectors."""
 
+    removed = MappingProxyType(
+        {
+            "flat_below": "use dense.auto_flat_below",
+            "probes": "use dense.scan_probes",
+            "hnsw_m": _AUTO_NEEDS_NONE,
+            "ef_construction": _AUTO_NEEDS_NONE,
+            "ef_search": _AUTO_NEEDS_NONE,
+            "subquantizers": _AUTO_NEEDS_NONE,
+        }
+    )
     type: DenseType = "auto"
     auto_flat_below: Count = 100_000
     exact_below: Count = 2_000
@@ -279,12 +284,13 @@ def _explained(wrong: Mismatch, kind: type[Settings]) -> str:
     weighed = formerly_weighed(wrong.field.removeprefix(_FUSION)) if wrong.field.startswith(_FUSION) else ""
     if weighed:
         return f"{wrong.field}: is now {_FUSION}weights: {{{weighed}: 0.5}}"
-    if wrong.field in _REMOVED:
-        return f"{wrong.field}: is no longer a setting; {_REMOVED[wrong.field]}"
     if wrong.missing:
         return f"{wrong.field}: is missing"
     if wrong.unknown:
-        near = get_close_matches(wrong.field, _settings(kind), n=1)
+        settings = _settings(kind)
+        if was := getattr(settings.get(wrong.path), "removed", {}).get(wrong.unknown):
+            return f"{wrong.field}: is no longer a setting; {was}"
+        near = get_close_matches(wrong.field, settings, n=1)
         return f"{wrong.field}: there is no such setting" + (f"; did you mean {near[0]}?" if near else "")
     if wrong.no_choice:
         reason += f"; there are {', '.join(map(str, get_args(_settings(kind)[key])))}"

@@ -12,11 +12,11 @@ from werkzeug.routing import BaseConverter, MapAdapter
 
 from ..retrieval.searcher import Searcher
 from . import adapters, page
-from .api import comparisons, docs, many, rankers, ranking, verdicts
+from .api import docs, many, rankers, ranking, verdicts
 from .api import routes as api
 from .api.rankers import ServedRanker
 from .api.verdicts import ServedVerdicts
-from .contract import cursors, errors, requests, search
+from .contract import errors, requests, search
 from .page import pages
 from .page.problems import problem_page
 from .routing import RememberingMap
@@ -61,11 +61,8 @@ def create_app(
     *,
     ranked_by: Mapping[str, ServedRanker] = MappingProxyType({}),
     judged_by: Mapping[str, ServedVerdicts] = MappingProxyType({}),
-    cursor_key: bytes = b"",
 ) -> Flask:
     """Return the WSGI application that serves ``indexes`` by name; ``rates`` counts for all workers.
-
-    ``cursor_key`` is what its workers share to sign cursors; without one it makes its own.
 
     Raises ConfigError if an index has a name that cannot be served, or there is no adapter of a name.
     """
@@ -73,7 +70,6 @@ def create_app(
     service.install(app, config, indexes)
     rankers.install(app, ranked_by)
     verdicts.install(app, judged_by)
-    comparisons.install(app, config)
     app.config["MAX_CONTENT_LENGTH"] = config.server.max_body_bytes
     app.config["MAX_FORM_MEMORY_SIZE"] = config.server.max_body_bytes
     app.config["SEND_FILE_MAX_AGE_DEFAULT"] = 3600
@@ -84,7 +80,6 @@ def create_app(
     errors.register(app, problem_page)
     request_hooks.register(app, config.server)
     search.register(app, config.server)
-    cursors.register(app, cursor_key or cursors.new_key())
     metrics.register(app)
     access.register(app, config.server, rates)
     app.register_blueprint(api.blueprint)

@@ -45,14 +45,6 @@ def _register_serve(commands: Subparsers) -> None:
         "server.verdicts of the configuration; none with --index)",
     )
     parser.add_argument(
-        "--comparison",
-        action="append",
-        default=[],
-        metavar="NAME=FILE",
-        help="show on the page the report in FILE (factseek compare --json); may be given again (default: "
-        "server.comparisons of the configuration; none with --index)",
-    )
-    parser.add_argument(
         "--adapter",
         action="append",
         default=[],
@@ -163,7 +155,7 @@ def configured(args: argparse.Namespace) -> Config:
     changes: dict[str, Any] = {name: value for name, value in asked.items() if value is not None}
     if args.index:
         changes["indexes"] = _named("--index", "DIR", args.index)
-    for option, setting in (("ranker", "rankers"), ("verdicts", "verdicts"), ("comparison", "comparisons")):
+    for option, setting in (("ranker", "rankers"), ("verdicts", "verdicts")):
         pairs = getattr(args, option, [])
         if isinstance(pairs, list) and (args.index or pairs):
             changes[setting] = _named(f"--{option}", "FILE", pairs)

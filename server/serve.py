@@ -28,9 +28,8 @@ from ..retrieval.shards.layout import is_sharded
 from ..retrieval.shards.layout import read as read_shards
 from ..retrieval.terminal import say
 from . import adapters
-from .api import comparisons, rankers, verdicts
+from .api import rankers, verdicts
 from .app import create_app
-from .contract.cursors import new_key
 from .contract.errors import Problem, problem_page
 from .engine.capacity import Capacity
 from .engine.hooks import Hooks
@@ -92,7 +91,6 @@ def check(config: Config) -> None:
             encoders(made_by, Path(folder))
     rankers.check(config)
     verdicts.check(config)
-    comparisons.check(config)
 
 
 def _opened_once(folder: Path, config: Config) -> Manifest:
@@ -161,7 +159,6 @@ class FactseekServer(BaseApplication):  # type: ignore[misc]  # gunicorn has no 
         self.capacity = Capacity()
         self.limits = limits_of(config.server)
         self._rates = Rates(len(config.server.keys))
-        self._cursor_key = new_key()
         # Its end tells the writers of the indexes that master and workers have ended.
         self._lifeline = os.pipe() if config.server.writes else None
         self._url = url_of(listener)
@@ -182,7 +179,6 @@ class FactseekServer(BaseApplication):  # type: ignore[misc]  # gunicorn has no 
             self._rates,
             ranked_by=rankers.opened(self._config),
             judged_by=verdicts.opened(self._config),
-            cursor_key=self._cursor_key,
         )
         with app.app_context():
             if self._lifeline is not None:

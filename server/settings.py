@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import MappingProxyType
 from typing import Annotated, Self
 
 import msgspec
@@ -16,10 +17,9 @@ from ..retrieval.config import Count, Positive, Settings, anchored_path
 class ServerSettings(Settings, frozen=True, kw_only=True):
     """The HTTP server; ``indexes`` maps the names it serves to directories.
 
-    ``rankers``, ``verdicts`` (models of them) and ``comparisons`` (reports of ``compare``) map theirs to files.
+    ``rankers`` and ``verdicts`` (models of them) map theirs to files.
 
-    ``adapters`` maps the names of other protocols that are spoken to the indexes that they answer from; ``callbacks``
-    the addresses that an adapter may call back to the tokens that they want.
+    ``adapters`` maps the names of other protocols that are spoken to the indexes that they answer from.
     """
 
     host: str = "127.0.0.1"
@@ -30,7 +30,6 @@ class ServerSettings(Settings, frozen=True, kw_only=True):
     max_connections: Positive = 2_000
     memory_bytes: Positive = 100_000_000
     answer_seconds: Annotated[float, msgspec.Meta(gt=0, le=86_400)] = 600.0
-    cursor_seconds: Annotated[float, msgspec.Meta(ge=0, le=86_400)] = 60.0
     search_seconds: Annotated[float, msgspec.Meta(gt=0, le=3600)] = 10.0
     per_minute: Count = 0
     keys: dict[str, Annotated[str, msgspec.Meta(pattern=r"^[0-9a-f]{64}$")]] = msgspec.field(default_factory=dict)
@@ -50,17 +49,20 @@ class ServerSettings(Settings, frozen=True, kw_only=True):
     indexes: dict[str, str] = msgspec.field(default_factory=dict)
     rankers: dict[str, str] = msgspec.field(default_factory=dict)
     verdicts: dict[str, str] = msgspec.field(default_factory=dict)
-    comparisons: dict[str, str] = msgspec.field(default_factory=dict)
     adapters: dict[str, str] = msgspec.field(default_factory=dict)
-    callbacks: dict[Annotated[str, msgspec.Meta(pattern=r"^https?://[^\s?#@]+$")], str] = msgspec.field(
-        default_factory=dict
+    removed = MappingProxyType(
+        {
+            "callbacks": "use /similarity/sync/text of the adapter alegre, which answers at once",
+            "cursor_seconds": "leave it out: a cursor goes on with the index as it is",
+            "comparisons": "factseek compare --html FILE writes the comparison as a page",
+        }
     )
 
     def anchored(self, folder: Path) -> Self:
-        """Take the directories of indexes, and the files of models and reports, from ``folder``."""
+        """Take the directories of indexes, and the files of models, from ``folder``."""
         anchored = {
             field: {name: anchored_path(path, folder) for name, path in getattr(self, field).items()}
-            for field in ("indexes", "rankers", "verdicts", "comparisons")
+            for field in ("indexes", "rankers", "verdicts")
         }
         return msgspec.structs.replace(self, **anchored)
 

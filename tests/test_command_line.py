@@ -170,7 +170,6 @@ def test_only_commands_that_go_on_say_so() -> None:
     lines = {name: parser.get_default("interrupted") or "interrupted" for name, parser in parsers().items()}
     assert {name for name, line in lines.items() if "goes on" in line} == {
         "index",
-        "run",
         "train encoder",
         "train reranker",
     }

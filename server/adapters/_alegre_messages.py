@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
@@ -11,8 +11,7 @@ from ...retrieval.config import Count
 from ...retrieval.evidence import Answer
 from ..contract.requests import ForeignFields
 from ._alegre_search import WORDS, Likeness
-from ._alegre_texts import Context
-from ._alegre_writing import Removed
+from ._alegre_texts import Context, Removed
 
 _THRESHOLD, _LIMIT = 0.9, 200
 _FAR = 1_000.0
@@ -32,12 +31,6 @@ class AlegreStore(ForeignFields, kw_only=True):
     created_at: Annotated[str | None, Meta(description="a time; left out: now")] = None
     model: Model = None
     models: Models = None
-
-
-class AlegreBulk(ForeignFields):
-    """Texts to be stored together, each in the place of the one of its id."""
-
-    documents: list[AlegreStore]
 
 
 class AlegreDelete(ForeignFields, kw_only=True):
@@ -98,17 +91,6 @@ class AlegreSimilarity(AlegreSearch, kw_only=True):
     text: Annotated[str, Meta(min_length=1)]
     doc_id: Annotated[str | None, Meta(description="left out: a new one")] = None
     created_at: Annotated[str | None, Meta(description="a time; left out: now")] = None
-    content_hash: Annotated[str | None, Meta(description="comes back with the callback")] = None
-    callback_url: Annotated[
-        str | None, Meta(description="who is called back, one of server.callbacks; left out: the only one")
-    ] = None
-    requires_callback: Annotated[bool | None, Meta(description="whether anybody is; left out: true")] = None
-    suppress_response: Annotated[bool | None, Meta(description="true: the text is stored, and nobody called")] = None
-
-    @property
-    def wants_callback(self) -> bool:
-        """Whether somebody is to be called back."""
-        return self.requires_callback is not False and not self.suppress_response
 
 
 class AlegreStored(Answer):
@@ -124,25 +106,6 @@ class AlegreDeleted(Answer, kw_only=True, rename={"index": "_index", "doc_id": "
     doc_id: str | UnsetType = UNSET
     result: Removed | UnsetType = UNSET
     failed: str | UnsetType = UNSET
-
-
-class AlegreSource(Answer, kw_only=True):
-    """A text as it is stored."""
-
-    content: str
-    context: Context
-    contexts: list[Context]
-    created_at: str
-    language: str
-
-
-class AlegreWritten(Answer, kw_only=True, rename={"op_type": "_op_type", "index": "_index", "doc_id": "_id"}):
-    """A text of a bulk as it will be stored."""
-
-    op_type: Literal["index"] = "index"
-    index: str
-    doc_id: str
-    source: AlegreSource = msgspec.field(name="_source")
 
 
 class AlegreText(Answer, kw_only=True):
@@ -167,38 +130,6 @@ class AlegreTexts(Answer):
     """The similar texts by each model in turn, best first."""
 
     result: list[AlegreText]
-
-
-class AlegrePassedOn(Answer):
-    """That a text is stored, and what is similar to it will be said by a callback."""
-
-    message: str
-
-
-class AlegreItem(Answer):
-    """The text that a callback is about, and the request as it was understood."""
-
-    id: str
-    text: str
-    raw: AlegreSimilarity
-    callback_url: str
-    content_hash: str | None
-
-
-class AlegreFound(Answer):
-    """The texts that are similar to an item."""
-
-    is_shortcircuited_search_result_callback: bool
-    item: AlegreItem
-    results: AlegreTexts
-
-
-class AlegreCallback(Answer):
-    """The body of a callback."""
-
-    action: str
-    model_type: str
-    data: AlegreFound
 
 
 class AlegreFailure(Answer, kw_only=True):

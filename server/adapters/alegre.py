@@ -1,12 +1,11 @@
-"""Meedan's Alegre over one index: ``/text/similarity/``, ``/text/bulk_similarity/`` and ``/similarity/``.
+"""Meedan's Alegre over one index: ``/text/similarity/`` and ``/similarity/sync/text``.
 
 The model ``elasticsearch`` ranks by words: the threshold is the share of the query's words that a text must have, as
 of ``minimum_should_match``. An encoder of the index by its name ranks by meaning: the threshold is a cosine, the score
 the cosine and 1. A text is stored and deleted as by the server's own routes, with a key; one that is stored again keeps
-its former contexts beside the new one. ``/similarity/sync/text`` stores a text and answers what is similar to it,
-``/similarity/async/text`` says it by a callback. Fields, answers, errors as in Alegre's ``similarity_controller.py``,
-its ``similarity_sync_controller.py`` and ``similarity_async_controller.py``, ``bulk_similarity_controller.py`` and
-``text_similarity.py``, the errors of flask-restx.
+its former contexts beside the new one. ``/similarity/sync/text`` stores a text and answers what is similar to it; texts
+in bulk and callbacks are not there. Fields, answers, errors as in Alegre's ``similarity_controller.py``, its
+``similarity_sync_controller.py`` and ``text_similarity.py``, the errors of flask-restx.
 """
 
 from __future__ import annotations
@@ -15,10 +14,8 @@ import re
 import secrets
 from types import MappingProxyType
 
-import msgspec
 from flask import Blueprint, Response, request
 
-from ...retrieval.domain import Document
 from ...retrieval.errors import NotFoundError
 from ...retrieval.manifest import now
 from ...retrieval.searcher import Searcher
@@ -27,45 +24,47 @@ from ..contract.answers import json_answer
 from ..contract.errors import BadInput, Problem
 from ..contract.requests import from_body
 from ..contract.search import check_most
-from ..upkeep.service import Served, service
-from ..writing.changing import hand_over, put_change, writable
+from ..upkeep.service import Served
+from ..writing.changing import writable
 from . import configured_index
-from ._alegre_callbacks import callbacks
 from ._alegre_messages import (
-    AlegreBulk,
-    AlegreCallback,
     AlegreDelete,
     AlegreDeleted,
     AlegreFailure,
-    AlegreFound,
-    AlegreItem,
-    AlegrePassedOn,
     AlegreSearch,
     AlegreSimilarity,
-    AlegreSource,
     AlegreStore,
     AlegreStored,
     AlegreText,
     AlegreTexts,
-    AlegreWritten,
 )
 from ._alegre_search import WORDS, SimilarText, check_vector, models_of, similar_texts
-from ._alegre_texts import StoredText
-from ._alegre_writing import document_of, remove, store
+from ._alegre_texts import StoredText, remove, store
 
-HELP = "Meedan's Alegre: /text/similarity/, /text/bulk_similarity/ and /similarity/"
+HELP = "Meedan's Alegre: /text/similarity/ and /similarity/sync/text"
 KEY_PARAMETER = ""
 STATUSES = MappingProxyType({415: 400})
-CHANGES = ("/text/similarity/", "/similarity/sync/text", "/similarity/async/text")
+CHANGES = ("/text/similarity/", "/similarity/sync/text")
 blueprint = Blueprint("alegre", __name__)
 
 _CODE = re.compile(r"[a-z]{2,3}")
+
+_NOT_OFFERED = MappingProxyType(
+    {
+        "similarity/async/text": "nobody is called back: use POST /similarity/sync/text, which answers what is similar",
+        "text/bulk_similarity": "texts are not stored in bulk: use POST /text/similarity/ for each",
+    }
+)
+"""Addresses of the original that are not here, and what to use in their place."""
 
 FAILURE = AlegreFailure
 
 
 def failure(problem: Problem) -> AlegreFailure:
     """Return an error as Alegre answers it."""
+    if problem.error == "not-found":
+        address = request.path.strip("/").partition("/")[2]
+        return AlegreFailure(message=_NOT_OFFERED.get(address, problem.detail))
     if problem.status != 400 or not isinstance(problem.field, str) or problem.field == "body":
         return AlegreFailure(message=problem.detail)
     reason = problem.detail.removeprefix(f"{problem.field}: ")
@@ -110,49 +109,12 @@ def alegre_delete() -> Response:
 def alegre_similarity_sync() -> Response:
     """Store a text as Alegre does, and answer what is similar to it, itself included."""
     served = writable(configured_index().name)
-    asked = _stored(served, from_body(request, AlegreSimilarity))
-    return json_answer(_texts(configured_index(), asked))
-
-
-@blueprint.post("/similarity/async/text")
-def alegre_similarity_async() -> Response:
-    """Store a text as Alegre does; what is similar to it is said by a callback, if one is wanted."""
-    served = writable(configured_index().name)
     asked = from_body(request, AlegreSimilarity)
-    address = callbacks().address(asked.callback_url) if asked.wants_callback else ""
-    asked = _stored(served, asked)
-    if address:
-        item = AlegreItem(asked.doc_id or "", asked.text, asked, address, asked.content_hash)
-        similar = AlegreFound(True, item, _texts(configured_index(), asked))
-        callbacks().call(address, msgspec.json.encode(AlegreCallback("search", "text", similar)))
-    return json_answer(AlegrePassedOn("Already encoded - passing on to search"))
-
-
-@blueprint.post("/text/bulk_similarity/")
-def alegre_bulk() -> Response:
-    """Store many texts as Alegre does: it answers when they are taken, and they are found when they are written."""
-    served = writable(configured_index().name)
-    asked = from_body(request, AlegreBulk)
-    most = service().config.server.max_bulk
-    if not 1 <= len(asked.documents) <= most:
-        raise BadInput("documents", f"a bulk holds 1 to {most} texts, this one {len(asked.documents)}")
-    documents = [_of_bulk(served, number, text) for number, text in enumerate(asked.documents)]
-    last = {document.docid: document for document in documents}
-    hand_over(served, "update", [put_change(document).line.encode() for document in last.values()])
-    return json_answer([_written(served.name, document) for document in documents])
-
-
-def _stored(served: Served, asked: AlegreSimilarity) -> AlegreSimilarity:
-    """Store the text of a request; return the request with the id of the text.
-
-    Raises BadInput, naming the field, if it makes no sense: nothing is stored then.
-    """
     check_most("limit", asked.limit, served.index.settings.search.max_k)
     for model in _models(asked, served.index):
         check_vector(served.index, model, asked.vector)
-    docid = asked.doc_id or _new_id()
-    store(served.name, docid, _text(asked))
-    return msgspec.structs.replace(asked, doc_id=docid)
+    store(served.name, asked.doc_id or _new_id(), _text(asked))
+    return json_answer(_texts(configured_index(), asked))
 
 
 def _texts(served: Served, asked: AlegreSearch) -> AlegreTexts:
@@ -199,26 +161,6 @@ def _new_id() -> str:
     return secrets.token_urlsafe(15)
 
 
-def _of_bulk(served: Served, number: int, asked: AlegreStore) -> Document:
-    try:
-        _models(asked, served.index)
-        return document_of(served.index, asked.doc_id or _new_id(), _text(asked))
-    except BadInput as error:
-        raise BadInput(f"documents[{number}].{error.field}", error.unnamed) from None
-
-
-def _written(name: str, document: Document) -> AlegreWritten:
-    stored = StoredText.of(document)
-    source = AlegreSource(
-        content=stored.text,
-        context=stored.context,
-        contexts=stored.contexts,
-        created_at=stored.created_at,
-        language=stored.language,
-    )
-    return AlegreWritten(index=name, doc_id=document.docid, source=source)
-
-
 def _similar(name: str, model: str, similar: SimilarText) -> AlegreText:
     document = similar.document
     stored = StoredText.of(document)
@@ -239,7 +181,6 @@ def _similar(name: str, model: str, similar: SimilarText) -> AlegreText:
     )
 
 
-_CONTEXT = MappingProxyType({"team_id": 7})
 OPERATIONS = MappingProxyType(
     {
         "alegre_search": Operation(
@@ -255,7 +196,7 @@ OPERATIONS = MappingProxyType(
             body=AlegreStore,
             problems=(400, 403, 413, 415),
             example=MappingProxyType(
-                {"text": "The measles vaccine is dangerous.", "doc_id": "claim-1", "context": dict(_CONTEXT)}
+                {"text": "The measles vaccine is dangerous.", "doc_id": "claim-1", "context": {"team_id": 7}}
             ),
         ),
         "alegre_similarity_sync": Operation(
@@ -265,31 +206,12 @@ OPERATIONS = MappingProxyType(
             problems=(400, 403, 413, 415),
             example=MappingProxyType({"text": "The measles vaccine is dangerous.", "doc_id": "claim-1", "limit": 3}),
         ),
-        "alegre_similarity_async": Operation(
-            "",
-            AlegrePassedOn,
-            body=AlegreSimilarity,
-            problems=(400, 403, 413, 415),
-            example=MappingProxyType(
-                {"text": "The measles vaccine is dangerous.", "doc_id": "claim-1", "requires_callback": False}
-            ),
-        ),
         "alegre_delete": Operation(
             "",
             AlegreDeleted,
             body=AlegreDelete,
             problems=(400, 403, 404, 413, 415),
             example=MappingProxyType({"doc_id": "claim-1", "quiet": True}),
-        ),
-        "alegre_bulk": Operation(
-            "",
-            AlegreWritten,
-            body=AlegreBulk,
-            problems=(400, 403, 413, 415),
-            answers_list=True,
-            example=MappingProxyType(
-                {"documents": [{"text": "The moon is a balloon.", "doc_id": "claim-2", "context": dict(_CONTEXT)}]}
-            ),
         ),
     }
 )

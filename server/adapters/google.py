@@ -28,7 +28,7 @@ from ._google_reviews import ReviewedClaim, ReviewPage, found_reviews, newest_re
 
 HELP = "Google Fact Check Tools: GET /v1alpha1/claims:search"
 KEY_PARAMETER = "key"
-STATUSES = MappingProxyType({401: 403, 405: 404, 410: 400, 415: 400})
+STATUSES = MappingProxyType({401: 403, 405: 404, 415: 400})
 blueprint = Blueprint("google", __name__)
 
 _DEFAULT_PAGE = 10
@@ -143,9 +143,9 @@ def _answer(listed: ReviewPage, page: Begun, offset: int) -> GoogleClaims:
 
 
 def _page(asked: GoogleSearch) -> Begun:
-    """Return the page that is asked for, with the index as it was when its token was given.
+    """Return the page that is asked for.
 
-    Raises BadInput or StaleCursorError, naming the page token, if that is not of this search.
+    Raises BadInput, naming the page token, if that is not of this search.
     """
     name = configured_index().name
     try:
@@ -210,7 +210,7 @@ OPERATIONS = MappingProxyType(
             "",
             GoogleClaims,
             parameters=GoogleSearch,
-            problems=(400, 410),
+            problems=(400,),
             example=MappingProxyType({"query": "Nobody ever walked on the moon.", "pageSize": 1}),
         )
     }

@@ -31,7 +31,7 @@ from ..contract.search import (
 )
 from ..upkeep.service import Served, service
 from .explanation import with_passages
-from .paging import BegunMany, begun_many
+from .paging import BegunMany, begun_many, note_of
 
 blueprint = Blueprint("many", __name__)
 
@@ -69,7 +69,7 @@ def search_many() -> Response:
     hits = _evidence(each, text, shown, reading, highlight=asked.highlight, after=asked.offset)
     if asked.passages:
         hits = [_with_passages(each, text, hit, reading) for hit in hits]
-    indexes = {name: _described(part, asked.query, text, begun.weights[name], reading) for name, part in each.items()}
+    indexes = {name: _described(part, begun, text, reading) for name, part in each.items()}
     took = Took(retrieve=milliseconds(began, retrieved), evidence=milliseconds(retrieved, perf_counter()))
     note_search(asked.query, _Together(took))
     answer = SearchManyAnswer(
@@ -192,14 +192,15 @@ def _with_passages(each: dict[str, _Asked], text: str, hit: Evidence, reading: L
     return with_passages(part.index, text, part.search, [hit], reading)[0]
 
 
-def _described(part: _Asked, typed: str, text: str, weight: float, reading: Limit) -> AskedIndex:
+def _described(part: _Asked, begun: BegunMany, text: str, reading: Limit) -> AskedIndex:
+    name = part.served.name
     coverage = coverage_of(part.index, part.search, part.limit, reading)
     return AskedIndex(
         manifest_id=part.served.manifest_id,
         retriever=part.index.resolve(part.search).retriever,
-        weight=weight,
-        note=part.index.note(text, part.search),
-        suggestion=suggestion(typed, part.index.spellings(text, part.search)),
+        weight=begun.weights[name],
+        note=note_of(part.index.note(text, part.search), changed=name in begun.changed),
+        suggestion=suggestion(begun.asked.query, part.index.spellings(text, part.search)),
         coverage=coverage,
         approximate=approximate_if_so(part.index, part.search),
     )

@@ -1,8 +1,16 @@
-"""The pages of a list of hits, and what is counted beside them, as a request asks for them."""
+"""The pages of a list of hits, and what is counted beside them, as a request asks for them.
+
+A cursor says where a list goes on: behind how many hits, of which search, and of which manifest of each index.
+"""
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from base64 import urlsafe_b64decode, urlsafe_b64encode
+from collections.abc import Mapping, Sequence
+from hashlib import blake2b
+from operator import attrgetter
+from struct import Struct
+from typing import NamedTuple, TypeVar
 
 import msgspec
 
@@ -10,88 +18,136 @@ from ...retrieval.counting import facet_answers, fields_of, total_answer
 from ...retrieval.errors import QueryError
 from ...retrieval.searcher import Search, Searcher
 from ..contract.answers import CursorIfAny, FacetsIfAsked, TotalIfAsked
-from ..contract.cursors import ListPlace, StaleCursorError, cursors, digest
 from ..contract.errors import BadInput
 from ..contract.requests import SearchManyRequest, SearchRequest
 from ..contract.search import RankedEvidence
-from ..upkeep.service import Served, index_named, index_of, service
+from ..upkeep.service import Served, index_named
+
+_Asked = TypeVar("_Asked", SearchRequest, SearchManyRequest)
+_HEAD = Struct(">I8s")
+"""The hits before the page, and the digest of the search; the ids of the manifests follow."""
+_ID = 8
+"""Bytes of the id of a manifest."""
+_SHOWING = frozenset({"k", "hits", "qid", "offset", "cursor", "count", "facets", "highlight", "explain", "passages"})
+"""What may change from page to page: how much of a list is shown, and what is said of it. All else makes the list."""
+_MAKES_THE_LIST = {
+    kind: attrgetter(*(name for name in kind.__struct_fields__ if name not in _SHOWING))
+    for kind in (SearchRequest, SearchManyRequest)
+}
+_CHANGED = "the index has changed since the page before this one: hits may come again or be left out"
 
 
 class Begun(NamedTuple):
-    """A request, and the state of an index that it is answered from."""
+    """A request, the index that it is answered from, and whether that has changed since its cursor was given."""
 
     served: Served
     asked: SearchRequest
+    changed: bool = False
 
     def cursor(self, search: Search, result: RankedEvidence) -> CursorIfAny:
         """Return what asks for the hits that follow; nothing after the last."""
         return self.cursor_after(search.offset + len(result.hits)) if result.more else msgspec.UNSET
 
-    def cursor_after(self, hits: int) -> str:
-        """Return what asks for the hits that follow the first ``hits``."""
-        served = self.served
-        service().earlier.paged(served)
-        return cursors().give(ListPlace((served.manifest_id,), digest(served.name, self.asked), hits))
+    def cursor_after(self, hits: int) -> CursorIfAny:
+        """Return what asks for the hits that follow the first ``hits``; nothing where no more may be asked for."""
+        return _cursor([self.served], _digest(self.served.name, self.asked), hits)
 
 
 def begun(name: str, asked: SearchRequest) -> Begun:
-    """Return a request with the place that its cursor stands for, and the index as it was then.
+    """Return a request with the place that its cursor stands for, and the index.
 
-    Raises BadInput if the cursor belongs to another search, StaleCursorError if the index as it was is held no longer.
+    Raises BadInput if the cursor is none, or belongs to another search.
     """
+    served = index_named(name)
     if not asked.cursor:
-        return Begun(index_named(name), asked)
-    place = cursors().take(asked.cursor)
-    _check(place, asked, digest(name, asked))
-    return Begun(_held(name, place.manifest_ids[0]), msgspec.structs.replace(asked, offset=place.offset))
+        return Begun(served, asked)
+    asked, changed = _resumed(asked, _digest(name, asked), [served])
+    return Begun(served, asked, bool(changed))
 
 
 class BegunMany(NamedTuple):
-    """A request to several indexes, each with its weight and the state that it is answered from."""
+    """A request to several indexes, each with its weight, and those that have changed since its cursor was given."""
 
     served: dict[str, Served]
     weights: dict[str, float]
     asked: SearchManyRequest
+    changed: frozenset[str] = frozenset()
 
     def cursor(self, shown: int, *, more: bool) -> CursorIfAny:
         """Return what asks for the hits that follow those that are shown; nothing after the last."""
         if not more:
             return msgspec.UNSET
-        for served in self.served.values():
-            service().earlier.paged(served)
-        ids = tuple(self.served[name].manifest_id for name in sorted(self.served))
-        return cursors().give(ListPlace(ids, digest(self.weights, self.asked), self.asked.offset + shown))
+        return _cursor(_in_order(self.served), _digest(self.weights, self.asked), self.asked.offset + shown)
 
 
 def begun_many(weights: dict[str, float], asked: SearchManyRequest) -> BegunMany:
-    """Return a request to several indexes with the place that its cursor stands for, and each as it was then.
+    """Return a request to several indexes with the place that its cursor stands for, and the indexes.
 
     Raises what :func:`begun` raises.
     """
+    served = {name: index_named(name) for name in weights}
     if not asked.cursor:
-        return BegunMany({name: index_named(name) for name in weights}, weights, asked)
-    place = cursors().take(asked.cursor)
-    _check(place, asked, digest(weights, asked))
-    states = dict(zip(sorted(weights), place.manifest_ids, strict=True))
-    served = {name: _held(name, states[name]) for name in weights}
-    return BegunMany(served, weights, msgspec.structs.replace(asked, offset=place.offset))
+        return BegunMany(served, weights, asked)
+    asked, changed = _resumed(asked, _digest(weights, asked), _in_order(served))
+    return BegunMany(served, weights, asked, changed)
 
 
-def _check(place: ListPlace, asked: SearchRequest | SearchManyRequest, search: bytes) -> None:
+def note_of(note: str, *, changed: bool) -> str:
+    """Return the note on a query, with a word on an index that has changed since the page before."""
+    return "; ".join(filter(None, (note, _CHANGED if changed else "")))
+
+
+def _in_order(served: Mapping[str, Served]) -> list[Served]:
+    return [served[name] for name in sorted(served)]
+
+
+def _digest(indexes: str | Mapping[str, float], asked: SearchRequest | SearchManyRequest) -> bytes:
+    """Return a digest of the name of an index, or of several with their weights, and of what is asked of them."""
+    search = msgspec.json.encode((indexes, _MAKES_THE_LIST[type(asked)](asked)), order="deterministic")
+    return blake2b(search, digest_size=8).digest()
+
+
+def _cursor(served: Sequence[Served], search: bytes, hits: int) -> CursorIfAny:
+    if hits >= _most(served):
+        return msgspec.UNSET
+    return _written(_HEAD.pack(hits, search) + b"".join(bytes.fromhex(index.manifest_id) for index in served))
+
+
+def _written(packed: bytes) -> str:
+    return urlsafe_b64encode(packed).decode().rstrip("=")
+
+
+def _resumed(asked: _Asked, search: bytes, served: Sequence[Served]) -> tuple[_Asked, frozenset[str]]:
+    """Return a request with the place of its cursor, and the names of the indexes that have changed since.
+
+    The last page ends where no more may be asked for, however large the pages are.
+    """
     if asked.offset:
         raise BadInput("offset", "a cursor says already where the list goes on; leave out one of them")
-    if search != place.search:
+    try:
+        packed = urlsafe_b64decode(asked.cursor + "=" * (-len(asked.cursor) % 4))
+    except ValueError:
+        packed = b""
+    ids = packed[_HEAD.size :]
+    if not ids or len(ids) % _ID or _written(packed) != asked.cursor:
+        raise BadInput("cursor", "is no cursor; give back that of an answer as it is")
+    hits, made_for = _HEAD.unpack(packed[: _HEAD.size])
+    if made_for != search or len(ids) != len(served) * _ID:
         raise BadInput("cursor", "was given for another search or index; send it with what it was given for")
+    most = _most(served)
+    if hits >= most:
+        raise BadInput("cursor", f"goes on after {hits} hits; this server answers the first {most}")
+    then = [ids[start : start + _ID].hex() for start in range(0, len(ids), _ID)]
+    changed = (index.name for index, id_ in zip(served, then, strict=True) if index.manifest_id != id_)
+    k = asked.k or served[0].index.settings.search.k
+    if k <= most:
+        k = min(k, most - hits)
+    return msgspec.structs.replace(asked, offset=hits, k=k), frozenset(changed)
 
 
-def _held(name: str, manifest_id: str) -> Served:
-    """Return an index as it was when a cursor was given."""
-    served = index_of(name, manifest_id)
-    if served is None:
-        raise StaleCursorError(
-            "cursor: the index has changed since, and is no longer held as it was; begin again without the cursor"
-        )
-    return served
+def _most(served: Sequence[Served]) -> int:
+    """Return how many hits may be asked of every one of these indexes."""
+    return min(index.index.settings.search.max_k for index in served)
 
 
 def counts(index: Searcher, asked: SearchRequest, text: str, search: Search) -> tuple[TotalIfAsked, FacetsIfAsked]:

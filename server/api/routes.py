@@ -8,10 +8,11 @@ import msgspec
 from flask import Blueprint, Response, g, request
 from flask.globals import request_ctx
 
+from ...retrieval import listings
 from ...retrieval.documents import checksum, state_of
 from ...retrieval.domain import Span
+from ...retrieval.errors import QueryError
 from ...retrieval.evidence import Evidence
-from ...retrieval.listings import JSON as JSON_FORMAT
 from ...retrieval.searcher import Searcher
 from ..contract.answers import (
     Candidate,
@@ -30,18 +31,19 @@ from ..contract.answers import (
     json_answer,
     passage_place,
 )
+from ..contract.errors import BadInput
 from ..contract.memory import charged_document
 from ..contract.requests import BatchRequest, DocParameters, SearchRequest, SimpleSearch, from_body, from_query
-from ..contract.search import limit_of, ranked_evidence, search_of, searched, suggestion, with_missing
+from ..contract.search import RankedEvidence, limit_of, ranked_evidence, search_of, searched, suggestion, with_missing
 from ..upkeep.readiness import READY
 from ..upkeep.service import Served, index_named, service, suited_indexes
 from .batch import Batch, json_pieces, ndjson_pieces
 from .explanation import explanation, with_passages
-from .listing import format_of, listing
 from .operations import JSON, NDJSON, TEXT
-from .paging import begun, counts
+from .paging import begun, counts, note_of
 
 blueprint = Blueprint("api", __name__)
+_ANYTHING = "*/*"
 
 
 @blueprint.get("/v1/indexes")
@@ -69,11 +71,11 @@ def search_simply(name: str) -> Response:
     index, asked = page.served.index, page.asked
     search = search_of(asked, index, k_name="hits" if parameters.k is None else "k", offset=asked.offset)
     text, search, query = searched(index, asked, search)
-    wanted = format_of(asked.format, more=asked.count or bool(asked.facets))
+    wanted = _format_of(asked.format, more=asked.count or bool(asked.facets))
     total, facets = counts(index, asked, text, search)
     result = ranked_evidence(index, text, search, highlight=asked.highlight)
-    if wanted != JSON_FORMAT:
-        return listing(result, wanted, asked.qid)
+    if wanted != listings.JSON:
+        return _listing(result, wanted, asked.qid)
     return json_answer(
         SimpleAnswer(
             index=name,
@@ -84,7 +86,7 @@ def search_simply(name: str) -> Response:
             manifest_id=page.served.manifest_id,
             retriever=result.retriever,
             took_ms=result.took,
-            note=result.note,
+            note=note_of(result.note, changed=page.changed),
             hits=result.hits,
             suited_indexes=suited_indexes(page.served, text) or msgspec.UNSET,
             suggestion=suggestion(asked.query, result.spellings),
@@ -107,11 +109,11 @@ def search(name: str) -> Response:
     index, asked = page.served.index, page.asked
     options = search_of(asked, index, k_name="k" if request_fields.hits is None else "hits", offset=asked.offset)
     text, options, query = searched(index, asked, options)
-    wanted = format_of(asked.format, more=asked.explain or asked.passages or asked.count or bool(asked.facets))
+    wanted = _format_of(asked.format, more=asked.explain or asked.passages or asked.count or bool(asked.facets))
     total, facets = counts(index, asked, text, options)
     result = ranked_evidence(index, text, options, highlight=asked.highlight)
-    if wanted != JSON_FORMAT:
-        return listing(result, wanted, asked.qid)
+    if wanted != listings.JSON:
+        return _listing(result, wanted, asked.qid)
     answer = SearchAnswer(
         request_id=g.request_id,
         qid=msgspec.UNSET if asked.qid is None else asked.qid,
@@ -119,7 +121,7 @@ def search(name: str) -> Response:
         manifest_id=page.served.manifest_id,
         retriever=result.retriever,
         took_ms=result.took,
-        note=result.note,
+        note=note_of(result.note, changed=page.changed),
         hits=result.hits,
         query=query if query.tells else msgspec.UNSET,
         suited_indexes=suited_indexes(page.served, text) or msgspec.UNSET,
@@ -211,6 +213,46 @@ def ready() -> Response:
     good = all(state == READY for state in states.values())
     health = Health(status="ok" if good else "unavailable", indexes=states, shards=_shards() or msgspec.UNSET)
     return json_answer(health, 200 if good else 503)
+
+
+def _format_of(asked: str | None, *, more: bool = False) -> str:
+    """Return the format of an answer: what the request names, else what ``Accept`` prefers, else ``json``.
+
+    With ``more`` an answer holds what is no hit. Raises BadInput if a format has no place for that.
+    """
+    name = asked or _preferred()
+    if more and name != listings.JSON:
+        raise BadInput(
+            "format", f"{name} has no place for explain, passages, count or facets; leave them out, or ask for json"
+        )
+    return name
+
+
+def _preferred() -> str:
+    """Return the format that ``Accept`` prefers; most clients take anything, and so JSON."""
+    if request.environ.get("HTTP_ACCEPT", _ANYTHING) in (_ANYTHING, JSON):
+        return listings.JSON
+    by_media = {listings.KINDS.load(name).MEDIA: name for name in listings.names()}
+    wanted = request.accept_mimetypes.best_match([JSON, *by_media], JSON)
+    return by_media.get(wanted or JSON, listings.JSON)
+
+
+def _listing(result: RankedEvidence, name: str, qid: str | None) -> Response:
+    """Return the hits as a file; a ranking that was cut off is named in a header, for a file has no place for it.
+
+    Raises BadInput if an id cannot stand in the format.
+    """
+    kind = listings.KINDS.load(name)
+    try:
+        content = kind.write(result.hits, qid or "1")
+    except QueryError as error:
+        raise BadInput("format", error.line) from None
+    response = Response(content, mimetype=kind.MEDIA)
+    response.headers["Content-Disposition"] = f'attachment; filename="evidence.{kind.SUFFIX}"'
+    late = [part for part, state in (result.coverage or {}).items() if state != "complete"]
+    if late:
+        response.headers["X-Cut-Off"] = ", ".join(late)
+    return response
 
 
 def _shards() -> dict[str, list[ShardHealth]]:

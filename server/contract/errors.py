@@ -43,7 +43,6 @@ TITLES = {
     "not-found": "Not found",
     "not-written": "Not written",
     "precondition-failed": "The document is in another state",
-    "stale-cursor": "The list cannot go on",
     "timed-out": "It took too long",
     "too-large": "Too large",
     "too-many-requests": "Too many requests",

@@ -104,7 +104,7 @@ Sort = Annotated[
 Offset = Annotated[Count, Meta(description="how many of the first hits are left out")]
 Cursor = Annotated[
     str,
-    Meta(max_length=1_000, description="of the answer before this one: what follows, of the same state of the index"),
+    Meta(max_length=1_000, description="of the answer before this one: what follows; note says if the index changed"),
 ]
 Counted = Annotated[bool, Meta(description="say how many hits there are in all")]
 FACETS = "count all of these documents by a field: its most frequent values, and how many of them; says the total too"

@@ -10,7 +10,8 @@ from typing import Any, NamedTuple
 from ...retrieval.display import Piece, pieces_of
 from ...retrieval.domain import Document, Passage
 from ...retrieval.evidence import Evidence
-from .citing import Cited
+from ...retrieval.listings import list_hits
+from ...retrieval.listings._citation import Citation, citation
 from .reasons import Reason
 from .speech import direction_of
 
@@ -47,8 +48,16 @@ class Copy(NamedTuple):
     address: str
 
 
+class Cited(NamedTuple):
+    """The citations of a hit; ``link`` leads to the source, or to the document here where it names none."""
+
+    plain: str
+    ris: str
+    link: str
+
+
 class Card(NamedTuple):
-    """One hit of a column; ``join`` numbers its document among those that several columns hold, else it is 0.
+    """One hit of a column.
 
     ``address`` leads to its document, ``like`` to what is like it, ``copies`` are the first of the documents that are
     folded under it.
@@ -56,7 +65,6 @@ class Card(NamedTuple):
 
     hit: Evidence
     anchor: str
-    join: int
     pieces: list[Piece]
     link: str
     elsewhere: list[Place]
@@ -119,6 +127,19 @@ def review_of(metadata: Mapping[str, Any]) -> Review | None:
         return None
     verdict = texts["verdict"] if texts["verdict"] in _VERDICTS else ""
     return Review(**{**texts, "verdict": verdict})
+
+
+def cited(hit: Evidence, link: str) -> Cited:
+    """Return the citations of a hit; ``link`` is the address of its source, or of its document here."""
+    return Cited(_plain(citation(hit), link), list_hits([hit], "ris").strip(), link)
+
+
+def _plain(parts: Citation, link: str) -> str:
+    authors = "; ".join(parts.authors[:3]) + (" et al." if len(parts.authors) > 3 else "")
+    title = parts.title if parts.title.endswith(("…", ".", "?", "!", "؟")) else f"{parts.title}."
+    pieces = [f"{authors}." if authors else "", f"“{title}”", ", ".join(filter(None, (parts.source, parts.date)))]
+    doi = f"doi:{parts.doi}" if parts.doi else ""
+    return " ".join(filter(None, [*pieces[:2], f"{pieces[2]}." if pieces[2] else "", doi or link]))
 
 
 def ranks(hits: Sequence[Evidence]) -> dict[str, int]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from . import add, check, compare, documents, exporting, routes, verify
+from . import add, check, documents, exporting, routes, verify
 from .shell import blueprint
 
-__all__ = ["add", "blueprint", "check", "compare", "documents", "exporting", "routes", "verify"]
+__all__ = ["add", "blueprint", "check", "documents", "exporting", "routes", "verify"]

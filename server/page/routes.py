@@ -18,12 +18,10 @@ from ...retrieval.evidence import Evidence
 from ..contract.errors import BadInput
 from ..contract.memory import charged_document
 from ..upkeep.service import Served, service, suited_indexes
-from .cards import LONGEST_EXCERPT, Card, Copy, elsewhere, excerpt, title_of
+from .cards import LONGEST_EXCERPT, Card, Copy, cited, elsewhere, excerpt, title_of
 from .chips import chips_of
-from .citing import cited
 from .exporting import FORMATS, HITS, json_address
 from .facets import facets_of
-from .joins import Gap, gap, numbered
 from .reasons import Reason
 from .searching import (
     MANY,
@@ -48,14 +46,13 @@ _COPIES = 10
 
 
 class Column(NamedTuple):
-    """One ranking with its cards; ``gap`` holds the lines that join it to the ranking on its left, if there is one."""
+    """One ranking with its cards."""
 
     name: str
     label: str
     help: str
     ranking: ShownRanking
     cards: list[Card]
-    gap: Gap | None
 
     @property
     def firm(self) -> list[Card]:
@@ -131,7 +128,6 @@ def _results(served: Sequence[Served], state: PageState) -> dict[str, Any]:
     reached = all(after + part.size <= part.served.index.settings.search.max_k for part in asked)
     return {
         "columns": columns,
-        "rows": max(len(column.cards) for column in columns),
         "several": several,
         "timed": msgspec.structs.asdict,
         "stages": STAGES,
@@ -163,25 +159,21 @@ def _title(served: Served, docid: str) -> str:
 
 def _columns(asked: Sequence[IndexSearch], state: PageState, shown: Sequence[ShownRanking]) -> list[Column]:
     hits: Mapping[str, Sequence[Evidence]] = {ranked.name: ranked.hits for ranked in shown}
-    joins, rows = numbered(hits), max(len(ranked.hits) for ranked in shown)
-    cards = _CardMaker(asked, state, hits, joins, LONGEST_EXCERPT if len(shown) == 1 else SHORT_EXCERPT)
+    cards = _CardMaker(asked, state, hits, LONGEST_EXCERPT if len(shown) == 1 else SHORT_EXCERPT)
     columns: list[Column] = []
     for ranked in shown:
-        left = hits[columns[-1].name] if columns else ()
-        beside = gap(left, ranked.hits, joins, rows, state.offset) if columns else None
         kind = kinds_of(asked[0].served).get(ranked.name) if ranked.name != MANY else None
         label, help_ = (kind.LABEL, kind.HELP) if kind else ("All indexes", "one list over all of them, by rank")
-        columns.append(Column(ranked.name, label, help_, ranked, cards.of(ranked), beside))
+        columns.append(Column(ranked.name, label, help_, ranked, cards.of(ranked)))
     return columns
 
 
 class _CardMaker(NamedTuple):
-    """Makes the cards of a page: ``hits`` are those of all columns, ``joins`` numbers the documents they share."""
+    """Makes the cards of a page: ``hits`` are those of all columns."""
 
     asked: Sequence[IndexSearch]
     state: PageState
     hits: Mapping[str, Sequence[Evidence]]
-    joins: Mapping[str, int]
     longest: int
 
     def of(self, ranking: ShownRanking) -> list[Card]:
@@ -197,7 +189,6 @@ class _CardMaker(NamedTuple):
         return Card(
             hit=hit,
             anchor=f"{column}-{hit.rank}",
-            join=self.joins.get(hit.docid, 0),
             pieces=excerpt(hit.passage.text, hit.passage.highlights, self.longest),
             link=link,
             elsewhere=elsewhere(hit.docid, column, self.hits),

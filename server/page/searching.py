@@ -212,7 +212,7 @@ def _reasons(asked: Sequence[IndexSearch], shown: Sequence[HitOf]) -> list[Reaso
 def kinds_of(served: Served) -> dict[str, RetrieverKind]:
     """Return the rankings of an index in the order of their columns.
 
-    What is fused stands behind the first of its sources, so that most lines join neighbours.
+    What is fused stands behind the first of its sources, between what it was made of.
     """
     names = sorted(served.retrievers)
     kinds = {name: retrievers.kind(name) for name in names}

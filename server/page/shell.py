@@ -55,7 +55,6 @@ TABS = (
     Tab("Check", "page.check_page"),
     Tab("Verify", "page.verify_page"),
     Tab("Add", "page.add_page"),
-    Tab("Compare", "page.compare_page"),
 )
 
 

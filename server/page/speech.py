@@ -31,11 +31,6 @@ class Speech(NamedTuple):
         """An arrow to where one came from."""
         return "→" if self.direction == "rtl" else "←"
 
-    @property
-    def arrow_on(self) -> str:
-        """An arrow from one thing to the next."""
-        return "←" if self.direction == "rtl" else "→"
-
     def __call__(self, text: str, **values: object) -> str:
         """Return an English text in this language; ``{name}`` in it is replaced by its value."""
         spoken = _TABLES.get(self.language, {}).get(text, text)

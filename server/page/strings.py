@@ -16,7 +16,6 @@ ARABIC: Mapping[str, str] = {
     "Check": "فحص",
     "Verify": "تحقُّق",
     "Add": "إضافة",
-    "Compare": "مقارنة",
     "The same as JSON": "هذا البحث بصيغة JSON",
     "API": "واجهة البرمجة",
     "Indexes": "الفهارس",
@@ -305,68 +304,6 @@ ARABIC: Mapping[str, str] = {
     "Look again": "عاين ثانيةً",
     "Preview": "معاينة",
     "Add it": "أضفها",
-    # Compare
-    "Two runs on one set of queries": "تشغيلان على مجموعة أسئلة واحدة",
-    "A run is what a ranking finds for each of many queries. Two runs are held against a list of what is relevant: "
-    "here stand how good each is, which is better, and whether that could be chance.": (
-        "التشغيل هو ما يجده ترتيبٌ لكل سؤال من أسئلة كثيرة. يُقاس تشغيلان بقائمة الوثائق الملائمة: هنا مدى جودة كل "
-        "منهما، وأيهما أفضل، وهل قد يكون ذلك صدفة."
-    ),
-    "There is nothing to show: choose the file that factseek compare --json wrote, or paste what it holds": (
-        "لا شيء للعرض: اختر الملف الذي كتبه factseek compare --json، أو ألصق محتواه"
-    ),
-    "What the figures say": "ماذا تقول الأرقام",
-    "How far up all relevant documents stand, from 0 to 1: 1 if nothing else stands before or among them.": (
-        "مدى تقدّم الوثائق الملائمة كلها، من 0 إلى 1: فهو 1 إن لم يسبقها أو يتخللها غيرها."
-    ),
-    "One divided by the rank of the first relevant document: 1 if it stands first, 0.5 if second.": (
-        "واحد مقسوم على مرتبة أول وثيقة ملائمة: 1 إن جاءت أولى، و0.5 إن جاءت ثانية."
-    ),
-    "How near they come to the best order there is, from 0 to 1; what stands first counts most.": (
-        "مدى قرب الترتيب من أفضل ترتيب ممكن، من 0 إلى 1؛ وللأوائل الوزن الأكبر."
-    ),
-    "How near the first {k} come to the best order there is, from 0 to 1; what stands first counts most.": (
-        "مدى قرب ترتيب أول {k} من أفضل ترتيب ممكن، من 0 إلى 1؛ وللأوائل الوزن الأكبر."
-    ),
-    "The share of the first {k} documents that are relevant.": "نسبة الملائم من أول {k} وثائق.",
-    "The share of the relevant documents that are among the first {k}.": "نسبة ما جاء من الوثائق الملائمة ضمن أول {k}.",
-    "Between these lies the mean over queries of this sort, with 95 % confidence.": (
-        "بين هذين الحدين يقع المتوسط على أسئلة من هذا النوع، بثقة 95 %."
-    ),
-    "How often chance alone makes a difference as large; below 0.05 it is a finding. It is raised where several are "
-    "tested.": "كم مرة تُحدث الصدفة وحدها فرقًا بهذا القدر؛ وما دون 0.05 نتيجة. وتُرفع القيمة حين تُختبر فروق عدة.",
-    "On how many queries the second run is so.": "في كم سؤالًا كان التشغيل الثاني كذلك.",
-    "With the bundled example, words alone against words and meaning together:": (
-        "بالمثال المرفق، الكلمات وحدها مقابل الكلمات والمعنى معًا:"
-    ),
-    "Reports": "التقارير",
-    "Queries: {count}": "الأسئلة: {count}",
-    "Means": "المتوسطات",
-    "Run": "التشغيل",
-    "Runs": "التشغيلان",
-    "Differences": "الفروق",
-    "Difference": "الفرق",
-    "Measure": "المقياس",
-    "p, corrected": "p مصححة",
-    "better, equal, worse": "أفضل، سواء، أسوأ",
-    "Finding": "النتيجة",
-    "no difference beyond chance": "لا فرق يتجاوز الصدفة",
-    "the first is better": "الأول أفضل",
-    "the second is better": "الثاني أفضل",
-    "The queries that differ most": "الأسئلة الأكثر اختلافًا",
-    "Query": "السؤال",
-    "Values": "القيم",
-    "Ranks of relevant documents": "مراتب الوثائق الملائمة",
-    "This server shows no report. Show one of your own here, or start the server with --comparison NAME=FILE.": (
-        "لا يعرض هذا الخادم تقريرًا. اعرض تقريرًا لك هنا، أو شغّل الخادم مع --comparison NAME=FILE."
-    ),
-    "A report of your own": "تقرير خاص بك",
-    "Two runs, or the runs of two settings, on the same queries; what it prints is shown here and kept nowhere:": (
-        "تشغيلان، أو تشغيلا إعدادين، على الأسئلة نفسها؛ يُعرض هنا ما يطبعه ولا يُحفظ في أي مكان:"
-    ),
-    "File": "ملف",
-    "or paste it": "أو ألصقه",
-    "Show": "عرض",
     # Errors
     "The request makes no sense": "الطلب غير مفهوم",
     "The server failed": "تعطّل الخادم",

@@ -96,10 +96,8 @@ class Keeper:
                 if self._service.writers is not None:
                     self._service.writers.ensure_writer(Path(folder))
             self._looked.set()
-            self._service.earlier.let_go()
             self._tidy()
             stop = self._wait_for_next_look()
-        self._service.earlier.let_go_of_all()
         for served in self._service.indexes.values():
             served.index.close()
         self._encoders.close()

@@ -15,7 +15,6 @@ from ...retrieval.languages import written_in
 from ...retrieval.searcher import Searcher
 from ..contract.errors import UnknownIndexError
 from ..settings import Config
-from .earlier import EarlierStates
 from .readiness import Readiness
 from .writers import Writers
 
@@ -55,8 +54,6 @@ class Service:
         self.failed: dict[str, bool] = {}
         """The names of indexes that could not answer a request."""
         self.readiness = Readiness(indexes)
-        self.earlier = EarlierStates(config.server.cursor_seconds)
-        """Holds what indexes were for those who are paging through them."""
         for name, index in indexes.items():
             self.publish(checked_name(name), index)
 
@@ -64,10 +61,7 @@ class Service:
         """Answer from this snapshot from now on; requests that began before keep theirs."""
         served = _served(name, index)
         weakref.finalize(served, self._retired, index)
-        before = self._served.get(name)
         self._served[name] = served
-        if before is not None:
-            self.earlier.replaced(before)
 
     def _retired(self, index: Searcher) -> None:
         self.retire(index)
@@ -109,23 +103,6 @@ def suited_indexes(served: Served, query: str) -> list[str]:
         return []
     others = (other for other in service().indexes.values() if other.name != served.name)
     return [other.name for other in others if written_in(query, other.index.info.language)]
-
-
-def index_of(name: str, manifest_id: str) -> Served | None:
-    """Return an index as it is or was under the manifest of this id, or None if it is not held like that.
-
-    Raises what :func:`index_named` raises.
-    """
-    served = index_named(name)
-    if served.manifest_id == manifest_id:
-        return served
-    earlier = service().earlier.state(name, manifest_id)
-    if earlier is None:
-        service().refresh(name)  # another worker may have seen first what was published
-        served = index_named(name)
-        return served if served.manifest_id == manifest_id else None
-    request.environ.setdefault(_HELD, []).append(earlier)
-    return earlier
 
 
 def mark_failed() -> None:

@@ -15,7 +15,7 @@ from factseek.settings import Config, load, read
 
 def test_the_documented_defaults_are_the_defaults(root: Path) -> None:
     documented = read(root / "config.yaml")
-    served = msgspec.structs.replace(documented.server, indexes={}, rankers={}, verdicts={}, comparisons={})
+    served = msgspec.structs.replace(documented.server, indexes={}, rankers={}, verdicts={})
     assert msgspec.structs.replace(documented, server=served) == Config()
 
 
@@ -27,7 +27,7 @@ def test_every_setting_is_documented(root: Path) -> None:
             return {prefix}
         return {key for name, inner in value.items() for key in keys(inner, f"{prefix}.{name}")}
 
-    named = {f".server.{group}" for group in ("indexes", "rankers", "verdicts", "comparisons", "adapters")}
+    named = {f".server.{group}" for group in ("indexes", "rankers", "verdicts", "adapters")}
     free = {".passages.split", *named}
     documented = keys(yaml.safe_load((root / "config.yaml").read_text("utf-8")))
     documented = {key for key in documented if not any(key.startswith(f"{name}.") for name in free)} | free

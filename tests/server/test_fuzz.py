@@ -33,7 +33,7 @@ from tests.server.conftest import Writable, writable
 
 COUNT = int(os.environ.get("FACTSEEK_FUZZ", "0"))
 WRITING = re.compile(
-    r"PUT|DELETE|POST /v1/<name>/documents$|GET /v1/jobs|POST /alegre/(text/(bulk_)?similarity/$|similarity/)"
+    r"PUT|DELETE|POST /v1/<name>/documents$|GET /v1/jobs|POST /alegre/(text/similarity/$|similarity/sync)"
 )
 QUERY = {"query": "measles vaccine"}
 SEARCHES = [

@@ -5,11 +5,8 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from http.client import HTTPConnection
-from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
-from queue import Queue
-from threading import Thread
-from typing import Any, NamedTuple
+from typing import Any
 
 import msgspec
 import numpy as np
@@ -19,8 +16,6 @@ from flask.testing import FlaskClient
 from factseek.indexer.build import BuildRequest, build
 from factseek.retrieval.config import IndexSettings
 from factseek.retrieval.index.local import Index
-from factseek.server.adapters._alegre_callbacks import Callbacks
-from factseek.server.contract.errors import BadInput
 from factseek.server.engine.limits import Limits
 from factseek.server.serve import limits_of
 from factseek.server.settings import ServerSettings
@@ -51,48 +46,15 @@ def ids(client: FlaskClient, text: str, **fields: Any) -> list[str]:
     return [text["id"] for text in similar(client, text, **fields)]
 
 
-class Caller(NamedTuple):
-    """Somebody who waits to be called back: the address, and what came so far, each as path and body."""
-
-    address: str
-    calls: Queue[tuple[str, dict[str, Any]]]
-
-
 @pytest.fixture(scope="module")
-def caller() -> Iterator[Caller]:
-    """A server that takes callbacks."""
-    calls: Queue[tuple[str, dict[str, Any]]] = Queue()
-
-    class Taking(BaseHTTPRequestHandler):
-        def do_POST(self) -> None:
-            body = self.rfile.read(int(self.headers["Content-Length"]))
-            self.send_response(500 if b"thankless" in body else 200)
-            self.end_headers()
-            calls.put((self.path, json.loads(body)))
-
-        def log_message(self, format: str, *values: object) -> None:
-            return
-
-    with HTTPServer(("127.0.0.1", 0), Taking) as server:
-        thread = Thread(target=server.serve_forever)
-        thread.start()
-        try:
-            yield Caller(f"http://127.0.0.1:{server.server_port}", calls)
-        finally:
-            server.shutdown()
-            thread.join()
-
-
-@pytest.fixture(scope="module")
-def client(tmp_path_factory: pytest.TempPathFactory, caller: Caller) -> Iterator[FlaskClient]:
+def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[FlaskClient]:
     """A client that may change an index, of which a field of the contexts can be filtered."""
     folder = tmp_path_factory.mktemp("alegre")
     source = folder / "texts.jsonl"
     source.write_text("".join(json.dumps(row) + "\n" for row in TEXTS), "utf-8")
     request = BuildRequest(kind="jsonl", sources=(source,), folder=folder / "live", language="en", dense=False)
     build(request, Config(index=IndexSettings(filter_fields=("team",))))
-    callbacks = {f"{caller.address}/": "a token", "https://check.example.org": ""}
-    with writable(folder / "live", adapters={"alegre": ""}, max_bulk=3, callbacks=callbacks) as made:
+    with writable(folder / "live", adapters={"alegre": ""}) as made:
         yield made.client()
 
 
@@ -223,7 +185,6 @@ def test_what_makes_no_sense_is_refused_as_alegre_does(
     assert answer.json == {"message": "Input payload validation failed", "errors": errors}
 
 
-CALLBACK = "is none that server.callbacks lets this server call; or send requires_callback: false"
 BAD_CHANGES = [
     ("POST", STORE, {"doc_id": "1"}, {"text": "is missing"}),
     ("POST", STORE, {"text": "x", "doc_id": "a b"}, {"doc_id": "docid 'a b' holds white space"}),
@@ -232,22 +193,6 @@ BAD_CHANGES = [
     ("POST", SYNC, {"doc_id": "1"}, {"text": "is missing"}),
     ("POST", SYNC, {"text": ""}, {"text": "expected str of length >= 1"}),
     ("POST", SYNC, {"text": "x", "limit": 10_001}, {"limit": "10001 is out of range: ask for 1 to 10000"}),
-    ("POST", ASYNC, {"text": "x", "model": "ada"}, {"callback_url": CALLBACK}),
-    ("POST", ASYNC, {"text": "x", "callback_url": "http://127.0.0.1:1/"}, {"callback_url": CALLBACK}),
-    (
-        "POST",
-        ASYNC,
-        {"text": "x", "model": "ada", "requires_callback": False},
-        {"model": "there is no model 'ada'; there are elasticsearch"},
-    ),
-    ("POST", BULK, {"documents": []}, {"documents": "a bulk holds 1 to 3 texts, this one 0"}),
-    ("POST", BULK, {"documents": [{"text": "x"}] * 4}, {"documents": "a bulk holds 1 to 3 texts, this one 4"}),
-    (
-        "POST",
-        BULK,
-        {"documents": [{"text": "x"}, {"text": "x", "doc_id": "a b"}]},
-        {"documents[1].doc_id": "docid 'a b' holds white space"},
-    ),
 ]
 
 
@@ -260,13 +205,25 @@ def test_a_change_that_makes_no_sense_is_refused(
     assert answer.json == {"message": "Input payload validation failed", "errors": errors}
 
 
+@pytest.mark.parametrize(
+    ("address", "body", "message"),
+    [
+        (ASYNC, {"text": "x"}, "nobody is called back: use POST /similarity/sync/text, which answers what is similar"),
+        (BULK, {"documents": [{"text": "x"}]}, "texts are not stored in bulk: use POST /text/similarity/ for each"),
+    ],
+)
+def test_what_is_not_offered_names_what_is(
+    client: FlaskClient, address: str, body: dict[str, Any], message: str
+) -> None:
+    answer = client.post(address, json=body)
+    assert (answer.status_code, answer.json) == (404, {"message": message})
+
+
 def test_a_server_that_changes_nothing_says_so(asked: FlaskClient) -> None:
     for method, address, body in (
         ("POST", STORE, {"text": "x"}),
         ("DELETE", STORE, {"doc_id": "measles"}),
-        ("POST", BULK, {"documents": [{"text": "x"}]}),
         ("POST", SYNC, {"text": "x"}),
-        ("POST", ASYNC, {"text": "x", "suppress_response": True}),
     ):
         answer = asked.open(address, method=method, json=body)
         message = "this server changes nothing; start it with --allow-writes, or server.writes: true"
@@ -311,42 +268,6 @@ def test_a_text_is_stored_and_what_is_similar_to_it_answered(client: FlaskClient
     assert (text["contexts"], text["created_at"]) == ([{"team": 10}, {"team": 9}], "2024-05-01")
 
 
-def test_what_is_similar_is_said_by_a_callback(client: FlaskClient, caller: Caller) -> None:
-    text = {"text": "wallabies hop", "doc_id": "h1", "context": {"team": 9}, "content_hash": "abc"}
-    passed_on = {"message": "Already encoded - passing on to search"}
-    assert client.post(ASYNC, json={**text, "callback_url": caller.address}).json == passed_on
-    path, call = caller.calls.get(timeout=60)
-    assert (path, call["action"], call["model_type"]) == ("/api/webhooks/alegre?token=a%20token", "search", "text")
-    item = call["data"]["item"]
-    assert (item["id"], item["raw"]["doc_id"], item["raw"]["context"]) == ("h1", "h1", {"team": 9})
-    assert (item["text"], item["content_hash"], item["callback_url"]) == ("wallabies hop", "abc", caller.address)
-    assert call["data"]["is_shortcircuited_search_result_callback"] is True
-    assert [result["id"] for result in call["data"]["results"]["result"]] == ["h1"]
-    assert ids(client, "wallabies hop") == ["h1"]
-
-
-def test_nobody_is_called_who_need_not_be(
-    client: FlaskClient, caller: Caller, caplog: pytest.LogCaptureFixture
-) -> None:
-    for number, nobody in enumerate(({"requires_callback": False}, {"suppress_response": True})):
-        text = {"text": "numbats dig", "doc_id": f"d{number}", "callback_url": caller.address, **nobody}
-        assert client.post(ASYNC, json=text).status_code == 200
-    assert ids(client, "numbats dig") == ["d1", "d0"]
-    thankless = {"text": "a thankless bilby", "callback_url": f"{caller.address}/"}
-    assert client.post(ASYNC, json=thankless).status_code == 200
-    _, call = caller.calls.get(timeout=60)
-    assert call["data"]["item"]["text"] == "a thankless bilby"
-    until(lambda: f"{caller.address} was called back, and answered 500" in caplog.text)
-
-
-def test_whom_to_call() -> None:
-    calls = Callbacks({"https://a.example.org/": "t"})
-    assert calls.address(None) == calls.address("https://a.example.org") == "https://a.example.org"
-    for tokens, wanted in (({}, None), ({"https://a.example.org": ""}, "https://a.example.org.evil.example")):
-        with pytest.raises(BadInput):
-            Callbacks(tokens).address(wanted)
-
-
 def test_a_text_without_an_id_gets_one(client: FlaskClient) -> None:
     for _ in range(2):
         assert client.post(STORE, json={"text": "an unnamed quokka", "language": "auto"}).json == {"success": True}
@@ -378,31 +299,6 @@ def test_a_context_admits_the_texts_that_lie_in_it(
     assert sorted(ids(client, "a test", context=context)) == expected
 
 
-def test_many_texts_are_stored_together(client: FlaskClient) -> None:
-    documents = [
-        {"text": "first wombat", "doc_id": "w1", "context": {"team": 1}, "created_at": "2024-01-01", "language": "fr"},
-        {"text": "second wombat", "doc_id": "w1", "created_at": "2024-01-02"},
-        {"text": "third wombat", "doc_id": "w2", "created_at": "2024-01-03"},
-    ]
-    answer = client.post(BULK, json={"documents": documents})
-    assert answer.status_code == 200
-    assert answer.json[0] == {
-        "_op_type": "index",
-        "_index": "live",
-        "_id": "w1",
-        "_source": {
-            "content": "first wombat",
-            "context": {"team": 1},
-            "contexts": [{"team": 1}],
-            "created_at": "2024-01-01",
-            "language": "fr",
-        },
-    }
-    assert [one["_id"] for one in answer.json] == ["w1", "w1", "w2"]
-    until(lambda: sorted(ids(client, "wombat")) == ["w1", "w2"])
-    assert {text["content"] for text in similar(client, "wombat")} == {"second wombat", "third wombat"}
-
-
 def test_a_hundred_near_texts_are_looked_through(client: FlaskClient) -> None:
     """More than one slice of the ranking is looked at, where a context admits few."""
     from factseek.server.adapters import _alegre_search
@@ -420,9 +316,7 @@ def test_changes_have_threads_of_their_own() -> None:
     def limits(**settings: Any) -> Limits:
         return limits_of(ServerSettings(**settings))
 
-    assert limits(adapters={"alegre": "", "serper": ""}).changing == {
-        b"/alegre/text/similarity/", SYNC.encode(), ASYNC.encode(),
-    }  # fmt: skip
+    assert limits(adapters={"alegre": "", "serper": ""}).changing == {STORE.encode(), SYNC.encode()}
     assert limits(adapters={"serper": ""}).changing == frozenset()
 
 

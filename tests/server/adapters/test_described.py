@@ -24,7 +24,7 @@ with warnings.catch_warnings():
     warnings.simplefilter("ignore")
     from schemathesis.specs.openapi.checks import unsupported_method
 
-CHANGING = {f"alegre.alegre_{name}" for name in ("store", "delete", "bulk", "similarity_sync", "similarity_async")}
+CHANGING = {f"alegre.alegre_{name}" for name in ("store", "delete", "similarity_sync")}
 ENDPOINTS = [
     f"{adapter.blueprint.name}.{view}"
     for adapter in map(ADAPTERS.load, ADAPTERS.names())

@@ -28,7 +28,6 @@ STATES = {
     "verify": f"/verify?index=example-en&claim={quote('Two doses of the measles vaccine are effective.')}",
     "verify, no model": f"/verify?index=example-ar&claim={quote('نهر النيل')}",
     "add": "/add",
-    "compare": "/compare",
     "document": DOCUMENT,
     "reference": "/docs",
 }

@@ -62,7 +62,7 @@ def test_a_form_of_more_is_refused_with_the_limit(
     assert len(answer.data) < 200_000
 
 
-@pytest.mark.parametrize("path", ["/check", "/verify", "/compare", "/add"])
+@pytest.mark.parametrize("path", ["/check", "/verify", "/add"])
 @pytest.mark.parametrize("many", [{"index": ["english"] * 900}, {"index": ["x" * 10_000]}, {"lang": "x" * 10_000}])
 def test_no_page_repeats_what_is_too_much(
     client: FlaskClient, path: str, many: Mapping[str, str | Sequence[str]]
@@ -82,7 +82,7 @@ def test_a_query_of_many_conditions_has_few_chips(wide_client: FlaskClient) -> N
 
 
 @pytest.mark.parametrize(
-    "path", ["/", "/?query=measles", "/check", "/verify", "/compare", "/add", "/documents/english/measles", "/docs"]
+    "path", ["/", "/?query=measles", "/check", "/verify", "/add", "/documents/english/measles", "/docs"]
 )
 def test_head_is_answered_as_get_without_a_body(client: FlaskClient, path: str) -> None:
     read, looked_at = client.get(path), client.head(path)

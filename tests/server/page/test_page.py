@@ -87,24 +87,14 @@ def test_rankings_stand_side_by_side(client: FlaskClient) -> None:
     assert {jump.removeprefix("#") for jump in jumps if jump} <= anchors | set(sections) | {"main", "facets"}
 
 
-def test_lines_join_the_same_document_across_columns(client: FlaskClient) -> None:
+def test_a_card_links_to_its_document_in_the_other_columns(client: FlaskClient) -> None:
     page = get(client, "/?index=english&query=two+doses+of+the+measles+vaccine&view=side")
-    joined = {item["id"]: item["class"] for item in page.all("li") if str(item.get("class")).startswith("join-")}
-    assert joined["bm25-1"] == joined["hybrid-1"] == joined["dense-1"] == "join-1"
-    drawn = [path["class"] for path in page.all("path")]
-    assert drawn.count("join-1") == 2
-    assert set(drawn) <= set(joined.values())
-    assert [picture["aria-hidden"] for picture in page.all("svg")] == ["true", "true"]
-    places = len([link for link in page.all("a") if link.get("class") in ("bm25", "hybrid", "dense")])
-    assert places == sum(2 * count * (count - 1) // 2 for count in Counter(joined.values()).values())
-
-
-def test_columns_have_the_same_number_of_rows(client: FlaskClient) -> None:
-    page = get(client, "/?index=english&query=moon&view=side")
-    fillers = [item for item in page.all("li") if item.get("class") == "filler"]
-    counts = Counter(str(item["id"]).partition("-")[0] for item in page.all("li") if "id" in item)
-    assert counts["bm25"] < counts["dense"]
-    assert len(fillers) == sum(max(counts.values()) - count for count in counts.values())
+    columns = ("bm25", "hybrid", "dense")
+    places = [(link["class"], str(link["href"])) for link in page.all("a") if link.get("class") in columns]
+    assert Counter(places)["hybrid", "#hybrid-1"] == Counter(places)["dense", "#dense-1"] == 2
+    shown = Counter(str(item["id"]).partition("-")[0] for item in page.all("li") if "id" in item)
+    assert shown["bm25"] < shown["hybrid"] == shown["dense"]
+    assert len(places) == 2 * shown["dense"] + 4 * shown["bm25"]
 
 
 def test_an_index_without_vectors_shows_one_ranking(client: FlaskClient) -> None:

@@ -1,10 +1,9 @@
-"""The tabs beside Search: Check, Verify, Add and Compare, with what they refuse."""
+"""The tabs beside Search: Check, Verify and Add, with what they refuse."""
 
 from __future__ import annotations
 
 import csv
 import io
-import json
 from collections.abc import Iterator
 from html.parser import HTMLParser
 from pathlib import Path
@@ -24,18 +23,10 @@ from factseek.server.page.verify import _conclusion
 from factseek.settings import Config
 
 from ..conftest import Writable, writable
-from .test_page import Page, get, links
+from .test_page import get, links
 
 HERE = {"Sec-Fetch-Site": "same-origin"}
 PNG = b"\x89PNG\r\n\x1a\n" + b"\0" * 40
-REPORT = {
-    "queries": 2, "runs": ["first", "second"],
-    "means": {"AP": {name: {"mean": 0.5, "low": 0.25, "high": 0.75} for name in ("first", "second")}},
-    "pairs": [{"measure": "AP", "first": "first", "second": "second", "difference": {"mean": 0.1, "low": 0.01,
-               "high": 0.2}, "p_randomisation": 0.01, "holm_randomisation": 0.02, "wins": 2, "ties": 0, "losses": 0}],
-    "moved": [{"first": "first", "second": "second", "qid": "q1", "values": [0.1, 0.9], "ranks": {"d1": [None, 1]}}],
-    "notes": ["a note"],
-}  # fmt: skip
 
 
 def test_tweets_are_ranked_with_the_words_that_weigh_and_their_evidence(client: FlaskClient) -> None:
@@ -145,20 +136,6 @@ def test_evidence_is_looked_for_in_the_index_of_the_language(
         assert of_text["نهر النيل أطول الأنهار."] == arabic.get("index")
 
 
-def test_compare_says_what_it_shows_and_what_its_figures_mean(client: FlaskClient) -> None:
-    empty = get(client, "/compare")
-    assert any(
-        text.startswith("A run is what a ranking finds for each of many queries.") for text in empty.text_of("p")
-    )
-    report = {**REPORT, "means": {**REPORT["means"], "nDCG@5": REPORT["means"]["AP"], "odd@3": REPORT["means"]["AP"]}}  # type: ignore[dict-item, index]
-    response = client.post("/compare", data={"pasted": json.dumps(report)})
-    shown = Page(response.text)
-    assert shown.text_of("dt")[:2] == ["AP", "nDCG@5"]
-    assert shown.text_of("dd")[1].startswith("How near the first 5 come to the best order there is")
-    assert "odd@3" not in shown.text_of("dt")
-    assert "There is nothing to show" in client.post("/compare", data={"pasted": ""}).text
-
-
 @pytest.fixture
 def usual_cells() -> Iterator[None]:
     """Take cells as long as csv takes them by itself: whoever reads long lines has it take more."""
@@ -181,12 +158,11 @@ def test_what_is_no_text_is_not_checked(client: FlaskClient, content: bytes, rea
 
 
 def test_an_upload_that_is_too_large_is_a_page(client: FlaskClient) -> None:
-    for path in ("/check", "/compare"):
-        file = (io.BytesIO(b"x" * 30_000), "large.txt")
-        response = client.post(path, data={"file": file}, headers={"Accept": "text/html"})
-        assert response.status_code == 413
-        assert "The body of the request is larger than this server takes" in response.text
-        assert '<textarea id="query"' in response.text
+    file = (io.BytesIO(b"x" * 30_000), "large.txt")
+    response = client.post("/check", data={"file": file}, headers={"Accept": "text/html"})
+    assert response.status_code == 413
+    assert "The body of the request is larger than this server takes" in response.text
+    assert '<textarea id="query"' in response.text
 
 
 def test_a_claim_is_judged_with_its_sentences_and_a_warning(client: FlaskClient) -> None:
@@ -229,7 +205,6 @@ def test_an_index_that_no_model_knows_says_so(client: FlaskClient) -> None:
         ("/check?text=measles", "This server ranks no claims"),
         ("/verify?claim=measles", "It was started without a model of verdicts."),
         ("/add", "Nothing can be added on this server"),
-        ("/compare", "This server shows no report."),
     ],
 )
 def test_a_tab_that_lacks_what_it_needs_says_so_and_how_to_get_it(
@@ -248,9 +223,6 @@ def test_a_tab_that_lacks_what_it_needs_says_so_and_how_to_get_it(
         ("/verify?claim=a&as_of=soon", "&#39;soon&#39; is not a date"),
         ("/verify?claim=a&k=3", "here is no parameter &#39;k&#39;"),
         ("/check?text=a&kind=poem", "Kind: invalid enum value"),
-        ("/compare?report=none", "There is no report &#39;none&#39;; served are: none"),
-        ("/compare?pasted=x", "This is no comparison of runs: it is not JSON"),
-        ("/compare?pasted=%7B%7D", "This is no comparison of runs"),
     ],
 )
 def test_what_makes_no_sense_is_said_on_the_tab(client: FlaskClient, address: str, reason: str) -> None:
@@ -258,15 +230,6 @@ def test_what_makes_no_sense_is_said_on_the_tab(client: FlaskClient, address: st
     assert response.status_code == 400
     assert reason in response.text
     assert 'role="alert"' in response.text
-
-
-def test_a_report_of_ones_own_is_shown(client: FlaskClient) -> None:
-    response = client.post("/compare", data={"file": (io.BytesIO(json.dumps(REPORT).encode()), "mine.json")})
-    assert response.status_code == 200
-    assert "the second is better" in response.text
-    assert "mine.json" in response.text
-    assert "– → 1" in response.text
-    assert get(client, f"/compare?pasted={quote(json.dumps(REPORT))}").text_of("h2")[:2] == ["Means", "Differences"]
 
 
 def test_a_page_is_looked_at_added_and_found(live: Path, root: Path) -> None:
