@@ -130,15 +130,7 @@ def sweep(folder: Path) -> None:
 
 def first_segment(folder: Path) -> int:
     """Return the first number that no segment of the index in ``folder`` has, nor one that a reader still holds."""
-    return max(after_published(folder), _after({path.name for path in folder.glob(f"{SEGMENTS}/*")}))
-
-
-def after_published(folder: Path) -> int:
-    """Return the first number after the segments of the published index in ``folder``: the same until it changes."""
-    return _after(_named(folder) or set())
-
-
-def _after(names: set[str]) -> int:
+    names = (_named(folder) or set()) | {path.name for path in folder.glob(f"{SEGMENTS}/*")}
     return max((int(name) for name in names if name.isdigit()), default=-1) + 1
 
 
