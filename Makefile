@@ -57,10 +57,10 @@ serve: example
 	$(BIN)/factseek serve
 
 test: $(STAMP)
-	$(BIN)/python -m pytest -m "not real and not deep" -n 2 --dist worksteal
+	$(BIN)/python -m pytest -m "not real and not deep" -n 2 --dist worksteal --durations 20
 
 test-real: $(STAMP)
-	$(BIN)/python -m pytest -m "real and not deep" -n 2 --dist worksteal
+	$(BIN)/python -m pytest -m "real and not deep" -n 2 --dist worksteal --durations 20
 
 test-deep: $(STAMP)
 	$(BIN)/python -m pytest -m deep --timeout 1200 -o faulthandler_timeout=1100
