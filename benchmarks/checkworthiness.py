@@ -8,31 +8,232 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 import numpy as np
+from numpy.typing import NDArray
 
-from benchmarks import checkworthiness_data as data
-from benchmarks import checkworthiness_tables as tables
-from benchmarks.checkworthiness_data import Debates, TweetSplit, labels_of
-from benchmarks.checkworthiness_tables import ScoredLists
-from benchmarks.data_folder import data_folder
-from benchmarks.marked import replace_marked
-from benchmarks.parts import part
+from benchmarks.data import data_folder
+from benchmarks.measuring import part, replace_marked
 from factseek.claims.checkworthiness.rankers import Trained, kind
+from factseek.claims.learning.folds import average_precision
 from factseek.claims.settings import Config
 from factseek.eval.reports.machine import this_machine
 from factseek.eval.reports.page import markdown_table
+from factseek.eval.tasks import STATEMENTS
 from factseek.retrieval.domain import Statement
 from factseek.retrieval.errors import FactseekError
 from factseek.retrieval.progress import bar
 from factseek.retrieval.terminal import say, write
 
+TWEETS = {
+    "ar": ("1a-arabic/CT21-AR-Train-T1-Labels.tsv", "1a-arabic/CT21-AR-Dev-T1-Labels.tsv"),
+    "bg": ("1a-bulgarian/dataset_train_v1_bulgarian.tsv", "1a-bulgarian/dataset_dev_v1_bulgarian.tsv"),
+    "en": ("1a-english/dataset_train_v1_english.tsv", "1a-english/dataset_dev_v1_english.tsv"),
+    "es": ("1a-spanish/dataset_train.tsv", "1a-spanish/dataset_dev.tsv"),
+    "tr": ("1a-turkish/dataset_train_v1_turkish.tsv", "1a-turkish/dataset_dev_v1_turkish.tsv"),
+}
+
+
+class TweetSplit(NamedTuple):
+    """The statements to learn from and those to rank, all labelled."""
+
+    train: list[Statement]
+    dev: list[Statement]
+
+
+class Debates(NamedTuple):
+    """Debates by file: those learned from, and those ranked."""
+
+    train: list[list[Statement]]
+    dev: list[list[Statement]]
+
+
+def tweets(data: Path) -> dict[str, TweetSplit]:
+    """Read the tweets of the five languages."""
+    splits = {}
+    read_tweets = STATEMENTS.load("ct2021-1a").read_statements
+    for language, names in TWEETS.items():
+        train, dev = (read_tweets(data / "ct2021-task1" / name, labelled=True) for name in names)
+        splits[language] = TweetSplit(*([tweet._replace(language=language) for tweet in part] for part in (train, dev)))
+    return splits
+
+
+def debates(data: Path) -> Debates:
+    """Read the debates, in the order of their files' names."""
+    folder = data / "ct2021-task1" / "1b-english"
+
+    read_debate = STATEMENTS.load("ct2021-1b").read_statements
+
+    def part(name: str) -> list[list[Statement]]:
+        files = sorted((folder / name).glob("*.tsv"))
+        return [[sentence._replace(language="en") for sentence in read_debate(file, labelled=True)] for file in files]
+
+    return Debates(part("train"), part("dev"))
+
+
+def labels_of(statements: Sequence[Statement]) -> NDArray[np.int64]:
+    """Return the label of each statement; of an id that is repeated, the last, as the official scorer does."""
+    last = {statement.qid: statement.label for statement in statements}
+    return np.array([last[statement.qid] for statement in statements], dtype=np.int64)
+
+
+def rows_an_id(statements: Sequence[Statement]) -> float:
+    """Return the number of rows worth checking for each id that is worth checking."""
+    worth = {statement.qid: label for statement, label in zip(statements, labels_of(statements).tolist(), strict=True)}
+    return float(labels_of(statements).sum() / sum(worth.values()))
+
+
+RESAMPLES = 2_000
+GOALS = {"ar": 0.05, "bg": 0.10, "en": 0.05, "es": 0.10, "tr": 0.05}
+"""What the best ranker is to gain on the n-gram baseline."""
+
+Scores = NDArray[np.float64]
+Labels = NDArray[np.int64]
+
+
+class ScoredLists(NamedTuple):
+    """Lists that are ranked each by itself (a file of tweets, or debates), with the scores that each ranker gave.
+
+    ``rows`` is how many rows worth checking there are for each id worth checking: more than 1 where ids are repeated.
+    The official scorer counts every row as found, and every id once as to be found.
+    """
+
+    labels: list[Labels]
+    scores: dict[str, list[Scores]]
+    rows: float = 1.0
+
+
+class Resampled(NamedTuple):
+    """A mean of average precisions, and where 95 % of the resampled ones lie."""
+
+    value: float
+    low: float
+    high: float
+
+    def __str__(self) -> str:
+        return f"{self.value:.4f} ({self.low:.3f} to {self.high:.3f})"
+
+
+def official(judged: ScoredLists, name: str) -> float:
+    """Return the mean over lists of average precision."""
+    return float(_each(judged, name).mean())
+
+
+def resampled(judged: ScoredLists) -> dict[str, Scores]:
+    """Return the official figure of each ranker on resampled lists, the same ones for every ranker.
+
+    One list is resampled by its statements; of several, whole lists are drawn, as one debate is one observation.
+    """
+    random = np.random.default_rng(0)
+    precisions_of: dict[str, list[float]] = {name: [] for name in judged.scores}
+    whole = {name: _each(judged, name) for name in judged.scores}
+    for _ in range(RESAMPLES):
+        if len(judged.labels) > 1:
+            drawn = random.integers(0, len(judged.labels), len(judged.labels))
+            for name, values in whole.items():
+                precisions_of[name].append(float(values[drawn].mean()))
+            continue
+        labels = judged.labels[0]
+        drawn = np.sort(random.integers(0, len(labels), len(labels)))
+        for name, scores in judged.scores.items():
+            precisions_of[name].append(judged.rows * average_precision(labels[drawn], scores[0][drawn]))
+    return {name: np.array(values) for name, values in precisions_of.items()}
+
+
+def _each(judged: ScoredLists, name: str) -> Scores:
+    pairs = zip(judged.labels, judged.scores[name], strict=True)
+    return judged.rows * np.array([average_precision(labels, scores) for labels, scores in pairs])
+
+
+def interval(value: float, drawn: Scores) -> Resampled:
+    """Return the percentile interval of resampled figures."""
+    low, high = np.percentile(drawn, (2.5, 97.5))
+    return Resampled(value, float(low), float(high))
+
+
+def results(judged: Mapping[str, ScoredLists]) -> str:
+    """Return the table of AP on dev, and the table of the best ranker's gain on the n-gram baseline."""
+    drawn = {where: resampled(lists) for where, lists in judged.items()}
+    return precisions(judged, drawn) + "\n" + _gains(judged, drawn)
+
+
+def precisions(judged: Mapping[str, ScoredLists], drawn: Mapping[str, Mapping[str, Scores]]) -> str:
+    """Return the table of AP on dev, with intervals: a row for each ranker, a column for each language or debates."""
+    names = list(dict.fromkeys(name for lists in judged.values() for name in lists.scores))
+
+    def cell(where: str, name: str) -> str:
+        if name not in judged[where].scores:
+            return ""
+        return str(interval(official(judged[where], name), drawn[where][name]))
+
+    return markdown_table(["ranker", *judged], [[name, *(cell(where, name) for where in judged)] for name in names])
+
+
+def _gains(judged: Mapping[str, ScoredLists], drawn: Mapping[str, Mapping[str, Scores]]) -> str:
+    rows = []
+    for where, lists in judged.items():
+        base, best = official(lists, "ngram"), official(lists, "best")
+        gain = interval(best - base, drawn[where]["best"] - drawn[where]["ngram"])
+        goal = GOALS.get(where, base)
+        verdict = "reached" if gain.value >= goal else "missed"
+        gained = f"{gain.value:+.4f} ({gain.low:+.3f} to {gain.high:+.3f})"
+        rows.append([where, gained, f"+{goal:.4f}".rstrip("0"), verdict])
+    return markdown_table(["", "best less n-gram (95 %)", "goal", ""], rows, left=1)
+
+
+def ablation(figures: Mapping[str, Mapping[str, Any]]) -> str:
+    """Return the cross-validated AP of each member alone, and of the kept ones without it."""
+    members = sorted({name for of_language in figures.values() for name in of_language["alone"]})
+
+    def cell(language: str, name: str) -> str:
+        of_language = figures[language]
+        if name not in of_language["alone"]:
+            return ""
+        without = of_language["without"].get(name)
+        return f"{of_language['alone'][name]:.4f}" + (f" / {without:.4f}" if without is not None else "")
+
+    rows = [[name, *(cell(language, name) for language in figures)] for name in members]
+    rows.append(["**together**", *(f"**{of_language['AP']:.4f}**" for of_language in figures.values())])
+    return markdown_table(["AP alone / of the others", *figures], rows)
+
+
+def calibration(labels: Labels, probabilities: Scores) -> list[str]:
+    """Return five cells: observed and predicted mean, Brier score, that of the mean, calibration gap over ten bins."""
+    brier = float(np.mean((probabilities - labels) ** 2))
+    bins = np.minimum((probabilities * 10).astype(int), 9)
+    gap = sum(
+        abs(float(probabilities[bins == number].mean() - labels[bins == number].mean())) * int((bins == number).sum())
+        for number in range(10)
+        if (bins == number).any()
+    )
+    mean = float(labels.mean())
+    return [
+        f"{mean:.3f}",
+        f"{probabilities.mean():.3f}",
+        f"{brier:.4f}",
+        f"{mean * (1 - mean):.4f}",
+        f"{gap / len(labels):.3f}",
+    ]
+
+
+def joint(precisions_by_network: Mapping[str, Mapping[str, tuple[float, float]]]) -> str:
+    """Return AP on dev and cross-validated for each network, by language."""
+    languages = list(next(iter(precisions_by_network.values())))
+    show: Callable[[tuple[float, float]], str] = lambda pair: f"{pair[0]:.4f} / {pair[1]:.4f}"  # noqa: E731
+    rows = []
+    for name, values in precisions_by_network.items():
+        mean = tuple(float(np.mean([values[language][side] for language in languages])) for side in (0, 1))
+        rows.append([name, *(show(values[language]) for language in languages), f"{mean[0]:.4f} / {mean[1]:.4f}"])
+    return markdown_table(["network", *languages, "mean"], rows)
+
+
 ROOT = Path(__file__).resolve().parent.parent
 CONFIG = Config()
+
 NETWORKS: dict[str, dict[str, Any]] = {
     "multilingual-e5-small, claim and language": {"claim_weight": 0.6},
     "multilingual-e5-small, claim alone": {"claim_weight": 1.0},
@@ -61,10 +262,9 @@ def main() -> int:
 
 
 def _measured(folder: Path) -> str:
-    splits, spoken = data.tweets(folder), data.debates(folder)
+    splits, spoken = tweets(folder), debates(folder)
     judged = {
-        language: ScoredLists([labels_of(split.dev)], {}, data.rows_an_id(split.dev))
-        for language, split in splits.items()
+        language: ScoredLists([labels_of(split.dev)], {}, rows_an_id(split.dev)) for language, split in splits.items()
     }
     judged["debates"] = ScoredLists([labels_of(statements) for statements in spoken.dev], {})
     for model in ("random", "ngram"):
@@ -81,13 +281,10 @@ def _measured(folder: Path) -> str:
     networks = {name: _network(name, splits, judged) for name in NETWORKS}
     with part("tables"):
         sections = {
-            "AP on dev": tables.results(judged),
-            "Members of the best ranker": tables.ablation({**best.figures, "debates": speaking["best"].figures["en"]}),
+            "AP on dev": results(judged),
+            "Members of the best ranker": ablation({**best.figures, "debates": speaking["best"].figures["en"]}),
             "Calibration of the best ranker on dev": _calibration(best, speaking["best"], splits, spoken),
-            "Joint against single": tables.joint(networks)
-            + "".join(f"\n{tables.differences(judged, *pair)}" for pair in _pairs()),
-            "The files": tables.oddities([data.oddity(language, split) for language, split in splits.items()])
-            + _topics(splits["ar"]),
+            "Joint against single": joint(networks),
         }
     return "\n".join(f"## {title}\n\n{content}" for title, content in sections.items())
 
@@ -100,7 +297,7 @@ def _learned(model: str, statements: Sequence[Statement], config: Config = CONFI
         return kind(model).train(statements, config, bar)
 
 
-def _scored(learned: Trained, spoken: Debates) -> list[tables.Scores]:
+def _scored(learned: Trained, spoken: Debates) -> list[Scores]:
     """Return the scores of each debate, all scored in one call."""
     scores = learned.ranker.score([statement for debate in spoken.dev for statement in debate])
     return np.split(scores, np.cumsum([len(debate) for debate in spoken.dev])[:-1])
@@ -116,14 +313,8 @@ def _network(
     precisions = {}
     for language, split in splits.items():
         judged[language].scores[name] = [trained.ranker.score(split.dev)]
-        precisions[language] = tables.official(judged[language], name), float(trained.figures[language]["AP"])
+        precisions[language] = official(judged[language], name), float(trained.figures[language]["AP"])
     return precisions
-
-
-def _pairs() -> list[tuple[str, str]]:
-    """Return the networks with and without their language head, over each encoder."""
-    names = list(NETWORKS)
-    return list(zip(names[::2], names[1::2], strict=True))
 
 
 def _calibration(best: Trained, speaking: Trained, splits: Mapping[str, TweetSplit], spoken: Debates) -> str:
@@ -139,16 +330,8 @@ def _calibration(best: Trained, speaking: Trained, splits: Mapping[str, TweetSpl
                 if name != "debates"
                 else np.array([int(statement.label or 0) for statement in statements])
             )
-            rows.append([name, *tables.calibration(labels, probabilities)])
+            rows.append([name, *calibration(labels, probabilities)])
     return markdown_table(["", "worth checking", "said", "Brier", "Brier of the mean", "gap"], rows)
-
-
-def _topics(arabic: TweetSplit) -> str:
-    mixed, topics = data.by_topic(arabic, CONFIG)
-    return (
-        f"\nArabic, words and characters alone, cross-validated AP: {mixed:.4f} with topics on both sides, "
-        f"{topics:.4f} with whole topics held out.\n"
-    )
 
 
 if __name__ == "__main__":

@@ -9,13 +9,15 @@ tables into ``docs/scaling.md``.
 
 from __future__ import annotations
 
+import argparse
 import json
 import os
 import random
 import shutil
 import statistics
+import sys
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import lru_cache
@@ -25,10 +27,9 @@ from time import perf_counter
 from typing import Any, NamedTuple
 
 import msgspec
-import numpy as np
 
-from benchmarks.data_folder import data_folder
-from benchmarks.marked import replace_marked
+from benchmarks.data import RememberingEncoder, data_folder
+from benchmarks.measuring import replace_marked
 from factseek.cluster.opening import open_index as open_on_cluster
 from factseek.cluster.ray_library import disconnect
 from factseek.cluster.settings import ClusterSettings
@@ -63,6 +64,9 @@ CONFIG = convert(
 )
 
 
+Encoders = Callable[[Any, Path], Any]
+
+
 class Collected(NamedTuple):
     """A collection: its name and folder, the judgements whose queries are asked, its language."""
 
@@ -90,52 +94,23 @@ class Equality(NamedTuple):
     different: int
 
 
-class Remembering:
-    """Encoders that encode each query once: the same are asked of every index."""
-
-    def __init__(self) -> None:
-        self._shared = SharedEncoders(CONFIG.encoder)
-        self._opened = lru_cache(maxsize=None)(self._open)
-
-    def __call__(self, made_by: Any, folder: Path) -> Any:
-        """Return the encoder that a manifest names."""
-        return self._opened(made_by, folder)
-
-    def _open(self, made_by: Any, folder: Path) -> Any:
-        return _OnceEncoder(self._shared(made_by, folder))
-
-    def close(self) -> None:
-        """Close the encoders."""
-        self._shared.close()
-
-
-class _OnceEncoder:
-    def __init__(self, encoder: Any) -> None:
-        self._encoder = encoder
-        self._once = lru_cache(maxsize=None)(lambda text: encoder.encode_query([text])[0])
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._encoder, name)
-
-    def encode_query(self, texts: Sequence[str]) -> Any:
-        """Return the vectors of queries."""
-        return np.stack([self._once(text) for text in texts])
-
-
-def main() -> None:
+def main() -> int:
     """Compare, measure, and write the tables."""
-    encoders = Remembering()
-    with tempfile.TemporaryDirectory() as folder, cluster_of_three() as address:
-        cluster = ClusterSettings(address=address, cpus=0.1)
+    argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter).parse_args()
+    shared = SharedEncoders(CONFIG.encoder)
+    encoders = lru_cache(maxsize=None)(lambda made_by, folder: RememberingEncoder(shared(made_by, folder)))
+    with tempfile.TemporaryDirectory() as folder, three_nodes() as nodes:
+        cluster = ClusterSettings(address=nodes.address, cpus=0.1)
         rows = [row for each in COLLECTIONS for row in compared(each, Path(folder) / each.name, encoders, cluster)]
         replace_marked(DOCUMENT, "equality", equality_table(rows))
         scifact = COLLECTIONS[0]
         table = ray_table(Path(folder) / scifact.name, queries_of(scifact), encoders, cluster)
         replace_marked(DOCUMENT, "ray", table)
-    encoders.close()
+    shared.close()
+    return 0
 
 
-def compared(judged: Collected, folder: Path, encoders: Remembering, cluster: ClusterSettings) -> Iterator[Equality]:
+def compared(judged: Collected, folder: Path, encoders: Encoders, cluster: ClusterSettings) -> Iterator[Equality]:
     """Yield how the shards of a collection compare with one index, in each state."""
     folder.mkdir()
     documents = list(documents_of(judged.source))
@@ -167,7 +142,7 @@ def change(folder: Path, source: Path, verb: Any, language: str = "") -> None:
 
 
 def answers_compared(
-    judged: Collected, state: str, places: dict[int, Path], encoders: Remembering, cluster: ClusterSettings
+    judged: Collected, state: str, places: dict[int, Path], encoders: Encoders, cluster: ClusterSettings
 ) -> Iterator[Equality]:
     """Yield how the hits of every query, retriever and filter compare with those of one index."""
     queries = queries_of(judged)
@@ -178,11 +153,11 @@ def answers_compared(
     for shards in SHARDS:
         with open_index(places[shards], CONFIG, encoders=encoders) as index:
             different = differing(index, queries, lines)
-        yield printed(Equality(judged.name, state, str(shards), sum(map(len, lines)), hits, different))
+        yield _printed(Equality(judged.name, state, str(shards), sum(map(len, lines)), hits, different))
     with open_on_cluster(places[ON_RAY], CONFIG, cluster, encoders=encoders) as index:
         different = differing(index, queries, lines)
     stop(places[ON_RAY], cluster)
-    yield printed(Equality(judged.name, state, f"{ON_RAY} on Ray", sum(map(len, lines)), hits, different))
+    yield _printed(Equality(judged.name, state, f"{ON_RAY} on Ray", sum(map(len, lines)), hits, different))
 
 
 def differing(index: Searcher, queries: list[str], lines: list[list[bytes]]) -> int:
@@ -194,7 +169,7 @@ def differing(index: Searcher, queries: list[str], lines: list[list[bytes]]) -> 
     return different
 
 
-def printed(row: Equality) -> Equality:
+def _printed(row: Equality) -> Equality:
     """Return a comparison after printing it."""
     say(f"benchmarks.cluster: {row}")
     return row
@@ -234,29 +209,15 @@ def queries_of(judged: Collected) -> list[str]:
 
 
 @contextmanager
-def cluster_of_three() -> Iterator[str]:
-    """Start a Ray cluster of three nodes at the loopback address, and yield its address."""
-    with three_nodes() as cluster:
-        yield cluster.address
-
-
-@contextmanager
 def three_nodes() -> Iterator[Any]:
     """Start a Ray cluster of three nodes at the loopback address, and yield Ray's own object for it."""
-    with started_nodes(3) as cluster:
-        yield cluster
-
-
-@contextmanager
-def started_nodes(count: int) -> Iterator[Any]:
-    """Start a Ray cluster of so many nodes at the loopback address, and yield Ray's own object for it."""
     os.environ |= {"RAY_USAGE_STATS_ENABLED": "0", "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0"}
     from ray.cluster_utils import Cluster
 
     head: dict[str, Any] = {"num_cpus": 4, "include_dashboard": False, "object_store_memory": 100_000_000}
     head["_system_config"] = {"health_check_period_ms": 1000, "worker_niceness": 0}  # as docs/scaling.md advises
     cluster = Cluster(initialize_head=True, connect=False, head_node_args=head)
-    for _ in range(count - 1):
+    for _ in range(2):
         cluster.add_node(num_cpus=4, object_store_memory=100_000_000)
     cluster.wait_for_nodes(timeout=120)
     yield cluster
@@ -264,7 +225,7 @@ def started_nodes(count: int) -> Iterator[Any]:
     cluster.shutdown()
 
 
-def ray_table(folder: Path, queries: list[str], encoders: Remembering, cluster: ClusterSettings) -> str:
+def ray_table(folder: Path, queries: list[str], encoders: Encoders, cluster: ClusterSettings) -> str:
     """Ask one index, the same in three shards here, and these on a cluster, in turns; return the table."""
     alone, place = folder / "shards-0", folder / "on-ray"
     shutil.copytree(alone, place)
@@ -316,4 +277,4 @@ def equality_table(rows: Sequence[Equality]) -> str:
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

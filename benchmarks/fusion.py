@@ -9,37 +9,200 @@ what it loses on those left out, against the best way for them, is its regret. W
 from __future__ import annotations
 
 import argparse
+import csv
+import json
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import groupby, permutations
 from pathlib import Path
 from typing import NamedTuple
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks import across_languages
-from benchmarks.fusion_rankings import DEPTH, RankedCase, cases, data_folder_or_none, ranked
-from benchmarks.marked import replace_marked
-from benchmarks.quality import ROOT, is_indexed
+from benchmarks.data import data_folder
+from benchmarks.measuring import replace_marked
+from benchmarks.quality import ROOT, BenchCollection, example, indexed, is_indexed, public
+from factseek.eval.formats.topics import read_topics
 from factseek.eval.reports.page import markdown_table
+from factseek.eval.running.batch import SearchQuery, chunks, columns
 from factseek.eval.scoring.measures import evaluate
 from factseek.eval.scoring.statistics import Interval, Values, intervals, paired
 from factseek.eval.tuning.fused_evaluator import FusedEvaluator
 from factseek.eval.tuning.grid import Setting, fusions
 from factseek.retrieval.config import Config, FusionSettings
+from factseek.retrieval.domain import Filter, Hit, Qrels
 from factseek.retrieval.errors import FactseekError
+from factseek.retrieval.files import write_atomically
+from factseek.retrieval.index.local import open_index
 from factseek.retrieval.retrievers import kind
+from factseek.retrieval.searcher import Search
 from factseek.retrieval.terminal import say, write
+from factseek.retrieval.trec import read_qrels
+
+DEPTH = 100
+"""Documents of each ranking that are fused: what a search does by default."""
+
+BOTH = ("all-MiniLM-L6-v2", "multilingual-e5-small")
+"""The encoders of an index in English that is asked in other languages, or fuses three rankings."""
+
+XQUAD_LANGUAGES = ("ar", "en", "es")
+Ranking = dict[str, list[Hit]]
+"""The documents found for each qid, best first."""
+
+
+class Case(NamedTuple):
+    """Judged queries of one collection; ``family`` names collections that share texts or questions.
+
+    ``dense`` is the ranking by vectors that is fused with BM25's.
+    """
+
+    name: str
+    family: str
+    collection: BenchCollection
+    queries: tuple[SearchQuery, ...]
+    qrels: Qrels
+    dense: str = "dense"
+
+
+class RankedCase(NamedTuple):
+    """A case with the ranking of each retriever, by its name."""
+
+    case: Case
+    rankings: dict[str, Ranking]
+
+    def pair(self) -> dict[str, Ranking]:
+        """Return the two rankings that are fused by default, by the names that they have then."""
+        return {"bm25": self.rankings["bm25"], "dense": self.rankings[self.case.dense]}
+
+
+def cases(data: Path, work: Path) -> list[Case]:
+    """Return the cases of the bundled examples and of the public collections."""
+    judged = [_plain(example(), "the examples"), _plain(_arabic_example(), "the examples")]
+    judged += [_plain(collection, collection.name) for collection in public(data)]
+    judged += _xquad(data / "xquad-r")
+    return [*judged, _arabic_passages(data / "ct2019-task2-arabic", work)]
+
+
+def ranked(case: Case, work: Path) -> RankedCase:
+    """Return the rankings of a case, read from ``work`` where they were made from the index that is there."""
+    folder = indexed(case.collection, work)
+    with open_index(folder) as index:
+        names = [name for name in index.info.retrievers if not kind(name).FUSES]
+        path = work / "rankings" / f"{case.name}-{index.info.id}.json".replace(" ", "-").replace("/", "-")
+        if not path.is_file():
+            say(f"{case.name}: ranking {len(case.queries):,} queries by {' and '.join(names)}")
+            search = Search(profile=case.collection.profile, k=DEPTH, group=True)
+            rankings = {
+                name: {
+                    done.qid: list(zip(*done.ranking, strict=True))
+                    for chunk in chunks(case.queries)
+                    for done in columns(index, chunk, search._replace(retriever=name))
+                }
+                for name in names
+            }
+            path.parent.mkdir(parents=True, exist_ok=True)
+            write_atomically(path, msgspec.json.encode(rankings))
+    saved = msgspec.json.decode(path.read_bytes(), type=dict[str, dict[str, list[tuple[str, float]]]])
+    return RankedCase(
+        case, {name: {qid: [Hit(*hit) for hit in hits] for qid, hits in of.items()} for name, of in saved.items()}
+    )
+
+
+def _plain(collection: BenchCollection, family: str) -> Case:
+    qrels = read_qrels(collection.qrels)
+    queries = [
+        SearchQuery(query.qid, query.text, None) for query in read_topics(collection.queries) if query.qid in qrels
+    ]
+    return Case(collection.name, family, collection, tuple(queries), _ordered(qrels, queries))
+
+
+def _arabic_example() -> BenchCollection:
+    folder = ROOT / "examples"
+    steps = (("snippets", folder / "snippets-ar.tsv"), ("webpages", folder / "pages-ar"))
+    queries, qrels = folder / "queries-ar.tsv", folder / "qrels-ar.txt"
+    return BenchCollection("bundled example, Arabic", steps, queries, qrels, language="ar")
+
+
+def _xquad(folder: Path) -> Iterator[Case]:
+    """Yield XQuAD-R within each language, and with the questions of each other language."""
+    within = {language: _within(folder / language, language) for language in XQUAD_LANGUAGES}
+    yield from within.values()
+    for asked, written in permutations(XQUAD_LANGUAGES, 2):
+        case = within[written]
+        yield case._replace(
+            name=f"XQuAD-R {asked} over {written}",
+            queries=within[asked].queries,
+            qrels=_ordered(case.qrels, within[asked].queries),
+            dense=f"dense:{BOTH[1]}" if case.collection.encoders else case.dense,
+        )
+
+
+def _within(folder: Path, language: str) -> Case:
+    queries, qrels = folder / "queries.jsonl", folder / "qrels" / "test.tsv"
+    encoders = BOTH if language == "en" else ()
+    collection = BenchCollection(
+        f"XQuAD-R {language}", (("beir", folder),), queries, qrels, language=language, encoders=encoders
+    )
+    return _plain(collection, "XQuAD-R")
+
+
+def crosses(case: Case) -> bool:
+    """Return whether questions are in another language than the paragraphs."""
+    return " over " in case.name
+
+
+def _arabic_passages(folder: Path, work: Path) -> Case:
+    """Return CheckThat! 2019's passages, ranked for each claim among those of its own pages."""
+    labels = folder / "passages" / "CT19-T2-Passages_Usefulness.csv"
+    with labels.open(encoding="utf-8", newline="") as file:
+        rows = [(claim, passage, int(label)) for claim, _, passage, label in csv.reader(file)]
+    qrels: Qrels = {claim: {passage: label for _, passage, label in group} for claim, group in _by_claim(rows)}
+    source = work / "ct2019-passages.jsonl"
+    source.parent.mkdir(parents=True, exist_ok=True)
+    write_atomically(source, "".join(_documents(folder, {row[1]: row[0] for row in rows})).encode())
+    with (folder / "claims" / "CT19-T2-Claims_with_Results.json").open(encoding="utf-8") as lines:
+        claims = {claim["claimID"]: claim["text"] for claim in map(json.loads, lines)}
+    queries = [SearchQuery(qid, claims[qid], Filter(topic=(qid,))) for qid in qrels]
+    name = "CheckThat! 2019 task 2, Arabic"
+    collection = BenchCollection(name, (("jsonl", source),), labels, labels, language="ar")
+    return Case(name, name, collection, tuple(queries), qrels)
+
+
+def _documents(folder: Path, topics: dict[str, str]) -> Iterator[str]:
+    """Yield each judged passage once as a JSON line."""
+    seen: set[str] = set()
+    with (folder / "passages" / "CT19-T2-Passages_Text.json").open(encoding="utf-8") as lines:
+        for page in map(json.loads, lines):
+            for passage in page["paragraphs"]:
+                docid = passage["parID"]
+                if docid in topics and docid not in seen and passage["text"].strip():
+                    seen.add(docid)
+                    record = {"docid": docid, "text": passage["text"], "topic": topics[docid], "language": "ar"}
+                    yield json.dumps(record, ensure_ascii=False) + "\n"
+
+
+def _by_claim(rows: Sequence[tuple[str, str, int]]) -> Iterable[tuple[str, Iterator[tuple[str, str, int]]]]:
+    return groupby(sorted(rows), lambda row: row[0])
+
+
+def _ordered(qrels: Qrels, queries: Sequence[SearchQuery]) -> Qrels:
+    return {query.qid: qrels[query.qid] for query in queries}
+
 
 MEASURE, CUT = "nDCG@10", 10
 SHOWN = 8
 PAIR = ("bm25", "dense")
 """The rankings that the default fuses."""
+
 EQUAL = dict.fromkeys(PAIR, 0.5)
 COMPARED = FusionSettings(kind="rrf", rrf_k=10, weights=EQUAL)
 """The way that others are compared with: reciprocal ranks, the default until 0.2.0."""
+
 BEFORE = FusionSettings(kind="minmax", weights=EQUAL)
 """The default before the present one."""
+
 DEFAULT = FusionSettings(weights={name: kind(name).VOTE for name in PAIR})
 """The way that a search fuses unasked."""
 
@@ -70,13 +233,10 @@ def main() -> int:
     parser.add_argument("--built", action="store_true", help="leave out the collections whose index is not there yet")
     parser.add_argument("--docs", type=Path, default=ROOT / "docs", help="where benchmark.md is")
     args = parser.parse_args()
-    if data_folder_or_none() is None:
-        say("benchmarks.fusion: FACTSEEK_DATA is not set: it names the folder of the public collections")
-        return 2
     try:
         ranked_cases = [
             ranked(case, args.work)
-            for case in cases(data_folder_or_none(), args.work)
+            for case in cases(data_folder(), args.work)
             if not args.built or is_indexed(case.collection, args.work)
         ]
     except FactseekError as error:
@@ -85,7 +245,7 @@ def main() -> int:
     ways = ways_to_fuse()
     measured = [evaluated(case, ways) for case in ranked_cases]
     content = report(measured, ways)
-    languages = across_languages.report(ranked_cases, DEFAULT)
+    languages = languages_report(ranked_cases, DEFAULT)
     write(f"{content}\n{languages}")
     replace_marked(args.docs / "benchmark.md", "fusion", content)
     replace_marked(args.docs / "benchmark.md", "languages", languages)
@@ -208,6 +368,62 @@ def _row(result: LeftOutCase, ways: Sequence[FusionSettings]) -> list[str]:
 
 def _signed(interval: Interval) -> str:
     return f"{interval.mean:+.3f} ({interval.low:+.3f} to {interval.high:+.3f})"
+
+
+LANGUAGES_MEASURE = "RR@10"
+
+
+def languages_report(ranked_cases: Sequence[RankedCase], fusion: FusionSettings) -> str:
+    """Return both tables, of the hits as ``fusion`` fuses them and of each ranking alone."""
+    within = [case for case in ranked_cases if case.case.name in map("XQuAD-R {}".format, XQUAD_LANGUAGES)]
+    across = [case for case in ranked_cases if crosses(case.case)]
+    return f"Within a language:\n\n{_within(within, fusion)}\nAcross languages:\n\n{_across(across, fusion)}"
+
+
+def _within(ranked_cases: Sequence[RankedCase], fusion: FusionSettings) -> str:
+    rows = []
+    for ranked_case in ranked_cases:
+        values = _values(ranked_case, fusion)
+        test = paired(values["bm25"], values["hybrid"], 0)
+        gain = f"{test.difference.mean:+.3f} ({test.difference.low:+.3f} to {test.difference.high:+.3f})"
+        means = [f"{values[name].mean():.3f}" for name in ("bm25", "dense", "hybrid")]
+        rows.append([ranked_case.case.name, *means, gain, f"{test.p_randomisation:.4f}"])
+    return markdown_table((LANGUAGES_MEASURE, "bm25", "dense", "hybrid", "hybrid over bm25", "p"), rows, left=1)
+
+
+def _across(ranked_cases: Sequence[RankedCase], fusion: FusionSettings) -> str:
+    values = [_values(ranked_case, fusion) for ranked_case in ranked_cases]
+    names = [ranked_case.case.name for ranked_case in ranked_cases]
+    # The same questions are asked in each pair: those of a question are averaged before questions are drawn anew.
+    values.append({name: np.mean([pair[name] for pair in values], axis=0) for name in ("bm25", "dense", "hybrid")})
+    rows = [
+        [name, *(_figure(pair[search]) for search in ("bm25", "dense", "hybrid"))]
+        for name, pair in zip([*names, "mean over the pairs"], values, strict=True)
+    ]
+    return markdown_table((LANGUAGES_MEASURE, "bm25", "dense", "hybrid"), rows, left=1)
+
+
+def _figure(values: Values) -> str:
+    interval = intervals(values[:, None], 0)[0]
+    return f"{interval.mean:.3f} ({interval.low:.3f} to {interval.high:.3f})"
+
+
+def _values(ranked_case: RankedCase, fusion: FusionSettings) -> Mapping[str, Values]:
+    """Return the measure of each question for each ranking and their fusion."""
+    rankings = ranked_case.pair()
+    runs = {name: _run(ranking) for name, ranking in rankings.items()}
+    runs["hybrid"] = FusedEvaluator(rankings, DEPTH).fused(fusion, CUT)
+    return {name: _measured(ranked_case.case, run) for name, run in runs.items()}
+
+
+def _run(ranking: Ranking) -> dict[str, dict[str, float]]:
+    return {qid: {hit.docid: hit.score for hit in hits[:CUT]} for qid, hits in ranking.items()}
+
+
+def _measured(case: Case, run: Mapping[str, Mapping[str, float]]) -> Values:
+    qids = sorted(case.qrels)
+    values: Values = evaluate({qid: case.qrels[qid] for qid in qids}, run, [LANGUAGES_MEASURE]).values[:, 0]
+    return values
 
 
 if __name__ == "__main__":

@@ -1,14 +1,12 @@
 """The growth of an index: build time, disk, opening, memory and latency at 10,000, 100,000 and 1,000,000 passages.
 
-``python -m benchmarks.growth`` rebuilds docs/growth.md and its plot. It needs the folder ``FACTSEEK_DATA``. A run
-that was interrupted goes on after the sizes that it had finished.
+``python -m benchmarks.growth`` rebuilds docs/growth.md and its plot. It needs the folder ``FACTSEEK_DATA``.
 """
 
 from __future__ import annotations
 
 import argparse
-import os
-import re
+import sys
 import tempfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -17,10 +15,8 @@ from typing import NamedTuple
 
 import msgspec
 
-from benchmarks.growth_kept import Grown, GrowthRecord
-from benchmarks.growth_plot import plot
-from benchmarks.marked import replace_marked
-from benchmarks.sampled import REAL, Sampler, claims, noisy, real_vectors
+from benchmarks.data import REAL, Sampler, claims, data_folder, noisy, real_vectors
+from benchmarks.measuring import replace_marked
 from factseek.eval.bench.load import Load, measure
 from factseek.eval.reports.machine import this_machine
 from factseek.eval.running.batch import SearchQuery
@@ -30,6 +26,7 @@ from factseek.indexer.segment import checksums
 from factseek.indexer.snapshot import snapshot
 from factseek.retrieval import config
 from factseek.retrieval import manifest as manifests
+from factseek.retrieval.errors import FactseekError
 from factseek.retrieval.index.local import open_index
 from factseek.retrieval.index_folder import IndexFolder
 from factseek.retrieval.manifest import VECTORS
@@ -39,8 +36,22 @@ from factseek.retrieval.views import SegmentPlace, Tools
 from factseek.retrieval.views.vectors import view
 from factseek.settings import Config, convert
 
+
+class Grown(NamedTuple):
+    """The figures of a method at a size; ``recall`` is of the first ten hits, against the flat index."""
+
+    passages: int
+    method: str
+    build_seconds: float
+    bytes_a_passage: float
+    open_seconds: float
+    peak_mb: float
+    p50: float
+    p99: float
+    recall: float
+
+
 ROOT = Path(__file__).resolve().parent.parent
-DOCS, KEPT = ROOT / "docs", ROOT / "bench" / "growth.json"
 SIZES = (10_000, 100_000, 1_000_000)
 QUERIES = 300
 PLOT = "![latency, build time and memory against size](growth.png)"
@@ -57,8 +68,6 @@ class Method(NamedTuple):
 METHODS = (
     Method("bm25", "bm25"),
     Method("dense, flat", "dense"),
-    Method("dense, HNSW", "dense", "hnsw"),
-    Method("dense, IVF-PQ", "dense", "ivfpq"),
     Method("dense, auto", "dense", "auto"),
     Method("hybrid, flat", "hybrid"),
     Method("hybrid, auto", "hybrid", "auto"),
@@ -143,8 +152,7 @@ def _config(kind: str) -> Config:
 
 def _approximate(flat: Path, folder: Path, kind: str) -> float:
     """Copy the flat index and give its segments an approximate one; return the seconds that this takes."""
-    shared = {VECTORS: "quantizer-000000.faiss"} if kind == "ivfpq" else {}
-    manifest = msgspec.structs.replace(snapshot(flat, folder).manifest, shared=shared)
+    manifest = snapshot(flat, folder).manifest
     vectors, config = view(VECTORS, manifest), _config(kind)
     config = msgspec.structs.replace(config, dense=msgspec.structs.replace(config.dense, flat_below=0))  # not auto's
     tools = Tools(IndexFolder(folder), manifest, config, Encoders(config))
@@ -188,48 +196,50 @@ def report(grown: Sequence[Grown]) -> str:
     return "\n".join(lines)
 
 
-def main() -> None:
+def main() -> int:
     """Measure, and write the document and its plot."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--sizes", type=int, nargs="+", default=list(SIZES), metavar="N")
     parser.add_argument("--work", type=Path, help="where the indexes go (default: a temporary folder)")
-    parser.add_argument("--docs", type=Path, default=DOCS, help="the folder of growth.md")
-    parser.add_argument("--kept", type=Path, default=KEPT, help="keeps the finished sizes until all are")
+    parser.add_argument("--docs", type=Path, default=ROOT / "docs", help="the folder of growth.md")
     names = [method.name for method in METHODS]
     parser.add_argument("--methods", nargs="+", choices=names, default=names, help="measure and print these alone")
     args = parser.parse_args()
-    data = os.environ.get("FACTSEEK_DATA")
-    if not data:
-        say("FACTSEEK_DATA is not set: nothing can be sampled, nothing is measured")
-        return
     methods = [method for method in METHODS if method.name in args.methods]
-    kept = GrowthRecord(args.kept if methods == list(METHODS) else args.kept.with_stem(_stem(args.kept, methods)))
-    missing = [size for size in args.sizes if not kept.of(size)]
-    if len(missing) < len(args.sizes):
-        say(f"{args.kept}: holds the first {len(args.sizes) - len(missing)} of {len(args.sizes)} sizes; goes on")
-    if missing:
+    grown = []
+    try:
         with tempfile.TemporaryDirectory(dir=args.work) as work:
-            growth = Growth(Path(data), Path(work), methods)
-            for size in missing:
-                kept.add(size, list(_reported(growth.at(size))))
-    grown = [row for size in args.sizes for row in kept.of(size)]
+            growth = Growth(data_folder(), Path(work), methods)
+            for row in (row for size in args.sizes for row in growth.at(size)):
+                say(f"{row.passages:,} {row.method}: p50 {row.p50:.2f} ms, recall {row.recall:.3f}")
+                grown.append(row)
+    except FactseekError as error:
+        say(f"benchmarks.growth: {error.line}")
+        return 2
     write(report(grown) + "\n")
     if methods == list(METHODS):  # the figures of some are printed alone
         replace_marked(args.docs / "growth.md", "measured", f"{report(grown)}\n\n{PLOT}")
         plot(grown, args.docs / "growth.png")
-    kept.forget()
+    return 0
 
 
-def _stem(kept: Path, methods: Sequence[Method]) -> str:
-    """Return the name of the file that keeps the figures of some methods."""
-    return "-".join([kept.stem, *(re.sub(r"\W+", "-", method.name) for method in methods)])
+PANELS = (("p50", "p50, ms"), ("build_seconds", "build without encoding, s"), ("peak_mb", "peak memory, MB"))
 
 
-def _reported(grown: Iterator[Grown]) -> Iterator[Grown]:
-    for row in grown:
-        say(f"{row.passages:,} {row.method}: p50 {row.p50:.2f} ms, recall {row.recall:.3f}")
-        yield row
+def plot(grown: Sequence[Grown], path: Path) -> None:
+    """Draw latency, build time and memory of each method against the number of passages."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(12, 4), layout="constrained")
+    for axes, (field, label) in zip(figure.subplots(1, len(PANELS)), PANELS, strict=True):
+        for method in dict.fromkeys(row.method for row in grown):
+            points = [(row.passages, getattr(row, field)) for row in grown if row.method == method]
+            axes.plot(*zip(*points, strict=True), marker="o", label=method)
+        axes.set(xscale="log", yscale="log", xlabel="passages", title=label)
+        axes.grid(visible=True, which="major", alpha=0.3)
+    figure.legend(*figure.axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=5)
+    figure.savefig(path, dpi=110, metadata={"Software": None})
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -26,8 +26,8 @@ from urllib.parse import urlencode
 
 import msgspec
 
-from benchmarks.marked import replace_marked
-from benchmarks.serving import Server, resident, serve, workers
+from benchmarks.measuring import replace_marked
+from benchmarks.servers import Server, resident, serve, workers
 from factseek.eval.formats.topics import read_topics
 from factseek.eval.reports.machine import this_machine
 from factseek.retrieval.index.local import open_index

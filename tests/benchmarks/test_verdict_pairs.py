@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks.verdict_pairs import counted, read_pairs
+from benchmarks.verification import counted, read_pairs
 
 
 def test_the_pairs_of_the_examples_are_whole(examples: Path) -> None:
