@@ -90,9 +90,7 @@ def rows_an_id(statements: Sequence[Statement]) -> float:
 RESAMPLES = 2_000
 GOALS = {"ar": 0.05, "bg": 0.10, "en": 0.05, "es": 0.10, "tr": 0.05}
 """What the best ranker is to gain on the n-gram baseline."""
-
 Scores = NDArray[np.float64]
-Labels = NDArray[np.int64]
 
 
 class ScoredLists(NamedTuple):
@@ -102,122 +100,61 @@ class ScoredLists(NamedTuple):
     The official scorer counts every row as found, and every id once as to be found.
     """
 
-    labels: list[Labels]
+    labels: list[NDArray[np.int64]]
     scores: dict[str, list[Scores]]
     rows: float = 1.0
 
+    def precisions(self, name: str) -> Scores:
+        """Return the average precision of each list, as a ranker orders it."""
+        pairs = zip(self.labels, self.scores[name], strict=True)
+        return self.rows * np.array([average_precision(labels, scores) for labels, scores in pairs])
 
-class Resampled(NamedTuple):
-    """A mean of average precisions, and where 95 % of the resampled ones lie."""
+    def resampled(self) -> dict[str, Scores]:
+        """Return the mean precision of each ranker on resampled lists, the same ones for every ranker.
 
-    value: float
-    low: float
-    high: float
-
-    def __str__(self) -> str:
-        return f"{self.value:.4f} ({self.low:.3f} to {self.high:.3f})"
-
-
-def official(judged: ScoredLists, name: str) -> float:
-    """Return the mean over lists of average precision."""
-    return float(_each(judged, name).mean())
-
-
-def resampled(judged: ScoredLists) -> dict[str, Scores]:
-    """Return the official figure of each ranker on resampled lists, the same ones for every ranker.
-
-    One list is resampled by its statements; of several, whole lists are drawn, as one debate is one observation.
-    """
-    random = np.random.default_rng(0)
-    precisions_of: dict[str, list[float]] = {name: [] for name in judged.scores}
-    whole = {name: _each(judged, name) for name in judged.scores}
-    for _ in range(RESAMPLES):
-        if len(judged.labels) > 1:
-            drawn = random.integers(0, len(judged.labels), len(judged.labels))
-            for name, values in whole.items():
-                precisions_of[name].append(float(values[drawn].mean()))
-            continue
-        labels = judged.labels[0]
-        drawn = np.sort(random.integers(0, len(labels), len(labels)))
-        for name, scores in judged.scores.items():
-            precisions_of[name].append(judged.rows * average_precision(labels[drawn], scores[0][drawn]))
-    return {name: np.array(values) for name, values in precisions_of.items()}
-
-
-def _each(judged: ScoredLists, name: str) -> Scores:
-    pairs = zip(judged.labels, judged.scores[name], strict=True)
-    return judged.rows * np.array([average_precision(labels, scores) for labels, scores in pairs])
-
-
-def interval(value: float, drawn: Scores) -> Resampled:
-    """Return the percentile interval of resampled figures."""
-    low, high = np.percentile(drawn, (2.5, 97.5))
-    return Resampled(value, float(low), float(high))
+        One list is resampled by its statements; of several, whole lists are drawn, as one debate is one observation.
+        """
+        random = np.random.default_rng(0)
+        (labels, *others), size = self.labels, len(self.labels)
+        if others:
+            draws = random.integers(0, size, (RESAMPLES, size))
+            return {name: self.precisions(name)[draws].mean(axis=1) for name in self.scores}
+        draws = np.sort(random.integers(0, len(labels), (RESAMPLES, len(labels))), axis=1)
+        return {
+            name: self.rows * np.array([average_precision(labels[drawn], scores[drawn]) for drawn in draws])
+            for name, (scores,) in self.scores.items()
+        }
 
 
 def results(judged: Mapping[str, ScoredLists]) -> str:
-    """Return the table of AP on dev, and the table of the best ranker's gain on the n-gram baseline."""
-    drawn = {where: resampled(lists) for where, lists in judged.items()}
-    return precisions(judged, drawn) + "\n" + _gains(judged, drawn)
-
-
-def precisions(judged: Mapping[str, ScoredLists], drawn: Mapping[str, Mapping[str, Scores]]) -> str:
-    """Return the table of AP on dev, with intervals: a row for each ranker, a column for each language or debates."""
+    """Return the table of AP on dev, and that of the best ranker's gain on the n-gram baseline, with intervals."""
     names = list(dict.fromkeys(name for lists in judged.values() for name in lists.scores))
-
-    def cell(where: str, name: str) -> str:
-        if name not in judged[where].scores:
-            return ""
-        return str(interval(official(judged[where], name), drawn[where][name]))
-
-    return markdown_table(["ranker", *judged], [[name, *(cell(where, name) for where in judged)] for name in names])
-
-
-def _gains(judged: Mapping[str, ScoredLists], drawn: Mapping[str, Mapping[str, Scores]]) -> str:
-    rows = []
+    cells: dict[str, dict[str, str]] = {name: {} for name in names}
+    gains = []
     for where, lists in judged.items():
-        base, best = official(lists, "ngram"), official(lists, "best")
-        gain = interval(best - base, drawn[where]["best"] - drawn[where]["ngram"])
-        goal = GOALS.get(where, base)
-        verdict = "reached" if gain.value >= goal else "missed"
-        gained = f"{gain.value:+.4f} ({gain.low:+.3f} to {gain.high:+.3f})"
-        rows.append([where, gained, f"+{goal:.4f}".rstrip("0"), verdict])
-    return markdown_table(["", "best less n-gram (95 %)", "goal", ""], rows, left=1)
+        drawn, means = lists.resampled(), {name: float(lists.precisions(name).mean()) for name in lists.scores}
+        for name, mean in means.items():
+            cells[name][where] = f"{mean:.4f} ({_interval(drawn[name])})"
+        gain, goal = means["best"] - means["ngram"], GOALS.get(where, means["ngram"])
+        said = f"{gain:+.4f} ({_interval(drawn['best'] - drawn['ngram'], '+')})"
+        gains.append([where, said, f"+{goal:.4f}".rstrip("0"), "reached" if gain >= goal else "missed"])
+    rows = [[name, *(cells[name].get(where, "") for where in judged)] for name in names]
+    gained = markdown_table(["", "best less n-gram (95 %)", "goal", ""], gains, left=1)
+    return f"{markdown_table(['ranker', *judged], rows)}\n{gained}"
 
 
-def ablation(figures: Mapping[str, Mapping[str, Any]]) -> str:
-    """Return the cross-validated AP of each member alone, and of the kept ones without it."""
-    members = sorted({name for of_language in figures.values() for name in of_language["alone"]})
-
-    def cell(language: str, name: str) -> str:
-        of_language = figures[language]
-        if name not in of_language["alone"]:
-            return ""
-        without = of_language["without"].get(name)
-        return f"{of_language['alone'][name]:.4f}" + (f" / {without:.4f}" if without is not None else "")
-
-    rows = [[name, *(cell(language, name) for language in figures)] for name in members]
-    rows.append(["**together**", *(f"**{of_language['AP']:.4f}**" for of_language in figures.values())])
-    return markdown_table(["AP alone / of the others", *figures], rows)
+def _interval(drawn: Scores, sign: str = "") -> str:
+    low, high = np.percentile(drawn, (2.5, 97.5))
+    return f"{low:{sign}.3f} to {high:{sign}.3f}"
 
 
-def calibration(labels: Labels, probabilities: Scores) -> list[str]:
+def calibration(labels: NDArray[np.int64], probabilities: Scores) -> list[str]:
     """Return five cells: observed and predicted mean, Brier score, that of the mean, calibration gap over ten bins."""
-    brier = float(np.mean((probabilities - labels) ** 2))
     bins = np.minimum((probabilities * 10).astype(int), 9)
-    gap = sum(
-        abs(float(probabilities[bins == number].mean() - labels[bins == number].mean())) * int((bins == number).sum())
-        for number in range(10)
-        if (bins == number).any()
-    )
-    mean = float(labels.mean())
-    return [
-        f"{mean:.3f}",
-        f"{probabilities.mean():.3f}",
-        f"{brier:.4f}",
-        f"{mean * (1 - mean):.4f}",
-        f"{gap / len(labels):.3f}",
-    ]
+    gaps = [abs(float((probabilities - labels)[bins == number].sum())) for number in range(10)]
+    mean, brier = float(labels.mean()), float(np.mean((probabilities - labels) ** 2))
+    figures = f"{mean:.3f}", f"{probabilities.mean():.3f}", f"{brier:.4f}", f"{mean * (1 - mean):.4f}"
+    return [*figures, f"{sum(gaps) / len(labels):.3f}"]
 
 
 def joint(precisions_by_network: Mapping[str, Mapping[str, tuple[float, float]]]) -> str:
@@ -276,13 +213,14 @@ def _measured(folder: Path) -> str:
     speaking = {
         model: _learned(model, [statement for debate in spoken.train for statement in debate]) for model in _ON_DEBATES
     }
+    sentences = [statement for debate in spoken.dev for statement in debate]
+    ends = np.cumsum([len(debate) for debate in spoken.dev])[:-1]
     for model, learned in speaking.items():
-        judged["debates"].scores[model] = _scored(learned, spoken)
+        judged["debates"].scores[model] = np.split(learned.ranker.score(sentences), ends)
     networks = {name: _network(name, splits, judged) for name in NETWORKS}
     with part("tables"):
         sections = {
             "AP on dev": results(judged),
-            "Members of the best ranker": ablation({**best.figures, "debates": speaking["best"].figures["en"]}),
             "Calibration of the best ranker on dev": _calibration(best, speaking["best"], splits, spoken),
             "Joint against single": joint(networks),
         }
@@ -297,12 +235,6 @@ def _learned(model: str, statements: Sequence[Statement], config: Config = CONFI
         return kind(model).train(statements, config, bar)
 
 
-def _scored(learned: Trained, spoken: Debates) -> list[Scores]:
-    """Return the scores of each debate, all scored in one call."""
-    scores = learned.ranker.score([statement for debate in spoken.dev for statement in debate])
-    return np.split(scores, np.cumsum([len(debate) for debate in spoken.dev])[:-1])
-
-
 def _network(
     name: str, splits: Mapping[str, TweetSplit], judged: Mapping[str, ScoredLists]
 ) -> dict[str, tuple[float, float]]:
@@ -313,7 +245,7 @@ def _network(
     precisions = {}
     for language, split in splits.items():
         judged[language].scores[name] = [trained.ranker.score(split.dev)]
-        precisions[language] = official(judged[language], name), float(trained.figures[language]["AP"])
+        precisions[language] = float(judged[language].precisions(name).mean()), float(trained.figures[language]["AP"])
     return precisions
 
 

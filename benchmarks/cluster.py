@@ -2,7 +2,7 @@
 
 ``FACTSEEK_DATA=DATA python -m benchmarks.cluster`` searches SciFact, NFCorpus and the Arabic part of XQuAD-R in one
 index, in 1, 2, 4 and 7 shards, and in 4 on a Ray cluster of three nodes of this machine: as it was divided, after
-documents were added, replaced and deleted in all, and after all were compacted. Dates and topics are assigned to the
+documents were added, replaced and deleted in all. Dates and topics are assigned to the
 documents by a seed. Then it asks SciFact in three shards on the cluster, in turns with one index, and writes both
 tables into ``docs/scaling.md``.
 """
@@ -35,7 +35,6 @@ from factseek.cluster.ray_library import disconnect
 from factseek.cluster.settings import ClusterSettings
 from factseek.cluster.status import stop
 from factseek.indexer.build import BuildRequest, build
-from factseek.indexer.compaction import compact
 from factseek.indexer.deletion import delete
 from factseek.indexer.resharding import shard
 from factseek.retrieval.domain import Filter
@@ -50,9 +49,12 @@ DOCUMENT = Path(__file__).resolve().parent.parent / "docs" / "scaling.md"
 SHARDS = (1, 2, 4, 7)
 ON_RAY = 4
 """So many shards are also searched on a cluster."""
-RETRIEVERS = ("bm25", "dense", "hybrid")
 FILTERS = (None, Filter(topic=("T1", "T3")), Filter(as_of="2020-06-30"))
 K = 10
+SEARCHES = [
+    Search(k=K, retriever=retriever, where=where) for retriever in ("bm25", "dense", "hybrid") for where in FILTERS
+]
+"""What every query is asked for."""
 SEED = 16
 LIMIT_SECONDS = 60.0
 TURNS = 5
@@ -101,7 +103,11 @@ def main() -> int:
     encoders = lru_cache(maxsize=None)(lambda made_by, folder: RememberingEncoder(shared(made_by, folder)))
     with tempfile.TemporaryDirectory() as folder, three_nodes() as nodes:
         cluster = ClusterSettings(address=nodes.address, cpus=0.1)
-        rows = [row for each in COLLECTIONS for row in compared(each, Path(folder) / each.name, encoders, cluster)]
+        rows = []
+        for collection in COLLECTIONS:
+            for row in compared(collection, Path(folder) / collection.name, encoders, cluster):
+                say(f"benchmarks.cluster: {row}")
+                rows.append(row)
         replace_marked(DOCUMENT, "equality", equality_table(rows))
         scifact = COLLECTIONS[0]
         table = ray_table(Path(folder) / scifact.name, queries_of(scifact), encoders, cluster)
@@ -131,9 +137,6 @@ def compared(judged: Collected, folder: Path, encoders: Encoders, cluster: Clust
         change(place, folder / "replaced.jsonl", "update")
         delete(place, gone)
     yield from answers_compared(judged, "after append, update and delete", places, encoders, cluster)
-    for place in places.values():
-        compact(place, CONFIG)
-    yield from answers_compared(judged, "compacted", places, encoders, cluster)
 
 
 def change(folder: Path, source: Path, verb: Any, language: str = "") -> None:
@@ -147,37 +150,26 @@ def answers_compared(
     """Yield how the hits of every query, retriever and filter compare with those of one index."""
     queries = queries_of(judged)
     with open_index(places[0], CONFIG, encoders=encoders) as whole:
-        expected = [answers(whole, queries, asked) for asked in searches()]
+        expected = [answers(whole, queries, asked) for asked in SEARCHES]
     hits = sum(len(of_query) for of_search in expected for of_query in of_search)
     lines = [list(map(msgspec.json.encode, of_search)) for of_search in expected]
     for shards in SHARDS:
         with open_index(places[shards], CONFIG, encoders=encoders) as index:
             different = differing(index, queries, lines)
-        yield _printed(Equality(judged.name, state, str(shards), sum(map(len, lines)), hits, different))
+        yield Equality(judged.name, state, str(shards), sum(map(len, lines)), hits, different)
     with open_on_cluster(places[ON_RAY], CONFIG, cluster, encoders=encoders) as index:
         different = differing(index, queries, lines)
     stop(places[ON_RAY], cluster)
-    yield _printed(Equality(judged.name, state, f"{ON_RAY} on Ray", sum(map(len, lines)), hits, different))
+    yield Equality(judged.name, state, f"{ON_RAY} on Ray", sum(map(len, lines)), hits, different)
 
 
 def differing(index: Searcher, queries: list[str], lines: list[list[bytes]]) -> int:
     """Return how many answers of an index differ from the expected lines of each search."""
     different = 0
-    for asked, of_search in zip(searches(), lines, strict=True):
+    for asked, of_search in zip(SEARCHES, lines, strict=True):
         there = map(msgspec.json.encode, answers(index, queries, asked))
         different += sum(line != expected for line, expected in zip(there, of_search, strict=True))
     return different
-
-
-def _printed(row: Equality) -> Equality:
-    """Return a comparison after printing it."""
-    say(f"benchmarks.cluster: {row}")
-    return row
-
-
-def searches() -> list[Search]:
-    """Return the searches that every query is asked for."""
-    return [Search(k=K, retriever=retriever, where=where) for retriever in RETRIEVERS for where in FILTERS]
 
 
 def answers(index: Searcher, queries: list[str], asked: Search) -> list[Any]:

@@ -117,11 +117,11 @@ class Sampler:
                 parts += texts[start : start + 2]
             yield f"p{number}", " ".join(parts)
 
-    def write(self, path: Path, first: int, count: int, *, mark: str = "") -> Path:
-        """Write documents as JSON lines; ``mark`` is put after each text, to change it."""
+    def write(self, path: Path, first: int, count: int) -> Path:
+        """Write documents as JSON lines."""
         with path.open("w", encoding="utf-8") as file:
             for docid, text in self.texts(first, count):
-                file.write(json.dumps({"docid": docid, "text": text + mark}) + "\n")
+                file.write(json.dumps({"docid": docid, "text": text}) + "\n")
         return path
 
 
@@ -180,16 +180,12 @@ class RememberingEncoder:
     """An encoder that keeps the vectors of another; a text's vector depends on the text alone, so none goes stale."""
 
     def __init__(self, encoder: Encoder) -> None:
-        self.name = encoder.name
-        self.revision = encoder.revision
-        self.dimension = encoder.dimension
-        self.languages = encoder.languages
-        self.max_tokens = encoder.max_tokens
-        self.precision = encoder.precision
-        self.origin = encoder.origin
         self._encoder = encoder
         self._queries: dict[str, Vectors] = {}
         self._documents: dict[str, Vectors] = {}
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._encoder, name)
 
     def encode_query(self, texts: Sequence[str]) -> Vectors:
         """Encode what is searched for: unit length, shape (len(texts), dimension)."""
@@ -198,14 +194,6 @@ class RememberingEncoder:
     def encode_document(self, texts: Sequence[str]) -> Vectors:
         """Encode what is searched in: unit length, shape (len(texts), dimension)."""
         return self._kept(texts, self._documents, self._encoder.encode_document)
-
-    def encode_documents_stream(self, texts: Iterable[str], size: int) -> Iterator[Vectors]:
-        """Encode documents as they come, without keeping them."""
-        return self._encoder.encode_documents_stream(texts, size)
-
-    def close(self) -> None:
-        """Close the model."""
-        self._encoder.close()
 
     def _kept(
         self, texts: Sequence[str], kept: dict[str, Vectors], encode: Callable[[Sequence[str]], Vectors]

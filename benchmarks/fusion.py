@@ -9,11 +9,9 @@ what it loses on those left out, against the best way for them, is its regret. W
 from __future__ import annotations
 
 import argparse
-import csv
-import json
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import groupby, permutations
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import permutations
 from pathlib import Path
 from typing import NamedTuple
 
@@ -23,7 +21,7 @@ from numpy.typing import NDArray
 
 from benchmarks.data import data_folder
 from benchmarks.measuring import replace_marked
-from benchmarks.quality import ROOT, BenchCollection, example, indexed, is_indexed, public
+from benchmarks.quality import ROOT, BenchCollection, example, indexed, public
 from factseek.eval.formats.topics import read_topics
 from factseek.eval.reports.page import markdown_table
 from factseek.eval.running.batch import SearchQuery, chunks, columns
@@ -32,7 +30,7 @@ from factseek.eval.scoring.statistics import Interval, Values, intervals, paired
 from factseek.eval.tuning.fused_evaluator import FusedEvaluator
 from factseek.eval.tuning.grid import Setting, fusions
 from factseek.retrieval.config import Config, FusionSettings
-from factseek.retrieval.domain import Filter, Hit, Qrels
+from factseek.retrieval.domain import Hit, Qrels
 from factseek.retrieval.errors import FactseekError
 from factseek.retrieval.files import write_atomically
 from factseek.retrieval.index.local import open_index
@@ -47,7 +45,7 @@ DEPTH = 100
 BOTH = ("all-MiniLM-L6-v2", "multilingual-e5-small")
 """The encoders of an index in English that is asked in other languages, or fuses three rankings."""
 
-XQUAD_LANGUAGES = ("ar", "en", "es")
+XQUAD, XQUAD_LANGUAGES = "XQuAD-R", ("ar", "en", "es")
 Ranking = dict[str, list[Hit]]
 """The documents found for each qid, best first."""
 
@@ -77,12 +75,11 @@ class RankedCase(NamedTuple):
         return {"bm25": self.rankings["bm25"], "dense": self.rankings[self.case.dense]}
 
 
-def cases(data: Path, work: Path) -> list[Case]:
+def cases(data: Path) -> list[Case]:
     """Return the cases of the bundled examples and of the public collections."""
     judged = [_plain(example(), "the examples"), _plain(_arabic_example(), "the examples")]
     judged += [_plain(collection, collection.name) for collection in public(data)]
-    judged += _xquad(data / "xquad-r")
-    return [*judged, _arabic_passages(data / "ct2019-task2-arabic", work)]
+    return [*judged, *_xquad(data / "xquad-r")]
 
 
 def ranked(case: Case, work: Path) -> RankedCase:
@@ -145,53 +142,14 @@ def _within(folder: Path, language: str) -> Case:
     collection = BenchCollection(
         f"XQuAD-R {language}", (("beir", folder),), queries, qrels, language=language, encoders=encoders
     )
-    return _plain(collection, "XQuAD-R")
-
-
-def crosses(case: Case) -> bool:
-    """Return whether questions are in another language than the paragraphs."""
-    return " over " in case.name
-
-
-def _arabic_passages(folder: Path, work: Path) -> Case:
-    """Return CheckThat! 2019's passages, ranked for each claim among those of its own pages."""
-    labels = folder / "passages" / "CT19-T2-Passages_Usefulness.csv"
-    with labels.open(encoding="utf-8", newline="") as file:
-        rows = [(claim, passage, int(label)) for claim, _, passage, label in csv.reader(file)]
-    qrels: Qrels = {claim: {passage: label for _, passage, label in group} for claim, group in _by_claim(rows)}
-    source = work / "ct2019-passages.jsonl"
-    source.parent.mkdir(parents=True, exist_ok=True)
-    write_atomically(source, "".join(_documents(folder, {row[1]: row[0] for row in rows})).encode())
-    with (folder / "claims" / "CT19-T2-Claims_with_Results.json").open(encoding="utf-8") as lines:
-        claims = {claim["claimID"]: claim["text"] for claim in map(json.loads, lines)}
-    queries = [SearchQuery(qid, claims[qid], Filter(topic=(qid,))) for qid in qrels]
-    name = "CheckThat! 2019 task 2, Arabic"
-    collection = BenchCollection(name, (("jsonl", source),), labels, labels, language="ar")
-    return Case(name, name, collection, tuple(queries), qrels)
-
-
-def _documents(folder: Path, topics: dict[str, str]) -> Iterator[str]:
-    """Yield each judged passage once as a JSON line."""
-    seen: set[str] = set()
-    with (folder / "passages" / "CT19-T2-Passages_Text.json").open(encoding="utf-8") as lines:
-        for page in map(json.loads, lines):
-            for passage in page["paragraphs"]:
-                docid = passage["parID"]
-                if docid in topics and docid not in seen and passage["text"].strip():
-                    seen.add(docid)
-                    record = {"docid": docid, "text": passage["text"], "topic": topics[docid], "language": "ar"}
-                    yield json.dumps(record, ensure_ascii=False) + "\n"
-
-
-def _by_claim(rows: Sequence[tuple[str, str, int]]) -> Iterable[tuple[str, Iterator[tuple[str, str, int]]]]:
-    return groupby(sorted(rows), lambda row: row[0])
+    return _plain(collection, XQUAD)
 
 
 def _ordered(qrels: Qrels, queries: Sequence[SearchQuery]) -> Qrels:
     return {query.qid: qrels[query.qid] for query in queries}
 
 
-MEASURE, CUT = "nDCG@10", 10
+MEASURE, CUT, RANK = "nDCG@10", 10, "RR@10"
 SHOWN = 8
 PAIR = ("bm25", "dense")
 """The rankings that the default fuses."""
@@ -216,29 +174,14 @@ class MeasuredCase(NamedTuple):
     alone: Mapping[str, float]
 
 
-class LeftOutCase(NamedTuple):
-    """What the ways chosen on the other families are worth on a case that had no part in the choice."""
-
-    case: MeasuredCase
-    chosen: int
-    gain: Interval
-    p: float
-    regret: Interval
-
-
 def main() -> int:
     """Rank what is not yet ranked, evaluate, print the tables, write them into the document."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--work", type=Path, default=ROOT / "bench" / "quality", help="keeps indexes and rankings")
-    parser.add_argument("--built", action="store_true", help="leave out the collections whose index is not there yet")
     parser.add_argument("--docs", type=Path, default=ROOT / "docs", help="where benchmark.md is")
     args = parser.parse_args()
     try:
-        ranked_cases = [
-            ranked(case, args.work)
-            for case in cases(data_folder(), args.work)
-            if not args.built or is_indexed(case.collection, args.work)
-        ]
+        ranked_cases = [ranked(case, args.work) for case in cases(data_folder())]
     except FactseekError as error:
         say(f"benchmarks.fusion: {error.line}")
         return 2
@@ -266,8 +209,7 @@ def evaluated(ranked_case: RankedCase, ways: Sequence[FusionSettings]) -> Measur
     fused = [evaluate(qrels, pool.fused(way, CUT), [MEASURE]).values[:, 0] for way in ways]
     alone = {}
     for name in PAIR:
-        run = {qid: {hit.docid: hit.score for hit in hits[:CUT]} for qid, hits in rankings[name].items()}
-        alone[name] = float(evaluate(qrels, run, [MEASURE]).values[:, 0].mean())
+        alone[name] = float(evaluate(qrels, _run(rankings[name]), [MEASURE]).values[:, 0].mean())
     return MeasuredCase(case.name, case.family, np.stack(fused), alone)
 
 
@@ -283,19 +225,6 @@ def family_means(measured: Sequence[MeasuredCase]) -> NDArray[np.float64]:
 def best(means: NDArray[np.float64]) -> int:
     """Return the place of the highest mean; of equals, the first and so the simplest."""
     return int(np.flatnonzero(means > means.max() - 1e-12)[0])
-
-
-def left_out(measured: Sequence[MeasuredCase]) -> list[LeftOutCase]:
-    """Choose a way of fusing on all families but one, and judge it on that one, for each."""
-    results = []
-    for case in measured:
-        chosen = best(family_means([other for other in measured if other.family != case.family]))
-        test = paired(case.fused[0], case.fused[chosen], 0)
-        behind = case.fused[best(case.fused.mean(axis=1))] - case.fused[chosen]
-        results.append(
-            LeftOutCase(case, chosen, test.difference, test.p_randomisation, intervals(behind[:, None], 0)[0])
-        )
-    return results
 
 
 def overall(measured: Sequence[MeasuredCase], way: int, other: int = 0) -> Interval:
@@ -340,9 +269,28 @@ def report(measured: Sequence[MeasuredCase], ways: Sequence[FusionSettings]) -> 
         "gain, p",
         "regret",
     )
-    held_out = markdown_table(header, [_row(result, ways) for result in left_out(measured)], left=1)
+    held_out = markdown_table(header, [_left_out(case, measured, ways) for case in measured], left=1)
     lead = f"The default is {_signed(overall(measured, default, before))} against {described(BEFORE)}.\n"
     return f"Left out, one family of collections at a time:\n\n{held_out}\nOver all families:\n\n{best_ways}\n{lead}"
+
+
+def _left_out(case: MeasuredCase, measured: Sequence[MeasuredCase], ways: Sequence[FusionSettings]) -> list[str]:
+    """Return a line of the table: the way chosen on all other families, judged on a case that had no part in it."""
+    chosen = best(family_means([other for other in measured if other.family != case.family]))
+    test = paired(case.fused[0], case.fused[chosen], 0)
+    behind = case.fused[best(case.fused.mean(axis=1))] - case.fused[chosen]
+    regret = intervals(behind[:, None], 0)[0]
+    default = paired(case.fused[0], case.fused[ways.index(DEFAULT)], 0)
+    return [
+        case.name,
+        f"{case.fused.shape[1]:,}",
+        *(f"{case.alone[name]:.3f}" for name in PAIR),
+        f"{case.fused[0].mean():.3f}",
+        f"{_signed(default.difference)}, {default.p_randomisation:.3f}",
+        described(ways[chosen]),
+        f"{_signed(test.difference)}, {test.p_randomisation:.3f}",
+        f"{regret.mean:.3f} ({regret.low:.3f} to {regret.high:.3f})",
+    ]
 
 
 def described(way: FusionSettings) -> str:
@@ -351,79 +299,38 @@ def described(way: FusionSettings) -> str:
     return f"{way.kind}{constant}, " + " : ".join(f"{way.weights[name]:g}" for name in PAIR)
 
 
-def _row(result: LeftOutCase, ways: Sequence[FusionSettings]) -> list[str]:
-    case, regret = result.case, result.regret
-    default = paired(case.fused[0], case.fused[ways.index(DEFAULT)], 0)
-    return [
-        case.name,
-        f"{case.fused.shape[1]:,}",
-        *(f"{case.alone[name]:.3f}" for name in PAIR),
-        f"{case.fused[0].mean():.3f}",
-        f"{_signed(default.difference)}, {default.p_randomisation:.3f}",
-        described(ways[result.chosen]),
-        f"{_signed(result.gain)}, {result.p:.3f}",
-        f"{regret.mean:.3f} ({regret.low:.3f} to {regret.high:.3f})",
-    ]
-
-
 def _signed(interval: Interval) -> str:
     return f"{interval.mean:+.3f} ({interval.low:+.3f} to {interval.high:+.3f})"
 
 
-LANGUAGES_MEASURE = "RR@10"
-
-
 def languages_report(ranked_cases: Sequence[RankedCase], fusion: FusionSettings) -> str:
-    """Return both tables, of the hits as ``fusion`` fuses them and of each ranking alone."""
-    within = [case for case in ranked_cases if case.case.name in map("XQuAD-R {}".format, XQUAD_LANGUAGES)]
-    across = [case for case in ranked_cases if crosses(case.case)]
-    return f"Within a language:\n\n{_within(within, fusion)}\nAcross languages:\n\n{_across(across, fusion)}"
+    """Return the figures of XQuAD-R, of each ranking alone and as ``fusion`` fuses them: within a language, and across.
 
-
-def _within(ranked_cases: Sequence[RankedCase], fusion: FusionSettings) -> str:
+    The same questions are asked of each pair of languages: those of a question are averaged before questions are drawn.
+    """
+    cases = [case for case in ranked_cases if case.case.family == XQUAD]
+    values = {ranked_case.case.name: _values(ranked_case, fusion) for ranked_case in cases}
+    across = [of for name, of in values.items() if " over " in name]
+    values["mean over the pairs"] = {name: np.mean([of[name] for of in across], axis=0) for name in (*PAIR, "hybrid")}
     rows = []
-    for ranked_case in ranked_cases:
-        values = _values(ranked_case, fusion)
-        test = paired(values["bm25"], values["hybrid"], 0)
-        gain = f"{test.difference.mean:+.3f} ({test.difference.low:+.3f} to {test.difference.high:+.3f})"
-        means = [f"{values[name].mean():.3f}" for name in ("bm25", "dense", "hybrid")]
-        rows.append([ranked_case.case.name, *means, gain, f"{test.p_randomisation:.4f}"])
-    return markdown_table((LANGUAGES_MEASURE, "bm25", "dense", "hybrid", "hybrid over bm25", "p"), rows, left=1)
-
-
-def _across(ranked_cases: Sequence[RankedCase], fusion: FusionSettings) -> str:
-    values = [_values(ranked_case, fusion) for ranked_case in ranked_cases]
-    names = [ranked_case.case.name for ranked_case in ranked_cases]
-    # The same questions are asked in each pair: those of a question are averaged before questions are drawn anew.
-    values.append({name: np.mean([pair[name] for pair in values], axis=0) for name in ("bm25", "dense", "hybrid")})
-    rows = [
-        [name, *(_figure(pair[search]) for search in ("bm25", "dense", "hybrid"))]
-        for name, pair in zip([*names, "mean over the pairs"], values, strict=True)
-    ]
-    return markdown_table((LANGUAGES_MEASURE, "bm25", "dense", "hybrid"), rows, left=1)
-
-
-def _figure(values: Values) -> str:
-    interval = intervals(values[:, None], 0)[0]
-    return f"{interval.mean:.3f} ({interval.low:.3f} to {interval.high:.3f})"
+    for name, of in values.items():
+        figures = [intervals(of[ranking][:, None], 0)[0] for ranking in (*PAIR, "hybrid")]
+        cells = [f"{figure.mean:.3f} ({figure.low:.3f} to {figure.high:.3f})" for figure in figures]
+        rows.append([name, *cells, _signed(paired(of["bm25"], of["hybrid"], 0).difference)])
+    return markdown_table((RANK, *PAIR, "hybrid", "hybrid over bm25"), rows, left=1)
 
 
 def _values(ranked_case: RankedCase, fusion: FusionSettings) -> Mapping[str, Values]:
-    """Return the measure of each question for each ranking and their fusion."""
+    """Return the reciprocal rank of each question, by qid, for each ranking and their fusion."""
     rankings = ranked_case.pair()
     runs = {name: _run(ranking) for name, ranking in rankings.items()}
     runs["hybrid"] = FusedEvaluator(rankings, DEPTH).fused(fusion, CUT)
-    return {name: _measured(ranked_case.case, run) for name, run in runs.items()}
+    qrels = {qid: ranked_case.case.qrels[qid] for qid in sorted(ranked_case.case.qrels)}
+    return {name: evaluate(qrels, run, [RANK]).values[:, 0] for name, run in runs.items()}
 
 
 def _run(ranking: Ranking) -> dict[str, dict[str, float]]:
     return {qid: {hit.docid: hit.score for hit in hits[:CUT]} for qid, hits in ranking.items()}
-
-
-def _measured(case: Case, run: Mapping[str, Mapping[str, float]]) -> Values:
-    qids = sorted(case.qrels)
-    values: Values = evaluate({qid: case.qrels[qid] for qid in qids}, run, [LANGUAGES_MEASURE]).values[:, 0]
-    return values
 
 
 if __name__ == "__main__":

@@ -12,15 +12,17 @@ import os
 import random
 import resource
 import signal
-import subprocess
 import sys
 import tempfile
 import time
 import traceback
 import warnings
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager, suppress
 from functools import cache
+from multiprocessing import get_context
 from pathlib import Path
 from types import FrameType
 from typing import Any, NamedTuple
@@ -43,6 +45,15 @@ from factseek.retrieval.errors import FactseekError
 from factseek.retrieval.table_shape import shape_of
 from factseek.retrieval.terminal import say, write
 
+ROOT = Path(__file__).resolve().parent.parent
+STATE, DOCUMENT = ROOT / "bench" / "fuzz.json", ROOT / "docs" / "operating.md"
+SECONDS = 20.0
+"""Processor time that one input may take."""
+
+SLICE = 2_500
+"""Inputs of one process: to start it takes longer than hundreds of inputs."""
+
+State = dict[str, dict[str, Any]]
 _TABLES = (".tsv", ".csv", ".jsonl", ".txt")
 _ANY = ("a\tb\n", "{}\n")
 
@@ -205,17 +216,6 @@ def _seeds(
     return cache(seeds)
 
 
-ROOT = Path(__file__).resolve().parent.parent
-STATE, DOCUMENT = ROOT / "bench" / "fuzz.json", ROOT / "docs" / "operating.md"
-SECONDS = 20.0
-"""Processor time that one input may take."""
-
-SLICE = 2_500
-"""Inputs of one process: to start it takes longer than hundreds of inputs."""
-
-State = dict[str, dict[str, Any]]
-
-
 class TookTooLongError(Exception):
     """An input took more than ``SECONDS`` of processor time."""
 
@@ -256,26 +256,21 @@ def finds(target: Target, first: int, count: int) -> list[dict[str, Any]]:
     return failures
 
 
-def worked(name: str, first: int, count: int) -> dict[str, Any]:
-    """Feed inputs in a process of their own; return its finds and its peak of memory in megabytes."""
-    command = [sys.executable, "-m", "benchmarks.fuzz", "--work", name, str(first), str(count)]
-    ran = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
-    if ran.returncode:
-        last = (ran.stderr.strip().splitlines() or ["nothing was said"])[-1]
-        return {
-            "finds": [{"input": first, "error": f"the process ended with {ran.returncode}: {last}"}],
-            "megabytes": 0.0,
-        }
-    answer: dict[str, Any] = json.loads(ran.stdout)
-    return answer
-
-
-def work(name: str, first: int, count: int) -> None:
-    """Feed inputs and print the failures as JSON, for :func:`worked` to read."""
+def _work(name: str, first: int, count: int) -> dict[str, Any]:
+    """Return the finds among some inputs, and this process's peak of memory in megabytes."""
     (target,) = (candidate for candidate in targets(_data_folder()) if candidate.name == name)
     failures = finds(target, first, count)
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 / 1e6
-    write(json.dumps({"finds": failures, "megabytes": round(peak, 1)}))
+    return {"finds": failures, "megabytes": round(peak, 1)}
+
+
+def _in_a_process(name: str, first: int, count: int) -> dict[str, Any]:
+    """Return what ``_work`` does in a process of its own, or that the process died."""
+    with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as process:
+        try:
+            return process.submit(_work, name, first, count).result()
+        except BrokenProcessPool as error:
+            return {"finds": [{"input": first, "error": f"the process died: {error}"}], "megabytes": 0.0}
 
 
 def run(names: Sequence[str], count: int, state: State) -> None:
@@ -284,7 +279,7 @@ def run(names: Sequence[str], count: int, state: State) -> None:
         known = state.setdefault(name, {"done": 0, "finds": [], "megabytes": 0.0, "seconds": 0.0})
         while known["done"] < count:
             began, number = time.monotonic(), min(SLICE, count - known["done"])
-            answer = worked(name, known["done"], number)
+            answer = _in_a_process(name, known["done"], number)
             known["finds"] += answer["finds"]
             known["megabytes"] = max(known["megabytes"], answer["megabytes"])
             known["seconds"] += time.monotonic() - began
@@ -320,20 +315,7 @@ def table(state: State) -> str:
         memory = f"{known['megabytes']:.0f} MB" if known["megabytes"] else ""
         lines.append(f"| `{name}` | {known['done']:,} | {len(known['finds'])} | {memory} |")
     hours = sum(known["seconds"] for known in state.values()) / 3600
-    return "\n".join(
-        [
-            *lines,
-            "",
-            f"Python and its libraries are {idle():.0f} MB of each. {hours:.1f} hours on 2 cores, beside other work.",
-        ]
-    )
-
-
-def idle() -> float:
-    """Return the memory in megabytes of a process that has only loaded what the targets need."""
-    script = "import resource, benchmarks.fuzz; print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)"
-    ran = subprocess.run([sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, check=True)
-    return int(ran.stdout) * 1024 / 1e6
+    return "\n".join([*lines, "", f"{hours:.1f} hours, beside other work."])
 
 
 def main() -> None:
@@ -347,11 +329,7 @@ def main() -> None:
     parser.add_argument("--again", action="store_true", help="forget what was done")
     parser.add_argument("--list", action="store_true", help="list the targets")
     parser.add_argument("--write", action="store_true", help=f"put the figures into {DOCUMENT.name}")
-    parser.add_argument("--work", nargs=3, help=argparse.SUPPRESS)
     args = parser.parse_args()
-    if args.work:
-        work(args.work[0], int(args.work[1]), int(args.work[2]))
-        return
     known = {target.name: target for target in targets(_data_folder())}
     names = args.target or list(known)
     if args.list:

@@ -10,10 +10,7 @@ import sys
 import tempfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from time import perf_counter
 from typing import NamedTuple
-
-import msgspec
 
 from benchmarks.data import REAL, Sampler, claims, data_folder, noisy, real_vectors
 from benchmarks.measuring import replace_marked
@@ -21,19 +18,12 @@ from factseek.eval.bench.load import Load, measure
 from factseek.eval.reports.machine import this_machine
 from factseek.eval.running.batch import SearchQuery
 from factseek.indexer.build import BuildRequest, build
-from factseek.indexer.encoders import Encoders
-from factseek.indexer.segment import checksums
-from factseek.indexer.snapshot import snapshot
 from factseek.retrieval import config
 from factseek.retrieval import manifest as manifests
 from factseek.retrieval.errors import FactseekError
 from factseek.retrieval.index.local import open_index
-from factseek.retrieval.index_folder import IndexFolder
-from factseek.retrieval.manifest import VECTORS
 from factseek.retrieval.searcher import Search
 from factseek.retrieval.terminal import say, write
-from factseek.retrieval.views import SegmentPlace, Tools
-from factseek.retrieval.views.vectors import view
 from factseek.settings import Config, convert
 
 
@@ -87,54 +77,39 @@ class Growth:
     def at(self, passages: int) -> Iterator[Grown]:
         """Build the indexes of a size, measure every method, and remove them."""
         with tempfile.TemporaryDirectory(dir=self._work) as folder:
-            yield from self._at(passages, Path(folder))
-
-    def _at(self, passages: int, work: Path) -> Iterator[Grown]:
-        folders = {"flat": work / "flat"}
-        source = self._sampler.write(work / "documents.jsonl", 0, passages)
-        with noisy(self._vectors):
-            request = BuildRequest(kind="jsonl", sources=(source,), folder=folders["flat"])
-            manifest = build(request, _config("flat")).manifest
-        source.unlink()
-        text = sum(segment.text_seconds for segment in manifest.segments)
-        seconds = {"bm25": text, "flat": text + sum(segment.vector_seconds for segment in manifest.segments)}
-        _report_build(passages, "flat", seconds["flat"])
-        for kind in sorted({method.type for method in self._methods} - {"flat"}):
-            folders[kind] = work / kind
-            seconds[kind] = seconds["flat"] + _approximate(folders["flat"], folders[kind], kind)
-            _report_build(passages, kind, seconds[kind])
-        exact = self._dense_hits(folders["flat"], "flat")
-        for method in self._methods:
-            folder, name = folders[method.type], method.retriever if method.retriever == "bm25" else method.type
-            recall = _recall(exact, self._dense_hits(folder, method.type)) if method.type != "flat" else 1.0
-            yield self._measured(passages, method, folder, seconds[name], recall)
+            work = Path(folder)
+            source = self._sampler.write(work / "documents.jsonl", 0, passages)
+            segments = {}
+            for kind in dict.fromkeys(("flat", *(method.type for method in self._methods))):
+                with noisy(self._vectors):
+                    request = BuildRequest(kind="jsonl", sources=(source,), folder=work / kind)
+                    segments[kind] = build(request, _config(kind)).manifest.segments
+                say(f"{passages:,} {kind}: built")
+            exact = self._dense_hits(work / "flat", "flat")
+            for method in self._methods:
+                found = self._dense_hits(work / method.type, method.type)
+                recalls = [len(hits & best) / len(best) for best, hits in zip(exact, found, strict=True)]
+                seconds = sum(segment.text_seconds for segment in segments[method.type])
+                if method.retriever != "bm25":
+                    seconds += sum(segment.vector_seconds for segment in segments[method.type])
+                yield self._measured(passages, method, work / method.type, seconds, sum(recalls) / len(recalls))
 
     def _measured(self, passages: int, method: Method, folder: Path, seconds: float, recall: float) -> Grown:
         asked = tuple(SearchQuery(str(number), query, None) for number, query in enumerate(self._queries))
-        timings = measure(
-            Load(
-                index=str(folder),
-                config=config.view(_config(method.type), config.Config),
-                retriever=method.retriever,
-                profile=None,
-                asked=asked,
-                k=10,
-                timed=len(asked),
-                callers=(1,),
-            )
+        request = Load(
+            index=str(folder),
+            config=config.view(_config(method.type), config.Config),
+            retriever=method.retriever,
+            profile=None,
+            asked=asked,
+            k=10,
+            timed=len(asked),
+            callers=(1,),
         )
-        alone = timings.latencies[0]
-        return Grown(
-            passages=passages,
-            method=method.name,
-            build_seconds=seconds,
-            bytes_a_passage=_bytes(folder, method) / passages,
-            open_seconds=timings.first_answer,
-            peak_mb=timings.peak_megabytes,
-            p50=alone.p50,
-            p99=alone.p99,
-            recall=recall,
-        )
+        timings = measure(request)
+        size, (alone, *_) = _bytes(folder, method) / passages, timings.latencies
+        opened, peak = timings.first_answer, timings.peak_megabytes
+        return Grown(passages, method.name, seconds, size, opened, peak, alone.p50, alone.p99, recall)
 
     def _dense_hits(self, folder: Path, kind: str) -> list[set[str]]:
         with open_index(folder, _config(kind)) as index:
@@ -142,29 +117,8 @@ class Growth:
         return [{hit.docid for hit in hits} for hits in results]
 
 
-def _report_build(passages: int, kind: str, seconds: float) -> None:
-    say(f"{passages:,} {kind}: built in {seconds:,.0f} s")
-
-
 def _config(kind: str) -> Config:
     return convert({"dense": {"type": kind}, "java": {"heap": "1g"}}, "growth")
-
-
-def _approximate(flat: Path, folder: Path, kind: str) -> float:
-    """Copy the flat index and give its segments an approximate one; return the seconds that this takes."""
-    manifest = snapshot(flat, folder).manifest
-    vectors, config = view(VECTORS, manifest), _config(kind)
-    config = msgspec.structs.replace(config, dense=msgspec.structs.replace(config.dense, flat_below=0))  # not auto's
-    tools = Tools(IndexFolder(folder), manifest, config, Encoders(config))
-    segments, seconds = [], 0.0
-    for segment in manifest.segments:
-        place = SegmentPlace(tools.folder.segment(segment.name), segment.name, segment.kind, segment.passages)
-        began = perf_counter()
-        vectors.index(place, tools)
-        seconds += perf_counter() - began
-        segments.append(msgspec.structs.replace(segment, files=checksums(place.folder)))
-    manifests.publish(folder, msgspec.structs.replace(manifest, segments=tuple(segments)))
-    return seconds
 
 
 def _bytes(folder: Path, method: Method) -> int:
@@ -172,12 +126,6 @@ def _bytes(folder: Path, method: Method) -> int:
     unneeded = {"bm25": ("vectors.", "ann."), "dense": ("lucene",), "hybrid": ()}[method.retriever]
     files = (item for segment in manifests.read(folder).segments for item in segment.files.items())
     return sum(info.bytes for name, info in files if not name.startswith(tuple(unneeded)))
-
-
-def _recall(exact: Sequence[set[str]], approximate: Sequence[set[str]]) -> float:
-    return sum(
-        len(expected & answered) / len(expected) for expected, answered in zip(exact, approximate, strict=True)
-    ) / len(exact)
 
 
 def report(grown: Sequence[Grown]) -> str:

@@ -30,13 +30,12 @@ from factseek.claims.settings import VerdictSettings
 from factseek.claims.text.quantities import quantities, unstated
 from factseek.claims.verdicts import contrast, models
 from factseek.claims.verdicts.confidence import RiskPoint, needed_confidence, risk_curve
-from factseek.claims.verdicts.crossval import Split, out_of_fold, split
+from factseek.claims.verdicts.crossval import out_of_fold, split
 from factseek.claims.verdicts.models import Cases
 from factseek.claims.verdicts.readers import Readers
 from factseek.claims.verdicts.verdict import AT_ONCE, cases_of
-from factseek.eval.formats.scores import ScoreOptions
 from factseek.eval.reports.page import markdown_table
-from factseek.eval.tasks import VERDICTS, fever
+from factseek.eval.tasks import VERDICTS
 from factseek.indexer.build import BuildRequest, build
 from factseek.retrieval.claim_groups import groups
 from factseek.retrieval.domain import Claim
@@ -49,6 +48,11 @@ from factseek.retrieval.progress import bar
 from factseek.retrieval.terminal import say
 from factseek.settings import Config
 
+ROOT = Path(__file__).resolve().parent.parent
+CONFIG = Config()
+SEEDS = 5
+"""Cross-validations, each with other folds; a table says their mean and the largest distance from it."""
+THRESHOLDS = (0.0, 0.5, 0.55, 0.6, 0.7)
 Place = tuple[str, int]
 NEI = "NOT ENOUGH INFO"
 _SCIFACT = {"SUPPORT": "SUPPORTS", "CONTRADICT": "REFUTES"}
@@ -104,12 +108,9 @@ def _covid_fact(folder: Path, work: Path) -> LabelledCollection:
         group = [(docid, line) for line in range(len(sentences))]
         rows.append((str(number), row["claim"], _COVID[row["label"]], [group]))
     claims = _written(work, "covid-fact", [(docid, list(texts)) for texts, docid in pages.items()], rows)
+    written = work / "covid-fact" / "wiki-001.jsonl"
     return LabelledCollection(
-        "COVID-Fact",
-        ("SUPPORTS", "REFUTES"),
-        work / "covid-fact" / "wiki-001.jsonl",
-        claims,
-        lambda claim, places: list(claim.groups[0])[:5],
+        "COVID-Fact", ("SUPPORTS", "REFUTES"), written, claims, lambda claim, _: list(claim.groups[0])[:5]
     )
 
 
@@ -139,19 +140,13 @@ def _claim(qid: str, text: str, label: str, groups: Sequence[Sequence[Place]]) -
     return json.dumps({"id": int(qid), "claim": text, "label": label, "evidence": named}) + "\n"
 
 
-SEEDS = 5
-"""Cross-validations, each with other folds; a table says their mean and the largest distance from it."""
-
-
 class JudgedCollection(NamedTuple):
     """A collection, ready to be judged: claims with their classes, their evidence as retrieved and as annotated."""
 
     name: str
     labels: tuple[str, ...]
-    claims: list[Claim]
     classes: NDArray[np.int64]
     groups: list[int]
-    evidence: list[ClaimEvidence]
     retrieved: Cases
     annotated: Cases
     settings: VerdictSettings
@@ -164,19 +159,13 @@ def section(collection: JudgedCollection) -> str:
         ("hypothesis only", "none", _runs("hypothesis", collection)),
         ("evidence", "retrieved", _runs("evidence", collection)),
         ("evidence", "given", _runs("evidence", collection, annotated=True)),
-        ("evidence", "learned on given, judged on retrieved", _carried(collection)),
     ]
     counts = ", ".join(f"{int((collection.classes == n).sum()):,} {label}" for n, label in enumerate(collection.labels))
-    parts = [
-        f"\n### {collection.name}\n\n{len(collection.claims):,} claims: {counts}.\n",
-        results(rows, collection.labels),
-    ]
-    if len(collection.labels) > 2:
-        parts.append(_decisive(collection))
-    return "\n".join([*parts, _recall(collection), _risk_curve(collection)])
+    head = f"\n### {collection.name}\n\n{len(collection.classes):,} claims: {counts}.\n"
+    return "\n".join([head, _results(rows, collection.labels), _risk_curve(collection)])
 
 
-def results(rows: Sequence[tuple[str, str, Sequence[VerdictFigures]]], labels: Sequence[str]) -> str:
+def _results(rows: Sequence[tuple[str, str, Sequence[VerdictFigures]]], labels: Sequence[str]) -> str:
     """Return the table of models, the evidence they had, and their figures in one or more cross-validations."""
     each = [f"F1 {label}" for label in labels]
     header = ("model", "evidence", "macro-F1", "accuracy", *each, "calibration error")
@@ -187,12 +176,10 @@ def probabilities(
     name: str, collection: JudgedCollection, seed: int, *, annotated: bool = False
 ) -> NDArray[np.float64]:
     """Return a model's out-of-fold probabilities in the cross-validation ``seed``; shape (claims, labels)."""
-    return out_of_fold(
-        name,
-        _parted(collection, seed),
-        collection.settings,
-        collection.annotated if annotated else collection.retrieved,
-    )
+    settings = msgspec.structs.replace(collection.settings, seed=seed)
+    parted = split(collection.labels, collection.classes, collection.groups, settings)
+    cases = collection.annotated if annotated else collection.retrieved
+    return out_of_fold(name, parted, collection.settings, cases)
 
 
 def _runs(name: str, collection: JudgedCollection, *, annotated: bool = False) -> list[VerdictFigures]:
@@ -202,68 +189,12 @@ def _runs(name: str, collection: JudgedCollection, *, annotated: bool = False) -
     ]
 
 
-def _carried(collection: JudgedCollection) -> list[VerdictFigures]:
-    """Return the figures of a model that learned on given evidence and judges retrieved evidence."""
-    each = [
-        out_of_fold(
-            "evidence", _parted(collection, seed), collection.settings, collection.annotated, collection.retrieved
-        )
-        for seed in range(SEEDS)
-    ]
-    return [figures(collection.classes, predicted, collection.labels) for predicted in each]
-
-
-def _parted(collection: JudgedCollection, seed: int) -> Split:
-    settings = msgspec.structs.replace(collection.settings, seed=seed)
-    return split(collection.labels, collection.classes, collection.groups, settings)
-
-
 def _row(model: str, evidence: str, runs: Sequence[VerdictFigures], labels: Sequence[str]) -> list[str]:
     macro = [run.macro_f1 for run in runs]
     away = max(abs(value - float(np.mean(macro))) for value in macro)
-    each = [_mean([run.labels[label].f1 for run in runs]) for label in labels]
-    spread = f"{np.mean(macro):.3f}" + (f" ± {away:.3f}" if len(runs) > 1 else "")
-    accuracy, calibration = [run.accuracy for run in runs], [run.calibration_error for run in runs]
-    return [model, evidence, spread, _mean(accuracy), *each, _mean(calibration)]
-
-
-def _mean(values: Sequence[float]) -> str:
-    return f"{np.mean(values):.3f}"
-
-
-def _decisive(collection: JudgedCollection) -> str:
-    """Return the results on the claims that have evidence; for these the given evidence is always the annotators'."""
-    rows = np.flatnonzero(collection.classes < 2)
-    part = collection._replace(
-        labels=collection.labels[:2],
-        classes=collection.classes[rows],
-        groups=[collection.groups[row] for row in rows],
-        retrieved=collection.retrieved.subset(rows),
-        annotated=collection.annotated.subset(rows),
-    )
-    table_rows = [
-        ("hypothesis only", "none", _runs("hypothesis", part)),
-        ("evidence", "retrieved", _runs("evidence", part)),
-        ("evidence", "given", _runs("evidence", part, annotated=True)),
-    ]
-    return (
-        f"The {len(rows):,} claims that have evidence, between their two labels:\n\n{results(table_rows, part.labels)}"
-    )
-
-
-def _recall(collection: JudgedCollection) -> str:
-    """Return a sentence on how often the retrieved evidence contains the annotators'."""
-    complete, paged = 0, 0
-    for claim, evidence in zip(collection.claims, collection.evidence, strict=True):
-        there = {(sentence.docid, sentence.number) for sentence in evidence.sentences}
-        pages = {docid for docid, _ in there}
-        complete += any(there.issuperset(group) for group in claim.groups)
-        paged += any(docid in pages for group in claim.groups for docid, _ in group)
-    number = sum(bool(claim.groups) for claim in collection.claims)
-    return (
-        f"Of the {number:,} claims with evidence, the {collection.settings.sentences} sentences that are found hold a "
-        f"complete group for {complete / number:.1%}, and some sentence of a right page for {paged / number:.1%}.\n"
-    )
+    columns = [[run.labels[label].f1 for run in runs] for label in labels]
+    columns = [[run.accuracy for run in runs], *columns, [run.calibration_error for run in runs]]
+    return [model, evidence, f"{np.mean(macro):.3f} ± {away:.3f}", *(f"{np.mean(values):.3f}" for values in columns)]
 
 
 def _risk_curve(collection: JudgedCollection) -> str:
@@ -276,7 +207,7 @@ def _risk_curve(collection: JudgedCollection) -> str:
     needed = needed_confidence(curve, most)
     decided = max((point.share for point in curve if point.confidence >= needed), default=0.0)
     return (
-        f"Risk and coverage, the surest verdicts first:\n\n"
+        "Risk and coverage, the surest verdicts first:\n\n"
         f"{markdown_table(('verdicts given, of all claims', 'probability at least', 'wrong of these'), rows)}\n"
         f"At most {most:.0%} wrong (`most_wrong`): a probability of {needed:.2f}, at which {decided:.1%} of claims get "
         "a verdict.\n"
@@ -321,9 +252,6 @@ def _png(figure: Any, axes: Any) -> bytes:
     return content.getvalue()
 
 
-THRESHOLDS = (0.0, 0.5, 0.55, 0.6, 0.7)
-
-
 class VerdictPair(NamedTuple):
     """A claim, the sentence beside it, what that says of the claim, and what makes the pair difficult."""
 
@@ -343,47 +271,28 @@ def read_pairs(path: Path) -> list[VerdictPair]:
 def pairs_section(
     pairs: Sequence[VerdictPair], collection: JudgedCollection, work: Path, encoder: Encoder, readers: Readers
 ) -> str:
-    """Return what a model that learned on a collection's retrieved evidence says of pairs, by threshold and by kind.
+    """Return what a model that learned on a collection's retrieved evidence says of pairs, by threshold.
 
     As in ``verdict``, what lacks a number of the claim does not support it.
     """
-    probability = _probabilities(pairs, collection, work, encoder, readers)
-    lacking = np.array([bool(unstated(quantities(pair.claim), quantities(pair.evidence))) for pair in pairs])
-    probability[lacking & (probability.argmax(axis=1) == 0)] = np.eye(len(collection.labels))[-1]
-    labels = np.array([collection.labels.index(pair.label) for pair in pairs])
-    kinds = np.array([pair.kind for pair in pairs])
-    every = np.ones(len(pairs), dtype=bool)
-    by_threshold = [[f"{least:.2f}", *counted(probability, labels, every, least)] for least in THRESHOLDS]
-    by_kind = [[kind, *counted(probability, labels, kinds == kind, 0.0)] for kind in dict.fromkeys(kinds.tolist())]
-    columns = ("pairs", "verdicts", "right of these", "decisive pairs decided")
-    return (
-        f"\n{len(pairs)} pairs, judged by what {collection.name}'s claims teach:\n\n"
-        + markdown_table(("`min_confidence`", *columns), by_threshold)
-        + "\n"
-        + markdown_table(("kind, at 0", *columns), by_kind)
-    )
-
-
-def counted(
-    probability: NDArray[np.float64], labels: NDArray[np.int64], among: NDArray[np.bool_], least: float
-) -> list[str]:
-    """Return how many pairs there are, how many got a verdict, and the shares that were right and decided."""
-    verdicts, decisive = probability.argmax(axis=1), labels < 2
-    decided_pairs = among & (verdicts < 2) & (probability.max(axis=1) >= least)
-    right = f"{(verdicts == labels)[decided_pairs].mean():.0%}" if decided_pairs.any() else ""
-    decided = f"{decided_pairs[among & decisive].mean():.0%}" if (among & decisive).any() else ""
-    return [f"{among.sum()}", f"{decided_pairs.sum()}", right, decided]
-
-
-def _probabilities(
-    pairs: Sequence[VerdictPair], collection: JudgedCollection, work: Path, encoder: Encoder, readers: Readers
-) -> NDArray[np.float64]:
-    """Return the probability of each of the collection's labels, shape (pairs, labels)."""
     model = models.kind("evidence").fit(
         collection.retrieved, collection.classes, collection.labels, collection.settings
     )
-    probability: NDArray[np.float64] = model.probabilities(_cases(pairs, work, encoder, readers))
-    return probability
+    probability = model.probabilities(_cases(pairs, work, encoder, readers))
+    lacking = np.array([bool(unstated(quantities(pair.claim), quantities(pair.evidence))) for pair in pairs])
+    probability[lacking & (probability.argmax(axis=1) == 0)] = np.eye(len(collection.labels))[-1]
+    labels = np.array([collection.labels.index(pair.label) for pair in pairs])
+    rows = [[f"{least:.2f}", *counted(probability, labels, least)] for least in THRESHOLDS]
+    header = ("`min_confidence`", "verdicts", "right of these", "decisive pairs decided")
+    return f"\n{len(pairs)} pairs, judged by what {collection.name}'s claims teach:\n\n{markdown_table(header, rows)}"
+
+
+def counted(probability: NDArray[np.float64], labels: NDArray[np.int64], least: float) -> list[str]:
+    """Return how many pairs got a verdict, the share of these that are right, and that of the decisive ones decided."""
+    verdicts = probability.argmax(axis=1)
+    decided = (verdicts < 2) & (probability.max(axis=1) >= least)
+    right = f"{(verdicts == labels)[decided].mean():.0%}" if decided.any() else ""
+    return [f"{decided.sum()}", right, f"{decided[labels < 2].mean():.0%}"]
 
 
 def _cases(pairs: Sequence[VerdictPair], work: Path, encoder: Encoder, readers: Readers) -> Cases:
@@ -400,11 +309,6 @@ def _cases(pairs: Sequence[VerdictPair], work: Path, encoder: Encoder, readers: 
         return cases_of(claims, finder.with_annotated(texts, places, finder.find(texts)), finder, readers)
 
 
-ROOT = Path(__file__).resolve().parent.parent
-CONFIG = Config()
-_RISK_PLOT = "verification-risk.png"
-
-
 def main() -> int:
     """Measure, print the tables, write the document."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -417,13 +321,13 @@ def main() -> int:
     except FactseekError as error:
         say(f"benchmarks.verification: {error.line}")
         return 2
-    text += f"\n![How many of the verdicts given are wrong, by how many are given]({_RISK_PLOT})\n"
+    text += "\n![How many of the verdicts given are wrong, by how many are given](verification-risk.png)\n"
     sys.stdout.write(text)
     each = [(judged.name, judged.classes, probabilities("evidence", judged, 0)) for judged in measured]
     picture = plot([(name, bins(classes, probability)) for name, classes, probability in each])
     write_atomically(args.docs / "verification.png", picture)
     curves = [(name, risk_curve(classes, probability)) for name, classes, probability in each]
-    write_atomically(args.docs / _RISK_PLOT, risk_plot(curves, CONFIG.verdict.most_wrong))
+    write_atomically(args.docs / "verification-risk.png", risk_plot(curves, CONFIG.verdict.most_wrong))
     replace_marked(args.docs / "verification.md", "measured", text)
     return 0
 
@@ -435,7 +339,7 @@ def _measured(folder: Path, work: Path) -> tuple[list[JudgedCollection], str]:
     for collection in collections(folder, work):
         measured.append(_judged(collection, work, encoder, readers))
         with part(f"{collection.name}: judging"):
-            sections.append(section(measured[-1]) + _official(measured[-1], work))
+            sections.append(section(measured[-1]))
     with part("pairs"):
         pairs = read_pairs(ROOT / "examples" / "verdict-pairs.tsv")
         sections.append("\n### Pairs\n" + pairs_section(pairs, measured[0], work, encoder, readers))
@@ -462,10 +366,8 @@ def _judged(collection: LabelledCollection, work: Path, encoder: Encoder, reader
         return JudgedCollection(
             collection.name,
             collection.labels,
-            collection.claims,
             np.array([collection.labels.index(claim.label) for claim in collection.claims]),
             groups(collection.claims),
-            retrieved,
             cases_of(collection.claims, retrieved, finder, readers),
             cases_of(collection.claims, annotated, finder, readers),
             CONFIG.verdict,
@@ -485,20 +387,6 @@ def _evidence_of(name: str, texts: Sequence[str], finder: Finder) -> list[ClaimE
         running.update(len(texts[start : start + AT_ONCE]))
     running.close()
     return retrieved
-
-
-def _official(collection: JudgedCollection, work: Path) -> str:
-    """Return the table of FEVER's scores for out-of-fold verdicts, written as a submission and scored by ``fever``."""
-    predicted = probabilities("evidence", collection, 0).argmax(axis=1)
-    records = [
-        (claim, collection.labels[number], [(sentence.docid, sentence.number) for sentence in evidence.sentences])
-        for claim, number, evidence in zip(collection.claims, predicted.tolist(), collection.evidence, strict=True)
-    ]
-    folder = work / collection.name.lower()
-    fever.write_verdicts(records, folder / "verdicts.jsonl", "")
-    scores = fever.score([folder / "claims.jsonl"], [folder / "verdicts.jsonl"], ScoreOptions())
-    table = markdown_table(list(scores.values), [[f"{value:.3f}" for value in scores.values.values()]], left=0)
-    return f"\nHanded in as FEVER's files are, and scored by `factseek score fever`:\n\n{table}"
 
 
 if __name__ == "__main__":
