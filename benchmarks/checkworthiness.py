@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.data import data_folder
-from benchmarks.measuring import part, replace_marked
+from benchmarks.measuring import part, program, replace_marked
 from factseek.claims.checkworthiness.rankers import Trained, kind
 from factseek.claims.learning.folds import average_precision
 from factseek.claims.settings import Config
@@ -25,9 +25,8 @@ from factseek.eval.reports.machine import this_machine
 from factseek.eval.reports.page import markdown_table
 from factseek.eval.tasks import STATEMENTS
 from factseek.retrieval.domain import Statement
-from factseek.retrieval.errors import FactseekError
 from factseek.retrieval.progress import bar
-from factseek.retrieval.terminal import say, write
+from factseek.retrieval.terminal import write
 
 TWEETS = {
     "ar": ("1a-arabic/CT21-AR-Train-T1-Labels.tsv", "1a-arabic/CT21-AR-Dev-T1-Labels.tsv"),
@@ -181,21 +180,17 @@ NETWORKS: dict[str, dict[str, Any]] = {
 and over the encoder that is trained with them."""
 
 
-def main() -> int:
+@program
+def main() -> None:
     """Measure, print the tables, write the document."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--docs", type=Path, default=ROOT / "docs", help="where check-worthiness.md is")
     args = parser.parse_args()
-    try:
-        with part("all of check-worthiness"):
-            measured = _measured(data_folder())
-    except FactseekError as error:
-        say(f"benchmarks.checkworthiness: {error.line}")
-        return 2
+    with part("all of check-worthiness"):
+        measured = _measured(data_folder())
     content = f"{this_machine()}.\n\n{measured}"
     write(content + "\n")
     replace_marked(args.docs / "check-worthiness.md", "measured", content)
-    return 0
 
 
 def _measured(folder: Path) -> str:

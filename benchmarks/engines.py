@@ -24,7 +24,7 @@ from typing import NamedTuple
 import numpy as np
 
 from benchmarks.data import Collection, beir, data_folder, ndcg10
-from benchmarks.measuring import replace_marked
+from benchmarks.measuring import program, replace_marked
 from benchmarks.peers import batch_search, our_index, peer_index, peer_searcher
 from factseek.eval.reports.machine import this_machine
 from factseek.retrieval.index.local import open_index
@@ -186,7 +186,8 @@ class RateSpread(NamedTuple):
     high: float
 
 
-def main() -> int:
+@program
+def main() -> None:
     """Measure, print the table, and put it into the documentation."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--write", action="store_true", help="put the table into docs/figures.md")
@@ -201,7 +202,6 @@ def main() -> int:
     sys.stdout.write(measured + "\n")
     if args.write:
         replace_marked(FIGURES, "engines", measured)
-    return 0
 
 
 def _quality(collection: Collection, ask: Ask) -> float:

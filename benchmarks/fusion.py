@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.data import data_folder
-from benchmarks.measuring import replace_marked
+from benchmarks.measuring import program, replace_marked
 from benchmarks.quality import ROOT, BenchCollection, example, indexed, public
 from factseek.eval.formats.topics import read_topics
 from factseek.eval.reports.page import markdown_table
@@ -31,7 +31,6 @@ from factseek.eval.tuning.fused_evaluator import FusedEvaluator
 from factseek.eval.tuning.grid import Setting, fusions
 from factseek.retrieval.config import Config, FusionSettings
 from factseek.retrieval.domain import Hit, Qrels
-from factseek.retrieval.errors import FactseekError
 from factseek.retrieval.files import write_atomically
 from factseek.retrieval.index.local import open_index
 from factseek.retrieval.retrievers import kind
@@ -174,17 +173,14 @@ class MeasuredCase(NamedTuple):
     alone: Mapping[str, float]
 
 
-def main() -> int:
+@program
+def main() -> None:
     """Rank what is not yet ranked, evaluate, print the tables, write them into the document."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--work", type=Path, default=ROOT / "bench" / "quality", help="keeps indexes and rankings")
     parser.add_argument("--docs", type=Path, default=ROOT / "docs", help="where benchmark.md is")
     args = parser.parse_args()
-    try:
-        ranked_cases = [ranked(case, args.work) for case in cases(data_folder())]
-    except FactseekError as error:
-        say(f"benchmarks.fusion: {error.line}")
-        return 2
+    ranked_cases = [ranked(case, args.work) for case in cases(data_folder())]
     ways = ways_to_fuse()
     measured = [evaluated(case, ways) for case in ranked_cases]
     content = report(measured, ways)
@@ -192,7 +188,6 @@ def main() -> int:
     write(f"{content}\n{languages}")
     replace_marked(args.docs / "benchmark.md", "fusion", content)
     replace_marked(args.docs / "benchmark.md", "languages", languages)
-    return 0
 
 
 def ways_to_fuse() -> list[FusionSettings]:

@@ -13,14 +13,13 @@ from pathlib import Path
 from typing import NamedTuple
 
 from benchmarks.data import REAL, Sampler, claims, data_folder, noisy, real_vectors
-from benchmarks.measuring import replace_marked
+from benchmarks.measuring import program, replace_marked
 from factseek.eval.bench.load import Load, measure
 from factseek.eval.reports.machine import this_machine
 from factseek.eval.running.batch import SearchQuery
 from factseek.indexer.build import BuildRequest, build
 from factseek.retrieval import config
 from factseek.retrieval import manifest as manifests
-from factseek.retrieval.errors import FactseekError
 from factseek.retrieval.index.local import open_index
 from factseek.retrieval.searcher import Search
 from factseek.retrieval.terminal import say, write
@@ -144,7 +143,8 @@ def report(grown: Sequence[Grown]) -> str:
     return "\n".join(lines)
 
 
-def main() -> int:
+@program
+def main() -> None:
     """Measure, and write the document and its plot."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--sizes", type=int, nargs="+", default=list(SIZES), metavar="N")
@@ -155,20 +155,15 @@ def main() -> int:
     args = parser.parse_args()
     methods = [method for method in METHODS if method.name in args.methods]
     grown = []
-    try:
-        with tempfile.TemporaryDirectory(dir=args.work) as work:
-            growth = Growth(data_folder(), Path(work), methods)
-            for row in (row for size in args.sizes for row in growth.at(size)):
-                say(f"{row.passages:,} {row.method}: p50 {row.p50:.2f} ms, recall {row.recall:.3f}")
-                grown.append(row)
-    except FactseekError as error:
-        say(f"benchmarks.growth: {error.line}")
-        return 2
+    with tempfile.TemporaryDirectory(dir=args.work) as work:
+        growth = Growth(data_folder(), Path(work), methods)
+        for row in (row for size in args.sizes for row in growth.at(size)):
+            say(f"{row.passages:,} {row.method}: p50 {row.p50:.2f} ms, recall {row.recall:.3f}")
+            grown.append(row)
     write(report(grown) + "\n")
     if methods == list(METHODS):  # the figures of some are printed alone
         replace_marked(args.docs / "growth.md", "measured", f"{report(grown)}\n\n{PLOT}")
         plot(grown, args.docs / "growth.png")
-    return 0
 
 
 PANELS = (("p50", "p50, ms"), ("build_seconds", "build without encoding, s"), ("peak_mb", "peak memory, MB"))

@@ -11,6 +11,7 @@ from pathlib import Path
 from time import perf_counter
 from typing import NamedTuple
 
+from factseek.retrieval.errors import FactseekError
 from factseek.retrieval.terminal import say
 
 
@@ -63,12 +64,6 @@ def in_turns(what: str, unit: str, ours: Sequence[float], theirs: Sequence[float
     met = target.least <= ratio <= target.most
     medians = statistics.median(ours), statistics.median(theirs)
     return Row(what, unit, *medians, ratio, target.text, met, (min(ratios), max(ratios)))
-
-
-def within(what: str, unit: str, ours: float, theirs: float, at_most: float) -> Row:
-    """Return a comparison of two figures: they may differ by ``at_most``."""
-    gap = ours - theirs
-    return Row(what, unit, ours, theirs, gap, f"difference <= {at_most}", abs(gap) <= at_most)
 
 
 def below(what: str, unit: str, ours: float, at_most: float) -> Row:
@@ -141,3 +136,17 @@ def _worked() -> float:
     """Return the processor seconds of this process and of its ended children."""
     times = os.times()
     return times.user + times.system + times.children_user + times.children_system
+
+
+def program(run: Callable[[], None]) -> Callable[[], int]:
+    """Return the main function of a program: 0 when it has run, 2 after a mistake, which is said in a line."""
+
+    def main() -> int:
+        try:
+            run()
+        except FactseekError as error:
+            say(f"benchmarks: {error.line}")
+            return 2
+        return 0
+
+    return main

@@ -23,10 +23,7 @@ from http.client import HTTPConnection
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
-from benchmarks.data import Collection, Vectors, beir, example, ndcg10
+from benchmarks.data import Collection, beir, example
 from benchmarks.measuring import (
     RatioBounds,
     Row,
@@ -35,11 +32,11 @@ from benchmarks.measuring import (
     faster,
     in_turns,
     part,
+    program,
     rates,
     rates_in_turns,
     replace_marked,
     table,
-    within,
 )
 from benchmarks.servers import LoadResult, Server, free_port, load, post, resident, running, serve, workers
 from factseek.eval.reports.machine import this_machine
@@ -52,18 +49,15 @@ from factseek.retrieval.index.local import open_index
 from factseek.retrieval.java import java_class, start
 from factseek.retrieval.searcher import Search, Searcher
 from factseek.retrieval.terminal import say
-from factseek.settings import Config, convert
+from factseek.settings import Config
 
 ROOT = Path(__file__).resolve().parent.parent
 EXAMPLE = ROOT / "indexes" / "example-en"
 CLAIM = "Vaccination has nearly wiped out measles"
 DEPTHS = {10: 2.6, 100: 7.0, 1000: 14.0}
 """Hits that are asked for, each with how many times the peer's rate ours has to be."""
-FP32 = convert({"encoder": {"precision": "fp32"}}, "peers").encoder
 SAMPLED = 12
 """One document in so many is encoded by sentence-transformers."""
-ENOUGH_QUERIES = 100
-"""With fewer, one document more or less in one ranking moves the mean by more than what is compared."""
 CALLERS, ROUNDS, SECONDS, WARM_UP = 8, 3, 4.0, 2
 """Connections; rounds, the seconds of each, and those that are not counted while Java compiles what it runs."""
 BATCH, BATCHES = 100, 15
@@ -90,7 +84,8 @@ uvicorn.run(app, host="127.0.0.1", port=int(port))
 """
 
 
-def main() -> int:
+@program
+def main() -> None:
     """Measure and print the table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--write", action="store_true", help="put the table into docs/figures.md")
@@ -113,7 +108,6 @@ def main() -> int:
     sys.stdout.write(measured + "\n")
     if args.write:
         replace_marked(ROOT / "docs" / "figures.md", "peers", measured)
-    return 0
 
 
 def _measured(collection: Collection, work: Path) -> Iterator[Row]:
@@ -128,7 +122,7 @@ def _measured(collection: Collection, work: Path) -> Iterator[Row]:
     peer = SentenceTransformer(str(model), device="cpu")
     with part("encoding"):
         yield _encoding_queries(collection, peer)
-        yield from _encoding_documents(collection, peer, work)
+        yield _encoding_documents(collection, peer, work)
     with part("serving"):
         yield from _serving(collection, work)
 
@@ -240,50 +234,13 @@ def _encoding_queries(collection: Collection, peer: Any, a_round: int = 20) -> R
     return in_turns(f"one query encoded, {collection.name}", "queries/s", rate, peer_rate, RatioBounds(least=5.5))
 
 
-def _encoding_documents(collection: Collection, peer: Any, work: Path) -> list[Row]:
-    """Measure a collection encoded, as part of indexing it, and nDCG@10 of exact search with fp32 vectors.
-
-    The peer encodes a sample. What our vectors are compared with is made by the exported model in fp32; that these are
-    the peer's vectors is measured on the sample.
-    """
-    folder = work / "dense"
-    report = build(BuildRequest(kind="beir", sources=(collection.source,), folder=folder), Config())
+def _encoding_documents(collection: Collection, peer: Any, work: Path) -> Row:
+    """Measure a collection encoded, as part of indexing it; the peer encodes a sample."""
+    report = build(BuildRequest(kind="beir", sources=(collection.source,), folder=work / "dense"), Config())
     rate = report.passages / sum(segment.vector_seconds for segment in report.manifest.segments)
-    texts = [text for _, text in collection.documents]
-    began = time.perf_counter()
-    theirs = peer.encode(texts[::SAMPLED], batch_size=32, normalize_embeddings=True, show_progress_bar=False)
-    peer_rate = len(theirs) / (time.perf_counter() - began)
-    with closing(open_encoder(FP32)) as encoder:
-        vectors, queries = encoder.encode_document(texts), encoder.encode_query(list(collection.queries.values()))
-    apart = float(np.abs(vectors[::SAMPLED] - theirs).max())
-    same = f"fp32 vectors, exported beside the peer's own, {len(theirs)} documents of {collection.name}"
-    rows = [
-        faster(f"documents encoded, {collection.name}", "documents/s", rate, peer_rate, 2.5),
-        below(same, "largest difference", apart, 1e-5),
-    ]
-    if len(collection.queries) >= ENOUGH_QUERIES:
-        ours, exact = _our_ndcg(collection, folder), _exact_ndcg(collection, queries, vectors)
-        rows.append(within(f"dense retrieval, {collection.name}", "nDCG@10", ours, exact, 0.003))
-    return rows
-
-
-def _our_ndcg(collection: Collection, folder: Path) -> float:
-    with open_index(folder) as index:
-        hits = index.search(list(collection.queries.values()), Search(k=10, retriever="dense"))
-    ranked = [[(hit.docid, hit.score) for hit in of_query] for of_query in hits]
-    return ndcg10(collection, dict(zip(collection.queries, ranked, strict=True)))
-
-
-def _exact_ndcg(collection: Collection, queries: Vectors, vectors: Vectors) -> float:
-    """Return nDCG@10 of exact search for vectors of the queries in those of the documents, in their orders."""
-
-    def top10(scores: NDArray[np.float32]) -> list[tuple[str, float]]:
-        best = np.argsort(-scores, kind="stable")[:10]
-        return [(collection.documents[row][0], float(scores[row])) for row in best]
-
-    return ndcg10(
-        collection, {qid: top10(vectors @ query) for qid, query in zip(collection.queries, queries, strict=True)}
-    )
+    texts = [text for _, text in collection.documents[::SAMPLED]]
+    seconds = _seconds(partial(peer.encode, texts, batch_size=32, normalize_embeddings=True, show_progress_bar=False))
+    return faster(f"documents encoded, {collection.name}", "documents/s", rate, len(texts) / seconds, 2.5)
 
 
 def _serving(collection: Collection, work: Path) -> list[Row]:

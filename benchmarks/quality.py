@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from benchmarks.measuring import replace_marked
+from benchmarks.measuring import program, replace_marked
 from factseek.eval.bench.bench import Bench, BenchRequest, bench
 from factseek.eval.bench.report import as_markdown, plot
 from factseek.eval.reports.page import markdown_table
@@ -23,7 +23,7 @@ from factseek.eval.running.judged import JudgedFiles, read_judged
 from factseek.indexer.build import BuildRequest, Verb, build
 from factseek.indexer.sources import describe
 from factseek.retrieval import manifest as manifests
-from factseek.retrieval.errors import FactseekError, IndexStateError
+from factseek.retrieval.errors import IndexStateError
 from factseek.retrieval.files import write_atomically
 from factseek.retrieval.index.local import open_index
 from factseek.retrieval.profile import ProfileName
@@ -51,7 +51,8 @@ class BenchCollection(NamedTuple):
     encoders: tuple[str, ...] = ()
 
 
-def main() -> int:
+@program
+def main() -> None:
     """Build what is missing, measure, print the table, write the document."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--work", type=Path, default=ROOT / "bench" / "quality", help="keeps indexes and bench.json")
@@ -63,20 +64,15 @@ def main() -> int:
     data = os.environ.get("FACTSEEK_DATA")
     if not data:
         say("FACTSEEK_DATA is not set: measured on the example alone")
-    try:
-        benches = [
-            _measured(collection, args.work, args.timed)
-            for collection in (example(), *(public(Path(data)) if data else ()))
-        ]
-    except FactseekError as error:
-        say(f"benchmarks.quality: {error.line}")
-        return 2
+    benches = [
+        _measured(collection, args.work, args.timed)
+        for collection in (example(), *(public(Path(data)) if data else ()))
+    ]
     sys.stdout.write(summary(benches))
     content = json.dumps([result.as_json() for result in benches], ensure_ascii=False, indent=2) + "\n"
     write_atomically(args.work / "bench.json", content.encode())
     _document(benches, args.docs)
     replace_marked(args.docs / "figures.md", "measured", brief(benches))
-    return 0
 
 
 def example() -> BenchCollection:

@@ -17,7 +17,7 @@ from time import process_time
 from typing import NamedTuple
 
 from benchmarks.data import data_folder
-from benchmarks.measuring import part, replace_marked
+from benchmarks.measuring import part, program, replace_marked
 from factseek.commands import main as factseek
 from factseek.eval.models.candidates import read_candidates
 from factseek.eval.models.judged import of_judgements
@@ -29,11 +29,9 @@ from factseek.eval.scoring.measures import evaluate
 from factseek.eval.scoring.statistics import Values, paired
 from factseek.retrieval.config import RerankSettings
 from factseek.retrieval.domain import Qrels
-from factseek.retrieval.errors import FactseekError
 from factseek.retrieval.index.local import open_index
 from factseek.retrieval.progress import bar
 from factseek.retrieval.searcher import Search, Searcher
-from factseek.retrieval.terminal import say
 from factseek.settings import Config
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -53,26 +51,22 @@ class JudgingClaims(NamedTuple):
     qrels: Qrels
 
 
-def main() -> int:
+@program
+def main() -> None:
     """Train and index what is missing, measure, print the tables, write the document."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--work", type=Path, default=ROOT / "bench" / "training", help="keeps models and indexes")
     parser.add_argument("--docs", type=Path, default=ROOT / "docs", help="where training.md is")
     parser.add_argument("--only", choices=["encoder", "reranker"], help="one of the models alone")
     args = parser.parse_args()
-    try:
-        data = data_folder() / "scifact"
-        args.work.mkdir(parents=True, exist_ok=True)
-        _index(data, args.work / "before", SETTINGS.base)
-        for model, measure in {"encoder": _encoder, "reranker": _reranker}.items():
-            if args.only in (None, model):
-                text = measure(data, args.work)
-                sys.stdout.write(text)
-                replace_marked(args.docs / "training.md", model, text)
-    except FactseekError as error:
-        say(f"benchmarks.training: {error.line}")
-        return 2
-    return 0
+    data = data_folder() / "scifact"
+    args.work.mkdir(parents=True, exist_ok=True)
+    _index(data, args.work / "before", SETTINGS.base)
+    for model, measure in {"encoder": _encoder, "reranker": _reranker}.items():
+        if args.only in (None, model):
+            text = measure(data, args.work)
+            sys.stdout.write(text)
+            replace_marked(args.docs / "training.md", model, text)
 
 
 def _encoder(data: Path, work: Path) -> str:

@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.data import RememberingEncoder, data_folder, objects
-from benchmarks.measuring import part, replace_marked
+from benchmarks.measuring import part, program, replace_marked
 from factseek.claims.evidence.sentences import ClaimEvidence, Finder
 from factseek.claims.learning.figures import Bin, VerdictFigures, bins, figures
 from factseek.claims.settings import VerdictSettings
@@ -41,11 +41,9 @@ from factseek.retrieval.claim_groups import groups
 from factseek.retrieval.domain import Claim
 from factseek.retrieval.encoder import Encoder
 from factseek.retrieval.encoders.runtime import open_encoder
-from factseek.retrieval.errors import FactseekError
 from factseek.retrieval.files import write_atomically
 from factseek.retrieval.index.local import open_index
 from factseek.retrieval.progress import bar
-from factseek.retrieval.terminal import say
 from factseek.settings import Config
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -309,18 +307,15 @@ def _cases(pairs: Sequence[VerdictPair], work: Path, encoder: Encoder, readers: 
         return cases_of(claims, finder.with_annotated(texts, places, finder.find(texts)), finder, readers)
 
 
-def main() -> int:
+@program
+def main() -> None:
     """Measure, print the tables, write the document."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--docs", type=Path, default=ROOT / "docs", help="where verification.md and its plots are")
     args = parser.parse_args()
-    try:
-        # Indexes are built anew: kept ones would be measured with what once made them.
-        with part("all of verification"), tempfile.TemporaryDirectory() as work:
-            measured, text = _measured(data_folder(), Path(work))
-    except FactseekError as error:
-        say(f"benchmarks.verification: {error.line}")
-        return 2
+    # Indexes are built anew: kept ones would be measured with what once made them.
+    with part("all of verification"), tempfile.TemporaryDirectory() as work:
+        measured, text = _measured(data_folder(), Path(work))
     text += "\n![How many of the verdicts given are wrong, by how many are given](verification-risk.png)\n"
     sys.stdout.write(text)
     each = [(judged.name, judged.classes, probabilities("evidence", judged, 0)) for judged in measured]
@@ -329,7 +324,6 @@ def main() -> int:
     curves = [(name, risk_curve(classes, probability)) for name, classes, probability in each]
     write_atomically(args.docs / "verification-risk.png", risk_plot(curves, CONFIG.verdict.most_wrong))
     replace_marked(args.docs / "verification.md", "measured", text)
-    return 0
 
 
 def _measured(folder: Path, work: Path) -> tuple[list[JudgedCollection], str]:
