@@ -10,7 +10,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 .DEFAULT_GOAL := help
-.PHONY: help setup pictures docs serve test test-real test-deep check format bench bench-live bench-peers soak bench-claims bench-finetune bench-train bench-quality bench-fusion bench-growth bench-cluster bench-cluster-growth bench-cluster-kills torture fuzz example clean
+.PHONY: help setup pictures docs serve test test-real test-deep check format bench bench-peers bench-quality bench-fusion bench-claims bench-train bench-growth bench-cluster soak fuzz example clean
 
 help:
 	@echo "make serve   install, build the example indexes, serve them on http://127.0.0.1:8000"
@@ -19,22 +19,17 @@ help:
 	@echo "make test-deep   run those that kill, fill disks, train and fuzz (half an hour; factseek[clients,ray])"
 	@echo "make check   lint, types and format"
 	@echo "make bench-growth   rebuild docs/growth.md: an index at 10,000, 100,000 and 1,000,000 passages (half an hour)"
-	@echo "make bench-cluster   compare shards with one index byte for byte, time them on Ray, and one node against two (factseek[ray], FACTSEEK_DATA; 40 minutes)"
-	@echo "make bench-cluster-growth  2,000,000 passages in four shards on a cluster of this machine (factseek[ray], FACTSEEK_DATA; half an hour, 5 GB)"
-	@echo "make bench-cluster-kills  kill shards, nodes, servers, writers and builders of a cluster of this machine; 240 kills (factseek[ray]; an hour)"
-	@echo "make torture   sequences, kills and faults by the thousand; figures into docs/operating.md (hours)"
+	@echo "make bench-cluster   compare shards with one index byte for byte, and time them on Ray (factseek[ray], FACTSEEK_DATA; 20 minutes)"
 	@echo "make fuzz   feed every reader, parser and route with 10,000 broken inputs; figures into docs/operating.md (an hour)"
 	@echo "make bench-claims   rebuild docs/check-worthiness.md and docs/verification.md (FACTSEEK_DATA; at most 15 minutes)"
-	@echo "make bench-finetune   rebuild the table of fine-tuning in docs/check-worthiness.md (FACTSEEK_DATA; half an hour or more)"
 	@echo "make bench-train   train an encoder and a re-ranker on SciFact and rebuild their tables in docs/training.md (FACTSEEK_DATA; two hours, goes on where it was interrupted)"
 	@echo "make bench-quality   rebuild docs/benchmark.md: sparse, dense and hybrid, quality beside speed"
-	@echo "make bench-fusion   compare ways of fusing over every collection, what else ranks better, and from how many judgements a combination learns; tables in docs/benchmark.md and docs/training.md (FACTSEEK_DATA; an hour, goes on where it was interrupted)"
+	@echo "make bench-fusion   compare ways of fusing over every collection, within and across languages; tables in docs/benchmark.md (FACTSEEK_DATA; half an hour, rankings that were made are kept)"
 	@echo "make docs    build the documentation as a site in site/, warnings as errors"
 	@echo "make pictures   take the pictures of the pages in docs/ (needs chromium and chromium-driver)"
 	@echo "make soak    load the server for 30 minutes and compare every answer"
-	@echo "make bench   measure against Pyserini and sentence-transformers, and what a living index costs (at most 15 minutes)"
+	@echo "make bench   measure beside Pyserini and sentence-transformers; a missed target is marked in the table (at most 10 minutes)"
 	@echo "make bench-peers   BM25 beside other engines of the registry; the table in docs/figures.md (factseek[bench], FACTSEEK_DATA; 5 minutes)"
-	@echo "make bench-live   of these, the living index alone: appending, updating, compacting, many segments"
 
 setup: $(STAMP)
 
@@ -77,9 +72,6 @@ format: $(STAMP)
 bench: example
 	$(BIN)/python -m benchmarks.peers
 
-bench-live: $(STAMP)
-	$(BIN)/python -m benchmarks.live
-
 bench-peers: $(STAMP)
 	$(BIN)/python .ci/install.py --editable '.[bench]'
 	$(BIN)/python -m benchmarks.beside_engines --write
@@ -89,12 +81,9 @@ soak: example
 
 bench-quality: example
 	$(BIN)/python -m benchmarks.quality
-	$(BIN)/python -m benchmarks.multilingual
 
 bench-fusion: example
 	$(BIN)/python -m benchmarks.fusion
-	$(BIN)/python -m benchmarks.levers
-	$(BIN)/python -m benchmarks.learning_curve
 
 docs: $(STAMP)
 	$(BIN)/python docs/build_site.py site
@@ -106,9 +95,6 @@ bench-claims: $(STAMP)
 	$(BIN)/python -m benchmarks.checkworthiness
 	$(BIN)/python -m benchmarks.verification
 
-bench-finetune: $(STAMP)
-	$(BIN)/python -m benchmarks.checkworthiness_finetuning
-
 bench-train: $(STAMP)
 	$(BIN)/python -m benchmarks.training
 
@@ -118,22 +104,11 @@ bench-growth: $(STAMP)
 bench-cluster: $(STAMP)
 	$(BIN)/python .ci/install.py --editable '.[ray]'
 	$(BIN)/python -m benchmarks.cluster
-	$(BIN)/python -m benchmarks.cluster_cores
-
-bench-cluster-growth: $(STAMP)
-	$(BIN)/python .ci/install.py --editable '.[ray]'
-	$(BIN)/python -m benchmarks.cluster_growth --work bench/cluster-growth
-
-bench-cluster-kills: $(STAMP)
-	$(BIN)/python -m benchmarks.cluster_kills --rounds 15
 
 fuzz: $(STAMP)
 	$(BIN)/python -m benchmarks.fuzz
 	FACTSEEK_FUZZ=10000 $(BIN)/python -m pytest -q tests/server/test_fuzz.py
 	$(BIN)/python -m benchmarks.fuzz --write
-
-torture: $(STAMP)
-	$(BIN)/python -m benchmarks.torture --write
 
 clean:
 	rm -rf $(VENV) indexes bench build site *.egg-info

@@ -2,39 +2,40 @@
 
 ``FACTSEEK_DATA=DATA python -m benchmarks.cluster`` searches SciFact, NFCorpus and the Arabic part of XQuAD-R in one
 index, in 1, 2, 4 and 7 shards, and in 4 on a Ray cluster of three nodes of this machine: as it was divided, after
-documents were added, replaced and deleted in all, and after all were compacted. Dates and topics are assigned to the
+documents were added, replaced and deleted in all. Dates and topics are assigned to the
 documents by a seed. Then it asks SciFact in three shards on the cluster, in turns with one index, and writes both
 tables into ``docs/scaling.md``.
 """
 
 from __future__ import annotations
 
+import argparse
 import json
 import os
 import random
 import shutil
 import statistics
+import sys
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import lru_cache
 from operator import itemgetter
 from pathlib import Path
 from time import perf_counter
-from typing import Any, NamedTuple
+from typing import Any
 
 import msgspec
-import numpy as np
 
-from benchmarks.data_folder import data_folder
-from benchmarks.marked import replace_marked
+from benchmarks.data import Collection, RememberingEncoder, beir, data_folder
+from benchmarks.measuring import program, replace_marked
 from factseek.cluster.opening import open_index as open_on_cluster
 from factseek.cluster.ray_library import disconnect
 from factseek.cluster.settings import ClusterSettings
 from factseek.cluster.status import stop
+from factseek.eval.reports.page import markdown_table
 from factseek.indexer.build import BuildRequest, build
-from factseek.indexer.compaction import compact
 from factseek.indexer.deletion import delete
 from factseek.indexer.resharding import shard
 from factseek.retrieval.domain import Filter
@@ -46,217 +47,113 @@ from factseek.retrieval.terminal import say
 from factseek.settings import convert
 
 DOCUMENT = Path(__file__).resolve().parent.parent / "docs" / "scaling.md"
-SHARDS = (1, 2, 4, 7)
-ON_RAY = 4
-"""So many shards are also searched on a cluster."""
-RETRIEVERS = ("bm25", "dense", "hybrid")
+SHARDS, ON_RAY = (1, 2, 4, 7), 4
+"""Numbers of shards, and how many are also searched on a cluster."""
+K, SEED = 10, 16
 FILTERS = (None, Filter(topic=("T1", "T3")), Filter(as_of="2020-06-30"))
-K = 10
-SEED = 16
-LIMIT_SECONDS = 60.0
-TURNS = 5
-WARMING = 6
-"""Turns that are not counted: the Java of each shard's process compiles for itself what is called often."""
+SEARCHES = [Search(k=K, retriever=name, where=where) for name in ("bm25", "dense", "hybrid") for where in FILTERS]
+"""What every query is asked for."""
+LIMIT_SECONDS, TURNS, WARMING = 60.0, 5, 6
+"""The limit of a search; turns that count, and those before: each shard's Java compiles what is called often."""
 CONFIG = convert(
     {"index": {"max_segments": 1000, "segment_passages": 2_000}, "dense": {"type": "flat"}, "java": {"heap": "768m"}},
     "benchmark",
 )
-
-
-class Collected(NamedTuple):
-    """A collection: its name and folder, the judgements whose queries are asked, its language."""
-
-    name: str
-    source: str
-    qrels: str
-    language: str
-
-
 COLLECTIONS = (
-    Collected("SciFact, train", "scifact", "train.tsv", "en"),
-    Collected("NFCorpus, dev", "nfcorpus", "dev.tsv", "en"),
-    Collected("XQuAD-R, Arabic", "xquad-r/ar", "test.tsv", "ar"),
+    ("SciFact, train", "scifact", "train", "en"),
+    ("NFCorpus, dev", "nfcorpus", "dev", "en"),
+    ("XQuAD-R, Arabic", "xquad-r/ar", "test", "ar"),
 )
+"""Names, folders, judgements whose queries are asked, languages."""
+Encoders = Callable[[Any, Path], Any]
 
 
-class Equality(NamedTuple):
-    """How many hits of how many searches were compared in a state, over some shards, and how many answers differ."""
-
-    collection: str
-    state: str
-    shards: str
-    searches: int
-    hits: int
-    different: int
-
-
-class Remembering:
-    """Encoders that encode each query once: the same are asked of every index."""
-
-    def __init__(self) -> None:
-        self._shared = SharedEncoders(CONFIG.encoder)
-        self._opened = lru_cache(maxsize=None)(self._open)
-
-    def __call__(self, made_by: Any, folder: Path) -> Any:
-        """Return the encoder that a manifest names."""
-        return self._opened(made_by, folder)
-
-    def _open(self, made_by: Any, folder: Path) -> Any:
-        return _OnceEncoder(self._shared(made_by, folder))
-
-    def close(self) -> None:
-        """Close the encoders."""
-        self._shared.close()
-
-
-class _OnceEncoder:
-    def __init__(self, encoder: Any) -> None:
-        self._encoder = encoder
-        self._once = lru_cache(maxsize=None)(lambda text: encoder.encode_query([text])[0])
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._encoder, name)
-
-    def encode_query(self, texts: Sequence[str]) -> Any:
-        """Return the vectors of queries."""
-        return np.stack([self._once(text) for text in texts])
-
-
+@program
 def main() -> None:
     """Compare, measure, and write the tables."""
-    encoders = Remembering()
-    with tempfile.TemporaryDirectory() as folder, cluster_of_three() as address:
-        cluster = ClusterSettings(address=address, cpus=0.1)
-        rows = [row for each in COLLECTIONS for row in compared(each, Path(folder) / each.name, encoders, cluster)]
-        replace_marked(DOCUMENT, "equality", equality_table(rows))
-        scifact = COLLECTIONS[0]
-        table = ray_table(Path(folder) / scifact.name, queries_of(scifact), encoders, cluster)
-        replace_marked(DOCUMENT, "ray", table)
-    encoders.close()
+    argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter).parse_args()
+    shared = SharedEncoders(CONFIG.encoder)
+    encoders = lru_cache(maxsize=None)(lambda made_by, folder: RememberingEncoder(shared(made_by, folder)))
+    with tempfile.TemporaryDirectory() as work, three_nodes() as nodes:
+        cluster, rows = ClusterSettings(address=nodes.address, cpus=0.1), []
+        for name, source, split, language in COLLECTIONS:
+            collection = beir(name, data_folder() / source, split)
+            folders = indexed(collection, Path(work) / name, language)
+            rows.append(compared(collection, "divided", folders, encoders, cluster))
+            change(collection, folders)
+            rows.append(compared(collection, "after append, update and delete", folders, encoders, cluster))
+            if source == "scifact":
+                table = ray_table(folders[0], list(collection.queries.values()), encoders, cluster)
+    shards = ", ".join(map(str, SHARDS))
+    header = ("collection", "state", f"searches, each over {shards} shards, and {ON_RAY} on Ray", "hits")
+    replace_marked(DOCUMENT, "equality", markdown_table((*header, "answers that differ"), rows, left=2))
+    replace_marked(DOCUMENT, "ray", table)
+    shared.close()
 
 
-def compared(judged: Collected, folder: Path, encoders: Remembering, cluster: ClusterSettings) -> Iterator[Equality]:
-    """Yield how the shards of a collection compare with one index, in each state."""
+def indexed(collection: Collection, folder: Path, language: str) -> dict[int, Path]:
+    """Index all but the last twentieth of the documents, and divide copies of that; return the folders by shards."""
     folder.mkdir()
-    documents = list(documents_of(judged.source))
-    kept, added = documents[: -len(documents) // 20], documents[-len(documents) // 20 :]
-    replaced = [{**each, "text": each["text"][::2]} for each in kept[-len(kept) // 10 :]]
-    written(folder / "first.jsonl", kept)
-    written(folder / "added.jsonl", added)
-    written(folder / "replaced.jsonl", replaced)
-    gone = [each["docid"] for each in kept[::17]]
-    places = {shards: folder / f"shards-{shards}" for shards in (0, *SHARDS)}
-    change(places[0], folder / "first.jsonl", "", judged.language)
+    folders = {shards: folder / f"shards-{shards}" for shards in (0, *SHARDS)}
+    source = written(folder / "first.jsonl", collection.documents[: -len(collection.documents) // 20])
+    build(BuildRequest(kind="jsonl", sources=(source,), folder=folders[0], language=language), CONFIG)
     for shards in SHARDS:
-        shutil.copytree(places[0], places[shards])
-        shard(places[shards], shards, CONFIG)
-    yield from answers_compared(judged, "divided", places, encoders, cluster)
-    for place in places.values():
-        change(place, folder / "added.jsonl", "append")
-        change(place, folder / "replaced.jsonl", "update")
-        delete(place, gone)
-    yield from answers_compared(judged, "after append, update and delete", places, encoders, cluster)
-    for place in places.values():
-        compact(place, CONFIG)
-    yield from answers_compared(judged, "compacted", places, encoders, cluster)
+        shutil.copytree(folders[0], folders[shards])
+        shard(folders[shards], shards, CONFIG)
+    return folders
 
 
-def change(folder: Path, source: Path, verb: Any, language: str = "") -> None:
-    """Build or change an index."""
-    build(BuildRequest(kind="jsonl", sources=(source,), folder=folder, verb=verb, language=language), CONFIG)
+def change(collection: Collection, folders: dict[int, Path]) -> None:
+    """Append the last twentieth of the documents, replace a tenth of the others, delete a seventeenth, in all."""
+    work, last = folders[0].parent, -len(collection.documents) // 20
+    kept = collection.documents[:last]
+    added = written(work / "added.jsonl", collection.documents[last:])
+    replaced = written(work / "replaced.jsonl", [(docid, text[::2]) for docid, text in kept[-len(kept) // 10 :]])
+    for folder in folders.values():
+        build(BuildRequest(kind="jsonl", sources=(added,), folder=folder, verb="append"), CONFIG)
+        build(BuildRequest(kind="jsonl", sources=(replaced,), folder=folder, verb="update"), CONFIG)
+        delete(folder, [docid for docid, _ in kept[::17]])
 
 
-def answers_compared(
-    judged: Collected, state: str, places: dict[int, Path], encoders: Remembering, cluster: ClusterSettings
-) -> Iterator[Equality]:
-    """Yield how the hits of every query, retriever and filter compare with those of one index."""
-    queries = queries_of(judged)
-    with open_index(places[0], CONFIG, encoders=encoders) as whole:
-        expected = [answers(whole, queries, asked) for asked in searches()]
-    hits = sum(len(of_query) for of_search in expected for of_query in of_search)
-    lines = [list(map(msgspec.json.encode, of_search)) for of_search in expected]
-    for shards in SHARDS:
-        with open_index(places[shards], CONFIG, encoders=encoders) as index:
-            different = differing(index, queries, lines)
-        yield printed(Equality(judged.name, state, str(shards), sum(map(len, lines)), hits, different))
-    with open_on_cluster(places[ON_RAY], CONFIG, cluster, encoders=encoders) as index:
-        different = differing(index, queries, lines)
-    stop(places[ON_RAY], cluster)
-    yield printed(Equality(judged.name, state, f"{ON_RAY} on Ray", sum(map(len, lines)), hits, different))
+def written(path: Path, documents: Iterable[tuple[str, str]]) -> Path:
+    """Write documents as JSON lines, each with a date and a topic by its docid."""
+    with path.open("w", encoding="utf-8") as file:
+        for docid, text in documents:
+            chance = random.Random(f"{SEED} {docid}")  # noqa: S311  a benchmark's chance
+            date = chance.choice(["", "2019", "2020-06-30", "2020-07-01", "2021-12-31"])
+            line = {"docid": docid, "text": text, "date": date, "topic": f"T{chance.randrange(5)}"}
+            file.write(json.dumps(line) + "\n")
+    return path
 
 
-def differing(index: Searcher, queries: list[str], lines: list[list[bytes]]) -> int:
-    """Return how many answers of an index differ from the expected lines of each search."""
-    different = 0
-    for asked, of_search in zip(searches(), lines, strict=True):
-        there = map(msgspec.json.encode, answers(index, queries, asked))
-        different += sum(line != expected for line, expected in zip(there, of_search, strict=True))
-    return different
-
-
-def printed(row: Equality) -> Equality:
-    """Return a comparison after printing it."""
-    say(f"benchmarks.cluster: {row}")
-    return row
-
-
-def searches() -> list[Search]:
-    """Return the searches that every query is asked for."""
-    return [Search(k=K, retriever=retriever, where=where) for retriever in RETRIEVERS for where in FILTERS]
-
-
-def answers(index: Searcher, queries: list[str], asked: Search) -> list[Any]:
-    """Return the hits of each query, searched for by itself."""
-    return [index.search([query], asked)[0] for query in queries]
-
-
-def documents_of(source: str) -> Iterator[dict[str, Any]]:
-    """Yield the documents of a collection, each with a date and a topic by the seed."""
-    chance = random.Random(SEED)  # noqa: S311
-    for line in (data_folder() / source / "corpus.jsonl").open(encoding="utf-8"):
-        row = json.loads(line)
-        date = chance.choice(["", "2019", "2020-06-30", "2020-07-01", "2021-12-31"])
-        topic = f"T{chance.randrange(5)}"
-        yield {"docid": row["_id"], "title": row.get("title", ""), "text": row["text"], "date": date, "topic": topic}
-
-
-def written(path: Path, documents: list[dict[str, Any]]) -> None:
-    """Write documents as JSON lines."""
-    path.write_text("".join(json.dumps(each) + "\n" for each in documents), "utf-8")
-
-
-def queries_of(judged: Collected) -> list[str]:
-    """Return the texts of the queries of a collection that are judged."""
-    folder = data_folder() / judged.source
-    qids = {line.split("\t")[0] for line in (folder / "qrels" / judged.qrels).read_text("utf-8").splitlines()[1:]}
-    rows = (json.loads(line) for line in (folder / "queries.jsonl").open(encoding="utf-8"))
-    return [row["text"] for row in rows if row["_id"] in qids]
-
-
-@contextmanager
-def cluster_of_three() -> Iterator[str]:
-    """Start a Ray cluster of three nodes at the loopback address, and yield its address."""
-    with three_nodes() as cluster:
-        yield cluster.address
+def compared(
+    collection: Collection, state: str, folders: dict[int, Path], encoders: Encoders, cluster: ClusterSettings
+) -> list[str]:
+    """Return a line of the table: how many answers of the shards differ from those of one index, by their bytes."""
+    queries = list(collection.queries.values())
+    with open_index(folders[0], CONFIG, encoders=encoders) as whole:
+        expected = [whole.search([query], search)[0] for search in SEARCHES for query in queries]
+    lines, different = list(map(msgspec.json.encode, expected)), []
+    opened = [(open_index, (folders[shards], CONFIG)) for shards in SHARDS]
+    for opens, arguments in (*opened, (open_on_cluster, (folders[ON_RAY], CONFIG, cluster))):
+        with opens(*arguments, encoders=encoders) as index:
+            there = (index.search([query], search)[0] for search in SEARCHES for query in queries)
+            different.append(sum(msgspec.json.encode(hits) != line for hits, line in zip(there, lines, strict=True)))
+    stop(folders[ON_RAY], cluster)
+    say(f"benchmarks.cluster: {collection.name}, {state}: {different} of {len(lines):,} answers differ")
+    return [collection.name, state, f"{len(lines):,}", f"{sum(map(len, expected)):,}", " / ".join(map(str, different))]
 
 
 @contextmanager
 def three_nodes() -> Iterator[Any]:
     """Start a Ray cluster of three nodes at the loopback address, and yield Ray's own object for it."""
-    with started_nodes(3) as cluster:
-        yield cluster
-
-
-@contextmanager
-def started_nodes(count: int) -> Iterator[Any]:
-    """Start a Ray cluster of so many nodes at the loopback address, and yield Ray's own object for it."""
     os.environ |= {"RAY_USAGE_STATS_ENABLED": "0", "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0"}
     from ray.cluster_utils import Cluster
 
     head: dict[str, Any] = {"num_cpus": 4, "include_dashboard": False, "object_store_memory": 100_000_000}
     head["_system_config"] = {"health_check_period_ms": 1000, "worker_niceness": 0}  # as docs/scaling.md advises
     cluster = Cluster(initialize_head=True, connect=False, head_node_args=head)
-    for _ in range(count - 1):
+    for _ in range(2):
         cluster.add_node(num_cpus=4, object_store_memory=100_000_000)
     cluster.wait_for_nodes(timeout=120)
     yield cluster
@@ -264,9 +161,9 @@ def started_nodes(count: int) -> Iterator[Any]:
     cluster.shutdown()
 
 
-def ray_table(folder: Path, queries: list[str], encoders: Remembering, cluster: ClusterSettings) -> str:
+def ray_table(alone: Path, queries: list[str], encoders: Encoders, cluster: ClusterSettings) -> str:
     """Ask one index, the same in three shards here, and these on a cluster, in turns; return the table."""
-    alone, place = folder / "shards-0", folder / "on-ray"
+    place = alone.with_name("on-ray")
     shutil.copytree(alone, place)
     shard(place, 3, CONFIG)
     lines = ["| SciFact, ten hits, ms a query | p10 | p50 | p90 |", "|---|---:|---:|---:|"]
@@ -300,20 +197,5 @@ def timed(indexes: dict[str, Searcher], queries: list[str], asked: Search) -> di
     return times
 
 
-def equality_table(rows: Sequence[Equality]) -> str:
-    """Return the comparisons as a Markdown table; the shards of a state stand in one line if they are alike."""
-    lines = [
-        "| collection | state | searches, each over 1, 2, 4 and 7 shards, and 4 on Ray | hits | answers that differ |",
-        "|---|---|---:|---:|---:|",
-    ]
-    ways = len(SHARDS) + 1
-    for first in range(0, len(rows), ways):
-        some = rows[first : first + ways]
-        different = " / ".join(str(row.different) for row in some)
-        head = some[0]
-        lines.append(f"| {head.collection} | {head.state} | {head.searches:,} | {head.hits:,} | {different} |")
-    return "\n".join(lines)
-
-
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -10,36 +10,156 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import permutations
 from pathlib import Path
 from typing import NamedTuple
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks import across_languages
-from benchmarks.fusion_rankings import DEPTH, RankedCase, cases, data_folder_or_none, ranked
-from benchmarks.marked import replace_marked
-from benchmarks.quality import ROOT, is_indexed
+from benchmarks.data import data_folder
+from benchmarks.measuring import program, replace_marked
+from benchmarks.quality import ROOT, BenchCollection, example, indexed, public
+from factseek.eval.formats.topics import read_topics
 from factseek.eval.reports.page import markdown_table
+from factseek.eval.running.batch import SearchQuery, chunks, columns
 from factseek.eval.scoring.measures import evaluate
 from factseek.eval.scoring.statistics import Interval, Values, intervals, paired
 from factseek.eval.tuning.fused_evaluator import FusedEvaluator
 from factseek.eval.tuning.grid import Setting, fusions
 from factseek.retrieval.config import Config, FusionSettings
-from factseek.retrieval.errors import FactseekError
+from factseek.retrieval.domain import Hit, Qrels
+from factseek.retrieval.files import write_atomically
+from factseek.retrieval.index.local import open_index
 from factseek.retrieval.retrievers import kind
+from factseek.retrieval.searcher import Search
 from factseek.retrieval.terminal import say, write
+from factseek.retrieval.trec import read_qrels
 
-MEASURE, CUT = "nDCG@10", 10
+DEPTH = 100
+"""Documents of each ranking that are fused: what a search does by default."""
+
+BOTH = ("all-MiniLM-L6-v2", "multilingual-e5-small")
+"""The encoders of an index in English that is asked in other languages, or fuses three rankings."""
+
+XQUAD, XQUAD_LANGUAGES = "XQuAD-R", ("ar", "en", "es")
+Ranking = dict[str, list[Hit]]
+"""The documents found for each qid, best first."""
+
+
+class Case(NamedTuple):
+    """Judged queries of one collection; ``family`` names collections that share texts or questions.
+
+    ``dense`` is the ranking by vectors that is fused with BM25's.
+    """
+
+    name: str
+    family: str
+    collection: BenchCollection
+    queries: tuple[SearchQuery, ...]
+    qrels: Qrels
+    dense: str = "dense"
+
+
+class RankedCase(NamedTuple):
+    """A case with the ranking of each retriever, by its name."""
+
+    case: Case
+    rankings: dict[str, Ranking]
+
+    def pair(self) -> dict[str, Ranking]:
+        """Return the two rankings that are fused by default, by the names that they have then."""
+        return {"bm25": self.rankings["bm25"], "dense": self.rankings[self.case.dense]}
+
+
+def cases(data: Path) -> list[Case]:
+    """Return the cases of the bundled examples and of the public collections."""
+    judged = [_plain(example(), "the examples"), _plain(_arabic_example(), "the examples")]
+    judged += [_plain(collection, collection.name) for collection in public(data)]
+    return [*judged, *_xquad(data / "xquad-r")]
+
+
+def ranked(case: Case, work: Path) -> RankedCase:
+    """Return the rankings of a case, read from ``work`` where they were made from the index that is there."""
+    folder = indexed(case.collection, work)
+    with open_index(folder) as index:
+        names = [name for name in index.info.retrievers if not kind(name).FUSES]
+        path = work / "rankings" / f"{case.name}-{index.info.id}.json".replace(" ", "-").replace("/", "-")
+        if not path.is_file():
+            say(f"{case.name}: ranking {len(case.queries):,} queries by {' and '.join(names)}")
+            search = Search(profile=case.collection.profile, k=DEPTH, group=True)
+            rankings = {
+                name: {
+                    done.qid: list(zip(*done.ranking, strict=True))
+                    for chunk in chunks(case.queries)
+                    for done in columns(index, chunk, search._replace(retriever=name))
+                }
+                for name in names
+            }
+            path.parent.mkdir(parents=True, exist_ok=True)
+            write_atomically(path, msgspec.json.encode(rankings))
+    saved = msgspec.json.decode(path.read_bytes(), type=dict[str, dict[str, list[tuple[str, float]]]])
+    return RankedCase(
+        case, {name: {qid: [Hit(*hit) for hit in hits] for qid, hits in of.items()} for name, of in saved.items()}
+    )
+
+
+def _plain(collection: BenchCollection, family: str) -> Case:
+    qrels = read_qrels(collection.qrels)
+    queries = [
+        SearchQuery(query.qid, query.text, None) for query in read_topics(collection.queries) if query.qid in qrels
+    ]
+    return Case(collection.name, family, collection, tuple(queries), _ordered(qrels, queries))
+
+
+def _arabic_example() -> BenchCollection:
+    folder = ROOT / "examples"
+    steps = (("snippets", folder / "snippets-ar.tsv"), ("webpages", folder / "pages-ar"))
+    queries, qrels = folder / "queries-ar.tsv", folder / "qrels-ar.txt"
+    return BenchCollection("bundled example, Arabic", steps, queries, qrels, language="ar")
+
+
+def _xquad(folder: Path) -> Iterator[Case]:
+    """Yield XQuAD-R within each language, and with the questions of each other language."""
+    within = {language: _within(folder / language, language) for language in XQUAD_LANGUAGES}
+    yield from within.values()
+    for asked, written in permutations(XQUAD_LANGUAGES, 2):
+        case = within[written]
+        yield case._replace(
+            name=f"XQuAD-R {asked} over {written}",
+            queries=within[asked].queries,
+            qrels=_ordered(case.qrels, within[asked].queries),
+            dense=f"dense:{BOTH[1]}" if case.collection.encoders else case.dense,
+        )
+
+
+def _within(folder: Path, language: str) -> Case:
+    queries, qrels = folder / "queries.jsonl", folder / "qrels" / "test.tsv"
+    encoders = BOTH if language == "en" else ()
+    collection = BenchCollection(
+        f"XQuAD-R {language}", (("beir", folder),), queries, qrels, language=language, encoders=encoders
+    )
+    return _plain(collection, XQUAD)
+
+
+def _ordered(qrels: Qrels, queries: Sequence[SearchQuery]) -> Qrels:
+    return {query.qid: qrels[query.qid] for query in queries}
+
+
+MEASURE, CUT, RANK = "nDCG@10", 10, "RR@10"
 SHOWN = 8
 PAIR = ("bm25", "dense")
 """The rankings that the default fuses."""
+
 EQUAL = dict.fromkeys(PAIR, 0.5)
 COMPARED = FusionSettings(kind="rrf", rrf_k=10, weights=EQUAL)
 """The way that others are compared with: reciprocal ranks, the default until 0.2.0."""
+
 BEFORE = FusionSettings(kind="minmax", weights=EQUAL)
 """The default before the present one."""
+
 DEFAULT = FusionSettings(weights={name: kind(name).VOTE for name in PAIR})
 """The way that a search fuses unasked."""
 
@@ -53,43 +173,21 @@ class MeasuredCase(NamedTuple):
     alone: Mapping[str, float]
 
 
-class LeftOutCase(NamedTuple):
-    """What the ways chosen on the other families are worth on a case that had no part in the choice."""
-
-    case: MeasuredCase
-    chosen: int
-    gain: Interval
-    p: float
-    regret: Interval
-
-
-def main() -> int:
+@program
+def main() -> None:
     """Rank what is not yet ranked, evaluate, print the tables, write them into the document."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--work", type=Path, default=ROOT / "bench" / "quality", help="keeps indexes and rankings")
-    parser.add_argument("--built", action="store_true", help="leave out the collections whose index is not there yet")
     parser.add_argument("--docs", type=Path, default=ROOT / "docs", help="where benchmark.md is")
     args = parser.parse_args()
-    if data_folder_or_none() is None:
-        say("benchmarks.fusion: FACTSEEK_DATA is not set: it names the folder of the public collections")
-        return 2
-    try:
-        ranked_cases = [
-            ranked(case, args.work)
-            for case in cases(data_folder_or_none(), args.work)
-            if not args.built or is_indexed(case.collection, args.work)
-        ]
-    except FactseekError as error:
-        say(f"benchmarks.fusion: {error.line}")
-        return 2
+    ranked_cases = [ranked(case, args.work) for case in cases(data_folder())]
     ways = ways_to_fuse()
     measured = [evaluated(case, ways) for case in ranked_cases]
     content = report(measured, ways)
-    languages = across_languages.report(ranked_cases, DEFAULT)
+    languages = languages_report(ranked_cases, DEFAULT)
     write(f"{content}\n{languages}")
     replace_marked(args.docs / "benchmark.md", "fusion", content)
     replace_marked(args.docs / "benchmark.md", "languages", languages)
-    return 0
 
 
 def ways_to_fuse() -> list[FusionSettings]:
@@ -106,8 +204,7 @@ def evaluated(ranked_case: RankedCase, ways: Sequence[FusionSettings]) -> Measur
     fused = [evaluate(qrels, pool.fused(way, CUT), [MEASURE]).values[:, 0] for way in ways]
     alone = {}
     for name in PAIR:
-        run = {qid: {hit.docid: hit.score for hit in hits[:CUT]} for qid, hits in rankings[name].items()}
-        alone[name] = float(evaluate(qrels, run, [MEASURE]).values[:, 0].mean())
+        alone[name] = float(evaluate(qrels, _run(rankings[name]), [MEASURE]).values[:, 0].mean())
     return MeasuredCase(case.name, case.family, np.stack(fused), alone)
 
 
@@ -123,19 +220,6 @@ def family_means(measured: Sequence[MeasuredCase]) -> NDArray[np.float64]:
 def best(means: NDArray[np.float64]) -> int:
     """Return the place of the highest mean; of equals, the first and so the simplest."""
     return int(np.flatnonzero(means > means.max() - 1e-12)[0])
-
-
-def left_out(measured: Sequence[MeasuredCase]) -> list[LeftOutCase]:
-    """Choose a way of fusing on all families but one, and judge it on that one, for each."""
-    results = []
-    for case in measured:
-        chosen = best(family_means([other for other in measured if other.family != case.family]))
-        test = paired(case.fused[0], case.fused[chosen], 0)
-        behind = case.fused[best(case.fused.mean(axis=1))] - case.fused[chosen]
-        results.append(
-            LeftOutCase(case, chosen, test.difference, test.p_randomisation, intervals(behind[:, None], 0)[0])
-        )
-    return results
 
 
 def overall(measured: Sequence[MeasuredCase], way: int, other: int = 0) -> Interval:
@@ -180,9 +264,28 @@ def report(measured: Sequence[MeasuredCase], ways: Sequence[FusionSettings]) -> 
         "gain, p",
         "regret",
     )
-    held_out = markdown_table(header, [_row(result, ways) for result in left_out(measured)], left=1)
+    held_out = markdown_table(header, [_left_out(case, measured, ways) for case in measured], left=1)
     lead = f"The default is {_signed(overall(measured, default, before))} against {described(BEFORE)}.\n"
     return f"Left out, one family of collections at a time:\n\n{held_out}\nOver all families:\n\n{best_ways}\n{lead}"
+
+
+def _left_out(case: MeasuredCase, measured: Sequence[MeasuredCase], ways: Sequence[FusionSettings]) -> list[str]:
+    """Return a line of the table: the way chosen on all other families, judged on a case that had no part in it."""
+    chosen = best(family_means([other for other in measured if other.family != case.family]))
+    test = paired(case.fused[0], case.fused[chosen], 0)
+    behind = case.fused[best(case.fused.mean(axis=1))] - case.fused[chosen]
+    regret = intervals(behind[:, None], 0)[0]
+    default = paired(case.fused[0], case.fused[ways.index(DEFAULT)], 0)
+    return [
+        case.name,
+        f"{case.fused.shape[1]:,}",
+        *(f"{case.alone[name]:.3f}" for name in PAIR),
+        f"{case.fused[0].mean():.3f}",
+        f"{_signed(default.difference)}, {default.p_randomisation:.3f}",
+        described(ways[chosen]),
+        f"{_signed(test.difference)}, {test.p_randomisation:.3f}",
+        f"{regret.mean:.3f} ({regret.low:.3f} to {regret.high:.3f})",
+    ]
 
 
 def described(way: FusionSettings) -> str:
@@ -191,23 +294,38 @@ def described(way: FusionSettings) -> str:
     return f"{way.kind}{constant}, " + " : ".join(f"{way.weights[name]:g}" for name in PAIR)
 
 
-def _row(result: LeftOutCase, ways: Sequence[FusionSettings]) -> list[str]:
-    case, regret = result.case, result.regret
-    default = paired(case.fused[0], case.fused[ways.index(DEFAULT)], 0)
-    return [
-        case.name,
-        f"{case.fused.shape[1]:,}",
-        *(f"{case.alone[name]:.3f}" for name in PAIR),
-        f"{case.fused[0].mean():.3f}",
-        f"{_signed(default.difference)}, {default.p_randomisation:.3f}",
-        described(ways[result.chosen]),
-        f"{_signed(result.gain)}, {result.p:.3f}",
-        f"{regret.mean:.3f} ({regret.low:.3f} to {regret.high:.3f})",
-    ]
-
-
 def _signed(interval: Interval) -> str:
     return f"{interval.mean:+.3f} ({interval.low:+.3f} to {interval.high:+.3f})"
+
+
+def languages_report(ranked_cases: Sequence[RankedCase], fusion: FusionSettings) -> str:
+    """Return the figures of XQuAD-R, of each ranking alone and as ``fusion`` fuses them: within a language, and across.
+
+    The same questions are asked of each pair of languages: those of a question are averaged before questions are drawn.
+    """
+    cases = [case for case in ranked_cases if case.case.family == XQUAD]
+    values = {ranked_case.case.name: _values(ranked_case, fusion) for ranked_case in cases}
+    across = [of for name, of in values.items() if " over " in name]
+    values["mean over the pairs"] = {name: np.mean([of[name] for of in across], axis=0) for name in (*PAIR, "hybrid")}
+    rows = []
+    for name, of in values.items():
+        figures = [intervals(of[ranking][:, None], 0)[0] for ranking in (*PAIR, "hybrid")]
+        cells = [f"{figure.mean:.3f} ({figure.low:.3f} to {figure.high:.3f})" for figure in figures]
+        rows.append([name, *cells, _signed(paired(of["bm25"], of["hybrid"], 0).difference)])
+    return markdown_table((RANK, *PAIR, "hybrid", "hybrid over bm25"), rows, left=1)
+
+
+def _values(ranked_case: RankedCase, fusion: FusionSettings) -> Mapping[str, Values]:
+    """Return the reciprocal rank of each question, by qid, for each ranking and their fusion."""
+    rankings = ranked_case.pair()
+    runs = {name: _run(ranking) for name, ranking in rankings.items()}
+    runs["hybrid"] = FusedEvaluator(rankings, DEPTH).fused(fusion, CUT)
+    qrels = {qid: ranked_case.case.qrels[qid] for qid in sorted(ranked_case.case.qrels)}
+    return {name: evaluate(qrels, run, [RANK]).values[:, 0] for name, run in runs.items()}
+
+
+def _run(ranking: Ranking) -> dict[str, dict[str, float]]:
+    return {qid: {hit.docid: hit.score for hit in hits[:CUT]} for qid, hits in ranking.items()}
 
 
 if __name__ == "__main__":

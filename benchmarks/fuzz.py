@@ -9,41 +9,215 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import random
 import resource
 import signal
-import subprocess
 import sys
 import tempfile
 import time
 import traceback
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager, suppress
+from functools import cache
+from multiprocessing import get_context
 from pathlib import Path
 from types import FrameType
-from typing import Any
+from typing import Any, NamedTuple
 
-from benchmarks.fuzz_targets import Target, feed, targets
-from benchmarks.marked import replace_marked
+import msgspec
+
+from benchmarks.fuzz_inputs import mutated
+from benchmarks.fuzz_seeds import DOCUMENTS, OTHERS, SOURCES, TASK_FILES, TASKS, frames, manifest, ranker, real
+from benchmarks.measuring import replace_marked
+from factseek import settings
+from factseek.claims.checkworthiness.training import RankerManifest
+from factseek.eval import tasks
+from factseek.eval.formats import topics, tweets
+from factseek.indexer.collections import BadLines, ReadOptions, kinds, reader
+from factseek.indexer.collections._documents import check_docid
+from factseek.indexer.document_line import read_line
+from factseek.retrieval import manifest as manifests
+from factseek.retrieval import model_file, trec
+from factseek.retrieval.errors import FactseekError
+from factseek.retrieval.table_shape import shape_of
 from factseek.retrieval.terminal import say, write
 
 ROOT = Path(__file__).resolve().parent.parent
 STATE, DOCUMENT = ROOT / "bench" / "fuzz.json", ROOT / "docs" / "operating.md"
 SECONDS = 20.0
 """Processor time that one input may take."""
+
 SLICE = 2_500
 """Inputs of one process: to start it takes longer than hundreds of inputs."""
 
 State = dict[str, dict[str, Any]]
+_TABLES = (".tsv", ".csv", ".jsonl", ".txt")
+_ANY = ("a\tb\n", "{}\n")
+
+
+class Target(NamedTuple):
+    """Something that reads files: its name, how inputs are named, real inputs, and the function that feeds one."""
+
+    name: str
+    endings: tuple[str, ...]
+    seeds: Callable[[], tuple[bytes, ...]]
+    feed: Callable[[Path, random.Random], None]
+
+
+class Input(NamedTuple):
+    """A broken input by its number: the same file, and the same chance for whoever feeds it, for the same number."""
+
+    name: str
+    content: bytes
+    chance: random.Random
+
+
+def input_of(target: Target, number: int) -> Input:
+    """Return an input of a target."""
+    chance = random.Random(f"{target.name}:{number}")  # noqa: S311  a test's chance
+    name = f"input{chance.choice(target.endings)}"
+    return Input(name, mutated(chance, target.seeds()), chance)
+
+
+def feed(target: Target, number: int, folder: Path) -> None:
+    """Feed one input, which the target has to accept or to refuse with a FactseekError.
+
+    Raises any other error of the target, and AssertionError if an answer is wrong or a file is left in ``folder``.
+    """
+    name, content, chance = input_of(target, number)
+    path = folder / name
+    path.write_bytes(content)
+    try:
+        with suppress(FactseekError), warnings.catch_warnings():
+            warnings.simplefilter("error", ResourceWarning)
+            target.feed(path, chance)
+    finally:
+        path.unlink()
+    left = [path.name for path in folder.iterdir()]
+    if left:
+        raise AssertionError(f"left behind: {left}")
+
+
+def targets(data: Path | None) -> list[Target]:
+    """Return all targets, with seeds from the real collections where they are."""
+    return [*_readers(data), *_tasks(data), *_parsers(data)]
+
+
+def _readers(data: Path | None) -> Iterator[Target]:
+    for kind in kinds():
+        endings, patterns = SOURCES.get(kind, ((".txt",), ()))
+        yield Target(f"index {kind}", endings, _seeds(DOCUMENTS.get(kind, _ANY), patterns, data, kind), _reading(kind))
+
+
+def _reading(kind: str) -> Callable[[Path, random.Random], None]:
+    def feed_reader(path: Path, chance: random.Random) -> None:
+        limit = chance.choice((0, 3, 10**6))
+        options = ReadOptions(max_line_bytes=100_000, max_file_bytes=500_000, bad_lines=BadLines(limit))
+        sources = [path if chance.random() < 0.8 else path.parent]
+        for record in reader(kind).read(sources, options):
+            document, place, spans = record
+            _require(check_docid(document.docid) is None, f"docid {document.docid!r}")
+            _require(place.startswith(str(path)), f"place {place!r}")
+            msgspec.json.encode({**document._asdict(), "metadata": dict(document.metadata)}).decode("utf-8")
+            _require(all(isinstance(value, str) for value in document[:8]), "a field is no text")
+            _require("\0" not in "".join(document[:8]), "a field holds a NUL")
+            for span in spans or ():
+                _require(0 <= span.start <= span.end <= len(document.text), f"span {span}")
+
+    return feed_reader
+
+
+def _tasks(data: Path | None) -> Iterator[Target]:
+    for name in tasks.names():
+        yield Target(f"task {name}", _TABLES, _task_seeds(name, data), _judging(name))
+
+
+def _judging(name: str) -> Callable[[Path, random.Random], None]:
+    def feed_task(path: Path, chance: random.Random) -> None:
+        task: Any = tasks.task(name)
+        readers = (
+            ("read_queries", lambda read: read(path)),
+            ("read_gold", lambda read: read([path])),
+            ("read_submission", lambda read: read(path)),
+            ("check", lambda read: read(path)),
+            ("read_claims", lambda read: read(path, labelled=True)),
+            ("read_statements", lambda read: read(path, labelled=True)),
+            ("stream_statements", lambda read: list(read(path.read_bytes().splitlines(keepends=True), str(path)))),
+        )
+        own = {name: getattr(task, name, None) for name, _ in readers}
+        offered = [(own[name], call) for name, call in readers if _is_own(own[name], task)]
+        for read, call in chance.sample(offered, 3):
+            with suppress(FactseekError):
+                call(read)
+
+    return feed_task
+
+
+def _is_own(read: object, task: object) -> bool:
+    """Return whether a task reads something itself: a module what it defines, a described task all that it has."""
+    defined_by = getattr(task, "__name__", type(task).__module__)
+    return getattr(read, "__module__", "") == defined_by
+
+
+def _parsers(data: Path | None) -> Iterator[Target]:
+    tweets_of, trec_of = _task_seeds("ct2021-1a", data), _task_seeds("trec", data)
+    every = tuple(seed for sources in DOCUMENTS.values() for seed in sources)
+    yield Target("read_run", (".txt",), trec_of, lambda path, _: _ignore(trec.read_run(path)))
+    yield Target("read_qrels", _TABLES, trec_of, lambda path, _: _ignore(trec.read_qrels(path)))
+    yield Target("read_topics", _TABLES, _seeds(OTHERS["topics"]), lambda path, _: _ignore(topics.read_topics(path)))
+    yield Target("read_tweets", _TABLES, tweets_of, lambda path, _: _ignore(tweets.read_tweets(path)))
+    yield Target("a document by HTTP", (".jsonl",), _seeds(DOCUMENTS["jsonl"]), _by_line)
+    yield Target("config.yaml", (".yaml",), _seeds(OTHERS["config"]), lambda path, _: _ignore(settings.read(path)))
+    yield Target(
+        "a ranker's file", (".model",), cache(ranker), lambda path, _: _ignore(model_file.load(path, RankerManifest))
+    )
+    yield Target("manifest.json", (".json",), cache(manifest), _manifest)
+    yield Target("the looks of a file", _TABLES, _seeds(every), lambda path, _: _ignore(shape_of(path)))
+
+
+def _by_line(path: Path, _: random.Random) -> None:
+    for line in path.read_bytes().split(b"\n"):
+        read_line(line.decode("utf-8", "replace"), "en")
+
+
+def _manifest(path: Path, _: random.Random) -> None:
+    named = path.rename(path.with_name(manifests.NAME))
+    try:
+        manifests.read(path.parent)
+    finally:
+        named.rename(path)
+
+
+def _ignore(_: object) -> None:
+    """Accept any answer."""
+
+
+def _require(holds: bool, otherwise: str) -> None:
+    if not holds:
+        raise AssertionError(otherwise)
+
+
+def _task_seeds(name: str, data: Path | None) -> Callable[[], tuple[bytes, ...]]:
+    return _seeds(TASK_FILES.get(name, _ANY), TASKS.get(name, ()), data)
+
+
+def _seeds(
+    written: Sequence[str], patterns: Sequence[str] = (), data: Path | None = None, kind: str = ""
+) -> Callable[[], tuple[bytes, ...]]:
+    """Return a function that returns the inputs written here and the beginnings of real ones."""
+
+    def seeds() -> tuple[bytes, ...]:
+        made = frames() if kind == "cord19" else ()
+        return (*(seed.encode() for seed in written), *made, *real(patterns, data))
+
+    return cache(seeds)
 
 
 class TookTooLongError(Exception):
     """An input took more than ``SECONDS`` of processor time."""
-
-
-def data_folder() -> Path | None:
-    """Return the folder of the real collections, or ``None``."""
-    folder = os.environ.get("FACTSEEK_DATA")
-    return Path(folder) if folder and Path(folder).is_dir() else None
 
 
 @contextmanager
@@ -62,6 +236,11 @@ def bounded(seconds: float) -> Iterator[None]:
         signal.signal(signal.SIGPROF, before)
 
 
+def _data_folder() -> Path | None:
+    folder = os.environ.get("FACTSEEK_DATA")
+    return Path(folder) if folder and Path(folder).is_dir() else None
+
+
 def finds(target: Target, first: int, count: int) -> list[dict[str, Any]]:
     """Feed inputs by their numbers; return the number and the error of each on which the target failed."""
     failures = []
@@ -77,26 +256,21 @@ def finds(target: Target, first: int, count: int) -> list[dict[str, Any]]:
     return failures
 
 
-def worked(name: str, first: int, count: int) -> dict[str, Any]:
-    """Feed inputs in a process of their own; return its finds and its peak of memory in megabytes."""
-    command = [sys.executable, "-m", "benchmarks.fuzz", "--work", name, str(first), str(count)]
-    ran = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
-    if ran.returncode:
-        last = (ran.stderr.strip().splitlines() or ["nothing was said"])[-1]
-        return {
-            "finds": [{"input": first, "error": f"the process ended with {ran.returncode}: {last}"}],
-            "megabytes": 0.0,
-        }
-    answer: dict[str, Any] = json.loads(ran.stdout)
-    return answer
-
-
-def work(name: str, first: int, count: int) -> None:
-    """Feed inputs and print the failures as JSON, for :func:`worked` to read."""
-    (target,) = (candidate for candidate in targets(data_folder()) if candidate.name == name)
+def _work(name: str, first: int, count: int) -> dict[str, Any]:
+    """Return the finds among some inputs, and this process's peak of memory in megabytes."""
+    (target,) = (candidate for candidate in targets(_data_folder()) if candidate.name == name)
     failures = finds(target, first, count)
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 / 1e6
-    write(json.dumps({"finds": failures, "megabytes": round(peak, 1)}))
+    return {"finds": failures, "megabytes": round(peak, 1)}
+
+
+def _in_a_process(name: str, first: int, count: int) -> dict[str, Any]:
+    """Return what ``_work`` does in a process of its own, or that the process died."""
+    with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as process:
+        try:
+            return process.submit(_work, name, first, count).result()
+        except BrokenProcessPool as error:
+            return {"finds": [{"input": first, "error": f"the process died: {error}"}], "megabytes": 0.0}
 
 
 def run(names: Sequence[str], count: int, state: State) -> None:
@@ -105,7 +279,7 @@ def run(names: Sequence[str], count: int, state: State) -> None:
         known = state.setdefault(name, {"done": 0, "finds": [], "megabytes": 0.0, "seconds": 0.0})
         while known["done"] < count:
             began, number = time.monotonic(), min(SLICE, count - known["done"])
-            answer = worked(name, known["done"], number)
+            answer = _in_a_process(name, known["done"], number)
             known["finds"] += answer["finds"]
             known["megabytes"] = max(known["megabytes"], answer["megabytes"])
             known["seconds"] += time.monotonic() - began
@@ -141,20 +315,7 @@ def table(state: State) -> str:
         memory = f"{known['megabytes']:.0f} MB" if known["megabytes"] else ""
         lines.append(f"| `{name}` | {known['done']:,} | {len(known['finds'])} | {memory} |")
     hours = sum(known["seconds"] for known in state.values()) / 3600
-    return "\n".join(
-        [
-            *lines,
-            "",
-            f"Python and its libraries are {idle():.0f} MB of each. {hours:.1f} hours on 2 cores, beside other work.",
-        ]
-    )
-
-
-def idle() -> float:
-    """Return the memory in megabytes of a process that has only loaded what the targets need."""
-    script = "import resource, benchmarks.fuzz; print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)"
-    ran = subprocess.run([sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, check=True)
-    return int(ran.stdout) * 1024 / 1e6
+    return "\n".join([*lines, "", f"{hours:.1f} hours, beside other work."])
 
 
 def main() -> None:
@@ -168,12 +329,8 @@ def main() -> None:
     parser.add_argument("--again", action="store_true", help="forget what was done")
     parser.add_argument("--list", action="store_true", help="list the targets")
     parser.add_argument("--write", action="store_true", help=f"put the figures into {DOCUMENT.name}")
-    parser.add_argument("--work", nargs=3, help=argparse.SUPPRESS)
     args = parser.parse_args()
-    if args.work:
-        work(args.work[0], int(args.work[1]), int(args.work[2]))
-        return
-    known = {target.name: target for target in targets(data_folder())}
+    known = {target.name: target for target in targets(_data_folder())}
     names = args.target or list(known)
     if args.list:
         write("".join(f"{name}\n" for name in known))

@@ -28,9 +28,7 @@ _VALUES: tuple[Any, ...] = (
     [[]], [None], {"": ""}, {"a": {"b": []}}, "2020-13-45", "NaN", ["a", 1], [["a", 0]],
 )  # fmt: skip
 _ENCODINGS = ("utf-16", "utf-16-le", "utf-32", "utf-8-sig", "latin-1", "cp1256", "utf-7", "cp037")
-
 _LINKED_DATA = re.compile(rb"<script[^>]*ld\+json[^>]*>([^<]+)")
-
 Mutation = Callable[[random.Random, bytes, Sequence[bytes]], bytes]
 
 

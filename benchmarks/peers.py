@@ -1,6 +1,7 @@
 """Measure factseek beside Pyserini and sentence-transformers, in one run: ``make bench``.
 
-On SciFact and NFCorpus where ``FACTSEEK_DATA`` names the folder that holds them, and on the bundled example.
+On SciFact where ``FACTSEEK_DATA`` names the folder that holds it, else on the bundled example. Rounds take turns with
+the peer's after a warm-up. A target that is missed is marked in the table.
 """
 
 from __future__ import annotations
@@ -8,134 +9,320 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import platform
-import resource
+import shutil
 import statistics
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterable, Iterator
+import time
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, closing
+from functools import partial
+from http.client import HTTPConnection
 from pathlib import Path
-from time import perf_counter
 from typing import Any
 
-from benchmarks import encoding, serving, sparse
-from benchmarks.collection import beir, example
-from benchmarks.marked import replace_marked
-from benchmarks.parts import part
-from benchmarks.rows import Row, below, table
+from benchmarks.data import Collection, beir, example
+from benchmarks.measuring import (
+    RatioBounds,
+    Row,
+    above,
+    below,
+    faster,
+    in_turns,
+    part,
+    program,
+    rates,
+    rates_in_turns,
+    replace_marked,
+    table,
+)
+from benchmarks.servers import LoadResult, Server, free_port, load, post, resident, running, serve, workers
+from factseek.eval.reports.machine import this_machine
+from factseek.indexer.build import BuildRequest, build
+from factseek.retrieval.config import EncoderSettings
+from factseek.retrieval.encoders.choice import for_language
+from factseek.retrieval.encoders.runtime import open_encoder
+from factseek.retrieval.encoders.sources import find_model
+from factseek.retrieval.index.local import open_index
+from factseek.retrieval.java import java_class, start
+from factseek.retrieval.searcher import Search, Searcher
+from factseek.retrieval.terminal import say
+from factseek.settings import Config
 
 ROOT = Path(__file__).resolve().parent.parent
 EXAMPLE = ROOT / "indexes" / "example-en"
 CLAIM = "Vaccination has nearly wiped out measles"
+DEPTHS = {10: 2.6, 100: 7.0, 1000: 14.0}
+"""Hits that are asked for, each with how many times the peer's rate ours has to be."""
+SAMPLED = 12
+"""One document in so many is encoded by sentence-transformers."""
+CALLERS, ROUNDS, SECONDS, WARM_UP = 8, 3, 4.0, 2
+"""Connections; rounds, the seconds of each, and those that are not counted while Java compiles what it runs."""
+BATCH, BATCHES = 100, 15
+"""Queries of a batch, and times that it and its queries one by one are sent in turns, after two to warm up."""
+_PEER = """
+import os, sys, types
+os.environ.setdefault("OPENAI_API_KEY", "none")
+from factseek.retrieval.java import start
+start()
+images = types.ModuleType("pyserini.encode.optional._uniir")  # for searching images; imported whatever is searched
+images.UniIRQueryEncoder = None
+sys.modules[images.__name__] = images
+import uvicorn
+from pyserini.search.lucene import LuceneSearcher
+from pyserini.server.models import IndexConfig
+from pyserini.server.rest.app import app
+from pyserini.server.search_controller import get_controller
+folder, port = sys.argv[1:]
+held = IndexConfig(name="peer")
+held.searcher, held.base_index, held.index_type = LuceneSearcher(folder), "peer", "tf"
+held.searcher.set_bm25(0.9, 0.4)
+get_controller().indexes["peer"] = held
+uvicorn.run(app, host="127.0.0.1", port=int(port))
+"""
 
 
-def main() -> int:
-    """Measure, print a table, write ``peers.json``; return 1 if a target was missed."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--output", type=Path, default=ROOT / "bench")
-    parser.add_argument("--quick", action="store_true", help="leave out what takes minutes")
+@program
+def main() -> None:
+    """Measure and print the table."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--write", action="store_true", help="put the table into docs/figures.md")
     args = parser.parse_args()
-    began = perf_counter()
-    rows = list(_reported(start_up()))
     data = os.environ.get("FACTSEEK_DATA")
     if not data:
-        sys.stderr.write("FACTSEEK_DATA is not set: measured on the example alone\n")
+        say("FACTSEEK_DATA is not set: measured on the example alone")
+    rows = []
     with tempfile.TemporaryDirectory() as folder:
-        peer = encoding.peer()
-        if data:
-            rows += _reported(_collections(Path(data), Path(folder), peer, quick=args.quick))
-        rows += _reported(_example(Path(folder), peer))
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    measured = (
-        f"{table(rows)}\n\n{machine()}; {perf_counter() - began:.0f} s in all, "
-        f"{peak:,.0f} MB peak resident with all peers loaded."
-    )
+        work = Path(folder)
+        collection = (
+            beir("SciFact", Path(data) / "scifact", "train")
+            if data
+            else example(ROOT / "examples", EXAMPLE, work / "example")
+        )
+        for row in _measured(collection, work):
+            say(f"{row.what}: {row.value:.4g} ({row.target})")
+            rows.append(row)
+    measured = f"{table(rows)}\n\n{this_machine()}."
     sys.stdout.write(measured + "\n")
     if args.write:
         replace_marked(ROOT / "docs" / "figures.md", "peers", measured)
-    args.output.mkdir(parents=True, exist_ok=True)
-    report = {"machine": machine(), "rows": [row._asdict() for row in rows]}
-    (args.output / "peers.json").write_text(json.dumps(report, indent=2) + "\n", "utf-8")
-    return 0 if all(row.met for row in rows) else 1
 
 
-def start_up(rounds: int = 5) -> list[Row]:
-    """Measure a search in a new process, on the bundled example."""
+def _measured(collection: Collection, work: Path) -> Iterator[Row]:
+    from sentence_transformers import SentenceTransformer
+
+    yield _new_process("hybrid", 1.0)
+    yield _new_process("bm25", 0.6)
+    with part("BM25"):
+        yield from searching(collection, work)
+        yield indexing(collection, work)
+    model = find_model(for_language(EncoderSettings(), "en").model).path
+    peer = SentenceTransformer(str(model), device="cpu")
+    with part("encoding"):
+        yield _encoding_queries(collection, peer)
+        yield _encoding_documents(collection, peer, work)
+    with part("serving"):
+        yield from _serving(collection, work)
+
+
+def _new_process(retriever: str, at_most: float, rounds: int = 5) -> Row:
+    """Measure a search of the bundled example in a new process."""
+    command = [sys.executable, "-m", "factseek", "search", CLAIM, "--index", str(EXAMPLE), "--retriever", retriever]
+    times = [
+        _seconds(lambda: subprocess.run([*command, "--json"], check=True, capture_output=True, cwd=ROOT))
+        for _ in range(rounds)
+    ]
+    return below(f"factseek search, new process, {retriever}", "s", statistics.median(times), at_most)
+
+
+def searching(collection: Collection, work: Path) -> list[Row]:
+    """Measure queries a second, warm, docids and scores read in Python, the total order included."""
+    ours, theirs = work / "ours", work / "theirs"
+    our_index(collection, ours)
+    peer_index(collection, theirs)
+    searcher = peer_searcher(theirs)
+    queries = list(collection.queries.values())[:400]
+    rows = []
+    with open_index(ours) as index:
+        for k, at_least in DEPTHS.items():
+            some = queries[: 400 if k < 1000 else 150]
+            runs = [partial(_search_ours, index, some, k), partial(_search_theirs, searcher, some, k)]
+            ours_each, theirs_each, limit = rates_in_turns(len(some), [*runs, partial(batch_search(searcher, some), k)])
+            what = f"BM25 top {k}, {collection.name}"
+            rows.append(in_turns(what, "queries/s", ours_each, theirs_each, RatioBounds(least=at_least)))
+            rows.append(in_turns(f"{what}, beside batch_search left in Java", "queries/s", ours_each, limit))
+    return rows
+
+
+def _search_ours(index: Searcher, queries: list[str], k: int) -> None:
+    for hits in index.search(queries, Search(k=k, retriever="bm25")):
+        [(hit.docid, hit.score) for hit in hits]
+
+
+def _search_theirs(searcher: Any, queries: list[str], k: int) -> None:
+    for query in queries:
+        [(hit.docid, hit.score) for hit in searcher.search(query, k)]
+
+
+def batch_search(searcher: Any, queries: Sequence[str]) -> Callable[[int], object]:
+    """Return a call of Anserini's ``batch_search`` for all queries on one thread: the limit of any search from Python.
+
+    What it returns for a number of hits stays in Java, and it cuts ties in its own way.
+    """
+    texts, qids = java_class("java.util.ArrayList")(), java_class("java.util.ArrayList")()
+    for number, query in enumerate(queries):
+        texts.add(query)
+        qids.add(str(number))
+    return lambda k: searcher.object.batch_search(texts, qids, k, 1)
+
+
+def indexing(collection: Collection, work: Path) -> Row:
+    """Measure documents a second: our whole build from the file against two-threaded adding from memory."""
+    ours, theirs = work / "indexing-ours", work / "indexing-theirs"
+    runs = [lambda: our_index(collection, ours), lambda: peer_index(collection, theirs)]
+    return faster(
+        f"BM25 indexing, {collection.name}", "documents/s", *rates(len(collection.documents), runs, rounds=3), 1.0
+    )
+
+
+def our_index(collection: Collection, folder: Path) -> None:
+    """Index a collection for BM25."""
+    shutil.rmtree(folder, ignore_errors=True)
+    build(BuildRequest(kind="beir", sources=(collection.source,), folder=folder, dense=False), Config())
+
+
+def peer_index(collection: Collection, folder: Path, *options: str) -> None:
+    """Index a collection by Pyserini, with further options of Anserini."""
+    start()
+    shutil.rmtree(folder, ignore_errors=True)
+    args = ["-index", str(folder), *options]
+    indexer = _pyserini().index.lucene.LuceneIndexer(str(folder), args=args if options else None, threads=2)
+    indexer.add_batch_dict([{"id": docid, "contents": text} for docid, text in collection.documents])
+    indexer.close()
+
+
+def peer_searcher(folder: Path) -> Any:
+    """Return Pyserini's searcher of an index, with our parameters of BM25."""
+    searcher = _pyserini().search.lucene.LuceneSearcher(str(folder))
+    searcher.set_bm25(0.9, 0.4)
+    return searcher
+
+
+def _pyserini() -> Any:
+    # Importing Pyserini's searcher asks for a key that it does not use here.
+    os.environ.setdefault("OPENAI_API_KEY", "none")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        import pyserini.index.lucene
+        import pyserini.search.lucene
+    return pyserini
+
+
+def _encoding_queries(collection: Collection, peer: Any, a_round: int = 20) -> Row:
+    """Measure one query at a time, in turns."""
+    ours, theirs = [], []
+    with closing(open_encoder(EncoderSettings())) as encoder:
+        for query in list(collection.queries.values())[: 6 * a_round]:
+            ours.append(_seconds(partial(encoder.encode_query, [query])))
+            theirs.append(_seconds(partial(peer.encode, query, show_progress_bar=False)))
+    rate, peer_rate = (
+        [1 / statistics.median(times[start : start + a_round]) for start in range(a_round, len(times), a_round)]
+        for times in (ours, theirs)
+    )
+    return in_turns(f"one query encoded, {collection.name}", "queries/s", rate, peer_rate, RatioBounds(least=5.5))
+
+
+def _encoding_documents(collection: Collection, peer: Any, work: Path) -> Row:
+    """Measure a collection encoded, as part of indexing it; the peer encodes a sample."""
+    report = build(BuildRequest(kind="beir", sources=(collection.source,), folder=work / "dense"), Config())
+    rate = report.passages / sum(segment.vector_seconds for segment in report.manifest.segments)
+    texts = [text for _, text in collection.documents[::SAMPLED]]
+    seconds = _seconds(partial(peer.encode, texts, batch_size=32, normalize_embeddings=True, show_progress_bar=False))
+    return faster(f"documents encoded, {collection.name}", "documents/s", rate, len(texts) / seconds, 2.5)
+
+
+def _serving(collection: Collection, work: Path) -> list[Row]:
+    """Measure requests, batches, start and memory beside Pyserini's own REST server, of what has been indexed."""
+    peer_index(collection, work / "raw", "-storeRaw")
+    queries = list(collection.queries.values())[:300]
+    peer_port = free_port()
+    peer_command = [sys.executable, "-c", _PEER, str(work / "raw"), str(peer_port)]
+    with ExitStack() as stack:
+        mine = stack.enter_context(serve(work / "dense", work))
+        peer = stack.enter_context(running(peer_command, peer_port, "/"))
+        rows = _served_bm25(collection, mine, peer, queries) + _served_hybrid(collection, mine, queries)
+        rows += [_batch(collection, mine, queries, *what) for what in (("bm25", 2.5), ("hybrid", 1.6))]
+        rows.append(below("served: from start to ready", "s", mine.ready_after, 3.0))
+        megabytes = max(resident(pid) for pid in workers(mine))
+        rows.append(below("served: resident a worker, after all this", "MB", megabytes, 300))
+    return rows
+
+
+def _served_bm25(collection: Collection, mine: Server, peer: Server, queries: Sequence[str]) -> list[Row]:
+    theirs = [
+        post("/v1/indexes/peer/search", json.dumps({"query": {"query_txt": query}, "hits": 10}).encode())
+        for query in queries
+    ]
+    plain, marked = ([_ask("bm25", query, highlight=highlight) for query in queries] for highlight in (False, True))
+    runs = [(mine.port, plain), (mine.port, marked), (peer.port, theirs)]
+    loads: list[list[LoadResult]] = [[] for _ in runs]
+    for turn in range(WARM_UP + ROUNDS):
+        for (port, requests), done in zip(runs, loads, strict=True):
+            result = load(port, requests, CALLERS, SECONDS)
+            if turn >= WARM_UP:
+                done.append(result)
+    rate, marked_rate, their_rate = ([measured.rate for measured in run] for run in loads)
+    p99, _, their_p99 = ([measured.p99 for measured in run] for run in loads)
+    what = f"served BM25 top 10 with text, {CALLERS} connections, {collection.name}"
     return [
-        below("factseek search, new process, hybrid", "s", _seconds_of_search("hybrid", rounds), 1.0),
-        below("factseek search, new process, bm25", "s", _seconds_of_search("bm25", rounds), 0.6),
+        in_turns(what, "requests/s", rate, their_rate, RatioBounds(least=2.2)),
+        in_turns(what, "ms, p99", p99, their_p99, RatioBounds(most=1.2)),
+        in_turns(f"{what}, with highlights", "requests/s", marked_rate, their_rate, RatioBounds(least=1.6)),
     ]
 
 
-def machine() -> str:
-    """Describe this machine."""
-    model = platform.processor() or platform.machine()
-    with Path("/proc/cpuinfo").open(encoding="utf-8") as lines:
-        model = next((line.split(":")[1].strip() for line in lines if line.startswith("model name")), model)
-    return f"{os.cpu_count()} cores of {model}, Python {platform.python_version()}, {platform.system()}"
+def _served_hybrid(collection: Collection, mine: Server, queries: Sequence[str]) -> list[Row]:
+    asked = [_ask("hybrid", query, highlight=False) for query in queries]
+    load(mine.port, asked, CALLERS, SECONDS)
+    alone, many = load(mine.port, asked, 1, SECONDS), load(mine.port, asked, CALLERS, SECONDS)
+    what = f"served hybrid top 10 with text, {collection.name}"
+    return [
+        below(f"{what}, 1 connection", "ms, p50", alone.p50, 12.0),
+        above(f"{what}, {CALLERS} connections", "requests/s", many.rate, 100.0),
+    ]
 
 
-def _reported(rows: Iterable[Row]) -> Iterator[Row]:
-    """Print each figure as soon as it is measured, and yield it."""
-    for row in rows:
-        sys.stderr.write(f"{row.what}: {row.value:.4g} ({row.target})\n")
-        yield row
+def _batch(collection: Collection, mine: Server, queries: Sequence[str], retriever: str, at_least: float) -> Row:
+    """Compare one request of many queries with as many requests, on one connection."""
+    some = queries[:BATCH]
+    options = {"retriever": retriever, "highlight": False}
+    body = json.dumps({"queries": [{"qid": str(n), "text": text} for n, text in enumerate(some)], **options}).encode()
+    asked = [_ask(retriever, text, highlight=False) for text in some]
+    connection = HTTPConnection("127.0.0.1", mine.port, timeout=120)
+    together, single = [], []
+    for _ in range(BATCHES + 2):
+        began = time.perf_counter()
+        connection.request("POST", "/v1/bench/search/batch", body, {"Content-Type": "application/json"})
+        connection.getresponse().read()
+        together.append(time.perf_counter() - began)
+        single.append(sum(load(mine.port, asked, 1, float("inf"), most=len(asked)).latencies) / 1000)
+    connection.close()
+    batched, alone = (len(some) / statistics.median(taken[2:]) for taken in (together, single))
+    what = f"served {retriever}, a batch of {len(some)} beside as many requests, {collection.name}"
+    return faster(what, "queries/s", batched, alone, at_least)
 
 
-def _collections(data: Path, work: Path, peer: Any, *, quick: bool) -> Iterator[Row]:
-    scifact = beir("SciFact", data / "scifact", "train")
-    nfcorpus = beir("NFCorpus", data / "nfcorpus", "dev")
-    arabic = beir("XQuAD-R ar", data / "xquad-r" / "ar", "test")
-    with part("BM25"):
-        yield from sparse.searching(scifact, work)
-        yield from sparse.indexing(scifact, work)
-        yield from sparse.memory(scifact, work)
-        for collection, language in ((scifact, "en"), (nfcorpus, "en"), (arabic, "ar")):
-            yield from sparse.agreement(collection, work, language)
-    yield from encoding.single_queries(scifact, peer)
-    if quick:
-        return
-    with part("encoding SciFact"):
-        yield from encoding.exported_documents(scifact, peer, work)
-    with part("serving"):
-        yield from serving.serving(scifact, work)
-    with part("encoding NFCorpus"):
-        yield from encoding.exported_documents(nfcorpus, peer, work)
-    with part("a living index"):
-        yield from _live(data)
+def _ask(retriever: str, query: str, *, highlight: bool) -> bytes:
+    body = {"query": query, "k": 10, "retriever": retriever, "highlight": highlight}
+    return post("/v1/bench/search", json.dumps(body).encode())
 
 
-def _live(data: Path) -> Iterator[Row]:
-    """Measure a living index in a process of its own, where no peer has warmed or filled anything."""
-    done = subprocess.run(
-        [sys.executable, "-m", "benchmarks.live", "--json"],
-        stdout=subprocess.PIPE,
-        check=False,
-        cwd=ROOT,
-        env={**os.environ, "FACTSEEK_DATA": str(data.resolve())},
-    )
-    if not done.stdout:
-        raise SystemExit("measuring a living index failed")
-    yield from (Row(**row) for row in json.loads(done.stdout))
-
-
-def _example(work: Path, peer: Any) -> list[Row]:
-    """Measure the bundled example, which is so small that fixed costs show."""
-    collection = example(ROOT / "examples", EXAMPLE, work / "example")
-    rows = sparse.searching(collection, work, (10,)) + sparse.agreement(collection, work)
-    return rows + encoding.single_queries(collection, peer) + encoding.documents(collection, peer, work)
-
-
-def _seconds_of_search(retriever: str, rounds: int) -> float:
-    command = [sys.executable, "-m", "factseek", "search", CLAIM, "--index", str(EXAMPLE), "--retriever", retriever]
-    times = []
-    for _ in range(rounds):
-        began = perf_counter()
-        subprocess.run([*command, "--json"], check=True, capture_output=True, cwd=ROOT)
-        times.append(perf_counter() - began)
-    return statistics.median(times)
+def _seconds(call: Callable[[], object]) -> float:
+    began = time.perf_counter()
+    call()
+    return time.perf_counter() - began
 
 
 if __name__ == "__main__":

@@ -15,6 +15,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from benchmarks.measuring import program, replace_marked
 from factseek.eval.bench.bench import Bench, BenchRequest, bench
 from factseek.eval.bench.report import as_markdown, plot
 from factseek.eval.reports.page import markdown_table
@@ -22,7 +23,7 @@ from factseek.eval.running.judged import JudgedFiles, read_judged
 from factseek.indexer.build import BuildRequest, Verb, build
 from factseek.indexer.sources import describe
 from factseek.retrieval import manifest as manifests
-from factseek.retrieval.errors import FactseekError, IndexStateError
+from factseek.retrieval.errors import IndexStateError
 from factseek.retrieval.files import write_atomically
 from factseek.retrieval.index.local import open_index
 from factseek.retrieval.profile import ProfileName
@@ -32,7 +33,6 @@ from factseek.settings import Config
 ROOT = Path(__file__).resolve().parent.parent
 RETRIEVERS = ("bm25", "dense", "hybrid")
 MEASURES = ("nDCG@10", "R@100", "AP", "RR@10")
-BEGIN, END = "<!-- measured: begin -->\n", "<!-- measured: end -->\n"
 
 
 class BenchCollection(NamedTuple):
@@ -51,31 +51,28 @@ class BenchCollection(NamedTuple):
     encoders: tuple[str, ...] = ()
 
 
-def main() -> int:
+@program
+def main() -> None:
     """Build what is missing, measure, print the table, write the document."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--work", type=Path, default=ROOT / "bench" / "quality", help="keeps indexes and bench.json")
-    parser.add_argument("--docs", type=Path, default=ROOT / "docs", help="where benchmark.md and its plot are")
-    parser.add_argument("--brief", type=Path, default=ROOT / "docs" / "figures.md", help="where the short table stands")
+    parser.add_argument(
+        "--docs", type=Path, default=ROOT / "docs", help="where benchmark.md, its plot and figures.md are"
+    )
     parser.add_argument("--timed", type=int, default=500, help="searches timed at one caller and at eight")
     args = parser.parse_args()
     data = os.environ.get("FACTSEEK_DATA")
     if not data:
         say("FACTSEEK_DATA is not set: measured on the example alone")
-    try:
-        benches = [
-            _measured(collection, args.work, args.timed)
-            for collection in (example(), *(public(Path(data)) if data else ()))
-        ]
-    except FactseekError as error:
-        say(f"benchmarks.quality: {error.line}")
-        return 2
+    benches = [
+        _measured(collection, args.work, args.timed)
+        for collection in (example(), *(public(Path(data)) if data else ()))
+    ]
     sys.stdout.write(summary(benches))
     content = json.dumps([result.as_json() for result in benches], ensure_ascii=False, indent=2) + "\n"
     write_atomically(args.work / "bench.json", content.encode())
     _document(benches, args.docs)
-    _put(args.brief, brief(benches))
-    return 0
+    replace_marked(args.docs / "figures.md", "measured", brief(benches))
 
 
 def example() -> BenchCollection:
@@ -143,21 +140,12 @@ def _measured(collection: BenchCollection, work: Path, timed: int) -> Bench:
 
 def indexed(collection: BenchCollection, work: Path) -> Path:
     """Return the folder of the collection's index in ``work``, built if its sources have changed."""
-    folder = _folder(collection, work)
+    name = " ".join((collection.name, *(collection.encoders and ("by", *collection.encoders))))
+    folder = work / name.replace(" ", "-").replace(",", "").replace("!", "").lower()
     if not _current(folder, collection):
         say(f"{collection.name}: indexing")
         _build(folder, collection)
     return folder
-
-
-def is_indexed(collection: BenchCollection, work: Path) -> bool:
-    """Return whether the collection's index in ``work`` is there, built from the sources as they are."""
-    return _current(_folder(collection, work), collection)
-
-
-def _folder(collection: BenchCollection, work: Path) -> Path:
-    name = " ".join((collection.name, *(collection.encoders and ("by", *collection.encoders))))
-    return work / name.replace(" ", "-").replace(",", "").replace("!", "").lower()
 
 
 def _build(folder: Path, collection: BenchCollection) -> None:
@@ -191,16 +179,9 @@ def _document(benches: Sequence[Bench], docs: Path) -> None:
     write_atomically(docs / "benchmark.png", plot(benches))
     sections = "".join(f"\n## {result.name}\n\n{as_markdown(result)}" for result in benches)
     picture = "![quality against latency](benchmark.png)\n"
-    _put(docs / "benchmark.md", f"\n{benches[0].machine}.\n\n{summary(benches)}\n{picture}{sections}\n")
-
-
-def _put(path: Path, measured: str) -> None:
-    """Write the measurements between the marks of a document."""
-    text = path.read_text("utf-8")
-    if BEGIN not in text or END not in text:
-        raise SystemExit(f"{path}: has no marks {BEGIN.strip()} and {END.strip()}")
-    before, after = text.split(BEGIN)[0], text.split(END)[1]
-    write_atomically(path, f"{before}{BEGIN}{measured}{END}{after}".encode())
+    replace_marked(
+        docs / "benchmark.md", "measured", f"{benches[0].machine}.\n\n{summary(benches)}\n{picture}{sections}"
+    )
 
 
 if __name__ == "__main__":

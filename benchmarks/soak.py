@@ -26,8 +26,8 @@ from urllib.parse import urlencode
 
 import msgspec
 
-from benchmarks.marked import replace_marked
-from benchmarks.serving import Server, resident, serve, workers
+from benchmarks.measuring import replace_marked
+from benchmarks.servers import Server, resident, serve, workers
 from factseek.eval.formats.topics import read_topics
 from factseek.eval.reports.machine import this_machine
 from factseek.retrieval.index.local import open_index
@@ -152,8 +152,8 @@ def soak(seconds: float, work: Path, folder: Path, *, changes: bool = False) -> 
         changes=seen.answers["changes"],
         told_to_come_back=seen.answers["told to come back"],
         faults=seen.faults,
-        first=_of_window(settled[:window]),
-        last=_of_window(settled[-window:]),
+        first=_typical(settled[:window]),
+        last=_typical(settled[-window:]),
         most_files=max(size.files for size in sizes),
     )
 
@@ -167,27 +167,14 @@ def requests(folder: Path) -> list[Asked]:
         asked.append(Asked("GET", f"/v1/bench/documents/{docid}"))
         for retriever in ("bm25", "dense", "hybrid"):
             hits = [command_line(index, text, retriever) for text in topics]
-            asked += [_search(text, retriever, hits_of_text) for text, hits_of_text in zip(topics, hits, strict=True)]
-            asked += [
-                _search_simply(text, retriever, hits_of_text) for text, hits_of_text in zip(topics, hits, strict=True)
-            ]
-            asked.append(_batch(topics, retriever, hits))
+            for text, of_text in zip(topics, hits, strict=True):
+                question = {"query": text, "retriever": retriever}
+                asked.append(Asked("POST", "/v1/bench/search", json.dumps(question).encode(), (of_text,)))
+                asked.append(Asked("GET", f"/v1/bench/search?{urlencode(question)}", None, (of_text,)))
+            queries = [{"qid": str(number), "text": text} for number, text in enumerate(topics)]
+            body = json.dumps({"queries": queries, "retriever": retriever}).encode()
+            asked.append(Asked("POST", "/v1/bench/search/batch", body, tuple(hits)))
     return asked
-
-
-def _search(text: str, retriever: str, hits: bytes) -> Asked:
-    return Asked("POST", "/v1/bench/search", json.dumps({"query": text, "retriever": retriever}).encode(), (hits,))
-
-
-def _search_simply(text: str, retriever: str, hits: bytes) -> Asked:
-    asked = urlencode({"query": text, "retriever": retriever})
-    return Asked("GET", f"/v1/bench/search?{asked}", None, (hits,))
-
-
-def _batch(topics: Sequence[str], retriever: str, hits: Sequence[bytes]) -> Asked:
-    queries = [{"qid": str(number), "text": text} for number, text in enumerate(topics)]
-    body = json.dumps({"queries": queries, "retriever": retriever}).encode()
-    return Asked("POST", "/v1/bench/search/batch", body, tuple(hits))
 
 
 def command_line(index: Searcher, text: str, retriever: str) -> bytes:
@@ -261,12 +248,8 @@ def _asked(connection: HTTPConnection, method: str, address: str, body: bytes | 
     return response.status, float(response.headers.get("Retry-After") or 0)
 
 
-def _of_window(sizes: Sequence[Size]) -> Size:
+def _typical(sizes: Sequence[Size]) -> Size:
     return Size(max(size.megabytes for size in sizes), median_high([size.files for size in sizes]))
-
-
-def _of_workers(sizes: Sequence[Size]) -> Size:
-    return Size(max(size.megabytes for size in sizes), max(size.files for size in sizes))
 
 
 def _sizes(server: Server, until: float) -> list[Size]:
@@ -274,7 +257,8 @@ def _sizes(server: Server, until: float) -> list[Size]:
     sizes = []
     while time.perf_counter() < until:
         time.sleep(_LOOK_EVERY)
-        sizes.append(_of_workers([Size(resident(pid), open_files(pid)) for pid in workers(server)]))
+        pids = workers(server)
+        sizes.append(Size(max(map(resident, pids)), max(map(open_files, pids))))
     return sizes
 
 

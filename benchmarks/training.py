@@ -4,104 +4,119 @@ Where ``FACTSEEK_DATA`` names the folder of the public collections: trains an en
 training claims, as ``factseek train`` does, and compares a search of all abstracts with them and without, on the claims
 that the training neither learned from nor stopped by. Writes the tables into ``docs/training.md``. It takes hours on
 two cores; interrupted, a training goes on from its last checkpoint, and a model or an index that is there is not made
-again. ``--tried`` trains with the other settings, too, that were tried for the re-ranker.
+again.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import sys
-from collections.abc import Callable, Iterator
 from pathlib import Path
+from time import process_time
+from typing import NamedTuple
 
-import numpy as np
-
-from benchmarks import training_rerankers
-from benchmarks.data_folder import data_folder
-from benchmarks.marked import replace_marked
-from benchmarks.parts import part
-from benchmarks.training_claims import JudgingClaims, judging_claims, values
+from benchmarks.data import data_folder
+from benchmarks.measuring import part, program, replace_marked
 from factseek.commands import main as factseek
+from factseek.eval.models.candidates import read_candidates
+from factseek.eval.models.judged import of_judgements
+from factseek.eval.models.parts import part as parted
 from factseek.eval.models.request import ModelTraining
 from factseek.eval.reports.page import markdown_table
-from factseek.eval.scoring.statistics import paired
-from factseek.retrieval.errors import FactseekError
+from factseek.eval.running.judged import JudgedFiles, read_judged
+from factseek.eval.scoring.measures import evaluate
+from factseek.eval.scoring.statistics import Values, paired
+from factseek.retrieval.config import RerankSettings
+from factseek.retrieval.domain import Qrels
 from factseek.retrieval.index.local import open_index
+from factseek.retrieval.progress import bar
 from factseek.retrieval.searcher import Search, Searcher
-from factseek.retrieval.terminal import say
 from factseek.settings import Config
 
 ROOT = Path(__file__).resolve().parent.parent
 SETTINGS = ModelTraining(base="all-MiniLM-L6-v2", negatives=2)
 """Half of the default negatives, for a shorter training."""
-RETRIEVERS = ("dense", "hybrid")
-MEASURES = ("nDCG@10", "R@100")
+DEPTH = 10
+"""Hits that are re-ranked: learned from, judged and searched with."""
+RERANKER = "--base all-MiniLM-L6-v2 --negatives 2 --batch 8 --looks 1 --max-tokens 128 --rate 1e-4 --epochs 1".split()
+TIMED = 40
+"""Claims whose searches are timed."""
 
 
-def main() -> int:
+class JudgingClaims(NamedTuple):
+    """The claims by which a training judges its result, by qid, with their judgements."""
+
+    queries: dict[str, str]
+    qrels: Qrels
+
+
+@program
+def main() -> None:
     """Train and index what is missing, measure, print the tables, write the document."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--work", type=Path, default=ROOT / "bench" / "training", help="keeps models and indexes")
     parser.add_argument("--docs", type=Path, default=ROOT / "docs", help="where training.md is")
-    parser.add_argument("--only", choices=list(TABLES), help="one of the models alone")
-    parser.add_argument("--tried", action="store_true", help="train with all settings that were tried")
+    parser.add_argument("--only", choices=["encoder", "reranker"], help="one of the models alone")
     args = parser.parse_args()
-    try:
-        data = data_folder() / "scifact"
-        args.work.mkdir(parents=True, exist_ok=True)
-        _index(data, args.work / "before", SETTINGS.base)
-        for name in [args.only] if args.only else TABLES:
-            for mark, text in TABLES[name](data, args.work, args.tried):
-                sys.stdout.write(text)
-                replace_marked(args.docs / "training.md", mark, text)
-    except FactseekError as error:
-        say(f"benchmarks.training: {error.line}")
-        return 2
-    return 0
+    data = data_folder() / "scifact"
+    args.work.mkdir(parents=True, exist_ok=True)
+    _index(data, args.work / "before", SETTINGS.base)
+    for model, measure in {"encoder": _encoder, "reranker": _reranker}.items():
+        if args.only in (None, model):
+            text = measure(data, args.work)
+            sys.stdout.write(text)
+            replace_marked(args.docs / "training.md", model, text)
 
 
-def _encoder(data: Path, work: Path, _: bool) -> Iterator[tuple[str, str]]:
-    """Yield the table of both encoders on the claims that judge."""
-    before, after, encoder = work / "before", work / "after", work / "encoder"
-    if not encoder.exists():
-        judged = ("--queries", data / "queries.jsonl", "--qrels", data / "qrels" / "train.tsv")
-        with part("training the encoder"):
-            _run("train", "encoder", "--index", before, *judged, "--negatives", SETTINGS.negatives, "--output", encoder)
-    _index(data, after, str(encoder))
-    with open_index(before, Config()) as came, open_index(after, Config()) as trained:
-        claims = judging_claims(came, data, SETTINGS.depth, SETTINGS.seed)
-        rows = [_row(came, trained, claims, name, measure) for name in RETRIEVERS for measure in MEASURES]
+def _encoder(data: Path, work: Path) -> str:
+    """Return the table of both encoders on the claims that judge."""
+    _train("encoder", data, work, "--negatives", SETTINGS.negatives)
+    _index(data, work / "after", str(work / "encoder"))
+    rows = []
+    with open_index(work / "before", Config()) as came, open_index(work / "after", Config()) as trained:
+        claims = _judging_claims(came, data, SETTINGS.depth)
+        for retriever in ("dense", "hybrid"):
+            for measure in ("nDCG@10", "R@100"):
+                search = Search(k=100, retriever=retriever)
+                before, after = (_values(index, claims, search, measure) for index in (came, trained))
+                rows.append([retriever, measure, f"{before.mean():.3f}", f"{after.mean():.3f}", *_gain(before, after)])
     header = ("search", "measure", "before", "trained", "gain, 95 % interval", "p")
-    yield "encoder", f"{len(claims.queries)} claims that judge.\n\n{markdown_table(header, rows, left=2)}"
+    return f"{len(claims.queries)} claims that judge.\n\n{markdown_table(header, rows, left=2)}"
 
 
-def _reranker(data: Path, work: Path, tried: bool) -> Iterator[tuple[str, str]]:
-    """Yield the table of hybrid search with the re-ranker and without, and that of the settings that were tried."""
-    index = work / "before"
-    for setting in training_rerankers.TRIED if tried else training_rerankers.needed(training_rerankers.CHOSEN):
-        if not (work / setting.name).exists():
-            with part(f"training {setting.name}"):
-                _run(*setting.arguments(data, index, work))
-    with open_index(index, Config()) as opened:
-        claims = judging_claims(opened, data, training_rerankers.DEPTH, SETTINGS.seed)
-    model = work / training_rerankers.CHOSEN.name
-    yield "reranker", training_rerankers.measured(index, model, claims, SETTINGS.seed)
-    if tried:
-        yield "reranker-tried", training_rerankers.tried(work)
-
-
-TABLES: dict[str, Callable[[Path, Path, bool], Iterator[tuple[str, str]]]] = {
-    "encoder": _encoder,
-    "reranker": _reranker,
-}
-"""What makes the tables of each model: the marks in the document, and what stands between them."""
+def _reranker(data: Path, work: Path) -> str:
+    """Return the table of hybrid search with the re-ranker and without, and what each costs."""
+    _train("reranker", data, work, *RERANKER, "--depth", DEPTH)
+    model = work / "reranker"
+    weight = json.loads((model / "training.json").read_text("utf-8"))["beside"]["rerank.weight"]
+    with open_index(work / "before", Config()) as index:
+        claims = _judging_claims(index, data, DEPTH)
+        search = Search(k=100, retriever="hybrid")
+        hybrid = _values(index, claims, search, "nDCG@10")
+        rows = [["hybrid", f"{hybrid.mean():.3f}", "", "", f"{_milliseconds(index, claims, search):.0f}"]]
+    for share in dict.fromkeys((weight, 1.0)):
+        settings = Config(rerank=RerankSettings(model=str(model), depth=DEPTH, weight=share))
+        with open_index(work / "before", settings) as index:
+            search = Search(k=100, retriever="hybrid", stages=("rerank",))
+            values = _values(index, claims, search, "nDCG@10")
+            cost = f"{_milliseconds(index, claims, search):.0f}"
+        rows.append([f"re-ranked, weight {share:g}", f"{values.mean():.3f}", *_gain(hybrid, values), cost])
+    header = ("ranking", "nDCG@10", "gain over hybrid, 95 % interval", "p", "processor ms a search")
+    return f"{len(claims.queries)} claims that judge.\n\n{markdown_table(header, rows, left=1)}"
 
 
 def _index(data: Path, folder: Path, encoder: str) -> None:
-    if folder.exists():
-        return
-    with part(f"indexing with {encoder}"):
-        _run("index", "beir", data / "corpus.jsonl", "--index", folder, "--encoder", encoder)
+    if not folder.exists():
+        with part(f"indexing with {encoder}"):
+            _run("index", "beir", data / "corpus.jsonl", "--index", folder, "--encoder", encoder)
+
+
+def _train(model: str, data: Path, work: Path, *options: object) -> None:
+    if not (work / model).exists():
+        judged = ("--queries", data / "queries.jsonl", "--qrels", data / "qrels" / "train.tsv")
+        with part(f"training the {model}"):
+            _run("train", model, "--index", work / "before", *judged, *options, "--output", work / model)
 
 
 def _run(*arguments: object) -> None:
@@ -111,14 +126,35 @@ def _run(*arguments: object) -> None:
         raise SystemExit(code)
 
 
-def _row(before: Searcher, trained: Searcher, claims: JudgingClaims, retriever: str, measure: str) -> list[str]:
-    """Return a line of the table: both means, and what the second is above the first."""
-    search = Search(k=100, retriever=retriever)
-    first, second = (values(index, claims, search, measure) for index in (before, trained))
-    test = paired(first, second, SETTINGS.seed)
+def _judging_claims(index: Searcher, data: Path, depth: int) -> JudgingClaims:
+    files = JudgedFiles(task="trec", queries=data / "queries.jsonl", qrels=data / "qrels" / "train.tsv")
+    judged = of_judgements(read_judged(files, index))
+    judging = parted(read_candidates(index, judged, depth, bar), judged.qrels, SETTINGS.seed).judging
+    queries = {candidate.qid: candidate.query for candidate in judging}
+    return JudgingClaims(queries, {qid: judged.qrels[qid] for qid in queries})
+
+
+def _values(index: Searcher, claims: JudgingClaims, search: Search, measure: str) -> Values:
+    """Return the measure of each claim, searched for in the whole index."""
+    rankings = index.search(list(claims.queries.values()), search)
+    run = {qid: {hit.docid: hit.score for hit in hits} for qid, hits in zip(claims.queries, rankings, strict=True)}
+    measured: Values = evaluate(claims.qrels, run, [measure]).values[:, 0]
+    return measured
+
+
+def _milliseconds(index: Searcher, claims: JudgingClaims, search: Search) -> float:
+    """Return the processor time of a search, one after the other."""
+    queries = list(claims.queries.values())[:TIMED]
+    began = process_time()
+    for query in queries:
+        index.search([query], search)
+    return 1000 * (process_time() - began) / len(queries)
+
+
+def _gain(before: Values, after: Values) -> list[str]:
+    test = paired(before, after, SETTINGS.seed)
     gain = f"{test.difference.mean:+.3f} ({test.difference.low:+.3f} to {test.difference.high:+.3f})"
-    means = [f"{float(np.mean(of_claims)):.3f}" for of_claims in (first, second)]
-    return [retriever, measure, *means, gain, f"{test.p_randomisation:.3f}"]
+    return [gain, f"{test.p_randomisation:.3f}"]
 
 
 if __name__ == "__main__":

@@ -1,121 +1,347 @@
 """Measure verdicts: ``python -m benchmarks.verification``.
 
 Where ``FACTSEEK_DATA`` names the folder that holds them: SciFact and COVID-Fact in FEVER's form (page = document, line
-= sentence), cross-validated, with evidence given and with evidence retrieved, beside the baselines; and the Arabic
-claims of CheckThat! 2018, one debate held out at a time. Prints the tables and writes them into
+= sentence), cross-validated, with evidence given and with evidence retrieved, beside the baselines; and the pairs of
+``examples/verdict-pairs.tsv``, judged by what SciFact teaches. Prints the tables and writes them into
 ``docs/verification.md``.
 """
 
 from __future__ import annotations
 
 import argparse
+import csv
+import io
+import json
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
+from typing import Any, NamedTuple
 
 import msgspec
 import numpy as np
+from numpy.typing import NDArray
 
-from benchmarks import verdict_pairs
-from benchmarks import verification_data as data
-from benchmarks.data_folder import data_folder
-from benchmarks.marked import replace_marked
-from benchmarks.parts import part
-from benchmarks.remembering import RememberingEncoder
-from benchmarks.verification_plot import plot, risk_plot
-from benchmarks.verification_tables import JudgedCollection, held_out, probabilities, results, section
-from factseek.claims.evidence.features import covered, numbers_missing
+from benchmarks.data import RememberingEncoder, data_folder, objects
+from benchmarks.measuring import part, program, replace_marked
 from factseek.claims.evidence.sentences import ClaimEvidence, Finder
-from factseek.claims.learning.figures import bins
-from factseek.claims.verdicts import contrast
-from factseek.claims.verdicts.confidence import risk_curve
-from factseek.claims.verdicts.crossval import Split
-from factseek.claims.verdicts.entailment import OpenedEntailment, opened
+from factseek.claims.learning.figures import Bin, VerdictFigures, bins, figures
+from factseek.claims.settings import VerdictSettings
+from factseek.claims.text.quantities import quantities, unstated
+from factseek.claims.verdicts import contrast, models
+from factseek.claims.verdicts.confidence import RiskPoint, needed_confidence, risk_curve
+from factseek.claims.verdicts.crossval import out_of_fold, split
+from factseek.claims.verdicts.models import Cases
 from factseek.claims.verdicts.readers import Readers
 from factseek.claims.verdicts.verdict import AT_ONCE, cases_of
-from factseek.eval.formats.scores import ScoreOptions
 from factseek.eval.reports.page import markdown_table
-from factseek.eval.tasks import fever
+from factseek.eval.tasks import VERDICTS
 from factseek.indexer.build import BuildRequest, build
 from factseek.retrieval.claim_groups import groups
+from factseek.retrieval.domain import Claim
 from factseek.retrieval.encoder import Encoder
 from factseek.retrieval.encoders.runtime import open_encoder
-from factseek.retrieval.errors import FactseekError
 from factseek.retrieval.files import write_atomically
 from factseek.retrieval.index.local import open_index
 from factseek.retrieval.progress import bar
-from factseek.retrieval.terminal import say
 from factseek.settings import Config
 
 ROOT = Path(__file__).resolve().parent.parent
 CONFIG = Config()
-_RISK_PLOT = "verification-risk.png"
-_PASSAGES = Path("ct2019-task2-arabic") / "passages" / "CT19-T2-Passages_Text.json"
+SEEDS = 5
+"""Cross-validations, each with other folds; a table says their mean and the largest distance from it."""
+THRESHOLDS = (0.0, 0.5, 0.55, 0.6, 0.7)
+Place = tuple[str, int]
+NEI = "NOT ENOUGH INFO"
+_SCIFACT = {"SUPPORT": "SUPPORTS", "CONTRADICT": "REFUTES"}
+_COVID = {"SUPPORTED": "SUPPORTS", "REFUTED": "REFUTES"}
 
 
-def main() -> int:
+class LabelledCollection(NamedTuple):
+    """Claims with labels, the pages that hold their evidence, and the choice of the sentences given for a claim.
+
+    ``choose`` takes a claim and the places that the search found for it, and returns the places given.
+    """
+
+    name: str
+    labels: tuple[str, ...]
+    pages: Path
+    claims: list[Claim]
+    choose: Callable[[Claim, Sequence[Place]], list[Place]]
+
+
+def collections(folder: Path, work: Path) -> list[LabelledCollection]:
+    """Put SciFact's training claims and COVID-Fact into FEVER's form, in files below ``work``, and read these."""
+    return [_scifact(folder / "scifact", work), _covid_fact(folder / "covid-fact", work)]
+
+
+def _scifact(folder: Path, work: Path) -> LabelledCollection:
+    pages = [(str(row["doc_id"]), row["abstract"]) for row in objects(folder / "abstracts.jsonl")]
+    rows, cited = [], {}
+    for row in objects(folder / "claims_train.jsonl"):
+        evidence = [(docid, group) for docid, groups in row["evidence"].items() for group in groups]
+        label = _SCIFACT[evidence[0][1]["label"]] if evidence else NEI
+        groups = [[(docid, line) for line in group["sentences"]] for docid, group in evidence]
+        rows.append((str(row["id"]), row["claim"], label, groups))
+        cited[str(row["id"])] = {str(docid) for docid in row["cited_doc_ids"]}
+
+    def choose(claim: Claim, places: Sequence[Place]) -> list[Place]:
+        # A claim without evidence is given what the search found in the abstracts that it cites.
+        if claim.groups:
+            return list(claim.groups[0])[:5]
+        return [place for place in places if place[0] in cited[claim.qid]] or list(places[:1])
+
+    claims = _written(work, "scifact", pages, rows)
+    return LabelledCollection(
+        "SciFact", ("SUPPORTS", "REFUTES", NEI), work / "scifact" / "wiki-001.jsonl", claims, choose
+    )
+
+
+def _covid_fact(folder: Path, work: Path) -> LabelledCollection:
+    pages: dict[tuple[str, ...], str] = {}
+    rows = []
+    for number, row in enumerate(objects(folder / "COVIDFACT_dataset.jsonl")):
+        sentences = tuple(row["evidence"])
+        docid = pages.setdefault(sentences, f"evidence-{len(pages):04d}")
+        group = [(docid, line) for line in range(len(sentences))]
+        rows.append((str(number), row["claim"], _COVID[row["label"]], [group]))
+    claims = _written(work, "covid-fact", [(docid, list(texts)) for texts, docid in pages.items()], rows)
+    written = work / "covid-fact" / "wiki-001.jsonl"
+    return LabelledCollection(
+        "COVID-Fact", ("SUPPORTS", "REFUTES"), written, claims, lambda claim, _: list(claim.groups[0])[:5]
+    )
+
+
+def _written(
+    work: Path,
+    name: str,
+    pages: Iterable[tuple[str, list[str]]],
+    rows: Iterable[tuple[str, str, str, list[list[Place]]]],
+) -> list[Claim]:
+    """Write pages and claims as FEVER has them, and read the claims as any such file is read."""
+    folder = work / name
+    folder.mkdir(parents=True, exist_ok=True)
+    write_atomically(folder / "wiki-001.jsonl", "".join(_page(docid, texts) for docid, texts in pages).encode())
+    lines = "".join(_claim(*row) for row in rows)
+    write_atomically(folder / "claims.jsonl", lines.encode())
+    return VERDICTS.load("fever").read_claims(folder / "claims.jsonl", labelled=True)
+
+
+def _page(docid: str, sentences: Sequence[str]) -> str:
+    texts = [" ".join(sentence.split()) for sentence in sentences]
+    lines = "\n".join(f"{number}\t{text}" for number, text in enumerate(texts))
+    return json.dumps({"id": docid, "text": " ".join(texts), "lines": lines}) + "\n"
+
+
+def _claim(qid: str, text: str, label: str, groups: Sequence[Sequence[Place]]) -> str:
+    named = [[[0, 0, docid, line] for docid, line in group] for group in groups] or [[[0, None, None, None]]]
+    return json.dumps({"id": int(qid), "claim": text, "label": label, "evidence": named}) + "\n"
+
+
+class JudgedCollection(NamedTuple):
+    """A collection, ready to be judged: claims with their classes, their evidence as retrieved and as annotated."""
+
+    name: str
+    labels: tuple[str, ...]
+    classes: NDArray[np.int64]
+    groups: list[int]
+    retrieved: Cases
+    annotated: Cases
+    settings: VerdictSettings
+
+
+def section(collection: JudgedCollection) -> str:
+    """Return all that is measured on a collection, as Markdown."""
+    rows = [
+        ("majority", "none", _runs("majority", collection)),
+        ("hypothesis only", "none", _runs("hypothesis", collection)),
+        ("evidence", "retrieved", _runs("evidence", collection)),
+        ("evidence", "given", _runs("evidence", collection, annotated=True)),
+    ]
+    counts = ", ".join(f"{int((collection.classes == n).sum()):,} {label}" for n, label in enumerate(collection.labels))
+    head = f"\n### {collection.name}\n\n{len(collection.classes):,} claims: {counts}.\n"
+    return "\n".join([head, _results(rows, collection.labels), _risk_curve(collection)])
+
+
+def _results(rows: Sequence[tuple[str, str, Sequence[VerdictFigures]]], labels: Sequence[str]) -> str:
+    """Return the table of models, the evidence they had, and their figures in one or more cross-validations."""
+    each = [f"F1 {label}" for label in labels]
+    header = ("model", "evidence", "macro-F1", "accuracy", *each, "calibration error")
+    return markdown_table(header, [_row(*row, labels) for row in rows], left=2)
+
+
+def probabilities(
+    name: str, collection: JudgedCollection, seed: int, *, annotated: bool = False
+) -> NDArray[np.float64]:
+    """Return a model's out-of-fold probabilities in the cross-validation ``seed``; shape (claims, labels)."""
+    settings = msgspec.structs.replace(collection.settings, seed=seed)
+    parted = split(collection.labels, collection.classes, collection.groups, settings)
+    cases = collection.annotated if annotated else collection.retrieved
+    return out_of_fold(name, parted, collection.settings, cases)
+
+
+def _runs(name: str, collection: JudgedCollection, *, annotated: bool = False) -> list[VerdictFigures]:
+    return [
+        figures(collection.classes, probabilities(name, collection, seed, annotated=annotated), collection.labels)
+        for seed in range(SEEDS)
+    ]
+
+
+def _row(model: str, evidence: str, runs: Sequence[VerdictFigures], labels: Sequence[str]) -> list[str]:
+    macro = [run.macro_f1 for run in runs]
+    away = max(abs(value - float(np.mean(macro))) for value in macro)
+    columns = [[run.labels[label].f1 for run in runs] for label in labels]
+    columns = [[run.accuracy for run in runs], *columns, [run.calibration_error for run in runs]]
+    return [model, evidence, f"{np.mean(macro):.3f} ± {away:.3f}", *(f"{np.mean(values):.3f}" for values in columns)]
+
+
+def _risk_curve(collection: JudgedCollection) -> str:
+    """Return the curve of risk and coverage as a table, and the probability that verdicts for people need."""
+    curve = risk_curve(collection.classes, probabilities("evidence", collection, 0))
+    rows = [
+        [f"{point.share:.1%}", f"{point.confidence:.2f}", f"{point.wrong:.3f}"] for point in curve[:5] + curve[9::5]
+    ]
+    most = collection.settings.most_wrong
+    needed = needed_confidence(curve, most)
+    decided = max((point.share for point in curve if point.confidence >= needed), default=0.0)
+    return (
+        "Risk and coverage, the surest verdicts first:\n\n"
+        f"{markdown_table(('verdicts given, of all claims', 'probability at least', 'wrong of these'), rows)}\n"
+        f"At most {most:.0%} wrong (`most_wrong`): a probability of {needed:.2f}, at which {decided:.1%} of claims get "
+        "a verdict.\n"
+    )
+
+
+def plot(curves: Sequence[tuple[str, Sequence[Bin]]]) -> bytes:
+    """Return a PNG with one curve a collection; the size of a point says how many claims it stands for."""
+    figure, axes = _axes("probability of the label", "share that is right")
+    axes.plot([0, 1], [0, 1], color="0.7", linestyle="--", label="perfectly calibrated")
+    for name, points in curves:
+        most = max(point.claims for point in points)
+        xs, ys = [point.probability for point in points], [point.right for point in points]
+        (line,) = axes.plot(xs, ys, label=name)
+        axes.scatter(xs, ys, s=[10 + 120 * point.claims / most for point in points], color=line.get_color())
+    axes.set_title("Calibration of verdicts, out of fold, retrieved evidence")
+    return _png(figure, axes)
+
+
+def risk_plot(curves: Sequence[tuple[str, Sequence[RiskPoint]]], most_wrong: float) -> bytes:
+    """Return a PNG with the curve of risk and coverage of each collection, the surest verdicts first."""
+    figure, axes = _axes("verdicts given, of all claims", "share of them that is wrong")
+    axes.axhline(most_wrong, color="0.7", linestyle="--", label=f"most_wrong: {most_wrong:g}")
+    for name, points in curves:
+        axes.plot([point.share for point in points], [point.wrong for point in points], label=name)
+    axes.set_ylim(0, 0.6)
+    axes.set_title("Risk and coverage of verdicts, out of fold, retrieved evidence")
+    return _png(figure, axes)
+
+
+def _axes(across: str, up: str) -> tuple[Any, Any]:
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(6, 5), layout="constrained")
+    return figure, figure.add_subplot(xlabel=across, ylabel=up, xlim=(0, 1), ylim=(0, 1))
+
+
+def _png(figure: Any, axes: Any) -> bytes:
+    axes.legend()
+    content = io.BytesIO()
+    figure.savefig(content, format="png", dpi=110, metadata={"Software": None})
+    return content.getvalue()
+
+
+class VerdictPair(NamedTuple):
+    """A claim, the sentence beside it, what that says of the claim, and what makes the pair difficult."""
+
+    id: str
+    claim: str
+    evidence: str
+    label: str
+    kind: str
+
+
+def read_pairs(path: Path) -> list[VerdictPair]:
+    """Read a file of pairs, whose header names the columns."""
+    with path.open(encoding="utf-8", newline="") as lines:
+        return [VerdictPair(**row) for row in csv.DictReader(lines, delimiter="\t", quoting=csv.QUOTE_NONE)]
+
+
+def pairs_section(
+    pairs: Sequence[VerdictPair], collection: JudgedCollection, work: Path, encoder: Encoder, readers: Readers
+) -> str:
+    """Return what a model that learned on a collection's retrieved evidence says of pairs, by threshold.
+
+    As in ``verdict``, what lacks a number of the claim does not support it.
+    """
+    model = models.kind("evidence").fit(
+        collection.retrieved, collection.classes, collection.labels, collection.settings
+    )
+    probability = model.probabilities(_cases(pairs, work, encoder, readers))
+    lacking = np.array([bool(unstated(quantities(pair.claim), quantities(pair.evidence))) for pair in pairs])
+    probability[lacking & (probability.argmax(axis=1) == 0)] = np.eye(len(collection.labels))[-1]
+    labels = np.array([collection.labels.index(pair.label) for pair in pairs])
+    rows = [[f"{least:.2f}", *counted(probability, labels, least)] for least in THRESHOLDS]
+    header = ("`min_confidence`", "verdicts", "right of these", "decisive pairs decided")
+    return f"\n{len(pairs)} pairs, judged by what {collection.name}'s claims teach:\n\n{markdown_table(header, rows)}"
+
+
+def counted(probability: NDArray[np.float64], labels: NDArray[np.int64], least: float) -> list[str]:
+    """Return how many pairs got a verdict, the share of these that are right, and that of the decisive ones decided."""
+    verdicts = probability.argmax(axis=1)
+    decided = (verdicts < 2) & (probability.max(axis=1) >= least)
+    right = f"{(verdicts == labels)[decided].mean():.0%}" if decided.any() else ""
+    return [f"{decided.sum()}", right, f"{decided[labels < 2].mean():.0%}"]
+
+
+def _cases(pairs: Sequence[VerdictPair], work: Path, encoder: Encoder, readers: Readers) -> Cases:
+    """Return the pairs as cases, each with its own sentence, out of an index of all sentences."""
+    pages, config = work / "wiki-001.jsonl", Config()
+    lines = [{"id": pair.id, "text": pair.evidence, "lines": f"0\t{pair.evidence}"} for pair in pairs]
+    write_atomically(pages, "".join(json.dumps(line) + "\n" for line in lines).encode())
+    build(BuildRequest(kind="fever", sources=(pages,), folder=work / "pairs-index"), config)
+    claims = [Claim(pair.id, pair.claim) for pair in pairs]
+    texts = [pair.claim for pair in pairs]
+    with open_index(work / "pairs-index", config, encoders=lambda made_by, place: encoder) as index:
+        finder = Finder(index, config.verdict)
+        places = [[(pair.id, 0)] for pair in pairs]
+        return cases_of(claims, finder.with_annotated(texts, places, finder.find(texts)), finder, readers)
+
+
+@program
+def main() -> None:
     """Measure, print the tables, write the document."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--docs", type=Path, default=ROOT / "docs", help="where verification.md and its plots are")
-    parser.add_argument(
-        "--entailment",
-        default="",
-        metavar="MODEL",
-        help="judge with what this model of entailment says, too, and write no document; claims that it learned from "
-        "are left out, and so are the pairs and the Arabic claims",
-    )
     args = parser.parse_args()
-    try:
-        # Indexes are built anew: kept ones would be measured with what once made them.
-        with part("all of verification"), tempfile.TemporaryDirectory() as work:
-            if args.entailment:
-                settings = msgspec.structs.replace(CONFIG.verdict.entailment, model=args.entailment)
-                sys.stdout.write(_with_entailment(data_folder(), Path(work), opened(settings)))
-                return 0
-            measured, text = _measured(data_folder(), Path(work))
-    except FactseekError as error:
-        say(f"benchmarks.verification: {error.line}")
-        return 2
-    text += f"\n![How many of the verdicts given are wrong, by how many are given]({_RISK_PLOT})\n"
+    # Indexes are built anew: kept ones would be measured with what once made them.
+    with part("all of verification"), tempfile.TemporaryDirectory() as work:
+        measured, text = _measured(data_folder(), Path(work))
+    text += "\n![How many of the verdicts given are wrong, by how many are given](verification-risk.png)\n"
     sys.stdout.write(text)
     each = [(judged.name, judged.classes, probabilities("evidence", judged, 0)) for judged in measured]
     picture = plot([(name, bins(classes, probability)) for name, classes, probability in each])
     write_atomically(args.docs / "verification.png", picture)
     curves = [(name, risk_curve(classes, probability)) for name, classes, probability in each]
-    write_atomically(args.docs / _RISK_PLOT, risk_plot(curves, CONFIG.verdict.most_wrong))
+    write_atomically(args.docs / "verification-risk.png", risk_plot(curves, CONFIG.verdict.most_wrong))
     replace_marked(args.docs / "verification.md", "measured", text)
-    return 0
 
 
 def _measured(folder: Path, work: Path) -> tuple[list[JudgedCollection], str]:
     encoder = RememberingEncoder(open_encoder(CONFIG.encoder))
     readers = _readers()
     measured, sections = [], []
-    for collection in data.collections(folder, work):
+    for collection in collections(folder, work):
         measured.append(_judged(collection, work, encoder, readers))
         with part(f"{collection.name}: judging"):
-            sections.append(section(measured[-1]) + _official(measured[-1], work))
+            sections.append(section(measured[-1]))
     with part("pairs"):
-        pairs = verdict_pairs.read_pairs(ROOT / "examples" / "verdict-pairs.tsv")
-        sections.append("\n### Pairs\n" + verdict_pairs.section(pairs, measured[0], work, encoder, readers))
+        pairs = read_pairs(ROOT / "examples" / "verdict-pairs.tsv")
+        sections.append("\n### Pairs\n" + pairs_section(pairs, measured[0], work, encoder, readers))
     encoder.close()
-    with part("CheckThat! 2018"):
-        sections.append(_arabic(folder, work))
     return measured, "".join(sections)
 
 
-def _with_entailment(folder: Path, work: Path, entailment: OpenedEntailment | None) -> str:
-    """Return the tables of each collection, judged with the model's features; it must not have learned from them."""
-    encoder = RememberingEncoder(open_encoder(CONFIG.encoder))
-    sections = []
-    for collection in data.collections(folder, work):
-        sections.append(section(_judged(collection, work, encoder, _readers(entailment))))
-    encoder.close()
-    return "".join(sections)
-
-
-def _judged(collection: data.LabelledCollection, work: Path, encoder: Encoder, readers: Readers) -> JudgedCollection:
+def _judged(collection: LabelledCollection, work: Path, encoder: Encoder, readers: Readers) -> JudgedCollection:
     folder = work / f"{collection.name.lower()}-index"
     with part(f"{collection.name}: indexing"):
         build(BuildRequest(kind="fever", sources=(collection.pages,), folder=folder), CONFIG)
@@ -134,26 +360,17 @@ def _judged(collection: data.LabelledCollection, work: Path, encoder: Encoder, r
         return JudgedCollection(
             collection.name,
             collection.labels,
-            collection.claims,
             np.array([collection.labels.index(claim.label) for claim in collection.claims]),
             groups(collection.claims),
-            retrieved,
             cases_of(collection.claims, retrieved, finder, readers),
             cases_of(collection.claims, annotated, finder, readers),
-            np.array(
-                [
-                    covered(text, claim_evidence, index.terms)
-                    for text, claim_evidence in zip(texts, retrieved, strict=True)
-                ]
-            ),
-            np.array([bool(numbers_missing(*pair)) for pair in zip(texts, retrieved, strict=True)]),
             CONFIG.verdict,
         )
 
 
-def _readers(entailment: OpenedEntailment | None = None, language: str = "en") -> Readers:
-    beside = contrast.opened(CONFIG, language)
-    return Readers(beside.reader if beside else None, entailment.reader if entailment else None)
+def _readers() -> Readers:
+    beside = contrast.opened(CONFIG, "en")
+    return Readers(beside.reader if beside else None, None)
 
 
 def _evidence_of(name: str, texts: Sequence[str], finder: Finder) -> list[ClaimEvidence]:
@@ -164,55 +381,6 @@ def _evidence_of(name: str, texts: Sequence[str], finder: Finder) -> list[ClaimE
         running.update(len(texts[start : start + AT_ONCE]))
     running.close()
     return retrieved
-
-
-def _official(collection: JudgedCollection, work: Path) -> str:
-    """Return the table of FEVER's scores for out-of-fold verdicts, written as a submission and scored by ``fever``."""
-    predicted = probabilities("evidence", collection, 0).argmax(axis=1)
-    records = [
-        (claim, collection.labels[number], [(sentence.docid, sentence.number) for sentence in evidence.sentences])
-        for claim, number, evidence in zip(collection.claims, predicted.tolist(), collection.evidence, strict=True)
-    ]
-    folder = work / collection.name.lower()
-    fever.write_verdicts(records, folder / "verdicts.jsonl", "")
-    scores = fever.score([folder / "claims.jsonl"], [folder / "verdicts.jsonl"], ScoreOptions())
-    table = markdown_table(list(scores.values), [[f"{value:.3f}" for value in scores.values.values()]], left=0)
-    return f"\nHanded in as FEVER's files are, and scored by `factseek score fever`:\n\n{table}"
-
-
-def _arabic(folder: Path, work: Path) -> str:
-    """Return the section on the Arabic claims of 2018: debates held out one by one, evidence of another collection."""
-    say("CheckThat! 2018: judging")
-    claims, debates = data.arabic_claims(folder)
-    held = work / "arabic"
-    build(BuildRequest(kind="snippets", sources=(folder / _PASSAGES,), folder=held, language="ar", dense=False), CONFIG)
-    labels = ("TRUE", "FALSE")
-    classes = np.array([labels.index(claim.label) for claim in claims])
-    parts = [np.flatnonzero(np.array(debates) == debate) for debate in sorted(set(debates))]
-    parted = Split(labels, classes, parts)
-    with open_index(held, CONFIG) as index:
-        finder = Finder(index, CONFIG.verdict)
-        retrieved = finder.find([claim.text for claim in claims])
-        cases = cases_of(claims, retrieved, finder, _readers(language="ar"))
-        shares = [
-            covered(claim.text, claim_evidence, index.terms)
-            for claim, claim_evidence in zip(claims, retrieved, strict=True)
-        ]
-    thin = sum(share < CONFIG.verdict.min_coverage for share in shares)
-    models = (
-        ("majority", "none", "majority"),
-        ("hypothesis only", "none", "hypothesis"),
-        ("evidence", "of other claims", "evidence"),
-    )
-    rows = [
-        (title, evidence, [held_out(name, parted, cases, labels, CONFIG.verdict)]) for title, evidence, name in models
-    ]
-    counts = ", ".join(f"{int((classes == n).sum())} {label}" for n, label in enumerate(labels))
-    return (
-        f"\n### CheckThat! 2018, Arabic\n\n{len(claims)} claims of three debates: {counts}; half-true ones are left "
-        f"out. Each debate is judged by what the other two teach. For {thin} claims the evidence is too thin to "
-        "decide.\n\n" + results(rows, labels)
-    )
 
 
 if __name__ == "__main__":

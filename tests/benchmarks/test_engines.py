@@ -8,9 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.beside_engines import DEPTHS, LIMIT, RateSpread, _table
-from benchmarks.collection import Collection
-from benchmarks.engines import ENGINES, SearchEngine, opened
+from benchmarks.data import Collection
+from benchmarks.engines import DEPTHS, ENGINES, LIMIT, RateSpread, SearchEngine, _table, opened
 
 NEEDS = {"bm25s, numba": ("bm25s", "numba", "Stemmer"), "tantivy": ("tantivy",), "LanceDB": ("lancedb",)}
 DOCUMENTS = [

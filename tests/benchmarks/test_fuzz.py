@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.fuzz import TookTooLongError, bounded, finds
-from benchmarks.fuzz_targets import Target, feed, input_of, targets
+from benchmarks.fuzz import Target, TookTooLongError, bounded, feed, finds, input_of, targets
 from factseek.eval import tasks
 from factseek.indexer.collections import kinds
 from factseek.retrieval.errors import SourceError

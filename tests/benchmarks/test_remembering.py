@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from benchmarks.remembering import RememberingEncoder
+from benchmarks.data import RememberingEncoder
 from factseek.retrieval.config import EncoderSettings
 from factseek.retrieval.encoders.runtime import open_encoder
 

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from benchmarks.sampled import NOISE, NoisyEncoder, Sampler
+from benchmarks.data import NOISE, NoisyEncoder, Sampler
 
 REAL = np.random.default_rng(1).standard_normal((5, 384)).astype(np.float32)
 REAL /= np.linalg.norm(REAL, axis=1, keepdims=True)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks.verdict_pairs import counted, read_pairs
+from benchmarks.verification import counted, read_pairs
 
 
 def test_the_pairs_of_the_examples_are_whole(examples: Path) -> None:
@@ -20,8 +20,6 @@ def test_the_pairs_of_the_examples_are_whole(examples: Path) -> None:
 def test_a_verdict_is_for_or_against_and_wrong_on_an_open_pair() -> None:
     probability = np.array([[0.6, 0.3, 0.1], [0.6, 0.3, 0.1], [0.2, 0.7, 0.1], [0.2, 0.2, 0.6], [0.5, 0.4, 0.1]])
     labels = np.array([0, 2, 1, 1, 1])
-    every = np.ones(5, dtype=bool)
-    assert counted(probability, labels, every, 0.0) == ["5", "4", "50%", "75%"]
-    assert counted(probability, labels, every, 0.65) == ["5", "1", "100%", "25%"]
-    assert counted(probability, labels, every, 0.8) == ["5", "0", "", "0%"]
-    assert counted(probability, labels, labels == 2, 0.0) == ["1", "1", "0%", ""]
+    assert counted(probability, labels, 0.0) == ["4", "50%", "75%"]
+    assert counted(probability, labels, 0.65) == ["1", "100%", "25%"]
+    assert counted(probability, labels, 0.8) == ["0", "", "0%"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from benchmarks.verification_plot import plot, risk_plot
+from benchmarks.verification import plot, risk_plot
 from factseek.claims.learning.figures import bins
 from factseek.claims.verdicts.confidence import risk_curve
 

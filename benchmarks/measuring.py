@@ -1,12 +1,18 @@
-"""Measurements and their table."""
+"""Figures beside a peer's or a limit, their table, and its place in a document."""
 
 from __future__ import annotations
 
 import math
+import os
 import statistics
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
 from time import perf_counter
 from typing import NamedTuple
+
+from factseek.retrieval.errors import FactseekError
+from factseek.retrieval.terminal import say
 
 
 class Row(NamedTuple):
@@ -48,11 +54,6 @@ def faster(what: str, unit: str, ours: float, theirs: float, at_least: float) ->
     return Row(what, unit, ours, theirs, ratio, f"ratio >= {at_least}", ratio >= at_least)
 
 
-def side_by_side(what: str, unit: str, ours: float, theirs: float) -> Row:
-    """Return two rates side by side, without a target."""
-    return Row(what, unit, ours, theirs, ours / theirs, "", met=True)
-
-
 def in_turns(what: str, unit: str, ours: Sequence[float], theirs: Sequence[float], target: RatioBounds = NONE) -> Row:
     """Return a comparison of rounds in turns: the medians, and the median of the ratios of the rounds with its scatter.
 
@@ -63,12 +64,6 @@ def in_turns(what: str, unit: str, ours: Sequence[float], theirs: Sequence[float
     met = target.least <= ratio <= target.most
     medians = statistics.median(ours), statistics.median(theirs)
     return Row(what, unit, *medians, ratio, target.text, met, (min(ratios), max(ratios)))
-
-
-def within(what: str, unit: str, ours: float, theirs: float, at_most: float) -> Row:
-    """Return a comparison of two figures: they may differ by ``at_most``."""
-    gap = ours - theirs
-    return Row(what, unit, ours, theirs, gap, f"difference <= {at_most}", abs(gap) <= at_most)
 
 
 def below(what: str, unit: str, ours: float, at_most: float) -> Row:
@@ -112,3 +107,46 @@ def table(rows: Sequence[Row]) -> str:
 
 def _figure(value: float) -> str:
     return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.4g}"
+
+
+def replace_marked(path: Path, name: str, content: str) -> None:
+    """Put ``content`` between the marks of this name.
+
+    Raises ValueError if the document has none.
+    """
+    text = path.read_text("utf-8")
+    begin, end = f"<!-- {name}: begin -->", f"<!-- {name}: end -->"
+    before, opened, rest = text.partition(begin)
+    _, closed, after = rest.partition(end)
+    if not opened or not closed:
+        raise ValueError(f"{path}: has no part {name}")
+    measured = content.strip("\n")
+    path.write_text(f"{before}{begin}\n\n{measured}\n\n{end}{after}", "utf-8")
+
+
+@contextmanager
+def part(name: str) -> Iterator[None]:
+    """Print, at the end of the block, the seconds that passed and the processor seconds used."""
+    began, worked = perf_counter(), _worked()
+    yield
+    say(f"{name}: {perf_counter() - began:.0f} s, {_worked() - worked:.0f} s of processor time")
+
+
+def _worked() -> float:
+    """Return the processor seconds of this process and of its ended children."""
+    times = os.times()
+    return times.user + times.system + times.children_user + times.children_system
+
+
+def program(run: Callable[[], None]) -> Callable[[], int]:
+    """Return the main function of a program: 0 when it has run, 2 after a mistake, which is said in a line."""
+
+    def main() -> int:
+        try:
+            run()
+        except FactseekError as error:
+            say(f"benchmarks: {error.line}")
+            return 2
+        return 0
+
+    return main

@@ -1,13 +1,21 @@
-"""A load generator that costs little itself: prepared requests over kept-alive connections, one thread, no parsing."""
+"""Servers at work, and a load generator that costs little itself: prepared requests, one thread, no parsing."""
 
 from __future__ import annotations
 
 import itertools
 import math
+import os
 import selectors
+import signal
 import socket
 import statistics
-from collections.abc import Iterable, Sequence
+import subprocess
+import sys
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from http.client import HTTPConnection
+from pathlib import Path
 from time import perf_counter
 from typing import NamedTuple
 
@@ -111,3 +119,74 @@ def _length(answer: bytes) -> int:
         if name.lower() == b"content-length":
             return len(head) + 4 + int(value)
     raise ConnectionError("the answer says no Content-Length")
+
+
+class Server(NamedTuple):
+    """A server at work."""
+
+    process: subprocess.Popen[bytes]
+    port: int
+    ready_after: float
+
+
+@contextmanager
+def serve(index: Path, work: Path, settings: str = "workers: 2", **more: Path) -> Iterator[Server]:
+    """Serve an index as ``bench``, by two workers or with other ``settings`` of the server, and ``more`` by name."""
+    port, config = free_port(), work / "serving.yaml"
+    config.write_text(f"server: {{{settings}}}\n")
+    command = [sys.executable, "-m", "factseek.server", "serve", "--config", str(config)]
+    for name, folder in {"bench": index, **more}.items():
+        command += ["--index", f"{name}={folder}"]
+    with running([*command, "--port", str(port)], port, "/readyz") as server:
+        yield server
+
+
+@contextmanager
+def running(command: Sequence[str], port: int, ready: str) -> Iterator[Server]:
+    """Run a server until it answers at the address ``ready``, yield it, and end it."""
+    began = time.perf_counter()
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=dict(os.environ))
+    try:
+        while not _answers(port, ready):
+            if process.poll() is not None or time.perf_counter() - began > 120:
+                raise SystemExit(f"{command[:4]} does not start")
+            time.sleep(0.02)
+        yield Server(process, port, time.perf_counter() - began)
+    finally:
+        process.send_signal(signal.SIGTERM)
+        try:
+            process.wait(timeout=60)
+        except subprocess.TimeoutExpired:
+            process.kill()  # Its workers end when they miss it.
+            raise
+
+
+def _answers(port: int, address: str) -> bool:
+    connection = HTTPConnection("127.0.0.1", port, timeout=60)
+    try:
+        connection.request("GET", address)
+        return connection.getresponse().status == 200
+    except OSError:
+        return False
+    finally:
+        connection.close()
+
+
+def free_port() -> int:
+    """Return a port of the loopback address that is free."""
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port: int = taken.getsockname()[1]
+        return port
+
+
+def workers(server: Server) -> list[int]:
+    """Return the processes that a server has forked."""
+    return [
+        int(pid) for pid in Path(f"/proc/{server.process.pid}/task/{server.process.pid}/children").read_text().split()
+    ]
+
+
+def resident(pid: int) -> float:
+    """Return the resident megabytes of a process."""
+    with Path(f"/proc/{pid}/status").open(encoding="ascii") as lines:
+        return next(int(line.split()[1]) / 1024 for line in lines if line.startswith("VmRSS:"))
