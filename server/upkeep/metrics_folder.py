@@ -31,9 +31,9 @@ def share() -> MetricsFolder | None:
     Where memory takes no folder, it is one of temporary files. Without any it is None: each worker counts alone.
     """
     os.environ.pop(VARIABLE, None)
-    for find_root in (lambda: "/dev/shm", tempfile.gettempdir):  # noqa: S108  counts, gone with the server
+    for memory in (True, False):
         try:
-            return _shared(Path(find_root()))
+            return _shared(Path("/dev/shm" if memory else tempfile.gettempdir()))  # noqa: S108  counts, gone with the server
         except OSError as error:
             problem = error
     _log.warning("there is no folder for the metrics of all workers, each counts alone: %s", problem)
