@@ -43,9 +43,9 @@ def delete(folder: Path, docids: Sequence[str], *, where: Filter | None = None, 
         gone = before.manifest.documents - sum(state.documents for state in states)
         if gone:
             before.publish(states)
-            overtake(folder, going)
         else:
             before.sweep()
+        overtake(folder, dict.fromkeys([*docids, *going]))  # what is reported as absent stays so, too
     return Deleted(gone, tuple(docid for docid in dict.fromkeys(docids) if docid not in there))
 
 

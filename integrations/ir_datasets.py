@@ -19,6 +19,7 @@ from ..retrieval.domain import Document
 from ..retrieval.errors import NotFoundError
 from ..retrieval.index.local import open_index
 from ..retrieval.searcher import Searcher
+from ..retrieval.sequences import refuse_text
 
 LIBRARY = "ir_datasets"
 EXTRA = "ir-datasets"
@@ -83,6 +84,7 @@ class FactseekDocstore(Docstore):
 
     def get_many_iter(self, doc_ids: Iterable[str]) -> Iterator[FactseekDoc]:
         """Yield the documents of these ids."""
+        refuse_text("doc_ids", doc_ids)
         for docid in doc_ids:
             try:
                 yield _doc(self._index.document(docid))

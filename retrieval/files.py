@@ -10,7 +10,6 @@ import stat
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from io import BufferedReader
-from itertools import count
 from pathlib import Path
 from typing import BinaryIO
 
@@ -21,7 +20,6 @@ STRETCH, BLOCK, SAMPLED = 8_192, 512, 16
 MOST_READ = 1 << 30
 """Bytes of a file that is read whole: no file of a model, an index or the settings comes near it."""
 _PIECE = 1 << 20
-_TEMPORARY = count()
 _SQLITE_REFUSED = {sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN}
 
 
@@ -35,8 +33,11 @@ def write_atomically(path: Path, content: bytes) -> None:
 
 
 def temporary_beside(path: Path) -> Path:
-    """Return the name of a temporary file beside ``path`` that no other process and no other thread uses."""
-    return path.with_name(f".{path.name}.{os.getpid()}-{next(_TEMPORARY)}.tmp")
+    """Return the name of a temporary file beside ``path`` that no one else uses.
+
+    Containers that share a folder have processes of the same number.
+    """
+    return path.with_name(f".{path.name}.{os.getpid()}-{os.urandom(6).hex()}.tmp")
 
 
 @contextmanager

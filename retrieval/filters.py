@@ -55,6 +55,14 @@ def _text_of(value: object) -> str:
     return str(value) if isinstance(value, (str, int)) else ""
 
 
+def refuse_texts(where: Filter) -> None:
+    """Raise TypeError if a field of a filter, which admits any of several values, is one text."""
+    for name in (*FIELDS, "phrases", "without", "title", "excluded"):
+        refuse_text(name, getattr(where, name))
+    for name, values in where.metadata:
+        refuse_text(name, values)
+
+
 def parse_filter(
     pairs: Iterable[str] = (), *, as_of: str = "", since: str = "", undated: bool = False, declared: Sequence[str] = ()
 ) -> Filter | None:

@@ -7,6 +7,7 @@ import json
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -186,6 +187,16 @@ def test_one_text_is_not_taken_for_its_letters(index: Searcher, examples: Path, 
         lambda: factseek.evaluate(run, qrels, "AP"),
         lambda: factseek.compare({"a": run, "b": run}, qrels, "AP"),
     ]
+    filters: list[dict[str, object]] = [
+        *({name: "health"} for name in ("topic", "source", "language", "kind", "phrases", "without", "title")),
+        {"excluded": "EX-EN-01-0007-001"},
+        {"metadata": (("pages", "12"),)},
+    ]
+    for fields in filters:
+        where = Filter(**fields)  # type: ignore[arg-type]
+        calls.append(partial(index.search, ["measles"], Search(where=where)))
+        calls.append(partial(index.count, "measles", Search(where=where)))
+        calls.append(partial(index.documents, where))
     for call in calls:
         with pytest.raises(TypeError, match=r"is one text; give a list, even of one: \['"):
             call()

@@ -74,6 +74,14 @@ MOST_ELEMENTS = 100_000
 MOST_ATTRIBUTES, MOST_ATTRIBUTES_OF_ONE = 300_000, 1_000
 """Attributes of a page, and of one element: the parser's time grows with the square of the latter."""
 
+_LONGEST_ATTRIBUTE = 1_000
+_LONG_ATTRIBUTES = f"//@*[string-length(.) > {_LONGEST_ATTRIBUTE} and (contains(., '<') or name(..) = 'meta')]"
+"""Attributes that the parser and trafilatura may take the square of their length for. No title or date is longer."""
+_MOST_MARKS = 1_000
+_COSTLY_MARKS = ("<!--", '"author"', '"publisher"', 'erson"')
+"""What trafilatura looks for in JSON-LD; of each it may look through all that follows."""
+_LONG_NAME = re.compile(r'"(?:author|creator|name|(?:given|family|additional)Name)"\s*+:\s*+\[?\s*+"[^"]{1000}')
+
 
 class PageTooLargeError(Exception):
     """A page has more elements or attributes than are read."""
@@ -179,7 +187,20 @@ def _tree(source: str) -> Any:
         tree = load_html(f"<html><body><div>{whole}</div></body></html>")
     if tree is not None and next(islice(tree.iter(), MOST_ELEMENTS, None), None) is not None:
         raise PageTooLargeError(f"page of more than {MOST_ELEMENTS:,} elements")
+    if tree is not None:
+        _cut(tree)
     return tree
+
+
+def _cut(tree: Any) -> None:
+    """Cut what a parsed page says of itself where reading it would take the square of its length."""
+    for value in tree.xpath(_LONG_ATTRIBUTES):
+        value.getparent().set(value.attrname, value[:_LONGEST_ATTRIBUTE])
+    for script in tree.iter("script"):
+        text = script.text or ""
+        marks = [text.count("<", text.rfind(">") + 1), *map(text.count, _COSTLY_MARKS)]
+        if max(marks) > _MOST_MARKS or _LONG_NAME.search(text):
+            script.text = ""
 
 
 def check_attributes(source: str) -> None:

@@ -15,6 +15,7 @@ from ..domain import Columns, Document, DocumentQuery, FacetCounts, Filter, Hit,
 from ..encoder import Encoder
 from ..encoders.shared import SharedEncoders
 from ..evidence import Evidence
+from ..filters import refuse_texts
 from ..floor import floor_of
 from ..index_state import Question
 from ..live.snapshot import IndexEncoders
@@ -217,6 +218,8 @@ class Index:
 
     def documents(self, where: Filter | None = None) -> Iterator[Document]:
         """Yield the documents that can be found; those that pass a filter, whatever it asks of words."""
+        if where is not None:
+            refuse_texts(where)
         return self._state.documents(where)
 
     def passages(self, docid: str) -> list[Passage]:

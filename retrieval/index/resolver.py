@@ -13,7 +13,7 @@ from .. import retrievers, stages
 from ..config import Config
 from ..domain import DocumentQuery, Filter, VectorQuery
 from ..errors import QueryError
-from ..filters import FIELDS
+from ..filters import FIELDS, refuse_texts
 from ..index_state import IndexState
 from ..manifest import Manifest
 from ..profile import PROFILES, has_words
@@ -47,9 +47,10 @@ class Resolver:
         """Return a search with every choice made.
 
         Raises QueryError if there is no such profile or retriever, or the index lacks what the retriever or the filter
-        needs.
+        needs; TypeError if its stages, or a field of its filter, are one text.
         """
         if asked.where is not None:
+            refuse_texts(asked.where)
             _check_words(asked.where, self._state.manifest)
             self._check_fields(asked.where)
         refuse_text("stages", asked.stages)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fcntl
+import logging
 import os
 import re
 import shutil
@@ -14,6 +15,7 @@ VARIABLE = "PROMETHEUS_MULTIPROC_DIR"
 """The environment variable that names the folder to the library when it is first imported: after the fork."""
 _PREFIX = "factseek-metrics-"
 _NAME = re.compile(_PREFIX + r"(\d{1,9})-\w+")
+_log = logging.getLogger("factseek.server")
 
 
 class MetricsFolder(NamedTuple):
@@ -23,10 +25,23 @@ class MetricsFolder(NamedTuple):
     lock: int
 
 
-def share() -> MetricsFolder:
-    """Create the folder before the workers are forked, and remove those that servers left behind when they died."""
-    memory = Path("/dev/shm")  # noqa: S108  counts, gone with the server
-    root = memory if memory.is_dir() else Path(tempfile.gettempdir())
+def share() -> MetricsFolder | None:
+    """Create the folder before the workers are forked, and remove those that servers left behind when they died.
+
+    Where memory takes no folder, it is one of temporary files. Without any it is None: each worker counts alone.
+    """
+    os.environ.pop(VARIABLE, None)
+    for memory in (True, False):
+        try:
+            return _shared(Path("/dev/shm" if memory else tempfile.gettempdir()))  # noqa: S108  counts, gone with the server
+        except OSError as error:
+            problem = error
+    _log.warning("there is no folder for the metrics of all workers, each counts alone: %s", problem)
+    return None
+
+
+def _shared(root: Path) -> MetricsFolder:
+    """Create the folder in ``root``; raise OSError if that takes none."""
     for folder in root.glob(f"{_PREFIX}*"):
         if _abandoned(folder):
             shutil.rmtree(folder, ignore_errors=True)
@@ -37,8 +52,10 @@ def share() -> MetricsFolder:
     return MetricsFolder(created, lock)
 
 
-def unshare(metrics: MetricsFolder) -> None:
-    """Remove the folder."""
+def unshare(metrics: MetricsFolder | None) -> None:
+    """Remove the folder, if there is one."""
+    if metrics is None:
+        return
     os.environ.pop(VARIABLE, None)
     shutil.rmtree(metrics.folder, ignore_errors=True)
     os.close(metrics.lock)

@@ -36,7 +36,21 @@ def _page(head: str = "", body: str = "") -> str:
 
 
 SCRIPT = f'<script type="application/ld+json">{_review("false")}</script>'
+LINKED = '<script type="application/ld+json">'
 SOURCES = {
+    "tags in what a page says of itself": ("webpages", "a.html", _page(f'<meta name="date" content="{long("<")}">')),
+    "dashes of an author": ("webpages", "a.html", _page(f'<meta name="author" content="{long("-", "x")}">')),
+    "dashes of an author of JSON-LD": (
+        "webpages",
+        "a.html",
+        _page(LINKED + f'{{"@type": "Article", "author": {{"name": "{long("-", "x")}"}}}}</script>'),
+    ),
+    "comments in an attribute": ("webpages", "a.html", _page(body=f'<b title="{long("<!--")}">b</b>')),
+    "tags of JSON-LD": ("webpages", "a.html", _page(LINKED + long("<") + "</script>")),
+    "comments of JSON-LD": ("webpages", "a.html", _page(LINKED + long("<!--a>") + "</script>")),
+    "authors of JSON-LD": ("webpages", "a.html", _page(LINKED + long('"author": ') + "</script>")),
+    "persons of JSON-LD": ("webpages", "a.html", _page(LINKED + long('"Person", ') + "</script>")),
+    "publishers of JSON-LD": ("webpages", "a.html", _page(LINKED + long('"publisher": ') + "</script>")),
     "stops of a page": ("webpages", "a.html", _page(body=long(".", "a"))),
     "stops of a text": ("webpages", "a.txt", f"{SENTENCE} {long('.', 'a')}"),
     "closing marks of a text": ("webpages", "a.txt", f"{SENTENCE} {long('.) ', 'a')}"),

@@ -203,11 +203,19 @@ def test_what_a_command_deleted_stays_deleted_by_docid_and_by_filter(
 ) -> None:
     bats = [{"docid": "n1", "text": "A wombat.", "topic": "bats"}, {"docid": "n0", "text": "A koala."}]
     build_jsonl(write_jsonl("b.jsonl", bats), verb="append")
-    job = jobs.submit(folder, "update", lines(rows(3)))
-    assert delete(folder, ["n0", "n2"]) == Deleted(1, ("n2",))
+    job = jobs.submit(folder, "update", lines(rows(4)))
+    assert delete(folder, ["n0"]) == Deleted(1, ())
     assert delete(folder, [], where=parse_filter(["topic=bats"])) == Deleted(1, ())
-    assert ended_bulk(folder, job) == (1, 0, 2)
-    assert [text_of(folder, f"n{number}") for number in range(3)] == [None, None, "Note 2."]
+    assert ended_bulk(folder, job) == (2, 0, 2)
+    assert [text_of(folder, f"n{number}") for number in range(4)] == [None, None, "Note 2.", "Note 3."]
+
+
+@pytest.mark.parametrize("beside", [[], ["a"]])
+def test_what_a_command_was_asked_to_delete_and_is_absent_stays_so(folder: Path, beside: list[str]) -> None:
+    job = jobs.submit(folder, "update", lines(rows(3)))
+    assert delete(folder, [*beside, "n1", "n1"]) == Deleted(len(beside), ("n1",))
+    assert ended_bulk(folder, job) == (2, 0, 1)
+    assert [text_of(folder, f"n{number}") for number in range(3)] == ["Note 0.", None, "Note 2."]
 
 
 def test_a_slice_of_a_bulk_overtakes_no_other_bulk(folder: Path) -> None:

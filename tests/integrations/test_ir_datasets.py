@@ -217,6 +217,8 @@ def test_documents_are_looked_up_and_sliced(ours: ir_datasets.Dataset) -> None:
     assert store.get(documents[5].doc_id, "url") == documents[5].url
     with pytest.raises(KeyError):
         store.get("none")
+    with pytest.raises(TypeError, match="doc_ids is one text"):
+        store.get_many(documents[2].doc_id)
     assert list(ours.docs_iter()[3:20:4]) == documents[3:20:4]
     assert list(ours.docs_iter()[10:30][5:8]) == documents[15:18]
     assert (ours.docs_iter()[0], ours.docs_iter()[-1]) == (documents[0], documents[-1])

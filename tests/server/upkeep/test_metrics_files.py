@@ -34,22 +34,52 @@ MultiProcessCollector(registry)
 print('route="/"' in generate_latest(registry).decode())
 """
 
+NO_FOLDER = """
+from factseek.server.upkeep.metrics_folder import share, unshare
+shared = share()
+print(shared and shared.folder.parent)
+from factseek.server.upkeep.metrics import Metrics
+Metrics().requests("GET", "/", 200).inc()
+unshare(shared)
+"""
+
 
 @pytest.mark.parametrize(("when", "counted"), [("before", "False"), ("later", "True")])
 def test_a_full_file_system_loses_counts_and_ends_nothing(tmp_path: Path, when: str, counted: str) -> None:
-    unshare = shutil.which("unshare")
-    if os.getuid() or not unshare:
-        pytest.skip("only root may mount a small file system in a namespace of its own")
     folder = tmp_path / "small"
     folder.mkdir()
     script = tmp_path / "filled.py"
     script.write_text(FILLED)
-    command = (
+    done = apart(
         f"mount -t tmpfs -o size=512k none {folder} || exit 77; "
         f"PROMETHEUS_MULTIPROC_DIR={folder} exec {sys.executable} {script} {folder}/filler {when}"
     )
-    apart = [unshare, "-m", "sh", "-c", command]
-    done = subprocess.run(apart, check=False, capture_output=True, text=True, timeout=120)
-    if done.returncode == 77 or "unshare" in done.stderr:
-        pytest.skip(f"no file system can be mounted here: {done.stderr.strip()}")
     assert (done.returncode, done.stdout.strip()) == (0, counted), done.stderr
+
+
+@pytest.mark.parametrize("memory", ["-o nr_inodes=1", "-o ro"])
+@pytest.mark.parametrize("elsewhere", [True, False])
+def test_where_memory_takes_no_folder_another_does_or_each_worker_counts_alone(
+    tmp_path: Path, memory: str, elsewhere: bool
+) -> None:
+    temporary = tmp_path / "temporary"
+    temporary.mkdir()
+    full = "" if elsewhere else "for place in /tmp /var/tmp; do mount -t tmpfs -o nr_inodes=1 none $place; done; "
+    done = apart(
+        f"mount -t tmpfs {memory} none /dev/shm || exit 77; {full}"
+        f"cd /dev/shm; TMPDIR={temporary} exec {sys.executable} -c '{NO_FOLDER}'"
+    )
+    assert (done.returncode, done.stdout.strip()) == (0, str(temporary) if elsewhere else "None"), done.stderr
+
+
+def apart(command: str) -> subprocess.CompletedProcess[str]:
+    """Run a shell command that mounts small file systems in a namespace of its own."""
+    unshare = shutil.which("unshare")
+    if os.getuid() or not unshare:
+        pytest.skip("only root may mount a small file system in a namespace of its own")
+    done = subprocess.run(
+        [unshare, "-m", "sh", "-c", command], check=False, capture_output=True, text=True, timeout=120
+    )
+    if done.returncode == 77 or "unshare:" in done.stderr:
+        pytest.skip(f"no file system can be mounted here: {done.stderr.strip()}")
+    return done
