@@ -29,8 +29,18 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from benchmarks.fuzz_inputs import mutated
-from benchmarks.fuzz_seeds import DOCUMENTS, OTHERS, SOURCES, TASK_FILES, TASKS, frames, manifest, ranker, real
+from benchmarks.fuzz_inputs import (
+    DOCUMENTS,
+    OTHERS,
+    SOURCES,
+    TASK_FILES,
+    TASKS,
+    frames,
+    manifest,
+    mutated,
+    ranker,
+    real,
+)
 from benchmarks.measuring import replace_marked
 from factseek import settings
 from factseek.claims.checkworthiness.training import RankerManifest

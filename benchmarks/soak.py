@@ -179,7 +179,7 @@ def requests(folder: Path) -> list[Asked]:
 
 def command_line(index: Searcher, text: str, retriever: str) -> bytes:
     """Return the hits as ``factseek search --json`` writes them, before it indents them."""
-    search = Search(retriever=retriever)  # type: ignore[arg-type]
+    search = Search(retriever=retriever)
     return msgspec.json.encode(index.evidence(text, index.search([text], search)[0], search))
 
 
