@@ -40,7 +40,7 @@ from .settings import Config, ServerSettings
 from .upkeep.keeper import Keeper
 from .upkeep.logs import log_to_stderr
 from .upkeep.metrics import metrics_of
-from .upkeep.metrics_folder import share, unshare
+from .upkeep.metrics_folder import share, takes_files, unshare
 from .upkeep.rates import Rates
 from .upkeep.refused_requests import answer_to
 from .upkeep.service import checked_name, service
@@ -214,7 +214,7 @@ class FactseekServer(BaseApplication):  # type: ignore[misc]  # gunicorn has no 
             "timeout": 120,
             "loglevel": "warning",
             "control_socket_disable": True,
-            "worker_tmp_dir": "/dev/shm" if Path("/dev/shm").is_dir() else None,  # noqa: S108  a heartbeat, not data
+            "worker_tmp_dir": "/dev/shm" if takes_files("/dev/shm") else None,  # noqa: S108  a heartbeat, not data
             "post_worker_init": self._announce,
         }
 

@@ -52,6 +52,15 @@ def _shared(root: Path) -> MetricsFolder:
     return MetricsFolder(created, lock)
 
 
+def takes_files(folder: str) -> bool:
+    """Return whether a file can be made in a folder."""
+    try:
+        with tempfile.TemporaryFile(dir=folder):
+            return True
+    except OSError:
+        return False
+
+
 def unshare(metrics: MetricsFolder | None) -> None:
     """Remove the folder, if there is one."""
     if metrics is None:

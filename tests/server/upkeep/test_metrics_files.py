@@ -43,6 +43,18 @@ Metrics().requests("GET", "/", 200).inc()
 unshare(shared)
 """
 
+SERVED = """
+import subprocess, sys, urllib.request
+command = [sys.executable, "-m", "factseek", "serve", "--index", f"english={sys.argv[1]}", "--port", "0"]
+with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as server:
+    address = next((line.split()[-1] for line in server.stderr if "serves" in line), "")
+    try:
+        answers = [urllib.request.urlopen(address + path, timeout=30).status for path in ("/livez", "/?query=measles")]
+    finally:
+        server.terminate()
+print(answers)
+"""
+
 
 @pytest.mark.parametrize(("when", "counted"), [("before", "False"), ("later", "True")])
 def test_a_full_file_system_loses_counts_and_ends_nothing(tmp_path: Path, when: str, counted: str) -> None:
@@ -70,6 +82,15 @@ def test_where_memory_takes_no_folder_another_does_or_each_worker_counts_alone(
         f"cd /dev/shm; TMPDIR={temporary} exec {sys.executable} -c '{NO_FOLDER}'"
     )
     assert (done.returncode, done.stdout.strip()) == (0, str(temporary) if elsewhere else "None"), done.stderr
+
+
+@pytest.mark.parametrize("memory", ["nr_inodes=1", "ro"])
+def test_a_server_answers_where_memory_takes_no_file(tmp_path: Path, folders: dict[str, Path], memory: str) -> None:
+    script = tmp_path / "served.py"
+    script.write_text(SERVED)
+    mounted = f"mount -t tmpfs -o {memory} none /dev/shm || exit 77"
+    done = apart(f"{mounted}; exec {sys.executable} {script} {folders['english']}")
+    assert (done.returncode, done.stdout.strip()) == (0, "[200, 200]"), done.stderr
 
 
 def apart(command: str) -> subprocess.CompletedProcess[str]:
