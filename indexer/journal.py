@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import re
 import shutil
+from contextlib import suppress
 from pathlib import Path
 
 import msgspec
@@ -97,14 +98,14 @@ def clean(folder: Path) -> None:
 
 
 def remove_build(folder: Path) -> None:
-    """Remove what a build has left in its folder; if an index of its own lies there, that stays."""
+    """Remove what a build has left in its folder; an index or a file of another's that lies there stays."""
     place = folder / BUILD
-    if not is_index(place):
-        shutil.rmtree(place, ignore_errors=True)
-        return
-    (place / NAME).unlink(missing_ok=True)
+    for file in (place / NAME, *place.glob(f".{NAME}.*")):
+        file.unlink(missing_ok=True)
     for segment in segments_in(place):
         shutil.rmtree(segment, ignore_errors=True)
+    with suppress(OSError):
+        place.rmdir()
 
 
 def segments_in(folder: Path) -> list[Path]:

@@ -90,6 +90,16 @@ def test_the_first_build_in_the_folder_spares_what_is_in_it(tmp_path: Path) -> N
         assert sorted(exported(index / inside)) == ["a", "b", "c"]
 
 
+def test_a_file_of_the_user_s_in_the_folder_of_builds_stays(tmp_path: Path) -> None:
+    index = tmp_path / "index"
+    note = index / "build" / "mine" / "notes.txt"
+    note.parent.mkdir(parents=True)
+    note.write_text("mine")
+    for docids, verb in (("de", ""), ("f", "append"), ("g", "overwrite")):
+        built(index, docids, verb)
+        assert note.read_text() == "mine"
+
+
 INTO: dict[str, Act] = {
     "shard": lambda index: shard(index, 2, CONFIG),
     "restore": lambda index: restore(index.with_name("sharded-snap"), index, CONFIG, overwrite=True),
