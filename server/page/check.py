@@ -76,7 +76,8 @@ def check_page() -> tuple[str, int] | Response:
         away = short_of(asked.address)
         if away:
             return away
-        shown = _ranked(statements_of(asked.text, asked.read_as)) if asked.text else {}
+        most = service().config.server.max_claims
+        shown = _ranked(statements_of(asked.text, asked.read_as, most)) if asked.text else {}
     except UnknownRankerError:
         return _page(asked, absent=True)
     except (QueryError, RefusedError) as error:

@@ -47,16 +47,19 @@ def _is_paragraph(line: str) -> bool:
     return len(line) > _LONGEST_TWEET and len(list(islice(sentences(line), 2))) > 1
 
 
-def statements_of(text: str, kind: str) -> list[ClaimRequest]:
+def statements_of(text: str, kind: str, most: int) -> list[ClaimRequest]:
     """Return the statements of a text, numbered from 1 in their order.
 
-    Raises BadInput if it is a table that cannot be read.
+    Raises BadInput if it is a table that cannot be read, or holds more than ``most``; the rest is then not read.
     """
     spoken = _spoken(text) if kind == TRANSCRIPT else (("", tweet) for tweet in _tweets(text))
-    return [
+    claims = [
         ClaimRequest(id=str(number), text=statement, speaker=speaker)
-        for number, (speaker, statement) in enumerate(spoken, 1)
+        for number, (speaker, statement) in enumerate(islice(spoken, most + 1), 1)
     ]
+    if len(claims) > most:
+        raise BadInput("text", f"there are more than {most} statements in it, the most that are checked at once")
+    return claims
 
 
 def _tweets(text: str) -> Iterator[str]:

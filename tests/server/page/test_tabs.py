@@ -62,7 +62,7 @@ def test_an_upload_leads_to_the_address_of_what_it_holds(client: FlaskClient) ->
     ],
 )  # fmt: skip
 def test_statements_are_read_as_people_write_them(text: str, kind: str, statements: list[tuple[str, str]]) -> None:
-    assert [(claim.speaker, claim.text) for claim in statements_of(text, kind)] == statements
+    assert [(claim.speaker, claim.text) for claim in statements_of(text, kind, 100)] == statements
 
 
 @pytest.mark.parametrize(
@@ -147,7 +147,15 @@ def usual_cells() -> Iterator[None]:
 @pytest.mark.usefixtures("usual_cells")
 def test_a_table_with_a_cell_that_no_reader_takes_is_refused_in_one_line() -> None:
     with pytest.raises(BadInput, match=r"^text: line 2 is not a row of a table \(field larger than field limit"):
-        statements_of("id,text\n1," + "x" * 131_073, "tweets")
+        statements_of("id,text\n1," + "x" * 131_073, "tweets", 100)
+
+
+@pytest.mark.parametrize("kind", ["tweets", "transcript"])
+def test_more_statements_than_are_checked_at_once_are_refused(client: FlaskClient, kind: str) -> None:
+    text = "The sea level rises.\n" * 21
+    response = client.get("/check", query_string={"text": text, "kind": kind})
+    assert response.status_code == 400
+    assert "there are more than 20 statements in it, the most that are checked at once" in response.text
 
 
 @pytest.mark.parametrize(("content", "reason"), [(PNG, ".png is an image (PNG), not text"), (b" \n", ".png is empty")])
