@@ -26,7 +26,12 @@ if TYPE_CHECKING:
     from selenium import webdriver
 
 # How long an example takes says nothing about what is tested; continuous integration tries the same ones each time.
-settings.register_profile("factseek", deadline=None, derandomize=bool(os.environ.get("CI")))
+settings.register_profile(
+    "factseek",
+    deadline=None,
+    derandomize=bool(os.environ.get("CI")),
+    max_examples=int(os.environ.get("FACTSEEK_EXAMPLES", "40")),
+)
 settings.load_profile("factseek")
 
 # Commands are tested as most will run them: what is written waits in a buffer unless the command sends it.

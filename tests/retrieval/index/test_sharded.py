@@ -20,7 +20,7 @@ from factseek.retrieval.searcher import Search, Searcher
 from .conftest import DECLARED, GONE, documents
 from .test_whole_rankings import QUERIES, SEARCHES
 
-EXAMPLES = int(os.environ.get("FACTSEEK_EXAMPLES", "150"))
+EXAMPLES = int(os.environ.get("FACTSEEK_EXAMPLES", "50"))
 PROPERTY = settings(max_examples=EXAMPLES, suppress_health_check=[HealthCheck.function_scoped_fixture])
 PAGES = st.fixed_dictionaries(
     {

@@ -20,6 +20,8 @@ from factseek.settings import Config
 from tests.server.engine.served import serve
 from tests.small_models import small_cross_encoder
 
+pytestmark = pytest.mark.real
+
 QUERY = "Measles vaccination prevents deaths"
 TEXTS = [
     "The Nile is the longest river of Africa.",
@@ -122,7 +124,6 @@ def test_a_kind_of_error_is_named_as_tei_does(asked: FlaskClient) -> None:
     assert kinds == ["Tokenizer", "Empty", "Validation"]
 
 
-@pytest.mark.real
 def test_cohere_ranks_by_the_model(reranking: Reranking) -> None:
     expected = reranking.scores(QUERY, TEXTS)
     answer = reranking.client.post("/cohere/v2/rerank", json=BODIES["/cohere/v2/rerank"])
@@ -138,7 +139,6 @@ def test_cohere_ranks_by_the_model(reranking: Reranking) -> None:
     assert best["document"] == {"text": TEXTS[expected[0][0]]}
 
 
-@pytest.mark.real
 def test_jina_names_the_model_and_counts_its_tokens(reranking: Reranking) -> None:
     documents = [{"text": TEXTS[0]}, *TEXTS[1:]]
     answer = reranking.client.post("/jina/v1/rerank", json={"query": QUERY, "documents": documents, "top_n": 2}).json
@@ -156,7 +156,6 @@ def test_jina_names_the_model_and_counts_its_tokens(reranking: Reranking) -> Non
     assert [sorted(result) for result in results] == [["index", "relevance_score"]] * 3
 
 
-@pytest.mark.real
 def test_tei_gives_raw_scores_and_texts_where_they_are_asked_for(reranking: Reranking) -> None:
     expected = reranking.scores(QUERY, TEXTS)
     body = {"query": QUERY, "texts": TEXTS}
@@ -169,7 +168,6 @@ def test_tei_gives_raw_scores_and_texts_where_they_are_asked_for(reranking: Rera
     ]
 
 
-@pytest.mark.real
 def test_tei_cuts_what_is_too_long_unless_that_is_forbidden(reranking: Reranking) -> None:
     body: dict[str, Any] = {"query": QUERY, "texts": [TEXTS[0], "measles " * 200]}
     assert len(reranking.client.post("/tei/rerank", json=body).json) == 2
@@ -184,7 +182,6 @@ def test_tei_cuts_what_is_too_long_unless_that_is_forbidden(reranking: Reranking
     )
 
 
-@pytest.mark.real
 def test_search_r1_re_ranks_what_it_retrieved(reranking: Reranking) -> None:
     queries = ["measles vaccine doses", "walked on the moon"]
     body = {"queries": queries, "topk": 4, "return_scores": True}
@@ -214,7 +211,6 @@ def test_routir_scores_passages_in_their_order(reranking: Reranking) -> None:
     assert answer["scores"] == pytest.approx([score for _, score in sorted(reranking.scores(QUERY, TEXTS))])
 
 
-@pytest.mark.real
 def test_routirs_own_client(reranking_base: str, reranking: Reranking) -> None:
     routir = pytest.importorskip("routir.client")
     client = routir.Client(f"{reranking_base}/routir", transport="rest")
@@ -237,7 +233,6 @@ def reranking_base(
         yield f"http://127.0.0.1:{served.port}"
 
 
-@pytest.mark.real
 def test_coheres_own_client(reranking_base: str, reranking: Reranking) -> None:
     cohere = pytest.importorskip("cohere")
     with cohere.ClientV2(api_key="any", base_url=f"{reranking_base}/cohere") as client:
@@ -250,7 +245,6 @@ def test_coheres_own_client(reranking_base: str, reranking: Reranking) -> None:
     assert error.value.body["message"] == "documents: 1 to 5 texts are re-ranked at once, these are 0"
 
 
-@pytest.mark.real
 def test_llamaindexs_client_of_jina(reranking_base: str, reranking: Reranking) -> None:
     jina = pytest.importorskip("llama_index.postprocessor.jinaai_rerank")
     client = jina.JinaRerank(top_n=2, base_url=f"{reranking_base}/jina/v1", api_key="any")
@@ -258,7 +252,6 @@ def test_llamaindexs_client_of_jina(reranking_base: str, reranking: Reranking) -
         check_postprocessor(client, reranking)
 
 
-@pytest.mark.real
 def test_llamaindexs_client_of_tei(reranking_base: str, reranking: Reranking) -> None:
     tei = pytest.importorskip("llama_index.postprocessor.tei_rerank")
     client = tei.TextEmbeddingInference(top_n=2, base_url=f"{reranking_base}/tei")
