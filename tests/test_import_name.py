@@ -202,7 +202,7 @@ def distributions(root: Path, tmp_path_factory: pytest.TempPathFactory) -> Itera
 
 
 @pytest.mark.real
-@pytest.mark.parametrize("kind", ["*.whl", "*.tar.gz"])
+@pytest.mark.parametrize("kind", ["*.whl", pytest.param("*.tar.gz", marks=pytest.mark.deep)])
 def test_a_distribution_works(kind: str, distributions: Path, environment: Path, trap: Path, root: Path) -> None:
     ran([*installer(environment), str(next(distributions.glob(kind)))], trap.parent)
     place = assert_works(environment, trap, root)

@@ -26,7 +26,10 @@ def words(command: str, places: dict[str, Path]) -> Iterator[str]:
 @pytest.mark.data
 @pytest.mark.parametrize(
     "golden",
-    [pytest.param(one, id=one["what"], marks=[pytest.mark.real] if one.get("long") else []) for one in GOLDEN],
+    [
+        pytest.param(one, id=one["what"], marks=[getattr(pytest.mark, one["tier"])] if "tier" in one else [])
+        for one in GOLDEN
+    ],
 )
 def test_golden_figures(
     golden: dict[str, Any], data_dir: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]

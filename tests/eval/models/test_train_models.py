@@ -91,7 +91,7 @@ def test_the_same_seed_trains_the_same_encoder(asked: list[object], tmp_path: Pa
     assert first.read_bytes() == second.read_bytes()
 
 
-@pytest.mark.real
+@pytest.mark.deep
 def test_a_trained_reranker_teaches_an_encoder_and_reorders_a_search(
     asked: list[object], tmp_path: Path, index: Path, command: Command
 ) -> None:

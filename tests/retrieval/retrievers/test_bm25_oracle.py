@@ -70,7 +70,7 @@ def judged_queries(source: Path, qrels: str) -> list[str]:
     return [query["text"] for query in queries if query["_id"] in judged]
 
 
-@pytest.mark.parametrize("k", [10, 100, 1000])
+@pytest.mark.parametrize("k", [10, *(pytest.param(k, marks=pytest.mark.deep) for k in (100, 1000))])
 def test_scores_and_docids_are_those_of_pyserini(both: Both, k: int) -> None:
     ours = both.ours.search(both.queries, Search(k=k, retriever="bm25"))
     assert len(both.queries) > 300

@@ -119,7 +119,7 @@ def test_the_manifest_says_where_a_ranker_comes_from(one: TrainedRanker) -> None
     assert {"factseek", "numpy", "scikit-learn"} <= one.manifest.versions.keys()
 
 
-@pytest.mark.real
+@pytest.mark.deep
 @pytest.mark.parametrize("name", names())
 def test_the_same_seed_gives_the_same_file(name: str, tmp_path: Path) -> None:
     """Also in another process, with another hash seed."""
