@@ -251,7 +251,7 @@ def test_any_pipeline_is_exported_whole(tiny: Path, cache: Path) -> None:
     assert cosines(other.encode_query(CLAIMS), model.encode(CLAIMS, prompt="water ")).min() > 0.99999
 
 
-@pytest.mark.real
+@pytest.mark.deep
 @pytest.mark.parametrize(("layers", "read"), [(7, 3), (2, 1)])
 def test_a_layered_encoder_reads_the_mean_of_its_last_layers(tmp_path: Path, layers: int, read: int) -> None:
     import torch
@@ -301,7 +301,7 @@ def test_an_export_is_made_once_and_again_when_damaged(tiny: Path, cache: Path) 
     assert [path.name for path in cache.iterdir() if path.name.startswith(".")] == []
 
 
-@pytest.mark.real
+@pytest.mark.deep
 def test_two_processes_may_export_at_once(tiny: Path, tmp_path: Path) -> None:
     code = (
         "import sys; from factseek.retrieval.config import EncoderSettings;"
@@ -317,7 +317,7 @@ def test_two_processes_may_export_at_once(tiny: Path, tmp_path: Path) -> None:
     assert sorted(path.name.split("-")[0] for path in (tmp_path / "cache").iterdir()) == ["digests", "tiny"]
 
 
-@pytest.mark.real
+@pytest.mark.deep
 def test_a_limit_beyond_the_models_is_refused(tiny: Path, cache: Path) -> None:
     with pytest.raises(MachineError) as caught:
         open_encoder(EncoderSettings(model=str(tiny), max_tokens=25, cache=str(cache)))

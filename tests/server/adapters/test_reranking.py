@@ -144,7 +144,7 @@ def test_jina_names_the_model_and_counts_its_tokens(reranking: Reranking) -> Non
     answer = reranking.client.post("/jina/v1/rerank", json={"query": QUERY, "documents": documents, "top_n": 2}).json
     tokens = sum(reranking.model.count_tokens(QUERY, text) for text in TEXTS)
     assert answer == {
-        "model": "small",
+        "model": "small-cross-encoder",
         "usage": {"total_tokens": tokens},
         "results": [
             {"index": index, "relevance_score": pytest.approx(logistic(score)), "document": {"text": TEXTS[index]}}
