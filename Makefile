@@ -14,8 +14,8 @@ STAMP := $(VENV)/.installed
 
 help:
 	@echo "make serve   install, build the example indexes, serve them on http://127.0.0.1:8000"
-	@echo "make test    install and run the tests that need no server of their own, cluster or browser (4 minutes)"
-	@echo "make test-real   run those with real servers, a Ray cluster, Chromium and real clients (5 minutes; factseek[clients,ray])"
+	@echo "make test    install and run the tests that need no server of their own, cluster or browser (5 minutes)"
+	@echo "make test-real   run those with real servers, a Ray cluster, Chromium and real clients (10 minutes; factseek[clients,ray])"
 	@echo "make test-deep   run those that kill, fill disks, train and fuzz (half an hour; factseek[clients,ray])"
 	@echo "make check   lint, types and format"
 	@echo "make bench-growth   rebuild docs/growth.md: an index at 10,000, 100,000 and 1,000,000 passages (half an hour)"
@@ -74,7 +74,7 @@ bench: example
 
 bench-peers: $(STAMP)
 	$(BIN)/python .ci/install.py --editable '.[bench]'
-	$(BIN)/python -m benchmarks.beside_engines --write
+	$(BIN)/python -m benchmarks.engines --write
 
 soak: example
 	$(BIN)/python -m benchmarks.soak --changes --write
