@@ -30,11 +30,13 @@ from factseek.settings import Config
 def data_folder() -> Path:
     """Return the folder that ``FACTSEEK_DATA`` names.
 
-    Raises UsageError if it names none.
+    Raises UsageError if it names none, or one that is not there.
     """
     folder = os.environ.get("FACTSEEK_DATA")
     if not folder:
         raise UsageError("FACTSEEK_DATA is not set: it names the folder of the public collections")
+    if not Path(folder).is_dir():
+        raise UsageError(f"FACTSEEK_DATA names {folder}, which is not a folder")
     return Path(folder)
 
 

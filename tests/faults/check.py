@@ -45,7 +45,10 @@ def main() -> int:
     """Check the faults that are named, else all; return 1 if one is not found."""
     parser = argparse.ArgumentParser(description="check that the tests named in each fault find it")
     parser.add_argument("names", nargs="*", metavar="NAME", help="faults, without .patch (default: all)")
-    names = parser.parse_args().names or sorted(path.stem for path in FOLDER.glob("*.patch"))
+    there = sorted(path.stem for path in FOLDER.glob("*.patch"))
+    names = parser.parse_args().names or there
+    if unknown := set(names) - set(there):
+        parser.error(f"there is no fault {min(unknown)!r}; there are {', '.join(there)}")
     verdicts = []
     for name in names:
         verdicts.append(verdict(FOLDER / f"{name}.patch"))
