@@ -147,6 +147,9 @@ def program(run: Callable[[], None]) -> Callable[[], int]:
         except FactseekError as error:
             say(f"benchmarks: {error.line}")
             return 2
+        except FileNotFoundError as error:
+            say(f"benchmarks: {error.filename}: there is no such file")
+            return 2
         return 0
 
     return main
