@@ -35,6 +35,8 @@ print('route="/"' in generate_latest(registry).decode())
 """
 
 NO_FOLDER = """
+import os, tempfile
+tempfile.tempdir = os.environ["TMPDIR"]
 from factseek.server.upkeep.metrics_folder import share, unshare
 shared = share()
 print(shared and shared.folder.parent)
@@ -76,10 +78,12 @@ def test_where_memory_takes_no_folder_another_does_or_each_worker_counts_alone(
 ) -> None:
     temporary = tmp_path / "temporary"
     temporary.mkdir()
-    full = "" if elsewhere else "for place in /tmp /var/tmp; do mount -t tmpfs -o nr_inodes=1 none $place; done; "
+    script = tmp_path / "no_folder.py"
+    script.write_text(NO_FOLDER)
+    full = "" if elsewhere else f"mount -t tmpfs -o nr_inodes=1 none {temporary}; "
     done = apart(
         f"mount -t tmpfs {memory} none /dev/shm || exit 77; {full}"
-        f"cd /dev/shm; TMPDIR={temporary} exec {sys.executable} -c '{NO_FOLDER}'"
+        f"cd /dev/shm; TMPDIR={temporary} exec {sys.executable} {script}"
     )
     assert (done.returncode, done.stdout.strip()) == (0, str(temporary) if elsewhere else "None"), done.stderr
 
