@@ -15,12 +15,13 @@ from ..retrieval.errors import IndexStateError
 from ..retrieval.index.local_state import LocalState
 from ..retrieval.index_state import Question, ReadNote
 from ..retrieval.limit import CutOffError, Limit
-from ..retrieval.lucene import TermFinder, Weights
+from ..retrieval.lucene.analysis import Analyzer
+from ..retrieval.lucene.index import Weights
+from ..retrieval.lucene.spelling import WordNearby
 from ..retrieval.manifest import Manifest
 from ..retrieval.retriever import Ranked, Rankings, Retriever
 from ..retrieval.shard_states import ShardState
 from ..retrieval.signatures import Signatures
-from ..retrieval.spelling import WordNearby
 from ..retrieval.vectors import Mask, Vectors
 from .replicas import Replicas
 from .wire import PackedSettings, RankingQuestion, unpacked_hits
@@ -43,7 +44,7 @@ class RemoteState:
         self.manifest = manifest
 
     @property
-    def terms(self) -> TermFinder:
+    def terms(self) -> Analyzer:
         """The analyzer, which a shard leaves to whoever asks all shards."""
         raise IndexStateError("a shard lends nobody its analyzer", place=self.folder)
 

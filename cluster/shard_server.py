@@ -21,9 +21,9 @@ from ..retrieval.domain import Columns, Document, Filter
 from ..retrieval.encoders.shared import SharedEncoders
 from ..retrieval.errors import FactseekError, IndexStateError
 from ..retrieval.index.local_state import LocalState
-from ..retrieval.java import start
 from ..retrieval.limit import CutOffError, Limit
 from ..retrieval.live.snapshot import Snapshot
+from ..retrieval.lucene.jvm import start
 from ..retrieval.manifest import Manifest
 from ..retrieval.terminal import listed
 from .connections import Listener

@@ -22,7 +22,7 @@ from ..cluster.trial import try_to_open
 from ..retrieval.encoders.shared import SharedEncoders
 from ..retrieval.errors import ConfigError
 from ..retrieval.index.local import open_index
-from ..retrieval.java import anserini_jar, java_home, java_thread
+from ..retrieval.lucene.jvm import anserini_jar, java_home, java_thread
 from ..retrieval.manifest import Manifest
 from ..retrieval.shards.layout import is_sharded
 from ..retrieval.shards.layout import read as read_shards

@@ -9,7 +9,7 @@ import numpy as np
 
 from ...retrieval.domain import Document, Qrels
 from ...retrieval.errors import QueryError
-from ...retrieval.lucene import flat_text
+from ...retrieval.lucene.index import flat_text
 from ...retrieval.searcher import Search, Searcher
 from ...retrieval.sentences import SentenceSpan, sentences
 from ..running.batch import SearchQuery

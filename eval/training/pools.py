@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from ...retrieval.combining import matrix
 from ...retrieval.domain import Hit, Qrels
 from ...retrieval.errors import QueryError
-from ...retrieval.highlight import query_terms
 from ...retrieval.likeness import views_of
+from ...retrieval.lucene.analysis import query_terms
 from ...retrieval.progress import Progress
 from ...retrieval.searcher import Searcher
 from ..running.batch import SearchQuery, with_evidence

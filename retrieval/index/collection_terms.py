@@ -17,7 +17,7 @@ from ..collection_statistics import (
     joined_fields,
 )
 from ..index_state import AskShards
-from ..lucene import TermFinder
+from ..lucene.analysis import Analyzer
 
 MOST_REMEMBERED = 200_000
 """Terms whose counts are remembered: about 40 MB. When there are more, they are asked for anew as they come."""
@@ -26,7 +26,7 @@ MOST_REMEMBERED = 200_000
 class CollectionTerms:
     """The counts of terms over all shards of a generation. Safe for threads."""
 
-    def __init__(self, generation: str, shards: int, terms: Callable[[], TermFinder], ask: AskShards) -> None:
+    def __init__(self, generation: str, shards: int, terms: Callable[[], Analyzer], ask: AskShards) -> None:
         """Remember the statistics of a generation; ``terms`` is its analyzer, ``ask`` asks each of ``shards`` shards.
 
         What some shards did not answer is not remembered.

@@ -23,15 +23,16 @@ from ..documents import Place, Stored
 from ..domain import Document, FacetCounts, Filter, Passage, Total
 from ..encoder import Encoder
 from ..index_state import IndexState, Question, ReadNote
-from ..java import start
 from ..live.snapshot import IndexEncoders, fitting_encoder
-from ..lucene import TermFinder, Weights
+from ..lucene.analysis import Analyzer
+from ..lucene.index import Weights
+from ..lucene.jvm import start
+from ..lucene.spelling import WordNearby
 from ..manifest import Manifest
 from ..retriever import Rankings, Retriever
 from ..shard_states import ShardState
 from ..shards.layout import Shards, owner
 from ..signatures import WORDS, Signatures
-from ..spelling import WordNearby
 from ..vectors import Vectors
 from .collection_terms import CollectionTerms
 from .facet_merging import EVERY_VALUE, merged_facets
@@ -94,20 +95,18 @@ class _Analyzer:
         self._heap = config.java.heap
         self._name = name
         self._opening = threading.Lock()
-        self._terms: TermFinder | None = None
+        self._terms: Analyzer | None = None
 
-    def __call__(self) -> TermFinder:
+    def __call__(self) -> Analyzer:
         with self._opening:
             if self._terms is None:
                 start(self._heap)
-                self._terms = TermFinder(self._name)
+                self._terms = Analyzer(self._name)
             return self._terms
 
     def close(self) -> None:
         with self._opening:
-            if self._terms is not None:
-                self._terms.close()
-                self._terms = None
+            self._terms = None
 
 
 class ShardedState:
@@ -140,7 +139,7 @@ class ShardedState:
         self.collection = CollectionTerms(self.manifest.id, len(states), self._analyzer, self._ask)
 
     @property
-    def terms(self) -> TermFinder:
+    def terms(self) -> Analyzer:
         """The analyzer, opened when it is first needed."""
         return self._analyzer()
 

@@ -15,7 +15,7 @@ from typing import NamedTuple
 from ...retrieval.encoders.shared import SharedEncoders
 from ...retrieval.errors import FactseekError
 from ...retrieval.index.local import open_index
-from ...retrieval.java import java_thread, start
+from ...retrieval.lucene.jvm import java_thread, start
 from ...retrieval.searcher import Searcher
 from ...retrieval.shards.layout import is_sharded, published_file
 from ..engine.allocator import give_memory_back

@@ -26,7 +26,7 @@ from factseek.indexer.deletion import delete
 from factseek.retrieval.domain import Filter
 from factseek.retrieval.encoders.shared import SharedEncoders
 from factseek.retrieval.index.local import Index
-from factseek.retrieval.java import start
+from factseek.retrieval.lucene.jvm import start
 from factseek.retrieval.searcher import Search, Searcher
 from factseek.retrieval.shards import layout
 

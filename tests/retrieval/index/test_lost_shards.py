@@ -14,7 +14,7 @@ from factseek.retrieval.index.collection_terms import CollectionTerms
 from factseek.retrieval.index.local import Index
 from factseek.retrieval.index.sharded_state import ShardedState
 from factseek.retrieval.index_state import IndexState
-from factseek.retrieval.lucene import PassageSearcher, Weights
+from factseek.retrieval.lucene.index import PassageSearcher, Weights
 from factseek.retrieval.manifest import LUCENE
 from factseek.settings import Config
 
