@@ -161,9 +161,10 @@ class TermCache:
     def matcher(self, wanted: frozenset[str]) -> Callable[[str], Terms]:
         """Return a function from a text to its words that have a term among ``wanted``, each with all its terms."""
 
+        holding = self._holding(wanted)
+
         def matching(text: str) -> Terms:
-            chunks = {chunk: words_of(chunk) for chunk in self._chunks(text, wanted)}
-            terms = self._learned(chunks)
+            terms = self._learned({chunk: words_of(chunk) for chunk in holding(text)})
             return {word: made for word, made in terms.items() if not wanted.isdisjoint(made)}
 
         return matching
@@ -173,6 +174,7 @@ class TermCache:
 
         Where a script has no blanks, a word of many terms matches where those that are wanted stand in it.
         """
+        holding = self._holding(wanted)
         marks_of: dict[str, list[Stretch]] = {}
 
         def marks(chunk: str) -> list[Stretch]:
@@ -189,7 +191,7 @@ class TermCache:
             return known
 
         def stretches(text: str) -> list[Stretch]:
-            chunks = self._chunks(text, wanted)
+            chunks = holding(text)
             if len(chunks) <= _FEW_CHUNKS:
                 places = [(start, chunk) for chunk in chunks for start in _places(chunk, text)]
             else:
@@ -198,19 +200,26 @@ class TermCache:
 
         return stretches
 
-    def _chunks(self, text: str, wanted: frozenset[str]) -> set[str]:
-        """Return the chunks of a text that hold a wanted term, and those that are too long to be remembered."""
-        chunks = set(text.split())
-        memory = self._memory
-        unknown = chunks - memory.chunks
-        held = {chunk for chunk in unknown if len(chunk) > LONGEST_REMEMBERED}
-        new = {chunk: words_of(chunk) for chunk in sorted(unknown - held)}
-        if new:
-            terms = self._learned(new)
-            held.update(c for c, words in new.items() if not all(wanted.isdisjoint(terms[word]) for word in words))
-        for term in wanted:
-            held |= chunks & memory.chunks_of.get(term, set())
-        return held
+    def _holding(self, wanted: frozenset[str]) -> Callable[[str], set[str]]:
+        """Return a function from a text to those of its chunks that hold a wanted term, or are too long to be known."""
+        known: set[str] = set()
+        of: tuple[_Memory, int] | None = None
+
+        def holding(text: str) -> set[str]:
+            nonlocal known, of
+            memory, chunks, held = self._memory, set(text.split()), set[str]()
+            if not memory.chunks.issuperset(chunks):
+                unknown = chunks - memory.chunks
+                held = {chunk for chunk in unknown if len(chunk) > LONGEST_REMEMBERED}
+                new = {chunk: words_of(chunk) for chunk in sorted(unknown - held)}
+                terms = self._learned(new)
+                held.update(c for c, words in new.items() if any(not wanted.isdisjoint(terms[word]) for word in words))
+            if of != (memory, memory.size):
+                of = memory, memory.size
+                known = set().union(*(memory.chunks_of.get(term, ()) for term in wanted))
+            return held | (chunks & known)
+
+        return holding
 
     def _learned(self, chunks: dict[str, list[str]]) -> Terms:
         """Return the words of chunks with their terms, all new ones analysed at once; remember what is short."""
@@ -220,6 +229,8 @@ class TermCache:
         unknown = sorted(words - terms.keys())
         if unknown:
             terms.update(zip(unknown, self._analyze(unknown), strict=True))
+        elif memory.chunks.issuperset(chunks):
+            return terms
         with self._adding:
             if self._memory.size >= self._most:
                 self._memory = _Memory()
