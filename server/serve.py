@@ -17,15 +17,13 @@ from flask import Flask
 from gunicorn.app.base import BaseApplication
 from werkzeug.test import create_environ
 
-from ..cluster.ray_library import check as check_cluster
-from ..cluster.trial import try_to_open
+from ..cluster.ray_cluster import check as check_cluster
 from ..retrieval.encoders.shared import SharedEncoders
 from ..retrieval.errors import ConfigError
 from ..retrieval.index.local import open_index
+from ..retrieval.index.opening import published, published_file
 from ..retrieval.java import anserini_jar, java_home, java_thread
-from ..retrieval.manifest import Manifest
-from ..retrieval.shards.layout import is_sharded
-from ..retrieval.shards.layout import read as read_shards
+from ..retrieval.manifest import SHARDS, Manifest
 from ..retrieval.terminal import say
 from . import adapters
 from .api import rankers, verdicts
@@ -95,9 +93,11 @@ def check(config: Config) -> None:
 
 def _opened_once(folder: Path, config: Config) -> Manifest:
     """Return the manifest of an index that was opened and closed, on the cluster if it is searched there."""
-    if config.cluster.address and is_sharded(folder):
+    if config.cluster.address and published_file(folder).name == SHARDS:
+        from ..cluster.actors import try_to_open
+
         try_to_open(folder, config, config.cluster)
-        return read_shards(folder).merged
+        return published(folder)
     with open_index(folder, config) as index:
         return index.info.published
 

@@ -9,12 +9,12 @@ from typing import Any, TypeVar
 
 import pytest
 
+from factseek.cluster.coordinator import ShardedState
+from factseek.cluster.rankings import ShardedRankings
+from factseek.cluster.statistics import CollectionTerms
 from factseek.retrieval.config import Config
 from factseek.retrieval.domain import Filter
-from factseek.retrieval.index.collection_terms import CollectionTerms
 from factseek.retrieval.index.local import Index
-from factseek.retrieval.index.sharded_ranking import ShardedRankings
-from factseek.retrieval.index.sharded_state import ShardedState
 from factseek.retrieval.index_state import IndexState
 from factseek.retrieval.limit import CutOffError, Limit
 from factseek.retrieval.retriever import Ranked
@@ -36,17 +36,18 @@ class Counting:
         return [asked(state) for state in self._states]
 
 
-class StuckEncoder:
-    """A whole index whose encoder encodes when it is let to."""
+class AskedBy:
+    """A whole index whose shards are asked by something else, and whose encoder encodes when it is let to."""
 
-    def __init__(self, state: ShardedState, free: threading.Event) -> None:
+    def __init__(self, state: ShardedState, ask: Any, free: threading.Event | None = None) -> None:
         self.manifest = state.manifest
         self.collection: CollectionTerms = state.collection
+        self.ask = ask
         self._state = state
         self._free = free
 
     def encoder_of(self, view: str) -> Any:
-        assert self._free.wait(60)
+        assert self._free is None or self._free.wait(60)
         return self._state.encoder_of(view)
 
     def document_vector(self, docid: str, view: str) -> Any:
@@ -97,7 +98,7 @@ def test_one_round_makes_all_rankings(
 ) -> None:
     expected = state.rankings(NAMES, sharded.settings).search(QUERIES, 9)
     ask = Counting(state._states)
-    rankings = ShardedRankings(NAMES, sharded.settings, state, ask)
+    rankings = ShardedRankings(NAMES, sharded.settings, AskedBy(state, ask))
     assert rankings.search(QUERIES, 9, None, Limit(60, beside) if limited else None) == expected
     assert set(expected) == set(NAMES)
     assert all(hits for of_queries in expected.values() for hits in of_queries)
@@ -107,12 +108,12 @@ def test_one_round_makes_all_rankings(
 def test_words_answer_where_vectors_are_late(sharded: Index, state: ShardedState, beside: ThreadPoolExecutor) -> None:
     free = threading.Event()
     try:
-        rankings = ShardedRankings(NAMES, sharded.settings, StuckEncoder(state, free), Counting(state._states))
+        rankings = ShardedRankings(NAMES, sharded.settings, AskedBy(state, Counting(state._states), free))
         limit = Limit(60, beside).shorter(1.0)
-        informed, asked = rankings._informed(QUERIES, limit)
+        informed, asked = rankings.with_statistics(QUERIES, limit)
         assert (informed, limit.missing) == (["bm25"], ["dense"])
         assert [query.vectors for query in asked] == [{}, {}]
-        alone = ShardedRankings(["dense"], sharded.settings, StuckEncoder(state, free), Counting(state._states))
+        alone = ShardedRankings(["dense"], sharded.settings, AskedBy(state, Counting(state._states), free))
         with pytest.raises(CutOffError, match=r"^dense took longer than the search may$"):
             alone.search(QUERIES, 9, None, Limit(0.2, beside))
     finally:
@@ -124,6 +125,6 @@ def test_what_one_shard_had_no_time_for_is_whole_nowhere(
 ) -> None:
     states: list[Any] = [WithoutDense(state._states[0]), *state._states[1:]]
     limit = Limit(60, beside)
-    ranked = ShardedRankings(NAMES, sharded.settings, state, Counting(states)).search(QUERIES, 9, None, limit)
+    ranked = ShardedRankings(NAMES, sharded.settings, AskedBy(state, Counting(states))).search(QUERIES, 9, None, limit)
     assert ranked == {"bm25": state.ranking("bm25", sharded.settings).search(QUERIES, 9)}
     assert limit.missing == ["dense"]

@@ -7,12 +7,13 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TypeVar
 
-from factseek.indexer.build import BuildRequest, build
+from factseek.cluster.build import build_shards
+from factseek.cluster.coordinator import ShardedState
+from factseek.cluster.statistics import CollectionTerms
+from factseek.indexer.build import BuildRequest
 from factseek.retrieval.domain import DocumentQuery, VectorQuery
 from factseek.retrieval.errors import IndexStateError
-from factseek.retrieval.index.collection_terms import CollectionTerms
 from factseek.retrieval.index.local import Index
-from factseek.retrieval.index.sharded_state import ShardedState
 from factseek.retrieval.index_state import IndexState
 from factseek.retrieval.lucene import PassageSearcher, Weights
 from factseek.retrieval.manifest import LUCENE
@@ -38,9 +39,9 @@ def test_partial_statistics_are_not_taken_for_those_of_the_generation(sharded: I
     assert isinstance(searcher, PassageSearcher)
     asking = SomeAnswer(state._states, lost_for=4)
     terms = CollectionTerms("one", len(state._states), lambda: state.terms, asking)
-    in_part = [terms.query("measles vaccine", {}) for _ in range(2)]
+    in_part = [terms.query("measles vaccine") for _ in range(2)]
     assert asking.lost_for == 0
-    complete, remembered = terms.query("measles vaccine", {}), terms.query("measles vaccine", {})
+    complete, remembered = terms.query("measles vaccine"), terms.query("measles vaccine")
     generations = [query.statistics.generation for query in (*in_part, complete, remembered) if query.statistics]
     assert generations == ["one in part 0", "one in part 1", "one", "one"]
     expected = searcher.search("measles vaccine", 50, None, Weights())
@@ -54,13 +55,13 @@ def test_a_shard_that_is_back_ranks_words_that_no_other_shard_has(tmp_path: Path
     lines = [f'{{"docid": "d{number}", "text": "{word}"}}\n' for number, word in enumerate(words)]
     source = tmp_path / "words.jsonl"
     source.write_text("".join(lines), "utf-8")
-    build(BuildRequest(kind="jsonl", sources=(source,), folder=tmp_path / "index", shards=2, dense=False), Config())
+    build_shards(BuildRequest(kind="jsonl", sources=(source,), folder=tmp_path / "index", dense=False), 2, Config())
     with Index(tmp_path / "index") as index:
         state = index._state
         assert isinstance(state, ShardedState)
         asking = SomeAnswer(state._states, lost_for=2)
         terms = CollectionTerms("one", 2, lambda: state.terms, asking)
-        query = terms.query(" ".join(words), {})
+        query = terms.query(" ".join(words))
         assert asking.lost_for == 0
         hits = [shard.ranking("bm25", index.settings).search([query], 9)[0] for shard in state._states]
     assert all(hits)

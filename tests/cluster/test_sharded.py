@@ -16,9 +16,8 @@ from factseek.retrieval.errors import NotFoundError, QueryError
 from factseek.retrieval.filters import FIELDS
 from factseek.retrieval.index.local import Index
 from factseek.retrieval.searcher import Search, Searcher
-
-from .conftest import DECLARED, GONE, documents
-from .test_whole_rankings import QUERIES, SEARCHES
+from tests.retrieval.index.conftest import DECLARED, GONE, documents
+from tests.retrieval.index.test_whole_rankings import QUERIES, SEARCHES
 
 EXAMPLES = int(os.environ.get("FACTSEEK_EXAMPLES", "50"))
 PROPERTY = settings(max_examples=EXAMPLES, suppress_health_check=[HealthCheck.function_scoped_fixture])

@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from factseek.cluster import layout
 from factseek.retrieval.errors import IndexStateError
-from factseek.retrieval.shards import layout
 from tests.retrieval.test_manifest import MANIFEST, OUTSIDE, SEGMENT
 
 SHARDS: dict[str, Any] = {
@@ -37,14 +37,16 @@ def read(folder: Path, change: Callable[[Any], object] = lambda raw: None) -> la
 
 def test_a_description_is_read_as_it_is_written(tmp_path: Path) -> None:
     shards = read(tmp_path)
-    layout.publish(tmp_path, shards)
+    (tmp_path / "shards.json").write_bytes(layout.encode(shards))
     assert layout.read(tmp_path) == shards
+    paths, states = [shard.path for shard in shards.shards], [shard.manifest for shard in shards.shards]
+    assert layout.publish(tmp_path, paths, states) == layout.read(tmp_path)
     assert [shard.folder(tmp_path) for shard in shards.shards] == [tmp_path / "shard-00", Path("/mnt/b/shard-01")]
 
 
 def test_all_shards_are_described_as_one_index(tmp_path: Path) -> None:
     shards = read(tmp_path)
-    merged = layout.merged(shards)
+    merged = shards.merged
     assert (merged.documents, merged.passages, merged.shared) == (4, 6, {})
     assert [segment.name for segment in merged.segments] == ["000000000000000000", "000100000000000000"]
     assert shards.id == merged.id
@@ -69,7 +71,7 @@ SPOILED: dict[str, tuple[Callable[[Any], object], str]] = {
     "encoder": (manifest(views=ENCODER), "has the encoder e (fp32, revision 2), shard shard-00 e (fp32, revision 1)"),
     "views": (manifest(views={"lucene": {"phrases": True}} | {"vectors": MANIFEST["views"]["vectors"]}), "the views"),
     "segment": (manifest(segments=[{**SEGMENT, "name": "1" * 15}]), "a name of more than 14 digits"),
-    "no shards": (lambda raw: raw.pop("shards"), "does not describe a sharded index"),
+    "no shards": (lambda raw: raw.pop("shards"), "does not describe an index in shards"),
     "unknown field": (lambda raw: raw.update(more=1), "is damaged"),
 }
 
@@ -102,7 +104,7 @@ def test_a_missing_segment_is_named_with_its_shard(tmp_path: Path) -> None:
     with pytest.raises(IndexStateError, match="shard-00: is missing: it is a shard of the index"):
         layout.open_leased(tmp_path)
     (tmp_path / "shard-00").mkdir()
-    with pytest.raises(IndexStateError, match=r"another generation than .*shards\.json says: it has no segment 000000"):
+    with pytest.raises(IndexStateError, match=r"another state than .*shards\.json says: it has no segment 000000"):
         layout.open_leased(tmp_path)
     (tmp_path / "shard-00/segments/000000").mkdir(parents=True)
     shards, lease = layout.open_leased(tmp_path)

@@ -9,20 +9,14 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
-from factseek.indexer.build import BuildRequest, build
-from factseek.indexer.compaction import compact
-from factseek.indexer.deletion import delete
-from factseek.indexer.resharding import reshard, shard, unshard
-from factseek.indexer.restoration import restore
-from factseek.indexer.snapshot import snapshot
-from factseek.indexer.verification import verify
+from factseek.indexer.build import BuildRequest
 from factseek.retrieval.index.local import Index
 from factseek.retrieval.searcher import Search
-from factseek.retrieval.shards import layout
 from factseek.settings import Config, convert
-from tests.indexer.test_shards import exported, passages, written
+
+from .verbs import build, compact, delete, divide, exported, passages, verify, written
 
 pytestmark = pytest.mark.deep
 CONFIG: Config = convert({"index": {"segment_passages": 12, "max_segments": 1_000}}, "test")
@@ -39,7 +33,6 @@ class Shards(RuleBasedStateMachine):
         self.folder = Path(tempfile.mkdtemp())
         self.many, self.one = self.folder / "many", self.folder / "one"
         self.model = dict(documents)
-        self.kept: dict[str, str] | None = None
         self._build(documents, "", 3)
 
     @rule(documents=DOCUMENTS)
@@ -70,29 +63,9 @@ class Shards(RuleBasedStateMachine):
 
     @rule(shards=st.integers(0, 5))
     def divide(self, shards: int) -> None:
-        if not layout.is_sharded(self.many):
-            if shards:
-                shard(self.many, shards, CONFIG)
-        elif shards:
-            reshard(self.many, shards, CONFIG)
-        else:
-            unshard(self.many, CONFIG)
+        divide(self.many, shards, CONFIG)
         compact(self.many, CONFIG)
         compact(self.one, CONFIG)
-
-    @precondition(lambda self: self.kept is None)
-    @rule()
-    def keep(self) -> None:
-        for index in (self.many, self.one):
-            snapshot(index, index.with_suffix(".snap"))
-        self.kept = dict(self.model)
-
-    @precondition(lambda self: self.kept is not None)
-    @rule()
-    def restore(self) -> None:
-        for index in (self.many, self.one):
-            restore(index.with_suffix(".snap"), index, CONFIG, overwrite=True)
-        self.model = dict(self.kept or {})
 
     @invariant()
     def both_hold_the_same(self) -> None:
@@ -124,9 +97,8 @@ class Shards(RuleBasedStateMachine):
                 folder=index,
                 verb=verb,  # type: ignore[arg-type]
                 dense=False,
-                shards=into,
             )
-            build(request, CONFIG)
+            build(request, CONFIG, into)
 
 
 TestShards = Shards.TestCase
