@@ -573,9 +573,9 @@ def _build_there(
     threads = encoder.threads or max(1, int(cluster.cpus))
     config = msgspec.structs.replace(config, encoder=msgspec.structs.replace(encoder, threads=threads))
     run = library.remote(_build_shard).options(num_cpus=cluster.cpus, max_retries=3, scheduling_strategy="SPREAD")
-    running_ = [run.remote(request, config) for request in requests]
+    builds = [run.remote(request, config) for request in requests]
     try:
-        return list(library.get(running_))
+        return list(library.get(builds))
     except library.exceptions.RayTaskError as error:
         raise (
             error.cause
@@ -585,7 +585,7 @@ def _build_there(
     except library.exceptions.RayError as error:
         raise _not_started(requests[0].folder.parent, "built", str(error)) from None
     finally:
-        for reference in running_:
+        for reference in library.wait(builds, num_returns=len(builds), timeout=0)[1]:
             library.cancel(reference, force=True)
 
 

@@ -12,6 +12,7 @@ import re
 from collections.abc import Sequence
 from contextlib import closing
 from functools import cached_property
+from os.path import isfile
 from pathlib import Path
 from typing import Any
 
@@ -109,7 +110,7 @@ def owner(docid: str, shards: int) -> int:
 
 def is_sharded(folder: Path) -> bool:
     """Return whether the index in ``folder`` is in shards."""
-    return (folder / SHARDS).is_file()
+    return isfile(folder / SHARDS)
 
 
 def encode(shards: Shards) -> bytes:

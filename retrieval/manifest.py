@@ -14,6 +14,7 @@ import platform
 import re
 from datetime import UTC, datetime
 from functools import cache
+from os.path import isfile
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -289,7 +290,7 @@ def read(folder: Path) -> Manifest:
 
 def check_whole(folder: Path) -> None:
     """Raise IndexStateError if the index in ``folder`` is in shards."""
-    if (folder / SHARDS).is_file():
+    if isfile(folder / SHARDS):
         remedy = "factseek unshard makes one index of it"
         raise IndexStateError("is an index in shards, which this command does not take", place=folder, remedy=remedy)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from importlib import import_module
+from os.path import isfile
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -49,7 +50,7 @@ def published(folder: Path) -> Manifest:
 
 def published_file(folder: Path) -> Path:
     """Return the file whose replacement publishes a state of the index in ``folder``."""
-    return folder / next((name for name in FORMS if (folder / name).is_file()), manifests.NAME)
+    return folder / next((name for name in FORMS if isfile(folder / name)), manifests.NAME)
 
 
 @contextmanager
@@ -70,7 +71,7 @@ def _leased(folder: Path) -> tuple[Sequence[tuple[Path, Manifest]], Lease]:
 
 
 def _form(folder: Path) -> str:
-    return next((module for name, module in FORMS.items() if (folder / name).is_file()), "")
+    return next((module for name, module in FORMS.items() if isfile(folder / name)), "")
 
 
 def _opening(form: str) -> Opening:

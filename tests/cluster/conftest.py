@@ -68,6 +68,11 @@ def settings(address: str, **options: object) -> ClusterSettings:
     return msgspec.convert({"address": address, "cpus": 0.1, **options}, ClusterSettings)
 
 
+def on_ray(cluster: ClusterSettings) -> Config:
+    """Return the settings of whoever searches on a cluster."""
+    return msgspec.structs.replace(CONFIG, cluster=cluster)
+
+
 def node_without_the_package(nodes: Any, tmp_path: Path) -> Any:
     """Add a node to the cluster on which factseek cannot be imported, and return it."""
     (tmp_path / "sitecustomize.py").write_text(
