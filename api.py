@@ -103,7 +103,7 @@ def run(
     Raises QueryError if a qid comes twice, a query is too long, ``k`` is out of range, or the index does not have what
     the retriever needs.
     """
-    from .eval.formats.queries import TaskQuery
+    from .eval.files.answers import TaskQuery
     from .eval.running.batch import asked_of, search_of, searched
     from .eval.tasks import RANKING
     from .retrieval.searcher import Search
@@ -158,7 +158,7 @@ def read_queries(path: str | Path) -> list[Query]:
     ``irds:NAME`` are those of a dataset of ir_datasets.
     Raises SourceError, naming the line, at the first that is no query or repeats a qid.
     """
-    from .eval.formats.topics import read_topics
+    from .eval.files.topics import read_topics
     from .integrations._stand_ins import stand_ins
 
     args = Namespace(queries=Path(path))

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from benchmarks.data import data_folder
 from benchmarks.measuring import program, replace_marked
 from benchmarks.quality import ROOT, BenchCollection, example, indexed, public
-from factseek.eval.formats.topics import read_topics
+from factseek.eval.files.topics import read_topics
 from factseek.eval.reports.page import markdown_table
 from factseek.eval.running.batch import SearchQuery, chunks, columns
 from factseek.eval.scoring.measures import evaluate

@@ -47,11 +47,11 @@ ROOMS = {
         "retrieval/views"
     ),
     "eval/reports": "retrieval",
-    "eval/formats": "retrieval",
-    "eval/scoring": "eval/formats retrieval",
-    "eval/tasks": "eval/formats eval/scoring retrieval",
-    "eval/judging": "eval/formats eval/reports eval/scoring eval/tasks retrieval",
-    "eval/running": "eval/formats eval/reports eval/tasks retrieval retrieval/index retrieval/retrievers",
+    "eval/files": "retrieval",
+    "eval/scoring": "eval/files retrieval",
+    "eval/tasks": "eval/files eval/scoring retrieval",
+    "eval/judging": "eval/files eval/reports eval/scoring eval/tasks retrieval",
+    "eval/running": "eval/files eval/reports eval/tasks retrieval retrieval/index retrieval/retrievers",
     "eval/tuning": (
         "eval/reports eval/running eval/scoring eval/tasks retrieval retrieval/index retrieval/retrievers "
         "retrieval/stages"

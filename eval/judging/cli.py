@@ -12,7 +12,7 @@ from ...retrieval.terminal import BAD_FILE, DONE, Subparsers, add_json, say, wri
 from ..tasks import RANKING, is_description, names, task
 
 if TYPE_CHECKING:
-    from ..formats.scores import ScoreOptions, Scores
+    from ..files.answers import ScoreOptions, Scores
 
 _COMPARED = "AP,P@10,nDCG@10,RR"
 
@@ -126,7 +126,7 @@ def _with_inputs(files: list[Path], inputs: list[Path]) -> list[tuple[Path, Path
     Raises QueryError if there is not one input for each.
     """
     from ...retrieval.files import files_in
-    from ..formats.paths import paired
+    from ..files.report import paired
 
     if not inputs:
         return [(path, None) for path in files_in(files)]
@@ -158,7 +158,7 @@ def _score_options(args: argparse.Namespace) -> ScoreOptions:
 
     Raises QueryError if an option is not one of the task's.
     """
-    from ..formats.scores import ScoreOptions
+    from ..files.answers import ScoreOptions
     from ..scoring.measures import named
 
     asked: dict[str, Any] = {}
@@ -205,7 +205,7 @@ def compare(args: argparse.Namespace) -> int:
     """Print the comparison of two or more runs."""
     from ...retrieval.files import writable
     from ...retrieval.trec import write_text
-    from ..formats.lines import unended
+    from ..files.tables import unended
     from ..scoring.measures import named
     from .compare import compare as compare_runs
     from .compare import compared_task, read_runs

@@ -8,8 +8,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from ...retrieval.errors import CheckFailed, FactseekError, SourceError
-from ..formats.lines import unended
-from ..formats.scores import ScoreOptions, Scores
+from ..files.answers import ScoreOptions, Scores
+from ..files.tables import unended
 from ..tasks import Task, task
 from .other_task import other_task_hint
 

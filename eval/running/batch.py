@@ -15,8 +15,7 @@ from ...retrieval.filters import bound
 from ...retrieval.lines import shown
 from ...retrieval.progress import Progress
 from ...retrieval.searcher import Search, Searcher
-from ..formats.habit import Habit
-from ..formats.queries import TaskQuery
+from ..files.answers import TaskDefaults, TaskQuery
 from ..tasks import RANKING
 
 CHUNK = 64
@@ -44,12 +43,12 @@ class SearchedQuery(NamedTuple, Generic[Ranking]):
     empty: bool = False
 
 
-def habit(task: str) -> Habit:
+def habit(task: str) -> TaskDefaults:
     """Return how a ranking task is searched.
 
     Raises QueryError if it is no ranking task.
     """
-    return RANKING.load(task).HABIT
+    return RANKING.load(task).DEFAULTS
 
 
 def search_of(task: str, asked: Search) -> Search:

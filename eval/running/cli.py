@@ -26,7 +26,9 @@ def register(commands: Subparsers) -> None:
         "run",
         help="turn a file of queries into a submission",
         description="Search for every query of a task's input and write the submission, in the order of the input.",
-        epilog=_EPILOG.format(habits="\n".join(f"  {name:15}  {RANKING.load(name).HABIT}" for name in RANKING.names())),
+        epilog=_EPILOG.format(
+            habits="\n".join(f"  {name:15}  {RANKING.load(name).DEFAULTS}" for name in RANKING.names())
+        ),
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument(

@@ -11,7 +11,7 @@ from ...retrieval.errors import QueryError
 from ...retrieval.lines import shown
 from ...retrieval.profile import ProfileName
 from ...retrieval.searcher import Search, Searcher
-from ..formats.coverage import near_miss
+from ..files.report import near_miss
 from ..tasks import RANKING
 from .batch import SearchQuery, asked_of, search_of
 

@@ -24,7 +24,7 @@ from ...retrieval.lines import shown
 from ...retrieval.progress import Progress, silent
 from ...retrieval.run_writer import column
 from ...retrieval.searcher import DEFAULT_SEARCH, Search, Searcher
-from ..formats.queries import TaskQuery
+from ..files.answers import TaskQuery
 from ..tasks import RANKING, identity
 from .batch import CHUNK, SearchedQuery, SearchQuery, asked_of, chunks, columns, habit, search_of
 from .ir_metadata import as_comments, describe

@@ -18,7 +18,7 @@ import pytest
 from factseek.eval.bench.bench import BenchRequest, bench, chosen, sizes
 from factseek.eval.bench.load import Load, measure
 from factseek.eval.bench.report import as_html, as_markdown, plot
-from factseek.eval.formats.scores import ScoreOptions
+from factseek.eval.files.answers import ScoreOptions
 from factseek.eval.judging.score import score
 from factseek.eval.reports.machine import peak_megabytes, this_machine
 from factseek.eval.reports.page import html_table, markdown_table

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from factseek import commands
-from factseek.eval.formats.queries import TaskQuery
+from factseek.eval.files.answers import TaskQuery
 from factseek.eval.running.batch import asked_of, search_of
 from factseek.eval.running.run import RunRequest
 from factseek.eval.running.run import run as run_queries

@@ -10,8 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from factseek.eval.formats.queries import TaskQuery
-from factseek.eval.formats.scores import ScoreOptions
+from factseek.eval.files.answers import ScoreOptions, TaskQuery
 from factseek.eval.judging.score import score
 from factseek.eval.tasks import task
 from factseek.retrieval.domain import Hit

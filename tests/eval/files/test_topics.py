@@ -13,8 +13,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from factseek.eval.formats.queries import TaskQuery
-from factseek.eval.formats.topics import read_queries, read_topics
+from factseek.eval.files.answers import TaskQuery
+from factseek.eval.files.topics import read_queries, read_topics
 from factseek.retrieval.domain import Query
 from factseek.retrieval.errors import SourceError
 

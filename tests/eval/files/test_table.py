@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from factseek.eval.formats.table import rows_below
+from factseek.eval.files.tables import rows_below
 from factseek.retrieval.errors import SourceError
 
 pytestmark = pytest.mark.inner
