@@ -18,7 +18,7 @@ from .retrieval.sequences import refuse_text
 from .settings import Config
 
 if TYPE_CHECKING:
-    from .eval.judging.compare import Comparison
+    from .eval.run.compare import Comparison
     from .eval.scoring.measures import Figures
     from .indexer.build import BuildReport, Verb
     from .retrieval.profile import ProfileName
@@ -104,7 +104,7 @@ def run(
     the retriever needs.
     """
     from .eval.files.answers import TaskQuery
-    from .eval.running.batch import asked_of, search_of, searched
+    from .eval.run.batch import asked_of, search_of, searched
     from .eval.tasks import RANKING
     from .retrieval.searcher import Search
 
@@ -141,7 +141,7 @@ def compare(runs: Mapping[str, Run], qrels: Qrels, measures: Sequence[str], *, s
 
     Raises QueryError if there are fewer than two runs, a measure is unknown, or nothing was judged.
     """
-    from .eval.judging import compare as judging
+    from .eval.run import compare as judging
     from .eval.scoring.measures import named
 
     refuse_text("measures", measures)

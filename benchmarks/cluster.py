@@ -34,7 +34,7 @@ from factseek.cluster.opening import open_index as open_on_cluster
 from factseek.cluster.ray_library import disconnect
 from factseek.cluster.settings import ClusterSettings
 from factseek.cluster.status import stop
-from factseek.eval.reports.page import markdown_table
+from factseek.eval.scoring.tables import markdown_table
 from factseek.indexer.build import BuildRequest, build
 from factseek.indexer.deletion import delete
 from factseek.indexer.resharding import shard

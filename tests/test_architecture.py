@@ -46,24 +46,16 @@ ROOMS = {
         "cluster cluster/settings indexer indexer/collections indexer/settings retrieval retrieval/shards "
         "retrieval/views"
     ),
-    "eval/reports": "retrieval",
     "eval/files": "retrieval",
     "eval/scoring": "eval/files retrieval",
     "eval/tasks": "eval/files eval/scoring retrieval",
-    "eval/judging": "eval/files eval/reports eval/scoring eval/tasks retrieval",
-    "eval/running": "eval/files eval/reports eval/tasks retrieval retrieval/index retrieval/retrievers",
-    "eval/tuning": (
-        "eval/reports eval/running eval/scoring eval/tasks retrieval retrieval/index retrieval/retrievers "
+    "eval/run": "eval/files eval/scoring eval/tasks retrieval retrieval/index retrieval/retrievers",
+    "eval/learn": (
+        "eval/run eval/scoring eval/tasks retrieval retrieval/encoders retrieval/index retrieval/retrievers "
         "retrieval/stages"
     ),
-    "eval/training": "eval/reports eval/running eval/scoring eval/tuning retrieval retrieval/index",
-    "eval/models": (
-        "eval/reports eval/running eval/scoring eval/training eval/tuning retrieval retrieval/encoders retrieval/index"
-    ),
-    "eval/bench": (
-        "eval/judging eval/reports eval/running eval/scoring eval/tuning retrieval retrieval/index retrieval/retrievers"
-    ),
-    "eval": "eval/bench eval/judging eval/models eval/running eval/training eval/tuning retrieval",
+    "eval/bench": "eval/learn eval/run eval/scoring retrieval retrieval/index retrieval/retrievers",
+    "eval": "eval/bench eval/learn eval/run retrieval",
     "claims": "",
     "claims/settings": "retrieval",
     "claims/text": "retrieval",
@@ -133,7 +125,7 @@ ONLY_IN = {
     "faiss": {"retrieval/vectors.py"},
     "onnxruntime": {"retrieval/encoders/onnx_runtime.py"},
     "torch": {
-        "eval/models/",
+        "eval/learn/",
         "retrieval/encoders/export.py",
         "retrieval/encoders/export_cross.py",
         "retrieval/encoders/export_layered.py",
@@ -141,7 +133,7 @@ ONLY_IN = {
         "claims/checkworthiness/multilingual/tuning.py",
     },
     "sentence_transformers": {
-        "eval/models/",
+        "eval/learn/",
         "retrieval/encoders/export.py",
         "retrieval/encoders/export_cross.py",
         "claims/checkworthiness/multilingual/training.py",
