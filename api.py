@@ -18,7 +18,7 @@ from .retrieval.sequences import refuse_text
 from .settings import Config
 
 if TYPE_CHECKING:
-    from .eval.judging.compare import Comparison
+    from .eval.run.compare import Comparison
     from .eval.scoring.measures import Figures
     from .indexer.build import BuildReport, Verb
     from .retrieval.profile import ProfileName
@@ -106,8 +106,8 @@ def run(
     Raises QueryError if a qid comes twice, a query is too long, ``k`` is out of range, or the index does not have what
     the retriever needs.
     """
-    from .eval.formats.queries import TaskQuery
-    from .eval.running.batch import asked_of, search_of, searched
+    from .eval.files.answers import TaskQuery
+    from .eval.run.batch import asked_of, search_of, searched
     from .eval.tasks import RANKING
     from .retrieval.searcher import Search
 
@@ -144,7 +144,7 @@ def compare(runs: Mapping[str, Run], qrels: Qrels, measures: Sequence[str], *, s
 
     Raises QueryError if there are fewer than two runs, a measure is unknown, or nothing was judged.
     """
-    from .eval.judging import compare as judging
+    from .eval.run import compare as judging
     from .eval.scoring.measures import named
 
     refuse_text("measures", measures)
@@ -161,7 +161,7 @@ def read_queries(path: str | Path) -> list[Query]:
     ``irds:NAME`` are those of a dataset of ir_datasets.
     Raises SourceError, naming the line, at the first that is no query or repeats a qid.
     """
-    from .eval.formats.topics import read_topics
+    from .eval.files.topics import read_topics
     from .integrations._stand_ins import stand_ins
 
     args = Namespace(queries=Path(path))

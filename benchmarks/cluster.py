@@ -36,7 +36,7 @@ from factseek.cluster.build import shard
 from factseek.cluster.layout import is_sharded
 from factseek.cluster.ray_cluster import disconnect
 from factseek.cluster.settings import ClusterSettings
-from factseek.eval.reports.page import markdown_table
+from factseek.eval.scoring.tables import markdown_table
 from factseek.indexer.build import BuildRequest, build
 from factseek.indexer.deletion import delete
 from factseek.retrieval.domain import Filter

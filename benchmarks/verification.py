@@ -34,7 +34,7 @@ from factseek.claims.verdicts.crossval import out_of_fold, split
 from factseek.claims.verdicts.models import Cases
 from factseek.claims.verdicts.readers import Readers
 from factseek.claims.verdicts.verdict import AT_ONCE, cases_of
-from factseek.eval.reports.page import markdown_table
+from factseek.eval.scoring.tables import markdown_table
 from factseek.eval.tasks import VERDICTS
 from factseek.indexer.build import BuildRequest, build
 from factseek.retrieval.claim_groups import groups

@@ -19,10 +19,10 @@ from ...retrieval.errors import QueryError
 from ...retrieval.progress import Progress, silent
 from ...retrieval.run_reader import ScoreTable
 from ...retrieval.searcher import Searcher
-from ..judging.compare import Comparison, compare
-from ..reports.machine import Machine, this_machine
-from ..running.batch import chunks, columns
-from ..running.judged import DEPTH, Judged, depth_of
+from ..run.batch import chunks, columns
+from ..run.compare import Comparison, compare
+from ..run.judged import DEPTH, Judged, depth_of
+from ..scoring.machine import Machine, this_machine
 from .load import AND, Load, Timings, measure, search_of
 
 CALLERS = (1, 8)

@@ -11,7 +11,7 @@ from ...retrieval.errors import QueryError
 from ...retrieval.files import os_errors_reported
 from ...retrieval.index.local import open_index
 from ...retrieval.terminal import DONE, Subparsers, add_index, add_json, config_of, say, write
-from ..tuning.cli import add_judged
+from ..learn.cli import add_judged
 
 _MEASURES = "nDCG@10,R@100,AP,RR@10"
 
@@ -48,7 +48,7 @@ def bench(args: argparse.Namespace) -> int:
     """Measure, print the tables, write the reports."""
     from ...retrieval.files import write_atomically
     from ...retrieval.progress import bar
-    from ..running.judged import JudgedFiles, read_judged
+    from ..run.judged import JudgedFiles, read_judged
     from ..scoring.measures import named
     from .bench import BenchRequest, chosen
     from .bench import bench as bench_on

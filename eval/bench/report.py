@@ -6,9 +6,8 @@ import io
 from collections.abc import Mapping, Sequence
 from html import escape
 
-from ..reports.page import html_image, html_table, markdown_table, page
-from ..reports.tables import figure
 from ..scoring.statistics import RESAMPLES, Interval
+from ..scoring.tables import figure, html_image, html_table, markdown_table, page
 from .bench import Bench, Measured
 
 _SPEED = (
