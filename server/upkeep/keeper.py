@@ -18,7 +18,7 @@ from ...retrieval.index.local import open_index
 from ...retrieval.java import java_thread, start
 from ...retrieval.searcher import Searcher
 from ...retrieval.shards.layout import is_sharded, published_file
-from ..engine.allocator import give_memory_back
+from ..memory import give_memory_back
 from ..settings import Config
 from .readiness import GONE, READY, UNAVAILABLE, answers
 from .service import Service
