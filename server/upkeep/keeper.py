@@ -18,7 +18,7 @@ from ...retrieval.index.local import open_index
 from ...retrieval.index.opening import published_file
 from ...retrieval.java import java_thread, start
 from ...retrieval.searcher import Searcher
-from ..engine.allocator import give_memory_back
+from ..memory import give_memory_back
 from ..settings import Config
 from .readiness import GONE, READY, UNAVAILABLE, answers
 from .service import Service

@@ -14,10 +14,8 @@ from factseek.retrieval.index.local import Index
 from factseek.retrieval.limit import Limit
 from factseek.retrieval.searcher import Search
 from factseek.server.api.explanation import with_passages
-from factseek.server.contract import memory
 from factseek.server.contract.search import ranked_evidence
-from factseek.server.engine.budget import Budget, Charge
-from factseek.server.engine.gateway import MEMORY
+from factseek.server.memory import MEMORY, Budget, Charge, NoMemoryError
 
 DETAIL = "requests and answers fill the memory that this server has for them; try again"
 BATCH = {"queries": [{"qid": "1", "text": "measles"}, {"qid": "2", "text": "moon"}], "retriever": "bm25", "k": 2}
@@ -30,11 +28,17 @@ def asked(client: FlaskClient, charge: Charge, path: str, body: dict[str, Any] |
 
 
 @pytest.fixture
-def crowded() -> Budget:
-    """A budget of which others hold all but a hundred bytes."""
-    budget = Budget(100_000)
-    assert Charge(budget).take(99_900)
-    return budget
+def others() -> Charge:
+    """What others hold of a budget: all but a hundred bytes."""
+    charge = Charge(Budget(100_000))
+    charge.spend(99_900)
+    return charge
+
+
+@pytest.fixture
+def crowded(others: Charge) -> Budget:
+    """That budget."""
+    return others._budget
 
 
 @pytest.mark.parametrize(
@@ -66,8 +70,7 @@ def test_a_page_for_which_there_is_no_memory_says_so(client: FlaskClient, crowde
     assert (page.status_code, DETAIL[1:] in page.text) == (503, True)
 
 
-def test_a_batch_waits_for_memory_and_gives_it_back(app: Flask, crowded: Budget) -> None:
-    others = crowded.held
+def test_a_batch_waits_for_memory_and_gives_it_back(app: Flask, crowded: Budget, others: Charge) -> None:
     for accept in ("application/json", "application/x-ndjson"):
         charge = Charge(crowded)
         with app.test_request_context(
@@ -79,13 +82,13 @@ def test_a_batch_waits_for_memory_and_gives_it_back(app: Flask, crowded: Budget)
         ):
             pieces = iter(app.full_dispatch_request().response)
             assert [next(pieces) for _ in range(3)][-2:] == [b"", b""]
-            assert crowded.held == others
-            crowded.give(others)
+            assert crowded.held == others.held == 99_900
+            others.keep(0)
             rest = b"".join(pieces)
             assert rest.count(b'"docid":"measles"') == 1
             assert b"overloaded" not in rest
             assert (charge.held, crowded.held) == (0, 0)
-            assert Charge(crowded).take(others)
+            others.spend(99_900)
 
 
 def test_a_run_for_whose_stages_there_is_no_memory_is_refused(client: FlaskClient, crowded: Budget) -> None:
@@ -103,10 +106,9 @@ class Noting(Charge):
 
     most = 0
 
-    def take(self, size: int) -> bool:
-        taken = super().take(size)
+    def spend(self, size: int) -> None:
+        super().spend(size)
         self.most = max(self.most, self.held)
-        return taken
 
 
 def test_what_stages_read_is_charged_while_they_work(client: FlaskClient) -> None:
@@ -121,10 +123,6 @@ def test_what_stages_read_is_charged_while_they_work(client: FlaskClient) -> Non
     assert staged.most >= plain.most
 
 
-def test_engine_and_application_call_it_by_the_same_name() -> None:
-    assert memory.MEMORY == MEMORY
-
-
 def test_what_is_charged_is_what_is_read_and_thrice_what_is_written(client: FlaskClient, app: Flask) -> None:
     charge = Charge(Budget(1))
     answer = asked(client, charge, "/v1/english/search", SEARCH).json
@@ -132,31 +130,27 @@ def test_what_is_charged_is_what_is_read_and_thrice_what_is_written(client: Flas
     assert charge.held == 4 * size
 
 
-def test_a_request_alone_is_alone_with_all_that_it_holds() -> None:
-    budget = Budget(10)
-    request = Charge(budget)
-    piece = Charge(budget, request)
-    assert request.take(50)
-    assert piece.take(50)
-    assert not Charge(budget).take(1)
-    request.release(20)
-    piece.release()
-    assert (request.held, budget.held) == (20, 20)
-
-
 def test_who_has_held_something_for_the_longest_is_never_refused() -> None:
     budget = Budget(10)
     first, second, third = Charge(budget), Charge(budget), Charge(budget)
-    assert first.take(5)
-    assert second.take(5)
-    assert not second.take(1)
-    assert first.take(100)
-    first.release(1)
-    assert not third.take(5)
-    first.release()
-    assert third.take(5)
-    assert third.take(100)
-    assert not second.take(1)
+
+    def refused(charge: Charge, size: int) -> bool:
+        try:
+            charge.spend(size)
+        except NoMemoryError:
+            return True
+        return False
+
+    assert not refused(first, 5)
+    assert not refused(second, 5)
+    assert refused(second, 1)
+    assert not refused(first, 100)
+    first.give_back(1)
+    assert refused(third, 5)
+    first.keep(0)
+    assert not refused(third, 5)
+    assert not refused(third, 100)
+    assert refused(second, 1)
 
 
 def test_passages_are_asked_for_within_a_time_limit(app: Flask, indexes: dict[str, Index]) -> None:

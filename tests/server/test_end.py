@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.server.ending import end
-from tests.server.engine.served import Served
+from tests.server.served import Served
 
 SCRIPT = """
 import ctypes, sys

@@ -22,7 +22,7 @@ from typing import Any
 import pytest
 
 from tests.server.ending import AT_ONCE, counted
-from tests.server.engine.served import BODY, PATIENCE, Served, answer_of, request_bytes, runs, serve, until
+from tests.server.served import BODY, PATIENCE, Served, answer_of, request_bytes, runs, serve, until
 
 pytestmark = pytest.mark.real
 
