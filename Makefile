@@ -10,7 +10,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 .DEFAULT_GOAL := help
-.PHONY: help setup pictures docs serve test test-real test-deep check format bench bench-peers bench-quality bench-fusion bench-claims bench-train bench-growth bench-cluster soak fuzz example clean
+.PHONY: help setup jar pictures docs serve test test-real test-deep check format bench bench-peers bench-quality bench-fusion bench-claims bench-train bench-growth bench-cluster soak fuzz example clean
 
 help:
 	@echo "make serve   install, build the example indexes, serve them on http://127.0.0.1:8000"
@@ -18,6 +18,7 @@ help:
 	@echo "make test-real   run those with real servers, a Ray cluster, Chromium and real clients (10 minutes; factseek[clients,ray])"
 	@echo "make test-deep   run those that kill, fill disks, train and fuzz (half an hour; factseek[clients,ray])"
 	@echo "make check   lint, types, format and who imports whom"
+	@echo "make jar     compile retrieval/lucene/java to factseek.jar (needs javac 17: apt-get install openjdk-17-jdk-headless)"
 	@echo "make bench-growth   rebuild docs/growth.md: an index at 10,000, 100,000 and 1,000,000 passages (half an hour)"
 	@echo "make bench-cluster   compare shards with one index byte for byte, and time them on Ray (factseek[ray], FACTSEEK_DATA; 20 minutes)"
 	@echo "make fuzz   feed every reader, parser and route with 10,000 broken inputs; figures into docs/operating.md (an hour)"
@@ -44,6 +45,9 @@ $(STAMP): setup.cfg constraints.txt .ci/install.py
 	mkdir -p $(VENV)/checkout && ln -sfn ../.. $(VENV)/checkout/factseek
 	touch $@
 	@echo "factseek is installed in $(VENV): . $(BIN)/activate puts it on the path of this shell"
+
+jar: $(STAMP)
+	$(BIN)/python .ci/jar.py
 
 example: $(STAMP)
 	@$(BIN)/python examples/build.py

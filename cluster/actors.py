@@ -32,9 +32,9 @@ from ..retrieval.encoders.shared import SharedEncoders
 from ..retrieval.errors import FactseekError, IndexStateError, MachineError
 from ..retrieval.index.local_state import LocalState
 from ..retrieval.index_state import IndexState, ReadNote
-from ..retrieval.java import start
 from ..retrieval.limit import CutOffError, Limit
 from ..retrieval.live.snapshot import IndexEncoders, Snapshot
+from ..retrieval.lucene.jvm import start
 from ..retrieval.manifest import Manifest
 from ..retrieval.retriever import Ranked, Rankings, Retriever
 from ..retrieval.shard_states import ReplicaState, ShardState

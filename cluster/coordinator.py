@@ -29,16 +29,17 @@ from ..retrieval.encoder import Encoder
 from ..retrieval.errors import PartMissingError
 from ..retrieval.index.local_state import LocalState
 from ..retrieval.index_state import IndexState, Question, ReadNote
-from ..retrieval.java import start
 from ..retrieval.lease import Lease
 from ..retrieval.live.snapshot import IndexEncoders, Snapshot, fitting_encoder
-from ..retrieval.lucene import TermFinder, Weights
+from ..retrieval.lucene.analysis import Analyzer
+from ..retrieval.lucene.index import Weights
+from ..retrieval.lucene.jvm import start
+from ..retrieval.lucene.spelling import WordNearby
 from ..retrieval.manifest import Manifest
 from ..retrieval.opened_once import OpenedOnce
 from ..retrieval.retriever import Rankings, Retriever
 from ..retrieval.shard_states import ShardState
 from ..retrieval.signatures import WORDS, Signatures
-from ..retrieval.spelling import WordNearby
 from ..retrieval.vectors import Vectors
 from . import layout
 from .layout import Shards, owner
@@ -161,11 +162,11 @@ class ShardedState:
         # These do not refer to this object: a circle would keep what a closed index held until it is collected.
         self.ask: AskShards = _Asking(states, gather)
         analyzer = partial(self._opened.get, "terms", partial(_analyzer, config.java.heap, self.manifest.analyzer))
-        self._analyzer: Callable[[], TermFinder] = analyzer
+        self._analyzer: Callable[[], Analyzer] = analyzer
         self.collection = CollectionTerms(self.manifest.id, len(states), analyzer, self.ask)
 
     @property
-    def terms(self) -> TermFinder:
+    def terms(self) -> Analyzer:
         """The analyzer, opened when it is first needed."""
         return self._analyzer()
 
@@ -289,8 +290,7 @@ class ShardedState:
 
     def close(self) -> None:
         """Close the analyzer and the shards."""
-        for opened in self._opened.let_go().values():
-            opened.close()
+        self._opened.let_go()
         for state in self._states:
             state.close()
         self._gather.close()
@@ -323,9 +323,9 @@ class _Asking:
         return self._gather([partial(asked, state) for state in self._states], every=False)
 
 
-def _analyzer(heap: str, name: str) -> TermFinder:
+def _analyzer(heap: str, name: str) -> Analyzer:
     start(heap)
-    return TermFinder(name)
+    return Analyzer(name)
 
 
 def _merged_facets(parts: Sequence[FacetCounts], most: int, admitted: Container[str]) -> FacetCounts:

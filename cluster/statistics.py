@@ -17,7 +17,7 @@ from ..retrieval.collection_statistics import (
     joined_fields,
 )
 from ..retrieval.index_state import IndexState
-from ..retrieval.lucene import TermFinder
+from ..retrieval.lucene.analysis import Analyzer
 
 T = TypeVar("T")
 MOST_REMEMBERED = 200_000
@@ -35,7 +35,7 @@ class AskShards(Protocol):
 class CollectionTerms:
     """The counts of terms over all shards of a state of the index. Safe for threads."""
 
-    def __init__(self, state: str, shards: int, terms: Callable[[], TermFinder], ask: AskShards) -> None:
+    def __init__(self, state: str, shards: int, terms: Callable[[], Analyzer], ask: AskShards) -> None:
         """Remember the statistics of a ``state``; ``terms`` is its analyzer, ``ask`` asks each of ``shards`` shards.
 
         What some shards did not answer is not remembered.

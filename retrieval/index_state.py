@@ -15,13 +15,14 @@ from .config import Config
 from .documents import Place, Stored
 from .domain import Document, FacetCounts, Filter, Passage, Span, Total
 from .encoder import Encoder
-from .lucene import TermFinder, Weights
+from .lucene.analysis import Analyzer
+from .lucene.index import Weights
+from .lucene.spelling import WordNearby
 from .manifest import Manifest
 from .retriever import Rankings, Retriever
 from .searcher import ResolvedSearch
 from .shard_states import ShardState
 from .signatures import Signatures
-from .spelling import WordNearby
 from .vectors import Vectors
 
 ReadNote = Callable[[Document, Span], object]
@@ -57,7 +58,7 @@ class IndexState(Protocol):
         ...
 
     @property
-    def terms(self) -> TermFinder:
+    def terms(self) -> Analyzer:
         """The analyzer."""
         ...
 

@@ -21,11 +21,11 @@ from typing import Annotated, Any, Literal
 import msgspec
 
 from .. import __version__
-from .analyzers import ANALYZERS
 from .encoder import Encoder
 from .errors import IndexStateError, QueryError
 from .files import open_regular, read_regular, sample, sha256, write_atomically
 from .filters import field_names
+from .lucene.analysis import ANALYZERS
 
 LAYOUT = 2
 NAME = "manifest.json"
@@ -359,7 +359,7 @@ def versions() -> Versions:
     """Return the versions that matter to what an index holds."""
     from importlib import metadata  # a fiftieth of a second, which a search does without
 
-    from .java import anserini_jar
+    from .lucene.jvm import anserini_jar
 
     return Versions(
         factseek=__version__,

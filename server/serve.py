@@ -22,7 +22,7 @@ from ..retrieval.encoders.shared import SharedEncoders
 from ..retrieval.errors import ConfigError
 from ..retrieval.index.local import open_index
 from ..retrieval.index.opening import published, published_file
-from ..retrieval.java import anserini_jar, java_home
+from ..retrieval.lucene.jvm import anserini_jar, java_home
 from ..retrieval.manifest import SHARDS, Manifest
 from ..retrieval.terminal import say
 from . import adapters

@@ -11,8 +11,7 @@ from importlib import resources
 from typing import NamedTuple
 
 from ...retrieval.display import Piece, pieces_of, web_link
-from ...retrieval.highlight import highlights
-from ...retrieval.vocabulary import Vocabulary
+from ...retrieval.lucene.analysis import TermCache, highlights
 from ..evidence.sentences import EvidenceSentence
 from ..evidence.stances import Stance, stance_of
 from .steps import Checked
@@ -37,7 +36,7 @@ class Heading(NamedTuple):
     version: str
 
 
-def page(checked: Sequence[Checked], heading: Heading, vocabulary: Vocabulary) -> str:
+def page(checked: Sequence[Checked], heading: Heading, vocabulary: TermCache) -> str:
     """Return the page; ``vocabulary`` is that of the index, which says which words to mark."""
     from jinja2 import Environment
 
@@ -58,7 +57,7 @@ def share(probability: float) -> str:
     return "<1%" if probability < 0.01 else ">99%" if probability > 0.99 else f"{probability:.0%}"
 
 
-def pieces(claim: str, sentence: EvidenceSentence, vocabulary: Vocabulary) -> list[Piece]:
+def pieces(claim: str, sentence: EvidenceSentence, vocabulary: TermCache) -> list[Piece]:
     """Return a sentence in stretches with and without words of the claim."""
     text = sentence.text
     return pieces_of(text, highlights(claim, text, vocabulary), 0, len(text))

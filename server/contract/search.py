@@ -17,9 +17,9 @@ from ...retrieval.errors import NotFoundError, QueryError
 from ...retrieval.evidence import Evidence
 from ...retrieval.filters import DateError, bound, parse_filter
 from ...retrieval.limit import CutOffError, Limit
+from ...retrieval.lucene.spelling import respelt
 from ...retrieval.query_syntax import QUERY, parse_query
 from ...retrieval.searcher import Search, Searcher, check_whole
-from ...retrieval.spelling import respelt
 from ...retrieval.votes import FusionKind
 from ..memory import answer_memory
 from ..settings import ServerSettings

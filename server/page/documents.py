@@ -7,8 +7,8 @@ from functools import partial
 from flask import request
 
 from ...retrieval.display import web_link
-from ...retrieval.highlight import Highlighter, highlighter, in_time
 from ...retrieval.limit import HIGHLIGHTS
+from ...retrieval.lucene.analysis import Highlighter, highlighter, in_time
 from ...retrieval.searcher import Search
 from ..contract.search import limit_of
 from ..memory import charged_document

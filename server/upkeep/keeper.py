@@ -16,7 +16,7 @@ from ...retrieval.encoders.shared import SharedEncoders
 from ...retrieval.errors import FactseekError
 from ...retrieval.index.local import open_index
 from ...retrieval.index.opening import published_file
-from ...retrieval.java import java_thread, start
+from ...retrieval.lucene.jvm import java_thread, start
 from ...retrieval.searcher import Searcher
 from ..memory import give_memory_back
 from ..settings import Config

@@ -15,7 +15,7 @@ from factseek.retrieval.domain import DocumentQuery, VectorQuery
 from factseek.retrieval.errors import IndexStateError
 from factseek.retrieval.index.local import Index
 from factseek.retrieval.index_state import IndexState
-from factseek.retrieval.lucene import PassageSearcher, Weights
+from factseek.retrieval.lucene.index import PassageSearcher, Weights
 from factseek.retrieval.manifest import LUCENE
 from factseek.settings import Config
 

@@ -24,7 +24,7 @@ from factseek.cluster.settings import ClusterSettings
 from factseek.retrieval.domain import Filter
 from factseek.retrieval.encoders.shared import SharedEncoders
 from factseek.retrieval.index.local import Index
-from factseek.retrieval.java import start
+from factseek.retrieval.lucene.jvm import start
 from factseek.retrieval.searcher import Search, Searcher
 
 from .conftest import CONFIG, on_ray, settings

@@ -22,8 +22,8 @@ from factseek.retrieval.documents import SegmentDocuments
 from factseek.retrieval.errors import IndexStateError, SourceError, UserError
 from factseek.retrieval.index.local import Index
 from factseek.retrieval.index.opening import leased, published
-from factseek.retrieval.java import java_thread
 from factseek.retrieval.live.snapshot import Snapshot
+from factseek.retrieval.lucene.jvm import java_thread
 from factseek.retrieval.manifest import DOCUMENTS
 from factseek.retrieval.searcher import Search
 from factseek.retrieval.vectors import read_vectors

@@ -23,7 +23,7 @@ from factseek.retrieval import manifest as manifests
 from factseek.retrieval.domain import Hit
 from factseek.retrieval.errors import IndexStateError
 from factseek.retrieval.index.local import Index
-from factseek.retrieval.java import java_thread
+from factseek.retrieval.lucene.jvm import java_thread
 from factseek.retrieval.searcher import Search
 from factseek.settings import Config, convert
 from tests.indexer.test_compaction import DOCUMENTS, QUERIES, answers, grown, write

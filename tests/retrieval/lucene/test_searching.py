@@ -1,12 +1,13 @@
-"""Threads search Lucene side by side, and each gets what it gets alone."""
+"""Searching: in the total order, within the time, and by many threads at once."""
 
 from __future__ import annotations
 
+import random
 import sys
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from itertools import cycle, islice
+from itertools import cycle, islice, product
 from pathlib import Path
 from time import sleep
 from typing import Any
@@ -14,8 +15,10 @@ from typing import Any
 import pytest
 
 from factseek.retrieval.domain import Filter
-from factseek.retrieval.java import java_thread, kept, start
-from factseek.retrieval.lucene import Fields, PassageSearcher, PassageWriter, Weights
+from factseek.retrieval.filters import token
+from factseek.retrieval.lucene.index import Fields, PassageSearcher, PassageWriter, Weights
+from factseek.retrieval.lucene.jvm import java_thread, start
+from factseek.retrieval.order import Rows
 
 pytestmark = pytest.mark.inner
 
@@ -77,40 +80,6 @@ def test_threads_at_once_find_what_one_finds(searcher: PassageSearcher) -> None:
         assert list(pool.map(some, range(THREADS))) == [[]] * THREADS
 
 
-def test_a_thread_lets_go_of_closed_searchers(tmp_path: Path) -> None:
-    start()
-    _write(tmp_path / "segment", "flat", TEXTS[:20])
-    first, second = (PassageSearcher([tmp_path / "segment"], "english", "flat") for _ in range(2))
-    with ThreadPoolExecutor(1) as other:
-        assert other.submit(first.search, "vaccine", 5).result() == second.search("vaccine", 5)
-        before = other.submit(lambda: len(kept())).result()
-        first.close()
-        assert other.submit(second.search, "vaccine", 5).result() == second.search("vaccine", 5)
-        assert other.submit(lambda: len(kept())).result() == before
-    second.close()
-
-
-def test_a_thread_takes_over_the_classes_of_one_that_ended(tmp_path: Path) -> None:
-    import jnius
-
-    start()
-    _write(tmp_path / "segment", "flat", TEXTS[:20])
-    searcher = PassageSearcher([tmp_path / "segment"], "english", "flat")
-    counts: list[int] = []
-
-    def search() -> None:
-        with java_thread():
-            assert searcher.search("vaccine", 5)[0]
-            counts.append(len(jnius.JavaClass.__subclasses__()))
-
-    for _ in range(4):
-        thread = threading.Thread(target=search)
-        thread.start()
-        thread.join()
-    assert counts[1:] == counts[:1] * 3
-    searcher.close()
-
-
 def test_a_search_out_of_time_finds_nothing_and_harms_none(searcher: PassageSearcher) -> None:
     asked = ("measles moon", 11)
     usual = searcher.search(*asked)
@@ -136,3 +105,34 @@ def test_a_word_is_held_if_a_passage_has_a_form_of_it(searcher: PassageSearcher)
     for word in (*WORDS, "vaccines", "landings", "wombat", "the", "!?", "sea-level", "wombat-free measles", "\ud800"):
         assert searcher.holds(word) == searcher.having_words(word).any(), word
     assert [searcher.holds(word) for word in ("vaccines", "wombat", "the")] == [True, False, False]
+
+
+def test_the_first_hits_are_those_of_the_total_order(tmp_path: Path) -> None:
+    """Ties are few in a list, many at its cut, or all there is; deleted and filtered passages are not among them."""
+    start()
+    draw = random.Random(3)
+    words = [draw.choice([["vaccine"], ["vaccine", "virus"], draw.sample(WORDS, 3)]) for _ in range(3_000)]
+    docids = [f"d{draw.randrange(10**6)}é" if number % 3 else f"D{number // 2}" for number in range(len(words))]
+    numbers = [number % 2 for number in range(len(words))]
+    folders = [tmp_path / "s" / "lucene", tmp_path / "t" / "lucene"]
+    for folder, first, last in zip(folders, (0, 1_000), (1_000, len(words)), strict=True):
+        writer = PassageWriter(folder, "english", "flat")
+        for number in range(first, last):
+            writer.add("", " ".join(words[number]), f"{token('id', f's:{number}')} topic={number % 2}")
+        writer.finish()
+    rows = Rows(docids, numbers, split=True)
+    dead = [f"s:{number}" for number in range(0, len(words), 7)]
+    searcher = PassageSearcher(folders, "english", "flat", dead)
+    for query, where in product(("glacier", "vaccine virus", "virus"), (None, Filter(topic=("1",)))):
+        scores, places = searcher.search(query, len(words), where)
+        assert 0 < len(places) < len(words)
+        assert all(row % 7 and (where is None or row % 2) for row in places)
+        order = sorted(zip(scores, places, strict=True), key=lambda hit: numbers[hit[1]])
+        order.sort(key=lambda hit: docids[hit[1]], reverse=True)
+        order.sort(key=lambda hit: hit[0], reverse=True)
+        for n in (1, 2, 10, 100, 700, len(words), 10 * len(words)):
+            found = searcher.search(query, n, where, rows=rows)
+            assert list(zip(*found, strict=True)) == order[:n]
+            assert searcher.search(query, n, where, seconds=60.0, rows=rows) == found
+    searcher.close()
+    searcher.close()

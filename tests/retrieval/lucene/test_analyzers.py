@@ -6,8 +6,8 @@ import re
 
 import pytest
 
-from factseek.retrieval.analyzers import ANALYZERS, LANGUAGES, analyzer_name, language_code
 from factseek.retrieval.errors import ConfigError
+from factseek.retrieval.lucene.analysis import ANALYZERS, LANGUAGES, analyzer_name, language_code
 
 pytestmark = pytest.mark.inner
 

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rapidfuzz.distance import OSA
 
-from factseek.retrieval import spelling
-from factseek.retrieval.spelling import (
+from factseek.retrieval.lucene.index import spelling
+from factseek.retrieval.lucene.spelling import (
     WordCounter,
     WordNearby,
     admitted_edits,

@@ -14,8 +14,9 @@ from factseek.retrieval.collection_statistics import (
     joined_counts,
     joined_fields,
 )
-from factseek.retrieval.java import start
-from factseek.retrieval.lucene import Fields, PassageSearcher, PassageWriter, TermFinder, Weights
+from factseek.retrieval.lucene.analysis import Analyzer
+from factseek.retrieval.lucene.index import Fields, PassageSearcher, PassageWriter, Weights
+from factseek.retrieval.lucene.jvm import start
 
 pytestmark = pytest.mark.inner
 
@@ -51,7 +52,7 @@ def test_scores_are_those_of_the_whole_collection_to_the_last_bit(tmp_path: Path
     if shards > 7:
         parts = [collection, [], *([] for _ in range(2))]
     opened = [written(tmp_path / f"part{at}", part, fields) for at, part in enumerate(parts)]
-    terms = TermFinder("english")
+    terms = Analyzer("english")
     sizes = joined_fields([shard.field_statistics() for shard in opened])
     assert sizes == tuple(whole.field_statistics())
     for number, query in enumerate(["w000 w001", "w119", "w050 w050 w003 nowhere", "nowhere"]):
@@ -71,4 +72,3 @@ def test_scores_are_those_of_the_whole_collection_to_the_last_bit(tmp_path: Path
             assert bool(expected) == (number < 3)
     for shard in (whole, *opened):
         shard.close()
-    terms.close()

@@ -12,10 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from factseek.retrieval import lucene
 from factseek.retrieval.errors import MachineError
-from factseek.retrieval.java import start
-from factseek.retrieval.lucene import Fields, PassageSearcher, PassageWriter, TermFinder
+from factseek.retrieval.lucene.analysis import Analyzer
+from factseek.retrieval.lucene.index import Fields, PassageSearcher, PassageWriter, index
+from factseek.retrieval.lucene.jvm import start
 
 pytestmark = pytest.mark.inner
 
@@ -50,16 +50,16 @@ def written(folder: Path, fields: Fields = "flat") -> Path:
 def rows_of_terms(texts: list[str]) -> dict[str, Counter[int]]:
     """Return how often each term stands in each text, each analysed by itself."""
     rows: dict[str, Counter[int]] = {}
-    with closing(TermFinder("english")) as finder:
-        for row, text in enumerate(texts):
-            for term in finder.tokens(text):
-                rows.setdefault(term, Counter())[row] += 1
+    analyzer = Analyzer("english")
+    for row, text in enumerate(texts):
+        for term in analyzer.tokens(text):
+            rows.setdefault(term, Counter())[row] += 1
     return rows
 
 
 @pytest.mark.parametrize("at_once", [1, 5, len(TEXTS), 1000])
 def test_each_row_holds_the_words_of_its_passage(tmp_path: Path, at_once: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(lucene, "_PASSAGES_AT_ONCE", at_once)
+    monkeypatch.setattr(index, "_PASSAGES_AT_ONCE", at_once)
     folder = written(tmp_path / "lucene")
     expected = rows_of_terms([f"title{number}\n{text}" for number, text in enumerate(TEXTS)])
     with closing(PassageSearcher([folder], "english", "flat")) as searcher:
@@ -77,7 +77,7 @@ def test_titles_and_texts_in_fields_of_their_own(tmp_path: Path) -> None:
             assert searcher.term_counts([("title", f"title{number}"), ("text", f"title{number}")]) == [(1, 1), (0, 0)]
 
 
-def test_a_text_may_be_longer_than_jackson_reads_by_itself(tmp_path: Path) -> None:
+def test_a_text_may_be_very_long(tmp_path: Path) -> None:
     writer = PassageWriter(tmp_path / "lucene", "english", "flat")
     for text in ("measles", f"vaccine{' ' * 21_000_000}glacier", "glacier"):
         writer.add("", text, "id=s:0")
