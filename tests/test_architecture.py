@@ -60,17 +60,12 @@ ROOMS = {
     "claims/settings": "retrieval",
     "claims/text": "retrieval",
     "claims/learning": "claims/text retrieval",
-    "claims/evidence": "claims/settings claims/text retrieval",
-    "claims/checkworthiness/multilingual": "claims/settings claims/text retrieval retrieval/encoders",
+    "claims/evidence": "claims/settings claims/text retrieval retrieval/encoders",
     "claims/checkworthiness/members": "claims/learning claims/settings claims/text retrieval retrieval/encoders",
     "claims/checkworthiness/rankers": (
-        "claims/checkworthiness/members claims/checkworthiness/multilingual claims/learning claims/settings "
-        "claims/text retrieval retrieval/encoders"
+        "claims/checkworthiness/members claims/learning claims/settings claims/text retrieval retrieval/encoders"
     ),
-    "claims/checkworthiness": (
-        "claims/checkworthiness/multilingual claims/checkworthiness/rankers claims/learning claims/settings "
-        "claims/text retrieval"
-    ),
+    "claims/checkworthiness": "claims/checkworthiness/rankers claims/learning claims/settings claims/text retrieval",
     "claims/verdicts/models": "claims/evidence claims/learning claims/settings claims/text retrieval",
     "claims/verdicts": (
         "claims/evidence claims/learning claims/settings claims/text claims/verdicts/models retrieval "
@@ -129,15 +124,13 @@ ONLY_IN = {
         "retrieval/encoders/export.py",
         "retrieval/encoders/export_cross.py",
         "retrieval/encoders/export_layered.py",
-        "claims/checkworthiness/multilingual/training.py",
-        "claims/checkworthiness/multilingual/tuning.py",
+        "claims/checkworthiness/rankers/_networks.py",
     },
     "sentence_transformers": {
         "eval/learn/",
         "retrieval/encoders/export.py",
         "retrieval/encoders/export_cross.py",
-        "claims/checkworthiness/multilingual/training.py",
-        "claims/checkworthiness/multilingual/tuning.py",
+        "claims/checkworthiness/rankers/_networks.py",
     },
     "flask": {"server/"},
     "gunicorn": {"server/"},
