@@ -15,9 +15,8 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from factseek.eval.bench.bench import BenchRequest, bench, chosen, sizes
+from factseek.eval.bench.bench import BenchRequest, as_html, as_markdown, bench, chosen, plot, sizes
 from factseek.eval.bench.load import Load, measure
-from factseek.eval.bench.report import as_html, as_markdown, plot
 from factseek.eval.files.answers import ScoreOptions
 from factseek.eval.run.judge import score
 from factseek.eval.run.judged import JudgedFiles, read_judged

@@ -42,20 +42,6 @@ def test_scores_are_those_of_lightgbm(monkeypatch: pytest.MonkeyPatch) -> None:
     assert (model.score(asked[7:9]) == model.score(asked)[7:9]).all()
 
 
-def test_the_same_pools_and_seed_give_the_same_trees() -> None:
-    one, same, other = (fit_trees(pools_of(40), seed) for seed in (1, 1, 2))
-    assert all((one.state().tensors[name] == same.state().tensors[name]).all() for name in one.state().tensors)
-    assert not np.array_equal(one.trees.thresholds, other.trees.thresholds)
-
-
-def test_weights_find_what_was_relevant() -> None:
-    model = fit_linear(pools_of(100), 0.01)
-    first, second, *rest = model.weights / model.scale
-    assert first > second > 5 * max(map(abs, rest))
-    smaller = fit_linear(pools_of(100), 1.0)
-    assert np.abs(smaller.weights).sum() < np.abs(model.weights).sum() / 2
-
-
 def test_no_slope_is_left_where_the_loss_is_least() -> None:
     pools, penalty = pools_of(30), 0.1
     model = fit_linear(pools, penalty)
@@ -72,10 +58,3 @@ def test_no_slope_is_left_where_the_loss_is_least() -> None:
     for at in range(4):
         for step in (-0.02, 0.02):
             assert loss(model.weights + step * np.eye(4)[at]) > least
-
-
-def test_pools_without_a_difference_teach_nothing() -> None:
-    features = np.zeros((3, 4))
-    for relevance in ([0, 0, 0], [1, 1, 1], []):
-        pool = Pool(qid="q", docids=("a",) * 3, features=features, relevance=np.array(relevance, dtype=np.int64))
-        assert not pool.teaches

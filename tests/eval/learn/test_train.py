@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from factseek.eval.learn import combiner as training
-from factseek.eval.learn.learners import Pool, averaged
+from factseek.eval.learn.learners import Pool
 from factseek.eval.learn.splits import grouped_folds
 from factseek.indexer.build import BuildRequest, build
 from factseek.indexer.settings import Config
@@ -95,41 +95,6 @@ def test_what_is_remembered_of_a_query_does_not_teach_that_query() -> None:
     assert learned.model.weights[:3].any()
     assert not learned.model.weights[3:].any()
     assert bed.values(np.arange(6), learned).shape == (6,)
-
-
-def test_both_kinds_together_learn_nothing_anew(monkeypatch: pytest.MonkeyPatch) -> None:
-    drawn = np.random.default_rng(0)
-    qrels = {f"q{at}": {f"{at}-0": 1} for at in range(12)}
-    pools = [
-        Pool(
-            qid=qid,
-            docids=tuple(f"{at}-{place}" for place in range(20)),
-            features=drawn.normal(size=(20, 3)),
-            relevance=np.array([1] + [0] * 19),
-        )
-        for at, qid in enumerate(qrels)
-    ]
-    fitted = []
-    learners = training.learners_of(0)
-
-    def counted(kind: str) -> training.Learner:
-        return lambda some: (fitted.append((kind, len(some))), learners[kind](some))[1]
-
-    monkeypatch.setattr(training, "learners_of", lambda seed: {kind: counted(kind) for kind in learners})
-    bed = training.CombinerEvaluator(pools, qrels, training.CombinerRequest(files=()))
-    models = {kind: bed.learned(kind, np.arange(12)).model for kind in (*training.KINDS, "both")}
-    assert fitted == [("linear", 12), ("trees", 12)]
-    scores = {kind: [model.score(pool.features) for pool in pools] for kind, model in models.items()}
-    parts = [[one / np.mean([np.std(of) for of in scores[kind]]) for one in scores[kind]] for kind in learners]
-    for both, weighed, grown in zip(scores["both"], *parts, strict=True):
-        assert both == pytest.approx(weighed + grown)
-
-
-def test_models_that_find_no_difference_are_still_one() -> None:
-    width = np.zeros(3)
-    same = WeightedSum(width, width + 1, width)
-    pool = Pool(qid="q", docids=("a", "b"), features=np.eye(2, 3), relevance=np.array([1, 0]))
-    assert averaged(same, same, [pool]).score(pool.features).tolist() == [0, 0]
 
 
 def test_a_combination_remembers_on_demand(asked: list[object], tmp_path: Path, command: Command) -> None:

@@ -17,10 +17,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from factseek.eval.learn.fused import FusedEvaluator
-from factseek.eval.learn.grid import Setting, depths, fusions, parameters, stages, title_weights
+from factseek.eval.learn.grid import Setting, fusions
 from factseek.eval.learn.tune import Fold, SettingEvaluator, Tuning, as_json, as_text, as_yaml, folds_of, tune, verdict
 from factseek.eval.run.batch import SearchQuery
-from factseek.eval.run.judged import JudgedFiles, depth_of, drawn, read_judged
+from factseek.eval.run.judged import JudgedFiles, drawn, read_judged
 from factseek.eval.scoring.measures import evaluate
 from factseek.eval.scoring.statistics import Interval, PairedTest
 from factseek.indexer.build import BuildRequest, build
@@ -111,28 +111,6 @@ def test_a_pool_fuses_as_a_search_does(rankings, kind, weights, depth, k) -> Non
         assert list(scores.items()) == [(hit.docid, hit.score) for hit in fuse(parts, fusion, k)]
 
 
-def test_every_group_of_settings_begins_with_its_base_and_repeats_none() -> None:
-    for group in (parameters(OTHER), title_weights(OTHER), fusions(OTHER, ["bm25", "dense"]), depths(OTHER)):
-        assert len(set(group)) == len(group) >= 5
-    assert parameters(OTHER)[0] == OTHER._replace(retriever="bm25")
-    assert title_weights(OTHER)[0] == fusions(OTHER, ["bm25", "dense"])[0] == depths(OTHER)[0] == OTHER
-    assert {setting.fusion.depth for setting in depths(DEFAULT)} == {50, 100, 200, 500, 1000}
-
-
-def test_what_ranks_anew_is_tried_in_every_order_before_what_thins() -> None:
-    base = DEFAULT._replace(stages=("rerank=20", "per_source"))
-    orders = [setting.stages for setting in stages(base, ["combine", "rerank"])]
-    assert orders == [
-        ("rerank=20", "per_source"),
-        ("per_source",),
-        ("combine", "per_source"),
-        ("rerank", "per_source"),
-        ("combine", "rerank", "per_source"),
-        ("rerank", "combine", "per_source"),
-    ]
-    assert list(stages(DEFAULT, [])) == [DEFAULT]
-
-
 @pytest.mark.real
 def test_a_re_ranker_that_is_configured_is_tried(example, files, tmp_path) -> None:
     model = small_cross_encoder()
@@ -147,15 +125,6 @@ def test_a_re_ranker_that_is_configured_is_tried(example, files, tmp_path) -> No
     with Index(example, read(path)) as index:
         (hits,) = index.search(["measles vaccine"], Search(k=5))
     assert [part.retriever for part in hits[0].parts] == ["bm25", "dense", "rerank"]
-
-
-@pytest.mark.parametrize(("queries", "folds"), [(22, 5), (7, 7), (100, 3)])
-def test_every_query_is_in_one_fold(queries, folds) -> None:
-    parts = folds_of(queries, folds, seed=3)
-    assert sorted(np.concatenate(parts).tolist()) == list(range(queries))
-    assert max(map(len, parts)) - min(map(len, parts)) <= 1
-    assert [part.tolist() for part in parts] == [part.tolist() for part in folds_of(queries, folds, seed=3)]
-    assert [part.tolist() for part in parts] != [part.tolist() for part in folds_of(queries, folds, seed=4)]
 
 
 class Planted(SettingEvaluator):
@@ -298,12 +267,6 @@ def test_judged_documents_that_the_index_lacks_are_counted_and_named(example, fi
     with Index(example) as index:
         judged = read_judged(replace(files, qrels=qrels), index)
     assert judged.notes == ("4 of 5 relevant documents are not in the index: 'gone-0', 'gone-1', 'gone-2', ...",)
-
-
-def test_the_depth_of_measures() -> None:
-    assert depth_of(["nDCG@10", "P@5"]) == 10
-    assert depth_of(["nDCG@10", "AP"]) == 1000
-    assert depth_of(["R@100"]) == 100
 
 
 def test_a_sample_is_the_same_for_the_same_seed_and_keeps_the_order(example, files) -> None:

@@ -1,4 +1,4 @@
-"""Signs of a claim that need no language: numbers, names, addresses, punctuation, length, who speaks."""
+"""Features that need no language: numbers, names, addresses, punctuation, length, and when a tweet was written."""
 
 from __future__ import annotations
 
@@ -11,8 +11,14 @@ from numpy.typing import NDArray
 
 from ...retrieval.domain import Statement
 from ...retrieval.references import unescaped
-from .tokens import MENTION, URL
+from .words import MENTION, URL
 
+_TWEET_NUMBER = re.compile(r"[1-9][0-9]{16,18}")
+"""A number that X, then Twitter, gave a tweet since the end of 2010: its first 42 bits are a time."""
+_BEFORE = 22
+"""Bits of a number below the time, which counts milliseconds from :data:`_START`, in milliseconds since 1970."""
+_START = 1_288_834_974_657
+_DAY = 86_400_000
 _NUMBER = re.compile(r"(?<![\w@#])[-+]?\d+(?:[.,:]\d+)*")
 _YEAR = re.compile(r"(?<!\d)(?:19|20)\d\d(?!\d)")
 _PERCENT = re.compile(r"\d\s?[%٪]|per ?cent|por ciento|процент|yüzde|في المئة|بالمئة")
@@ -31,13 +37,13 @@ NAMES = (
 """The names of the columns, by what they count."""
 
 
-def signs(statements: Sequence[Statement]) -> NDArray[np.float64]:
+def surface_features(statements: Sequence[Statement]) -> NDArray[np.float64]:
     """Return the signs, shape (len(statements), len(NAMES)); counts are ln(1 + n)."""
-    rows = [_signs(unescaped(unescaped(statement.text))) for statement in statements]
+    rows = [_features_of(unescaped(unescaped(statement.text))) for statement in statements]
     return np.array(rows).reshape(-1, len(NAMES))
 
 
-def _signs(text: str) -> list[float]:
+def _features_of(text: str) -> list[float]:
     bare = MENTION.sub(" ", URL.sub(" ", text))
     words = _WORD.findall(bare)
     counts = [
@@ -65,3 +71,10 @@ def _signs(text: str) -> list[float]:
         *map(math.log1p, counts), float(reply), float(retweet), *map(math.log1p, lengths),
         float(text.rstrip().endswith("…")),
     ]  # fmt: skip
+
+
+def written(statement: Statement) -> float:
+    """Return when a tweet was written, as its number tells, in days since 1970 (UTC); NaN if it is no such number."""
+    if not _TWEET_NUMBER.fullmatch(statement.qid):
+        return float("nan")
+    return ((int(statement.qid) >> _BEFORE) + _START) / _DAY
