@@ -20,7 +20,7 @@ if TYPE_CHECKING:
         run,
         write_run,
     )
-    from .eval.judging.compare import Comparison
+    from .eval.run.compare import Comparison
     from .eval.scoring.measures import Figures
     from .indexer.build import BuildReport
     from .retrieval.domain import Document, Filter, Hit, Passage, Qrels, Query, Run
@@ -85,7 +85,7 @@ __all__ = [
 
 _HOMES = {
     "api": "build compare evaluate open_index read_qrels read_queries read_run run write_run",
-    "eval.judging.compare": "Comparison",
+    "eval.run.compare": "Comparison",
     "eval.scoring.measures": "Figures",
     "indexer.build": "BuildReport",
     "retrieval.domain": "Document Filter Hit Passage Qrels Query Run",

@@ -18,7 +18,7 @@ from .retrieval.sequences import refuse_text
 from .settings import Config
 
 if TYPE_CHECKING:
-    from .eval.judging.compare import Comparison
+    from .eval.run.compare import Comparison
     from .eval.scoring.measures import Figures
     from .indexer.build import BuildReport, Verb
     from .retrieval.profile import ProfileName
@@ -61,15 +61,13 @@ def build(
     Raises SourceError for what cannot be read, IndexStateError if there is an index and no verb or one that does not
     fit, MachineError if the disk is full or Java or the encoder is missing, UsageError if so many shards cannot be.
     """
+    from .cluster.layout import is_sharded
     from .indexer.build import BuildRequest
     from .indexer.build import build as build_index
-    from .indexer.resharding import check_number
     from .integrations._stand_ins import stand_ins
 
     refuse_text("sources", sources)
     refuse_text("views", views)
-    if shards is not None:
-        check_number("shards", shards)
     args = Namespace(kind=kind, sources=list(sources), language=language)
     with stand_ins(args):
         request = BuildRequest(
@@ -80,8 +78,13 @@ def build(
             language=args.language,
             dense=dense,
             views=tuple(views),
-            shards=shards or 0,
         )
+        if shards is not None or is_sharded(request.folder):
+            from .cluster.build import build_shards, check_number
+
+            if shards is not None:
+                check_number("shards", shards)
+            return build_shards(request, shards or 0, config or Config())
         return build_index(request, config or Config())
 
 
@@ -103,8 +106,8 @@ def run(
     Raises QueryError if a qid comes twice, a query is too long, ``k`` is out of range, or the index does not have what
     the retriever needs.
     """
-    from .eval.formats.queries import TaskQuery
-    from .eval.running.batch import asked_of, search_of, searched
+    from .eval.files.answers import TaskQuery
+    from .eval.run.batch import asked_of, search_of, searched
     from .eval.tasks import RANKING
     from .retrieval.searcher import Search
 
@@ -141,7 +144,7 @@ def compare(runs: Mapping[str, Run], qrels: Qrels, measures: Sequence[str], *, s
 
     Raises QueryError if there are fewer than two runs, a measure is unknown, or nothing was judged.
     """
-    from .eval.judging import compare as judging
+    from .eval.run import compare as judging
     from .eval.scoring.measures import named
 
     refuse_text("measures", measures)
@@ -158,7 +161,7 @@ def read_queries(path: str | Path) -> list[Query]:
     ``irds:NAME`` are those of a dataset of ir_datasets.
     Raises SourceError, naming the line, at the first that is no query or repeats a qid.
     """
-    from .eval.formats.topics import read_topics
+    from .eval.files.topics import read_topics
     from .integrations._stand_ins import stand_ins
 
     args = Namespace(queries=Path(path))

@@ -21,8 +21,8 @@ from benchmarks.measuring import part, program, replace_marked
 from factseek.claims.checkworthiness.rankers import Trained, kind
 from factseek.claims.learning.folds import average_precision
 from factseek.claims.settings import Config
-from factseek.eval.reports.machine import this_machine
-from factseek.eval.reports.page import markdown_table
+from factseek.eval.scoring.machine import this_machine
+from factseek.eval.scoring.tables import markdown_table
 from factseek.eval.tasks import STATEMENTS
 from factseek.retrieval.domain import Statement
 from factseek.retrieval.progress import bar

@@ -16,7 +16,7 @@ from unittest.mock import patch
 import numpy as np
 from numpy.typing import NDArray
 
-from factseek.eval.formats.topics import read_topics
+from factseek.eval.files.topics import read_topics
 from factseek.indexer.passages import sentences
 from factseek.retrieval.encoder import Encoder
 from factseek.retrieval.encoders.runtime import open_encoder

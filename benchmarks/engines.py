@@ -26,7 +26,7 @@ import numpy as np
 from benchmarks.data import Collection, beir, data_folder, ndcg10
 from benchmarks.measuring import program, replace_marked
 from benchmarks.peers import batch_search, our_index, peer_index, peer_searcher
-from factseek.eval.reports.machine import this_machine
+from factseek.eval.scoring.machine import this_machine
 from factseek.retrieval.index.local import open_index
 from factseek.retrieval.searcher import Search
 

@@ -22,13 +22,13 @@ from numpy.typing import NDArray
 from benchmarks.data import data_folder
 from benchmarks.measuring import program, replace_marked
 from benchmarks.quality import ROOT, BenchCollection, example, indexed, public
-from factseek.eval.formats.topics import read_topics
-from factseek.eval.reports.page import markdown_table
-from factseek.eval.running.batch import SearchQuery, chunks, columns
+from factseek.eval.files.topics import read_topics
+from factseek.eval.learn.fused import FusedEvaluator
+from factseek.eval.learn.grid import Setting, fusions
+from factseek.eval.run.batch import SearchQuery, chunks, columns
 from factseek.eval.scoring.measures import evaluate
 from factseek.eval.scoring.statistics import Interval, Values, intervals, paired
-from factseek.eval.tuning.fused_evaluator import FusedEvaluator
-from factseek.eval.tuning.grid import Setting, fusions
+from factseek.eval.scoring.tables import markdown_table
 from factseek.retrieval.config import Config, FusionSettings
 from factseek.retrieval.domain import Hit, Qrels
 from factseek.retrieval.files import write_atomically

@@ -45,7 +45,7 @@ from benchmarks.measuring import replace_marked
 from factseek import settings
 from factseek.claims.checkworthiness.training import RankerManifest
 from factseek.eval import tasks
-from factseek.eval.formats import topics, tweets
+from factseek.eval.files import topics, tweets
 from factseek.indexer.collections import BadLines, ReadOptions, kinds, reader
 from factseek.indexer.collections._documents import check_docid
 from factseek.indexer.document_line import read_line

@@ -49,7 +49,7 @@ _SHOWN = {
     codes.CATEGORY_NOT_WORD: " .-",
 }
 _HARMLESS = {
-    "eval.formats.predictions._ITEM": "reads only what _LIST has matched whole",
+    "eval.files.answers._ITEM": "reads only what _LIST has matched whole",
     "indexer.collections._dates._PATTERNS": "used with fullmatch alone",
     "indexer.collections._pages._META_CHARSET": "reads the first 4,096 bytes of a page alone",
 }

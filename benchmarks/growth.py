@@ -15,8 +15,8 @@ from typing import NamedTuple
 from benchmarks.data import REAL, Sampler, claims, data_folder, noisy, real_vectors
 from benchmarks.measuring import program, replace_marked
 from factseek.eval.bench.load import Load, measure
-from factseek.eval.reports.machine import this_machine
-from factseek.eval.running.batch import SearchQuery
+from factseek.eval.run.batch import SearchQuery
+from factseek.eval.scoring.machine import this_machine
 from factseek.indexer.build import BuildRequest, build
 from factseek.retrieval import config
 from factseek.retrieval import manifest as manifests

@@ -39,7 +39,7 @@ from benchmarks.measuring import (
     table,
 )
 from benchmarks.servers import LoadResult, Server, free_port, load, post, resident, running, serve, workers
-from factseek.eval.reports.machine import this_machine
+from factseek.eval.scoring.machine import this_machine
 from factseek.indexer.build import BuildRequest, build
 from factseek.retrieval.config import EncoderSettings
 from factseek.retrieval.encoders.choice import for_language

@@ -16,10 +16,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 from benchmarks.measuring import program, replace_marked
-from factseek.eval.bench.bench import Bench, BenchRequest, bench
-from factseek.eval.bench.report import as_markdown, plot
-from factseek.eval.reports.page import markdown_table
-from factseek.eval.running.judged import JudgedFiles, read_judged
+from factseek.eval.bench.bench import Bench, BenchRequest, as_markdown, bench, plot
+from factseek.eval.run.judged import JudgedFiles, read_judged
+from factseek.eval.scoring.tables import markdown_table
 from factseek.indexer.build import BuildRequest, Verb, build
 from factseek.indexer.sources import describe
 from factseek.retrieval import manifest as manifests

@@ -28,8 +28,8 @@ import msgspec
 
 from benchmarks.measuring import replace_marked
 from benchmarks.servers import Server, resident, serve, workers
-from factseek.eval.formats.topics import read_topics
-from factseek.eval.reports.machine import this_machine
+from factseek.eval.files.topics import read_topics
+from factseek.eval.scoring.machine import this_machine
 from factseek.retrieval.index.local import open_index
 from factseek.retrieval.searcher import Search, Searcher
 from factseek.server.upkeep.access import digest

@@ -19,14 +19,13 @@ from typing import NamedTuple
 from benchmarks.data import data_folder
 from benchmarks.measuring import part, program, replace_marked
 from factseek.commands import main as factseek
-from factseek.eval.models.candidates import read_candidates
-from factseek.eval.models.judged import of_judgements
-from factseek.eval.models.parts import part as parted
-from factseek.eval.models.request import ModelTraining
-from factseek.eval.reports.page import markdown_table
-from factseek.eval.running.judged import JudgedFiles, read_judged
+from factseek.eval.learn.examples import TrainingJudged, read_candidates
+from factseek.eval.learn.request import ModelTraining
+from factseek.eval.learn.splits import split
+from factseek.eval.run.judged import JudgedFiles, read_judged
 from factseek.eval.scoring.measures import evaluate
 from factseek.eval.scoring.statistics import Values, paired
+from factseek.eval.scoring.tables import markdown_table
 from factseek.retrieval.config import RerankSettings
 from factseek.retrieval.domain import Qrels
 from factseek.retrieval.index.local import open_index
@@ -128,8 +127,9 @@ def _run(*arguments: object) -> None:
 
 def _judging_claims(index: Searcher, data: Path, depth: int) -> JudgingClaims:
     files = JudgedFiles(task="trec", queries=data / "queries.jsonl", qrels=data / "qrels" / "train.tsv")
-    judged = of_judgements(read_judged(files, index))
-    judging = parted(read_candidates(index, judged, depth, bar), judged.qrels, SETTINGS.seed).judging
+    read = read_judged(files, index)
+    judged = TrainingJudged(asked=read.asked, qrels=read.qrels, search=read.search)
+    judging = split(read_candidates(index, judged, depth, bar), judged.qrels, SETTINGS.seed).judging
     queries = {candidate.qid: candidate.query for candidate in judging}
     return JudgingClaims(queries, {qid: judged.qrels[qid] for qid in queries})
 

@@ -24,17 +24,24 @@ from numpy.typing import NDArray
 
 from benchmarks.data import RememberingEncoder, data_folder, objects
 from benchmarks.measuring import part, program, replace_marked
+from factseek.claims.evidence.extractors import FeatureExtractors, open_contrast
 from factseek.claims.evidence.sentences import ClaimEvidence, Finder
-from factseek.claims.learning.figures import Bin, VerdictFigures, bins, figures
+from factseek.claims.learning.figures import (
+    Bin,
+    RiskPoint,
+    VerdictFigures,
+    bins,
+    figures,
+    needed_confidence,
+    risk_curve,
+)
 from factseek.claims.settings import VerdictSettings
 from factseek.claims.text.quantities import quantities, unstated
-from factseek.claims.verdicts import contrast, models
-from factseek.claims.verdicts.confidence import RiskPoint, needed_confidence, risk_curve
-from factseek.claims.verdicts.crossval import out_of_fold, split
+from factseek.claims.verdicts import models
 from factseek.claims.verdicts.models import Cases
-from factseek.claims.verdicts.readers import Readers
+from factseek.claims.verdicts.training import out_of_fold, split
 from factseek.claims.verdicts.verdict import AT_ONCE, cases_of
-from factseek.eval.reports.page import markdown_table
+from factseek.eval.scoring.tables import markdown_table
 from factseek.eval.tasks import VERDICTS
 from factseek.indexer.build import BuildRequest, build
 from factseek.retrieval.claim_groups import groups
@@ -267,7 +274,7 @@ def read_pairs(path: Path) -> list[VerdictPair]:
 
 
 def pairs_section(
-    pairs: Sequence[VerdictPair], collection: JudgedCollection, work: Path, encoder: Encoder, readers: Readers
+    pairs: Sequence[VerdictPair], collection: JudgedCollection, work: Path, encoder: Encoder, readers: FeatureExtractors
 ) -> str:
     """Return what a model that learned on a collection's retrieved evidence says of pairs, by threshold.
 
@@ -293,7 +300,7 @@ def counted(probability: NDArray[np.float64], labels: NDArray[np.int64], least: 
     return [f"{decided.sum()}", right, f"{decided[labels < 2].mean():.0%}"]
 
 
-def _cases(pairs: Sequence[VerdictPair], work: Path, encoder: Encoder, readers: Readers) -> Cases:
+def _cases(pairs: Sequence[VerdictPair], work: Path, encoder: Encoder, readers: FeatureExtractors) -> Cases:
     """Return the pairs as cases, each with its own sentence, out of an index of all sentences."""
     pages, config = work / "wiki-001.jsonl", Config()
     lines = [{"id": pair.id, "text": pair.evidence, "lines": f"0\t{pair.evidence}"} for pair in pairs]
@@ -341,7 +348,9 @@ def _measured(folder: Path, work: Path) -> tuple[list[JudgedCollection], str]:
     return measured, "".join(sections)
 
 
-def _judged(collection: LabelledCollection, work: Path, encoder: Encoder, readers: Readers) -> JudgedCollection:
+def _judged(
+    collection: LabelledCollection, work: Path, encoder: Encoder, readers: FeatureExtractors
+) -> JudgedCollection:
     folder = work / f"{collection.name.lower()}-index"
     with part(f"{collection.name}: indexing"):
         build(BuildRequest(kind="fever", sources=(collection.pages,), folder=folder), CONFIG)
@@ -368,9 +377,8 @@ def _judged(collection: LabelledCollection, work: Path, encoder: Encoder, reader
         )
 
 
-def _readers() -> Readers:
-    beside = contrast.opened(CONFIG, "en")
-    return Readers(beside.reader if beside else None, None)
+def _readers() -> FeatureExtractors:
+    return FeatureExtractors(open_contrast(CONFIG, "en"))
 
 
 def _evidence_of(name: str, texts: Sequence[str], finder: Finder) -> list[ClaimEvidence]:

@@ -13,6 +13,8 @@ from ..retrieval.votes import FusionKind
 
 JOINT = "joint_"
 """What the name of a member begins with that learns from all languages at once."""
+CHARACTERS = "characters"
+"""The name of the encoder of ``multilingual`` that is trained from nothing, with its heads."""
 MemberName = Annotated[str, NameOf("claims.checkworthiness.members", "member", begins=JOINT)]
 RankerName = Annotated[str, NameOf("claims.checkworthiness.rankers", "model")]
 

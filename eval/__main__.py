@@ -15,11 +15,13 @@ def _loaded() -> "Callable[[], int]":
     from ..retrieval.terminal import program
     from ..settings import Config
     from .bench import cli as bench_cli
-    from .judging import cli
-    from .running import cli as run_cli
-    from .tuning import cli as tune_cli
+    from .learn import cli as learn_cli
+    from .run import cli as run_cli
+    from .run import judge
 
-    return program("eval", __doc__, Config, [module.register for module in (run_cli, cli, tune_cli, bench_cli)])
+    return program(
+        "eval", __doc__, Config, [run_cli.register, judge.register, learn_cli.register_tune, bench_cli.register]
+    )
 
 
 if __name__ == "__main__":

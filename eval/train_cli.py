@@ -1,19 +1,5 @@
-"""The command ``train``: learn to rank from your own judgements."""
+"""``train`` at the place where the front door looks for it."""
 
-from __future__ import annotations
+from .learn.cli import register_train as register
 
-from ..retrieval.terminal import Subparsers
-from .models import cli as models_cli
-from .training import cli as combiner_cli
-
-
-def register(commands: Subparsers) -> None:
-    """Add ``train`` to the command line."""
-    parser = commands.add_parser(
-        "train",
-        help="learn to rank from your own judgements",
-        description="Train on judged queries what ranks, and measure what it gains.",
-    )
-    kinds = parser.add_subparsers(dest="what", metavar="WHAT", required=True)
-    combiner_cli.register(kinds)
-    models_cli.register(kinds)
+__all__ = ["register"]

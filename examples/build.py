@@ -10,7 +10,7 @@ from typing import NamedTuple
 from factseek import commands, settings
 from factseek.claims import settings as claims
 from factseek.claims.checkworthiness import training
-from factseek.claims.verdicts import contrast
+from factseek.claims.evidence.extractors import open_contrast
 from factseek.claims.verdicts import training as verdicts
 from factseek.indexer.sources import describe
 from factseek.retrieval import manifest as manifests
@@ -82,7 +82,7 @@ def _judges(path: Path, index: Path, lesson: Lesson) -> bool:
         learned = verdicts.load(path, config, lesson.task).manifest
     except FactseekError:
         return False
-    beside = contrast.opened(config, learned.language)
+    beside = open_contrast(config, learned.language)
     return (
         [source.sha256 for source in learned.sources] == [sha256(HERE / source) for source in lesson.sources]
         and learned.index == manifests.read(index).id

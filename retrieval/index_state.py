@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple, Protocol, TypeVar
+from typing import NamedTuple, Protocol
 
 from .collection_statistics import FieldStatistics, Term, TermCount
 from .config import Config
@@ -27,9 +27,6 @@ from .vectors import Vectors
 
 ReadNote = Callable[[Document, Span], object]
 """Whoever wants to see each passage as it is read."""
-
-
-T = TypeVar("T")
 
 
 class Question(NamedTuple):
@@ -188,12 +185,4 @@ class IndexState(Protocol):
 
     def close(self) -> None:
         """Close what was opened; calling it again does nothing."""
-        ...
-
-
-class AskShards(Protocol):
-    """Whoever asks every shard of an index the same."""
-
-    def __call__(self, asked: Callable[[IndexState], T]) -> list[T]:
-        """Return what every shard answers, in the order of the shards."""
         ...

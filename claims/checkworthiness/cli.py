@@ -3,25 +3,73 @@
 from __future__ import annotations
 
 import argparse
+import json
 import sys
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
+from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from ...retrieval.domain import Statement
 from ...retrieval.errors import QueryError, SourceError
-from ...retrieval.files import open_regular
+from ...retrieval.files import files_in, open_regular, writable
+from ...retrieval.run_writer import column
 from ...retrieval.terminal import DONE, Subparsers, add_config, config_of, report, say, write, write_now
 from ..settings import Config
 from ..text.languages import check_languages, language_of, with_language
-from .formats import StatementFormat, StatementFormats, language_of_task
 from .rankers import kind, names
-from .request import STANDARD_INPUT, outputs_of, with_files_of_folders
 
 if TYPE_CHECKING:
     from .ranking import Ranked
     from .training import TrainedRanker
+
+
+STANDARD_INPUT = "-"
+_PIPED = "standard input"
+_TEXT = 90
+"""Characters of a statement that a row shows."""
+
+
+class StatementFormat(Protocol):
+    """A task that ranks statements by how far they are worth checking."""
+
+    LANGUAGES: tuple[str, ...]
+    """The languages of its statements."""
+
+    def read_statements(self, path: Path, *, labelled: bool) -> list[Statement]:
+        """Return the statements of a whole file."""
+        ...
+
+    def stream_statements(self, lines: Iterable[bytes], source: str) -> Iterator[Statement]:
+        """Yield statements as their lines come."""
+        ...
+
+    def write(self, records: Iterable[tuple[str, str, float]], path: Path, run_id: str) -> None:
+        """Write topic or debate, id and score of each statement as a submission."""
+        ...
+
+
+class StatementFormats(Protocol):
+    """The tasks that rank statements, by name."""
+
+    def names(self) -> list[str]:
+        """Return the names of the tasks."""
+        ...
+
+    def default(self) -> str:
+        """Return the name of the task that is meant where none is named."""
+        ...
+
+    def load(self, name: str) -> StatementFormat:
+        """Return the task of a name."""
+        ...
+
+
+def language_of_task(format_: StatementFormat) -> str:
+    """Return the language of a task that has one alone; ``""`` where it has to be seen from the texts."""
+    return format_.LANGUAGES[0] if len(format_.LANGUAGES) == 1 else ""
 
 
 def register(commands: Subparsers, formats: StatementFormats) -> None:
@@ -76,9 +124,6 @@ def _add_input(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--words", type=int, default=0, metavar="N", help="name the N words that weighed most")
     parser.add_argument("--top", type=int, default=20, metavar="N", help="how many to print (default: 20; 0: all)")
     parser.add_argument("--json", action="store_true", help="print JSON lines instead of text")
-
-
-_PIPED = "standard input"
 
 
 class _Input(NamedTuple):
@@ -170,25 +215,17 @@ def _submit(
 
 
 def _print(args: argparse.Namespace, learned: TrainedRanker, inputs: Sequence[_Input]) -> None:
-    from .printing import json_line, row
-    from .ranking import rank
+    from .ranking import explain, rank
 
     ranked = rank(learned.ranker, [statement for source in inputs for statement in source.statements])
     shown = ranked[: args.top or None]
     if args.words:
-        shown = [entry._replace(words=_words(learned, entry, args.words)) for entry in shown]
+        shown = [entry._replace(words=explain(learned.ranker, entry.statement, args.words)) for entry in shown]
     for entry in shown:
         write(json_line(entry) if args.json else row(entry))
 
 
-def _words(learned: TrainedRanker, ranked: Ranked, most: int) -> list[Any]:
-    from .explain import explain
-
-    return list(explain(learned.ranker, ranked.statement, most))
-
-
 def _stream(args: argparse.Namespace, formats: StatementFormats, learned: TrainedRanker) -> int:
-    from .printing import json_line
     from .ranking import rank_stream
 
     for entry in rank_stream(learned.ranker, _coming(args, formats, learned), args.words):
@@ -222,3 +259,102 @@ def _counted(learned: TrainedRanker) -> str:
     sources = learned.manifest.sources
     positives = sum(source.positives for source in sources)
     return f"{sum(source.statements for source in sources):,} statements, {positives:,} of them worth checking"
+
+
+def with_files_of_folders(args: argparse.Namespace) -> argparse.Namespace:
+    """Return the arguments of ``rank`` with the files of each folder to learn from or to rank in its place.
+
+    Raises QueryError if a folder holds none.
+    """
+    inputs = [[name] if name == STANDARD_INPUT else map(str, files_in([Path(name)])) for name in args.input]
+    return argparse.Namespace(**{**vars(args), "train": files_in(args.train), "input": list(chain(*inputs))})
+
+
+def outputs_of(args: argparse.Namespace) -> list[Path]:
+    """Return the path of each input's submission; refuse, before any work, options that contradict each other.
+
+    Raises QueryError.
+    """
+    _refuse_contradictions(args)
+    named = [Path(name) for name in args.input if name != STANDARD_INPUT]
+    read = [*args.train, *named, *([args.load] if args.load else [])]
+    if args.save:
+        writable(args.save, read)
+    if args.output is None:
+        return []
+    if len(args.input) == 1 and not args.output.is_dir():
+        writable(args.output, read)
+        return [args.output]
+    outputs = _in_folder(args.output, args.input)
+    for output in outputs if args.output.is_dir() else ():
+        writable(output, read)
+    return outputs
+
+
+def _in_folder(folder: Path, inputs: Sequence[str]) -> list[Path]:
+    """Return a file in the folder for each input, of the same name.
+
+    Raises QueryError if two would have the same name, or the folder is a file.
+    """
+    if folder.exists() and not folder.is_dir():
+        raise QueryError("is a file", place=folder, remedy="several inputs need a folder, one submission each")
+    if not folder.parent.is_dir():
+        raise QueryError(f"there is no folder {folder.parent}", place=folder, remedy="make it first")
+    stems = Counter("standard-input" if name == STANDARD_INPUT else Path(name).stem for name in inputs)
+    twice = next((stem for stem, number in stems.items() if number > 1), "")
+    if twice:
+        raise QueryError(
+            f"{twice} is the name of two files", place="--input", remedy="their submissions would be one file"
+        )
+    return [folder / f"{stem}.tsv" for stem in stems]
+
+
+def _refuse_contradictions(args: argparse.Namespace) -> None:
+    if args.train and args.load:
+        raise QueryError("--train and --load exclude each other: learn a ranker or load one")
+    if args.load and args.save:
+        raise QueryError("--load and --save exclude each other: copy the file instead")
+    if args.stream and (args.output or args.json):
+        raise QueryError("--stream writes JSON lines to standard output", remedy="leave out --output and --json")
+    if args.words < 0 or args.top < 0:
+        raise QueryError("--words and --top take a number that is not negative")
+    if args.output and not args.input:
+        raise QueryError("there is nothing to rank", place="--output", remedy="name it with --input")
+    if not (args.input or args.stream or args.save):
+        raise QueryError("there is nothing to do: give --input to rank, --stream for standard input, or --save")
+    _check_run_id(args.run_id)
+    if args.input.count(STANDARD_INPUT) > 1:
+        raise QueryError("standard input can be read once", place="--input")
+
+
+def _check_run_id(run_id: str) -> None:
+    try:
+        column(run_id or "default")
+    except QueryError as error:
+        raise QueryError(f"--run-id {error}") from None
+
+
+def json_line(ranked: Ranked) -> str:
+    """Return a ranked statement as one line of JSON."""
+    record: dict[str, Any] = {
+        "rank": ranked.rank,
+        "score": ranked.score,
+        "probability": ranked.probability,
+        "id": ranked.statement.qid,
+        "topic": ranked.statement.topic,
+        "text": ranked.statement.text,
+    }
+    if ranked.words:
+        record["words"] = [weight._asdict() for weight in ranked.words]
+    return json.dumps(record, ensure_ascii=False) + "\n"
+
+
+def row(ranked: Ranked) -> str:
+    """Return rank, probability (or else score), id and text, with the words that weighed most below."""
+    sure = f"{ranked.probability:7.0%}" if ranked.probability is not None else f"{ranked.score:7.3f}"
+    text = " ".join(ranked.statement.text.split())
+    cut = text if len(text) <= _TEXT else text[: _TEXT - 2] + " …"
+    words = ", ".join(f"{weight.word} {weight.weight:+.2f}" for weight in ranked.words)
+    statement = ranked.statement
+    name = f"{statement.topic}:{statement.qid} {statement.speaker}" if statement.speaker else statement.qid
+    return f"{ranked.rank:4} {sure}  {name}  {cut}\n" + (f"{'':14}{words}\n" if words else "")

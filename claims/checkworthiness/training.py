@@ -16,7 +16,7 @@ from ...retrieval.errors import SourceError
 from ...retrieval.files import sha256, storable
 from ...retrieval.model_state import restored_from
 from ...retrieval.progress import Progress
-from ..learning.restoring import ModelManifest, load_for
+from ..learning.models import ModelManifest, load_for
 from ..settings import Config
 from .rankers import Ranker, kind, names
 

@@ -9,8 +9,7 @@ from pathlib import Path
 from ...retrieval.files import files_in
 from ...retrieval.terminal import DONE, Subparsers, add_config, add_json, config_of, report
 from ..settings import Config
-from .cli import add_language, in_language
-from .formats import StatementFormats
+from .cli import StatementFormats, add_language, in_language
 
 
 def register(commands: Subparsers, formats: StatementFormats) -> None:
@@ -32,7 +31,7 @@ def register(commands: Subparsers, formats: StatementFormats) -> None:
 
 def run(args: argparse.Namespace, formats: StatementFormats) -> int:
     """Train the encoder on the labelled files."""
-    from .multilingual.tuning import tune
+    from .rankers._networks import tune
 
     format_ = formats.load(args.task)
     parts = [in_language(args, format_, format_.read_statements(path, labelled=True)) for path in files_in(args.train)]

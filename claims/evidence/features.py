@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..text.lexicon import Lexicon, Polarity, polarity
+from ..text.polarity import Lexicon, Polarity, polarity
 from ..text.quantities import Quantity, agreement, quantities, unstated
 from ..text.words import Analyzer, coverage, terms
 from .sentences import ClaimEvidence, EvidenceSentence

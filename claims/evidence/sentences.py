@@ -11,7 +11,7 @@ import re
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from time import monotonic
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import msgspec
 
@@ -23,6 +23,10 @@ from ...retrieval.sentences import sentences
 from ..settings import VerdictSettings
 from ..text.words import coverage, terms
 
+Stance = Literal["for", "against", "neither"]
+"""What a verdict says of a claim, whichever task its label is of."""
+
+_STANCES: dict[str, Stance] = {"SUPPORTS": "for", "TRUE": "for", "REFUTES": "against", "FALSE": "against"}
 _AT_ONCE = 64
 _STOP = re.compile(r"[.!?؟…。！？][\"'”’»)\]]*$")
 _MORE = 2
@@ -193,3 +197,8 @@ def _nearest(passages: Sequence[Sequence[EvidenceSentence]]) -> tuple[EvidenceSe
         best = max(passage, key=lambda sentence: (bool(_STOP.search(sentence.text)), sentence.similarity))
         chosen.setdefault(best.text, best)
     return tuple(chosen.values())
+
+
+def stance_of(label: str) -> Stance:
+    """Return the stance that a label takes towards its claim: ``neither`` for every label that decides nothing."""
+    return _STANCES.get(label, "neither")

@@ -1,7 +1,11 @@
-"""Cross-validation that does not flatter: what nearly says the same, or stands in one debate, stays together."""
+"""Cross-validation that does not flatter: what nearly says the same, or stands in one debate, stays together.
+
+Of what is not worth checking only a sample is learned from: beyond a number it teaches nothing new.
+"""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -10,8 +14,8 @@ from numpy.typing import NDArray
 
 from ...retrieval.domain import Statement
 from ...retrieval.errors import SourceError
-from ..text.duplicates import groups
-from ..text.moments import written
+from ..text.surface import written
+from ..text.words import groups
 
 _LEAST = 2
 """Statements of either class without which nothing can be held out."""
@@ -79,3 +83,18 @@ def average_precision(labels: NDArray[np.int64], scores: NDArray[np.float64]) ->
     positive = labels[np.argsort(-scores, kind="stable")].astype(bool)
     ranks = np.flatnonzero(positive) + 1
     return float(np.mean(np.arange(1, len(ranks) + 1) / ranks)) if len(ranks) else 0.0
+
+
+def sampled(statements: Sequence[Statement], most: int, seed: int) -> tuple[list[Statement], float]:
+    """Return at most ``most`` statements not worth checking for each that is, in their order; 0 keeps all.
+
+    The second value, added to log-odds that were learned from the sample, makes them hold for all statements.
+    """
+    labels = np.array([statement.label for statement in statements])
+    others = np.flatnonzero(labels == 0)
+    limit = most * int((labels == 1).sum())
+    if not most or len(others) <= limit:
+        return list(statements), 0.0
+    drawn = np.random.default_rng(seed).choice(others, limit, replace=False)
+    kept = np.sort(np.concatenate([np.flatnonzero(labels == 1), drawn]))
+    return [statements[row] for row in kept], math.log(limit / len(others))

@@ -46,7 +46,7 @@ def learn(scores: Scores, labels: NDArray[np.int64]) -> Stack:
         weights = machine.fit(columns, labels).coef_[0] / scale
         kept = [name for name, weight in zip(names, weights, strict=True) if weight > 0]
         if not kept:
-            return _ignorant(names[0], labels)
+            return constant_model(names[0], labels)
         if len(kept) == len(names):
             return _as_odds(dict(zip(names, map(float, weights), strict=True)), scores, labels)
         names = kept
@@ -61,12 +61,12 @@ def _as_odds(weights: dict[str, float], scores: Scores, labels: NDArray[np.int64
     machine = LogisticRegression(C=1.0, max_iter=1000).fit(column, labels)
     slope = float(machine.coef_[0, 0] / scale[0])
     if slope <= 0:
-        return _ignorant(next(iter(weights)), labels)
+        return constant_model(next(iter(weights)), labels)
     bias = float(machine.intercept_[0]) - slope * float(summed.mean())
     return Stack({name: slope * weight for name, weight in weights.items()}, bias)
 
 
-def _ignorant(name: str, labels: NDArray[np.int64]) -> Stack:
+def constant_model(name: str, labels: NDArray[np.int64]) -> Stack:
     """Return the stack that gives every statement the log-odds of all."""
     share = float(labels.mean())
     return Stack({name: 0.0}, math.log(share / (1 - share)))

@@ -12,7 +12,7 @@ from ...retrieval.errors import QueryError
 from ...retrieval.files import writable, write_atomically
 from ...retrieval.index.local import open_index
 from ...retrieval.terminal import DONE, Subparsers, add_index, add_json, config_of, report, say
-from ..checkworthiness.formats import StatementFormat, StatementFormats, language_of_task
+from ..checkworthiness.cli import StatementFormat, StatementFormats, language_of_task
 from ..settings import Config
 from ..verdicts.cli import add_where, finder_of
 

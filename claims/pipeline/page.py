@@ -12,8 +12,7 @@ from typing import NamedTuple
 
 from ...retrieval.display import Piece, pieces_of, web_link
 from ...retrieval.lucene.analysis import TermCache, highlights
-from ..evidence.sentences import EvidenceSentence
-from ..evidence.stances import Stance, stance_of
+from ..evidence.sentences import EvidenceSentence, Stance, stance_of
 from .steps import Checked
 
 _SAID: dict[Stance, tuple[str, str]] = {

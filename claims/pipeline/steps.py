@@ -10,11 +10,9 @@ import msgspec
 from ...retrieval.domain import Claim, Statement
 from ...retrieval.profile import tweet
 from ...retrieval.progress import Progress
-from ..checkworthiness.explain import Weight, explain
 from ..checkworthiness.rankers import Ranker
-from ..checkworthiness.ranking import Ranked, rank
-from ..verdicts.records import record
-from ..verdicts.verdict import Verdict, Verifier
+from ..checkworthiness.ranking import Ranked, Weight, explain, rank
+from ..verdicts.verdict import Verdict, Verifier, record
 
 _WORDS = 5
 """Words that are named for having weighed most in the ranking."""

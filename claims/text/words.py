@@ -1,11 +1,55 @@
-"""The words of a text as the index's analyzer sees them, in their order, and what of a claim they cover."""
+"""The words of claims, tweets and sentences: tokens, n-grams as sparse vectors, hashed buckets, near-duplicates.
+
+Nothing here needs more than numpy and scipy.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Hashable, Iterable
+import zlib
+from collections import Counter
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from itertools import pairwise
+from typing import Any, NamedTuple
 
-_WORD = re.compile(r"[^\W_]+(?:['’.,][^\W_]+)*")
+import numpy as np
+from numpy.typing import NDArray
+
+from ...retrieval.domain import Statement
+from ...retrieval.references import unescaped
+
+URL = re.compile(r"(?:https?://|www\.|pic\.twitter\.com/)\S+", re.IGNORECASE)
+MENTION = re.compile(r"(?<![\w@.])@\w+")
+_NUMBER = re.compile(r"\d+")
+_WORD = re.compile(r"[#@]?\w+|[%€$£₺?!]")
+_CHARACTERS = (2, 3, 4, 5)
+
+
+def normalised(text: str) -> str:
+    """Return a text in one form: entities unescaped, lower case, addresses and accounts a word, numbers ``0``."""
+    text = URL.sub(" xxurl ", unescaped(unescaped(text)))
+    return _NUMBER.sub("0", MENTION.sub(" xxuser ", text)).lower()
+
+
+def words(text: str) -> list[str]:
+    """Return words, numbers as they are, and pairs of neighbours; accounts keep their names, addresses do not."""
+    read = URL.sub(" xxurl ", unescaped(unescaped(text))).lower()
+    tokens = _WORD.findall(read)
+    return tokens + [f"{first} {second}" for first, second in pairwise(tokens)]
+
+
+def characters(text: str) -> Iterator[str]:
+    """Yield the runs of 2 to 5 characters inside the words of a normalised text, blanks at their ends included."""
+    for word in normalised(text).split():
+        padded = f" {word} "
+        for size in _CHARACTERS:
+            for start in range(max(1, len(padded) - size + 1)):
+                yield padded[start : start + size]
+            if size >= len(padded):
+                break
+
+
+_ANALYZED = re.compile(r"[^\W_]+(?:['’.,][^\W_]+)*")
 
 Analyzer = Callable[[str], tuple[str, ...]]
 """From a word to its terms; none for a stop word."""
@@ -13,10 +57,159 @@ Analyzer = Callable[[str], tuple[str, ...]]
 
 def terms(text: str, analyzer: Analyzer) -> list[str]:
     """Return the terms of a text in their order."""
-    return [term for word in _WORD.findall(text) for term in analyzer(word)]
+    return [term for word in _ANALYZED.findall(text) for term in analyzer(word)]
 
 
 def coverage(wanted: Iterable[Hashable], there: Iterable[Hashable]) -> float:
     """Return the share of what is wanted, each counted once, that is there; 0 if nothing is wanted."""
     distinct = frozenset(wanted)
     return len(distinct.intersection(there)) / len(distinct) if distinct else 0.0
+
+
+Analyze = Callable[[str], Iterable[str]]
+"""The terms of a text, as often as they occur."""
+
+
+class NgramVocabulary:
+    """Terms with their weights; a text becomes the unit vector of its terms' counts times their weights.
+
+    With ``sublinear``, a count n counts as 1 + ln n.
+    """
+
+    def __init__(
+        self, terms: Sequence[str], weights: NDArray[np.float64], analyze: Analyze, *, sublinear: bool
+    ) -> None:
+        self.terms = terms
+        self.weights = weights
+        self.sublinear = sublinear
+        self._analyze = analyze
+        self._rows = {term: row for row, term in enumerate(terms)}
+
+    def vectors(self, texts: Sequence[str]) -> Any:
+        """Return a scipy CSR matrix, float64, shape (len(texts), len(terms)), columns of a row in rising order."""
+        from scipy.sparse import csr_matrix
+
+        starts, columns, values = [0], [], []
+        for text in texts:
+            counts = Counter(row for term in self._analyze(text) if (row := self._rows.get(term)) is not None)
+            rows = sorted(counts)
+            columns.append(np.array(rows, dtype=np.int32))
+            values.append(self._weighed(rows, [counts[row] for row in rows]))
+            starts.append(starts[-1] + len(rows))
+        shape = (len(texts), len(self.terms))
+        if not texts:
+            return csr_matrix(shape, dtype=np.float64)
+        return csr_matrix((np.concatenate(values), np.concatenate(columns), np.array(starts)), shape=shape)
+
+    def _weighed(self, rows: list[int], counts: list[int]) -> NDArray[np.float64]:
+        times = np.array(counts, dtype=np.float64)
+        values = (1 + np.log(times) if self.sublinear else times) * self.weights[rows]
+        norm = float(np.sqrt(np.sum(values * values)))
+        return values / norm if norm else values
+
+
+def learn_ngrams(texts: Sequence[str], analyze: Analyze, *, sublinear: bool, least: int = 1) -> NgramVocabulary:
+    """Return the vocabulary of the terms in at least ``least`` texts, sorted, with their inverse document frequency.
+
+    The weight is scikit-learn's: ln((1 + texts) / (1 + texts with the term)) + 1.
+    """
+    counts: Counter[str] = Counter()
+    for text in texts:
+        counts.update(set(analyze(text)))
+    terms = sorted(term for term, number in counts.items() if number >= least)
+    frequencies = np.array([counts[term] for term in terms], dtype=np.float64)
+    return NgramVocabulary(terms, np.log((1 + len(texts)) / (1 + frequencies)) + 1, analyze, sublinear=sublinear)
+
+
+_SIZES = (3, 4, 5)
+
+
+class Grams(NamedTuple):
+    """The buckets of a statement, in rising order, and how much each counts; the weights have unit length."""
+
+    buckets: NDArray[np.int64]
+    weights: NDArray[np.float32]
+
+
+class Hashing:
+    """Words, and runs of 3 to 5 characters in them, hashed into buckets; what many statements hold counts less.
+
+    ``rarity`` is the inverse document frequency of each bucket.
+    """
+
+    def __init__(self, rarity: NDArray[np.float64]) -> None:
+        self.rarity = rarity
+
+    def rows(self, statements: Sequence[Statement]) -> list[Grams]:
+        """Return the buckets of each statement."""
+        return [self._row(statement) for statement in statements]
+
+    def _row(self, statement: Statement) -> Grams:
+        counts = _bucket_counts(statement, len(self.rarity))
+        buckets = np.array(sorted(counts), dtype=np.int64)
+        times = np.array([counts[bucket] for bucket in buckets.tolist()], dtype=np.float64)
+        weights = (1 + np.log(times)) * self.rarity[buckets]
+        return Grams(buckets, (weights / np.sqrt(np.sum(weights * weights))).astype(np.float32))
+
+
+def learn_buckets(statements: Sequence[Statement], number: int) -> Hashing:
+    """Return the hashing into ``number`` buckets, with the rarity of each among the statements."""
+    counts = np.zeros(number)
+    for statement in statements:
+        counts[list(_bucket_counts(statement, number))] += 1
+    return Hashing(np.log((1 + len(statements)) / (1 + counts)) + 1)
+
+
+def _bucket_counts(statement: Statement, number: int) -> Counter[int]:
+    """Return how often each bucket occurs in a statement; one without words has bucket 0."""
+    grams = []
+    for word in normalised(statement.text).split():
+        padded = f"<{word}>"
+        grams.append(padded)
+        for size in _SIZES:
+            grams.extend(padded[start : start + size] for start in range(len(padded) - size))
+    return Counter(zlib.crc32(gram.encode("utf-8", "replace")) % number for gram in grams) or Counter([0])
+
+
+ALIKE = 0.6
+"""The cosine of two statements' runs of characters from which they count as nearly the same."""
+
+_AT_ONCE = 512
+
+
+def groups(statements: Sequence[Statement]) -> NDArray[np.int64]:
+    """Return the number of each statement's group of those that resemble each other, also through others."""
+    from scipy.sparse import coo_matrix
+    from scipy.sparse.csgraph import connected_components
+
+    vectors = _vectors(statements)
+    pairs = np.concatenate([np.empty((0, 2), dtype=np.int64), *_alike_among(vectors)])
+    size = len(statements)
+    links = coo_matrix((np.ones(len(pairs)), (pairs[:, 0], pairs[:, 1])), shape=(size, size))
+    return np.asarray(connected_components(links, directed=False)[1], dtype=np.int64)
+
+
+def repeated(statements: Sequence[Statement], earlier: Sequence[Statement]) -> NDArray[np.bool_]:
+    """Return, for each statement, whether it says nearly the same as one of the ``earlier``."""
+    vectors = _vectors([*earlier, *statements])
+    is_repeat = np.zeros(len(statements), dtype=bool)
+    later, first = vectors[len(earlier) :], vectors[: len(earlier)]
+    for start in range(0, len(statements), _AT_ONCE):
+        is_repeat[start + _pairs(later[start : start + _AT_ONCE], first)[:, 0]] = True
+    return is_repeat
+
+
+def _vectors(statements: Sequence[Statement]) -> Any:
+    texts = [statement.text for statement in statements]
+    return learn_ngrams(texts, characters, sublinear=True, least=2).vectors(texts)
+
+
+def _alike_among(rows: Any) -> list[NDArray[np.intp]]:
+    """Return pairs of row numbers, one array for each block of rows, each compared with itself and the later ones."""
+    starts = range(0, rows.shape[0], _AT_ONCE)
+    return [_pairs(rows[start : start + _AT_ONCE], rows[start:]) + start for start in starts]
+
+
+def _pairs(rows: Any, others: Any) -> NDArray[np.intp]:
+    """Return the pairs of row numbers of a block that are nearly the same."""
+    return np.argwhere((rows @ others.T).toarray() > ALIKE)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import argparse
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 import msgspec
 
@@ -19,13 +19,11 @@ from ...retrieval.index.local import open_index
 from ...retrieval.searcher import Searcher
 from ...retrieval.terminal import DONE, Subparsers, add_filter, add_index, add_json, config_of, report, say
 from ..settings import Config
-from .formats import ClaimFormats
 from .models import kind, names
 
 if TYPE_CHECKING:
+    from ..evidence.extractors import ContrastExtractor, EntailmentExtractor
     from ..evidence.sentences import Finder
-    from .contrast import OpenedContrast
-    from .entailment import OpenedEntailment
     from .training import TrainedVerdicts
     from .verdict import Verdict
 
@@ -38,6 +36,35 @@ why there is no verdict where there is none. A verdict is a hint for the person 
 
 models:
 """
+
+
+class ClaimFormat(Protocol):
+    """A task that asks for verdicts on claims."""
+
+    LABELS: tuple[str, ...]
+    """The labels that a verdict may have."""
+
+    def read_claims(self, path: Path, *, labelled: bool) -> list[Claim]:
+        """Return the claims of a file."""
+        ...
+
+    def write_verdicts(
+        self, verdicts: Iterable[tuple[Claim, str, Sequence[tuple[str, int]]]], path: Path, run_id: str
+    ) -> None:
+        """Write claim, label and sentences of each verdict as a submission."""
+        ...
+
+
+class ClaimFormats(Protocol):
+    """The tasks that ask for verdicts, by name."""
+
+    def names(self) -> list[str]:
+        """Return the names of the tasks."""
+        ...
+
+    def load(self, name: str) -> ClaimFormat:
+        """Return the task of a name."""
+        ...
 
 
 def register(commands: Subparsers, formats: ClaimFormats) -> None:
@@ -153,21 +180,21 @@ def _learned(args: argparse.Namespace, formats: ClaimFormats, finder: Finder, co
     return learned
 
 
-def _contrast(name: str, finder: Finder, config: Config) -> OpenedContrast | None:
+def _contrast(name: str, finder: Finder, config: Config) -> ContrastExtractor | None:
     """Open the encoder that tells a claim from its opposites; a baseline reads no evidence and needs none."""
-    from .contrast import opened
+    from ..evidence.extractors import open_contrast
 
-    return opened(config, finder.index.info.language) if kind(name).READS_EVIDENCE else None
+    return open_contrast(config, finder.index.info.language) if kind(name).READS_EVIDENCE else None
 
 
-def _entailment(args: argparse.Namespace, config: Config) -> OpenedEntailment | None:
+def _entailment(args: argparse.Namespace, config: Config) -> EntailmentExtractor | None:
     """Open the entailment model of the option, else of the settings; a baseline reads no evidence and needs none."""
-    from .entailment import opened
+    from ..evidence.extractors import open_entailment_of
 
     if not kind(args.model or "evidence").READS_EVIDENCE:
         return None
     settings = config.verdict.entailment
-    return opened(msgspec.structs.replace(settings, model=args.entailment) if args.entailment else settings)
+    return open_entailment_of(msgspec.structs.replace(settings, model=args.entailment) if args.entailment else settings)
 
 
 def _say_figures(learned: TrainedVerdicts) -> None:
@@ -186,7 +213,7 @@ def _submit(
     args: argparse.Namespace, formats: ClaimFormats, learned: TrainedVerdicts, verdicts: Sequence[Verdict]
 ) -> None:
     from ...retrieval.files import write_atomically
-    from .records import json_line
+    from .verdict import json_line
 
     run_id = args.run_id or f"factseek-{learned.manifest.model}"
     records = [

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 import numpy as np
+from numpy.typing import NDArray
 
 from ... import __version__
 from ...retrieval.claim_groups import groups
@@ -20,21 +21,22 @@ from ...retrieval.files import sha256, storable
 from ...retrieval.manifest import EncoderInfo
 from ...retrieval.model_state import restored_from
 from ...retrieval.progress import Progress
-from ..evidence.entailment import ENTAILED
+from ..evidence.extractors import (
+    CONTRASTED,
+    ENTAILED,
+    NO_EXTRACTORS,
+    ContrastExtractor,
+    EntailmentExtractor,
+    FeatureExtractors,
+    reopen,
+)  # fmt: skip
 from ..evidence.features import NAMES
 from ..evidence.sentences import Finder
-from ..learning.figures import figures
-from ..learning.restoring import ModelManifest, load_for
+from ..learning.figures import RiskPoint, figures, needed_confidence, risk_curve
+from ..learning.models import ModelManifest, load_for
 from ..settings import Config, VerdictSettings
-from . import contrast as contrasting
-from . import entailment as entailing
 from . import models
-from .confidence import RiskPoint, needed_confidence, risk_curve
-from .contrast import OpenedContrast
-from .crossval import out_of_fold, split
-from .entailment import OpenedEntailment
 from .models import Cases, VerdictModel
-from .readers import NO_READERS, Readers, columns
 from .verdict import AT_ONCE, Verifier, cases_of, refuse_long
 
 UNDECIDED = "NOT ENOUGH INFO"
@@ -78,7 +80,7 @@ class TrainedVerdicts(NamedTuple):
 
     model: VerdictModel
     manifest: VerdictManifest
-    readers: Readers = NO_READERS
+    extractors: FeatureExtractors = NO_EXTRACTORS
 
     @property
     def risk(self) -> list[RiskPoint]:
@@ -107,7 +109,7 @@ class TrainedVerdicts(NamedTuple):
             msgspec.structs.replace(settings, min_confidence=max(settings.min_confidence, surer)),
             undecided=self.manifest.undecided,
             reads_evidence=models.kind(self.manifest.model).READS_EVIDENCE,
-            readers=self.readers,
+            extractors=self.extractors,
         )
 
 
@@ -126,8 +128,8 @@ def train(
     settings: VerdictSettings,
     progress: Progress,
     *,
-    contrast: OpenedContrast | None = None,
-    entailment: OpenedEntailment | None = None,
+    contrast: ContrastExtractor | None = None,
+    entailment: EntailmentExtractor | None = None,
 ) -> TrainedVerdicts:
     """Train the model ``name`` on evidence that is found for the claims, as it will be when it is used.
 
@@ -135,18 +137,24 @@ def train(
     may be.
     """
     claims = [claim for _, labelled in lesson.sources for claim in labelled]
-    labels = _labels(lesson, claims)
+    counts = Counter(claim.label for claim in claims)
+    if len(counts) < 2:
+        named = ", ".join(str(path) for path, _ in lesson.sources)
+        only = f"every label is {next(iter(counts))}" if counts else "there are no claims"
+        raise SourceError(f"{named}: {only}", remedy=f"a model learns from at least two of {', '.join(lesson.labels)}")
+    labels = tuple(label for label in lesson.labels if label in counts)
     refuse_long(claims, finder)
     classes = np.array([labels.index(claim.label) for claim in claims], dtype=np.int64)
-    readers = Readers(contrast.reader if contrast else None, entailment.reader if entailment else None)
-    cases = read_evidence(claims, finder, progress, readers)
+    extractors = FeatureExtractors(contrast, entailment)
+    cases = read_evidence(claims, finder, progress, extractors)
     model = models.kind(name).fit(cases, classes, labels, settings)
     setting = _setting_of(finder)
     manifest = VerdictManifest(
         task=lesson.task,
         model=name,
         labels=labels,
-        undecided=UNDECIDED if UNDECIDED in lesson.labels else _commonest(claims, labels),
+        # The commonest where the task has none for what is not decided.
+        undecided=UNDECIDED if UNDECIDED in lesson.labels else max(labels, key=lambda label: counts[label]),
         language=setting["language"],
         retriever=setting["retriever"],
         encoder=setting["encoder"],
@@ -158,7 +166,7 @@ def train(
         contrast=contrast.info if contrast else None,
         entailment=entailment.info if entailment else None,
     )
-    return TrainedVerdicts(model, manifest, readers)
+    return TrainedVerdicts(model, manifest, extractors)
 
 
 def load(path: Path, config: Config, task: str = "") -> TrainedVerdicts:
@@ -173,46 +181,26 @@ def load(path: Path, config: Config, task: str = "") -> TrainedVerdicts:
     with restored_from(path):
         model = models.kind(manifest.model).restore(state)
         _risk(manifest.figures)
-        added = columns(contrast=manifest.contrast is not None, entailment=manifest.entailment is not None)
+        added = (*(CONTRASTED if manifest.contrast else ()), *(ENTAILED if manifest.entailment else ()))
         trial = model.probabilities(Cases(["Trying: 2 words."], np.zeros((1, len(NAMES) + len(added)))))
         if trial.shape != (1, len(manifest.labels)) or not np.isfinite(trial).all():
             raise ValueError("a probability is missing or not a finite number")
-    return TrainedVerdicts(model, manifest, _readers(manifest, config, path))
+    extractors = reopen(manifest.contrast, manifest.entailment, config, manifest.language, path)
+    return TrainedVerdicts(model, manifest, extractors)
 
 
-def _readers(manifest: VerdictManifest, config: Config, path: Path) -> Readers:
-    """Open what a model learned with."""
-    contrast, entailment, exports = manifest.contrast, manifest.entailment, config.verdict.entailment.cache
-    return Readers(
-        contrasting.reopened(contrast, config, manifest.language, path).reader if contrast else None,
-        entailing.reopened(entailment, exports, path).reader if entailment else None,
-    )
-
-
-def read_evidence(claims: Sequence[Claim], finder: Finder, progress: Progress, readers: Readers = NO_READERS) -> Cases:
+def read_evidence(
+    claims: Sequence[Claim], finder: Finder, progress: Progress, extractors: FeatureExtractors = NO_EXTRACTORS
+) -> Cases:
     """Return the cases of claims, with the evidence that is retrieved for them."""
     bar = progress("finding evidence", "claims", len(claims))
     parts = []
     for start in range(0, len(claims), AT_ONCE):
         chunk = claims[start : start + AT_ONCE]
-        parts.append(cases_of(chunk, finder.find([claim.text for claim in chunk]), finder, readers))
+        parts.append(cases_of(chunk, finder.find([claim.text for claim in chunk]), finder, extractors))
         bar.update(len(chunk))
     bar.close()
     return Cases([text for part in parts for text in part.texts], np.vstack([part.features for part in parts]))
-
-
-def _labels(lesson: Lesson, claims: Sequence[Claim]) -> tuple[str, ...]:
-    present = {claim.label for claim in claims}
-    if len(present) < 2:
-        named = ", ".join(str(path) for path, _ in lesson.sources)
-        only = f"every label is {present.pop()}" if present else "there are no claims"
-        raise SourceError(f"{named}: {only}", remedy=f"a model learns from at least two of {', '.join(lesson.labels)}")
-    return tuple(label for label in lesson.labels if label in present)
-
-
-def _commonest(claims: Sequence[Claim], labels: Sequence[str]) -> str:
-    counts = Counter(claim.label for claim in claims)
-    return max(labels, key=lambda label: counts[label])
 
 
 def _figures(
@@ -247,6 +235,48 @@ def _risk(figures: dict[str, Any]) -> list[RiskPoint]:
         return msgspec.convert(figures.get(RISK, []), list[RiskPoint])
     except msgspec.ValidationError as error:
         raise ValueError(str(error)) from None
+
+
+class Split(NamedTuple):
+    """Claims by their classes, counted among ``labels``, and the rows of each fold; no folds if there are too few."""
+
+    labels: tuple[str, ...]
+    classes: NDArray[np.int64]
+    parts: list[NDArray[np.int64]]
+
+
+def split(labels: Sequence[str], classes: NDArray[np.int64], groups: Sequence[int], settings: VerdictSettings) -> Split:
+    """Return claims in folds that keep groups whole and have about the same share of each class.
+
+    As many as the settings say, fewer if a class has fewer groups; none if one has less than two.
+    """
+    from sklearn.model_selection import StratifiedGroupKFold
+
+    of_group = np.asarray(groups)
+    least = min(len(set(of_group[classes == number])) for number in set(classes.tolist()))
+    number = min(settings.folds, least)
+    if number < 2:
+        return Split(tuple(labels), classes, [])
+    splitter = StratifiedGroupKFold(number, shuffle=True, random_state=settings.seed)
+    parts = [rows for _, rows in splitter.split(np.zeros(len(classes)), classes, of_group)]
+    whole = set(classes.tolist())
+    learnable = all(set(np.delete(classes, rows).tolist()) == whole for rows in parts)
+    return Split(tuple(labels), classes, parts if learnable else [])
+
+
+def out_of_fold(
+    name: str, split: Split, settings: VerdictSettings, train: Cases, test: Cases | None = None
+) -> NDArray[np.float64]:
+    """Return the probabilities, shape (claims, classes), that models trained on the other folds give each claim.
+
+    ``test`` is for claims that have other evidence when they are judged than when they are learned from.
+    """
+    probabilities = np.empty((len(split.classes), len(split.labels)))
+    for rows in split.parts:
+        others = np.setdiff1d(np.arange(len(split.classes)), rows)
+        model = models.kind(name).fit(train.subset(others), split.classes[others], split.labels, settings)
+        probabilities[rows] = model.probabilities((test or train).subset(rows))
+    return probabilities
 
 
 def _setting(manifest: VerdictManifest) -> dict[str, str]:

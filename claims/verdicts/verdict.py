@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+import msgspec
 import numpy as np
 
 from ...retrieval.domain import Claim
 from ...retrieval.errors import QueryError
+from ...retrieval.files import storable
 from ...retrieval.progress import Bar
+from ..evidence.extractors import NO_EXTRACTORS, FeatureExtractors
 from ..evidence.features import covered, matrix, numbers_missing
 from ..evidence.sentences import ClaimEvidence, Finder
 from ..settings import VerdictSettings
-from ..text.lexicon import lexicon
+from ..text.polarity import lexicon
 from ..text.words import terms
 from .models import Cases, VerdictModel
-from .readers import NO_READERS, Readers
 
 AT_ONCE = 64
 SUPPORTING = frozenset({"SUPPORTS", "TRUE"})
@@ -49,7 +51,7 @@ class Verifier:
         *,
         undecided: str,
         reads_evidence: bool = True,
-        readers: Readers = NO_READERS,
+        extractors: FeatureExtractors = NO_EXTRACTORS,
     ) -> None:
         self.labels = tuple(labels)
         self._model = model
@@ -57,7 +59,7 @@ class Verifier:
         self._settings = settings
         self._undecided = undecided
         self._reads_evidence = reads_evidence
-        self._readers = readers
+        self._extractors = extractors
 
     def verify(self, claims: Sequence[Claim], progress: Bar | None = None) -> Iterator[Verdict]:
         """Yield the verdict on each claim, in their order.
@@ -76,20 +78,19 @@ class Verifier:
         alone = [verdict.evidence._replace(sentences=(sentence,)) for sentence in verdict.evidence.sentences]
         if not alone:
             return []
-        rows = self._model.probabilities(self._cases([verdict.claim] * len(alone), alone)).tolist()
+        rows = self._model.probabilities(
+            cases_of([verdict.claim] * len(alone), alone, self._finder, self._extractors)
+        ).tolist()
         return [dict(zip(self.labels, row, strict=True)) for row in rows]
 
     def _decided(self, claims: Sequence[Claim], evidence: Sequence[ClaimEvidence]) -> Iterator[Verdict]:
-        probabilities = self._model.probabilities(self._cases(claims, evidence))
+        probabilities = self._model.probabilities(cases_of(claims, evidence, self._finder, self._extractors))
         for claim, of_claim, row in zip(claims, evidence, probabilities.tolist(), strict=True):
             each = dict(zip(self.labels, row, strict=True))
             label = max(each, key=lambda name: each[name])
             reason = self._lack_of_evidence(claim, of_claim, label) if self._reads_evidence else ""
             reason = reason or self._lack_of_probability(label, each[label])
             yield Verdict(claim, self._undecided if reason else label, each, reason, of_claim)
-
-    def _cases(self, claims: Sequence[Claim], evidence: Sequence[ClaimEvidence]) -> Cases:
-        return cases_of(claims, evidence, self._finder, self._readers)
 
     def _lack_of_evidence(self, claim: Claim, evidence: ClaimEvidence, label: str) -> str:
         """Return why there is too little evidence to decide for a label, else ``""``."""
@@ -125,10 +126,42 @@ def cases_of(
     claims: Sequence[Claim],
     evidence: Sequence[ClaimEvidence],
     finder: Finder,
-    readers: Readers = NO_READERS,
+    extractors: FeatureExtractors = NO_EXTRACTORS,
 ) -> Cases:
-    """Return the cases of claims, with their evidence; ``readers`` add the features of their models."""
+    """Return the cases of claims, with their evidence; ``extractors`` add the features of their models."""
     texts = [claim.text for claim in claims]
     lists = lexicon(finder.index.info.language)
     features = matrix(texts, evidence, finder.index.terms, lists)
-    return Cases(texts, np.hstack([features, readers.matrix(texts, evidence)]))
+    return Cases(texts, np.hstack([features, extractors.matrix(texts, evidence)]))
+
+
+def json_line(verdict: Verdict) -> str:
+    """Return a verdict as a JSON line."""
+    return msgspec.json.encode(record(verdict)).decode() + "\n"
+
+
+def record(verdict: Verdict) -> dict[str, Any]:
+    """Return a verdict as what JSON can hold: probabilities and likeness to four digits, half characters as escapes."""
+    return {
+        "id": storable(verdict.claim.qid),
+        "claim": storable(verdict.claim.text),
+        "label": verdict.label,
+        "abstained": verdict.abstained,
+        "probabilities": {label: round(value, 4) for label, value in verdict.probabilities.items()},
+        # ``start`` and ``end`` are characters of the document's text.
+        "evidence": [
+            {
+                "docid": sentence.docid,
+                "passage": sentence.number,
+                "start": sentence.start,
+                "end": sentence.end,
+                "text": sentence.text,
+                "similarity": round(sentence.similarity, 4),
+                "title": sentence.title,
+                "url": sentence.url,
+                "date": sentence.date,
+                "source": sentence.source,
+            }
+            for sentence in verdict.evidence.sentences
+        ],
+    }

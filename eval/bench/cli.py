@@ -11,7 +11,7 @@ from ...retrieval.errors import QueryError
 from ...retrieval.files import os_errors_reported
 from ...retrieval.index.local import open_index
 from ...retrieval.terminal import DONE, Subparsers, add_index, add_json, config_of, say, write
-from ..tuning.cli import add_judged
+from ..learn.cli import add_judged, judged_files
 
 _MEASURES = "nDCG@10,R@100,AP,RR@10"
 
@@ -48,15 +48,13 @@ def bench(args: argparse.Namespace) -> int:
     """Measure, print the tables, write the reports."""
     from ...retrieval.files import write_atomically
     from ...retrieval.progress import bar
-    from ..running.judged import JudgedFiles, read_judged
+    from ..run.judged import read_judged
     from ..scoring.measures import named
-    from .bench import BenchRequest, chosen
+    from .bench import BenchRequest, as_html, as_markdown, chosen, plot
     from .bench import bench as bench_on
-    from .report import as_html, as_markdown, plot
 
     _check(args)
     config = config_of(args, Config)
-    files = JudgedFiles(task=args.task, queries=args.queries, qrels=args.qrels, profile=args.profile)
     with open_index(args.index, config) as index:
         request = BenchRequest(
             name=args.name or index.info.name,
@@ -65,7 +63,7 @@ def bench(args: argparse.Namespace) -> int:
             timed=args.timed,
             seed=args.seed,
         )
-        result = bench_on(index, read_judged(files, index), request, bar)
+        result = bench_on(index, read_judged(judged_files(args), index), request, bar)
     for note in result.notes:
         say(f"note: {note}")
     drawn, tables = plot([result]), as_markdown(result)

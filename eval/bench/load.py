@@ -23,8 +23,8 @@ from ...retrieval.index.local import open_index
 from ...retrieval.lucene.jvm import java_thread
 from ...retrieval.profile import ProfileName
 from ...retrieval.searcher import Search, Searcher
-from ..reports.machine import peak_megabytes
-from ..running.batch import SearchQuery
+from ..run.batch import SearchQuery
+from ..scoring.machine import peak_megabytes
 
 AND = "+"
 """Between a retriever and each stage after it."""

@@ -14,7 +14,7 @@ import numpy as np
 
 from ...retrieval.errors import QueryError
 from ...retrieval.lines import Faults, shown
-from ..formats.lines import finite, is_header
+from ..files.tables import finite, is_header
 
 CUTOFFS = (1, 3, 5, 10, 20, 30, 50)
 NAMES = ("AP", "RR", "Rprec", *(f"P@{k}" for k in CUTOFFS))

@@ -1,4 +1,4 @@
-"""Scoring of a ranking by trec_eval's rules, shared by evidence retrieval and TREC's tasks."""
+"""Scoring of a ranking by trec_eval's rules, shared by the tasks whose submissions hold documents."""
 
 from __future__ import annotations
 
@@ -8,14 +8,35 @@ from pathlib import Path
 from ...retrieval.domain import Qrels
 from ...retrieval.errors import CheckFailed
 from ...retrieval.lines import shown
-from ..formats.answers import RunScores
-from ..formats.coverage import absent, near_miss
-from ..formats.gold import Note
-from ..formats.scores import Scores
+from ...retrieval.terminal import counted
+from ..files.answers import Note, RunScores, Scores
+from ..files.report import near_miss, only
 from . import ties
 from .measures import evaluate
 
 RULE = "trec_eval's order (docid descending)"
+
+
+def score_files(
+    gold: Sequence[Path],
+    runs: Sequence[Path],
+    read_gold: Callable[[Sequence[Path], Note], Qrels],
+    read_scores: Callable[[Path], RunScores],
+    measures: Sequence[str],
+    *,
+    unit: str,
+    official: str,
+) -> Scores:
+    """Score the run of a file; the notes are those of both readers, of :func:`compared` and of :func:`score`.
+
+    Raises CheckFailed if the run has errors, or no query in common with the judgements.
+    """
+    path = only(runs, "--run")
+    notes: list[str] = []
+    qrels = read_gold(gold, notes.append)
+    run = read_scores(path)
+    notes += [*run.notes, *compared(path, qrels, run.table, unit)]
+    return score(qrels, run.table, measures, unit=unit, official=official, notes=notes)
 
 
 def score(
@@ -35,7 +56,8 @@ def score(
     values = figures.means()
     first = figures.names[0]
     empty = sum(not run.get(qid) for qid in qrels)
-    silent = (absent(empty, len(qrels), f"judged {unit}"),) if empty else ()
+    effect = "has no results and counts 0" if empty == 1 else "have no results and count 0"
+    silent = (f"{empty:,} of {counted(len(qrels), f'judged {unit}')} {effect}",) if empty else ()
     bounds = ties.bounds(qrels, run, figures)
     decided = ties.note(first, values[first], bounds.get(first), RULE, unit)
     return Scores(
@@ -46,23 +68,6 @@ def score(
         ties={name: (bound.low, bound.high) for name, bound in bounds.items()},
         notes=(*notes, *silent, *decided),
     )
-
-
-def judged_run(
-    gold: Sequence[Path],
-    path: Path,
-    read_gold: Callable[[Sequence[Path], Note], Qrels],
-    read_scores: Callable[[Path], RunScores],
-    unit: str,
-) -> tuple[Qrels, RunScores]:
-    """Return judgements and a run, whose notes are those of both readers and of :func:`compared`.
-
-    Raises CheckFailed if the run has errors, or no query in common with the judgements.
-    """
-    repeats: list[str] = []
-    qrels = read_gold(gold, repeats.append)
-    run = read_scores(path)
-    return qrels, run._replace(notes=(*repeats, *run.notes, *compared(path, qrels, run.table, unit)))
 
 
 def compared(path: Path, qrels: Qrels, run: Mapping[str, Mapping[str, float]], unit: str) -> tuple[str, ...]:

@@ -11,6 +11,9 @@ from numpy.typing import NDArray
 RESAMPLES = 10_000
 """Bootstrap samples, and random assignments of signs."""
 
+SURE = 0.05
+"""The p-value below which a gain is believed."""
+
 _EXACT = 13
 """Non-zero differences up to which every assignment of signs is tried."""
 
@@ -87,6 +90,16 @@ def holm(values: Sequence[float | None]) -> list[float | None]:
         least = max(least, min(1.0, p * (len(defined) - done)))
         corrected[at] = least
     return corrected
+
+
+def difference_in_words(test: PairedTest, sure: bool, measure: str) -> str:
+    """Return whether something is better than before, with the evidence for that."""
+    difference = test.difference
+    evidence = (
+        f"{measure} {difference.mean:+.4f} (95 % interval {difference.low:+.4f} to "
+        f"{difference.high:+.4f}, randomisation test p = {test.p_randomisation:.4f})"
+    )
+    return f"better than before: {evidence}" if sure else f"no better than before: {evidence}"
 
 
 def _randomisation(changed: Values, seed: int) -> float:

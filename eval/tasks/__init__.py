@@ -28,12 +28,8 @@ from ...retrieval.domain import Claim, Qrels, Statement
 from ...retrieval.errors import QueryError
 from ...retrieval.files import sha256
 from ...retrieval.plugins import Plugins
-from ..formats.answers import Answer, RunScores
-from ..formats.gold import Note, unnoted
-from ..formats.habit import Habit
-from ..formats.queries import TaskQuery
-from ..formats.report import CheckReport
-from ..formats.scores import ScoreOptions, Scores
+from ..files.answers import Answer, Note, RunScores, ScoreOptions, Scores, TaskDefaults, TaskQuery, ignore
+from ..files.report import CheckReport
 
 Submits = Literal["documents", "statements", "verdicts"]
 
@@ -82,14 +78,14 @@ class Task(Protocol):
 class RankingTask(Task, Protocol):
     """The interface of a task that submits documents.
 
-    It works on :data:`factseek.retrieval.domain.Run` and :data:`factseek.retrieval.domain.Qrels`. ``HABIT`` is how its
-    queries are searched, ``HEADER`` the first text of a submission.
+    It works on :data:`factseek.retrieval.domain.Run` and :data:`factseek.retrieval.domain.Qrels`. ``DEFAULTS`` is how
+    its queries are searched, ``HEADER`` the first text of a submission.
     """
 
-    HABIT: Habit
+    DEFAULTS: TaskDefaults
     HEADER: str
 
-    def read_gold(self, paths: Sequence[Path], note: Note = unnoted) -> Qrels:
+    def read_gold(self, paths: Sequence[Path], note: Note = ignore) -> Qrels:
         """Return the judgements; ``note`` is called with each remark that a reader of figures should know."""
         ...
 

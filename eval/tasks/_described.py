@@ -7,10 +7,9 @@ the list of its docids, best first.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from functools import cached_property
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Literal, NamedTuple
 
 import msgspec
 
@@ -23,16 +22,22 @@ from ...retrieval.profile import ProfileName
 from ...retrieval.table_shape import shape_of
 from ...retrieval.terminal import counted
 from ...retrieval.trec import write_text
-from ..formats.answers import Answer, RunScores, answers_of
-from ..formats.coverage import cover
-from ..formats.gold import Note, unnoted
-from ..formats.habit import Habit
-from ..formats.paths import only
-from ..formats.predictions import Predictions, docids_in, prediction_line, slot_scores, slots
-from ..formats.queries import TaskQuery
-from ..formats.quoted_table import rows_of
-from ..formats.report import CheckReport
-from ..formats.scores import ScoreOptions, Scores
+from ..files.answers import (
+    Answer,
+    Note,
+    RunScores,
+    ScoreOptions,
+    Scores,
+    TaskDefaults,
+    TaskQuery,
+    answers_of,
+    docids_in,
+    ignore,
+    prediction_line,
+    slots,
+)  # fmt: skip
+from ..files.report import CheckReport, check_ids, only
+from ..files.tables import rows_of
 from ..scoring import ranking
 from ..scoring.measures import evaluate, named
 
@@ -89,6 +94,13 @@ class TaskDescription(Settings, frozen=True, kw_only=True):
     unit: Annotated[str, msgspec.Meta(pattern=r"^[a-z]+(?!\n)$")] = "query"
 
 
+class Predictions(NamedTuple):
+    """The docids named for a query, best first, and their line."""
+
+    line: int
+    docids: list[str]
+
+
 def described_task(path: Path) -> DescribedTask:
     """Return the task that a file describes.
 
@@ -123,12 +135,7 @@ class DescribedTask:
         self.LANGUAGES = description.languages
         self.HEADER = f"{description.submission.id}\t{description.submission.docids}\n"
         k = description.submission.k
-        self.HABIT = Habit(k, most=k, profile=description.profile, unit=description.unit)
-
-    @cached_property
-    def _k_th(self) -> str:
-        k = self._description.submission.k
-        return _ORDINALS[k - 1] if k <= len(_ORDINALS) else f"{k}th"
+        self.DEFAULTS = TaskDefaults(k, most=k, profile=description.profile, unit=description.unit)
 
     def read_queries(self, path: Path) -> list[TaskQuery]:
         """Return the queries of a table."""
@@ -139,7 +146,7 @@ class DescribedTask:
             for row in self._rows(path, needed, names.id)
         ]
 
-    def read_gold(self, paths: Sequence[Path], note: Note = unnoted) -> Qrels:
+    def read_gold(self, paths: Sequence[Path], note: Note = ignore) -> Qrels:
         """Return the judgements of one table: ids are unique only inside a split."""
         names, path = self._description.gold, only(paths, "--gold")
         needed = [name for name in (names.id, names.docid, names.relevance) if name]
@@ -161,7 +168,7 @@ class DescribedTask:
         report = CheckReport(path)
         predictions = self._read(path, report)
         report.refuse()
-        return RunScores(slot_scores(predictions))
+        return RunScores(_slot_scores(predictions))
 
     def write(self, records: Run, path: Path, run_id: str) -> None:
         """Write the best docids of each query; the format has no place for a run id.
@@ -183,7 +190,7 @@ class DescribedTask:
         predictions = self._read(path, report)
         if input_path is not None:
             expected = [query.qid for query in self.read_queries(input_path)]
-            self._cover(report, predictions, expected, str(input_path))
+            self._check_queries(report, predictions, expected, str(input_path))
         return report
 
     def score(self, gold: Sequence[Path], runs: Sequence[Path], options: ScoreOptions) -> Scores:
@@ -192,9 +199,9 @@ class DescribedTask:
         report = CheckReport(only(runs, "--run"))
         predictions = self._read(report.path, report)
         report.refuse()
-        self._cover(report, predictions, list(right), "the gold")
+        self._check_queries(report, predictions, list(right), "the gold")
         report.refuse()
-        figures = evaluate(right, slot_scores(predictions), options.measures or self._measures)
+        figures = evaluate(right, _slot_scores(predictions), options.measures or self._measures)
         return Scores(
             official=self.OFFICIAL,
             unit=self._description.unit,
@@ -216,11 +223,11 @@ class DescribedTask:
         answered = {qid: row.docids for qid, row in predictions.items() if row.docids}
         return [*notes, *ranking.unjudged(right, answered, self._description.gold.docid)]
 
-    def _cover(
+    def _check_queries(
         self, report: CheckReport, predictions: dict[str, Predictions], expected: list[str], source: str
     ) -> None:
         lines = {qid: row.line for qid, row in predictions.items()}
-        cover(report, lines, expected, name=self._description.unit, source=source, missing="warning")
+        check_ids(report, lines, expected, name=self._description.unit, source=source, missing="warning")
 
     def _read(self, path: Path, faults: Faults) -> dict[str, Predictions]:
         names = self._description.submission
@@ -242,8 +249,9 @@ class DescribedTask:
 
     def _judge(self, row: Predictions, faults: Faults) -> None:
         docids = row.docids
-        if len(docids) > self._description.submission.k:
-            faults.warning(row.line, f"has {len(docids)} predictions; what follows the {self._k_th} is ignored")
+        if len(docids) > (k := self._description.submission.k):
+            last = _ORDINALS[k - 1] if k <= len(_ORDINALS) else f"{k}th"
+            faults.warning(row.line, f"has {len(docids)} predictions; what follows the {last} is ignored")
         if not docids:
             faults.warning(row.line, "has no prediction")
         repeated = next((docid for at, docid in enumerate(docids) if docid in docids[:at]), None)
@@ -272,3 +280,8 @@ class DescribedTask:
         if not rows:
             raise SourceError(f"holds no {self._description.unit}s", place=path)
         return rows
+
+
+def _slot_scores(predictions: Mapping[str, Predictions]) -> dict[str, dict[str, float]]:
+    """Return scores that say the order of the docids named for each query."""
+    return {qid: {hit.docid: hit.score for hit in slots(row.docids)} for qid, row in predictions.items()}

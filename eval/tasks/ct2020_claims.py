@@ -12,22 +12,27 @@ from pathlib import Path
 
 import numpy as np
 
-from ...retrieval.domain import Columns, Qrels, Run
+from ...retrieval.domain import Qrels, Run
 from ...retrieval.errors import QueryError
 from ...retrieval.lines import Faults, Strict, shown
 from ...retrieval.run_reader import LARGEST, ScoreTable
 from ...retrieval.run_writer import columns
 from ...retrieval.trec import ranked, read_qrels, write_text
-from ..formats.answers import Answer, RunScores, answers_of, scores_of
-from ..formats.coverage import cover
-from ..formats.gold import Note, unnoted
-from ..formats.habit import Habit
-from ..formats.lines import finite, is_header, rows
-from ..formats.paths import only
-from ..formats.queries import TaskQuery
-from ..formats.report import CheckReport
-from ..formats.scores import ScoreOptions, Scores
-from ..formats.topics import read_queries as read_topics
+from ..files.answers import (
+    Answer,
+    Note,
+    RunScores,
+    ScoreOptions,
+    Scores,
+    TaskDefaults,
+    TaskQuery,
+    answers_of,
+    ignore,
+    scores_of,
+)  # fmt: skip
+from ..files.report import CheckReport, check_ids, only
+from ..files.tables import finite, is_header, rows
+from ..files.topics import read_queries as read_topics
 from ..scoring import ranking
 
 SUMMARY = "CheckThat! 2020 task 2: verified claims for a tweet (en)"
@@ -39,7 +44,7 @@ OPTIONS = ("measures",)
 DEPTH = 1_000
 """Claims that a run may name for a tweet."""
 
-HABIT = Habit(100, most=DEPTH, profile="tweet", unit="tweet")
+DEFAULTS = TaskDefaults(100, most=DEPTH, profile="tweet", unit="tweet")
 HEADER = ""
 
 MEASURES = (
@@ -56,7 +61,7 @@ def read_queries(path: Path) -> list[TaskQuery]:
     return read_topics(path, quoting=True)
 
 
-def read_gold(paths: Sequence[Path], note: Note = unnoted) -> Qrels:
+def read_gold(paths: Sequence[Path], note: Note = ignore) -> Qrels:
     """Return the judgements of a file; ``note`` is called for lines that repeat one, as in the official test file."""
     return read_qrels(only(paths, "--gold"), note)
 
@@ -80,25 +85,21 @@ def write(records: Run, path: Path, run_id: str) -> None:
 
 
 def lines(answers: Sequence[Answer], run_id: str) -> list[str]:
-    """Return the best 1,000 claims of each tweet as they stand in a run.
+    """Return the best 1,000 claims of each tweet as they stand in a run, scores without an exponent.
 
-    Raises QueryError if an id cannot stand in a column, or a score is not finite.
+    A score has the fewest digits that read back to it as float32. Raises QueryError if an id cannot stand in a column,
+    or a score is not finite.
     """
-    return [_tweet_lines(qid, documents, run_id) for qid, documents in answers]
-
-
-def _tweet_lines(qid: str, documents: Columns, run_id: str) -> str:
-    docids = documents.docids[:DEPTH]
-    columns([qid, run_id, *docids])
-    scored = zip(docids, documents.scores[:DEPTH], strict=True)
-    return "".join(f"{qid}\tQ0\t{docid}\t1\t{_plain(score_)}\t{run_id}\n" for docid, score_ in scored)
-
-
-def _plain(value: float) -> str:
-    """Return a score without an exponent, in the fewest digits that read back to it as float32."""
-    if not np.isfinite(np.float32(value)):
-        raise QueryError("a score is not a finite number")
-    return np.format_float_positional(np.float32(value), unique=True, trim="0")
+    texts = []
+    for qid, documents in answers:
+        docids, scores = documents.docids[:DEPTH], np.asarray(documents.scores[:DEPTH], dtype=np.float32)
+        columns([qid, run_id, *docids])
+        if not np.isfinite(scores).all():
+            raise QueryError("a score is not a finite number")
+        plain = (np.format_float_positional(value, unique=True, trim="0") for value in scores)
+        scored = zip(docids, plain, strict=True)
+        texts.append("".join(f"{qid}\tQ0\t{docid}\t1\t{value}\t{run_id}\n" for docid, value in scored))
+    return texts
 
 
 def check(path: Path, input_path: Path | None = None) -> CheckReport:
@@ -110,55 +111,38 @@ def check(path: Path, input_path: Path | None = None) -> CheckReport:
     table = _read(path, report, submitted=True)
     if input_path is not None:
         expected = {query.qid: None for query in read_queries(input_path)}
-        cover(report, dict.fromkeys(table, 0), expected, name="tweet", source=str(input_path), missing="warning")
+        check_ids(report, dict.fromkeys(table, 0), expected, name="tweet", source=str(input_path), missing="warning")
     return report
 
 
 def score(gold: Sequence[Path], runs: Sequence[Path], options: ScoreOptions) -> Scores:
     """Return trec_eval's figures, AP@5 first."""
-    qrels, run = ranking.judged_run(gold, only(runs, "--run"), read_gold, read_scores, "tweet")
     measures = options.measures or MEASURES
-    return ranking.score(qrels, run.table, measures, unit="tweet", official=OFFICIAL, notes=run.notes)
+    return ranking.score_files(gold, runs, read_gold, read_scores, measures, unit="tweet", official=OFFICIAL)
 
 
 def _read(path: Path, faults: Faults, *, submitted: bool = False) -> ScoreTable:
     """Return the scores of a run; with ``submitted``, also report all that the official checker would refuse."""
     table: ScoreTable = {}
     lines_of: dict[tuple[str, str], int] = {}
-    first_tag = ""
-    for line, (tweet, q0, claim, rank, score_, tag) in rows(path, faults, _LAYOUT):
-        value = _value(line, score_, faults)
+    for line, (tweet, q0, claim, rank, score_, _) in rows(path, faults, _LAYOUT, one_run=submitted):
+        value = finite(score_)
+        if value is None or abs(value) > LARGEST:
+            header = "; a submission has no header" if is_header(line, score_) else ""
+            faults.error(line, f"score {shown(score_)} is not a finite number{header}")
         before = lines_of.setdefault((tweet, claim), line)
         if before != line:
             faults.error(line, f"claim {shown(claim)} of tweet {shown(tweet)} is on line {before} already")
             continue
         scores = table.setdefault(tweet, {})
-        scores[claim] = value
+        scores[claim] = value if value is not None and abs(value) <= LARGEST else 0.0
         if len(scores) == DEPTH + 1:
             faults.error(line, f"is result {DEPTH + 1:,} of its tweet; at most {DEPTH:,} are allowed")
-        first_tag = first_tag or tag
-        if submitted:
-            _check_official(line, (q0, rank, score_), faults)
-            if tag != first_tag:
-                faults.error(line, f"run id {shown(tag)} differs from {shown(first_tag)} above: a file is one run")
+        if submitted and q0 != "Q0":
+            faults.error(line, f"{shown(q0)} is refused by the official checker: the second column is Q0")
+        if submitted and rank != "1":
+            faults.error(line, f"rank {shown(rank)} is refused by the official checker: it is 1 on every line")
+        if submitted and value is not None and not _SCORE.fullmatch(score_):
+            message = f"score {shown(score_)} is refused by the official checker: write digits, without exponent"
+            faults.error(line, message)
     return table
-
-
-def _value(line: int, text: str, faults: Faults) -> float:
-    value = finite(text)
-    if value is None or abs(value) > LARGEST:
-        header = "; a submission has no header" if is_header(line, text) else ""
-        faults.error(line, f"score {shown(text)} is not a finite number{header}")
-        return 0.0
-    return value
-
-
-def _check_official(line: int, cells: tuple[str, str, str], faults: Faults) -> None:
-    """Report what the official checker would refuse in a line."""
-    q0, rank, score_ = cells
-    if q0 != "Q0":
-        faults.error(line, f"{shown(q0)} is refused by the official checker: the second column is Q0")
-    if rank != "1":
-        faults.error(line, f"rank {shown(rank)} is refused by the official checker: it is 1 on every line")
-    if not _SCORE.fullmatch(score_) and finite(score_) is not None:
-        faults.error(line, f"score {shown(score_)} is refused by the official checker: write digits, without exponent")

@@ -7,27 +7,21 @@ Scored by trec_eval's rules on topic and tweet together; a claim without results
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from ...retrieval.domain import Columns, Qrels, Run
+from ...retrieval.domain import Qrels, Run
 from ...retrieval.errors import QueryError
 from ...retrieval.lines import Faults, Strict, shown
 from ...retrieval.qrels_reader import GRADES, LARGEST_GRADE
-from ...retrieval.run_reader import LARGEST, same_score
+from ...retrieval.run_reader import LARGEST, ScoreTable, same_score
 from ...retrieval.run_writer import columns, score_texts
 from ...retrieval.trec import ranked, repeats_note, write_text
-from ..formats.answers import Answer, RunScores, answers_of
-from ..formats.claims import as_queries, key, read_claims
-from ..formats.coverage import cover
-from ..formats.gold import Note, unnoted
-from ..formats.habit import Habit
-from ..formats.lines import finite, is_header, rows, text_lines, whole
-from ..formats.paths import only
-from ..formats.queries import TaskQuery
-from ..formats.report import CheckReport
-from ..formats.scores import ScoreOptions, Scores
+from ..files.answers import Answer, Note, RunScores, ScoreOptions, Scores, TaskDefaults, answers_of, ignore
+from ..files.report import CheckReport, check_ids
+from ..files.tables import finite, is_header, rows, text_lines, whole
+from ..files.tweets import claim_key, read_claim_queries
 from ..scoring import ranking
 from ..scoring.measures import mean
 
@@ -40,7 +34,7 @@ OPTIONS = ("measures",)
 DEPTH = 100
 """Snippets that a run may name for a claim."""
 
-HABIT = Habit(DEPTH, most=DEPTH, profile="tweet", own_topic=True, unit="claim")
+DEFAULTS = TaskDefaults(DEPTH, most=DEPTH, profile="tweet", own_topic=True, unit="claim")
 HEADER = ""
 
 MEASURES = "P@10,AP,P@1,P@3,P@5,P@20,P@30,P@50,RR,RR@1,RR@5,RR@10,Rprec,nDCG,nDCG@5,nDCG@10,R@10,R@30,R@100".split(",")
@@ -48,12 +42,13 @@ _LAYOUT = ("topicID", "tweetID", "rank", "snippetID", "score", "runID")
 _GOLD = ("topicID", "tweetID", "snippetID", "label")
 _SNIPPET = re.compile(r"(?P<topic>.+)-\d{4}-\d{3}")
 
+read_queries = read_claim_queries
+
 
 @dataclass(slots=True)
 class _Claim:
-    """The results of one claim that have been read so far."""
+    """The results of one claim that have been read so far; rank, score and snippet are those of the last."""
 
-    line: int
     rank: int = 0
     score: float = LARGEST
     snippet: str = ""
@@ -61,12 +56,7 @@ class _Claim:
     scores: dict[str, float] = field(default_factory=dict)
 
 
-def read_queries(path: Path) -> list[TaskQuery]:
-    """Return the claims of a TSV file with a header, or of JSON lines: topic, tweet and its text."""
-    return as_queries(read_claims(path))
-
-
-def read_gold(paths: Sequence[Path], note: Note = unnoted) -> Qrels:
+def read_gold(paths: Sequence[Path], note: Note = ignore) -> Qrels:
     """Return the judgements of TSV files ``topicID tweetID snippetID label``, or of qrels on ``topicID/tweetID``.
 
     A line that repeats a judgement counts once; ``note`` is called for it. Raises SourceError at the first line that is
@@ -76,30 +66,52 @@ def read_gold(paths: Sequence[Path], note: Note = unnoted) -> Qrels:
     for path in paths:
         faults = Strict(path)
         repeats: list[int] = []
-        for line, fields in _gold_rows(path, faults):
-            qid, snippet, label = _judgement(line, fields, faults)
+        for line, qid, snippet, grade in _judgements(path, faults):
             judged = qrels.setdefault(qid, {})
-            if judged.get(snippet) == label:
+            if judged.get(snippet) == grade:
                 repeats.append(line)
             elif snippet in judged:
                 faults.error(line, f"snippet {shown(snippet)} of claim {shown(qid)} was judged already")
-            judged[snippet] = label
+            judged[snippet] = grade
         if repeats:
             note(f"{path}:{repeats[0]}: {repeats_note(len(repeats))}")
     return qrels
 
 
+def _judgements(path: Path, faults: Strict) -> Iterator[tuple[int, str, str, int]]:
+    """Yield line, claim, snippet and label of each judgement."""
+    filled = [
+        (line, text.split("\t" if "\t" in text else None)) for line, text in text_lines(path, faults) if text.strip()
+    ]
+    if filled and filled[0][1][-1].isalpha():
+        filled = filled[1:]
+    if not filled:
+        faults.error(0, "holds no judgements")
+    for line, fields in filled:
+        if len(fields) != len(_GOLD):
+            faults.error(line, f"has {len(fields)} columns, judgements have four ({' '.join(_GOLD)})")
+        first, second, snippet, text = fields
+        if not (first.strip() and second.strip() and snippet.strip()):
+            faults.error(line, "topic, tweet or snippet is empty")
+        grade = whole(text)
+        if grade is None:
+            faults.error(line, f"label {shown(text)} is not a whole number from 0")
+        if grade > LARGEST_GRADE:
+            faults.error(line, f"label {shown(text)} is not {GRADES}; scale the labels down")
+        yield line, first if "/" in first and second in ("0", "Q0") else claim_key(first, second), snippet, grade
+
+
 def read_submission(path: Path) -> Run:
     """Return a run by ``topic/tweet``, in the order of its scores."""
-    return {qid: ranked(claim.scores) for qid, claim in _read(path, Strict(path)).items()}
+    return {qid: ranked(scores) for qid, scores in _read(path, Strict(path))[0].items()}
 
 
 def read_scores(path: Path) -> RunScores:
     """Return the scores of a run by ``topic/tweet``."""
     report = CheckReport(path)
-    claims = _read(path, report)
+    scores, _ = _read(path, report)
     report.refuse()
-    return RunScores({qid: claim.scores for qid, claim in claims.items()})
+    return RunScores(scores)
 
 
 def write(records: Run, path: Path, run_id: str) -> None:
@@ -115,60 +127,57 @@ def lines(answers: Sequence[Answer], run_id: str) -> list[str]:
 
     Raises QueryError if an id cannot stand in a column.
     """
-    return [_claim_lines(qid, documents, run_id) for qid, documents in answers]
-
-
-def _claim_lines(qid: str, documents: Columns, run_id: str) -> str:
-    topic, slash, tweet = qid.rpartition("/")
-    if not slash:
-        raise QueryError(f"{shown(qid)} does not name a claim: give topic/tweet")
-    docids = documents.docids[:DEPTH]
-    columns([topic, tweet, run_id, *docids])
-    rows = enumerate(zip(docids, score_texts(documents.scores[:DEPTH]), strict=True), 1)
-    return "".join([f"{topic}\t{tweet}\t{rank}\t{docid}\t{score}\t{run_id}\n" for rank, (docid, score) in rows])
+    texts = []
+    for qid, documents in answers:
+        topic, slash, tweet = qid.rpartition("/")
+        if not slash:
+            raise QueryError(f"{shown(qid)} does not name a claim: give topic/tweet")
+        docids = documents.docids[:DEPTH]
+        columns([topic, tweet, run_id, *docids])
+        scored = enumerate(zip(docids, score_texts(documents.scores[:DEPTH]), strict=True), 1)
+        texts.append(
+            "".join([f"{topic}\t{tweet}\t{rank}\t{docid}\t{score_}\t{run_id}\n" for rank, (docid, score_) in scored])
+        )
+    return texts
 
 
 def check(path: Path, input_path: Path | None = None) -> CheckReport:
     """Report every fault of a run; with the input, also claims that are missing or unknown."""
     report = CheckReport(path)
-    claims = _read(path, report)
+    _, first = _read(path, report)
     if input_path is not None:
         expected = {query.qid: None for query in read_queries(input_path)}
-        first = {qid: claim.line for qid, claim in claims.items()}
-        cover(report, first, expected, name="claim", source=str(input_path))
+        check_ids(report, first, expected, name="claim", source=str(input_path))
     return report
 
 
 def score(gold: Sequence[Path], runs: Sequence[Path], options: ScoreOptions) -> Scores:
-    """Return the figures over claims, P@10 first, and their means over topics."""
-    qrels, run = ranking.judged_run(gold, only(runs, "--run"), read_gold, read_scores, "claim")
+    """Return the figures over claims, P@10 first, and their means over topics: of the means over each one's claims."""
     measures = options.measures or MEASURES
-    scores = ranking.score(qrels, run.table, measures, unit="claim", official=OFFICIAL, notes=run.notes)
-    return replace(scores, topics=_over_topics(scores))
-
-
-def _over_topics(scores: Scores) -> dict[str, float]:
-    """Return the means over topics of the means over each topic's claims."""
+    scores = ranking.score_files(gold, runs, read_gold, read_scores, measures, unit="claim", official=OFFICIAL)
     topics: dict[str, list[str]] = {}
     for qid in scores.per_query:
         topics.setdefault(qid.rpartition("/")[0], []).append(qid)
-    return {
+    over_topics = {
         name: mean([mean([scores.per_query[qid][name] for qid in qids]) for qids in topics.values()])
         for name in scores.values
     }
+    return replace(scores, topics=over_topics)
 
 
-def _read(path: Path, faults: Faults) -> dict[str, _Claim]:
+def _read(path: Path, faults: Faults) -> tuple[ScoreTable, dict[str, int]]:
+    """Return the scores of a run and the first line of each claim."""
     claims: dict[str, _Claim] = {}
-    run_id = ""
+    first: dict[str, int] = {}
     odd: list[tuple[int, str]] = []
     rising: list[int] = []
-    for line, fields in rows(path, faults, _LAYOUT):
-        topic, tweet, rank, snippet, score_, tag = fields
-        claim = claims.setdefault(key(topic, tweet), _Claim(line))
+    for line, (topic, tweet, rank, snippet, score_, _) in rows(path, faults, _LAYOUT, one_run=True):
+        qid = claim_key(topic, tweet)
+        first.setdefault(qid, line)
+        claim = claims.setdefault(qid, _Claim())
         _take_rank(line, rank, claim, faults)
         if snippet in claim.lines:
-            reason = f"snippet {shown(snippet)} of claim {shown(key(topic, tweet))} is on line {claim.lines[snippet]}"
+            reason = f"snippet {shown(snippet)} of claim {shown(qid)} is on line {claim.lines[snippet]}"
             faults.error(line, f"{reason} already")
         claim.lines.setdefault(snippet, line)
         known = _SNIPPET.fullmatch(snippet)
@@ -178,9 +187,6 @@ def _read(path: Path, faults: Faults) -> dict[str, _Claim]:
             odd.append((line, snippet))
         if _take_score(line, score_, snippet, claim, faults):
             rising.append(line)
-        run_id = run_id or tag
-        if tag != run_id:
-            faults.error(line, f"run id {shown(tag)} differs from {shown(run_id)} above: a file is one run")
     if rising:
         reason = f"equal scores whose snippet ids rise: {len(rising):,}; they are scored in descending order"
         faults.warning(rising[0], reason)
@@ -188,12 +194,11 @@ def _read(path: Path, faults: Faults) -> dict[str, _Claim]:
         line, snippet = odd[0]
         form = f"ids that do not look like topic-0001-001: {len(odd):,}, the first {shown(snippet)}"
         faults.warning(line, f"{form}; whether they are of the claim's topic is not known")
-    return claims
+    return {qid: claim.scores for qid, claim in claims.items()}, first
 
 
 def _take_rank(line: int, text: str, claim: _Claim, faults: Faults) -> None:
-    rank = whole(text)
-    due = claim.rank + 1
+    rank, due = whole(text), claim.rank + 1
     if rank is None:
         header = "; a run has no header" if is_header(line, text) else ""
         faults.error(line, f"rank {shown(text)} is not a whole number{header}")
@@ -216,30 +221,3 @@ def _take_score(line: int, text: str, snippet: str, claim: _Claim, faults: Fault
     claim.score, claim.snippet = value, snippet
     claim.scores.setdefault(snippet, value)
     return rises
-
-
-def _gold_rows(path: Path, faults: Strict) -> list[tuple[int, list[str]]]:
-    numbered = [
-        (line, text.split("\t" if "\t" in text else None)) for line, text in text_lines(path, faults) if text.strip()
-    ]
-    if numbered and numbered[0][1][-1].isalpha():
-        numbered = numbered[1:]
-    if not numbered:
-        faults.error(0, "holds no judgements")
-    return numbered
-
-
-def _judgement(line: int, fields: list[str], faults: Strict) -> tuple[str, str, int]:
-    if len(fields) != len(_GOLD):
-        faults.error(line, f"has {len(fields)} columns, judgements have four ({' '.join(_GOLD)})")
-    first, second, snippet, text = fields
-    if not (first.strip() and second.strip() and snippet.strip()):
-        faults.error(line, "topic, tweet or snippet is empty")
-    grade = whole(text)
-    if grade is None:
-        faults.error(line, f"label {shown(text)} is not a whole number from 0")
-    if grade > LARGEST_GRADE:
-        faults.error(line, f"label {shown(text)} is not {GRADES}; scale the labels down")
-    if "/" in first and second in ("0", "Q0"):
-        return first, snippet, grade
-    return key(first, second), snippet, grade

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -11,16 +11,11 @@ from ...retrieval.errors import QueryError
 from ...retrieval.lines import Faults, Strict, shown
 from ...retrieval.run_writer import column
 from ...retrieval.trec import write_text
-from ..formats.claims import as_queries, key
-from ..formats.claims import read_claims as read_tweets
-from ..formats.coverage import cover
-from ..formats.lines import rows
-from ..formats.paths import only
-from ..formats.queries import TaskQuery
-from ..formats.report import CheckReport
-from ..formats.scores import ScoreOptions, Scores
-from ..formats.statements import no_labels
-from ..formats.tweets import VERDICTS, columns_of
+from ..files.answers import ScoreOptions, Scores
+from ..files.report import CheckReport, check_ids, only
+from ..files.tables import rows
+from ..files.tweets import VERDICTS, claim_key, columns_of, no_labels, read_claim_queries
+from ..files.tweets import read_claims as read_tweets
 
 SUMMARY = "CheckThat! 2020 task 4: is a claim TRUE or FALSE (Arabic)"
 OFFICIAL = "macro_f1"
@@ -31,7 +26,9 @@ OPTIONS = ()
 LABELS = ("TRUE", "FALSE")
 
 _LAYOUT = ("topicID", "tweetID", "label", "runID")
-_GOLD = ("topicID", "tweetID", "label")
+_GOLD = _LAYOUT[:3]
+
+read_queries = read_claim_queries
 
 
 class LabelledClaim(NamedTuple):
@@ -39,11 +36,6 @@ class LabelledClaim(NamedTuple):
 
     label: str
     line: int
-
-
-def read_queries(path: Path) -> list[TaskQuery]:
-    """Return the claims of a TSV file with a header, or of JSON lines: topic, tweet and its text."""
-    return as_queries(read_tweets(path))
 
 
 def read_gold(paths: Sequence[Path]) -> dict[str, LabelledClaim]:
@@ -63,7 +55,12 @@ def write(records: Iterable[tuple[str, str, str]], path: Path, run_id: str) -> N
     Raises QueryError if a label is neither TRUE nor FALSE, or an id cannot stand in a column.
     """
     column(run_id)
-    write_text(path, (_line(topic, tweet, label, run_id) for topic, tweet, label in records))
+    lines = []
+    for topic, tweet, label in records:
+        if label not in LABELS:
+            raise QueryError(f"claim {shown(claim_key(topic, tweet))}: label {shown(label)} is neither TRUE nor FALSE")
+        lines.append(f"{column(topic)}\t{column(tweet)}\t{label}\t{run_id}\n")
+    write_text(path, lines)
 
 
 def read_claims(path: Path, *, labelled: bool) -> list[Claim]:
@@ -82,7 +79,7 @@ def read_claims(path: Path, *, labelled: bool) -> list[Claim]:
         label = tweet.verdict.upper() if labelled else ""
         if labelled and label not in LABELS:
             faults.error(tweet.line, f"label {shown(tweet.verdict)} is neither TRUE nor FALSE")
-        qid = key(tweet.topic, tweet.tweet_id)
+        qid = claim_key(tweet.topic, tweet.tweet_id)
         claims.append(Claim(qid, tweet.text, topic=tweet.topic, label=label, place=f"{path}:{tweet.line}"))
     return claims
 
@@ -92,7 +89,7 @@ def write_verdicts(verdicts: Iterable[tuple[Claim, str, Sequence[tuple[str, int]
 
     Raises QueryError if a label is neither TRUE nor FALSE, or an id cannot stand in a column.
     """
-    records = ((claim.topic, claim.qid.removeprefix(key(claim.topic, "")), label) for claim, label, _ in verdicts)
+    records = ((claim.topic, claim.qid.removeprefix(claim_key(claim.topic, "")), label) for claim, label, _ in verdicts)
     write(records, path, run_id)
 
 
@@ -101,7 +98,9 @@ def check(path: Path, input_path: Path | None = None) -> CheckReport:
     report = CheckReport(path)
     verdicts = _read(path, report, _LAYOUT)
     if input_path is not None:
-        _cover(report, verdicts, {query.qid: None for query in read_queries(input_path)}, str(input_path))
+        lines = {qid: verdict.line for qid, verdict in verdicts.items()}
+        expected = {query.qid: None for query in read_queries(input_path)}
+        check_ids(report, lines, expected, name="claim", source=str(input_path))
     return report
 
 
@@ -111,36 +110,31 @@ def score(gold: Sequence[Path], runs: Sequence[Path], options: ScoreOptions) -> 
     report = CheckReport(only(runs, "--run"))
     verdicts = _read(report.path, report, _LAYOUT)
     report.refuse()
-    _cover(report, verdicts, right, "the gold")
+    check_ids(report, {qid: verdict.line for qid, verdict in verdicts.items()}, right, name="claim", source="the gold")
     report.refuse()
     pairs = [(right[qid].label, verdicts[qid].label) for qid in right]
-    per_class = {label: _figures(pairs, label) for label in LABELS}
-    values = {OFFICIAL: sum(f1 for _, _, f1 in per_class.values()) / len(LABELS)}
-    values["accuracy"] = sum(a == b for a, b in pairs) / len(pairs)
-    for label, figures in per_class.items():
-        values.update(zip((f"precision_{label}", f"recall_{label}", f"f1_{label}"), figures, strict=True))
+    parts: dict[str, float] = {}
+    for label in LABELS:
+        hits = sum(a == label == b for a, b in pairs)
+        predicted, actual = sum(b == label for _, b in pairs), sum(a == label for a, _ in pairs)
+        parts[f"precision_{label}"] = hits / predicted if predicted else 0.0
+        parts[f"recall_{label}"] = hits / actual if actual else 0.0
+        parts[f"f1_{label}"] = 2 * hits / (predicted + actual) if hits else 0.0
+    values = {
+        OFFICIAL: sum(parts[f"f1_{label}"] for label in LABELS) / len(LABELS),
+        "accuracy": sum(a == b for a, b in pairs) / len(pairs),
+    }
     per_query = {qid: {"accuracy": float(right[qid].label == verdicts[qid].label)} for qid in right}
     never = [label for label in LABELS if all(label not in pair for pair in pairs)]
     notes = tuple(f"{label} is neither in the gold nor in the submission: its F1 counts 0" for label in never)
-    return Scores(official=OFFICIAL, unit="claim", values=values, per_query=per_query, notes=notes)
-
-
-def _figures(pairs: Sequence[tuple[str, str]], label: str) -> tuple[float, float, float]:
-    """Return precision, recall and F1 of a class."""
-    hits = sum(a == label == b for a, b in pairs)
-    predicted = sum(b == label for _, b in pairs)
-    actual = sum(a == label for a, _ in pairs)
-    precision = hits / predicted if predicted else 0.0
-    recall = hits / actual if actual else 0.0
-    return precision, recall, 2 * hits / (predicted + actual) if hits else 0.0
+    return Scores(official=OFFICIAL, unit="claim", values=values | parts, per_query=per_query, notes=notes)
 
 
 def _read(path: Path, faults: Faults, layout: Sequence[str]) -> dict[str, LabelledClaim]:
     verdicts: dict[str, LabelledClaim] = {}
-    run_id = ""
-    for line, fields in rows(path, faults, layout):
+    for line, fields in rows(path, faults, layout, one_run=layout is _LAYOUT):
         topic, tweet, label = fields[:3]
-        qid = key(topic, tweet)
+        qid = claim_key(topic, tweet)
         if label not in LABELS:
             header = line == 1 and label.lower() == "label"
             if header and layout is _GOLD:
@@ -151,21 +145,4 @@ def _read(path: Path, faults: Faults, layout: Sequence[str]) -> dict[str, Labell
         if qid in verdicts:
             faults.error(line, f"claim {shown(qid)} is on line {verdicts[qid].line} already")
         verdicts.setdefault(qid, LabelledClaim(label, line))
-        tag = fields[3] if len(fields) > 3 else ""
-        run_id = run_id or tag
-        if tag != run_id:
-            faults.error(line, f"run id {shown(tag)} differs from {shown(run_id)} above: a file is one run")
     return verdicts
-
-
-def _cover(
-    report: CheckReport, verdicts: Mapping[str, LabelledClaim], expected: Mapping[str, object], source: str
-) -> None:
-    lines = {qid: verdict.line for qid, verdict in verdicts.items()}
-    cover(report, lines, list(expected), name="claim", source=source)
-
-
-def _line(topic: str, tweet: str, label: str, run_id: str) -> str:
-    if label not in LABELS:
-        raise QueryError(f"claim {shown(key(topic, tweet))}: label {shown(label)} is neither TRUE nor FALSE")
-    return f"{column(topic)}\t{column(tweet)}\t{label}\t{run_id}\n"

@@ -17,15 +17,23 @@ from ...retrieval.errors import QueryError, SourceError
 from ...retrieval.lines import Faults, Strict, shown
 from ...retrieval.run_writer import column
 from ...retrieval.trec import write_text
-from ..formats.coverage import cover
-from ..formats.labels import read_label
-from ..formats.lines import is_header, rows
-from ..formats.paths import only
-from ..formats.queries import TaskQuery
-from ..formats.report import CheckReport
-from ..formats.scores import ScoreOptions, Scores
-from ..formats.statements import no_labels, statement_of, stream, with_labels
-from ..formats.tweets import LABELS, Tweet, columns, columns_of, has_id, read_tweets, tweet_of
+from ..files.answers import ScoreOptions, Scores, TaskQuery
+from ..files.report import CheckReport, check_ids, only
+from ..files.tables import is_header, rows
+from ..files.tweets import (
+    LABELS,
+    Tweet,
+    columns,
+    columns_of,
+    has_id,
+    no_labels,
+    read_label,
+    read_tweets,
+    statement_of,
+    stream,
+    tweet_of,
+    with_labels,
+)  # fmt: skip
 from ..scoring.checkworthiness import LabelledScore, changed, digits, figures, read_score, tie_note, ties
 
 SUMMARY = "CheckThat! 2021 task 1A: check-worthiness of tweets (ar, bg, en, es, tr)"
@@ -88,32 +96,26 @@ def read_statements(path: Path, *, labelled: bool) -> list[Statement]:
 
 
 def stream_statements(lines: Iterable[bytes], source: str) -> Iterator[Statement]:
-    """Yield tweets as their lines come: JSON objects, or rows below a TSV header.
+    """Yield tweets as their lines come: JSON objects, or rows below a TSV header, read without quoting.
 
     Raises SourceError, naming ``source`` and the line, at the first that is none.
     """
-    return stream(lines, source, _Table(Path(source)).take)
+    path = Path(source)
+    header: list[str] = []
 
-
-class _Table:
-    """Rows below a header, read without quoting."""
-
-    def __init__(self, path: Path) -> None:
-        self._path = path
-        self._header: list[str] = []
-
-    def take(self, line: int, text: str) -> Statement | None:
-        """Return the tweet of a row; the first line is the header."""
-        fields = text.split("\t")
-        place = f"{self._path}:{line}"
-        if not self._header:
-            self._header = columns(text)
-            if not has_id(self._header):
+    def take(line: int, text: str) -> Statement | None:
+        place = f"{path}:{line}"
+        if not header:
+            header.extend(columns(text))
+            if not has_id(header):
                 raise SourceError(f"the header has no tweet_id: it begins {shown(text)}", place=place)
             return None
-        if len(fields) != len(self._header):
-            raise SourceError(f"has {len(fields)} columns, the header {len(self._header)}", place=place)
-        return statement_of(self._path, tweet_of(self._path, line, dict(zip(self._header, fields, strict=True))))
+        fields = text.split("\t")
+        if len(fields) != len(header):
+            raise SourceError(f"has {len(fields)} columns, the header {len(header)}", place=place)
+        return statement_of(path, tweet_of(path, line, dict(zip(header, fields, strict=True))))
+
+    return stream(lines, source, take)
 
 
 def read_submission(path: Path) -> list[ScoredTweet]:
@@ -127,7 +129,12 @@ def write(records: Iterable[tuple[str, str, float]], path: Path, run_id: str) ->
     An unknown topic is written ``-``. Raises QueryError if an id is not a tweet's or a score is not finite.
     """
     column(run_id)
-    write_text(path, (_line(topic, tweet, score_, run_id) for topic, tweet, score_ in records))
+    lines = []
+    for topic, tweet_id, score_ in records:
+        if not _TWEET.fullmatch(tweet_id):
+            raise QueryError(f"tweet_id {shown(tweet_id)} is refused by the official checker: 17 to 23 digits")
+        lines.append(f"{column(topic or '-')}\t{tweet_id}\t{digits(score_)}\t{run_id}\n")
+    write_text(path, lines)
 
 
 def check(path: Path, input_path: Path | None = None) -> CheckReport:
@@ -135,9 +142,13 @@ def check(path: Path, input_path: Path | None = None) -> CheckReport:
     report = CheckReport(path)
     submitted = _read(path, report)
     if input_path is not None:
-        _cover(report, submitted, read_tweets(input_path), str(input_path))
+        _check_tweets(report, submitted, read_tweets(input_path), str(input_path))
     else:
-        _repeated(report, submitted, Counter(), "the input")
+        first: dict[str, int] = {}
+        for row in submitted:
+            if first.setdefault(row.tweet_id, row.line) != row.line:
+                where = f"tweet {row.tweet_id} is on line {first[row.tweet_id]} already"
+                report.warning(row.line, f"{where}: is it so in the input?")
     return report
 
 
@@ -147,76 +158,53 @@ def score(gold: Sequence[Path], runs: Sequence[Path], options: ScoreOptions) -> 
     report = CheckReport(only(runs, "--run"))
     submitted = _read(report.path, report)
     report.refuse()
-    _cover(report, submitted, right.tweets, "the gold")
+    _check_tweets(report, submitted, right.tweets, "the gold")
     report.refuse()
     items = [LabelledScore(row.tweet_id, row.score, right.labels[row.tweet_id]) for row in submitted]
     positives = sum(right.labels.values())
     values = figures(items, positives)
     tied = ties(items, positives)
+    counts = [number for number in Counter(tweet.tweet_id for tweet in right.tweets).values() if number > 1]
+    repeats = (
+        f"the gold repeats ids ({len(counts)} on {sum(counts)} rows): as officially, "
+        f"the last label of an id wins and every row counts"
+    )
     return Scores(
         official=OFFICIAL,
         unit="file",
         values=values,
         per_query={report.path.stem: values},
         ties=changed(tied.worst, tied.best) if tied else {},
-        notes=(*_repeat_note(right), *tie_note(values["AP"], tied)),
+        notes=(*[repeats] * bool(counts), *tie_note(values["AP"], tied)),
     )
 
 
 def _read(path: Path, faults: Faults) -> list[ScoredTweet]:
     submitted = []
-    first_tag = ""
-    for line, (topic, tweet_id, score_, tag) in rows(path, faults, _LAYOUT):
+    for line, (topic, tweet_id, score_, _) in rows(path, faults, _LAYOUT, one_run=True):
         if not _TWEET.fullmatch(tweet_id) and not is_header(line, score_):
             faults.error(line, f"tweet_id {shown(tweet_id)} is refused by the official checker: 17 to 23 digits")
         value = read_score(line, score_, faults)
         if value is not None:
             submitted.append(ScoredTweet(line, topic, tweet_id, value))
-        first_tag = first_tag or tag
-        if tag != first_tag:
-            faults.error(line, f"run id {shown(tag)} differs from {shown(first_tag)} above: a file is one run")
     return submitted
 
 
-def _cover(report: CheckReport, submitted: Sequence[ScoredTweet], tweets: Sequence[Tweet], source: str) -> None:
-    lines = {row.tweet_id: row.line for row in reversed(submitted)}
-    cover(report, lines, list(dict.fromkeys(tweet.tweet_id for tweet in tweets)), name="tweet", source=source)
-    _repeated(report, submitted, Counter(tweet.tweet_id for tweet in tweets), source)
-    topics = {(tweet.topic or "-", tweet.tweet_id) for tweet in tweets}
-    known = {tweet_id for _, tweet_id in topics}
+def _check_tweets(report: CheckReport, submitted: Sequence[ScoredTweet], tweets: Sequence[Tweet], source: str) -> None:
+    """Report ids that are missing, unknown, or come more or less often than in the input, and topics of others."""
+    allowed = Counter(tweet.tweet_id for tweet in tweets)
+    lines: dict[str, list[int]] = {}
     for row in submitted:
-        if row.tweet_id in known and (row.topic, row.tweet_id) not in topics:
-            report.warning(row.line, f"topic {shown(row.topic)} is not tweet {row.tweet_id}'s in {source}")
-
-
-def _repeated(report: CheckReport, submitted: Sequence[ScoredTweet], allowed: Counter[str], source: str) -> None:
-    """Report ids that come more often than in the input; without the input, ids that come more than once."""
-    seen: dict[str, list[int]] = {}
-    for row in submitted:
-        lines = seen.setdefault(row.tweet_id, [])
-        if allowed and lines and len(lines) >= allowed[row.tweet_id] > 0:
-            times = "once" if allowed[row.tweet_id] == 1 else f"{allowed[row.tweet_id]} times"
-            report.error(row.line, f"tweet {row.tweet_id} is on line {lines[0]} already; {source} has it {times}")
-        elif not allowed and lines:
-            report.warning(row.line, f"tweet {row.tweet_id} is on line {lines[0]} already: is it so in {source}?")
-        lines.append(row.line)
+        lines.setdefault(row.tweet_id, []).append(row.line)
+    check_ids(report, {key: there[0] for key, there in lines.items()}, list(allowed), name="tweet", source=source)
     for tweet_id, number in allowed.items():
-        if 0 < len(seen.get(tweet_id, ())) < number:
-            report.warning(0, f"tweet {tweet_id} is {number} times in {source}, {len(seen[tweet_id])} times here")
-
-
-def _repeat_note(gold: Gold) -> tuple[str, ...]:
-    counts = Counter(tweet.tweet_id for tweet in gold.tweets)
-    repeated = {tweet_id: number for tweet_id, number in counts.items() if number > 1}
-    if not repeated:
-        return ()
-    return (
-        f"the gold repeats ids ({len(repeated)} on {sum(repeated.values())} rows): as officially, "
-        f"the last label of an id wins and every row counts",
-    )
-
-
-def _line(topic: str, tweet_id: str, score_: float, run_id: str) -> str:
-    if not _TWEET.fullmatch(tweet_id):
-        raise QueryError(f"tweet_id {shown(tweet_id)} is refused by the official checker: 17 to 23 digits")
-    return f"{column(topic or '-')}\t{tweet_id}\t{digits(score_)}\t{run_id}\n"
+        there = lines.get(tweet_id, [])
+        for line in there[number:]:
+            times = "once" if number == 1 else f"{number} times"
+            report.error(line, f"tweet {tweet_id} is on line {there[0]} already; {source} has it {times}")
+        if 0 < len(there) < number:
+            report.warning(0, f"tweet {tweet_id} is {number} times in {source}, {len(there)} times here")
+    topics = {(tweet.topic or "-", tweet.tweet_id) for tweet in tweets}
+    for row in submitted:
+        if row.tweet_id in allowed and (row.topic, row.tweet_id) not in topics:
+            report.warning(row.line, f"topic {shown(row.topic)} is not tweet {row.tweet_id}'s in {source}")

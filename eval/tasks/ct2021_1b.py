@@ -15,13 +15,10 @@ from ...retrieval.lines import Faults, Strict, shown
 from ...retrieval.table_shape import unlike_columns
 from ...retrieval.terminal import counted
 from ...retrieval.trec import write_text
-from ..formats.labels import read_label
-from ..formats.lines import is_header, rows, text_lines, whole
-from ..formats.paths import paired
-from ..formats.queries import TaskQuery
-from ..formats.report import CheckReport
-from ..formats.scores import ScoreOptions, Scores
-from ..formats.statements import no_labels, stream, with_labels
+from ..files.answers import ScoreOptions, Scores, TaskQuery
+from ..files.report import CheckReport, paired
+from ..files.tables import is_header, rows, text_lines, whole
+from ..files.tweets import no_labels, read_label, stream, with_labels
 from ..scoring.checkworthiness import LabelledScore, changed, digits, figures, over_files, read_score, tie_note, ties
 
 SUMMARY = "CheckThat! 2021 task 1B: check-worthiness of the sentences of debates, one file a debate (en)"
@@ -33,6 +30,7 @@ OPTIONS = ()
 
 _LAYOUT = ("line_number", "score")
 _GOLD = ("line_number", "speaker", "text", "label")
+_COLUMNS = f"of the {len(_GOLD)} columns between tabs ({' '.join(_GOLD)})"
 _LAST = 9_999
 """The last line number that the official checker takes."""
 
@@ -67,9 +65,7 @@ def read_statements(path: Path, *, labelled: bool) -> list[Statement]:
     Raises SourceError at the first that is empty or, if they are to be ``labelled``, has no label of 0 or 1.
     """
     sentences = read_sentences(path)
-    statements = [
-        _statement(path, sentence.line, str(sentence.line), sentence.speaker, sentence.text) for sentence in sentences
-    ]
+    statements = [_statement(path, line, str(line), speaker, text) for line, speaker, text, _ in sentences]
     if not labelled:
         return statements
     if not any(sentence.label for sentence in sentences):
@@ -82,27 +78,19 @@ def stream_statements(lines: Iterable[bytes], source: str) -> Iterator[Statement
 
     Raises SourceError, naming ``source`` and the line, at the first that is none.
     """
-    return stream(lines, source, _Debate(Path(source)).take)
+    path, due = Path(source), 1
 
-
-class _Debate:
-    """The lines of a debate, as they come."""
-
-    def __init__(self, path: Path) -> None:
-        self._path = path
-        self._due = 1
-
-    def take(self, line: int, text: str) -> Statement:
-        """Return the sentence of a line."""
+    def take(line: int, text: str) -> Statement:
+        nonlocal due
         fields = text.split("\t")
-        place = f"{self._path}:{line}"
         if len(fields) not in (len(_GOLD) - 1, len(_GOLD)):
-            layout = f"{len(_GOLD)} columns between tabs ({' '.join(_GOLD)})"
-            raise SourceError(f"has {len(fields)} of the {layout}", place=place)
-        if whole(fields[0]) != self._due:
-            raise SourceError(f"line number {shown(fields[0])} where {self._due} is due", place=place)
-        self._due += 1
-        return _statement(self._path, line, fields[0], fields[1], fields[2])
+            raise SourceError(f"has {len(fields)} {_COLUMNS}", place=f"{path}:{line}")
+        if whole(fields[0]) != due:
+            raise SourceError(f"line number {shown(fields[0])} where {due} is due", place=f"{path}:{line}")
+        due += 1
+        return _statement(path, line, fields[0], fields[1], fields[2])
+
+    return stream(lines, source, take)
 
 
 def _statement(path: Path, line: int, number: str, speaker: str, text: str) -> Statement:
@@ -136,23 +124,26 @@ def check(path: Path, input_path: Path | None = None) -> CheckReport:
     report = CheckReport(path)
     scores = _read(path, report)
     if input_path is not None:
-        _cover(report, len(scores), len(read_sentences(input_path)), str(input_path))
+        _check_length(report, len(scores), len(read_sentences(input_path)), str(input_path))
     return report
 
 
 def score(gold: Sequence[Path], runs: Sequence[Path], options: ScoreOptions) -> Scores:
     """Return the official figures, the mean AP over debates first; a folder stands for its files."""
     pairs = paired(gold, runs)
-    gold, runs = [path for path, _ in pairs], [run for _, run in pairs]
+    notes: list[str] = []
+    debates, answers = [path.stem for path, _ in pairs], [run.stem for _, run in pairs]
+    if debates != answers and sorted(debates) == sorted(answers):
+        path, run = next(pair for pair in pairs if pair[0].stem != pair[1].stem)
+        notes.append(f"files are paired by position, {path} with {run}: their names would pair them otherwise")
     per_file: dict[str, dict[str, float]] = {}
     worst: dict[str, dict[str, float]] = {}
     best: dict[str, dict[str, float]] = {}
-    notes = _crossed(gold, runs)
-    for path, run, labels in zip(gold, runs, read_gold(gold), strict=True):
+    for (path, run), labels in zip(pairs, read_gold([path for path, _ in pairs]), strict=True):
         report = CheckReport(run)
         scores = _read(run, report)
         report.refuse()
-        _cover(report, len(scores), len(labels), str(path))
+        _check_length(report, len(scores), len(labels), str(path))
         report.refuse()
         name = str(path) if path.stem in per_file else path.stem
         items = [LabelledScore(str(line), *pair) for line, pair in enumerate(zip(scores, labels, strict=True), 1)]
@@ -171,15 +162,6 @@ def score(gold: Sequence[Path], runs: Sequence[Path], options: ScoreOptions) -> 
     )
 
 
-def _crossed(gold: Sequence[Path], runs: Sequence[Path]) -> list[str]:
-    """Return a note if the names of the files would pair them differently than their positions do."""
-    debates, answers = [path.stem for path in gold], [path.stem for path in runs]
-    if debates == answers or sorted(debates) != sorted(answers):
-        return []
-    gold_path, run_path = next(pair for pair in zip(gold, runs, strict=True) if pair[0].stem != pair[1].stem)
-    return [f"files are paired by position, {gold_path} with {run_path}: their names would pair them otherwise"]
-
-
 def _read(path: Path, faults: Faults) -> list[float]:
     scores = []
     due = 1
@@ -196,7 +178,7 @@ def _read(path: Path, faults: Faults) -> list[float]:
     return scores
 
 
-def _cover(report: CheckReport, lines: int, expected: int, source: str) -> None:
+def _check_length(report: CheckReport, lines: int, expected: int, source: str) -> None:
     if lines != expected and not report.errors:
         report.error(0, f"has {counted(lines, 'line')}, {source} {expected}: every line needs a score")
 
@@ -212,7 +194,7 @@ def read_sentences(path: Path) -> list[DebateLine]:
         fields = text.split("\t")
         if len(fields) not in (len(_GOLD) - 1, len(_GOLD)):
             odd = unlike_columns(path) if number == 1 and len(fields) == 1 else ""
-            faults.error(number, f"has {len(fields)} of the {len(_GOLD)} columns between tabs ({' '.join(_GOLD)}){odd}")
+            faults.error(number, f"has {len(fields)} {_COLUMNS}{odd}")
         if fields[0] != str(number):
             faults.error(number, f"line number {shown(fields[0])} where {number} is due")
         sentences.append(DebateLine(number, fields[1], fields[2], fields[3] if len(fields) == len(_GOLD) else ""))

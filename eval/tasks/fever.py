@@ -18,13 +18,10 @@ from ...retrieval.errors import CheckFailed, QueryError
 from ...retrieval.lines import Faults, Strict, shown
 from ...retrieval.terminal import counted
 from ...retrieval.trec import write_text
-from ..formats.coverage import cover, near_miss
-from ..formats.lines import json_objects, whole
-from ..formats.paths import only
-from ..formats.queries import TaskQuery
-from ..formats.report import CheckReport
-from ..formats.scores import ScoreOptions, Scores
-from ..formats.statements import no_labels
+from ..files.answers import ScoreOptions, Scores, TaskQuery
+from ..files.report import CheckReport, check_ids, near_miss, only
+from ..files.tables import json_objects, whole
+from ..files.tweets import no_labels
 from ..scoring.measures import mean
 
 SUMMARY = "FEVER: verify claims with sentences of Wikipedia"
@@ -94,7 +91,16 @@ def write(records: Iterable[tuple[str, str, Sequence[tuple[str, int]]]], path: P
 
     Raises QueryError if a label is not FEVER's.
     """
-    write_text(path, (_line(claim, label, evidence) for claim, label, evidence in records))
+    lines = []
+    for claim, label, evidence in records:
+        if label.upper() not in LABELS:
+            raise QueryError(f"claim {shown(claim)}: label {shown(label)} is none of {', '.join(LABELS)}")
+        number = whole(claim)
+        own = claim if number is None or str(number) != claim else number
+        pairs = [[page, line] for page, line in evidence]
+        row = {"id": own, "predicted_label": label.upper(), "predicted_evidence": pairs}
+        lines.append(msgspec.json.encode(row).decode("utf-8") + "\n")
+    write_text(path, lines)
 
 
 def read_claims(path: Path, *, labelled: bool) -> list[Claim]:
@@ -110,16 +116,14 @@ def read_claims(path: Path, *, labelled: bool) -> list[Claim]:
     keys = list(next(row for _, row in json_objects(path, Strict(path))))
     if "label" not in {name.strip('" ').lower() for name in keys}:
         raise no_labels(path, keys, ["label"])
-    truths = read_gold([path])
-    return [
-        claim._replace(label=truth.label, groups=_named(truth)) for claim, truth in zip(claims, truths, strict=True)
-    ]
-
-
-def _named(truth: Truth) -> tuple[tuple[tuple[str, int], ...], ...]:
-    """Return the groups that name sentences; the group of a claim without evidence names none and is left out."""
-    groups = ([(page, line) for page, line in group if page is not None and line is not None] for group in truth.groups)
-    return tuple(tuple(group) for group in groups if group)
+    labelled_claims = []
+    for claim, truth in zip(claims, read_gold([path]), strict=True):
+        # The group of a claim without evidence names no sentence and is left out.
+        named = (
+            tuple((page, at) for page, at in group if page is not None and at is not None) for group in truth.groups
+        )
+        labelled_claims.append(claim._replace(label=truth.label, groups=tuple(group for group in named if group)))
+    return labelled_claims
 
 
 def write_verdicts(verdicts: Iterable[tuple[Claim, str, Sequence[tuple[str, int]]]], path: Path, run_id: str) -> None:
@@ -135,25 +139,20 @@ def check(path: Path, input_path: Path | None = None) -> CheckReport:
     report = CheckReport(path)
     predictions = _read(path, report)
     if input_path is not None:
-        asked = Counter(query.qid for query in read_queries(input_path))
+        expected = Counter(query.qid for query in read_queries(input_path))
         lines: dict[str, list[int]] = {}
         for row in predictions:
             before = lines.setdefault(row.claim, [])
-            if before and len(before) >= asked[row.claim]:
+            if before and len(before) >= expected[row.claim]:
                 report.error(row.line, f"claim {shown(row.claim)} is on line {before[0]} already")
             before.append(row.line)
         first = {claim: numbers[0] for claim, numbers in lines.items()}
-        cover(report, first, asked, name="claim", source=str(input_path))
-        _too_few(report, lines, asked, str(input_path))
+        check_ids(report, first, expected, name="claim", source=str(input_path))
+        for claim, number in expected.items():
+            if 0 < len(lines.get(claim, ())) < number:
+                reason = f"claim {shown(claim)} is {number} times in {input_path}, {len(lines[claim])} times here"
+                report.error(0, f"{reason}: every claim needs a prediction")
     return report
-
-
-def _too_few(report: CheckReport, lines: Mapping[str, Sequence[int]], asked: Mapping[str, int], source: str) -> None:
-    """Report claims whose id the input repeats, and that are answered less often."""
-    for claim, number in asked.items():
-        if 0 < len(lines.get(claim, ())) < number:
-            reason = f"claim {shown(claim)} is {number} times in {source}, {len(lines[claim])} times here"
-            report.error(0, f"{reason}: every claim needs a prediction")
 
 
 def score(gold: Sequence[Path], runs: Sequence[Path], options: ScoreOptions) -> Scores:
@@ -169,17 +168,14 @@ def score(gold: Sequence[Path], runs: Sequence[Path], options: ScoreOptions) -> 
     per_claim: dict[str, dict[str, float]] = {}
     for (prediction, truth), row in zip(pairs, figures, strict=True):
         per_claim[truth.claim if truth.claim not in per_claim else f"{NUMBERED}{prediction.line}"] = row
-    return Scores(official=OFFICIAL, unit="claim", values=_means(figures), per_query=per_claim, notes=notes)
-
-
-def _means(figures: Sequence[Mapping[str, float]]) -> dict[str, float]:
-    """Return means over the claims; those of evidence only over claims that have evidence to find."""
+    # Those of evidence are means over the claims that have evidence to find.
     values = {name: mean([row[name] for row in figures]) for name in (OFFICIAL, "label_accuracy")}
     verifiable = [row for row in figures if "precision" in row]
     precision = mean([row["precision"] for row in verifiable]) if verifiable else 1.0
     recall = mean([row["recall"] for row in verifiable])
     f1 = 2 * precision * recall / (precision + recall) if precision + recall else 0.0
-    return values | {"precision": precision, "recall": recall, "f1": f1}
+    values |= {"precision": precision, "recall": recall, "f1": f1}
+    return Scores(official=OFFICIAL, unit="claim", values=values, per_query=per_claim, notes=notes)
 
 
 def _figures(prediction: Prediction, truth: Truth, max_evidence: int) -> dict[str, float]:
@@ -268,13 +264,3 @@ def _label(line: int, row: Mapping[str, Any], name: str, faults: Faults) -> str:
         message = f"{name} {shown(str(value))} is none of {', '.join(LABELS)}"
         faults.error(line, message if name in row else f"{name} is missing")
     return label
-
-
-def _line(claim: str, label: str, evidence: Sequence[tuple[str, int]]) -> str:
-    if label.upper() not in LABELS:
-        raise QueryError(f"claim {shown(claim)}: label {shown(label)} is none of {', '.join(LABELS)}")
-    number = whole(claim)
-    own = claim if number is None or str(number) != claim else number
-    pairs = [[page, line] for page, line in evidence]
-    row = {"id": own, "predicted_label": label.upper(), "predicted_evidence": pairs}
-    return msgspec.json.encode(row).decode("utf-8") + "\n"

@@ -19,15 +19,9 @@ from ...retrieval.lines import shown
 from ...retrieval.run_writer import runs_lines
 from ...retrieval.trec import read_qrels, read_run, write_run
 from ...retrieval.trec import read_scores as read_run_scores
-from ..formats.answers import Answer, RunScores, scores_of
-from ..formats.coverage import cover
-from ..formats.gold import Note, unnoted
-from ..formats.habit import Habit
-from ..formats.paths import only
-from ..formats.queries import TaskQuery
-from ..formats.report import CheckReport
-from ..formats.scores import ScoreOptions, Scores
-from ..formats.topics import read_queries as read_topics
+from ..files.answers import Answer, Note, RunScores, ScoreOptions, Scores, TaskDefaults, TaskQuery, ignore, scores_of
+from ..files.report import CheckReport, check_ids
+from ..files.topics import read_queries as read_topics
 from ..scoring import ranking
 from ..scoring.measures import RANKING as MEASURES
 
@@ -37,7 +31,7 @@ SUBMITS = "documents"
 DEFAULT = True
 LANGUAGES = ()
 OPTIONS = ("measures",)
-HABIT = Habit(1000)
+DEFAULTS = TaskDefaults(1000)
 HEADER = ""
 COMMENTS = True
 
@@ -47,7 +41,7 @@ def read_queries(path: Path) -> list[TaskQuery]:
     return read_topics(path)
 
 
-def read_gold(paths: Sequence[Path], note: Note = unnoted) -> Qrels:
+def read_gold(paths: Sequence[Path], note: Note = ignore) -> Qrels:
     """Return the judgements of TREC or BEIR files; those of several files are merged.
 
     ``note`` is called for lines that repeat a judgement.
@@ -92,12 +86,11 @@ def check(path: Path, input_path: Path | None = None) -> CheckReport:
     table = read_run_scores(path, report, submitted=True)
     if input_path is not None:
         expected = {query.qid: None for query in read_queries(input_path)}
-        cover(report, dict.fromkeys(table, 0), expected, name="query", source=str(input_path), missing="warning")
+        check_ids(report, dict.fromkeys(table, 0), expected, name="query", source=str(input_path), missing="warning")
     return report
 
 
 def score(gold: Sequence[Path], runs: Sequence[Path], options: ScoreOptions) -> Scores:
     """Return trec_eval's figures, AP first."""
-    qrels, run = ranking.judged_run(gold, only(runs, "--run"), read_gold, read_scores, "query")
     measures = options.measures or MEASURES
-    return ranking.score(qrels, run.table, measures, unit="query", official=OFFICIAL, notes=run.notes)
+    return ranking.score_files(gold, runs, read_gold, read_scores, measures, unit="query", official=OFFICIAL)

@@ -14,9 +14,9 @@ from ...retrieval.lucene.analysis import words_of
 from ...retrieval.lucene.spelling import respelt
 from ...retrieval.searcher import Search, Searcher, check_whole
 from ..contract.errors import BadInput
-from ..contract.memory import charged_document
 from ..contract.requests import FilterRequest, SearchOptions
 from ..contract.search import TimedOutError, limit_of, note_query, search_of
+from ..memory import charged_document
 from ._alegre_texts import Context, StoredText, declared_values, is_admitted, wanted
 
 WORDS = "elasticsearch"

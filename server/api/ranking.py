@@ -8,9 +8,8 @@ from typing import NamedTuple
 
 from flask import Blueprint, Response, g, request
 
-from ...claims.checkworthiness.explain import explain
 from ...claims.checkworthiness.rankers import Ranker
-from ...claims.checkworthiness.ranking import Ranked, rank
+from ...claims.checkworthiness.ranking import Ranked, explain, rank
 from ...claims.text.languages import language_of
 from ...retrieval.domain import Statement
 from ...retrieval.languages import unknown_language

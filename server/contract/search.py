@@ -21,10 +21,10 @@ from ...retrieval.lucene.spelling import respelt
 from ...retrieval.query_syntax import QUERY, parse_query
 from ...retrieval.searcher import Search, Searcher, check_whole
 from ...retrieval.votes import FusionKind
+from ..memory import answer_memory
 from ..settings import ServerSettings
 from .answers import ApproximateIfSo, Coverage, CoverageIfAny, ParsedAnswer, QueryText, RankTook, SuggestionIfAny, Took
 from .errors import BadInput, RefusedError
-from .memory import answer_memory
 from .requests import FilterRequest, FusionRequest, SearchOptions, SearchRequest
 
 KEEP: Final = "keep"

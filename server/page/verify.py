@@ -8,8 +8,7 @@ import msgspec
 from flask import request, url_for
 from werkzeug.wrappers import Response
 
-from ...claims.evidence.sentences import EvidenceSentence
-from ...claims.evidence.stances import stance_of
+from ...claims.evidence.sentences import EvidenceSentence, stance_of
 from ...claims.verdicts.verdict import Verdict
 from ...retrieval.display import Piece, pieces_of, web_link
 from ...retrieval.domain import Claim

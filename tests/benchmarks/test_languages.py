@@ -8,7 +8,7 @@ import pytest
 
 from benchmarks.fusion import DEFAULT, Case, RankedCase, Ranking, languages_report
 from benchmarks.quality import BenchCollection
-from factseek.eval.running.batch import SearchQuery
+from factseek.eval.run.batch import SearchQuery
 from factseek.retrieval.domain import Hit
 
 pytestmark = pytest.mark.inner

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from benchmarks.verification import plot, risk_plot
-from factseek.claims.learning.figures import bins
-from factseek.claims.verdicts.confidence import risk_curve
+from factseek.claims.learning.figures import bins, risk_curve
 
 pytestmark = pytest.mark.inner
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from factseek.claims.text.lexicon import lexicon, polarity
+from factseek.claims.text.polarity import lexicon, polarity
 from factseek.eval.tasks import task
 from factseek.indexer.collections import ReadOptions, fever, snippets, webpages
 from factseek.retrieval.domain import Document

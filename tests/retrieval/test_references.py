@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from factseek.claims.text.signs import NAMES, signs
-from factseek.claims.text.tokens import normalised, words
+from factseek.claims.text.surface import NAMES, surface_features
+from factseek.claims.text.words import normalised, words
 from factseek.retrieval.domain import Statement
 from factseek.retrieval.profile import tweet
 from factseek.retrieval.references import unescaped
@@ -39,4 +39,4 @@ def test_a_statement_with_an_endless_reference_is_read(reference: str) -> None:
     text = f"masks {reference} work"
     assert tweet(text) == normalised(text) == "masks \ufffd work"
     assert words(text)[:2] == ["masks", "work"]
-    assert signs([Statement("1", text)]).shape == (1, len(NAMES))
+    assert surface_features([Statement("1", text)]).shape == (1, len(NAMES))

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 import factseek
 from factseek.eval.bench import bench as benchmark
 from factseek.eval.bench import load
-from factseek.eval.running.judged import JudgedFiles, read_judged
+from factseek.eval.run.judged import JudgedFiles, read_judged
 from factseek.retrieval import retrievers
 from factseek.retrieval.domain import Part
 from factseek.retrieval.index.local import Index

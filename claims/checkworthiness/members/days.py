@@ -10,9 +10,9 @@ import numpy as np
 from ....retrieval.domain import Statement
 from ....retrieval.model_file import State
 from ....retrieval.model_state import array, number
-from ...learning.restoring import labels
+from ...learning.models import restore_labels
 from ...settings import Config
-from ...text.moments import written
+from ...text.surface import written
 from . import Floats, Labels, MemberReader
 
 _DOUBT = 0.5
@@ -58,7 +58,9 @@ def restore_moments(state: State) -> Moments:
     Raises ValueError, KeyError or TypeError if it is not one.
     """
     moments = array(state, "moments", np.float64, None, allow_nan=True)
-    return Moments(moments, labels(state, "labels", len(moments)), number(state, "span", lambda value: value > 0))
+    return Moments(
+        moments, restore_labels(state, "labels", len(moments)), number(state, "span", lambda value: value > 0)
+    )
 
 
 class Days:

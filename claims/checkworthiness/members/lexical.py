@@ -7,12 +7,9 @@ from typing import Any
 
 from ....retrieval.domain import Statement
 from ....retrieval.model_file import State
-from ...learning import linear
-from ...learning.restoring import vocabulary_of
+from ...learning.models import LinearModel, fit_linear, restore_linear, restore_vocabulary
 from ...settings import Config
-from ...text.ngrams import NgramVocabulary
-from ...text.ngrams import learn as learned
-from ...text.tokens import characters, words
+from ...text.words import NgramVocabulary, characters, learn_ngrams, words
 from . import Floats, Labels, MemberReader
 
 _ANALYZERS = {"words": words, "characters": characters}
@@ -40,9 +37,9 @@ class Lexical:
         texts = [read(statement) for statement in statements]
         return hstack([self._vocabularies[name].vectors(texts) for name in _ANALYZERS], format="csr")
 
-    def fit(self, features: Any, labels: Labels, weights: Floats, strength: float, seed: int) -> linear.LinearModel:
+    def fit(self, features: Any, labels: Labels, weights: Floats, strength: float, seed: int) -> LinearModel:
         """Fit a weight for each term."""
-        return linear.fit(features, labels, weights, strength, seed)
+        return fit_linear(features, labels, weights, strength, seed)
 
     def state(self) -> State:
         """Return the terms and their weights."""
@@ -59,7 +56,7 @@ def make(statements: Sequence[Statement], config: Config) -> Lexical:
     """Return the member whose terms are those of the statements; their labels are not looked at."""
     texts = [read(statement) for statement in statements]
     vocabularies = {
-        name: learned(texts, analyze, sublinear=True, least=_LEAST[name]) for name, analyze in _ANALYZERS.items()
+        name: learn_ngrams(texts, analyze, sublinear=True, least=_LEAST[name]) for name, analyze in _ANALYZERS.items()
     }
     return Lexical(vocabularies, config.claims.best.strengths)
 
@@ -70,11 +67,11 @@ def restore(member: State, model: State, config: Config) -> MemberReader:
     Raises ValueError, KeyError or TypeError if they are not such states.
     """
     vocabularies = {
-        name: vocabulary_of(member, member.settings["terms"][name], name, analyze, sublinear=True)
+        name: restore_vocabulary(member, member.settings["terms"][name], name, analyze, sublinear=True)
         for name, analyze in _ANALYZERS.items()
     }
     terms = Lexical(vocabularies)
-    return MemberReader(terms, linear.restore(model, terms.width))
+    return MemberReader(terms, restore_linear(model, terms.width))
 
 
 def read(statement: Statement) -> str:

@@ -10,11 +10,9 @@ import numpy as np
 from ....retrieval.domain import Statement
 from ....retrieval.model_file import State
 from ....retrieval.model_state import number
-from ...learning.restoring import labels, sparse_rows, vocabulary_of
+from ...learning.models import restore_labels, restore_rows, restore_vocabulary
 from ...settings import Config
-from ...text.ngrams import NgramVocabulary
-from ...text.ngrams import learn as learned
-from ...text.tokens import words
+from ...text.words import NgramVocabulary, learn_ngrams, words
 from . import Floats, Labels, MemberReader
 from .lexical import read
 
@@ -63,8 +61,10 @@ def restore_votes(state: State, width: int) -> Votes:
 
     Raises ValueError, KeyError or TypeError if it is not one, of rows of this ``width``.
     """
-    rows = sparse_rows(state, "", width)
-    return Votes(rows, labels(state, "labels", rows.shape[0]), number(state, "sharpness", lambda value: value > 0))
+    rows = restore_rows(state, "", width)
+    return Votes(
+        rows, restore_labels(state, "labels", rows.shape[0]), number(state, "sharpness", lambda value: value > 0)
+    )
 
 
 class Neighbours:
@@ -99,7 +99,7 @@ def reads(statements: Sequence[Statement], config: Config) -> bool:
 
 def make(statements: Sequence[Statement], config: Config) -> Neighbours:
     """Return the member whose terms are those of the statements."""
-    vocabulary = learned([read(statement) for statement in statements], words, sublinear=True)
+    vocabulary = learn_ngrams([read(statement) for statement in statements], words, sublinear=True)
     return Neighbours(vocabulary, config.claims.best.sharpnesses)
 
 
@@ -108,5 +108,5 @@ def restore(member: State, model: State, config: Config) -> MemberReader:
 
     Raises ValueError, KeyError or TypeError if they are not such states.
     """
-    near = Neighbours(vocabulary_of(member, member.settings["terms"], "idf", words, sublinear=True))
+    near = Neighbours(restore_vocabulary(member, member.settings["terms"], "idf", words, sublinear=True))
     return MemberReader(near, restore_votes(model, near.width))

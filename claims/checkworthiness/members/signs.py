@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 from ....retrieval.domain import Statement
 from ....retrieval.model_file import State
-from ...learning import forest
+from ...learning.models import Forest, grow_forest, restore_forest
 from ...settings import Config
-from ...text.signs import NAMES, signs
+from ...text.surface import NAMES, surface_features
 from . import Floats, Labels, MemberReader
 
 FORWARDS = False
@@ -25,11 +25,11 @@ class Signs:
 
     def features(self, statements: Sequence[Statement]) -> Floats:
         """Return the signs of each statement."""
-        return signs(statements)
+        return surface_features(statements)
 
-    def fit(self, features: Floats, labels: Labels, weights: Floats, strength: float, seed: int) -> forest.Forest:
+    def fit(self, features: Floats, labels: Labels, weights: Floats, strength: float, seed: int) -> Forest:
         """Grow the forest."""
-        return forest.grow(features, labels, weights, trees=self._trees, leaf=self._leaf, seed=seed)
+        return grow_forest(features, labels, weights, trees=self._trees, leaf=self._leaf, seed=seed)
 
     def state(self) -> State:
         """Return nothing: signs are not learned."""
@@ -51,4 +51,4 @@ def restore(member: State, model: State, config: Config) -> MemberReader:
 
     Raises ValueError, KeyError or TypeError if they are not such states.
     """
-    return MemberReader(Signs(), forest.restore(model, len(NAMES)))
+    return MemberReader(Signs(), restore_forest(model, len(NAMES)))

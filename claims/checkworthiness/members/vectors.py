@@ -18,7 +18,7 @@ from ....retrieval.encoders.runtime import OnnxEncoder, open_encoder
 from ....retrieval.encoders.sources import ENGLISH, MULTILINGUAL, MissingModelError, find_model
 from ....retrieval.errors import MachineError
 from ....retrieval.model_file import State
-from ...learning import kernel, linear
+from ...learning.models import fit_kernel, fit_linear, restore_kernel, restore_linear
 from ...settings import Config
 from . import Floats, Labels, MemberReader, Model
 
@@ -43,8 +43,8 @@ class Vectors:
     def fit(self, features: Floats, labels: Labels, weights: Floats, strength: float, seed: int) -> Model:
         """Fit a machine with a kernel or, where there are many statements, a weight for each dimension."""
         if len(labels) <= _MOST:
-            return kernel.fit(features, labels, weights, strength)
-        return linear.fit(features, labels, weights, strength, seed)
+            return fit_kernel(features, labels, weights, strength)
+        return fit_linear(features, labels, weights, strength, seed)
 
     def state(self) -> State:
         """Return the name of the encoder."""
@@ -77,7 +77,7 @@ def restore(member: State, model: State, config: Config) -> MemberReader:
             remedy="set encoder.model, or train again",
         )
     curved = "vectors" in model.tensors
-    return MemberReader(Vectors(encoder), kernel.restore(model, None) if curved else linear.restore(model, None))
+    return MemberReader(Vectors(encoder), restore_kernel(model, None) if curved else restore_linear(model, None))
 
 
 def _settings(config: Config, trained: str = "") -> EncoderSettings:

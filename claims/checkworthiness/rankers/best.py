@@ -19,8 +19,7 @@ from ....retrieval.model_file import State
 from ....retrieval.model_state import number
 from ....retrieval.progress import Progress
 from ...learning import stacking
-from ...learning.folds import check_enough, folds
-from ...learning.sampling import sampled
+from ...learning.folds import check_enough, folds, sampled
 from ...learning.stacking import Stack
 from ...settings import JOINT, Config
 from ..members import MemberReader, applies, restored

@@ -7,7 +7,7 @@ ensemble that is cross-validated as it is made.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -23,18 +23,68 @@ from ....retrieval.model_file import State
 from ....retrieval.model_state import array, number
 from ....retrieval.progress import Progress
 from ...learning.folds import average_precision, check_enough, folds
-from ...settings import Config, MultilingualSettings
-from ...text.grams import Hashing, learn
-from ..multilingual.network import Network, Rows
+from ...settings import CHARACTERS, Config, MultilingualSettings
+from ...text.words import Grams, Hashing, learn_buckets
 from . import Trained
 
 SUMMARY = "a network with a claim head and a language head over a multilingual sentence encoder, or over characters"
 LEARNS = True
 
-CHARACTERS = "characters"
-"""The name of the encoder that is trained from nothing, with the heads."""
-
 _RARITY = "rarity"
+
+
+Tensors = Mapping[str, NDArray[np.float32]]
+"""Weights by name, as torch names them: a layer's ``weight`` has shape (out, in)."""
+
+Rows = NDArray[np.float32] | Sequence[Grams]
+"""The input of a network: the vectors of a sentence encoder, or buckets of characters."""
+
+
+class Network:
+    """A network that scores rows by its claim head: the probability of being worth checking less that of not."""
+
+    def __init__(self, tensors: Tensors) -> None:
+        self.tensors = tensors
+
+    def check(self, width: int) -> None:
+        """Raise ValueError or KeyError if a layer does not fit the one before it, or the first rows of ``width``."""
+        if "grams.weight" in self.tensors:
+            buckets, dimension = self.tensors["grams.weight"].shape
+            if buckets != width:
+                raise ValueError("the table has not a row for each bucket")
+            width = dimension
+        for layer in ("shared", "claim.0", "claim.2"):
+            if layer != "shared" or "shared.weight" in self.tensors:
+                width = self._checked(layer, width)
+        if width != 2:
+            raise ValueError("the claim head has not two ends")
+
+    def _checked(self, layer: str, width: int) -> int:
+        weight, bias = self.tensors[f"{layer}.weight"], self.tensors[f"{layer}.bias"]
+        if weight.ndim != 2 or weight.shape[1] != width or bias.shape != weight.shape[:1]:
+            raise ValueError(f"{layer} does not fit what comes before it")
+        return int(weight.shape[0])
+
+    def score(self, rows: Rows) -> NDArray[np.float64]:
+        """Return a score between -1 and 1 for each row."""
+        if not len(rows):
+            return np.empty(0)
+        layer = self._vectors(rows)
+        if "shared.weight" in self.tensors:
+            layer = np.tanh(self._layer("shared", layer))
+        layer = self._layer("claim.2", np.tanh(self._layer("claim.0", layer)))
+        return np.asarray(np.tanh((layer[:, 1] - layer[:, 0]) / 2), dtype=np.float64)
+
+    def _vectors(self, rows: Rows) -> NDArray[np.float64]:
+        if isinstance(rows, np.ndarray):
+            return np.asarray(rows, dtype=np.float64)
+        table = self.tensors["grams.weight"].astype(np.float64)
+        return np.stack([(table[buckets] * weights[:, None]).sum(axis=0) for buckets, weights in rows])
+
+    def _layer(self, name: str, rows: NDArray[np.float64]) -> NDArray[np.float64]:
+        # A row times a matrix is summed alike whatever rows stand beside it, which a matrix product does not promise.
+        weight = self.tensors[f"{name}.weight"].astype(np.float64)
+        return np.asarray(np.einsum("ni,oi->no", rows, weight) + self.tensors[f"{name}.bias"])
 
 
 class TextReading:
@@ -99,8 +149,8 @@ def train(statements: Sequence[Statement], config: Config, progress: Progress) -
     Raises SourceError if a language has fewer than two statements of a class, MachineError, naming the command that
     fetches it, if the configured encoder is not on this machine.
     """
-    from ..multilingual.training import Examples, numbered
-    from ..multilingual.training import train as train_network
+    from ._networks import Examples, numbered
+    from ._networks import train as train_network
 
     settings = config.claims.multilingual
     reading = _reading(settings, config, statements)
@@ -158,7 +208,7 @@ def restore(state: State, config: Config) -> MultilingualRanker:
 
 def _reading(settings: MultilingualSettings, config: Config, statements: Sequence[Statement] = ()) -> TextReading:
     if settings.encoder == CHARACTERS:
-        return TextReading(learn(statements, settings.buckets))
+        return TextReading(learn_buckets(statements, settings.buckets))
     asked = msgspec.structs.replace(
         config.encoder, model=settings.encoder, max_tokens=settings.max_tokens, document_prompt="", languages=()
     )

@@ -17,9 +17,9 @@ from ....retrieval.domain import Statement
 from ....retrieval.model_file import State
 from ....retrieval.model_state import array, number
 from ....retrieval.progress import Progress
-from ...learning.restoring import sparse_rows, vocabulary_of
+from ...learning.models import restore_rows, restore_vocabulary
 from ...settings import Config
-from ...text.ngrams import NgramVocabulary, learn
+from ...text.words import NgramVocabulary, learn_ngrams
 from . import Trained
 
 SUMMARY = "the organisers' n-gram baseline: TF-IDF of words, support vector classifier"
@@ -80,7 +80,7 @@ def train(statements: Sequence[Statement], config: Config, progress: Progress) -
     from sklearn.svm import SVC
 
     texts = [statement.text for statement in statements]
-    vocabulary = learn(texts, _words, sublinear=False)
+    vocabulary = learn_ngrams(texts, _words, sublinear=False)
     machine = SVC(C=_C, gamma=_GAMMA, random_state=0, cache_size=_CACHE_MB)
     machine.fit(vocabulary.vectors(texts), [statement.label for statement in statements])
     weights = np.asarray(machine.dual_coef_.todense()).ravel()
@@ -92,8 +92,8 @@ def restore(state: State, config: Config) -> NgramRanker:
 
     Raises ValueError, KeyError or TypeError if the state is not that of one.
     """
-    vocabulary = vocabulary_of(state, state.settings["terms"], "idf", _words, sublinear=False)
-    supports = sparse_rows(state, "supports.", len(vocabulary.terms))
+    vocabulary = restore_vocabulary(state, state.settings["terms"], "idf", _words, sublinear=False)
+    supports = restore_rows(state, "supports.", len(vocabulary.terms))
     weights = array(state, "weights", np.float64, supports.shape[0])
     return NgramRanker(vocabulary, supports, weights, number(state, "bias"))
 

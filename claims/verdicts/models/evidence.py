@@ -13,13 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ....retrieval.model_file import State
-from ...evidence.contrast import CONTRASTED
-from ...evidence.entailment import ENTAILED
+from ...evidence.extractors import CONTRASTED, ENTAILED
 from ...evidence.features import CLAIM, NAMES, NEGATION, OF
-from ...evidence.stances import stance_of
-from ...learning.logistic import Logistic
-from ...learning.logistic import fit as fit_logistic
-from ...learning.logistic import restore as restore_logistic
+from ...evidence.sentences import stance_of
+from ...learning.models import Logistic, fit_logistic, restore_logistic
 from ...settings import VerdictSettings
 from . import Cases
 

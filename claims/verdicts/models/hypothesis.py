@@ -13,12 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ....retrieval.model_file import State
-from ...learning.logistic import Logistic
-from ...learning.logistic import fit as fit_logistic
-from ...learning.logistic import restore as restore_logistic
-from ...learning.restoring import vocabulary_of
+from ...learning.models import Logistic, fit_logistic, restore_logistic, restore_vocabulary
 from ...settings import VerdictSettings
-from ...text.ngrams import NgramVocabulary, learn
+from ...text.words import NgramVocabulary, learn_ngrams
 from . import Cases
 
 SUMMARY = "baseline: the words of the claim alone, no evidence"
@@ -48,7 +45,7 @@ class HypothesisModel:
 
 def fit(cases: Cases, classes: NDArray[np.int64], labels: Sequence[str], settings: VerdictSettings) -> HypothesisModel:
     """Learn vocabulary and weights."""
-    vocabulary = learn(cases.texts, _words, sublinear=True)
+    vocabulary = learn_ngrams(cases.texts, _words, sublinear=True)
     return HypothesisModel(
         vocabulary, fit_logistic(vocabulary.vectors(cases.texts), classes, _STRENGTH, standardised=False)
     )
@@ -56,7 +53,7 @@ def fit(cases: Cases, classes: NDArray[np.int64], labels: Sequence[str], setting
 
 def restore(state: State) -> HypothesisModel:
     """Return the model of a saved state."""
-    vocabulary = vocabulary_of(state, state.settings["terms"], "idf", _words, sublinear=True)
+    vocabulary = restore_vocabulary(state, state.settings["terms"], "idf", _words, sublinear=True)
     return HypothesisModel(vocabulary, restore_logistic(state, len(vocabulary.terms), standardised=False))
 
 

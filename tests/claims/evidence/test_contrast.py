@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from factseek.claims.evidence.contrast import CONTRASTED, ContrastReader
+from factseek.claims.evidence.extractors import CONTRASTED, ContrastExtractor
 from factseek.claims.evidence.sentences import ClaimEvidence, EvidenceSentence
 from factseek.retrieval.config import EncoderSettings
 from factseek.retrieval.encoder import Encoder
@@ -47,8 +47,8 @@ class Known:
         return np.array([VECTORS[text] for text in texts], dtype=np.float32)
 
 
-def reading(encoder: Known, language: str = "en") -> ContrastReader:
-    return ContrastReader(cast(Encoder, encoder), language)
+def reading(encoder: Known, language: str = "en") -> ContrastExtractor:
+    return ContrastExtractor(cast(Encoder, encoder), language)
 
 
 def of(*texts: str) -> ClaimEvidence:
@@ -74,12 +74,6 @@ def test_first_highest_and_mean_of_the_least_difference(first: str) -> None:
     )
 
 
-@pytest.mark.parametrize(("text", "nearer"), NEARER.items())
-def test_of_a_single_sentence_all_features_are_alike(text: str, nearer: float) -> None:
-    rows = reading(Known()).matrix([CLAIM], [of(text)])
-    assert rows.tolist() == [pytest.approx([nearer] * 3, abs=1e-6)]
-
-
 @pytest.mark.parametrize(
     ("claim", "language", "texts"),
     [(CLAIM, "en", []), (CLAIM, "de", NEARER), (" ", "en", NEARER), ("", "ar", [])],
@@ -91,12 +85,6 @@ def test_without_a_sentence_or_an_opposite_all_is_zero_and_nothing_is_encoded(
     encoder = Known()
     assert reading(encoder, language).matrix([claim], [of(*texts)]).tolist() == [[0.0] * len(CONTRASTED)]
     assert encoder.asked == []
-
-
-def test_no_claims_are_no_rows_of_the_same_width() -> None:
-    rows = reading(Known()).matrix([], [])
-    assert rows.shape == (0, len(CONTRASTED))
-    assert rows.dtype == np.float64
 
 
 def test_a_text_is_encoded_once() -> None:
@@ -137,6 +125,6 @@ def test_the_multilingual_encoder_tells_a_claim_from_its_opposite() -> None:
         "Sales decreased in 2019.": sales,
     }
     with closing(open_encoder(EncoderSettings(model=MULTILINGUAL, threads=1))) as encoder:
-        rows = ContrastReader(encoder, "en").matrix(list(claims), list(claims.values()))
+        rows = ContrastExtractor(encoder, "en").matrix(list(claims), list(claims.values()))
     assert (rows[:2] > 0).all(), rows
     assert (rows[2:] < 0).all(), rows

@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-from factseek.claims.evidence.entailment import ENTAILED, EntailmentReader
+from factseek.claims.evidence.extractors import ENTAILED, EntailmentExtractor
 from factseek.claims.evidence.sentences import ClaimEvidence, EvidenceSentence
 from factseek.retrieval.entailment import Entailment
 
@@ -48,7 +48,7 @@ def log_odds(probability: float) -> float:
 
 def test_first_highest_and_mean_of_the_log_odds() -> None:
     model = Known()
-    rows = EntailmentReader(model).matrix(
+    rows = EntailmentExtractor(model).matrix(
         ["The Nile is a long river."], [of("The Nile is short.", "The Nile is long.")]
     )
     named = dict(zip(ENTAILED, rows[0].tolist(), strict=True))
@@ -68,14 +68,14 @@ def test_first_highest_and_mean_of_the_log_odds() -> None:
 
 
 def test_certainty_is_cut_and_nothing_is_zero() -> None:
-    rows = EntailmentReader(Known()).matrix(["Pluto is near.", "Pluto is near."], [of("Pluto is far."), of()])
+    rows = EntailmentExtractor(Known()).matrix(["Pluto is near.", "Pluto is near."], [of("Pluto is far."), of()])
     assert rows.tolist() == [pytest.approx([-8.0, 8.0] * 3), [0.0] * 6]
-    assert EntailmentReader(Known()).matrix([], []).shape == (0, len(ENTAILED))
+    assert EntailmentExtractor(Known()).matrix([], []).shape == (0, len(ENTAILED))
 
 
 def test_a_pair_is_asked_once() -> None:
     model = Known()
-    reader = EntailmentReader(model)
+    reader = EntailmentExtractor(model)
     both = of("The Nile is short.", "The Nile is long.")
     reader.matrix(["c"], [both])
     reader.matrix(["c", "c"], [both._replace(sentences=(sentence,)) for sentence in both.sentences])

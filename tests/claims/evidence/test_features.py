@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from factseek.claims.evidence.features import NAMES, covered, matrix
 from factseek.claims.evidence.sentences import ClaimEvidence, EvidenceSentence
-from factseek.claims.text.lexicon import lexicon
+from factseek.claims.text.polarity import lexicon
 
 WORDS = st.lists(
     st.sampled_from("aspirin lowers raises risk not 20 30 % deaths in 2019 of never ؟ 12,000".split()), max_size=12

@@ -8,10 +8,8 @@ import numpy as np
 import pytest
 from sklearn.metrics import average_precision_score
 
-from factseek.claims.learning import stacking
-from factseek.claims.learning.folds import average_precision, folds, forwards
-from factseek.claims.learning.sampling import sampled
-from factseek.claims.text.duplicates import groups, repeated
+from factseek.claims.learning.folds import average_precision, folds, forwards, sampled
+from factseek.claims.text.words import groups, repeated
 from factseek.retrieval.domain import Statement
 
 pytestmark = pytest.mark.inner
@@ -87,20 +85,3 @@ def test_a_sample_keeps_all_that_is_worth_checking_and_corrects_the_odds() -> No
     assert shift == pytest.approx(np.log(30 / 97))
     assert sampled(statements, 0, seed=0) == (statements, 0.0)
     assert sampled(statements, 33, seed=0) == (statements, 0.0)
-
-
-def test_a_stack_follows_the_member_that_knows_and_leaves_out_the_one_that_misleads() -> None:
-    drawn = np.random.default_rng(1)
-    labels = drawn.integers(0, 2, 400)
-    scores = {"knows": labels + drawn.normal(0, 1, 400), "misleads": -labels + drawn.normal(0, 1, 400)}
-    scores["noise"] = drawn.normal(0, 1, 400)
-    parts = np.arange(400) % 5
-    stack = stacking.learn(scores, labels)
-    assert "misleads" not in stack.weights
-    assert stack.weights["knows"] > 0.5
-    kept = stacking.chosen(scores, labels, parts)
-    assert "knows" in kept
-    found = stacking.ablation(scores, kept, labels, parts)
-    assert found["AP"] >= found["alone"]["noise"] + 0.1
-    probabilities = 1 / (1 + np.exp(-stack.score(scores)))
-    assert probabilities.mean() == pytest.approx(labels.mean(), abs=0.01)

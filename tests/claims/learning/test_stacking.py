@@ -23,34 +23,6 @@ def _member(labels: NDArray[np.int64], gap: float, seed: int, size: float = 1.0)
     return size * (gap * labels + np.random.default_rng(seed).normal(size=len(labels)))
 
 
-def test_twins_share_their_weight() -> None:
-    labels = _labels()
-    one, other = _member(labels, 1.0, 2), _member(labels, 1.0, 3)
-    alone = stacking.learn({"one": one, "other": other}, labels)
-    twins = stacking.learn({"one": one, "twin": one, "other": other}, labels)
-    assert twins.weights["one"] == pytest.approx(twins.weights["twin"])
-    assert twins.weights["one"] + twins.weights["twin"] > alone.weights["one"]
-
-
-def test_the_scale_of_a_members_scores_changes_nothing() -> None:
-    labels = _labels()
-    scores = {"a": _member(labels, 1.0, 2), "b": _member(labels, 0.5, 3)}
-    large = {"a": 1_000 * scores["a"] + 7, "b": scores["b"]}
-    expected = stacking.learn(scores, labels).score(scores)
-    assert stacking.learn(large, labels).score(large) == pytest.approx(expected, abs=1e-3)
-
-
-def test_few_labels_do_not_set_members_against_each_other() -> None:
-    """Two members that say the same but for noise count alike, though ten labels would have one of them count alone."""
-    drawn = np.random.default_rng(5)
-    labels = np.array([1] * 5 + [0] * 45)
-    common = 1.5 * labels + drawn.normal(size=50)
-    scores = {name: common + 0.3 * drawn.normal(size=50) for name in ("a", "b", "c")}
-    weights = stacking.learn(scores, labels).weights
-    assert max(weights.values()) < 1.6 * min(weights.values())
-    assert len(weights) == 3
-
-
 @pytest.mark.parametrize("share", [0.02, 0.3, 0.7])
 def test_the_sum_is_the_log_odds(share: float) -> None:
     labels = _labels(share)
@@ -68,14 +40,6 @@ def test_a_member_that_counts_against_itself_is_left_out() -> None:
     ignorant = stacking.learn({"against": scores["against"]}, labels)
     assert ignorant.weights == {"against": 0.0}
     assert ignorant.bias == pytest.approx(np.log(labels.mean() / (1 - labels.mean())))
-
-
-def test_a_member_that_never_varies_does_no_harm() -> None:
-    labels = _labels()
-    scores = {"good": _member(labels, 1.0, 2), "same": np.full(SIZE, 4.0)}
-    stack = stacking.learn(scores, labels)
-    assert np.isfinite(stack.score(scores)).all()
-    assert average_precision(labels, stack.score(scores)) == average_precision(labels, scores["good"])
 
 
 def test_two_members_rank_better_than_either_and_what_is_of_no_use_is_left_out() -> None:

@@ -10,8 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.feature_extraction.text import TfidfVectorizer
 
-from factseek.claims.text.ngrams import learn
-from factseek.claims.text.tokens import characters, normalised, words
+from factseek.claims.text.words import characters, learn_ngrams, normalised, words
 
 TEXTS = st.lists(st.text("ab cß1", max_size=12), min_size=1, max_size=8)
 
@@ -24,13 +23,13 @@ def _plain(text: str) -> list[str]:
 def test_vectors_are_those_of_scikit_learn(learned: list[str], asked: list[str], sublinear: bool) -> None:
     learned = [*learned, "word"]
     theirs = TfidfVectorizer(sublinear_tf=sublinear).fit(learned)
-    ours = learn(learned, _plain, sublinear=sublinear)
+    ours = learn_ngrams(learned, _plain, sublinear=sublinear)
     assert list(ours.terms) == list(theirs.get_feature_names_out())
     assert ours.vectors(asked).toarray() == pytest.approx(theirs.transform(asked).toarray(), abs=1e-12)
 
 
 def test_a_term_of_too_few_texts_is_left_out() -> None:
-    ours = learn(["one two", "two three", "two one one"], _plain, sublinear=True, least=2)
+    ours = learn_ngrams(["one two", "two three", "two one one"], _plain, sublinear=True, least=2)
     assert ours.terms == ["one", "two"]
     assert ours.vectors([]).shape == (0, 2)
 
@@ -39,7 +38,7 @@ def test_a_term_of_too_few_texts_is_left_out() -> None:
 def test_any_text_can_be_read(text: str) -> None:
     assert all(words(text))
     assert all(2 <= len(run) <= 5 for run in characters(text))
-    assert np.isfinite(learn([text], characters, sublinear=True).vectors([text]).data).all()
+    assert np.isfinite(learn_ngrams([text], characters, sublinear=True).vectors([text]).data).all()
 
 
 def test_addresses_accounts_and_numbers_are_normalised() -> None:

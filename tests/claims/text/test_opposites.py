@@ -6,7 +6,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from factseek.claims.text.opposites import OPPOSING, opposites
+from factseek.claims.text.polarity import OPPOSING, opposites
 
 WORDS = sorted(
     word
@@ -21,108 +21,56 @@ TEXTS = st.one_of(
 )
 
 
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("Smoking increases risk.", ["Smoking decreases risk.", "It is not true that Smoking increases risk."]),
-        ("Higher taxes help.", ["Lower taxes help.", "It is not true that Higher taxes help."]),
-        ("ALWAYS!", ["Never!", "It is not true that ALWAYS!"]),
-        ("Highly-rated films", ["It is not true that Highly-rated films"]),
-    ],
-)
-def test_a_word_is_turned_round_and_keeps_its_capital(text: str, expected: list[str]) -> None:
-    assert opposites(text, "en") == expected
+DENIED = "It is not true that "
+CASES: dict[str, dict[str, list[str]]] = {
+    "en": {
+        "Smoking increases risk.": ["Smoking decreases risk.", f"{DENIED}Smoking increases risk."],
+        "Higher taxes help.": ["Lower taxes help.", f"{DENIED}Higher taxes help."],
+        "ALWAYS!": ["Never!", f"{DENIED}ALWAYS!"],
+        "Highly-rated films": [f"{DENIED}Highly-rated films"],
+        "Water is wet.": ["Water is not wet."],
+        "Pigs WILL fly": ["Pigs WILL not fly"],
+        "It was said that he is ill.": ["It was not said that he is ill."],
+        **{text: [DENIED + text] for text in ("Birds fly.", "7", "?!", "🌍", "\ud800", "\u200f")},
+        "Water is not wet.": ["Water is wet."],
+        "They don't agree.": ["They agree."],
+        "It Doesn’t work.": ["It work."],
+        "I do really not know.": ["I do really know."],
+        "Penguins cannot fly.": ["Penguins can fly."],
+        "It is not so, and was not.": ["It is so, and was not.", "It is not so, and was ."],
+        "Not what they do": ["what they do"],
+        "He is never ill.": ["He is ill."],
+        "Salt does not prevent colds.": ["Salt prevent colds."],
+        "The Nile is longer than the Amazon.": [
+            "The Nile is shorter than the Amazon.",
+            "The Nile is not longer than the Amazon.",
+            "the Amazon is longer than The Nile.",
+        ],
+        "Iron was not harder than tin": ["Iron was harder than tin"],
+        "Iron is harder than tin. It rusts.": ["Iron is not harder than tin. It rusts."],
+        "Is iron harder than tin?": ["Is not iron harder than tin?"],
+        "Iron is harder than ...": ["Iron is not harder than ..."],
+        "Other than iron, tin is soft.": ["Other than iron, tin is not soft."],
+        **{text: [] for text in ("not", "Never.", "", " \t\n\u2003")},
+    },
+    "ar": {
+        "يزيد الملح ضغط الدم": ["يقلل الملح ضغط الدم", "ليس صحيحا أن يزيد الملح ضغط الدم"],
+        "القاهرة مدينة كبيرة": ["ليس صحيحا أن القاهرة مدينة كبيرة"],
+        "ليست القاهرة مدينة": ["القاهرة مدينة"],
+        "الدواء آمن": ["الدواء خطير", "ليس صحيحا أن الدواء آمن"],
+        "": [],
+    },
+    "de": {"Water is not wet.": []},
+    "": {"Water is not wet.": []},
+}
 
 
 @pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("Water is wet.", ["Water is not wet."]),
-        ("Pigs WILL fly", ["Pigs WILL not fly"]),
-        ("It was said that he is ill.", ["It was not said that he is ill."]),
-    ],
+    ("language", "text", "expected"),
+    [(language, text, expected) for language, cases in CASES.items() for text, expected in cases.items()],
 )
-def test_a_negation_follows_the_first_auxiliary(text: str, expected: list[str]) -> None:
-    assert opposites(text, "en") == expected
-
-
-@pytest.mark.parametrize("text", ["Birds fly.", "7", "?!", "🌍", "\ud800", "\u200f"])
-def test_what_has_no_auxiliary_is_denied_as_a_whole(text: str) -> None:
-    assert opposites(text, "en") == [f"It is not true that {text}"]
-
-
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("Water is not wet.", ["Water is wet."]),
-        ("It does not work.", ["It work."]),
-        ("They don't agree.", ["They agree."]),
-        ("It Doesn’t work.", ["It work."]),
-        ("I do really not know.", ["I do really know."]),
-        ("Penguins cannot fly.", ["Penguins can fly."]),
-        ("Penguins can't fly.", ["Penguins can fly."]),
-        ("It is not so, and was not.", ["It is so, and was not.", "It is not so, and was ."]),
-        ("Not what they do", ["what they do"]),
-        ("He is never ill.", ["He is ill."]),
-        ("It isn't red.", ["It is red."]),
-        ("He won’t come.", ["He will come."]),
-        ("Salt does not prevent colds.", ["Salt prevent colds."]),
-    ],
-)
-def test_a_negation_goes_and_takes_its_support_along(text: str, expected: list[str]) -> None:
-    assert opposites(text, "en") == expected
-
-
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        (
-            "The Nile is longer than the Amazon.",
-            [
-                "The Nile is shorter than the Amazon.",
-                "The Nile is not longer than the Amazon.",
-                "the Amazon is longer than The Nile.",
-            ],
-        ),
-        ("Iron was not harder than tin", ["Iron was harder than tin"]),
-        ("Iron is harder than tin. It rusts.", ["Iron is not harder than tin. It rusts."]),
-        ("Is iron harder than tin?", ["Is not iron harder than tin?"]),
-        ("Iron is harder than ...", ["Iron is not harder than ..."]),
-        ("Other than iron, tin is soft.", ["Other than iron, tin is not soft."]),
-    ],
-)
-def test_a_comparison_has_its_sides_exchanged_where_it_has_two(text: str, expected: list[str]) -> None:
-    assert opposites(text, "en") == expected
-
-
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("يزيد الملح ضغط الدم", ["يقلل الملح ضغط الدم", "ليس صحيحا أن يزيد الملح ضغط الدم"]),
-        ("القاهرة مدينة كبيرة", ["ليس صحيحا أن القاهرة مدينة كبيرة"]),
-        ("ليست القاهرة مدينة", ["القاهرة مدينة"]),
-        ("لا يسبب الملح المرض.", ["يسبب الملح المرض."]),
-        ("الدواء آمن", ["الدواء خطير", "ليس صحيحا أن الدواء آمن"]),
-    ],
-)
-def test_arabic_is_turned_round_denied_and_affirmed(text: str, expected: list[str]) -> None:
-    assert opposites(text, "ar") == expected
-
-
-@pytest.mark.parametrize(
-    ("text", "language"),
-    [
-        ("not", "en"),
-        ("Never.", "en"),
-        ("Water is not wet.", "de"),
-        ("Water is not wet.", ""),
-        ("", "en"),
-        (" \t\n\u2003", "en"),
-        ("", "ar"),
-    ],
-)
-def test_no_lists_or_no_text_is_no_opposite(text: str, language: str) -> None:
-    assert opposites(text, language) == []
+def test_the_opposites_of_a_text(language: str, text: str, expected: list[str]) -> None:
+    assert opposites(text, language) == expected
 
 
 def test_a_text_of_many_words_has_eight() -> None:
@@ -159,29 +107,3 @@ def test_no_word_is_its_own_opposite(language: str) -> None:
         assert other == other.strip()
         assert word
         assert other
-
-
-@pytest.mark.parametrize("language", OPPOSING)
-def test_each_word_that_is_listed_is_recognised(language: str) -> None:
-    lists = OPPOSING[language]
-    turned = {word: other for word, other in lists.turned.items() if word not in lists.negations}
-    assert {word: other for word, other in turned.items() if opposites(word, language)[0] != other} == {}
-
-
-@pytest.mark.parametrize(
-    ("language", "negation"), [(code, word) for code, lists in OPPOSING.items() for word in sorted(lists.negations)]
-)
-def test_each_negation_is_recognised(language: str, negation: str) -> None:
-    left = OPPOSING[language].negations[negation]
-    kept = f"{left} " if left else ""
-    assert f"7 {kept}8" in opposites(f"7 {negation} 8", language)
-
-
-@pytest.mark.parametrize("carrier", sorted(OPPOSING["en"].carriers))
-def test_each_auxiliary_carries_a_negation(carrier: str) -> None:
-    assert f"7 {carrier} not 8" in opposites(f"7 {carrier} 8", "en")
-
-
-@pytest.mark.parametrize("support", sorted(OPPOSING["en"].supports))
-def test_each_support_goes_with_its_negation(support: str) -> None:
-    assert opposites(f"7 {support} not 8", "en") == ["7 8"]

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from factseek.claims.verdicts.confidence import RiskPoint, needed_confidence, risk_curve
+from factseek.claims.learning.figures import RiskPoint, needed_confidence, risk_curve
 
 
 @st.composite

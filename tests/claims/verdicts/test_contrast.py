@@ -8,9 +8,10 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from factseek.claims.evidence.contrast import CONTRASTED
+from factseek.claims.evidence import extractors
+from factseek.claims.evidence.extractors import CONTRASTED, open_contrast, reopen
 from factseek.claims.settings import Config, VerdictSettings
-from factseek.claims.verdicts import contrast, training
+from factseek.claims.verdicts import training
 from factseek.retrieval import model_file
 from factseek.retrieval.config import EncoderSettings
 from factseek.retrieval.encoders import sources
@@ -27,7 +28,7 @@ def settings(name: str) -> Config:
 
 
 def info(config: Config) -> EncoderInfo:
-    opened = contrast.opened(config, "en")
+    opened = open_contrast(config, "en")
     assert opened
     return opened.info
 
@@ -36,46 +37,46 @@ def test_the_multilingual_encoder_is_taken_where_it_is_on_this_machine(monkeypat
     try:
         find_model(MULTILINGUAL)
     except MachineError:
-        assert contrast.opened(Config(), "en") is None
+        assert open_contrast(Config(), "en") is None
     else:
         assert info(Config()).name == MULTILINGUAL
     gone = sources.BUNDLES[MULTILINGUAL]._replace(package="no_such_package")
     monkeypatch.setitem(sources.BUNDLES, MULTILINGUAL, gone)
     assert isinstance(gone, Bundle)
-    contrast._encoder.cache_clear()
-    assert contrast.opened(Config(), "en") is None
+    extractors._encoder.cache_clear()
+    assert open_contrast(Config(), "en") is None
     with pytest.raises(MachineError, match="'multilingual-e5-small'"):
-        contrast.opened(settings(MULTILINGUAL), "en")
+        open_contrast(settings(MULTILINGUAL), "en")
 
 
 def test_none_is_opened_where_there_are_no_opposites_or_none_is_wanted() -> None:
-    assert contrast.opened(settings(""), "en") is None
-    assert contrast.opened(settings(ENGLISH), "tr") is None
+    assert open_contrast(settings(""), "en") is None
+    assert open_contrast(settings(ENGLISH), "tr") is None
     assert info(settings(ENGLISH)).name == ENGLISH
 
 
 def test_it_is_found_again_by_what_the_model_names() -> None:
     named = info(settings(ENGLISH))
     elsewhere = Config(encoder=EncoderSettings(model=MULTILINGUAL), verdict=VerdictSettings(contrast=""))
-    assert contrast.reopened(named, elsewhere, "en", PLACE).info == named
+    assert reopen(named, None, elsewhere, "en", PLACE).contrast.info == named
     other = msgspec.structs.replace(named, revision="0" * 16)
     with pytest.raises(SourceError) as refused:
-        contrast.reopened(other, Config(), "en", PLACE)
+        reopen(other, None, Config(), "en", PLACE)
     assert refused.value.line == (
         f"verdicts.model: it learned with {other}, what is found of that name is {named}; bring back the former, or "
         "train it again"
     )
     lost = msgspec.structs.replace(named, name="lost", model="lost")
     with pytest.raises(MachineError) as missing:
-        contrast.reopened(lost, Config(), "en", PLACE)
+        reopen(lost, None, Config(), "en", PLACE)
     assert missing.value.line.startswith(f"verdicts.model: it learned with {lost}: encoder 'lost' is not on this")
 
 
 def test_all_models_of_a_process_share_one() -> None:
-    english, arabic = (contrast.opened(settings(ENGLISH), language) for language in ("en", "ar"))
-    again = contrast.reopened(info(settings(ENGLISH)), Config(), "en", PLACE)
+    english, arabic = (open_contrast(settings(ENGLISH), language) for language in ("en", "ar"))
+    again = reopen(info(settings(ENGLISH)), None, Config(), "en", PLACE).contrast
     assert english and arabic
-    assert english.reader._encoder is arabic.reader._encoder is again.reader._encoder
+    assert english._encoder is arabic._encoder is again._encoder
 
 
 def test_a_model_that_learned_with_it_is_saved_and_loaded(

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from factseek.claims.evidence.features import NAMES
 from factseek.claims.settings import VerdictSettings
-from factseek.claims.verdicts.crossval import out_of_fold, split
 from factseek.claims.verdicts.models import Cases
+from factseek.claims.verdicts.training import out_of_fold, split
 
 SETTINGS = VerdictSettings()
 TWO = ("SUPPORTS", "REFUTES")

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from factseek.claims.verdicts.entailment import opened
+from factseek.claims.evidence.extractors import open_entailment_of
 from factseek.retrieval.config import CrossEncoderSettings
 from factseek.retrieval.encoders.entailment import EntailmentInfo, open_entailment
 from factseek.retrieval.encoders.sources import find_model
@@ -71,7 +71,7 @@ def test_other_labels_are_refused(model: Path, tmp_path: Path) -> None:
 
 
 def test_no_model_is_opened_by_default() -> None:
-    assert opened(CrossEncoderSettings()) is None
+    assert open_entailment_of(CrossEncoderSettings()) is None
 
 
 @pytest.mark.parametrize(

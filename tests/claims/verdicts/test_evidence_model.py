@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 import pytest
 from numpy.typing import NDArray
 from sklearn.linear_model import LogisticRegression
 from sklearn.preprocessing import StandardScaler
 
-from factseek.claims.evidence.contrast import CONTRASTED
+from factseek.claims.evidence.extractors import CONTRASTED
 from factseek.claims.evidence.features import CLAIM, NAMES
 from factseek.claims.settings import VerdictSettings
 from factseek.claims.verdicts.models import Cases, evidence
-from factseek.retrieval.model_file import State
 
 pytestmark = pytest.mark.inner
 
@@ -77,44 +74,3 @@ def test_labels_that_all_decide_need_one_regression() -> None:
     np.testing.assert_allclose(model.probabilities(asked)[:, 1], second, atol=1e-4)
     assert model.state().settings["undecided"] is None
     assert (evidence.restore(model.state()).probabilities(asked) == model.probabilities(asked)).all()
-
-
-def test_evidence_or_none_is_learned_from_two_labels_too() -> None:
-    learned = drawn(40, len(NAMES))
-    model = evidence.fit(learned, np.arange(40) % 2, ("SUPPORTS", "NOT ENOUGH INFO"), SETTINGS)
-    assert model.probabilities(learned).shape == (40, 2)
-
-
-def _outside(state: State) -> None:
-    state.settings["undecided"] = 3
-
-
-def _below(state: State) -> None:
-    state.settings["undecided"] = -1
-
-
-def _true(state: State) -> None:
-    state.settings["undecided"] = True
-
-
-def _unsaid(state: State) -> None:
-    del state.settings["undecided"]
-
-
-def _without_bearing(state: State) -> None:
-    for name in [name for name in state.tensors if name.startswith("bearing ")]:
-        del state.tensors[name]
-
-
-def _three_answers(state: State) -> None:
-    for name in ("bearing weights", "bearing bias"):
-        state.tensors[name] = np.concatenate([state.tensors[name], state.tensors[name][:1]])
-
-
-@pytest.mark.parametrize("break_it", [_outside, _below, _true, _unsaid, _without_bearing, _three_answers])
-def test_a_state_that_does_not_fit_is_refused(break_it: Callable[[State], None]) -> None:
-    state = evidence.fit(drawn(30, len(NAMES)), np.arange(30) % 3, LABELS, SETTINGS).state()
-    evidence.restore(state)
-    break_it(state)
-    with pytest.raises((ValueError, KeyError)):
-        evidence.restore(state)

@@ -12,11 +12,11 @@ import numpy as np
 import pytest
 
 from factseek.claims.evidence.sentences import Finder
+from factseek.claims.learning.figures import needed_confidence
 from factseek.claims.settings import Config, VerdictSettings
 from factseek.claims.verdicts import models, training
-from factseek.claims.verdicts.confidence import needed_confidence
-from factseek.claims.verdicts.records import json_line, record
 from factseek.claims.verdicts.training import Lesson, VerdictManifest
+from factseek.claims.verdicts.verdict import json_line, record
 from factseek.eval.tasks import VERDICTS
 from factseek.retrieval import model_file
 from factseek.retrieval.domain import Claim

@@ -15,15 +15,14 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from factseek.eval.bench.bench import BenchRequest, bench, chosen, sizes
+from factseek.eval.bench.bench import BenchRequest, as_html, as_markdown, bench, chosen, plot, sizes
 from factseek.eval.bench.load import Load, measure
-from factseek.eval.bench.report import as_html, as_markdown, plot
-from factseek.eval.formats.scores import ScoreOptions
-from factseek.eval.judging.score import score
-from factseek.eval.reports.machine import peak_megabytes, this_machine
-from factseek.eval.reports.page import html_table, markdown_table
-from factseek.eval.running.judged import JudgedFiles, read_judged
+from factseek.eval.files.answers import ScoreOptions
+from factseek.eval.run.judge import score
+from factseek.eval.run.judged import JudgedFiles, read_judged
+from factseek.eval.scoring.machine import peak_megabytes, this_machine
 from factseek.eval.scoring.measures import evaluate
+from factseek.eval.scoring.tables import html_table, markdown_table
 from factseek.indexer.build import BuildRequest, build
 from factseek.retrieval import stages
 from factseek.retrieval.config import Config as RetrievalConfig

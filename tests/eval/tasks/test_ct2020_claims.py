@@ -10,9 +10,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from factseek.eval.formats.queries import TaskQuery
-from factseek.eval.formats.scores import ScoreOptions
-from factseek.eval.judging.score import score
+from factseek.eval.files.answers import ScoreOptions, TaskQuery
+from factseek.eval.run.judge import score
 from factseek.eval.tasks import task
 from factseek.retrieval.domain import Hit
 from factseek.retrieval.errors import SourceError

@@ -9,7 +9,7 @@ import os
 
 import pytest
 
-from factseek.eval.formats.scores import ScoreOptions
+from factseek.eval.files.answers import ScoreOptions
 from factseek.eval.tasks import task
 from factseek.retrieval.domain import Hit
 from factseek.retrieval.errors import CheckFailed, QueryError, SourceError

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from factseek.eval.formats.scores import ScoreOptions
+from factseek.eval.files.answers import ScoreOptions
 from factseek.eval.scoring.checkworthiness import LabelledScore, digits, figures, ties
 from factseek.eval.tasks import task
 from factseek.retrieval.errors import CheckFailed, QueryError, SourceError

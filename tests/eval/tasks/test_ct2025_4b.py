@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from factseek.eval.formats.scores import ScoreOptions
+from factseek.eval.files.answers import ScoreOptions
 from factseek.eval.scoring.measures import evaluate
 from factseek.eval.tasks import task
 from factseek.retrieval.domain import Hit

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from factseek.eval.formats.scores import ScoreOptions
+from factseek.eval.files.answers import ScoreOptions
 from factseek.eval.tasks import RANKING, STATEMENTS, identity, task
 from factseek.indexer.build import BuildRequest, build
 from factseek.retrieval.errors import CheckFailed, ConfigError, QueryError, SourceError
@@ -66,7 +66,7 @@ def test_4b_described_is_the_built_in_one_to_the_byte(papers: Path, command: Com
 
 def test_any_columns_grades_and_cutoffs(put: Callable[[str, str], Path]) -> None:
     of_task = RANKING.load(str(put("sources.yaml", DESCRIPTION)))
-    assert (of_task.OFFICIAL, of_task.HABIT.k, of_task.HEADER) == ("nDCG@20", 12, "id\tsources\n")
+    assert (of_task.OFFICIAL, of_task.DEFAULTS.k, of_task.HEADER) == ("nDCG@20", 12, "id\tsources\n")
     queries = of_task.read_queries(put("posts", "id,day,post\n1,2026-05,ein Satz\n"))
     assert [tuple(query) for query in queries] == [("1", "ein Satz", "", "2026-05")]
     gold = put("gold", "id\tsource\tgrade\n1\ta\t2\n1\tb\t1\n1\tc\t0\n")
@@ -91,7 +91,7 @@ def test_a_description_is_read_again_when_it_changes(put: Callable[[str, str], P
     before, was = RANKING.load(str(path)), identity(str(path))
     path.write_text(DESCRIPTION.replace("k: 12", "k: 7"))
     os.utime(path, (1, 1))
-    assert (before.HABIT.k, RANKING.load(str(path)).HABIT.k) == (12, 7)
+    assert (before.DEFAULTS.k, RANKING.load(str(path)).DEFAULTS.k) == (12, 7)
     assert identity(str(path)) != was
     assert identity("trec") == "trec"
 

@@ -19,9 +19,9 @@ TOY = '''
 """A task whose queries are lines of text, numbered, and whose submission is a run of TREC."""
 
 from ...retrieval.trec import read_qrels, read_run
-from ..formats.habit import Habit
-from ..formats.paths import only
-from ..formats.queries import TaskQuery
+from ..files.answers import TaskDefaults
+from ..files.report import only
+from ..files.answers import TaskQuery
 from ..scoring import ranking
 from . import trec
 
@@ -31,7 +31,7 @@ SUBMITS = "documents"
 DEFAULT = False
 LANGUAGES = ("en",)
 OPTIONS = ("measures",)
-HABIT = Habit(3, most=3, unit="line")
+DEFAULTS = TaskDefaults(3, most=3, unit="line")
 HEADER = ""
 
 read_submission, read_scores, write, lines = trec.read_submission, trec.read_scores, trec.write, trec.lines
@@ -59,8 +59,8 @@ SPOKEN = '''
 
 from ...retrieval.domain import Statement
 from ...retrieval.trec import write_text
-from ..formats.report import CheckReport
-from ..formats.statements import stream, with_labels
+from ..files.report import CheckReport
+from ..files.tweets import stream, with_labels
 
 SUMMARY = "toy task: one statement a line"
 OFFICIAL = "AP"

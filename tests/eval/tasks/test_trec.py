@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import pytest
 
-from factseek.eval.formats.coverage import near_miss
-from factseek.eval.formats.scores import ScoreOptions
+from factseek.eval.files.answers import ScoreOptions
+from factseek.eval.files.report import near_miss
 from factseek.eval.tasks import task
 from factseek.retrieval.domain import Hit
 from factseek.retrieval.errors import CheckFailed, QueryError, SourceError

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from factseek.claims.checkworthiness.members.days import Days, Moments, restore_moments
-from factseek.claims.text.moments import written
+from factseek.claims.text.surface import written
 from factseek.retrieval.domain import Statement
 
 NUMBERS = [

@@ -9,8 +9,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from factseek.claims.checkworthiness.explain import explain, without
 from factseek.claims.checkworthiness.rankers import kind, names
+from factseek.claims.checkworthiness.ranking import explain, without
 from factseek.claims.checkworthiness.training import TrainedRanker, load
 from factseek.claims.checkworthiness.training import train as learn
 from factseek.claims.settings import Config

@@ -1,0 +1,248 @@
+"""Train the networks of the ranker ``multilingual`` with torch, or a whole sentence encoder with their two heads on it.
+
+Two losses on what the heads share, of which the language's is the lesser. The design is UPV's of CheckThat! 2021
+("Mitigating Cultural Differences for Identifying Multi-lingual Check-worthy Claims"): the language head adds to the
+loss, its gradient is not reversed.
+
+A tuned encoder is a model like the one that was read: ``claims.multilingual.encoder`` or ``encoder.model`` may name it.
+The heads are not kept; ``rank --model multilingual`` trains new ones on what the encoder gives now.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from ....retrieval.domain import Statement
+from ....retrieval.encoders.cache import model_folder
+from ....retrieval.encoders.sources import find_model
+from ....retrieval.errors import QueryError
+from ....retrieval.files import sync_tree
+from ....retrieval.saving import saving_reported
+from ...settings import CHARACTERS, Config, MultilingualSettings
+
+_DRAWN = 0.1
+"""The standard deviation of the table of characters before training."""
+
+
+class Examples(NamedTuple):
+    """Rows, or texts, with their labels, 0 and 1, and the number of their languages."""
+
+    rows: Any
+    labels: NDArray[np.int64]
+    languages: NDArray[np.int64]
+
+    def taken(self, chosen: NDArray[np.intp]) -> Examples:
+        """Return some of the examples."""
+        rows = self.rows[chosen] if isinstance(self.rows, np.ndarray) else [self.rows[int(row)] for row in chosen]
+        return Examples(rows, self.labels[chosen], self.languages[chosen])
+
+
+def train(examples: Examples, settings: MultilingualSettings, languages: int, seed: int) -> dict[str, NDArray[Any]]:
+    """Train one network; return its weights. The same seed gives the same weights on the same kind of processor."""
+    import torch
+
+    threads = torch.get_num_threads()
+    torch.manual_seed(seed)
+    # One thread sums in one order; a network this small gains little from more.
+    torch.set_num_threads(1)
+    try:
+        if isinstance(examples.rows, np.ndarray):
+            network = heads(examples.rows.shape[1], settings, languages)
+        else:
+            network = heads(settings.dimension, settings, languages, table=True)
+        learn(network, examples, settings, seed)
+    finally:
+        torch.set_num_threads(threads)
+    return {name: tensor.cpu().numpy() for name, tensor in network.state_dict().items()}
+
+
+def learn(network: Any, examples: Examples, settings: MultilingualSettings, seed: int) -> None:
+    """Let a network learn, on an NVIDIA GPU where there is one; rows that are texts it reads as they are."""
+    import torch
+
+    device = "cuda" if torch.cuda.is_available() else "cpu"
+    network.to(device).train()
+    size = len(examples.labels)
+    steps = settings.epochs * -(-size // settings.batch)
+    optimizer = torch.optim.AdamW(network.parameters(), lr=settings.learning_rate, weight_decay=settings.weight_decay)
+    schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, _Slope(steps, settings.warmup))
+    order = np.random.default_rng(seed)
+    for _ in range(settings.epochs):
+        shuffled = order.permutation(size)
+        for start in range(0, size, settings.batch):
+            optimizer.zero_grad()
+            _loss(network, examples.taken(shuffled[start : start + settings.batch]), settings, device).backward()
+            torch.nn.utils.clip_grad_norm_(network.parameters(), settings.clip)
+            optimizer.step()
+            schedule.step()
+
+
+def _loss(network: Any, batch: Examples, settings: MultilingualSettings, device: str) -> Any:
+    """Return the weighed sum of both heads' losses."""
+    import torch
+    from torch.nn.functional import cross_entropy
+
+    claim, language = network(*_tensors(batch.rows, device))
+    lost = settings.claim_weight * cross_entropy(claim, torch.from_numpy(batch.labels).to(device))
+    if settings.claim_weight < 1:
+        lost = lost + (1 - settings.claim_weight) * cross_entropy(
+            language, torch.from_numpy(batch.languages).to(device)
+        )
+    return lost
+
+
+def _tensors(rows: Any, device: str) -> tuple[Any, ...]:
+    import torch
+
+    if len(rows) and isinstance(rows[0], str):
+        return (rows,)
+    if isinstance(rows, np.ndarray):
+        return (torch.from_numpy(np.ascontiguousarray(rows, dtype=np.float32)).to(device),)
+    starts = np.cumsum([0, *(len(buckets) for buckets, _ in rows[:-1])])
+    parts = np.concatenate([buckets for buckets, _ in rows]), starts, np.concatenate([weights for _, weights in rows])
+    return tuple(torch.from_numpy(part).to(device) for part in parts)
+
+
+@dataclass(frozen=True, slots=True)
+class _Slope:
+    """The learning rate's share at a step: up over the warm-up, then down to nothing, in straight lines."""
+
+    steps: int
+    warmup: float
+
+    def __call__(self, step: int) -> float:
+        rise = self.steps * self.warmup
+        return (step + 1) / (rise + 1) if step < rise else max(0.0, (self.steps - step) / max(1.0, self.steps - rise))
+
+
+def heads(width: int, settings: MultilingualSettings, languages: int, *, table: bool = False) -> Any:
+    """Return the two heads and the layer that they share, for vectors of ``width`` or, with ``table``, for buckets."""
+    from torch import nn
+
+    class Heads(nn.Module):
+        """Vectors in, the logits of claim and language out."""
+
+        def __init__(self) -> None:
+            super().__init__()
+            if table:
+                self.grams = nn.EmbeddingBag(settings.buckets, width, mode="sum")
+                # Near nothing: what a run of characters means is learned, not drawn.
+                nn.init.normal_(self.grams.weight, std=_DRAWN)
+            if settings.shared:
+                self.shared = nn.Linear(width, settings.shared)
+            self.dropout = nn.Dropout(settings.dropout)
+            self.claim = _head(settings.shared or width, settings.hidden, 2)
+            self.language = _head(settings.shared or width, settings.hidden, languages)
+
+        def forward(self, rows: Any, starts: Any = None, weights: Any = None) -> tuple[Any, Any]:
+            """Return the logits of claim, shape (n, 2), and of language, shape (n, languages)."""
+            vectors = rows if starts is None else self.grams(rows, starts, weights)
+            if settings.shared:
+                vectors = self.shared(vectors).tanh()
+            return self.claim(self.dropout(vectors)), self.language(vectors)
+
+    return Heads()
+
+
+def _head(width: int, hidden: int, classes: int) -> Any:
+    from torch import nn
+
+    return nn.Sequential(nn.Linear(width, hidden), nn.Tanh(), nn.Linear(hidden, classes))
+
+
+def numbered(languages: Sequence[str], known: Sequence[str]) -> NDArray[np.int64]:
+    """Return the number of each language among those known."""
+    return np.array([known.index(language) for language in languages], dtype=np.int64)
+
+
+def tune(statements: Sequence[Statement], config: Config, target: Path) -> None:
+    """Train the configured encoder on labelled statements, and write it to the new folder ``target``.
+
+    Raises QueryError if the folder is there or the encoder is none that can be tuned, MachineError if it is not here.
+    """
+    settings = config.claims.multilingual
+    if settings.encoder == CHARACTERS:
+        raise QueryError(
+            "characters is trained with its heads",
+            place="claims.multilingual.encoder",
+            remedy="name a sentence encoder",
+        )
+    if target.exists():
+        raise QueryError("is there already", place=target, remedy="name a new folder")
+    if not target.parent.is_dir():
+        raise QueryError(f"there is no folder {target.parent}", place=target, remedy="make it first")
+    encoder = _trained(_loaded(settings.encoder, settings.max_tokens), statements, config)
+    with saving_reported(target.parent), tempfile.TemporaryDirectory(prefix=".tune-", dir=target.parent) as scratch:
+        made = Path(scratch) / "encoder"
+        encoder.save(str(made))
+        sync_tree(made)
+        made.rename(target)
+
+
+def _loaded(name: str, max_tokens: int) -> Any:
+    # Its own bars are shown on files too; this has to be said before it is imported.
+    os.environ.setdefault("HF_HUB_DISABLE_PROGRESS_BARS", "1")
+    from sentence_transformers import SentenceTransformer
+
+    with model_folder(find_model(name)) as folder:
+        model = SentenceTransformer(str(folder), device="cpu", local_files_only=True)
+    if max_tokens:
+        model.max_seq_length = min(max_tokens, model.max_seq_length or max_tokens)
+    return model
+
+
+def _trained(encoder: Any, statements: Sequence[Statement], config: Config) -> Any:
+    """Train encoder and heads together; return the encoder."""
+    import torch
+
+    settings = config.claims.multilingual
+    # The encoder is what the heads share: they need no layer of their own.
+    tuning = msgspec.structs.replace(
+        settings,
+        shared=0,
+        epochs=settings.tuning.epochs,
+        batch=settings.tuning.batch,
+        learning_rate=settings.tuning.learning_rate,
+    )
+    languages = [statement.language for statement in statements]
+    known = sorted(set(languages))
+    torch.manual_seed(config.claims.seed)
+
+    class Whole(torch.nn.Module):
+        """Texts in, the logits of both heads out."""
+
+        def __init__(self) -> None:
+            super().__init__()
+            self.encoder = encoder
+            self.heads = heads(_width(encoder), tuning, len(known))
+
+        def forward(self, texts: Sequence[str]) -> Any:
+            """Return the logits of claim and of language."""
+            return self.heads(self.encoder(_features(self.encoder, texts))["sentence_embedding"])
+
+    labels = np.array([statement.label for statement in statements], dtype=np.int64)
+    examples = Examples([statement.text for statement in statements], labels, numbered(languages, known))
+    learn(Whole(), examples, tuning, config.claims.seed)
+    return encoder.cpu().eval()
+
+
+def _width(encoder: Any) -> int:
+    # The name is that of sentence-transformers 5; later ones have another.
+    named = getattr(encoder, "get_embedding_dimension", None) or encoder.get_sentence_embedding_dimension
+    return int(named())
+
+
+def _features(encoder: Any, texts: Sequence[str]) -> dict[str, Any]:
+    """Return what the encoder reads of texts, its tensors where the encoder is."""
+    read = getattr(encoder, "preprocess", None) or encoder.tokenize
+    inputs = read(list(texts)).items()
+    return {name: value.to(encoder.device) if hasattr(value, "to") else value for name, value in inputs}

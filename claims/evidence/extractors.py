@@ -1,0 +1,203 @@
+"""Features that models add to those of the words of a claim and its evidence: an encoder's contrast, entailment.
+
+Contrast: how much nearer a sentence is to the claim than to its opposites. An encoder that was trained on inferences
+holds a sentence and what it contradicts apart. Of each sentence the least distance counts, that to the opposite which
+it is nearest to. Entailment: of each sentence the log-odds that it entails the claim, and that it contradicts it. Of
+these the first sentence's, the highest and the mean count.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from functools import lru_cache
+from pathlib import Path
+from typing import NamedTuple
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from ...retrieval.config import AUTO, CrossEncoderSettings, EncoderSettings
+from ...retrieval.encoder import Encoder
+from ...retrieval.encoders.choice import named, of_index
+from ...retrieval.encoders.entailment import EntailmentInfo, open_entailment, revision_of
+from ...retrieval.encoders.runtime import OnnxEncoder, open_encoder
+from ...retrieval.encoders.sources import MULTILINGUAL, MissingModelError, find_model
+from ...retrieval.entailment import EntailmentModel
+from ...retrieval.errors import MachineError, SourceError
+from ...retrieval.manifest import EncoderInfo
+from ...retrieval.remembered import remembered
+from ..settings import Config
+from ..text.polarity import OPPOSING, opposites
+from .features import OF
+from .sentences import ClaimEvidence
+
+CONTRASTED = tuple(f"nearer than its opposites, {which}" for which in OF)
+ENTAILED = tuple(f"{name}, {which}" for which in OF for name in ("entails", "contradicts"))
+"""The columns that each adds to a matrix of features."""
+_MOST = 8.0
+"""Log-odds are cut there: above it a probability says no more."""
+_KEPT = 4096
+"""Texts and pairs whose answers are kept: what judges a claim by all of its sentences asks for each alone, too."""
+
+
+class ContrastExtractor:
+    """Reads evidence with an encoder, in one language. It is safe for threads."""
+
+    def __init__(self, encoder: Encoder, language: str, info: EncoderInfo | None = None) -> None:
+        self.info = info
+        self._encoder = encoder
+        self._language = language
+        self._vector = remembered(_KEPT, self._encoded)
+
+    def matrix(self, claims: Sequence[str], evidence: Sequence[ClaimEvidence]) -> NDArray[np.float64]:
+        """Return the features, shape (len(claims), len(CONTRASTED)); zeros without a sentence or an opposite."""
+        rows = [self._row(claim, of_claim) for claim, of_claim in zip(claims, evidence, strict=True)]
+        return np.array(rows, dtype=np.float64).reshape(-1, len(CONTRASTED))
+
+    def _row(self, claim: str, evidence: ClaimEvidence) -> list[float]:
+        turned = opposites(claim, self._language)
+        if not turned or not evidence.sentences:
+            return [0.0] * len(CONTRASTED)
+        sentences = np.array([self._vector(sentence.text) for sentence in evidence.sentences])
+        apart = self._vector(claim) - np.array([self._vector(text) for text in turned])
+        nearer = (sentences @ apart.T).min(axis=1)
+        return [float(nearer[0]), float(nearer.max()), float(nearer.mean())]
+
+    def _encoded(self, text: str) -> NDArray[np.float64]:
+        # As a query, for a claim and a sentence stand side by side here: neither is looked for in the other.
+        return np.asarray(self._encoder.encode_query([text])[0], dtype=np.float64)
+
+
+class EntailmentExtractor:
+    """Reads evidence with an entailment model. It is safe for threads."""
+
+    def __init__(self, model: EntailmentModel, info: EntailmentInfo | None = None) -> None:
+        self.info = info
+        self._model = model
+        self._log_odds = remembered(_KEPT, self._judged)
+
+    def matrix(self, claims: Sequence[str], evidence: Sequence[ClaimEvidence]) -> NDArray[np.float64]:
+        """Return the features, shape (len(claims), len(ENTAILED)); zeros where there is no sentence."""
+        rows = [self._row(claim, of_claim) for claim, of_claim in zip(claims, evidence, strict=True)]
+        return np.array(rows, dtype=np.float64).reshape(-1, len(ENTAILED))
+
+    def _row(self, claim: str, evidence: ClaimEvidence) -> list[float]:
+        pairs = np.array([self._log_odds(sentence.text, claim) for sentence in evidence.sentences])
+        if not len(pairs):
+            return [0.0] * len(ENTAILED)
+        return [float(value) for part in (pairs[0], pairs.max(axis=0), pairs.mean(axis=0)) for value in part]
+
+    def _judged(self, text: str, claim: str) -> tuple[float, float]:
+        """Return the log-odds that a text entails a claim, and that it contradicts it."""
+        judged = self._model.judge(text, claim)
+        return _log_odds(judged.entails), _log_odds(judged.contradicts)
+
+
+def _log_odds(probability: float) -> float:
+    least = 1 / (1 + math.exp(_MOST))
+    probability = min(max(probability, least), 1 - least)
+    return math.log(probability / (1 - probability))
+
+
+class FeatureExtractors(NamedTuple):
+    """The extractors that a model of verdicts learned with; None for one that it did not."""
+
+    contrast: ContrastExtractor | None = None
+    entailment: EntailmentExtractor | None = None
+
+    def matrix(self, claims: Sequence[str], evidence: Sequence[ClaimEvidence]) -> NDArray[np.float64]:
+        """Return their features side by side, shape (len(claims), columns); no columns without an extractor."""
+        parts = [extractor.matrix(claims, evidence) for extractor in self if extractor]
+        return np.hstack([np.empty((len(claims), 0)), *parts])
+
+
+NO_EXTRACTORS = FeatureExtractors()
+
+
+def open_contrast(config: Config, language: str) -> ContrastExtractor | None:
+    """Open the encoder of ``verdict.contrast``; None if there is none, or a claim of the language has no opposites.
+
+    ``auto`` is the multilingual one, which was trained on inferences, or none where it is not on this machine.
+    Raises MachineError if one that is named is not on this machine.
+    """
+    name = config.verdict.contrast
+    if not name or language not in OPPOSING:
+        return None
+    if name == AUTO:
+        try:
+            find_model(MULTILINGUAL)
+        except MissingModelError:
+            return None
+        name = MULTILINGUAL
+    encoder = _encoder(named(config.encoder, name))
+    return ContrastExtractor(encoder, language, EncoderInfo.of(encoder))
+
+
+def open_entailment_of(settings: CrossEncoderSettings) -> EntailmentExtractor | None:
+    """Open the configured entailment model; None if there is none.
+
+    Raises MachineError if it is not on this machine, or is no model of entailment.
+    """
+    if not settings.model:
+        return None
+    model = open_entailment(settings)
+    return EntailmentExtractor(model, model.info)
+
+
+def reopen(
+    contrast: EncoderInfo | None, entailment: EntailmentInfo | None, config: Config, language: str, place: Path
+) -> FeatureExtractors:
+    """Open what the model of verdicts at ``place`` learned with; exports are kept where ``config`` says.
+
+    Raises MachineError if one is not on this machine, SourceError if what is there is another one.
+    """
+    return FeatureExtractors(
+        _reopened_contrast(contrast, config, language, place) if contrast else None,
+        _reopened_entailment(entailment, config.verdict.entailment.cache, place) if entailment else None,
+    )
+
+
+def _reopened_contrast(info: EncoderInfo, config: Config, language: str, place: Path) -> ContrastExtractor:
+    with _learned_with(info, place):
+        encoder = _encoder(of_index(info, config.encoder))
+    there = EncoderInfo.of(encoder)
+    if there.identity != info.identity:
+        raise _another(info, f"is {there}", place)
+    return ContrastExtractor(encoder, language, info)
+
+
+def _reopened_entailment(info: EntailmentInfo, cache: str, place: Path) -> EntailmentExtractor:
+    settings = msgspec.structs.replace(info.settings, cache=cache)
+    with _learned_with(info, place):
+        revision = revision_of(settings)
+        model = open_entailment(settings) if revision == info.revision else None
+    if model is None:
+        raise _another(info, f"has revision {revision}", place)
+    return EntailmentExtractor(model, info)
+
+
+@contextmanager
+def _learned_with(info: object, place: Path) -> Iterator[None]:
+    """Say of a model that cannot be opened that the model of verdicts at ``place`` learned with it."""
+    try:
+        yield
+    except MachineError as error:
+        why = f"{error.place}: {error.what}" if error.place else error.what
+        raise MachineError(f"it learned with {info}: {why}", place=place, remedy=error.remedy) from None
+
+
+def _another(info: object, there: str, place: Path) -> SourceError:
+    return SourceError(
+        f"it learned with {info}, what is found of that name {there}",
+        place=place,
+        remedy="bring back the former, or train it again",
+    )
+
+
+@lru_cache(maxsize=2)
+def _encoder(settings: EncoderSettings) -> OnnxEncoder:
+    """Open an encoder once for all models of verdicts of a process: it is its memory that costs, and it is lazy."""
+    return open_encoder(settings)

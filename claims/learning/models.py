@@ -1,0 +1,296 @@
+"""Models that scikit-learn fits and numpy runs, each restored from a state whose every array is checked.
+
+Numpy runs them so that a server needs no scikit-learn, a file can hold no code and no index that is believed unchecked,
+and a score depends neither on what stands beside a row nor on the number of threads.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, TypeVar
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from ...retrieval.errors import QueryError, SourceError
+from ...retrieval.model_file import State, load
+from ...retrieval.model_state import array, number
+from ...retrieval.trees import Trees
+from ...retrieval.trees import restore as restored_trees
+from ..text.words import Analyze, NgramVocabulary
+
+Floats = NDArray[np.float64]
+Labels = NDArray[np.int64]
+"""Labels of statements, 0 and 1."""
+
+_SURE = 1e-4
+"""A probability is kept so far from 0 and 1, so that its log-odds are finite."""
+_TOLERANCE = 1e-4
+
+
+class LinearModel:
+    """A weight for each feature, as a logistic regression learned them."""
+
+    def __init__(self, weights: Floats, bias: float) -> None:
+        self.weights = weights
+        self.bias = bias
+
+    def score(self, features: Any) -> Floats:
+        """Return the log-odds of each row."""
+        if isinstance(features, np.ndarray):
+            # Summed row by row, a score does not depend on its neighbours, as it may in a matrix product.
+            return np.asarray((features * self.weights).sum(axis=1) + self.bias)
+        return np.asarray(features @ self.weights).ravel() + self.bias
+
+    def state(self) -> State:
+        """Return weights and bias."""
+        return State({"bias": self.bias}, {"weights": self.weights})
+
+
+def fit_linear(features: Any, labels: Labels, weights: Floats, strength: float, seed: int) -> LinearModel:
+    """Fit a logistic regression; ``strength`` is scikit-learn's C."""
+    from sklearn.linear_model import LogisticRegression
+
+    machine = LogisticRegression(C=strength, solver="liblinear", random_state=seed, tol=_TOLERANCE)
+    machine.fit(features, labels, sample_weight=weights)
+    return LinearModel(machine.coef_[0], float(machine.intercept_[0]))
+
+
+def restore_linear(state: State, width: int | None) -> LinearModel:
+    """Return the model of its state.
+
+    Raises ValueError if it is not one of ``width`` features.
+    """
+    return LinearModel(array(state, "weights", np.float64, width), number(state, "bias"))
+
+
+class KernelModel:
+    """A support vector machine with an RBF kernel: a row's likeness to each support vector, weighed.
+
+    Rows are shifted by ``centre`` and divided by ``scale``.
+    """
+
+    def __init__(self, tensors: dict[str, Floats], gamma: float, bias: float) -> None:
+        self._tensors = tensors
+        self._gamma = gamma
+        self._bias = bias
+
+    def score(self, features: Floats) -> Floats:
+        """Return the distance of each row from the border, positive on the side of label 1."""
+        rows = (features - self._tensors["centre"]) / self._tensors["scale"]
+        vectors, weights = self._tensors["vectors"], self._tensors["weights"]
+        # Row by row, a score does not depend on its neighbours, as it may in a matrix product.
+        distances = (((vectors - row) ** 2).sum(axis=1) for row in rows)
+        return np.array([float((weights * np.exp(-self._gamma * far)).sum()) + self._bias for far in distances])
+
+    def state(self) -> State:
+        """Return support vectors, weights and scales."""
+        return State({"gamma": self._gamma, "bias": self._bias}, dict(self._tensors))
+
+
+def fit_kernel(features: Floats, labels: Labels, weights: Floats, strength: float) -> KernelModel:
+    """Fit a machine on standardised rows; ``strength`` is scikit-learn's C."""
+    from sklearn.svm import SVC
+
+    scales = _standardised(features)
+    gamma = 1 / (2 * features.shape[1])
+    machine = SVC(C=strength, gamma=gamma)
+    machine.fit((features - scales["centre"]) / scales["scale"], labels, sample_weight=weights)
+    learned = {"vectors": np.asarray(machine.support_vectors_), "weights": np.asarray(machine.dual_coef_[0])}
+    return KernelModel(scales | learned, gamma, float(machine.intercept_[0]))
+
+
+def restore_kernel(state: State, width: int | None) -> KernelModel:
+    """Return the machine of its state.
+
+    Raises ValueError, KeyError or TypeError if it is not one of ``width`` features.
+    """
+    tensors = _restored_scales(state, width)
+    tensors["vectors"] = array(state, "vectors", np.float64, None, len(tensors["centre"]))
+    tensors["weights"] = array(state, "weights", np.float64, len(tensors["vectors"]))
+    return KernelModel(tensors, number(state, "gamma", lambda value: value > 0), number(state, "bias"))
+
+
+class Forest:
+    """The mean probability of many trees, as log-odds; the value of a leaf is its probability."""
+
+    def __init__(self, grown: Trees) -> None:
+        self._trees = grown
+
+    def score(self, features: Any) -> Floats:
+        """Return the log-odds of each row."""
+        # scikit-learn grows and asks its trees in float32.
+        mean = np.clip(self._trees.leaves(np.asarray(features, dtype=np.float32)).mean(axis=1), _SURE, 1 - _SURE)
+        return np.asarray(np.log(mean / (1 - mean)))
+
+    def state(self) -> State:
+        """Return the arrays."""
+        return self._trees.state()
+
+
+def grow_forest(features: Floats, labels: Labels, weights: Floats, *, trees: int, leaf: int, seed: int) -> Forest:
+    """Grow extremely randomised trees whose leaves hold at least ``leaf`` rows."""
+    from sklearn.ensemble import ExtraTreesClassifier
+
+    machine = ExtraTreesClassifier(trees, min_samples_leaf=leaf, random_state=seed)
+    parts: list[Any] = [tree.tree_ for tree in machine.fit(features, labels, sample_weight=weights).estimators_]
+    starts = np.cumsum([0, *(part.node_count for part in parts)])[:-1]
+    children = [
+        np.stack([part.children_left, part.children_right], axis=1) + start
+        for part, start in zip(parts, starts, strict=True)
+    ]
+    counts = np.concatenate([part.value[:, 0, :] for part in parts])
+    grown = Trees(
+        features=np.maximum(np.concatenate([part.feature for part in parts]), -1).astype(np.int16),
+        thresholds=np.concatenate([part.threshold for part in parts]),
+        children=np.concatenate(children).astype(np.int32),
+        values=counts[:, 1] / counts.sum(axis=1),
+        roots=starts.astype(np.int32),
+    )
+    return Forest(grown)
+
+
+def restore_forest(state: State, width: int) -> Forest:
+    """Return the forest of its state.
+
+    Raises ValueError if its arrays do not fit each other, or a node does not stand before its children.
+    """
+    return Forest(restored_trees(state, width))
+
+
+class Logistic:
+    """Multinomial logistic regression: a weight for every feature and class, of features that may be standardised."""
+
+    def __init__(self, tensors: dict[str, Floats]) -> None:
+        self.tensors = tensors
+
+    def probabilities(self, features: Any) -> Floats:
+        """Return probabilities, shape (n, classes), of features, shape (n, d), dense or sparse."""
+        if "centre" in self.tensors:
+            features = (features - self.tensors["centre"]) / self.tensors["scale"]
+        logits = np.asarray(features @ self.tensors["weights"].T) + self.tensors["bias"]
+        powers = np.exp(logits - logits.max(axis=1, keepdims=True))
+        return np.asarray(powers / powers.sum(axis=1, keepdims=True))
+
+
+def fit_logistic(features: Any, classes: NDArray[np.int64], strength: float, *, standardised: bool) -> Logistic:
+    """Fit the weights; every class counts the same, however rare. ``strength`` is the inverse of the penalty's.
+
+    On one thread, so that the order of additions, and with it every bit, is the same each time.
+    """
+    from sklearn.linear_model import LogisticRegression
+    from threadpoolctl import threadpool_limits
+
+    tensors: dict[str, Floats] = {}
+    if standardised:
+        tensors = _standardised(features)
+        features = (features - tensors["centre"]) / tensors["scale"]
+    with threadpool_limits(limits=1):
+        learned = LogisticRegression(C=strength, class_weight="balanced", max_iter=5000).fit(features, classes)
+    weights, bias = np.asarray(learned.coef_), np.asarray(learned.intercept_)
+    if len(weights) == 1:  # of two classes scikit-learn keeps the second's weights only
+        weights, bias = np.vstack([np.zeros_like(weights), weights]), np.array([0.0, *bias])
+    return Logistic({**tensors, "weights": weights, "bias": bias})
+
+
+def restore_logistic(state: State, width: int, *, standardised: bool) -> Logistic:
+    """Return the regression of a saved state.
+
+    Raises ValueError or KeyError if it is not one on ``width`` features.
+    """
+    weights = array(state, "weights", np.float64, None, width)
+    tensors = {"weights": weights, "bias": array(state, "bias", np.float64, len(weights))}
+    return Logistic(tensors | _restored_scales(state, width) if standardised else tensors)
+
+
+def _standardised(features: Floats) -> dict[str, Floats]:
+    """Return what makes the mean of every feature 0 and its spread 1; one that does not vary is left at 0."""
+    spread = features.std(axis=0)
+    return {"centre": features.mean(axis=0), "scale": np.where(spread > 1e-12, spread, 1.0)}
+
+
+def _restored_scales(state: State, width: int | None) -> dict[str, Floats]:
+    centre = array(state, "centre", np.float64, width)
+    scale = array(state, "scale", np.float64, len(centre))
+    if (scale <= 0).any():
+        raise ValueError("features cannot be divided by what is not positive")
+    return {"centre": centre, "scale": scale}
+
+
+class ModelManifest(msgspec.Struct, frozen=True, kw_only=True):
+    """The description of a saved model: the task it was trained for, the plug-in that makes it, and its training.
+
+    ``figures`` are cross-validated on the training files.
+    """
+
+    task: str
+    model: str
+    settings: dict[str, Any]
+    versions: dict[str, str]
+    figures: dict[str, Any] = {}
+
+
+M = TypeVar("M", bound=ModelManifest)
+
+
+def load_for(path: Path, kind: type[M], task: str | None, models: Sequence[str]) -> tuple[M, State]:
+    """Return the manifest and the state of a model that was saved for ``task`` (none: for any) by one of ``models``.
+
+    Raises SourceError if the file is no such model, QueryError if it was trained for another task.
+    """
+    manifest, state = load(path, kind)
+    if task and manifest.task != task:
+        raise QueryError(
+            f"was trained for {manifest.task}, not for {task}", place=path, remedy="load another or train one"
+        )
+    if manifest.model not in models:
+        raise SourceError(
+            f"is a model named {manifest.model}, which this factseek does not have", place=path, remedy="train it again"
+        )
+    return manifest, state
+
+
+def restore_vocabulary(state: State, names: Any, weights: str, analyze: Analyze, *, sublinear: bool) -> NgramVocabulary:
+    """Return a saved vocabulary: its terms, and the array of their weights by its name.
+
+    Raises TypeError if ``names`` is no list of strings, ValueError if a term stands twice or the weights do not fit.
+    """
+    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+        raise TypeError("terms are no list of strings")
+    if len(set(names)) != len(names):
+        raise ValueError("a term stands twice")
+    return NgramVocabulary(names, array(state, weights, np.float64, len(names)), analyze, sublinear=sublinear)
+
+
+def restore_labels(state: State, name: str, count: int | None) -> Labels:
+    """Return the labels of both classes, 0 and 1.
+
+    Raises ValueError if there are other labels, or those of one class only.
+    """
+    values = array(state, name, np.int8, count)
+    if set(values.tolist()) != {0, 1}:
+        raise ValueError("labels are not those of both classes")
+    return values.astype(np.int64)
+
+
+def restore_rows(state: State, prefix: str, width: int) -> Any:
+    """Return the scipy CSR matrix of three arrays: values, columns in rising order, and where each row starts.
+
+    Raises ValueError if one of them does not fit the others, or a column is outside of ``width``.
+    """
+    from scipy.sparse import csr_matrix
+
+    values = array(state, f"{prefix}values", np.float64, None)
+    columns = array(state, f"{prefix}columns", np.int32, len(values))
+    starts = array(state, f"{prefix}starts", np.int64, None)
+    if not len(starts) or starts[0] != 0 or starts[-1] != len(values) or (np.diff(starts) < 0).any():
+        raise ValueError("rows do not start one after the other")
+    if len(columns) and not 0 <= columns.min() <= columns.max() < width:
+        raise ValueError("a column is out of bounds")
+    rising = np.diff(columns) > 0
+    rising[starts[1:-1][(starts[1:-1] > 0) & (starts[1:-1] < len(columns))] - 1] = True  # a row may begin anywhere
+    if not rising.all():
+        raise ValueError("columns of a row are not in rising order")
+    return csr_matrix((values, columns, starts), shape=(len(starts) - 1, width))

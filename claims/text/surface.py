@@ -1,0 +1,80 @@
+"""Features that need no language: numbers, names, addresses, punctuation, length, and when a tweet was written."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...retrieval.domain import Statement
+from ...retrieval.references import unescaped
+from .words import MENTION, URL
+
+_TWEET_NUMBER = re.compile(r"[1-9][0-9]{16,18}")
+"""A number that X, then Twitter, gave a tweet since the end of 2010: its first 42 bits are a time."""
+_BEFORE = 22
+"""Bits of a number below the time, which counts milliseconds from :data:`_START`, in milliseconds since 1970."""
+_START = 1_288_834_974_657
+_DAY = 86_400_000
+_NUMBER = re.compile(r"(?<![\w@#])[-+]?\d+(?:[.,:]\d+)*")
+_YEAR = re.compile(r"(?<!\d)(?:19|20)\d\d(?!\d)")
+_PERCENT = re.compile(r"\d\s?[%٪]|per ?cent|por ciento|процент|yüzde|في المئة|بالمئة")
+_MONEY = re.compile(r"[$€£₺]|\b(?:dollars?|euros?|лева|lira|TL)\b")
+_HASHTAG = re.compile(r"[#＃]\w+")
+_QUOTE = re.compile(r"[\"“”«»„‟]")
+_NAME = re.compile(r"(?<=[\w,;] )[^\W\d_a-zа-я][\w’'-]+")
+_WORD = re.compile(r"\w+")
+_UPPER = re.compile(r"\b[^\W\d_]{2,}\b")
+
+NAMES = (
+    "numbers", "digits", "years", "percentages", "money", "addresses", "mentions", "hashtags", "quotes", "names",
+    "capitals", "exclamations", "questions", "colons", "ellipses", "emoji", "reply", "retweet", "words", "characters",
+    "word length", "lines", "truncated",
+)  # fmt: skip
+"""The names of the columns, by what they count."""
+
+
+def surface_features(statements: Sequence[Statement]) -> NDArray[np.float64]:
+    """Return the signs, shape (len(statements), len(NAMES)); counts are ln(1 + n)."""
+    rows = [_features_of(unescaped(unescaped(statement.text))) for statement in statements]
+    return np.array(rows).reshape(-1, len(NAMES))
+
+
+def _features_of(text: str) -> list[float]:
+    bare = MENTION.sub(" ", URL.sub(" ", text))
+    words = _WORD.findall(bare)
+    counts = [
+        len(_NUMBER.findall(bare)),
+        sum(char.isdigit() for char in bare),
+        len(_YEAR.findall(bare)),
+        len(_PERCENT.findall(bare)),
+        len(_MONEY.findall(bare)),
+        len(URL.findall(text)),
+        len(MENTION.findall(text)),
+        len(_HASHTAG.findall(text)),
+        len(_QUOTE.findall(text)),
+        len(_NAME.findall(bare)),
+        sum(word.isupper() for word in _UPPER.findall(bare)),
+        text.count("!"),
+        text.count("?") + text.count("؟"),
+        bare.count(":"),
+        text.count("…") + text.count("..."),
+        sum(ord(char) > 0x2190 and not char.isalnum() for char in text),
+    ]
+    reply = text.lstrip().startswith("@")
+    retweet = text.lstrip().startswith("RT ")
+    lengths = [len(words), len(bare), sum(map(len, words)) / max(1, len(words)), text.count("  ")]
+    return [
+        *map(math.log1p, counts), float(reply), float(retweet), *map(math.log1p, lengths),
+        float(text.rstrip().endswith("…")),
+    ]  # fmt: skip
+
+
+def written(statement: Statement) -> float:
+    """Return when a tweet was written, as its number tells, in days since 1970 (UTC); NaN if it is no such number."""
+    if not _TWEET_NUMBER.fullmatch(statement.qid):
+        return float("nan")
+    return ((int(statement.qid) >> _BEFORE) + _START) / _DAY

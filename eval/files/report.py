@@ -1,0 +1,187 @@
+"""The faults that a check finds in a submission, its ids against those expected, and the paths of options."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Literal, NamedTuple
+
+from ...retrieval.errors import CheckFailed, QueryError
+from ...retrieval.files import files_in
+from ...retrieval.lines import UNENDED, place, shown
+from ...retrieval.terminal import counted
+
+Severity = Literal["error", "warning"]
+
+KEPT = 20
+"""Errors whose message is kept, and as many warnings; the rest is counted."""
+
+
+class FileProblem(NamedTuple):
+    """One fault: line 0 is the file as a whole."""
+
+    line: int
+    severity: Severity
+    reason: str
+
+
+class CheckReport:
+    """The faults of one file, the first twenty of each kind; so neither errors nor warnings hide the other."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._counts: dict[Severity, int] = {"error": 0, "warning": 0}
+        self._kept: dict[Severity, list[FileProblem]] = {"error": [], "warning": []}
+
+    def error(self, line: int, reason: str) -> None:
+        """Add a fault that makes the figure undefined or wrong."""
+        self.add("error", line, reason)
+
+    def warning(self, line: int, reason: str) -> None:
+        """Add a fault that the organisers tolerate."""
+        self.add("warning", line, reason)
+
+    def add(self, severity: Severity, line: int, reason: str) -> None:
+        """Add a fault."""
+        self._counts[severity] += 1
+        if len(self._kept[severity]) < KEPT:
+            self._kept[severity].append(FileProblem(line, severity, reason))
+
+    @property
+    def errors(self) -> int:
+        """The number of errors."""
+        return self._counts["error"]
+
+    @property
+    def warnings(self) -> int:
+        """The number of warnings."""
+        return self._counts["warning"]
+
+    @property
+    def problems(self) -> list[FileProblem]:
+        """The faults that were kept, by line; those of the file as a whole come last."""
+        return sorted(self._kept["error"] + self._kept["warning"], key=lambda problem: problem.line or float("inf"))
+
+    @property
+    def messages(self) -> list[str]:
+        """A message for each fault that was kept, then how many more errors and warnings there are."""
+        return self._messages(self.problems)
+
+    @property
+    def notes(self) -> list[str]:
+        """The messages for a reader of figures, who hears of missing line ends by :func:`.tables.unended`."""
+        return self._messages([problem for problem in self.problems if problem.reason != UNENDED])
+
+    def _messages(self, problems: Sequence[FileProblem]) -> list[str]:
+        texts = [f"{place(self.path, p.line)}: {p.severity}: {p.reason}" for p in problems]
+        for severity, count in self._counts.items():
+            if (more := count - len(self._kept[severity])) > 0:
+                texts.append(f"{self.path}: and {counted(more, f'more {severity}')}")
+        return texts
+
+    @property
+    def verdict(self) -> str:
+        """One line: how many errors and warnings."""
+        counts = [counted(number, severity) for severity, number in self._counts.items() if number]
+        return f"{self.path}: {', '.join(counts) or 'no fault found'}"
+
+    def refuse(self) -> None:
+        """Raise CheckFailed, with the first error and the count of the others, if there is any error."""
+        if self.errors:
+            first = min(self._kept["error"], key=lambda problem: problem.line or float("inf"))
+            more = f"; and {counted(self.errors - 1, 'more error')}" if self.errors > 1 else ""
+            raise CheckFailed(f"{first.reason}{more}", place=place(self.path, first.line), remedy="not scored")
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the report as ``check --json`` prints it."""
+        return {
+            "file": str(self.path),
+            "errors": self.errors,
+            "warnings": self.warnings,
+            "problems": [problem._asdict() for problem in self.problems],
+        }
+
+
+def check_ids(
+    report: CheckReport,
+    lines: Mapping[str, int],
+    expected: Collection[str],
+    *,
+    name: str,
+    source: str,
+    missing: Severity = "error",
+) -> None:
+    """Report the ids of ``source`` that a file lacks, and the ids of the file that ``source`` lacks.
+
+    ``lines`` gives the line of each id in the file. If no id is in common, only that is reported.
+    """
+    if not lines or not expected:
+        return
+    known = set(expected)
+    strangers = [key for key in lines if key not in known]
+    folded = {_folded(key): key for key in known} if strangers else {}
+    if len(strangers) == len(lines):
+        first = strangers[0]
+        hint = _near_hint(folded, first) or f"; {source} has {shown(next(iter(expected)))}, the file {shown(first)}"
+        report.error(0, f"no {name} in common with {source}: is it a file for other data{hint}")
+        return
+    for key in strangers:
+        report.error(lines[key], f"{name} {shown(key)} is not in {source}{_near_hint(folded, key)}")
+    for key in expected:
+        if key not in lines:
+            report.add(missing, 0, f"{name} {shown(key)} of {source} is missing")
+
+
+def near_miss(strangers: Collection[str], known: Collection[str]) -> str:
+    """Return a hint for the first id that differs from a known one only by case, zeros or white space, or ``""``."""
+    folded = {_folded(key): key for key in known}
+    return next((hint for key in strangers if (hint := _near_hint(folded, key))), "")
+
+
+def _folded(key: str) -> str:
+    return "/".join(part.strip().lstrip("0") for part in key.casefold().split("/"))
+
+
+def _near_hint(folded: Mapping[str, str], key: str) -> str:
+    """Return a hint that names the known id which an unknown one was probably meant to be, or ``""``."""
+    meant = folded.get(_folded(key))
+    if meant is None or meant == key:
+        return ""
+    parts = list(zip(meant.split("/"), key.split("/"), strict=True))
+    bare = [(a.strip(), b.strip()) for a, b in parts]
+    spaces = any(a.replace(c, "", 1) != b.replace(d, "", 1) for (a, b), (c, d) in zip(parts, bare, strict=True))
+    case = any(a.lstrip("0") != b.lstrip("0") for a, b in bare)
+    zeros = any(a.casefold() != b.casefold() for a, b in bare)
+    difference = " and ".join(["white space"] * spaces + ["case"] * case + ["a leading zero"] * zeros)
+    return f"; {shown(meant)} and {shown(key)} differ by {difference} alone: ids are compared letter by letter"
+
+
+def paired(
+    gold: Sequence[Path], runs: Sequence[Path], gold_name: str = "--gold", runs_name: str = "--run"
+) -> list[tuple[Path, Path]]:
+    """Return each file of ``--gold`` with one of ``--run``: by position, or, where both are a folder, by name.
+
+    Raises QueryError, which calls them by their names, if one has more than the other.
+    """
+    if len(gold) == len(runs) == 1 and gold[0].is_dir() and runs[0].is_dir():
+        right, answers = ({path.stem: path for path in files_in([folder])} for folder in (gold[0], runs[0]))
+        for here, there, folder in ((right, answers, runs[0]), (answers, right, gold[0])):
+            missing = next((name for name in here if name not in there), None)
+            if missing is not None:
+                raise QueryError(f"has no file for {here[missing]}", place=folder, remedy="files are paired by name")
+        return [(right[name], answers[name]) for name in right]
+    gold, runs = files_in(gold), files_in(runs)
+    if len(gold) != len(runs):
+        has = f"{gold_name} has {counted(len(gold), 'file')}, {runs_name} {len(runs)}"
+        raise QueryError(f"{has}: they are paired by position")
+    return list(zip(gold, runs, strict=True))
+
+
+def only(paths: Sequence[Path], option: str) -> Path:
+    """Return the one path of an option that takes one.
+
+    Raises QueryError if there are more.
+    """
+    if len(paths) != 1:
+        raise QueryError(f"give one file, not {len(paths)}", place=option)
+    return paths[0]

@@ -1,0 +1,264 @@
+"""Lines and tables of a task's files, each row with the number of its line.
+
+Columns between tabs without a header, tables with a header (by tabs, commas or semicolons, cells in quotes or not), and
+JSON lines. What is wrong goes to ``faults``, which collects it or raises it.
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+import math
+import os
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from ...retrieval.errors import SourceError
+from ...retrieval.gzip_files import is_gzip
+from ...retrieval.lines import MAX_LINE, UNENDED, Faults, lines, shown
+from ...retrieval.table_shape import SAVE_AS_UTF8, TableShape, is_separator_line, shape_of_start, unlike_columns
+from ...retrieval.wrapped import continued, list_advice
+
+Numbered = Sequence[tuple[int, str]]
+"""Lines of text with their numbers."""
+
+Rows = list[tuple[int, list[str]]]
+"""The cells of each row, with the number of its first line."""
+
+_CELL = re.compile(r'"(?:[^"]|"")*+"?')
+_LOOKED_AT = 40
+
+
+def text_lines(path: Path, faults: Faults) -> Iterator[tuple[int, str]]:
+    """Yield number and text of each line, blank ones included; a line that is not UTF-8 is an error and left out.
+
+    The first such error says what to do.
+    """
+    remedy = f"; {SAVE_AS_UTF8}"
+    for number, line in lines(path, faults):
+        try:
+            yield number, line.decode("utf-8")
+        except UnicodeDecodeError as error:
+            faults.error(number, f"is not UTF-8 (byte 0x{line[error.start]:02x}){remedy}")
+            remedy = ""
+
+
+def rows(
+    path: Path, faults: Faults, layout: Sequence[str], *, one_run: bool = False
+) -> Iterator[tuple[int, list[str]]]:
+    """Yield number and columns of each line of a file without header, whose columns are separated by single tabs.
+
+    Blank lines, another number of columns, and empty columns or ones with outer white space are errors and left out.
+    An empty file is an error and, with ``one_run``, a last column that changes.
+    """
+    number = 0
+    run_id = ""
+    for number, line in text_lines(path, faults):
+        fields = line.split("\t")
+        reason = _misfit(line, fields, layout)
+        if reason:
+            odd = unlike_columns(path) if number == 1 and len(fields) == 1 and len(layout) > 1 else ""
+            faults.error(number, reason + odd)
+            continue
+        yield number, fields
+        run_id = run_id or fields[-1]
+        if one_run and fields[-1] != run_id:
+            message = f"run id {shown(fields[-1])} differs from {shown(run_id)} above: a file is one run"
+            faults.error(number, message)
+    if not number:
+        faults.error(0, "is empty")
+
+
+def _misfit(line: str, fields: list[str], layout: Sequence[str]) -> str:
+    """Return why a line does not have the columns of a layout, ``""`` if it does."""
+    if line.split() == fields and len(fields) == len(layout):
+        return ""
+    if not line.strip():
+        return "is blank"
+    if len(fields) != len(layout):
+        spaced = "; they are separated by white space here" if len(line.split()) == len(layout) else ""
+        return f"has {len(fields)} of the {len(layout)} columns between tabs ({' '.join(layout)}){spaced}"
+    for name, field in zip(layout, fields, strict=True):
+        if not field:
+            return f"column {name} is empty"
+        if field.strip() != field:
+            return f"column {name} has white space around it: {shown(field)}"
+    return ""
+
+
+def json_objects(path: Path, faults: Faults) -> Iterator[tuple[int, dict[str, Any]]]:
+    """Yield number and object of each JSON line; blank lines at the end are passed over, others are errors."""
+    blank = filled = 0
+    for number, line in text_lines(path, faults):
+        if not line.strip():
+            blank = blank or number
+            continue
+        filled += 1
+        if blank:
+            faults.error(blank, "is blank")
+            blank = 0
+        try:
+            value = json.loads(line, parse_constant=_refuse_constant)
+        except json.JSONDecodeError as error:
+            reason = f"column {error.colno}: {error.msg[:1].lower()}{error.msg[1:]}"
+            faults.error(number, continued(line) or f"is not JSON ({reason})")
+        except (ValueError, RecursionError) as error:
+            reason = "nested too deeply" if isinstance(error, RecursionError) else str(error)
+            faults.error(number, continued(line) or f"is not JSON ({reason})")
+        else:
+            if isinstance(value, dict):
+                yield number, value
+            else:
+                faults.error(number, f"is not a JSON object{list_advice(value)}")
+    if not filled:
+        faults.error(0, "is empty")
+
+
+def _refuse_constant(name: str) -> float:
+    raise ValueError(f"{name} is not a number of JSON")
+
+
+def rows_of(
+    path: Path, faults: Faults, needed: Sequence[str], delimiter: str = "\t"
+) -> Iterator[tuple[int, dict[str, str]]]:
+    """Yield the first line and the cells by header of each row of a table with CSV quoting."""
+    csv.field_size_limit(max(csv.field_size_limit(), MAX_LINE))
+    row: list[tuple[int, str]] = []
+
+    def remembered() -> Iterator[str]:
+        for number, text in text_lines(path, faults):
+            row.append((number, text))
+            yield text + "\n"
+
+    reader = csv.reader(remembered(), "excel", delimiter=delimiter, strict=True)
+    header: list[str] = []
+    while True:
+        row.clear()
+        try:
+            fields = next(reader)
+        except StopIteration:
+            return
+        except csv.Error as error:
+            outside = _CELL.sub("", "".join(text for _, text in row))
+            reason = "a carriage return stands outside of quotes" if "\r" in outside else str(error)
+            faults.error(row[0][0], f"is not a row of a table ({reason})")
+            continue
+        line = row[0][0]
+        if not header:
+            header = [name.strip() for name in fields]
+            absent = [name for name in needed if name not in header]
+            if absent:
+                by_commas = len(header) == 1 and set(needed) <= {name.strip(' "') for name in header[0].split(",")}
+                hint = "; it is separated by commas here, use tabs" if by_commas else ""
+                faults.error(line, f"the header has no {' and no '.join(absent)}: {shown(' '.join(fields))}{hint}")
+                return
+        elif len(fields) != len(header):
+            faults.error(line, f"has {len(fields)} columns, the header {len(header)}" if fields else "is blank")
+        else:
+            yield line, dict(zip(header, fields, strict=True))
+
+
+def table_lines(path: Path, faults: Faults) -> list[tuple[int, str]]:
+    """Return the lines of a table, without a first one that only tells Excel what separates the cells."""
+    numbered = list(text_lines(path, faults))
+    return numbered[1:] if numbered and is_separator_line(numbered[0][1]) else numbered
+
+
+def shape_of_lines(numbered: Numbered) -> TableShape:
+    """Return the shape of the table that these lines form."""
+    return shape_of_start("".join(f"{text}\n" for _, text in numbered[:_LOOKED_AT]).encode("utf-8", "replace"))
+
+
+def rows_below(path: Path, numbered: Numbered, delimiter: str, *, quoting: bool = False) -> Rows:
+    """Return the rows below the header, which is the first line.
+
+    Between tabs, quotes are characters like any other, unless every name of the header is in quotes, or only with
+    quoting every row has the header's columns, as where a text holds a line break. Between commas and semicolons a
+    cell may always stand in quotes, and between tabs with ``quoting``. Raises SourceError, naming the line, if a row
+    has other columns either way.
+    """
+    names = numbered[0][1].split(delimiter)
+    width = len(names)
+    if delimiter == "\t":
+        plain = unquoted(numbered[1:], delimiter)
+        in_quotes = all(len(name) > 1 and name[0] == name[-1] == '"' for name in names)
+        if not (quoting or in_quotes) and all(len(cells) == width for _, cells in plain):
+            return plain
+        found = _quoted(numbered, delimiter, width)
+        if found or all(len(cells) == width for _, cells in plain):
+            return found or plain
+    else:
+        try:
+            width = len(next(csv.reader([numbered[0][1]], delimiter=delimiter)))
+        except csv.Error:
+            message = "the header is not a row of a table: a cell holds a line end"
+            raise SourceError(message, place=f"{path}:{numbered[0][0]}") from None
+        plain = unquoted(numbered[1:], delimiter)
+        if found := _quoted(numbered, delimiter, width):
+            return found
+    odd = next(((line, cells) for line, cells in plain if len(cells) != width), None)
+    if odd is not None:
+        raise SourceError(f"has {len(odd[1])} columns, the header {width}", place=f"{path}:{odd[0]}")
+    if plain:
+        raise SourceError("is a table whose quotes do not close", place=path)
+    return []
+
+
+def unquoted(numbered: Numbered, delimiter: str) -> Rows:
+    """Split lines at every delimiter; blank ones are left out."""
+    return [(line, text.split(delimiter)) for line, text in numbered if text.strip()]
+
+
+def _quoted(numbered: Numbered, delimiter: str, width: int) -> Rows:
+    """Return rows below a header whose cells may stand in quotes and hold line breaks; none if that does not fit."""
+    csv.field_size_limit(max(csv.field_size_limit(), MAX_LINE))
+    reader = csv.reader((f"{text}\n" for _, text in numbered), delimiter=delimiter, strict=True)
+    found: Rows = []
+    try:
+        next(reader)
+        start = reader.line_num
+        for cells in reader:
+            if cells and len(cells) != width:
+                return []
+            if cells:
+                found.append((numbered[start][0], cells))
+            start = reader.line_num
+    except csv.Error:
+        return []
+    return found
+
+
+def unended(paths: Iterable[Path]) -> list[str]:
+    """Return a note for each file whose last line has no line end.
+
+    Half a line can be read as a whole one, so a truncated file may show no other fault; one that is packed does.
+    """
+    notes = []
+    for path in paths:
+        if path.is_file() and path.stat().st_size and not is_gzip(path):
+            with path.open("rb") as file:
+                file.seek(-1, os.SEEK_END)
+                if file.read(1) != b"\n":
+                    notes.append(f"{path}: {UNENDED}")
+    return notes
+
+
+def finite(text: str) -> float | None:
+    """Return the finite number that ASCII digits spell, or ``None``."""
+    try:
+        value = float(text)
+    except ValueError:
+        return None
+    return value if text.isascii() and "_" not in text and math.isfinite(value) else None
+
+
+def whole(text: str) -> int | None:
+    """Return the whole number that ASCII digits spell, or ``None``."""
+    return int(text) if text.isascii() and text.isdigit() and len(text) <= 18 else None
+
+
+def is_header(line: int, text: str) -> bool:
+    """Return whether a cell that should be a number is the name of a column, on the first line."""
+    return line == 1 and text.isidentifier() and text.lower() not in ("nan", "inf", "infinity")

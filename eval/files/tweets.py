@@ -1,0 +1,214 @@
+"""Tweets, claims and statements: TSV with a header in all its variants, or JSON lines of tweet objects."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from ...retrieval.domain import Statement
+from ...retrieval.errors import SourceError
+from ...retrieval.files import rereadable
+from ...retrieval.lines import Faults, Strict, shown
+from ...retrieval.run_writer import encodable
+from ...retrieval.table_shape import column_name
+from ...retrieval.wrapped import wrapper_advice
+from .answers import TaskQuery
+from .tables import json_objects, rows_below, shape_of_lines, table_lines, text_lines
+
+LABELS = ("check_worthiness", "claim_worthiness")
+"""The names of the column that says whether a tweet is worth checking."""
+
+VERDICTS = ("label", "verdict")
+"""The names of the column that says whether its claim is true."""
+
+_NAMES = {
+    "tweet_id": ("tweet_id", "tweetid", "id_str", "id"),
+    "text": ("tweet_text", "full_text", "text"),
+    "topic": ("topic_id", "topicid", "topic"),
+    "label": LABELS,
+    "date": ("date", "created_at"),
+    "verdict": VERDICTS,
+}
+
+
+class Tweet(NamedTuple):
+    """A tweet to judge; ``label`` (check-worthiness) and ``verdict`` are as written, ``line`` its row's first line."""
+
+    line: int
+    topic: str
+    tweet_id: str
+    text: str
+    label: str
+    date: str
+    verdict: str = ""
+
+
+def read_tweets(path: Path) -> list[Tweet]:
+    """Read tweets in their order.
+
+    A table is read by :func:`factseek.eval.files.tables.rows_below`: between tabs without quoting where that fits, so
+    that stray quotes stay. Raises SourceError, naming the line, if a row has other columns than the header, or
+    a tweet has no id or no text.
+    """
+    rereadable(path)
+    first = next((line for _, line in text_lines(path, Strict(path)) if line.strip()), "")
+    tweets = list(_from_json(path) if first.lstrip().startswith(("{", "[")) else _from_table(path))
+    if not tweets:
+        raise SourceError("holds no tweets", place=path)
+    return tweets
+
+
+def _from_json(path: Path) -> Iterator[Tweet]:
+    for line, row in json_objects(path, Strict(path)):
+        fields = fields_of(row)
+        if not has_id(fields) and "id_str" not in fields and (advice := wrapper_advice(row)):
+            raise SourceError(f"has no tweet_id{advice}", place=f"{path}:{line}")
+        yield tweet_of(path, line, fields)
+
+
+def _from_table(path: Path) -> Iterator[Tweet]:
+    numbered = table_lines(path, Strict(path))
+    if not numbered:
+        return
+    delimiter = "\t" if "\t" in numbered[0][1] else shape_of_lines(numbered).delimiter or "\t"
+    header = columns(numbered[0][1], delimiter)
+    if not has_id(header):
+        raise SourceError(f"the header has no tweet_id: it begins {shown(numbered[0][1])}", place=f"{path}:1")
+    for line, fields in rows_below(path, numbered, delimiter):
+        yield tweet_of(path, line, dict(zip(header, fields, strict=True)))
+
+
+def columns(header: str, delimiter: str = "\t") -> list[str]:
+    """Return the names of a header's columns in the normal form by which columns are looked up."""
+    return [column_name(name) for name in header.split(delimiter)]
+
+
+def has_id(header: Collection[str]) -> bool:
+    """Return whether one of a table's columns holds the ids of tweets."""
+    return not {"tweet_id", "tweetid", "id"}.isdisjoint(header)
+
+
+def columns_of(path: Path) -> list[str]:
+    """Return the columns of a file of tweets as they are written, or the keys of its first object."""
+    first = next(text for _, text in table_lines(path, Strict(path)) if text.strip())
+    if first.lstrip().startswith("{"):
+        return list(next(row for _, row in json_objects(path, Strict(path))))
+    delimiter = "\t" if "\t" in first else shape_of_lines([(1, first)]).delimiter or "\t"
+    return [cell.strip().strip('"') for cell in first.split(delimiter)]
+
+
+def fields_of(row: Mapping[str, object]) -> dict[str, str]:
+    """Return the fields of a JSON object by name: texts and whole numbers as text, ``""`` for anything else."""
+    return {
+        key.lower(): value if isinstance(value, str) else str(value) if isinstance(value, int) else ""
+        for key, value in row.items()
+    }
+
+
+def tweet_of(path: Path, line: int, row: Mapping[str, str]) -> Tweet:
+    """Return the tweet of a row, given as its cells by name.
+
+    Raises SourceError if it has no id or no text.
+    """
+    values = {key: next((row[name] for name in names if name in row), "").strip() for key, names in _NAMES.items()}
+    place = f"{path}:{line}"
+    if len(values["tweet_id"].split()) != 1:
+        raise SourceError(f"tweet_id {shown(values['tweet_id'])} is empty or holds white space", place=place)
+    odd = next((name for name, value in values.items() if not encodable(value)), None)
+    if odd:
+        raise SourceError(f"{odd} {shown(values[odd])} is not text that UTF-8 can write", place=place)
+    if not values["text"]:
+        raise SourceError(f"tweet {shown(values['tweet_id'])} has no text", place=place)
+    return Tweet(line=line, **values)
+
+
+def claim_key(topic: str, tweet_id: str) -> str:
+    """Return the qid of a claim of CheckThat! 2020: ``topic/tweet``."""
+    return f"{topic}/{tweet_id}"
+
+
+def read_claims(path: Path) -> list[Tweet]:
+    """Read claims, named by topic and tweet, in their order.
+
+    Raises SourceError if one has no topic, or comes twice.
+    """
+    claims = read_tweets(path)
+    first: dict[str, int] = {}
+    for claim in claims:
+        if len(claim.topic.split()) != 1:
+            raise SourceError(f"tweet {shown(claim.tweet_id)} has no topic_id", place=f"{path}:{claim.line}")
+        qid = claim_key(claim.topic, claim.tweet_id)
+        if qid in first:
+            raise SourceError(f"claim {shown(qid)} is on line {first[qid]} already", place=f"{path}:{claim.line}")
+        first[qid] = claim.line
+    return claims
+
+
+def read_claim_queries(path: Path) -> list[TaskQuery]:
+    """Return claims as queries named by topic and tweet: of a TSV file with a header, or of JSON lines."""
+    return [
+        TaskQuery(claim_key(claim.topic, claim.tweet_id), claim.text, claim.topic, claim.date)
+        for claim in read_claims(path)
+    ]
+
+
+def read_label(line: int, text: str, faults: Faults) -> int:
+    """Return a gold label of check-worthiness, 1 or 0; anything else is an error."""
+    if text not in ("0", "1"):
+        faults.error(line, f"label {shown(text)} is neither 0 nor 1")
+    return int(text == "1")
+
+
+def with_labels(path: Path, statements: Sequence[Statement], labels: Sequence[tuple[int, str]]) -> list[Statement]:
+    """Return statements with their labels, which come as line and text.
+
+    Raises SourceError at the first label that is neither 0 nor 1.
+    """
+    faults = Strict(path)
+    return [
+        statement._replace(label=read_label(line, label, faults))
+        for statement, (line, label) in zip(statements, labels, strict=True)
+    ]
+
+
+def no_labels(path: Path, names: Sequence[str], wanted: Sequence[str]) -> SourceError:
+    """Return the error for a file without labels; it names the columns of the file and those that were looked for."""
+    return SourceError(
+        f"has no labels: its columns are {', '.join(names)}; looked for {', '.join(wanted)}", place=f"{path}:1"
+    )
+
+
+def statement_of(path: Path, tweet: Tweet) -> Statement:
+    """Return a tweet as a statement without a label."""
+    return Statement(tweet.tweet_id, tweet.text, topic=tweet.topic, place=f"{path}:{tweet.line}")
+
+
+def stream(lines: Iterable[bytes], source: str, take: Callable[[int, str], Statement | None]) -> Iterator[Statement]:
+    """Yield statements as their lines come: JSON objects, or what ``take`` makes of another line, None of a header.
+
+    A JSON object needs no id: its line number is one. Raises SourceError, naming ``source`` and the line.
+    """
+    path = Path(source)
+    for number, raw in enumerate(lines, 1):
+        place = f"{path}:{number}"
+        try:
+            text = raw.decode("utf-8-sig" if number == 1 else "utf-8").rstrip("\r\n")
+        except UnicodeDecodeError as error:
+            raise SourceError(f"is not UTF-8 (byte 0x{raw[error.start]:02x})", place=place) from None
+        if not text.strip():
+            continue
+        if not text.lstrip().startswith("{"):
+            statement = take(number, text)
+            if statement is not None:
+                yield statement
+            continue
+        try:
+            row = json.loads(text)
+        except (ValueError, RecursionError):
+            raise SourceError(f"is not JSON: {shown(text.strip())}", place=place) from None
+        if not isinstance(row, dict):
+            raise SourceError("is not a JSON object", place=place)
+        cells = {"id": str(number), **fields_of(row)}
+        yield statement_of(path, tweet_of(path, number, cells))._replace(speaker=cells.get("speaker", ""))

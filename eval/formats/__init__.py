@@ -1,1 +1,0 @@
-"""The files of the tasks: lines, tweets, claims, reports."""

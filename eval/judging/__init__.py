@@ -1,1 +1,0 @@
-"""Check, score and compare submissions."""

@@ -1,0 +1,310 @@
+"""Train a combination of rankings on judged queries, and say by cross-validation what it is worth.
+
+What a fold is judged by was learned on the other folds alone. Weights and trees are averaged: which of them is better
+can hardly be told within the training folds, and where that was tried it chose worse than their average is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass, replace
+from functools import partial
+from importlib import metadata
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from ... import __version__
+from ...retrieval.combiner import Averaged, Combiner, CombinerManifest, CombinerModel, JudgedFile, columns
+from ...retrieval.combining import matrix
+from ...retrieval.domain import Qrels
+from ...retrieval.errors import QueryError
+from ...retrieval.files import sha256, storable
+from ...retrieval.judged_queries import JudgedQueries
+from ...retrieval.likeness import views_of
+from ...retrieval.lucene.analysis import query_terms
+from ...retrieval.progress import Bar, Progress, silent
+from ...retrieval.searcher import Searcher
+from ..run.batch import with_evidence
+from ..run.judged import Judged
+from ..scoring.measures import evaluate
+from ..scoring.statistics import SURE, Interval, PairedTest, Values, difference_in_words, intervals, paired
+from ..scoring.tables import figure, table
+from . import learners
+from .learners import Pool, averaged
+from .splits import Rows, folds_of, grouped_folds
+
+DEPTH = 100
+"""Hits of each query that are learned from and ordered anew."""
+PENALTY = 0.01
+KINDS = ("linear", "trees", Averaged.KIND)
+"""The kinds of model, the simplest first; the last is both of the others."""
+Learner = Callable[[Sequence[Pool]], CombinerModel]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CombinerRequest:
+    """The request for a training: the files (for the manifest), the measure to learn for, the folds, the seed.
+
+    With ``remembers``, the combination also weighs for which judged queries a document was relevant. That can help only
+    where queries share relevant documents: folds are then drawn query by query.
+    """
+
+    files: tuple[Path, ...]
+    measure: str = "nDCG@10"
+    folds: int = 5
+    seed: int = 0
+    depth: int = DEPTH
+    remembers: bool = False
+
+
+class LearnedModel(NamedTuple):
+    """A model, and the judged queries that it remembers, if it does."""
+
+    model: CombinerModel
+    remembered: JudgedQueries | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrainedCombiner:
+    """A combination trained on all queries, and the figures of its training, each query judged when held out.
+
+    ``grouped`` says whether no fold shared a relevant document with another.
+    """
+
+    combiner: Combiner
+    measure: str
+    before: Interval
+    after: Interval
+    test: PairedTest
+    kinds: Mapping[str, Interval]
+    grouped: bool
+
+    @property
+    def sure(self) -> bool:
+        """Whether it is better than what it reorders beyond chance."""
+        return self.test.difference.mean > 0 and self.test.p_randomisation < SURE
+
+
+def train(index: Searcher, judged: Judged, request: CombinerRequest, progress: Progress = silent) -> TrainedCombiner:
+    """Learn to order the first hits of the index's default retriever; the same for the same seed.
+
+    Raises QueryError if there are fewer judged queries than folds, or nothing to learn from.
+    """
+    queries = len(judged.asked)
+    if not 2 <= request.folds <= queries:
+        raise QueryError(f"--folds {request.folds}: give a number from 2 to that of the judged queries, {queries:,}")
+    read = pools(index, judged, request.depth, progress)
+    with closing(progress("training", "models", 0)) as bar:
+        evaluator = CombinerEvaluator(read, judged.qrels, request, bar)
+        held_out, model = evaluator.held_out(), evaluator.model()
+    return _result(index, judged, request, model, held_out)
+
+
+def learners_of(seed: int) -> dict[str, Learner]:
+    """Return the learner of each kind of model that learns by itself, the simplest first."""
+    return {"linear": partial(learners.fit_linear, penalty=PENALTY), "trees": partial(learners.fit_trees, seed=seed)}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HeldOut:
+    """The measure of each query: as it was ranked before, by what was learned, and by each kind of model."""
+
+    before: Values
+    after: Values
+    kinds: Mapping[str, Values]
+
+
+class CombinerEvaluator:
+    """Learns on some of the pools and judges on others; every model is learned once."""
+
+    def __init__(self, read: Sequence[Pool], qrels: Qrels, request: CombinerRequest, bar: Bar | None = None) -> None:
+        self._pools = read
+        self._qrels = qrels
+        self._request = request
+        self._learners = learners_of(request.seed)
+        self._bar = bar
+        self._models: dict[tuple[str, bytes], CombinerModel] = {}
+
+    def model(self) -> LearnedModel | None:
+        """Return the model that learned from all pools; None if these teach nothing."""
+        return self.learned(Averaged.KIND, np.arange(len(self._pools)))
+
+    def held_out(self) -> HeldOut:
+        """Return the measure of each query, held out."""
+        size = len(self._pools)
+        kinds = {kind: np.zeros(size) for kind in KINDS}
+        for part in self._folds(np.arange(size), self._request.folds):
+            rest = np.setdiff1d(np.arange(size), part)
+            for kind, values in kinds.items():
+                values[part] = self.values(part, self.learned(kind, rest))
+        return HeldOut(before=self.values(np.arange(size), None), after=kinds[Averaged.KIND], kinds=kinds)
+
+    def learned(self, kind: str, rows: Rows) -> LearnedModel | None:
+        """Return the model of a kind that learned from ``rows``; None if these teach nothing."""
+        some = [self._pools[row] for row in rows.tolist()]
+        if not any(pool.teaches for pool in some):
+            return None
+        if not self._request.remembers:
+            return LearnedModel(self._model(kind, rows, some), None)
+        remembered = JudgedQueries.of({pool.qid: pool.terms for pool in some}, self._qrels)
+        # Of each query, what the others say of its documents.
+        widened = [_with_memory(pool, remembered, number) for number, pool in enumerate(some)]
+        return LearnedModel(self._model(kind, rows, widened), remembered)
+
+    def _model(self, kind: str, rows: Rows, some: Sequence[Pool]) -> CombinerModel:
+        """Return the model of a kind that learned from ``some``, the pools of ``rows``; it learns but once."""
+        key = (kind, rows.tobytes())
+        if key not in self._models:
+            self._models[key] = self._fitted(kind, rows, some)
+        return self._models[key]
+
+    def _fitted(self, kind: str, rows: Rows, some: Sequence[Pool]) -> CombinerModel:
+        if kind == Averaged.KIND:
+            weights, grown = (self._model(part, rows, some) for part in KINDS[:2])
+            return averaged(weights, grown, some)
+        if self._bar is not None:
+            self._bar.update()
+        return self._learners[kind](some)
+
+    def _folds(self, rows: Rows, folds: int) -> list[Rows]:
+        if self._request.remembers:
+            return [rows[part] for part in folds_of(len(rows), folds, self._request.seed)]
+        qids = [self._pools[row].qid for row in rows.tolist()]
+        parts = grouped_folds({qid: self._qrels[qid] for qid in qids}, folds, self._request.seed).rows
+        return [rows[part] for part in parts]
+
+    def values(self, rows: Rows, learned: LearnedModel | None) -> Values:
+        """Return the measure of the queries of ``rows``, in the order of a model or as they were ranked."""
+        run = {}
+        for row in rows.tolist():
+            pool = self._pools[row]
+            scores = -np.arange(len(pool.docids)) if learned is None else _scores(learned, pool)
+            run[pool.qid] = dict(zip(pool.docids, scores.astype(np.float32).tolist(), strict=True))
+        qrels = {self._pools[row].qid: self._qrels[self._pools[row].qid] for row in rows.tolist()}
+        return evaluate(qrels, run, [self._request.measure]).values[:, 0]
+
+
+def _with_memory(pool: Pool, remembered: JudgedQueries, number: int | None) -> Pool:
+    alike = remembered.features(pool.terms, pool.docids, number)
+    return replace(pool, features=np.concatenate([pool.features, alike], axis=1))
+
+
+def _scores(learned: LearnedModel, pool: Pool) -> NDArray[np.float64]:
+    if learned.remembered is not None:
+        pool = _with_memory(pool, learned.remembered, None)
+    return learned.model.score(pool.features)
+
+
+def _result(
+    index: Searcher, judged: Judged, request: CombinerRequest, model: LearnedModel | None, held_out: HeldOut
+) -> TrainedCombiner:
+    seed = request.seed
+    columns = np.stack([held_out.before, held_out.after, *held_out.kinds.values()], axis=1)
+    before, after, *kinds = intervals(columns, seed)
+    test = paired(held_out.before, held_out.after, seed)
+    by_kind = dict(zip(held_out.kinds, kinds, strict=True))
+    learned = combination(index, judged, request, model)
+    grouped = not request.remembers and grouped_folds(judged.qrels, request.folds, seed).grouped
+    figures = {
+        "grouped": grouped,
+        "measure": request.measure,
+        "before": before._asdict(),
+        "cross_validated": after._asdict(),
+        "test": test._asdict() | {"difference": test.difference._asdict()},
+        "kinds": {kind: interval._asdict() for kind, interval in by_kind.items()},
+    }
+    return TrainedCombiner(
+        combiner=learned._replace(manifest=msgspec.structs.replace(learned.manifest, figures=figures)),
+        measure=request.measure,
+        before=before,
+        after=after,
+        test=test,
+        kinds=by_kind,
+        grouped=grouped,
+    )
+
+
+def combination(index: Searcher, judged: Judged, request: CombinerRequest, trained: LearnedModel | None) -> Combiner:
+    """Return what was learned with all that its file says of it but the figures.
+
+    Raises QueryError if nothing was.
+    """
+    if trained is None:
+        raise QueryError("there is nothing to learn from")
+    model, remembered = trained
+    resolved, encoder = index.resolve(judged.search), index.info.encoder
+    linear, grown = {"penalty": PENALTY}, {**learners.SETTINGS, "rounds": learners.ROUNDS}
+    learned: dict[str, Any] = dict(zip(KINDS, (linear, grown, linear | grown), strict=True))
+    versions = {name: metadata.version(name) for name in ("numpy", "scipy", "lightgbm")}
+    manifest = CombinerManifest(
+        model=model.KIND,
+        retriever=resolved.retriever,
+        rankings=resolved.rankings,
+        features=columns(resolved.rankings, remembers=request.remembers),
+        remembers=request.remembers,
+        depth=request.depth,
+        fusion=msgspec.to_builtins(resolved.settings.search.fusion),
+        language=index.info.language,
+        encoder=f"{encoder.name}, {encoder.revision}" if encoder else "",
+        index=index.info.id,
+        sources=tuple(JudgedFile(name=storable(path.name), sha256=sha256(path)) for path in request.files),
+        settings={"measure": request.measure, "folds": request.folds, "seed": request.seed, **learned[model.KIND]},
+        versions={"factseek": __version__, **versions},
+    )
+    return Combiner(model, manifest, remembered)
+
+
+def pools(index: Searcher, judged: Judged, depth: int, progress: Progress) -> list[Pool]:
+    """Return the pool of each judged query, in the order of the queries.
+
+    Raises QueryError if no query has a relevant and a non-relevant document among its first ``depth`` hits.
+    """
+    search = judged.search._replace(k=depth, group=True, stages=())
+    resolved = index.resolve(search)
+    made = []
+    for query, hits, evidence in with_evidence(index, judged.asked, search, progress):
+        passages = [(hit.title, hit.passage.text) for hit in evidence]
+        text = resolved.text(query.text)
+        vectors = {view: index.passage_vectors(hits, view) for view in views_of(resolved.rankings).values()}
+        features = matrix(text, hits, passages, index.terms, resolved.rankings, vectors=vectors)
+        grades = judged.qrels[query.qid]
+        pool = Pool(
+            qid=query.qid,
+            docids=tuple(hit.docid for hit in hits),
+            features=features,
+            relevance=np.array([max(grades.get(hit.docid, 0), 0) for hit in hits], dtype=np.int64),
+            terms=query_terms(text, index.terms),
+        )
+        made.append(pool)
+    if not any(pool.teaches for pool in made):
+        raise QueryError(
+            f"no query has a relevant and a non-relevant document among its first {depth} hits: "
+            "there is nothing to learn from"
+        )
+    return made
+
+
+def as_text(trained: TrainedCombiner) -> str:
+    """Return a training as a table with its verdict."""
+    learned = trained.combiner.model.KIND
+    rows = [
+        ("before", trained.before),
+        *((f"{kind} alone", interval) for kind, interval in trained.kinds.items() if kind != learned),
+        (f"trained ({learned})", trained.after),
+    ]
+    lines = [
+        (name, figure(interval.mean), f"{figure(interval.low)} to {figure(interval.high)}") for name, interval in rows
+    ]
+    verdict = difference_in_words(trained.test, trained.sure, f"cross-validated {trained.measure}")
+    return f"{table(('', trained.measure, '95 % interval'), lines)}\n{verdict}\n"
+
+
+def as_json(trained: TrainedCombiner) -> dict[str, Any]:
+    """Return the manifest of what was trained, with its figures, and whether it is better."""
+    manifest: dict[str, Any] = msgspec.to_builtins(trained.combiner.manifest)
+    return {"better": trained.sure, **manifest}

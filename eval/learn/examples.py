@@ -1,0 +1,190 @@
+"""What a model is trained on: judged queries, or titles and sentences of documents, with what a search finds for them.
+
+Among what it finds are the hard negatives.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from ...retrieval.domain import Document, Qrels
+from ...retrieval.errors import NotFoundError, QueryError
+from ...retrieval.lucene.index import flat_text
+from ...retrieval.progress import Progress
+from ...retrieval.searcher import Search, Searcher
+from ...retrieval.sentences import SentenceSpan, sentences
+from ...retrieval.signatures import disagreements, most_disagreements, signatures_of
+from ..run.batch import SearchQuery, with_evidence
+
+Text = Callable[[str, str], str]
+"""From the title of a document and the text of its passage to what a model reads."""
+
+NEAR_COPY = 0.8
+"""The share of common words from which a candidate counts as a near-copy of a relevant passage."""
+_READ = 2_000
+"""Characters of a document that are read."""
+_SHORTEST = 20
+"""Characters that a title or a sentence needs to be asked for."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrainingJudged:
+    """Queries with their relevant documents, by qid.
+
+    ``own_texts`` holds the text of the relevant document of each query that was cut out of it.
+    """
+
+    asked: tuple[SearchQuery, ...]
+    qrels: Qrels
+    search: Search
+    text: Text = flat_text
+    own_texts: Mapping[str, str] = field(default_factory=dict)
+
+
+def of_documents(index: Searcher, sample: int, seed: int) -> TrainingJudged:
+    """Return queries made of at most ``sample`` documents, drawn with ``seed``.
+
+    The query is the title, which is to find the text; of a document without one it is a sentence of its beginning,
+    which is to find the rest of that. A model reads no titles then, so that it cannot find a query by the query itself.
+
+    Raises QueryError if no document has a title or a second sentence.
+    """
+    chance = np.random.default_rng((seed, 5))
+    # Documents are drawn while they stream by, each with the same chance.
+    reservoir: list[Document] = []
+    for number, document in enumerate(_askable(index)):
+        if number < sample:
+            reservoir.append(document)
+        elif (place := int(chance.integers(number + 1))) < sample:
+            reservoir[place] = document
+    asked, own_texts = [], {}
+    for document in sorted(reservoir, key=lambda document: document.docid):
+        query, rest = document.title, document.text[:_READ]
+        if not _has_title(query, rest):
+            spans = _sentences(rest)
+            span = spans[int(chance.integers(len(spans)))]
+            query = rest[span.start : span.end]
+            rest = f"{rest[: span.start].rstrip()} {rest[span.end :].lstrip()}".strip()
+        own_texts[document.docid] = rest
+        asked.append(SearchQuery(document.docid, query, None))
+    if not asked:
+        raise QueryError(
+            "no document has a title or a second sentence: there is nothing to learn from", place=index.info.place
+        )
+    return TrainingJudged(
+        asked=tuple(asked),
+        qrels={query.qid: {query.qid: 1} for query in asked},
+        search=Search(),
+        text=_text_alone,
+        own_texts=own_texts,
+    )
+
+
+def _askable(index: Searcher) -> Iterator[Document]:
+    """Yield the documents with a title or a second sentence, not longer than a query may be."""
+    longest = index.settings.search.max_query_chars
+    for document in index.documents():
+        text = document.text[:_READ]
+        if _has_title(document.title, text):
+            if len(document.title) <= longest:
+                yield document
+        elif len(_sentences(text)) > 1 and len(text) <= longest:
+            yield document
+
+
+def _has_title(title: str, text: str) -> bool:
+    return len(title) >= _SHORTEST and len(text) >= _SHORTEST
+
+
+def _sentences(text: str) -> list[SentenceSpan]:
+    return [span for span in sentences(text) if span.end - span.start >= _SHORTEST]
+
+
+def _text_alone(title: str, text: str) -> str:
+    return text
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Candidates:
+    """The first hits of a query, best first, and its relevant documents, each with the text of one passage.
+
+    The passage of a relevant document is that of the hit, else its first. ``scores`` are those of the hits.
+    """
+
+    qid: str
+    query: str
+    hits: Mapping[str, str]
+    relevant: Mapping[str, str]
+    scores: Mapping[str, float] = field(default_factory=dict)
+
+    def negatives(self) -> list[str]:
+        """Return the texts of the hits, best first, that are neither relevant nor near-copies of what is relevant."""
+        others = [text for docid, text in self.hits.items() if docid not in self.relevant]
+        if not others or not self.relevant:
+            return others
+        signatures = signatures_of(others)
+        nearest = [disagreements(signatures, signature) for signature in signatures_of(list(self.relevant.values()))]
+        least = most_disagreements(NEAR_COPY)
+        return [text for at, text in enumerate(others) if min(int(far[at]) for far in nearest) > least]
+
+
+def read_candidates(index: Searcher, judged: TrainingJudged, depth: int, progress: Progress) -> list[Candidates]:
+    """Return the candidates of each judged query in the order of the queries: its first ``depth`` documents."""
+    search = judged.search._replace(k=depth, group=True, stages=())
+    resolved = index.resolve(search)
+    made = []
+    for query, ranked, evidence in with_evidence(index, judged.asked, search, progress):
+        hits = {hit.docid: judged.text(hit.title, hit.passage.text) for hit in evidence}
+        relevant = {
+            docid: text
+            for docid, grade in sorted(judged.qrels[query.qid].items())
+            if grade > 0 and (text := _relevant_text(index, judged, query.qid, docid, hits)) is not None
+        }
+        scores = {hit.docid: hit.score for hit in ranked}
+        text = resolved.text(query.text)
+        made.append(Candidates(qid=query.qid, query=text, hits=hits, relevant=relevant, scores=scores))
+    return made
+
+
+def _relevant_text(
+    index: Searcher, judged: TrainingJudged, qid: str, docid: str, hits: Mapping[str, str]
+) -> str | None:
+    """Return the text of a relevant document, None if the index does not have it."""
+    text = judged.own_texts.get(qid, hits.get(docid))
+    if text is not None:
+        return text
+    try:
+        document, passages = index.document(docid), index.passages(docid)
+    except NotFoundError:
+        return None
+    return judged.text(document.title, passages[0].text) if passages else None
+
+
+Triple = tuple[str, str, tuple[str, ...]]
+"""A query, a relevant passage, and passages that are not."""
+
+
+def triples(learned: Sequence[Candidates], negatives: int, seed: int) -> list[Triple]:
+    """Return a row for each relevant passage, with negatives drawn among the first hits; the same for the same seed.
+
+    A query with too few of them borrows from the other queries; so no row lacks one, unless there is none at all.
+    """
+    chance = np.random.default_rng((seed, 6))
+    own = [query.negatives() for query in learned]
+    every = sorted({text for texts in own for text in texts})
+    rows = []
+
+    def sample(texts: Sequence[str], size: int) -> list[str]:
+        return [texts[at] for at in chance.permutation(len(texts))[:size].tolist()]
+
+    for query, texts in zip(learned, own, strict=True):
+        relevant = set(query.relevant.values())
+        for positive in query.relevant.values():
+            drawn = sample(texts, negatives)
+            if len(drawn) < negatives:
+                drawn += sample([text for text in every if text not in relevant], negatives - len(drawn))
+            rows.append((query.query, positive, tuple(drawn)))
+    return rows

@@ -1,0 +1,161 @@
+"""What learns to order pools of hits: weights by ListNet's loss, LightGBM's trees, and the average of both.
+
+The average is often better than either: they are wrong about different documents.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...retrieval.combiner import Averaged, Boosted, CombinerModel, WeightedSum
+from ...retrieval.errors import MachineError
+from ...retrieval.trees import Trees
+
+SETTINGS: Mapping[str, Any] = {
+    "objective": "lambdarank",
+    "learning_rate": 0.03,
+    "num_leaves": 15,
+    "min_data_in_leaf": 50,
+    "feature_fraction": 0.5,
+    "bagging_fraction": 0.8,
+    "bagging_freq": 1,
+    "lambdarank_truncation_level": 30,
+}
+ROUNDS = 150
+_MOST_GRADE = 30
+"""LightGBM's gains end there: 2 to the power of the grade, less 1."""
+_STEPS = 500
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pool:
+    """The first hits of a query in their order: docids, features of shape (hits, features), relevance of each.
+
+    ``terms`` are those of the query.
+    """
+
+    qid: str
+    docids: tuple[str, ...]
+    features: NDArray[np.float64]
+    relevance: NDArray[np.int64]
+    terms: frozenset[str] = frozenset()
+
+    @property
+    def teaches(self) -> bool:
+        """Whether there is a better and a worse document to tell apart."""
+        return bool(len(self.relevance)) and bool(self.relevance.max() > self.relevance.min())
+
+
+def fit_linear(pools: Sequence[Pool], penalty: float) -> WeightedSum:
+    """Learn a linear ranker from the pools that teach; the larger ``penalty``, the smaller the weights.
+
+    ListNet's loss (Cao et al., ICML 2007) of a list is the cross-entropy between the shares of its gain and the softmax
+    of its scores. It is convex, so the result depends neither on chance nor on where the search for it begins.
+    """
+    from scipy.optimize import minimize
+    from threadpoolctl import threadpool_limits
+
+    teaching = [pool for pool in pools if pool.teaches]
+    rows = np.concatenate([pool.features for pool in teaching])
+    centre, spread = rows.mean(axis=0), rows.std(axis=0)
+    scale = np.where(spread > 1e-9, spread, 1.0)
+    standard = (rows - centre) / scale
+    starts = np.cumsum([0, *(len(pool.relevance) for pool in teaching)])[:-1]
+    lists = np.repeat(np.arange(len(teaching)), [len(pool.relevance) for pool in teaching])
+    # The gain of a document is 2 to the power of its grade less 1.
+    gained = (np.exp2(np.minimum(pool.relevance, _MOST_GRADE).astype(np.float64)) - 1 for pool in teaching)
+    gains = np.concatenate([gain / gain.sum() for gain in gained])
+
+    def loss(weights: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
+        scores = standard @ weights
+        scores -= np.maximum.reduceat(scores, starts)[lists]
+        powers = np.exp(scores)
+        totals = np.add.reduceat(powers, starts)
+        value = float(np.log(totals).sum() - gains @ scores) / len(teaching)
+        slope = standard.T @ (powers / totals[lists] - gains) / len(teaching)
+        return value + penalty * float(weights @ weights) / 2, slope + penalty * weights
+
+    # On one thread, so that the order of additions, and with it every bit, is the same each time.
+    with threadpool_limits(1):
+        minimum = minimize(loss, np.zeros(rows.shape[1]), jac=True, method="L-BFGS-B", options={"maxiter": _STEPS})
+    return WeightedSum(centre, scale, np.asarray(minimum.x, dtype=np.float64))
+
+
+def fit_trees(pools: Sequence[Pool], seed: int) -> Boosted:
+    """Grow trees on the pools that teach: the same for the same pools and seed.
+
+    Raises MachineError if LightGBM cannot be loaded.
+    """
+    lightgbm = _lightgbm()
+    teaching = [pool for pool in pools if pool.teaches]
+    data = lightgbm.Dataset(
+        np.concatenate([pool.features for pool in teaching]),
+        np.minimum(np.concatenate([pool.relevance for pool in teaching]), _MOST_GRADE),
+        group=[len(pool.relevance) for pool in teaching],
+    )
+    fixed = {"seed": seed, "deterministic": True, "force_row_wise": True, "num_threads": 1, "verbose": -1}
+    booster = lightgbm.train({**SETTINGS, **fixed}, data, num_boost_round=ROUNDS)
+    return Boosted(_as_arrays([tree["tree_structure"] for tree in booster.dump_model()["tree_info"]]))
+
+
+def _lightgbm() -> Any:
+    try:
+        import lightgbm
+    except (ImportError, OSError) as error:
+        reason = " ".join(str(error).split())
+        raise MachineError(
+            f"LightGBM cannot be loaded: {reason}",
+            remedy="it needs the system's OpenMP library: apt-get install libgomp1",
+        ) from None
+    return lightgbm
+
+
+def _as_arrays(grown: Sequence[Mapping[str, Any]]) -> Trees:
+    features: list[int] = []
+    thresholds: list[float] = []
+    children: list[tuple[int, int]] = []
+    values: list[float] = []
+    roots = []
+    for root in grown:
+        roots.append(len(features))
+        # A node's number is its place in the walk, so that every node stands before its children.
+        for node, left, right in _walked(root, len(features)):
+            inner = "split_feature" in node
+            features.append(node["split_feature"] if inner else -1)
+            thresholds.append(float(node["threshold"]) if inner else 0.0)
+            children.append((left, right))
+            values.append(0.0 if inner else float(node["leaf_value"]))
+    return Trees(
+        features=np.array(features, dtype=np.int16),
+        thresholds=np.array(thresholds, dtype=np.float64),
+        children=np.array(children, dtype=np.int32),
+        values=np.array(values, dtype=np.float64),
+        roots=np.array(roots, dtype=np.int32),
+    )
+
+
+def _walked(root: Mapping[str, Any], first: int) -> Iterator[tuple[Mapping[str, Any], int, int]]:
+    """Yield the nodes of a tree level by level, numbered from ``first``, each with the numbers of its children."""
+    waiting = [root]
+    for place, node in enumerate(waiting, first):
+        if "split_feature" not in node:
+            yield node, place, place
+            continue
+        waiting += [node["left_child"], node["right_child"]]
+        yield node, first + len(waiting) - 2, first + len(waiting) - 1
+
+
+def averaged(weights: CombinerModel, grown: CombinerModel, pools: Sequence[Pool]) -> Averaged:
+    """Return two models that learned from the same pools as one in which both count alike."""
+
+    def spread(model: CombinerModel) -> float:
+        # By how much scores differ within a pool: their standard deviation, the mean over the pools that teach.
+        spreads = [float(np.std(model.score(pool.features))) for pool in pools if pool.teaches]
+        return float(np.mean(spreads)) or 1.0
+
+    return Averaged(weights, grown, (spread(weights), spread(grown)))

@@ -1,0 +1,97 @@
+"""Splits of judged queries that do not flatter: queries that share a relevant document stay together.
+
+Who learned on one of them that a document is relevant would know it of the other; a length can be enough to tell a
+document by.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...retrieval.domain import Qrels
+from ...retrieval.errors import QueryError
+from .examples import Candidates
+
+_MOST_SHARE = 0.5
+"""The share of the queries that one group may have; with a larger one, folds would be of very different sizes."""
+FOLDS = 10
+"""One of so many folds says when to stop, and two judge a model."""
+
+Rows = NDArray[np.intp]
+
+
+class Folds(NamedTuple):
+    """The numbers of the queries of each fold; ``grouped`` if those that share a relevant document are together."""
+
+    rows: list[Rows]
+    grouped: bool
+
+
+class Splits(NamedTuple):
+    """The queries that are learned from, those that say when to stop, and those that judge the result.
+
+    ``grouped`` says whether no two parts share a relevant document.
+    """
+
+    learned: Sequence[Candidates]
+    stopping: Sequence[Candidates]
+    judging: Sequence[Candidates]
+    grouped: bool
+
+
+def folds_of(queries: int, folds: int, seed: int) -> list[Rows]:
+    """Part the numbers of queries, from 0, into folds drawn with ``seed``; each is in order."""
+    order = np.random.default_rng((seed, 4)).permutation(queries)
+    return [np.sort(order[at::folds]) for at in range(folds)]
+
+
+def grouped_folds(qrels: Qrels, folds: int, seed: int) -> Folds:
+    """Part judged queries, numbered in the order of ``qrels``, into folds drawn with ``seed``.
+
+    Queries are parted one by one where documents that many share tie most of them together.
+    """
+    groups = _groups(qrels)
+    sizes = np.bincount(groups)
+    if len(sizes) < folds or sizes.max() > max(_MOST_SHARE * len(groups), 1):
+        return Folds(folds_of(len(groups), folds, seed), False)
+    return Folds([np.flatnonzero(np.isin(groups, part)) for part in folds_of(len(sizes), folds, seed)], True)
+
+
+def _groups(qrels: Qrels) -> Rows:
+    """Return the number of the group of each query, from 0 in the order of their first queries."""
+    first_of: dict[str, int] = {}
+    parents = list(range(len(qrels)))
+
+    def root(query: int) -> int:
+        while parents[query] != query:
+            parents[query] = parents[parents[query]]
+            query = parents[query]
+        return query
+
+    for query, grades in enumerate(qrels.values()):
+        for docid, grade in grades.items():
+            if grade > 0:
+                first, second = root(first_of.setdefault(docid, query)), root(query)
+                parents[max(first, second)] = min(first, second)
+    numbers: dict[int, int] = {}
+    return np.array([numbers.setdefault(root(query), len(numbers)) for query in range(len(qrels))], dtype=np.intp)
+
+
+def split(candidates: Sequence[Candidates], qrels: Qrels, seed: int) -> Splits:
+    """Split the queries that have a relevant document, drawn with ``seed``.
+
+    Raises QueryError if there are fewer than ten.
+    """
+    teaching = [candidate for candidate in candidates if candidate.relevant]
+    if len(teaching) < FOLDS:
+        raise QueryError(
+            f"queries with a relevant document in the index: {len(teaching)}; {FOLDS} are needed: "
+            "to learn from, to stop by and to judge by"
+        )
+    folds, grouped = grouped_folds({candidate.qid: qrels[candidate.qid] for candidate in teaching}, FOLDS, seed)
+    stopping, first, second, *learned = ([teaching[row] for row in fold.tolist()] for fold in folds)
+    return Splits([query for fold in learned for query in fold], stopping, first + second, grouped)

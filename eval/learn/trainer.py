@@ -1,0 +1,414 @@
+"""Train an encoder or a re-ranker to the folder that a setting names, and say on held-out queries what it is worth.
+
+The trainers are those of sentence-transformers and transformers, which also write and read the checkpoints. A training
+that is interrupted leaves these beside the folder, and the same request goes on from them.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import math
+import os
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from importlib import metadata
+from pathlib import Path
+from time import monotonic
+from typing import Any, Protocol
+
+import msgspec
+import numpy as np
+
+from ... import __version__
+from ...retrieval.domain import Qrels
+from ...retrieval.encoders.cache import model_folder
+from ...retrieval.encoders.sources import check_model_folder, find_model
+from ...retrieval.errors import FactseekError, MachineError, QueryError
+from ...retrieval.files import sync_tree, write_atomically
+from ...retrieval.progress import Progress, silent
+from ...retrieval.saving import saving_reported
+from ...retrieval.searcher import Searcher
+from ...retrieval.terminal import say
+from ..scoring.statistics import SURE, Interval, PairedTest, Values, difference_in_words, intervals, paired
+from ..scoring.tables import figure, table
+from .examples import Candidates, TrainingJudged, read_candidates
+from .request import TrainingRequest
+from .splits import split
+
+SETTINGS = {"encoder": "encoder.model", "reranker": "rerank.model"}
+"""The setting that takes each kind of model."""
+
+LOOKED_AT = "stopping"
+"""The name under which the measure of the stopping queries is handed to the trainer."""
+
+_NOUNS = {"encoder": "sentence encoder", "reranker": "re-ranker"}
+_LIBRARIES = ("sentence-transformers", "transformers", "torch", "accelerate")
+_TIMED_STEPS = 3
+_WARM_UP = 0.1
+_LONGEST = 200
+"""Characters of what the libraries say that are handed on."""
+
+
+class Training(Protocol):
+    """The training of one kind of model. An evaluator, of a type of its own, holds what it is measured on."""
+
+    def evaluator(self, candidates: Sequence[Candidates], qrels: Qrels) -> Any:
+        """Return what the model is measured on."""
+        ...
+
+    def ranked(self, evaluator: Any) -> str:
+        """Return in words what is ranked there."""
+        ...
+
+    def before(self, evaluator: Any) -> Values:
+        """Return the measure of each query without the training."""
+        ...
+
+    def values(self, evaluator: Any) -> Values:
+        """Return the measure of each query with the model as it is now."""
+        ...
+
+    @property
+    def beside(self) -> Mapping[str, float]:
+        """The settings that are to stand beside the one that names the model."""
+        ...
+
+    def learn(self, learned: Sequence[Candidates], stopping: Any, progress: Progress) -> None:
+        """Train on some queries, stop when others gain no more."""
+        ...
+
+    def save(self, folder: str) -> None:
+        """Write the model."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrainedModel:
+    """What was trained, and the figures of the judging queries, which it has never seen: before and after.
+
+    ``ranked`` says in words what the figures are of; ``beside`` names the settings that they were measured with;
+    ``counts`` holds the number of queries of each part; ``grouped`` says whether no two parts share a relevant
+    document.
+    """
+
+    request: TrainingRequest
+    ranked: str
+    beside: Mapping[str, float]
+    counts: Mapping[str, int]
+    grouped: bool
+    before: Interval
+    after: Interval
+    test: PairedTest
+
+    @property
+    def sure(self) -> bool:
+        """Whether it is better than before, beyond chance."""
+        return self.test.difference.mean > 0 and self.test.p_randomisation < SURE
+
+
+def train(
+    index: Searcher, judged: TrainingJudged, request: TrainingRequest, progress: Progress = silent
+) -> TrainedModel:
+    """Train, and write the model with its card to the new folder ``request.target``.
+
+    Raises QueryError if the folder is there, there are too few judged queries or no negatives, MachineError if the
+    model is not on this machine or there is no room.
+    """
+    from .encoder import EncoderTraining
+    from .reranker import RerankerTraining
+
+    check_target(request.target)
+    try:
+        import accelerate  # noqa: F401
+        import datasets  # noqa: F401
+    except ImportError as error:
+        raise MachineError(
+            f"training needs the package {error.name}",
+            remedy="install it with: python -m pip install 'factseek[train]'",
+        ) from None
+    settings = request.settings
+    parts = split(read_candidates(index, judged, settings.depth, progress), judged.qrels, settings.seed)
+    if not any(candidate.negatives() for candidate in parts.learned):
+        raise QueryError(f"all of the first {settings.depth} hits are relevant: there are no negatives to learn from")
+    training: Training = (EncoderTraining if request.what == "encoder" else RerankerTraining)(request)
+    stopping = training.evaluator(parts.stopping, judged.qrels)
+    judging = training.evaluator(parts.judging, judged.qrels)
+    before = training.before(judging)
+    with _checkpoints_kept(request):
+        training.learn(parts.learned, stopping, progress)
+        after = training.values(judging)
+        of_before, of_after = intervals(np.stack([before, after], axis=1), settings.seed)
+        trained = TrainedModel(
+            request=request,
+            ranked=training.ranked(judging),
+            beside=training.beside,
+            counts={"learned": len(parts.learned), "stopping": len(parts.stopping), "judging": len(parts.judging)},
+            grouped=parts.grouped,
+            before=of_before,
+            after=of_after,
+            test=paired(before, after, settings.seed),
+        )
+        # Beside the target, and renamed when it is whole.
+        with tempfile.TemporaryDirectory(prefix=".train-", dir=request.target.parent) as scratch:
+            made = Path(scratch) / "model"
+            training.save(str(made))
+            facts = as_json(trained)
+            (made / "training.json").write_text(json.dumps(facts, indent=2) + "\n", "utf-8")
+            (made / "README.md").write_text(_readme(trained, facts), "utf-8")
+            sync_tree(made)
+            made.rename(request.target)
+    shutil.rmtree(request.checkpoints, ignore_errors=True)
+    return trained
+
+
+def check_target(target: Path) -> None:
+    """Raise QueryError if a model cannot be written to the new folder ``target``."""
+    if target.exists():
+        raise QueryError("is there already", place=target, remedy="name a new folder")
+    if not target.parent.is_dir():
+        raise QueryError(f"there is no folder {target.parent}", place=target, remedy="make it first")
+
+
+def prepare(seed: int) -> None:
+    """Import the libraries so that they show no bars and no reports, reach for no hub, and draw alike.
+
+    The same training gives the same model on the same machine.
+    """
+    for name, value in (
+        ("HF_HUB_DISABLE_PROGRESS_BARS", "1"),
+        ("HF_HUB_OFFLINE", "1"),
+        ("TOKENIZERS_PARALLELISM", "false"),
+    ):
+        os.environ.setdefault(name, value)
+    import torch
+    from transformers import set_seed
+    from transformers.utils import logging as reports
+
+    reports.disable_progress_bar()  # type: ignore[no-untyped-call]
+    reports.set_verbosity_error()  # type: ignore[no-untyped-call]
+    logging.getLogger("sentence_transformers").setLevel(logging.ERROR)
+    set_seed(seed)
+    torch.use_deterministic_algorithms(True, warn_only=True)
+
+
+def load_base(name: str, load: Callable[[str], Any]) -> Any:
+    """Return what ``load`` makes of the folder of a model; its checkpoints will hold no texts of the collection.
+
+    Raises MachineError if it is not on this machine, lacks what is needed, or cannot be loaded.
+    """
+    with model_folder(find_model(name, "model")) as folder:
+        check_model_folder(folder)
+        try:
+            model = load(str(folder))
+        except FactseekError:
+            raise
+        except Exception as error:
+            reason = str(error).strip().partition("\n")[0] or type(error).__name__
+            raise MachineError(
+                f"cannot be loaded: {reason[:_LONGEST]}", place=name, remedy="fetch the model again"
+            ) from error
+    model.model_card_data.generate_widget_examples = False
+    model.model_card_data.widget = [{}]  # There are some already: it looks for none.
+    return model
+
+
+def look(values: Callable[[], Values]) -> Any:
+    """Return what a trainer asks for the mean measure of the stopping queries."""
+    from sentence_transformers.base.evaluation import BaseEvaluator
+
+    class Look(BaseEvaluator):  # type: ignore[misc]
+        """The model that is measured is the one whose values are asked for."""
+
+        def __call__(self, model: Any, *_: Any, **__: Any) -> dict[str, float]:
+            """Return the mean."""
+            return {LOOKED_AT: float(values().mean())}
+
+    return Look()
+
+
+def arguments(kind: Callable[..., Any], request: TrainingRequest, rows: int) -> Any:
+    """Return the arguments of a trainer, of the class ``kind``, for so many rows to learn from."""
+    import torch
+
+    settings = request.settings
+    between = max(1, math.ceil(rows / settings.batch) // settings.looks)
+    return kind(
+        output_dir=str(request.checkpoints),
+        num_train_epochs=settings.epochs,
+        per_device_train_batch_size=settings.batch,
+        learning_rate=settings.rate,
+        warmup_steps=_WARM_UP,
+        seed=settings.seed,
+        data_seed=settings.seed,
+        eval_strategy="steps",
+        eval_steps=between,
+        save_strategy="steps",
+        save_steps=between,
+        save_total_limit=2,
+        load_best_model_at_end=True,
+        metric_for_best_model=f"eval_{LOOKED_AT}",
+        greater_is_better=True,
+        logging_strategy="no",
+        report_to="none",
+        disable_tqdm=True,
+        use_cpu=not torch.cuda.is_available(),
+    )
+
+
+def run_trainer(trainer: Any, request: TrainingRequest, progress: Progress) -> None:
+    """Train with early stopping, on from the last checkpoint of the same training; the best model seen is kept."""
+    from transformers import EarlyStoppingCallback, PrinterCallback
+    from transformers.trainer_utils import get_last_checkpoint
+
+    trainer.remove_callback(PrinterCallback)
+    trainer.add_callback(EarlyStoppingCallback(early_stopping_patience=request.settings.patience))
+    trainer.add_callback(_steps_shown(progress))
+    folder = request.checkpoints
+    noted = folder / "request.sha256"
+    if noted.is_file() and noted.read_text("utf-8") == request.digest():
+        _drop_cut(folder)
+    else:
+        if folder.exists() and any(folder.iterdir()):
+            say(f"note: {folder} held the checkpoints of another training; they were removed")
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir()
+        write_atomically(noted, request.digest().encode())
+    checkpoint = get_last_checkpoint(str(folder))  # type: ignore[no-untyped-call]
+    if checkpoint is not None:
+        say(f"note: the training goes on from {checkpoint}")
+    trainer.train(resume_from_checkpoint=checkpoint)
+
+
+@contextmanager
+def _checkpoints_kept(request: TrainingRequest) -> Iterator[None]:
+    """Keep the whole checkpoints of a training that ends before its time, and nothing else of it.
+
+    Raises MachineError if there is no room, or no right to write.
+    """
+    try:
+        with saving_reported(request.target.parent):
+            yield
+    except BaseException:
+        if request.checkpoints.is_dir() and not _drop_cut(request.checkpoints):
+            shutil.rmtree(request.checkpoints, ignore_errors=True)
+        raise
+
+
+def _drop_cut(folder: Path) -> list[Path]:
+    """Remove the checkpoints that were not written to their end; return the others."""
+    whole = []
+    for checkpoint in folder.glob("checkpoint-*"):
+        try:
+            json.loads((checkpoint / "trainer_state.json").read_text("utf-8"))  # The file that is written last.
+            whole.append(checkpoint)
+        except (OSError, ValueError):
+            shutil.rmtree(checkpoint, ignore_errors=True)
+    return whole
+
+
+def _steps_shown(progress: Progress) -> Any:
+    from transformers import TrainerCallback
+
+    class StepsShown(TrainerCallback):
+        """Shows the steps, and after the first ones how long the others will take where there is no GPU."""
+
+        def on_train_begin(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+            """Start the bar."""
+            self._bar = progress("training", "steps", state.max_steps)
+            self._bar.update(state.global_step)
+            self._began, self._first = monotonic(), state.global_step
+
+        def on_step_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+            """Count a step."""
+            self._bar.update(1)
+            left = state.max_steps - state.global_step
+            if args.use_cpu and left and state.global_step - self._first == _TIMED_STEPS:
+                seconds = (monotonic() - self._began) / _TIMED_STEPS
+                steps = f"{state.max_steps:,} steps of {seconds:.1f} s each"
+                say(f"note: there is no GPU; {steps}: about {_duration(left * seconds)}")
+
+        def on_train_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+            """End the bar."""
+            with closing(self._bar):
+                pass
+
+    return StepsShown()
+
+
+def _duration(seconds: float) -> str:
+    if seconds < 120:
+        return f"{seconds:.0f} seconds"
+    return f"{seconds / 60:.0f} minutes" if seconds < 2 * 3600 else f"{seconds / 3600:.1f} hours"
+
+
+def as_json(trained: TrainedModel) -> dict[str, Any]:
+    """Return the card of a model, ``training.json`` in its folder."""
+    request = trained.request
+    return {
+        "what": request.what,
+        "better": trained.sure,
+        "index": request.index,
+        "sources": request.sources(),
+        "settings": msgspec.to_builtins(request.settings),
+        "beside": dict(trained.beside),
+        "queries": dict(trained.counts),
+        "grouped": trained.grouped,
+        "figures": {
+            "of": trained.ranked,
+            "measure": request.settings.measure,
+            "before": trained.before._asdict(),
+            "after": trained.after._asdict(),
+            "test": trained.test._asdict() | {"difference": trained.test.difference._asdict()},
+        },
+        "versions": {"factseek": __version__, **{name: metadata.version(name) for name in _LIBRARIES}},
+    }
+
+
+def as_text(trained: TrainedModel) -> str:
+    """Return the figures as a table with a sentence on what training gained."""
+    rows = [
+        (name, figure(interval.mean), f"{figure(interval.low)} to {figure(interval.high)}")
+        for name, interval in (("before", trained.before), ("trained", trained.after))
+    ]
+    measure = trained.request.settings.measure
+    of = f"{trained.counts['judging']:,} queries that it has not seen: {trained.ranked}"
+    sentence = difference_in_words(trained.test, trained.sure, f"held-out {measure}")
+    return f"{table(('', measure, '95 % interval'), rows)}\n{of}\n{sentence}\n"
+
+
+def _readme(trained: TrainedModel, facts: Mapping[str, Any]) -> str:
+    """Return the card for people."""
+    request = trained.request
+    sources = [f"- {source['name']}, SHA-256 {source['sha256']}" for source in facts["sources"]]
+    settings = "\n".join(f"- {name}: {value}" for name, value in facts["settings"].items() if value != "")
+    versions = "\n".join(f"- {name} {version}" for name, version in facts["versions"].items())
+    beside = "".join(f", with `{name}` {value:g}" for name, value in trained.beside.items())
+    learned = "\n".join(sources or ["- titles and sentences of the documents of the index, without judgements"])
+    return f"""# {request.target.name}
+
+A {_NOUNS[request.what]} that `factseek train {request.what}` made of {request.settings.base}
+for the index {request.index}. `{SETTINGS[request.what]}` takes this folder{beside}.
+
+## What it is worth
+
+```
+{as_text(trained).rstrip()}
+```
+
+## What it learned from
+
+{learned}
+- queries: {", ".join(f"{count} {name}" for name, count in trained.counts.items())}
+
+## Settings
+
+{settings}
+
+## Versions
+
+{versions}
+"""

@@ -1,0 +1,346 @@
+"""Tune: choose BM25's parameters and the fusion on judged queries, by cross-validation.
+
+A fold's queries are judged under what the other folds chose, so the cross-validated figure is of the procedure, not of
+a setting picked on the queries that it is praised on.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import numpy as np
+import yaml
+
+from ...retrieval import retrievers
+from ...retrieval import stages as stage_kinds
+from ...retrieval.config import BM25Settings, Config
+from ...retrieval.domain import Hit, Qrels
+from ...retrieval.errors import QueryError
+from ...retrieval.progress import Bar, Progress, silent
+from ...retrieval.remembered import remembered
+from ...retrieval.run_reader import ScoreTable
+from ...retrieval.searcher import Search, Searcher
+from ..run.batch import SearchQuery, searched
+from ..run.judged import Judged, depth_of
+from ..scoring.measures import evaluate
+from ..scoring.statistics import SURE, Interval, PairedTest, Values, intervals, paired
+from ..scoring.tables import figure, table
+from .fused import FusedEvaluator
+from .grid import COLUMNS, DEPTHS, Setting, depths, fusions, parameters, stages, title_weights
+from .splits import Rows, folds_of
+
+FIRST_LINE = "# Written by factseek tune"
+_SHOWN = 10
+
+Hits = Mapping[str, list[Hit]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fold:
+    """The setting that the other folds chose for a fold, with its mean there and the default's."""
+
+    queries: int
+    setting: Setting
+    mean: float
+    default: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tuning:
+    """The result of a tuning.
+
+    ``best`` is the setting chosen on all queries, ``best_mean`` its mean on those same queries. ``cross_validated`` and
+    ``test`` judge each query in the fold where it was held out; the test is against the default.
+    """
+
+    measure: str
+    queries: int
+    seed: int
+    default: Setting
+    default_mean: Interval
+    best: Setting
+    best_mean: float
+    cross_validated: Interval
+    test: PairedTest
+    folds: tuple[Fold, ...]
+    tried: tuple[tuple[Setting, float], ...]
+
+    @property
+    def sure(self) -> bool:
+        """Whether tuning is better than the default beyond chance."""
+        return self.test.difference.mean > 0 and self.test.p_randomisation < SURE
+
+    @property
+    def chosen(self) -> Setting:
+        """The best setting where it is surely better, else the default, which is simpler."""
+        return self.best if self.sure else self.default
+
+
+def tune(
+    index: Searcher, judged: Judged, measure: str, *, folds: int = 5, seed: int = 0, progress: Progress = silent
+) -> Tuning:
+    """Try the settings of :mod:`factseek.eval.learn.grid` and choose among them; the same for the same seed.
+
+    Raises QueryError if there are fewer judged queries than folds.
+    """
+    queries = len(judged.asked)
+    if not 2 <= folds <= queries:
+        raise QueryError(f"--folds {folds}: give a number from 2 to that of the judged queries, {queries:,}")
+    config = index.settings
+    default = Setting(index.resolve().retriever, config.bm25, config.search.fusion, config.search.stages)
+    bed = SettingEvaluator(index, judged.asked, judged.qrels, measure, judged.search._replace(k=depth_of([measure])))
+    with closing(progress("tuning", "settings", 0)) as bar:
+        chooser = _Chooser(bed, default, index, bar)
+        parts = folds_of(queries, folds, seed)
+        chosen = [chooser.choose(np.setdiff1d(np.arange(queries), part)) for part in parts]
+        best = chooser.choose(np.arange(queries))
+    plain = bed.values(default)
+    held_out: Values = np.empty_like(plain)
+    held_folds = []
+    for rows, setting in zip(parts, chosen, strict=True):
+        held_out[rows] = bed.values(setting)[rows]
+        mean, before = float(held_out[rows].mean()), float(plain[rows].mean())
+        held_folds.append(Fold(queries=len(rows), setting=setting, mean=mean, default=before))
+    default_mean, cross_validated = intervals(np.stack([plain, held_out], axis=1), seed)
+    tried = [(each, float(values.mean())) for each, values in bed.tried.items()]
+    return Tuning(
+        measure=bed.measure,
+        queries=queries,
+        seed=seed,
+        default=default,
+        default_mean=default_mean,
+        best=best,
+        best_mean=float(bed.values(best).mean()),
+        cross_validated=cross_validated,
+        test=paired(plain, held_out, seed),
+        folds=tuple(held_folds),
+        tried=tuple(sorted(tried, key=lambda pair: -pair[1])),
+    )
+
+
+class _Chooser:
+    """Chooses a setting, one group of settings after the other; of equals, the earlier and so the simpler."""
+
+    def __init__(self, bed: SettingEvaluator, default: Setting, index: Searcher, bar: Bar) -> None:
+        self._bed = bed
+        self._default = default
+        self._fusible = any(retrievers.kind(name).FUSES for name in index.info.retrievers)
+        self._alone = [name for name in index.info.retrievers if not retrievers.kind(name).FUSES]
+        self._titles = index.info.weighs_titles
+        self._ranking = [name for name in stage_kinds.ranking() if _answers(index, name)]
+        self._bar = bar
+
+    def choose(self, rows: Rows) -> Setting:
+        """Return the setting that is best on the queries of ``rows``."""
+        default = self._default._replace(stages=())
+        best = self._best(parameters(default), rows)
+        if self._titles:
+            best = self._best(title_weights(best), rows)
+        if self._fusible:
+            best = self._best(fusions(default._replace(bm25=best.bm25), self._alone), rows)
+            if best.fuses:
+                best = self._best(depths(best), rows)
+        return self._best(stages(best._replace(stages=self._default.stages), self._ranking), rows)
+
+    def _best(self, settings: Sequence[Setting], rows: Rows) -> Setting:
+        means = []
+        for setting in settings:
+            before = len(self._bed.tried)
+            means.append(float(self._bed.values(setting)[rows].mean()))
+            self._bar.update(len(self._bed.tried) - before)
+        highest = max(means)
+        return next(setting for setting, mean in zip(settings, means, strict=True) if mean > highest - 1e-12)
+
+
+def _answers(index: Searcher, stage: str) -> bool:
+    """Return whether the settings and the index have what a stage needs.
+
+    Raises MachineError if they name a model that is not on this machine.
+    """
+    try:
+        index.search(["claim"], Search(k=1, stages=(stage,)))
+    except QueryError:
+        return False
+    return True
+
+
+class SettingEvaluator:
+    """Values of a measure for the judged queries; rankings are retrieved once and fused in memory.
+
+    What stages rank anew is searched for as anywhere else.
+    """
+
+    def __init__(
+        self, index: Searcher, asked: Sequence[SearchQuery], qrels: Qrels, measure: str, search: Search
+    ) -> None:
+        """Take the queries, in the order of ``qrels``; ``search.k`` is how deep the measure looks."""
+        self.k = search.k or 1000
+        self.measure = measure
+        self._index = index
+        self._asked = asked
+        self._qrels = qrels
+        self._search = search._replace(group=True, stages=())
+        self._values: dict[Setting, Values] = {}
+        # A ranking of many queries is large: only the latest are kept.
+        self._ranking = remembered(4, self._ranked)
+        self._pool = remembered(2, self._pooled)
+
+    @property
+    def tried(self) -> Mapping[Setting, Values]:
+        """The settings tried so far with their values, in the order in which they were tried."""
+        return self._values
+
+    def values(self, setting: Setting) -> Values:
+        """Return the measure's value for each query, in the order of the judgements."""
+        if setting not in self._values:
+            self._values[setting] = evaluate(self._qrels, self._run(setting), [self.measure]).values[:, 0]
+        return self._values[setting]
+
+    def _run(self, setting: Setting) -> ScoreTable:
+        if setting.stages:
+            return _scores(self._searched(self._search._replace(**setting._asdict(), k=self.k)), self.k)
+        if retrievers.kind(setting.retriever).WEIGHS_WORDS:
+            # Every k1 and b is asked for once: not to be kept.
+            return _scores(self._ranked(setting.retriever, setting.bm25, self.k), self.k)
+        if not setting.fuses:
+            return _scores(self._ranking(setting.retriever, None, self._deepest(setting)), self.k)
+        names = tuple(sorted(setting.fusion.weights))
+        return self._pool(names, setting.bm25, setting.fusion.depth).fused(setting.fusion, self.k)
+
+    def _deepest(self, setting: Setting) -> int:
+        return max(self.k, setting.fusion.depth, DEPTHS[-1])
+
+    def _pooled(self, names: tuple[str, ...], bm25: BM25Settings, depth: int) -> FusedEvaluator:
+        deepest = max(self.k, depth, DEPTHS[-1])
+        weighs = {name: retrievers.kind(name).WEIGHS_WORDS for name in names}
+        rankings = {name: self._ranking(name, bm25 if weighs[name] else None, deepest) for name in names}
+        return FusedEvaluator(rankings, depth)
+
+    def _ranked(self, retriever: str, bm25: BM25Settings | None, k: int) -> Hits:
+        return self._searched(self._search._replace(retriever=retriever, k=k, bm25=bm25))
+
+    def _searched(self, search: Search) -> Hits:
+        return {done.qid: done.ranking for chunk in searched(self._index, self._asked, search) for done in chunk}
+
+
+def _scores(hits: Hits, k: int) -> ScoreTable:
+    return {qid: {hit.docid: hit.score for hit in ranked[:k]} for qid, ranked in hits.items()}
+
+
+def as_text(tuning: Tuning) -> str:
+    """Return a tuning as tables for the terminal."""
+    top = [*tuning.tried[:_SHOWN]]
+    rows = [(figure(mean), *setting.row()) for setting, mean in top]
+    folds = [
+        (str(at), str(fold.queries), figure(fold.mean), figure(fold.default), *fold.setting.row())
+        for at, fold in enumerate(tuning.folds, 1)
+    ]
+    return "\n".join(
+        [
+            table(("", tuning.measure, "95 % interval", *COLUMNS), _summary(tuning)),
+            f"the best {len(top)} of {len(tuning.tried)} settings tried, on all {tuning.queries:,} queries:\n",
+            table((tuning.measure, *COLUMNS), rows),
+            "chosen by the other folds, and the default, on each:\n",
+            table(("fold", "queries", tuning.measure, "default", *COLUMNS), folds),
+            f"{verdict(tuning)}\n",
+        ]
+    )
+
+
+def verdict(tuning: Tuning) -> str:
+    """Return a sentence on what was chosen and why."""
+    test = tuning.test
+    low, high = f"{test.difference.low:+.4f}", f"{test.difference.high:+.4f}"
+    evidence = (
+        f"cross-validated {tuning.measure} {test.difference.mean:+.4f} against the default "
+        f"(95 % interval {low} to {high}, randomisation test p = {test.p_randomisation:.4f})"
+    )
+    if tuning.sure:
+        return f"tuned settings are chosen: {evidence}"
+    return f"the default is kept: no better beyond chance, {evidence}"
+
+
+def as_json(tuning: Tuning) -> dict[str, Any]:
+    """Return the whole result, with every setting tried and its mean."""
+    return {
+        "measure": tuning.measure,
+        "queries": tuning.queries,
+        "seed": tuning.seed,
+        "tuned": tuning.sure,
+        "chosen": _setting(tuning.chosen),
+        "default": {"setting": _setting(tuning.default), **tuning.default_mean._asdict()},
+        "best": {"setting": _setting(tuning.best), "mean": tuning.best_mean},
+        "cross_validated": tuning.cross_validated._asdict(),
+        "test": tuning.test._asdict() | {"difference": tuning.test.difference._asdict()},
+        "folds": [
+            {"queries": fold.queries, "mean": fold.mean, "default": fold.default, "setting": _setting(fold.setting)}
+            for fold in tuning.folds
+        ],
+        "tried": [{"setting": _setting(setting), "mean": mean} for setting, mean in tuning.tried],
+    }
+
+
+def as_yaml(tuning: Tuning, config: Config, about: str, folder: Path) -> str:
+    """Return a configuration with the chosen settings and all that ``config`` changes; the evidence is in comments.
+
+    Paths are relative to ``folder``.
+    """
+    evidence = [f"{FIRST_LINE}: {about}", verdict(tuning), "", *as_text(tuning).split("\n")]
+    comments = [line if line.startswith("#") else f"# {line}".rstrip() for line in evidence]
+    while comments[-1] == "#":
+        comments.pop()
+    return "\n".join(comments) + "\n\n" + yaml.safe_dump(settings(tuning, config, folder), sort_keys=False)
+
+
+def settings(tuning: Tuning, config: Config, folder: Path) -> dict[str, Any]:
+    """Return the settings of the configuration file, as mappings."""
+    changed = _changed(msgspec.to_builtins(config), msgspec.to_builtins(type(config)()))
+    indexes = changed.get("server", {}).get("indexes", {})
+    for name, path in indexes.items():
+        indexes[name] = os.path.relpath(path, folder)
+    chosen = tuning.chosen
+    search = changed.setdefault("search", {})
+    if chosen.retriever != tuning.default.retriever:
+        search["retriever"] = chosen.retriever
+    if chosen.stages != tuning.default.stages:
+        search["stages"] = list(chosen.stages)
+    search["fusion"] = msgspec.to_builtins(chosen.fusion)
+    changed["bm25"] = msgspec.to_builtins(chosen.bm25)
+    return dict(sorted(changed.items()))
+
+
+def _summary(tuning: Tuning) -> list[tuple[str, ...]]:
+    default, held_out = tuning.default_mean, tuning.cross_validated
+    none = ("",) * len(COLUMNS)
+    return [
+        ("default", figure(default.mean), _interval(default.low, default.high), *tuning.default.row()),
+        ("best on all queries", figure(tuning.best_mean), "", *tuning.best.row()),
+        ("cross-validated", figure(held_out.mean), _interval(held_out.low, held_out.high), *none),
+    ]
+
+
+def _interval(low: float, high: float) -> str:
+    return f"{figure(low)} to {figure(high)}"
+
+
+def _setting(setting: Setting) -> dict[str, Any]:
+    return {name: msgspec.to_builtins(value) for name, value in setting._asdict().items()}
+
+
+def _changed(values: dict[str, Any], default: dict[str, Any]) -> dict[str, Any]:
+    """Return the values that differ from the defaults; a mapping of names (indexes, kinds) is taken whole."""
+    changed: dict[str, Any] = {}
+    for name, value in values.items():
+        if isinstance(value, dict) and isinstance(default.get(name), dict) and default[name]:
+            inner = _changed(value, default[name])
+            if inner:
+                changed[name] = inner
+        elif value != default.get(name):
+            changed[name] = list(value) if isinstance(value, tuple) else value
+    return changed

@@ -1,1 +1,0 @@
-"""Train encoders and re-rankers with the trainers of sentence-transformers."""

@@ -1,1 +1,0 @@
-"""Tables and pages that figures are shown in."""

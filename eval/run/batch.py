@@ -1,0 +1,153 @@
+"""Search for a task's queries in batches, with the task's own settings; shared by run, tune and bench."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
+from datetime import UTC, datetime
+from itertools import compress, groupby, islice
+from typing import Generic, NamedTuple, TypeVar
+
+from ...retrieval.domain import Columns, Filter, Hit
+from ...retrieval.errors import QueryError
+from ...retrieval.evidence import Evidence
+from ...retrieval.filters import bound
+from ...retrieval.lines import shown
+from ...retrieval.progress import Progress
+from ...retrieval.searcher import Search, Searcher
+from ..files.answers import TaskQuery
+from ..tasks import RANKING
+
+CHUNK = 64
+"""The most queries that are searched together."""
+
+_TWITTER = "%a %b %d %H:%M:%S %z %Y"
+
+
+class SearchQuery(NamedTuple):
+    """A query with the filter of the documents that may be ranked for it."""
+
+    qid: str
+    text: str
+    where: Filter | None
+
+
+Ranking = TypeVar("Ranking", list[Hit], Columns)
+
+
+class SearchedQuery(NamedTuple, Generic[Ranking]):
+    """The hits or documents of a query; ``empty`` if it held no words to search for."""
+
+    qid: str
+    ranking: Ranking
+    empty: bool = False
+
+
+def search_of(task: str, asked: Search) -> Search:
+    """Return ``asked`` with the task's own choices where nothing was chosen.
+
+    Raises QueryError if more hits are asked than the task takes, or a topic where it ranks each query's own.
+    """
+    defaults = RANKING.load(task).DEFAULTS
+    k = defaults.k if asked.k is None else asked.k
+    if defaults.most is not None and k > defaults.most:
+        raise QueryError(f"-k {k}: {task} takes at most {defaults.most} hits a query")
+    if defaults.own_topic and asked.where and asked.where.topic:
+        raise QueryError(
+            f"--filter topic={asked.where.topic[0]}: {task} ranks each claim's own topic", remedy="leave it out"
+        )
+    return asked._replace(k=k, profile=asked.profile or defaults.profile)
+
+
+def asked_of(
+    task: str, queries: Sequence[TaskQuery], search: Search, longest: int, *, as_of_query: bool = False
+) -> list[SearchQuery]:
+    """Return each query with the filter that it is searched under; ``as_of_query`` admits nothing newer than the query.
+
+    Raises QueryError, naming the query, if one is longer than ``longest`` characters, or has no date that is needed.
+    """
+    own_topic = RANKING.load(task).DEFAULTS.own_topic
+    asked = []
+    for query in queries:
+        if len(query.text) > longest:
+            reason = f"has {len(query.text)} characters, at most {longest} are searched (search.max_query_chars)"
+            raise QueryError(f"query {shown(query.qid)} {reason}")
+        where = search.where or Filter()
+        if own_topic:
+            where = where._replace(topic=(query.topic,))
+        if as_of_query:
+            where = where._replace(as_of=_day(query))
+        asked.append(SearchQuery(query.qid, query.text, where if where != Filter() else None))
+    return asked
+
+
+def searched(index: Searcher, asked: Sequence[SearchQuery], search: Search) -> Iterator[list[SearchedQuery[list[Hit]]]]:
+    """Yield the hits of the queries in their order, chunk by chunk."""
+    return (_answered(index, index.search, chunk, search, []) for chunk in chunks(asked))
+
+
+def with_evidence(
+    index: Searcher, asked: Sequence[SearchQuery], search: Search, progress: Progress
+) -> Iterator[tuple[SearchQuery, list[Hit], list[Evidence]]]:
+    """Yield the queries in their order, each with its hits and what is stored of them."""
+    queries = iter(asked)
+    with closing(progress("reading hits", "queries", len(asked))) as bar:
+        for chunk in searched(index, asked, search):
+            ranked = [(query, done.ranking) for query, done in zip(islice(queries, len(chunk)), chunk, strict=True)]
+            texts = [(query.text, hits) for query, hits in ranked]
+            for (query, hits), evidence in zip(ranked, index.evidences(texts, search, highlight=False), strict=True):
+                yield query, hits, evidence
+            bar.update(len(chunk))
+
+
+def chunks(asked: Sequence[SearchQuery], most: int = CHUNK) -> Iterator[list[SearchQuery]]:
+    """Yield the queries in their order, at most ``most`` at once; neighbours with the same filter go together."""
+    for _, group in groupby(asked, lambda query: query.where):
+        same = iter(group)
+        while chunk := list(islice(same, most)):
+            yield chunk
+
+
+def columns(index: Searcher, chunk: Sequence[SearchQuery], search: Search) -> list[SearchedQuery[Columns]]:
+    """Return the documents found for queries that have the same filter."""
+    return _answered(index, index.columns, chunk, search, Columns([], []))
+
+
+def _answered(
+    index: Searcher,
+    find: Callable[[list[str], Search], list[Ranking]],
+    chunk: Sequence[SearchQuery],
+    search: Search,
+    nothing: Ranking,
+) -> list[SearchedQuery[Ranking]]:
+    search = search._replace(where=chunk[0].where)
+    try:
+        results = find([query.text for query in chunk], search)
+        return [SearchedQuery(query.qid, hits) for query, hits in zip(chunk, results, strict=True)]
+    except QueryError:
+        resolved = index.resolve(search)
+        wordy = [resolved.has_words(query.text) for query in chunk]
+        if all(wordy):
+            raise
+    some = iter(find([query.text for query in compress(chunk, wordy)], search))
+    pairs = zip(chunk, wordy, strict=True)
+    return [SearchedQuery(query.qid, next(some) if has else nothing, empty=not has) for query, has in pairs]
+
+
+def _day(query: TaskQuery) -> str:
+    """Return the day of a query in UTC: of an ISO date, a time, or a tweet's ``created_at``."""
+    if not query.date:
+        raise QueryError(f"query {shown(query.qid)} has no date", remedy="--as-of-query needs one for each")
+    return bound(_moment(query.date), f"the date of query {shown(query.qid)}")
+
+
+def _moment(text: str) -> str:
+    if len(text) <= 10:
+        return text
+    for parse in (datetime.fromisoformat, lambda tweeted: datetime.strptime(tweeted, _TWITTER)):  # noqa: DTZ007
+        try:
+            moment = parse(text)
+        except ValueError:
+            continue
+        return (moment if moment.tzinfo is None else moment.astimezone(UTC)).date().isoformat()
+    return text

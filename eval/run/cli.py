@@ -1,0 +1,103 @@
+"""The command ``run``: a file of queries in, a submission out."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from pathlib import Path
+from time import perf_counter
+
+from ...retrieval.config import Config
+from ...retrieval.index.cli import add_search_options, asked_of
+from ...retrieval.index.local import open_index
+from ...retrieval.terminal import DONE, Subparsers, add_index, add_json, config_of, counted, report, say
+from ..tasks import RANKING
+
+_EPILOG = """\
+what is different from search:
+{habits}
+Beside FILE, FILE.meta.json says how it was made."""
+_SHOWN = 5
+
+
+def register(commands: Subparsers) -> None:
+    """Add ``run`` to the command line."""
+    parser = commands.add_parser(
+        "run",
+        help="turn a file of queries into a submission",
+        description="Search for every query of a task's input and write the submission, in the order of the input.",
+        epilog=_EPILOG.format(
+            habits="\n".join(f"  {name:15}  {RANKING.load(name).DEFAULTS}" for name in RANKING.names())
+        ),
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument(
+        "task", metavar="TASK", help=f"one of {', '.join(RANKING.names())}, or a .yaml that describes one"
+    )
+    parser.add_argument("--queries", type=Path, required=True, metavar="FILE", help="the task's input")
+    add_index(parser)
+    parser.add_argument(
+        "--output", type=Path, required=True, metavar="FILE", help="the submission; packed if it ends in .gz"
+    )
+    parser.add_argument(
+        "--ir-metadata",
+        type=Path,
+        metavar="FILE",
+        help="say there how the run was made, as ir-metadata.org has it (ir-metadata.yml for TIRA); -: in the run",
+    )
+    parser.add_argument(
+        "--about", type=Path, metavar="FILE", help="YAML with more for --ir-metadata: actor, research goal, data"
+    )
+    parser.add_argument("--run-id", default="", metavar="ID", help="default: factseek- and the retriever")
+    parser.add_argument(
+        "--as-of-query", action="store_true", help="for each query, only documents up to the query's own date"
+    )
+    add_search_options(parser, hits="the task's, below")
+    add_json(parser)
+    parser.set_defaults(command=run)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Write the submission and report what it holds."""
+    from ...retrieval.progress import bar
+    from .run import RunRequest
+    from .run import run as run_queries
+
+    config = config_of(args, Config)
+    began = perf_counter()
+    with open_index(args.index, config) as index:
+        request = RunRequest(
+            task=args.task,
+            queries=args.queries,
+            output=args.output,
+            run_id=args.run_id,
+            search=asked_of(args, config.search.fusion, index.info.filter_fields),
+            as_of_query=args.as_of_query,
+            described_in=args.ir_metadata,
+            about=args.about,
+        )
+        done = run_queries(request, index, bar)
+    seconds = perf_counter() - began
+    if done.note:
+        say(f"note: {done.note}")
+    if done.empty:
+        say(f"note: queries without words to search for, and so without hits: {_named(done.empty)}")
+    if done.unanswered:
+        say(f"note: queries without hits: {_named(done.unanswered)}")
+    line = f"{counted(done.hits, 'hit')} for {counted(done.queries, 'query')} in {seconds:.1f} s"
+    facts = {
+        "output": str(args.output),
+        "hits": done.hits,
+        "queries": done.queries,
+        "without_words": list(done.empty),
+        "without_hits": list(done.unanswered),
+        "note": done.note,
+        "seconds": round(seconds, 3),
+    }
+    report(args, facts, f"{args.output}: {line}\n")
+    return DONE
+
+
+def _named(qids: Sequence[str]) -> str:
+    """Return the number of queries and the first qids."""
+    return f"{len(qids):,} ({', '.join(qids[:_SHOWN])}{', …' if len(qids) > _SHOWN else ''})"

@@ -1,0 +1,297 @@
+"""Comparison of runs on one set of judgements: means, differences, tests, and the queries that differ most.
+
+It is shown as tables for the terminal, as JSON, and as a page that opens without a network.
+"""
+
+from __future__ import annotations
+
+import io
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from html import escape
+from itertools import combinations
+from pathlib import Path
+from typing import Any
+
+from ...retrieval.domain import Qrels
+from ...retrieval.errors import QueryError
+from ...retrieval.files import rereadable
+from ...retrieval.run_reader import ScoreTable
+from ...retrieval.trec import ranked
+from ..scoring import ranking, ties
+from ..scoring.measures import Figures, evaluate
+from ..scoring.statistics import RESAMPLES, Interval, PairedTest, holm, intervals, paired
+from ..scoring.tables import figure, html_table, page, table
+from ..tasks import RANKING, RankingTask, task
+
+MOVED = 5
+"""Queries shown for a pair of runs, and documents shown for a query."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pair:
+    """Two runs on one measure; ``holm_…`` are corrected for all pairs and measures of the comparison."""
+
+    measure: str
+    first: str
+    second: str
+    test: PairedTest
+    holm_randomisation: float
+    holm_t: float | None
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the pair with its tests in one mapping."""
+        test = self.test._asdict() | {"difference": self.test.difference._asdict()}
+        corrected = {"holm_randomisation": self.holm_randomisation, "holm_t": self.holm_t}
+        return {"measure": self.measure, "first": self.first, "second": self.second, **test, **corrected}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Moved:
+    """A query on which two runs differ much; ``ranks`` gives a relevant docid's rank in each, if it was found."""
+
+    first: str
+    second: str
+    qid: str
+    values: tuple[float, float]
+    ranks: Mapping[str, tuple[int | None, int | None]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Comparison:
+    """The result of a comparison; ``means`` is by measure, then by run, and ``moved`` is of the first measure."""
+
+    queries: int
+    seed: int
+    runs: tuple[str, ...]
+    means: Mapping[str, Mapping[str, Interval]]
+    pairs: tuple[Pair, ...]
+    moved: tuple[Moved, ...]
+    notes: tuple[str, ...] = ()
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the comparison as ``compare --json`` prints it."""
+        return {
+            "queries": self.queries,
+            "seed": self.seed,
+            "resamples": RESAMPLES,
+            "runs": list(self.runs),
+            "means": {
+                measure: {name: value._asdict() for name, value in by_run.items()}
+                for measure, by_run in self.means.items()
+            },
+            "pairs": [pair.as_json() for pair in self.pairs],
+            "moved": [asdict(moved) for moved in self.moved],
+            "notes": list(self.notes),
+        }
+
+
+def compared_task(name: str) -> RankingTask:
+    """Return the task of a name.
+
+    Raises QueryError if there is none of that name, or its submissions do not hold documents.
+    """
+    if task(name).SUBMITS != "documents":
+        raise QueryError("is not a ranking task: its submissions are not compared", place=name)
+    return RANKING.load(name)
+
+
+def read_runs(name: str, paths: Sequence[Path], qrels: Qrels) -> tuple[dict[str, ScoreTable], tuple[str, ...]]:
+    """Read the runs of a ranking task, by their file's name; return them with notes on them.
+
+    Raises QueryError if the task ranks nothing or there is one run, CheckFailed if a run has errors or no query in
+    common with the judgements.
+    """
+    chosen = compared_task(name)
+    if len(paths) < 2:
+        raise QueryError("compare: give two runs or more")
+    if len({path.resolve() for path in paths}) < len(paths):
+        raise QueryError("compare: a run is given twice")
+    for path in paths:
+        rereadable(path)
+    stems = [path.stem for path in paths]
+    runs: dict[str, ScoreTable] = {}
+    notes: list[str] = []
+    for path, stem in zip(paths, stems, strict=True):
+        run = chosen.read_scores(path)
+        label = stem if stems.count(stem) == 1 else str(path)
+        notes += [*run.notes, *(f"{label}: {note}" for note in ranking.compared(path, qrels, run.table, "query"))]
+        runs[label] = run.table
+    return runs, tuple(notes)
+
+
+def compare(
+    qrels: Qrels, runs: Mapping[str, ScoreTable], measures: Sequence[str], *, seed: int, notes: Sequence[str] = ()
+) -> Comparison:
+    """Compare two or more runs; every pair is tested on every measure, the second run against the first.
+
+    A judged query that a run lacks counts 0. Raises CheckFailed if a run has no query in common with the judgements.
+    """
+    for name, run in runs.items():
+        ranking.common(name, qrels, run, "query")
+    import numpy as np
+
+    figures = {name: evaluate(qrels, run, measures) for name, run in runs.items()}
+    means: dict[str, dict[str, Interval]] = {}
+    tests: list[tuple[str, str, str, PairedTest]] = []
+    for at, measure in enumerate(measures):
+        values = {name: of_run.values[:, at] for name, of_run in figures.items()}
+        means[measure] = dict(zip(runs, intervals(np.stack(list(values.values()), axis=1), seed), strict=True))
+        tests += [(measure, a, b, paired(values[a], values[b], seed)) for a, b in combinations(runs, 2)]
+    decided = [f"{name}: {note}" for name, run in runs.items() for note in _tied(qrels, run, figures[name])]
+    by_chance = holm([test.p_randomisation for _, _, _, test in tests])
+    by_t = holm([test.p_t for _, _, _, test in tests])
+    return Comparison(
+        queries=len(qrels),
+        seed=seed,
+        runs=tuple(runs),
+        means=means,
+        pairs=tuple(
+            Pair(measure=measure, first=a, second=b, test=test, holm_randomisation=chance or 0.0, holm_t=t)
+            for (measure, a, b, test), chance, t in zip(tests, by_chance, by_t, strict=True)
+        ),
+        moved=tuple(query for a, b in combinations(runs, 2) for query in _moved(qrels, runs, figures, a, b)),
+        notes=(*notes, *decided),
+    )
+
+
+def _tied(qrels: Qrels, run: ScoreTable, figures: Figures) -> tuple[str, ...]:
+    """Return a note on how far equal scores could change the first of a run's measures that they can change."""
+    means = figures.means()
+    bounds = ties.bounds(qrels, run, figures)
+    return next((ties.note(name, means[name], bound, ranking.RULE, "query") for name, bound in bounds.items()), ())
+
+
+def _moved(qrels: Qrels, runs: Mapping[str, ScoreTable], figures: Mapping[str, Figures], a: str, b: str) -> list[Moved]:
+    before, after = figures[a].values[:, 0].tolist(), figures[b].values[:, 0].tolist()
+    order = sorted(range(len(before)), key=lambda at: (-abs(after[at] - before[at]), at))
+    moved = []
+    for at in order[:MOVED]:
+        qid = figures[a].qids[at]
+        if abs(after[at] - before[at]) > 1e-12:
+            ranks = _ranks(qrels[qid], runs[a].get(qid, {}), runs[b].get(qid, {}))
+            moved.append(Moved(first=a, second=b, qid=qid, values=(before[at], after[at]), ranks=ranks))
+    return moved
+
+
+def _ranks(
+    judged: Mapping[str, int], first: dict[str, float], second: dict[str, float]
+) -> dict[str, tuple[int | None, int | None]]:
+    """Return the ranks in two runs of the relevant documents that moved, the largest change of 1/rank first."""
+    places = [{hit.docid: rank for rank, hit in enumerate(ranked(docs), 1)} for docs in (first, second)]
+    ranks = {docid: (places[0].get(docid), places[1].get(docid)) for docid, grade in judged.items() if grade > 0}
+    changed = {docid: pair for docid, pair in ranks.items() if pair[0] != pair[1]}
+
+    def gain(docid: str) -> float:
+        first, second = changed[docid]
+        return abs((1 / first if first else 0.0) - (1 / second if second else 0.0))
+
+    return {docid: changed[docid] for docid in sorted(changed, key=lambda docid: (-gain(docid), docid))[:MOVED]}
+
+
+_MEANS = ("measure", "run", "mean", "95 % interval")
+_PAIRS = (
+    "measure", "first", "second", "difference", "95 % interval", "p randomisation", "Holm", "p t-test", "Holm",
+    "effect", "wins", "ties", "losses",
+)  # fmt: skip
+_MOVED = ("query", "first", "second", "from", "to", "relevant documents (rank → rank)")
+
+
+def as_text(comparison: Comparison) -> str:
+    """Return a comparison as tables for the terminal."""
+    parts = [
+        table(_MEANS, _mean_rows(comparison), left=2),
+        table(_PAIRS, [_pair_row(pair) for pair in comparison.pairs], left=3),
+        _how(comparison) + "\n",
+    ]
+    if comparison.moved:
+        parts.append(f"most moved, by {next(iter(comparison.means))}:\n")
+        parts.append(table(_MOVED, [_moved_row(moved) for moved in comparison.moved], left=3))
+    return "\n".join(parts)
+
+
+def as_html(comparison: Comparison) -> str:
+    """Return a comparison as one HTML page that contains its plot."""
+    runs = ", ".join(comparison.runs)
+    notes = "".join(f"<p>Note: {escape(note)}.</p>\n" for note in comparison.notes)
+    body = (
+        f"<p>{escape(runs)}; {comparison.queries:,} queries.</p>\n{notes}"
+        f"<h2>Means</h2>\n{_plot(comparison)}\n{html_table(_MEANS, _mean_rows(comparison))}"
+        f"<h2>Differences</h2>\n{html_table(_PAIRS, [_pair_row(pair) for pair in comparison.pairs])}"
+        f"<p>{escape(_how(comparison))}</p>\n"
+        f"<h2>Most moved queries, by {escape(next(iter(comparison.means)))}</h2>\n"
+        f"{html_table(_MOVED, [_moved_row(moved) for moved in comparison.moved])}"
+    )
+    return page(f"Comparison of {len(comparison.runs)} runs", body)
+
+
+def _how(comparison: Comparison) -> str:
+    return (
+        f"{comparison.queries:,} queries; difference is second minus first; {RESAMPLES:,} resamples, seed "
+        f"{comparison.seed}; Holm's correction over all {len(comparison.pairs)} tests of a kind"
+    )
+
+
+def _mean_rows(comparison: Comparison) -> list[tuple[str, ...]]:
+    return [
+        (measure, name, figure(value.mean), f"{figure(value.low)} to {figure(value.high)}")
+        for measure, by_run in comparison.means.items()
+        for name, value in by_run.items()
+    ]
+
+
+def _pair_row(pair: Pair) -> tuple[str, ...]:
+    test = pair.test
+    return (
+        pair.measure,
+        pair.first,
+        pair.second,
+        f"{test.difference.mean:+.4f}",
+        f"{test.difference.low:+.4f} to {test.difference.high:+.4f}",
+        _p(test.p_randomisation),
+        _p(pair.holm_randomisation),
+        _p(test.p_t),
+        _p(pair.holm_t),
+        figure(test.effect, 2),
+        str(test.wins),
+        str(test.ties),
+        str(test.losses),
+    )
+
+
+def _p(value: float | None) -> str:
+    return "<0.0001" if value is not None and value < 0.0001 else figure(value)
+
+
+def _moved_row(query: Moved) -> tuple[str, ...]:
+    ranks = "; ".join(f"{docid} {before or '-'} → {after or '-'}" for docid, (before, after) in query.ranks.items())
+    return query.qid, query.first, query.second, figure(query.values[0]), figure(query.values[1]), ranks
+
+
+def _plot(comparison: Comparison) -> str:
+    """Draw means and intervals, one panel a measure, as SVG; the same bytes for the same comparison."""
+    import matplotlib
+    from matplotlib.figure import Figure
+
+    names = list(comparison.runs)
+    drawn = io.StringIO()
+    # Text stays text: the reader's fonts draw it, so glyphs that matplotlib's own font lacks do not matter.
+    settings: Any = {"svg.hashsalt": "factseek", "svg.fonttype": "none", "text.parse_math": False}
+    with matplotlib.rc_context(settings), warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="Glyph")
+        width = 3.2 * len(comparison.means) + 0.08 * max(map(len, names))
+        canvas = Figure(figsize=(width, 1.2 + 0.4 * len(names)), layout="constrained")
+        panels = canvas.subplots(1, len(comparison.means), sharey=True, squeeze=False)[0]
+        for panel, (measure, by_run) in zip(panels, comparison.means.items(), strict=True):
+            values = [by_run[name] for name in names]
+            bars = [[max(0.0, v.mean - v.low) for v in values], [max(0.0, v.high - v.mean) for v in values]]
+            panel.errorbar([v.mean for v in values], range(len(names)), xerr=bars, fmt="o", capsize=3)
+            panel.set_title(measure)
+            panel.set_yticks(range(len(names)), names)
+            panel.grid(axis="x", alpha=0.3)
+            panel.margins(y=0.3)
+        panels[0].invert_yaxis()
+        canvas.savefig(drawn, format="svg", metadata={"Date": None, "Creator": None})
+    text = drawn.getvalue()
+    return text[text.index("<svg") :]

@@ -1,0 +1,150 @@
+"""The description of a run in the form of https://ir-metadata.org (schema 0.1), for TREC and TIRA.
+
+It says what made the run: the machine, the software, the command, the retrieval and the data. What only a person knows,
+the actors and the goal, is taken from a file of hers. It holds no time, so that the same run has the same description.
+"""
+
+from __future__ import annotations
+
+import platform
+import shlex
+from collections.abc import Mapping
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from ...retrieval import manifest as manifests
+from ...retrieval import retrievers
+from ...retrieval.config_file import read_yaml
+from ...retrieval.errors import QueryError
+from ...retrieval.files import storable
+from ...retrieval.searcher import Search, Searcher
+from ..scoring.machine import this_machine
+
+SCHEMA, RUN = 0.1, 1.0
+"""The version of the schema, and of the description of a run that is described once."""
+COMPONENTS = ("platform", "research goal", "implementation", "method", "actor", "data")
+"""The components of the schema, in its order."""
+_START, _END = "ir_metadata.start", "ir_metadata.end"
+_LIBRARIES = ("faiss-cpu", "numpy", "onnxruntime", "pyserini", "tokenizers")
+
+
+def describe(index: Searcher, search: Search, *, task: str, run_id: str, queries: Path, own: Path | None) -> str:
+    """Return the description of a run as YAML, between its two marks, which are comments.
+
+    ``own`` is a file whose components stand in the place of ours, field by field. Files are named without folders.
+
+    Raises ConfigError if it cannot be read, QueryError if it holds something else.
+    """
+    written: dict[str, Any] = {
+        "platform": _platform(),
+        "implementation": {
+            "executable": {"cmd": _command(index, search, task, run_id, queries)},
+            "source": {"lang": ["python", "java"]},
+        },
+        "method": _method(index, search),
+        "data": {"test collection": {"name": storable(index.info.name), "topics": storable(queries.name)}},
+    }
+    for component, fields in (_own(own) if own else {}).items():
+        written[component] = _merged(written.get(component), fields)
+    head = {"schema-version": SCHEMA, "run-version": RUN, "tag": run_id}
+    ordered = {**head, **{name: written[name] for name in COMPONENTS if name in written}}
+    text = yaml.safe_dump(ordered, sort_keys=False, allow_unicode=True, width=10_000)
+    return f"# {_START}\n{text}# {_END}\n"
+
+
+def as_comments(description: str) -> str:
+    """Return a description as the comments with which a run begins."""
+    lines = (
+        line.removeprefix("# ") if line.startswith("# ir_metadata.") else line for line in description.splitlines()
+    )
+    return "".join(f"# {line}\n" for line in lines)
+
+
+def _command(index: Searcher, search: Search, task: str, run_id: str, queries: Path) -> str:
+    """Return the command that makes the run, of the options that name its ranking."""
+    words = ["factseek", "run", Path(task).name, "--queries", queries.name, "--index", index.info.name]
+    words += ["--retriever", search.retriever or "auto", "-k", str(search.k), "--run-id", run_id]
+    for stage in search.stages or ():
+        words += ["--stage", stage]
+    return storable(shlex.join(words))
+
+
+def _own(path: Path) -> Mapping[str, Any]:
+    """Return the components that a person has written down."""
+    own = read_yaml(path)
+    if not isinstance(own, dict) or not own.keys() <= set(COMPONENTS):
+        there = ", ".join(COMPONENTS)
+        raise QueryError("holds something else than components of ir_metadata", place=path, remedy=f"there are {there}")
+    return own
+
+
+def _merged(ours: Any, theirs: Any) -> Any:
+    if not isinstance(ours, dict) or not isinstance(theirs, dict):
+        return theirs
+    return {**ours, **{name: _merged(ours.get(name), value) for name, value in theirs.items()}}
+
+
+def _platform() -> dict[str, Any]:
+    machine, versions = this_machine(), manifests.versions()
+    return {
+        "hardware": {
+            "cpu": {
+                "model": machine.processor,
+                "architecture": platform.machine(),
+                "operation mode": platform.architecture()[0].replace("bit", "-bit"),
+                "number of cores": machine.cores,
+            },
+            **({"ram": f"{machine.memory_gb:.0f} GB"} if machine.memory_gb else {}),
+        },
+        "operating system": {"kernel": f"{platform.system()} {platform.release()}", **_distribution()},
+        "software": {
+            "libraries": {"python": [f"{name}=={metadata.version(name)}" for name in _LIBRARIES]},
+            "retrieval toolkit": [f"factseek=={versions.factseek}", f"anserini=={versions.anserini}"],
+        },
+    }
+
+
+def _distribution() -> dict[str, str]:
+    try:
+        return {"distribution": platform.freedesktop_os_release()["PRETTY_NAME"]}
+    except (OSError, KeyError):
+        return {}
+
+
+def _method(index: Searcher, search: Search) -> dict[str, Any]:
+    published = index.info.published
+    return {
+        "automatic": True,
+        "score ties": "docid, descending",
+        "indexing": {"analyzer": published.analyzer, "language": published.language, "fields": published.fields},
+        "retrieval": _retrieval(index, search),
+    }
+
+
+def _retrieval(index: Searcher, search: Search) -> list[dict[str, Any]]:
+    """Return the components of the ranking: its retrievers, their fusion, and the stages after them."""
+    resolved = index.resolve(search)
+    settings = resolved.settings
+    components = [_retriever(index, name, settings) for name in resolved.rankings]
+    last = resolved.rankings[0]
+    if len(resolved.rankings) > 1:
+        fusion, last = settings.search.fusion, resolved.retriever
+        weights = {name: fusion.weights.get(name, 1.0) for name in resolved.rankings}
+        params: dict[str, Any] = {"method": fusion.kind, "depth": fusion.depth}
+        components.append({"name": last, **params, "weight": weights, "interpolates": list(resolved.rankings)})
+    for stage in settings.search.stages:
+        components.append({"name": stage, "reranks": last})
+        last = stage
+    return components
+
+
+def _retriever(index: Searcher, name: str, settings: Any) -> dict[str, Any]:
+    if retrievers.kind(name).WEIGHS_WORDS:
+        bm25 = settings.bm25
+        method = "org.apache.lucene.search.similarities.BM25Similarity"
+        return {"name": name, "method": method, "k1": bm25.k1, "b": bm25.b}
+    encoder = index.info.encoder
+    return {"name": name, "method": encoder.name if encoder else name}

@@ -1,0 +1,279 @@
+"""The commands that judge: ``check``, ``score`` and ``compare``, with hints where a file belongs elsewhere."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from ...retrieval.errors import CheckFailed, FactseekError, QueryError, SourceError
+from ...retrieval.files import files_in
+from ...retrieval.terminal import BAD_FILE, DONE, Subparsers, add_json, say, write
+from ..files.answers import ScoreOptions, Scores
+from ..files.report import paired
+from ..files.tables import unended
+from ..tasks import RANKING, Task, is_description, names, task
+
+_COMPARED = "AP,P@10,nDCG@10,RR"
+_LARGEST = 20_000_000
+"""Bytes of a file that is tried with every task."""
+
+_REFUSALS = {
+    "max_evidence": "has no sentences to count; it is {takers}'s",
+    "measures": "has measures of its own alone; it is for {takers}",
+}
+"""Why a task does not take an option of ``score``, by the option's name; ``takers`` are the tasks that do."""
+
+
+def register(commands: Subparsers) -> None:
+    """Add ``check``, ``score`` and ``compare`` to the command line."""
+    _register_check(commands)
+    _register_score(commands)
+    _register_compare(commands)
+
+
+def _register_check(commands: Subparsers) -> None:
+    parser = _parser(commands, "check", "say every fault of a submission before it is sent")
+    parser.add_argument("files", nargs="+", type=Path, metavar="FILE", help="the submission, or a folder of them")
+    parser.add_argument(
+        "--input",
+        nargs="+",
+        type=Path,
+        default=[],
+        metavar="FILE",
+        help="the task's input, to check that all of it is answered; for several files, one each by position, or, where"
+        " both are a folder, by name",
+    )
+    add_json(parser)
+    parser.set_defaults(command=check)
+
+
+def _register_score(commands: Subparsers) -> None:
+    parser = _parser(commands, "score", "score a submission as the organisers do")
+    parser.add_argument("--gold", nargs="+", type=Path, required=True, metavar="FILE", help="the judgements")
+    parser.add_argument(
+        "--run",
+        nargs="+",
+        type=Path,
+        required=True,
+        metavar="FILE",
+        help="the submission; for a task of several files one each, paired with the gold by position, or, where both"
+        " are a folder, by name",
+    )
+    parser.add_argument("--per-query", action="store_true", help="print the figures of each query too")
+    parser.add_argument(
+        "--max-evidence",
+        type=int,
+        metavar="N",
+        help=f"{_takers('max_evidence')}: how many sentences count (default: 5)",
+    )
+    parser.add_argument(
+        "--measures", metavar="LIST", help="names of ir-measures, such as AP,P@5 (default: those of the task)"
+    )
+    add_json(parser)
+    parser.set_defaults(command=score)
+
+
+def _register_compare(commands: Subparsers) -> None:
+    parser = commands.add_parser(
+        "compare",
+        help="compare runs: intervals, paired tests, the queries that moved",
+        description="Compare two or more runs on one set of judgements; each is tested against each before it.",
+    )
+    parser.add_argument("runs", nargs="+", type=Path, metavar="RUN", help="the runs, the baseline first")
+    parser.add_argument("--qrels", nargs=1, type=Path, required=True, metavar="FILE", help="the judgements")
+    parser.add_argument(
+        "--measures", default=_COMPARED, metavar="LIST", help=f"names of ir-measures (default: {_COMPARED})"
+    )
+    parser.add_argument(
+        "--task",
+        default=RANKING.default(),
+        metavar="TASK",
+        help=f"a ranking task's files (default: {RANKING.default()})",
+    )
+    parser.add_argument("--seed", type=int, default=0, metavar="N", help="of the resampling (default: 0)")
+    parser.add_argument("--html", type=Path, metavar="FILE", help="write the report as a page too")
+    add_json(parser)
+    parser.set_defaults(command=compare)
+
+
+def _parser(commands: Subparsers, name: str, what: str) -> argparse.ArgumentParser:
+    parser: argparse.ArgumentParser = commands.add_parser(
+        name,
+        help=what,
+        description=f"{what[0].upper()}{what[1:]}.",
+        epilog="tasks:\n"
+        + "\n".join(f"  {name:20} {task(name).SUMMARY} (official: {task(name).OFFICIAL})" for name in names()),
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("task", metavar="TASK", help=f"one of {', '.join(names())}, or a .yaml that describes one")
+    return parser
+
+
+def check(args: argparse.Namespace) -> int:
+    """Print every fault of the files, a folder standing for its own; return 1 if one is an error."""
+    chosen = task(args.task)
+    if args.input:
+        pairs = paired(args.input, args.files, "--input", "the submission")
+        reports = [chosen.check(path, source) for source, path in pairs]
+    else:
+        reports = [chosen.check(path) for path in files_in(args.files)]
+    if args.json:
+        write(_json([report.as_json() for report in reports]))
+    else:
+        for report in reports:
+            write("".join(f"{line}\n" for line in [*report.messages, report.verdict]))
+    return BAD_FILE if any(report.errors for report in reports) else DONE
+
+
+def score(args: argparse.Namespace) -> int:
+    """Print the figures of a submission, the official one first."""
+    from ..scoring.tables import figure, table
+
+    scores = score_files(args.task, args.gold, args.run, _score_options(args))
+    for note in scores.notes:
+        say(f"note: {note}")
+    if args.json:
+        write(_json(scores.as_json(per_query=args.per_query)))
+        return DONE
+    header = ["measure", "value"]
+    header += ["over topics"] * bool(scores.topics) + ["if ties fell otherwise"] * bool(scores.ties)
+    rows = []
+    for name, value in scores.values.items():
+        row = [f"{name} (official)" if name == scores.official else name, figure(value)]
+        if scores.topics:
+            row.append(figure(scores.topics[name]))
+        if scores.ties:
+            row.append(" to ".join(map(figure, scores.ties.get(name, ()))))
+        rows.append(row)
+    write(table(header, rows))
+    if args.per_query:
+        each = [[key, name, figure(value)] for key, row in scores.per_query.items() for name, value in row.items()]
+        write("\n" + table([scores.unit, "measure", "value"], each, left=2))
+    return DONE
+
+
+def _score_options(args: argparse.Namespace) -> ScoreOptions:
+    """Return the options of the score.
+
+    Raises QueryError if an option is not one of the task's.
+    """
+    from ..scoring.measures import named
+
+    options: dict[str, Any] = {}
+    for option, refusal in _REFUSALS.items():
+        value = getattr(args, option)
+        if value is None:
+            continue
+        if (args.task in names() or is_description(args.task)) and option not in task(args.task).OPTIONS:
+            reason = f"{args.task} {refusal.format(takers=_takers(option))}"
+            raise QueryError(reason, place=f"--{option.replace('_', '-')} {value}")
+        options[option] = tuple(named(value)) if option == "measures" else value
+    return ScoreOptions(**options)
+
+
+def _takers(option: str) -> str:
+    """Return the names of the tasks whose score takes an option."""
+    return ", ".join(name for name in names() if option in task(name).OPTIONS)
+
+
+def compare(args: argparse.Namespace) -> int:
+    """Print the comparison of two or more runs."""
+    from ...retrieval.files import writable
+    from ...retrieval.trec import write_text
+    from ..scoring.measures import named
+    from .compare import as_html, as_text, compared_task, read_runs
+    from .compare import compare as compare_runs
+
+    if args.seed < 0:
+        raise QueryError(f"--seed {args.seed}: give a number from 0")
+    measures = named(args.measures)
+    if args.html:
+        writable(args.html, [*args.runs, *args.qrels])
+    chosen = compared_task(args.task)
+    notes: list[str] = []
+    with hinting(chosen, args.qrels, [[run] for run in args.runs], "--qrels and a run"):
+        qrels = chosen.read_gold(args.qrels, notes.append)
+        runs, on_runs = read_runs(args.task, args.runs, qrels)
+    notes += [*on_runs, *unended([*args.qrels, *args.runs])]
+    comparison = compare_runs(qrels, runs, measures, seed=args.seed, notes=notes)
+    for note in comparison.notes:
+        say(f"note: {note}")
+    write(_json(comparison.as_json()) if args.json else as_text(comparison))
+    if args.html:
+        write_text(args.html, [as_html(comparison)])
+        say(f"{args.html}: the report")
+    return DONE
+
+
+def _json(value: object) -> str:
+    return json.dumps(value, ensure_ascii=False, indent=2) + "\n"
+
+
+def score_files(name: str, gold: Sequence[Path], runs: Sequence[Path], options: ScoreOptions) -> Scores:
+    """Return the figures of a submission of the task ``name``.
+
+    Raises QueryError if an option is not the task's, CheckFailed if the submission has errors, SourceError if the gold
+    cannot be read.
+    """
+    chosen = task(name)
+    with hinting(chosen, gold, [runs], "--gold and --run"):
+        scores = chosen.score(gold, runs, options)
+    return replace(scores, notes=(*scores.notes, *unended([*gold, *runs])))
+
+
+@contextmanager
+def hinting(chosen: Task, gold: Sequence[Path], runs: Iterable[Sequence[Path]], options: str) -> Iterator[None]:
+    """Add a hint to the error about a refused file if ``options`` seem to be swapped, or the file is another task's."""
+    try:
+        yield
+    except (CheckFailed, SourceError) as error:
+        runs = list(runs)
+        hint = f"{options} seem to be swapped" if any(_swapped(chosen, gold, run) for run in runs) else ""
+        hint = hint or _other_task(chosen, gold, [path for submission in runs for path in submission])
+        if hint:
+            raise type(error)(f"{error}; {hint}") from None
+        raise
+
+
+def _swapped(chosen: Task, gold: Sequence[Path], runs: Sequence[Path]) -> bool:
+    """Return whether the gold can be read as a submission and the submission as gold."""
+    if not all(path.is_file() for path in (*gold, *runs)):  # a pipe is used up: to open it again may wait for ever
+        return False
+    try:
+        chosen.read_gold(runs)
+        for path in gold:
+            chosen.read_submission(path)
+    except FactseekError:
+        return False
+    return True
+
+
+def _other_task(chosen: Task, gold: Sequence[Path], runs: Sequence[Path]) -> str:
+    """Return a hint that names another task which reads the first file that ``chosen`` cannot; ``""`` if none does."""
+    unread = (path for path in gold if not _reads(lambda path: chosen.read_gold([path]), path))
+    path = next(unread, None) or next((path for path in runs if not _reads(chosen.read_submission, path)), None)
+    others = [(name, task(name)) for name in names() if task(name) is not chosen] if path else []
+    readers: list[tuple[str, str, Callable[[Path], object]]] = [
+        *((name, "a submission", other.read_submission) for name, other in others),
+        *((name, "the gold", lambda path, other=other: other.read_gold([path])) for name, other in others),
+    ]
+    for name, kind, read in readers:
+        if path and _reads(read, path):
+            return f"{path.name} reads as {kind} of {name}"
+    return ""
+
+
+def _reads(read: Callable[[Path], object], path: Path) -> bool:
+    """Return whether a file is read without an error; true, without a try, for a pipe or a large file."""
+    if not path.is_file() or path.stat().st_size > _LARGEST:
+        return True
+    try:
+        read(path)
+    except FactseekError:
+        return False
+    return True

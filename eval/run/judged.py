@@ -1,0 +1,113 @@
+"""The judged queries that tune and bench measure on, and that models are trained on."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence, Set
+from dataclasses import dataclass
+from pathlib import Path
+
+from ...retrieval.domain import Qrels
+from ...retrieval.errors import QueryError
+from ...retrieval.lines import shown
+from ...retrieval.profile import ProfileName
+from ...retrieval.searcher import Search, Searcher
+from ..files.report import near_miss
+from ..tasks import RANKING
+from .batch import SearchQuery, asked_of, search_of
+
+DEPTH = 1000
+"""Hits that a measure without a cut looks at."""
+_NAMED = 3
+"""Documents that are named when many are missing."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JudgedFiles:
+    """Queries and judgements in the files of a ranking task."""
+
+    task: str
+    queries: Path
+    qrels: Path
+    profile: ProfileName | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Judged:
+    """Judged queries in the order of their file, their judgements in the same order, and how the task searches."""
+
+    asked: tuple[SearchQuery, ...]
+    qrels: Qrels
+    search: Search
+    notes: tuple[str, ...]
+
+
+def read_judged(files: JudgedFiles, index: Searcher, *, sample: int | None = None, seed: int = 0) -> Judged:
+    """Read the queries that are judged, at most ``sample`` of them, drawn with ``seed``.
+
+    Raises QueryError if queries and judgements have none in common, or the index holds no document that was judged,
+    SourceError if a file cannot be read.
+    """
+    chosen = RANKING.load(files.task)
+    notes: list[str] = []
+    queries = chosen.read_queries(files.queries)
+    qrels = chosen.read_gold([files.qrels], notes.append)
+    judged = [query for query in queries if query.qid in qrels]
+    if not judged:
+        hint = near_miss([query.qid for query in queries], qrels)
+        examples = f"it has {shown(queries[0].qid)}, the judgements {shown(next(iter(qrels)))}{hint}"
+        raise QueryError(f"no query in common with {files.qrels}: {examples}", place=files.queries)
+    indexed = _checked_documents(files.qrels, qrels, index)
+    if len(judged) < len(qrels):
+        notes.append(f"{len(qrels) - len(judged):,} of {len(qrels):,} judged queries are not in {files.queries.name}")
+    if sample is not None and len(judged) > sample:
+        notes.append(f"{sample:,} of {len(judged):,} judged queries were drawn")
+        judged = [judged[at] for at in drawn(len(judged), sample, seed)]
+    kept = {query.qid: qrels[query.qid] for query in judged}
+    notes += _missing_documents(kept, indexed)
+    search = search_of(files.task, Search(profile=files.profile))
+    asked = asked_of(files.task, judged, search, index.settings.search.max_query_chars)
+    return Judged(
+        asked=tuple(asked),
+        qrels=kept,
+        search=search,
+        notes=tuple(notes),
+    )
+
+
+def _checked_documents(path: Path, qrels: Qrels, index: Searcher) -> set[str]:
+    """Return the docids of the index.
+
+    Raises QueryError if none of them was judged.
+    """
+    judged = dict.fromkeys(docid for docids in qrels.values() for docid in docids)
+    indexed = list(index.docids())
+    if judged.keys().isdisjoint(indexed):
+        examples = f"it has {shown(next(iter(judged)))}, the index {shown(indexed[0]) if indexed else 'no document'}"
+        hint = near_miss(judged, set(indexed))
+        raise QueryError(f"no docid in common with the index {index.info.place}: {examples}{hint}", place=path)
+    return set(indexed)
+
+
+def _missing_documents(qrels: Qrels, indexed: Set[str]) -> list[str]:
+    """Return a note that counts and names the relevant documents that an index lacks, if it lacks any."""
+    relevant = {docid for docids in qrels.values() for docid, grade in docids.items() if grade > 0}
+    missing = sorted(relevant - indexed)
+    if not missing:
+        return []
+    some = ", ".join(map(shown, missing[:_NAMED])) + (", ..." if len(missing) > _NAMED else "")
+    return [f"{len(missing):,} of {len(relevant):,} relevant documents are not in the index: {some}"]
+
+
+def drawn(count: int, sample: int, seed: int) -> list[int]:
+    """Draw ``sample`` of ``count`` numbers from 0, in order."""
+    import numpy as np
+
+    return sorted(np.random.default_rng((seed, 3)).permutation(count)[:sample].tolist())
+
+
+def depth_of(measures: Sequence[str]) -> int:
+    """Return how deep the measures look: the largest cut, or 1,000 if one has none."""
+    from ir_measures import parse_measure
+
+    cuts = [parse_measure(name).params.get("cutoff") for name in measures]
+    return max(cut if isinstance(cut, int) else DEPTH for cut in cuts)

@@ -1,0 +1,208 @@
+"""Turn a file of queries into a submission, written as a whole or not at all."""
+
+from __future__ import annotations
+
+import hashlib
+from collections import deque
+from collections.abc import Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import closing, nullcontext
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import msgspec
+
+from ...retrieval import manifest as manifests
+from ...retrieval import retrievers
+from ...retrieval.config import AUTO
+from ...retrieval.domain import Columns
+from ...retrieval.errors import QueryError
+from ...retrieval.files import replacing, rereadable, sha256, storable, writable, write_atomically
+from ...retrieval.gzip_files import is_packed, packing
+from ...retrieval.lines import shown
+from ...retrieval.progress import Progress, silent
+from ...retrieval.run_writer import column
+from ...retrieval.searcher import DEFAULT_SEARCH, Search, Searcher
+from ..files.answers import TaskQuery
+from ..tasks import RANKING, identity
+from .batch import CHUNK, SearchedQuery, SearchQuery, asked_of, chunks, columns, search_of
+from .ir_metadata import as_comments, describe
+
+_HITS_TOGETHER = 1_000
+_WAITING = 2
+"""Chunks that may wait to be written."""
+
+IN_RUN = Path("-")
+"""In the place of a file: the description stands in the run itself, as comments."""
+
+_NOTED = 50
+"""Queries whose language is looked at."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunRequest:
+    """The request for a run: the task, its queries, and how to search; ``run_id`` defaults to the retriever's name.
+
+    ``described_in`` is the file for its ``ir_metadata``, :data:`IN_RUN` for the head of the run itself; ``about`` is a
+    file with what a person adds to that.
+    """
+
+    task: str
+    queries: Path
+    output: Path
+    run_id: str = ""
+    search: Search = DEFAULT_SEARCH
+    as_of_query: bool = False
+    described_in: Path | None = None
+    about: Path | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunReport:
+    """The result of a run.
+
+    ``empty`` names the queries without words, ``unanswered`` the others without hits.
+    """
+
+    queries: int
+    hits: int
+    empty: tuple[str, ...]
+    unanswered: tuple[str, ...]
+    note: str
+
+
+class _Answered(NamedTuple):
+    """The lines of some queries, and of each query its id, its number of documents, and whether it held no words."""
+
+    lines: bytes
+    queries: list[tuple[str, int, bool]]
+
+
+def run(request: RunRequest, index: Searcher, progress: Progress = silent) -> RunReport:
+    """Search for every query and write the submission, with a sidecar ``.meta.json`` that says how it was made.
+
+    Raises QueryError if the task ranks nothing, what is asked makes no sense for it, or no query has a hit; SourceError
+    if the queries cannot be read.
+    """
+    request = _completed(request, index)
+    of_task = RANKING.load(request.task)
+    queries = of_task.read_queries(request.queries)
+    asked_in = sha256(request.queries)  # now: the file may be changed while the run goes on
+    longest = index.settings.search.max_query_chars
+    asked = asked_of(request.task, queries, request.search, longest, as_of_query=request.as_of_query)
+    began = manifests.now()
+    description = ""
+    if request.described_in is not None:
+        named = {"task": request.task, "run_id": request.run_id}
+        description = describe(index, request.search, **named, queries=request.queries, own=request.about)
+    head = as_comments(description) if request.described_in == IN_RUN else of_task.HEADER
+    done: list[tuple[str, int, bool]] = []
+    digest = hashlib.sha256(head.encode("utf-8"))
+    with (
+        replacing(request.output) as file,
+        packing(file) if is_packed(request.output) else nullcontext(file) as run_file,
+    ):
+        run_file.write(head.encode("utf-8"))
+        with closing(progress("searching", "queries", len(asked))) as bar:
+            for answered in _answered(request, index, asked):
+                run_file.write(answered.lines)
+                digest.update(answered.lines)
+                done += answered.queries
+                bar.update(len(answered.queries))
+        if not any(hits for _, hits, _ in done):
+            raise QueryError(_nothing(request, index, queries[0]))
+        if request.described_in not in (None, IN_RUN):
+            write_atomically(request.described_in, description.encode("utf-8"))
+        meta = _meta(request, index, began) | {
+            "output": {
+                "name": storable(request.output.name),
+                "sha256_unpacked" if is_packed(request.output) else "sha256": digest.hexdigest(),
+            },
+            "queries": {"name": storable(request.queries.name), "sha256": asked_in, "count": len(done)},
+        }
+        write_atomically(_meta_path(request.output), msgspec.json.format(msgspec.json.encode(meta), indent=2) + b"\n")
+    return RunReport(
+        queries=len(done),
+        hits=sum(hits for _, hits, _ in done),
+        empty=tuple(qid for qid, _, empty in done if empty),
+        unanswered=tuple(qid for qid, hits, empty in done if not (hits or empty)),
+        note=index.note(" ".join(query.text for query in queries[:_NOTED]), request.search),
+    )
+
+
+def _answered(request: RunRequest, index: Searcher, asked: Sequence[SearchQuery]) -> Iterator[_Answered]:
+    """Search for the queries; yield their lines in order."""
+    of_task = RANKING.load(request.task)
+
+    def written(done: Sequence[SearchedQuery[Columns]]) -> _Answered:
+        texts = of_task.lines([(query.qid, query.ranking) for query in done], request.run_id)
+        queries = [(query.qid, len(query.ranking.docids), query.empty) for query in done]
+        return _Answered("".join(texts).encode("utf-8"), queries)
+
+    # Few at once if nothing is encoded, to write their hits while these are still cached.
+    few = min(CHUNK, max(1, _HITS_TOGETHER // (request.search.k or 1)))
+    size = CHUNK if retrievers.kind(request.search.retriever or AUTO).BATCHES else few
+    # Lucene searches outside of Python, so that a second thread can write what was found meanwhile.
+    with ThreadPoolExecutor(1) as writer:
+        waiting: deque[Future[_Answered]] = deque()
+        for chunk in chunks(asked, size):
+            waiting.append(writer.submit(written, columns(index, chunk, request.search)))
+            if len(waiting) > _WAITING:
+                yield waiting.popleft().result()
+        while waiting:
+            yield waiting.popleft().result()
+
+
+def _completed(request: RunRequest, index: Searcher) -> RunRequest:
+    """Return the request completed by the task and the index; refuse, before any search, what could not be written."""
+    of_task = RANKING.load(request.task)
+    retriever = index.resolve(request.search).retriever
+    run_id = request.run_id or f"factseek-{retriever}"
+    try:
+        column(run_id)
+    except QueryError as error:
+        raise QueryError(f"--run-id {error}") from None
+    rereadable(request.queries)
+    described = [request.described_in] if request.described_in not in (None, IN_RUN) else []
+    for written in (request.output, _meta_path(request.output), *described):
+        writable(written, [request.queries])
+    if request.described_in == IN_RUN and not getattr(of_task, "COMMENTS", False):
+        raise QueryError("a submission of this task has no comments", place="--ir-metadata -", remedy="name a file")
+    search = search_of(request.task, request.search)._replace(retriever=retriever)
+    return replace(request, run_id=run_id, search=search)
+
+
+def _nothing(request: RunRequest, index: Searcher, first: TaskQuery) -> str:
+    """Return the message that an index answers none of the queries, with the usual reason."""
+    message = f"{request.queries}: no query has a hit in {index.info.place}, nothing is written"
+    if RANKING.load(request.task).DEFAULTS.own_topic:
+        return f"{message}; its documents need the topics of the claims, such as {shown(first.topic)}"
+    return f"{message}; is it the right index" + (
+        ", and does anything pass the filter?" if request.search.where else "?"
+    )
+
+
+def _meta_path(output: Path) -> Path:
+    return output.with_name(f"{output.name}.meta.json")
+
+
+def _meta(request: RunRequest, index: Searcher, began: str) -> dict[str, Any]:
+    """Return what the sidecar of a run says of how it was made."""
+    search: dict[str, Any] = request.search._asdict()
+    if request.search.where is not None:
+        search["where"] = request.search.where._asdict()
+    return {
+        "task": identity(request.task),
+        "run_id": request.run_id,
+        "output": {},
+        "queries": {},
+        "index": {"name": storable(index.info.name), "manifest": index.info.id},
+        "search": search,
+        "as_of_query": request.as_of_query,
+        # The groups that the hits of a search depend on.
+        "settings": {name: getattr(index.settings, name) for name in ("search", "bm25", "dense", "encoder")},
+        "versions": manifests.versions(),
+        "began": began,
+        "ended": manifests.now(),
+    }

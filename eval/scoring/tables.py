@@ -1,0 +1,74 @@
+"""Tables of figures: for the terminal, in Markdown, and on an HTML page that opens without a network."""
+
+from __future__ import annotations
+
+import re
+from base64 import b64encode
+from collections.abc import Sequence
+from html import escape
+
+_STYLE = """
+body { font: 16px/1.5 system-ui, sans-serif; max-width: 96rem; margin: 2rem auto; padding: 0 1rem; color: #1b1b1b; }
+p, ul, svg { max-width: 72rem; }
+table { border-collapse: collapse; margin: 1rem 0; font-size: .875rem; }
+th, td { border-bottom: 1px solid #ccc; padding: .25rem .5rem; text-align: right; overflow-wrap: anywhere; }
+th { overflow-wrap: normal; }
+th:first-child, td:first-child { text-align: left; overflow-wrap: normal; }
+td.figure { white-space: nowrap; }
+img, svg { max-width: 100%; height: auto; }
+.wide { overflow-x: auto; }
+"""
+
+_FIGURE = re.compile(r"[-+]?[0-9][-+0-9.,%–]*(?: to [-+0-9.,]+)?")
+
+
+def figure(value: float | None, digits: int = 4) -> str:
+    """Return a figure as text; ``-`` if it is undefined."""
+    return "-" if value is None else f"{value:.{digits}f}"
+
+
+def table(header: Sequence[str], rows: Sequence[Sequence[str]], left: int = 1) -> str:
+    """Return rows under a header for the terminal; the first ``left`` columns to the left, the others to the right."""
+    lines = [list(header), *map(list, rows)]
+    widths = [max(len(line[at]) for line in lines) for at in range(len(header))]
+    padded = (
+        [
+            cell.ljust(width) if at < left else cell.rjust(width)
+            for at, (cell, width) in enumerate(zip(line, widths, strict=True))
+        ]
+        for line in lines
+    )
+    return "".join("  ".join(cells).rstrip() + "\n" for cells in padded)
+
+
+def markdown_table(header: Sequence[str], rows: Sequence[Sequence[str]], left: int = 1) -> str:
+    """Return a Markdown table, its first ``left`` columns to the left, the others to the right."""
+    lines = [header, ["---"] * left + ["---:"] * (len(header) - left), *rows]
+    return "".join(f"| {' | '.join(cell.replace('|', '&#124;') for cell in line)} |\n" for line in lines)
+
+
+def page(title: str, body: str) -> str:
+    """Return the page around ``body``, which is HTML."""
+    return (
+        '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
+        f"<title>{escape(title)}</title>\n<style>{_STYLE}</style>\n</head>\n<body>\n"
+        f"<h1>{escape(title)}</h1>\n{body}</body>\n</html>\n"
+    )
+
+
+def html_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """Return a table; cells are text. A name may be broken so that all columns fit, a figure is not."""
+    head = "".join(f"<th>{escape(cell)}</th>" for cell in header)
+    body = "".join("<tr>" + "".join(map(_cell, row)) + "</tr>\n" for row in rows)
+    return f'<div class="wide"><table>\n<tr>{head}</tr>\n{body}</table></div>\n'
+
+
+def _cell(text: str) -> str:
+    kind = ' class="figure"' if _FIGURE.fullmatch(text) else ""
+    return f"<td{kind}>{escape(text)}</td>"
+
+
+def html_image(png: bytes, alternative: str) -> str:
+    """Return a picture, its bytes inside; ``alternative`` says what it shows."""
+    return f'<p><img src="data:image/png;base64,{b64encode(png).decode()}" alt="{escape(alternative)}"></p>\n'

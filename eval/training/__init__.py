@@ -1,1 +1,0 @@
-"""Train what ranks on one's own judgements."""

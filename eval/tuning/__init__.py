@@ -1,1 +1,0 @@
-"""Choose the settings of a search on judged queries."""

@@ -1,0 +1,204 @@
+"""Queries are read in the forms that people keep them in, or refused in words."""
+
+# ruff: noqa: E501  a line a case
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from factseek.eval.files.answers import TaskQuery
+from factseek.eval.files.topics import read_queries, read_topics
+from factseek.retrieval.domain import Query
+from factseek.retrieval.errors import SourceError
+
+EXPECTED = [Query("007", "masks, and “measles”"), Query("b-2", "مرحبا بكم")]
+
+
+@pytest.fixture
+def put(tmp_path: Path):
+    """Write a file and return its path."""
+
+    def write(content: str | bytes, name: str = "file") -> Path:
+        path = tmp_path / name
+        path.write_bytes(content.encode() if isinstance(content, str) else content)
+        return path
+
+    return write
+
+
+def as_csv(header: list[str], delimiter: str) -> str:
+    content = io.StringIO()
+    rows = csv.writer(content, delimiter=delimiter)
+    rows.writerows([header, *([qid, text] for qid, text in EXPECTED)])
+    return content.getvalue()
+
+
+@pytest.mark.parametrize("reference", ["&#" + "1" * 4_400 + ";", "&#" + "0" * 4_400 + "65533;"])
+def test_a_reference_of_thousands_of_digits_is_read(put, reference: str) -> None:
+    topics = put(f"<top>\n<num> Number: 1\n<title> masks {reference}\n</top>\n")
+    assert [query.text for query in read_queries(topics)] == ["masks \ufffd"]
+
+
+FORMS = {
+    "tabs": "007\tmasks, and “measles”\nb-2\tمرحبا بكم\n",
+    "tabs and a header": "query-id\tQuery Text\n007\tmasks, and “measles”\nb-2\tمرحبا بكم\n",
+    "columns in another order": "Text\tlang\tQID\nmasks, and “measles”\ten\t007\nمرحبا بكم\tar\tb-2\n",
+    "topic_id and claim": "topic_id\tclaim\n007\tmasks, and “measles”\nb-2\tمرحبا بكم\n",
+    "header with an unknown text": "id\tBehauptung\n007\tmasks, and “measles”\nb-2\tمرحبا بكم\n",
+    "csv": as_csv(["qid", "query"], ","),
+    "csv of Excel": as_csv(["qid", "query"], ",").encode("utf-8-sig"),
+    "csv of Excel elsewhere": as_csv(["ID", "Claim"], ";").encode("utf-8-sig"),
+    "unicode text of Excel": as_csv(["ID", "Claim"], "\t").encode("utf-16"),
+    "json lines": "".join(json.dumps({"qid": qid, "query": text}) + "\n" for qid, text in EXPECTED),
+    "json list": json.dumps([{"id": qid, "question": text} for qid, text in EXPECTED], indent=2),
+    "CheckThat! 2019": "".join(json.dumps({"claimID": q, "text": t, "results": []}) + "\n" for q, t in EXPECTED),
+    "old topics": "".join(
+        f"<top>\n<num> Number: {qid}\n<title> Topic: {text}\n\n<desc> Description:\nnone\n</top>\n\n"
+        for qid, text in EXPECTED
+    ),
+    "xml topics": "<?xml version='1.0'?>\n<topics task='x'>\n"
+    + "".join(f'<topic number="{q}">\n<query>{t}</query>\n<question>x?</question>\n</topic>\n' for q, t in EXPECTED)
+    + "</topics>\n",
+    "bare xml topics": "<topics>"
+    + "".join(f'<topic number="{qid}">\n{text}\n</topic>\n' for qid, text in EXPECTED)
+    + "</topics>",
+}
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_the_same_queries_in_every_form(form: str, put) -> None:
+    assert read_topics(put(FORMS[form])) == EXPECTED
+
+
+def test_dates_come_along(put) -> None:
+    assert read_queries(put("qid,query,date\n1,x,2020-03-01\n2,y,\n")) == [
+        TaskQuery("1", "x", date="2020-03-01"),
+        TaskQuery("2", "y"),
+    ]
+
+
+def test_whole_numbers_are_ids(put) -> None:
+    assert read_topics(put('{"qid": 12, "query": "x"}\n')) == [Query("12", "x")]
+
+
+def test_a_text_with_a_line_break_is_one_query(put) -> None:
+    assert read_topics(put('qid,query\n1,"one\ntwo"\n2,three\n')) == [Query("1", "one\ntwo"), Query("2", "three")]
+    assert read_topics(put('qid\tquery\n1\t"one\ntwo"\n2\tthree\n')) == [Query("1", "one\ntwo"), Query("2", "three")]
+
+
+def test_quotes_between_tabs_are_kept(put) -> None:
+    assert read_topics(put('qid\tquery\n1\t"two words" and "" more\n')) == [Query("1", '"two words" and "" more')]
+
+
+def test_a_query_is_no_header(put) -> None:
+    assert [query.qid for query in read_topics(put("a\tmeasles\nb\tmasks\n"))] == ["a", "b"]
+    assert [query.qid for query in read_topics(put("a\ttopic\nb\tmasks\n"))] == ["a", "b"]
+    assert [query.qid for query in read_topics(put("first\tmeasles\nq1\tmasks\n"))] == ["first", "q1"]
+    assert [query.qid for query in read_topics(put("a\tmeasles\nq1\tuseless masks\n"))] == ["a", "q1"]
+    assert [query.qid for query in read_topics(put("q1\tmeasles\nq2\tmasks\n"))] == ["q1", "q2"]
+
+
+def test_topics_are_read_in_their_order(put):
+    tsv = put('\ttweet_content\nb\tone "two" three\na\tمرحبا\n')
+    jsonl = put(
+        '{"_id": "b", "text": "one \\"two\\" three", "metadata": {}}\n{"_id": "a", "text": "مرحبا"}\n', "q.jsonl"
+    )
+    assert read_topics(tsv) == read_topics(jsonl) == [Query("b", 'one "two" three'), Query("a", "مرحبا")]
+
+
+BAD_TOPICS = {
+    "empty": ("", "file: holds no queries"),
+    "columns": ("a\tone\ttwo\n", "file:1: has 3 columns, a query has two (qid TAB text)"),
+    "spaces": ("a one\n", "file:1: has no tab between qid and text: the file is separated by blanks; give lines of qid TAB text, CSV with a header, JSON lines, or TREC's topics"),
+    "sentences": ("A text.\nOf some sentences.\n", "file:1: has no tab between qid and text: the file is text without columns; give lines of qid TAB text, CSV with a header, JSON lines, or TREC's topics"),
+    "a run": ("q\tQ0\td\t1\t2.5\tt\n", "file:1: has 6 columns, a query has two (qid TAB text); six columns are a run, not queries"),
+    "unknown header": ("nummer\tbehauptung\n1\tone two\n", "file:1: is a header with no column of ids among 'nummer', 'behauptung': looked for qid, query_id, queryid, _id, id …; name them qid and query"),
+    "no texts": ("qid\tlang\tdate\n1\ten and ar\t2020\n", "file:1: is a header with no column of queries among 'qid', 'lang', 'date': looked for query, query_text, text, tweet_text, tweet_content …; name them qid and query"),
+    "no header": ("1,one\n2,two\n", "file:1: is comma-separated and its first row is '1,one': a table needs a header; name them qid and query"),
+    "header alone": ("qid\tquery\n", "file: holds no queries"),
+    "xml": ("<html><body/></html>\n<x/>", "file:1: has no tab between qid and text: the file is HTML; give lines of qid TAB text, CSV with a header, JSON lines, or TREC's topics"),
+    "no topics": ("<rss>\n</rss>\n", "file: is XML without topics (<top> or <topic>); give lines of qid TAB text, CSV with a header, JSON lines, or TREC's topics"),
+    "topic without number": ("\n<top>\n<title> one\n</top>\n", "file:2: qid '' is empty or holds white space"),
+    "list": ('[{"qid": "1", "query": "x"}, 2]\n', "file:1: item 2 is not a JSON object"),
+    "columns of a row": ("qid,query\n1,x\n2,y,z\n3,z\n", "file:3: has 3 columns, the header 2"),
+    "no text": ("a\t \n", "file:1: query 'a' has no text"),
+    "qid": ("a b\tone\n", "file:1: qid 'a b' is empty or holds white space"),
+    "repeated": ("a\tone\nb\ttwo\na\tthree\n", "file:3: query 'a' is on line 1 already"),
+    "json": ('{"_id": "a"\n', "file:1: is not a JSON object"),
+    "json id": ('{"_id": 1.5, "text": "x"}\n', "file:1: has no '_id'"),
+    "json keys": ('{"a": "1", "text": "x"}\n', "file:1: has no id; its keys are a, text, looked for qid, query_id, queryid, _id, id …"),
+    "json surrogate id": (
+        '{"_id": "\\udc00", "text": "x"}\n',
+        "file:1: qid '\\udc00' is not text that UTF-8 can write",
+    ),
+    "json surrogate text": (
+        '{"_id": "1", "text": "\\ud800"}\n',
+        "file:1: text '\\ud800' is not text that UTF-8 can write",
+    ),
+    "json text": ('{"_id": "1", "text": ""}\n', "file:1: has no 'text'"),
+    "deep": ('{"a":' * 100_000 + "\n", "file:1: is not a JSON object"),
+}  # fmt: skip  # fmt: skip
+
+
+@pytest.mark.parametrize("case", BAD_TOPICS)
+def test_faults_of_topics_are_said_exactly(case, put):
+    content, message = BAD_TOPICS[case]
+    with pytest.raises(SourceError) as caught:
+        read_topics(put(content))
+    assert str(caught.value).endswith("/" + message)
+
+
+@pytest.mark.data
+def test_real_queries_are_read(data_dir: Path) -> None:
+    for name, count in (("scifact", 809), ("nfcorpus", 2_914)):
+        path = data_dir / name / "queries.jsonl"
+        expected = [json.loads(line)["_id"] for line in path.read_text("utf-8").split("\n") if line]
+        assert [query.qid for query in read_topics(path)] == expected
+        assert len(expected) == count
+    for part, count in (("train", 800), ("dev", 197)):
+        assert len(read_topics(data_dir / "ct2020-task2" / part / "tweets.queries.tsv")) == count
+    claims = read_topics(data_dir / "ct2019-task2-arabic" / "claims" / "CT19-T2-Claims_with_Results.json")
+    assert (len(claims), claims[0].qid) == (30, "CT19-T2-001")
+
+
+words = st.text(st.characters(codec="utf-8", exclude_characters="\r\n\t\0"), min_size=1).map(str.strip).filter(bool)
+queries = st.dictionaries(st.integers(0, 10**9).map(str), words, min_size=1, max_size=8)
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@given(queries, st.sampled_from([",", ";", "json", "\t"]), st.sampled_from(["utf-8", "utf-8-sig", "utf-16"]))
+def test_what_is_saved_is_read_back(put, saved: dict[str, str], form: str, encoding: str) -> None:
+    if form == "json":
+        content = "".join(json.dumps({"qid": qid, "query": text}) + "\n" for qid, text in saved.items())
+    elif form == "\t":
+        content = "qid\tquery\n" + "".join(f"{qid}\t{text}\n" for qid, text in saved.items())
+    else:
+        rows = io.StringIO()
+        csv.writer(rows, delimiter=form, lineterminator="\n").writerows([["qid", "query"], *saved.items()])
+        content = rows.getvalue()
+    assert dict(read_topics(put(content.encode(encoding)))) == saved
+
+
+def test_a_carriage_return_in_the_header_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "topics.tsv"
+    path.write_bytes(b"qid\ttext\r1\ta:qu\nqid\ttext\r1\ta:qu")
+    with pytest.raises(SourceError) as error:
+        read_topics(path)
+    assert error.value.line == f"{path}:2: has 3 columns, the header 2: does a cell hold a line end"
+
+
+@pytest.mark.parametrize(
+    "run",
+    ["<top " * 40_000, "<top>" * 40_000, "<topic " * 30_000 + ">", "<top " + "a" * 200_000 + ">", "<query><a" * 25_000],
+    ids=["starts", "tags", "starts in a tag", "an attribute", "fields"],
+)
+def test_a_long_run_of_what_does_not_end_is_read_to_its_end(put, run: str) -> None:
+    whole = "<topic number='1'><query>masks</query></topic>\n"
+    assert read_queries(put(whole + run, "topics.xml"))[0] == TaskQuery("1", "masks")

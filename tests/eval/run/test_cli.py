@@ -1,0 +1,225 @@
+"""The commands: golden figures, exit codes, what goes where."""
+
+# A message that is told exactly stands on one line.
+# ruff: noqa: E501
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+
+from factseek.eval.run.judge import register
+from factseek.retrieval.terminal import run
+
+
+@pytest.fixture
+def command(capsys):
+    """Run a command in this process; return exit code, standard output and standard error."""
+
+    def call(*arguments):
+        parser = argparse.ArgumentParser(prog="eval")
+        register(parser.add_subparsers(required=True))
+        code = run(parser, [str(argument) for argument in arguments])
+        said = capsys.readouterr()
+        return code, said.out, said.err
+
+    return call
+
+
+@pytest.fixture
+def files(tmp_path):
+    contents = {
+        "qrels": "q1 0 d1 1\nq2 0 d2 1\n",
+        "run": "q1 Q0 d1 1 2 t\nq2 Q0 d1 1 2 t\nq2 Q0 d2 2 1 t\n",
+        "run2": "q1 Q0 d2 1 2 t\nq2 Q0 d2 1 2 t\n",
+        "bad": "q1 Q0 d1 1 nan t\nq1 Q0\n",
+        "odd": "q1 Q0 d1 0 2 t\n",
+        "queries": "q1\tone\nq2\ttwo\n",
+    }
+    for name, content in contents.items():
+        (tmp_path / name).write_text(content)
+    return tmp_path
+
+
+def test_check_says_every_fault_and_exits_1(files, command):
+    code, out, err = command("check", "trec", files / "bad", files / "run")
+    assert (code, err) == (1, "")
+    assert out == (
+        f"{files}/bad:1: error: score 'nan' is not a finite number\n"
+        f"{files}/bad:2: error: has 2 columns, a run has six (qid Q0 docid rank score tag)\n"
+        f"{files}/bad: error: holds no results\n"
+        f"{files}/bad: 3 errors\n"
+        f"{files}/run: no fault found\n"
+    )
+
+
+def test_check_lets_warnings_pass(files, command):
+    code, out, _ = command("check", "trec", files / "odd", "--input", files / "queries", "--json")
+    assert code == 0
+    assert json.loads(out) == [
+        {
+            "file": f"{files}/odd",
+            "errors": 0,
+            "warnings": 2,
+            "problems": [
+                {"line": 1, "severity": "warning", "reason": "ranks from 0, in queries: 1; they are not used"},
+                {"line": 0, "severity": "warning", "reason": f"query 'q2' of {files}/queries is missing"},
+            ],
+        }
+    ]  # fmt: skip
+
+
+def test_check_pairs_inputs_with_files(files, command):
+    code, _, err = command("check", "trec", files / "run", files / "odd", "--input", files / "queries")
+    assert (code, err) == (2, "factseek: --input has 1 file, the submission 2: they are paired by position\n")
+
+
+def test_score_prints_the_official_measure_first(files, command):
+    code, out, err = command("score", "trec", "--gold", files / "qrels", "--run", files / "run", "--per-query")
+    assert (code, err) == (0, "")
+    lines = out.splitlines()
+    assert lines[0].split() == ["measure", "value"]
+    assert lines[1].split() == ["AP", "(official)", "0.7500"]
+    assert ["q2", "AP", "0.5000"] in [line.split() for line in lines]
+
+
+def test_score_prints_json_of_names_and_values(files, command):
+    code, out, err = command("score", "trec", "--gold", files / "qrels", "--run", files / "odd", "--json")
+    assert code == 0
+    figures = json.loads(out)
+    assert figures["AP"] == figures["RR@5"] == 0.5
+    assert figures.pop("ties") == {}
+    assert figures.pop("notes") == [line.removeprefix("note: ") for line in err.splitlines()]
+    assert all(isinstance(value, float) for value in figures.values())
+    assert err == (
+        f"note: {files}/odd:1: warning: ranks that do not run 1, 2, 3 … within a query: 1; they are not used\n"
+        "note: 1 of 2 judged queries has no results and counts 0\n"
+    )
+    code, out, _ = command("score", "trec", "--gold", files / "qrels", "--run", files / "odd", "--json", "--per-query")
+    assert json.loads(out)["per_query"]["q2"]["AP"] == 0.0
+
+
+def test_score_says_by_how_much_ties_change_each_figure(files, command):
+    (files / "tied").write_text("q1 Q0 d1 1 2 t\nq2 Q0 d2 1 2 t\nq2 Q0 d3 2 2 t\n")
+    code, out, err = command("score", "trec", "--gold", files / "qrels", "--run", files / "tied")
+    assert code == 0
+    lines = [line.split() for line in out.splitlines()]
+    assert lines[:3] == [
+        ["measure", "value", "if", "ties", "fell", "otherwise"],
+        ["AP", "(official)", "0.7500", "0.7500", "to", "1.0000"],
+        ["AP@5", "0.7500", "0.7500", "to", "1.0000"],
+    ]
+    assert ["R@5", "1.0000"] in lines
+    assert err == (
+        "note: ties decide: AP is 0.7500 with equal scores in trec_eval's order (docid descending), "
+        "between 0.7500 and 1.0000 in other orders (1 query with such ties)\n"
+    )
+    figures = json.loads(command("score", "trec", "--gold", files / "qrels", "--run", files / "tied", "--json")[1])
+    assert figures["ties"]["P@1"] == [0.5, 1.0]
+    assert figures["notes"] == [err.removeprefix("note: ").rstrip("\n")]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "message"),
+    [
+        (["score", "trec", "--gold", "qrels", "--run", "bad"], 1, "{f}/bad:1: score 'nan' is not a finite number; and 2 more errors; not scored"),
+        (["score", "trec", "--gold", "run", "--run", "qrels"], 2, "{f}/run:1: has 6 columns, judgements have four (qid 0 docid relevance) or three; six columns are a run, not judgements; --gold and --run seem to be swapped"),
+        (["compare", "--qrels", "run", "qrels", "run2"], 2, "{f}/run:1: has 6 columns, judgements have four (qid 0 docid relevance) or three; six columns are a run, not judgements; --qrels and a run seem to be swapped"),
+        (["compare", "--qrels", "qrels", "run", "bad"], 1, "{f}/bad:1: score 'nan' is not a finite number; and 2 more errors; not scored"),
+        (["compare", "--qrels", "qrels", "run", "run2", "--task", "fever"], 2, "fever: is not a ranking task: its submissions are not compared"),
+        (["score", "trec", "--gold", "qrels", "--run", "run", "--max-evidence", "3"], 2, "--max-evidence 3: trec has no sentences to count; it is fever's"),
+        (["score", "trec", "--gold", "nowhere", "--run", "run"], 2, "{f}/nowhere: there is no such file"),
+        (["score", "trec", "--gold", "qrels", "--run", "run", "run2"], 2, "--run: give one file, not 2"),
+        (["score", "tracks", "--gold", "qrels", "--run", "run"], 2, "unknown task 'tracks'; the tasks are ct2020-claims, ct2020-evidence, ct2020-verification, ct2021-1a, ct2021-1b, ct2025-4b, fever, source-retrieval, trec, or the path of a .yaml that describes one"),
+        (["score", "fever", "--gold", "qrels", "--run", "run", "--measures", "AP"], 2, "--measures AP: fever has measures of its own alone; it is for ct2020-claims, ct2020-evidence, ct2025-4b, source-retrieval, trec"),
+        (["score", "trec", "--gold", "qrels", "--run", "run", "--measures", "MAQ"], 2, "unknown measure 'MAQ'; for example AP, AP@5, P@1, P@3, P@5, P@10, nDCG@10, R@100"),
+        (["compare", "--qrels", "qrels", "run", "run2", "--measures", "MAQ"], 2, "unknown measure 'MAQ'; for example AP, AP@5, P@1, P@3, P@5, P@10, nDCG@10, R@100"),
+        (["compare", "--qrels", "qrels", "run", "run2", "--seed", "-1"], 2, "--seed -1: give a number from 0"),
+        (["compare", "--qrels", "qrels", "run", "run2", "--html", "run2"], 2, "{f}/run2: is read by this command and would be written over; name another file"),
+        (["compare", "--qrels", "qrels", "run", "run2", "--html", "qrels"], 2, "{f}/qrels: is read by this command and would be written over; name another file"),
+        (["compare", "--qrels", "qrels", "run", "run2", "--html", "/dev/null"], 2, "/dev/null: is not a regular file; name one that is, or a new one"),
+        (["compare", "--qrels", "qrels", "run", "/dev/null"], 2, "/dev/null: is not a regular file; save it to one first"),
+    ],
+)  # fmt: skip
+def test_an_error_is_one_line_and_an_exit_code(arguments, code, message, files, command):
+    placed = [str(files / one) if (files / one).is_file() or one == "nowhere" else one for one in arguments]
+    found, out, err = command(*placed)
+    assert (found, out) == (code, "")
+    assert err == f"factseek: {message.format(f=files)}\n"
+
+
+@pytest.mark.parametrize("task", ["trec", "ct2025-4b", "ct2021-1b"])
+def test_a_score_of_files_that_end_within_a_line_says_so(task, tmp_path, command):
+    """A line that was cut may read as a whole one: 0.25 as 0.2, one id as another."""
+    run, gold = {
+        "trec": ("q1 Q0 d1 1 0.2", "q1 0 d1 1"),
+        "ct2025-4b": ("post_id\tpreds\n1\t['a']", "post_id\ttweet_text\tcord_uid\n1\tx\ta"),
+        "ct2021-1b": ("1\t0.2", "1\tA\tone\t1"),
+    }[task]
+    run += " t" if task == "trec" else ""
+    (tmp_path / "run").write_text(run)
+    (tmp_path / "gold").write_text(gold)
+    code, _, err = command("score", task, "--gold", tmp_path / "gold", "--run", tmp_path / "run")
+    assert code == 0
+    said = [line for line in err.splitlines() if line.endswith("the last line has no line end: is the file whole?")]
+    assert sorted(said) == sorted(
+        f"note: {at}: the last line has no line end: is the file whole?" for at in (tmp_path / "gold", tmp_path / "run")
+    )
+
+
+def test_a_comparison_of_files_that_end_within_a_line_says_so(files, command):
+    (files / "qrels").write_text("q1 0 d1 1\nq2 0 d2 1")
+    code, _, err = command("compare", "--qrels", files / "qrels", files / "run", files / "run2")
+    assert (code, err) == (0, f"note: {files}/qrels: the last line has no line end: is the file whole?\n")
+
+
+def test_a_named_pipe_is_refused_and_not_waited_for(files, command):
+    os.mkfifo(files / "pipe")
+    code, _, err = command("score", "trec", "--gold", files / "qrels", "--run", files / "pipe")
+    assert (code, err) == (2, f"factseek: {files}/pipe: cannot be read: it is not a regular file\n")
+
+
+def test_compare_prints_tables_json_and_a_page(files, command):
+    code, out, err = command(
+        "compare", "--qrels", files / "qrels", files / "run", files / "run2", "--html", files / "page.html"
+    )
+    assert code == 0
+    assert err == f"{files}/page.html: the report\n"
+    assert out.splitlines()[1].split() == ["AP", "run", "0.7500", "0.5000", "to", "1.0000"]
+    assert (files / "page.html").read_text("utf-8").startswith("<!DOCTYPE html>")
+    code, out, _ = command("compare", "--qrels", files / "qrels", files / "run", files / "run2", "--json")
+    assert code == 0
+    found = json.loads(out)
+    assert found["means"]["AP"]["run"]["mean"] == 0.75
+    assert [pair["measure"] for pair in found["pairs"]] == ["AP", "P@10", "nDCG@10", "RR"]
+
+
+@pytest.mark.deep
+def test_a_run_of_a_million_lines_is_scored_in_little_memory(root, tmp_path):
+    with (tmp_path / "run").open("w") as run, (tmp_path / "qrels").open("w") as qrels:
+        for query in range(1_000):
+            run.writelines(f"q{query} Q0 doc{rank:06d} {rank} {30 - rank / 50:.4f} t\n" for rank in range(1, 1_001))
+            qrels.writelines(f"q{query} 0 doc{rank:06d} {rank % 3}\n" for rank in range(1, 1_500, 50))
+    script = (
+        "from factseek import commands\n"
+        "assert commands.main(['score', 'trec', '--gold', 'qrels', '--run', 'run']) == 0\n"
+        # Of this process alone: ru_maxrss begins with what the process held that started it.
+        "print(next(line for line in open('/proc/self/status') if line.startswith('VmHWM')))\n"
+    )
+    environment = {**os.environ, "PYTHONPATH": str(root)}
+    done = subprocess.run(
+        [sys.executable, "-c", script], cwd=tmp_path, env=environment, capture_output=True, text=True, check=True
+    )
+    assert done.stdout.startswith("measure")
+    assert int(done.stdout.split()[-2]) < 500_000  # kilobytes
+
+
+def test_runs_as_a_module(files, root):
+    arguments = [sys.executable, "-m", "factseek.eval", "check", "trec", str(files / "run")]
+    done = subprocess.run(arguments, cwd=root, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (0, f"{files}/run: no fault found\n", "")
