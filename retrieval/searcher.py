@@ -254,7 +254,7 @@ class Searcher(Protocol):
         """Return the words of a query that are nowhere in the index, each with the word of the index that is meant.
 
         They are none if the query would not match more with them, or no word is near enough. Nothing is searched for
-        by them unless someone asks: :func:`factseek.retrieval.spelling.respelt` puts them into a query.
+        by them unless someone asks: :func:`factseek.retrieval.lucene.spelling.respelt` puts them into a query.
         """
         ...
 

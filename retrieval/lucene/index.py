@@ -143,20 +143,13 @@ class PassageSearcher:
         self._analyzer = analyzer
         names, deleted = pack(self._fields), pack([token("id", name) for name in dead]) if dead else b""
         self._java = java("PassageSearcher")
+        self.segment_rows: list[int] = [self._java.rows(reader) for reader in self._readers]
+        """The number of passages of each segment."""
+        self.rows = sum(self.segment_rows)
         self._searcher: int = self._java.open(self._readers, open_analyzer(analyzer), names, deleted)
         self._clauses = lru_cache(maxsize=256)(self._packed_clauses)
         self._ranked = False
         self._ranking = threading.Lock()
-
-    @property
-    def segment_rows(self) -> list[int]:
-        """The number of passages of each segment."""
-        return [self._java.rows(reader) for reader in self._readers]
-
-    @property
-    def rows(self) -> int:
-        """The number of passages."""
-        return sum(self.segment_rows)
 
     @overload
     def search(

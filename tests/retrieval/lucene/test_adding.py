@@ -13,8 +13,9 @@ from pathlib import Path
 import pytest
 
 from factseek.retrieval.errors import MachineError
+from factseek.retrieval.lucene import index
 from factseek.retrieval.lucene.analysis import Analyzer
-from factseek.retrieval.lucene.index import Fields, PassageSearcher, PassageWriter, index
+from factseek.retrieval.lucene.index import Fields, PassageSearcher, PassageWriter
 from factseek.retrieval.lucene.jvm import start
 
 pytestmark = pytest.mark.inner

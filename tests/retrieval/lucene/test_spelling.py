@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rapidfuzz.distance import OSA
 
-from factseek.retrieval.lucene.index import spelling
+from factseek.retrieval.lucene import spelling
 from factseek.retrieval.lucene.spelling import (
     WordCounter,
     WordNearby,
