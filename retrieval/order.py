@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .domain import Columns, Hit
+from .domain import Hit
 
 
 class Rows(NamedTuple):
@@ -65,22 +65,6 @@ def best(fetch: Fetch, k: int, rows: Rows, *, group: bool) -> list[Hit]:
     Fetches a few more than ``k``, and doubles while the last score fetched could still tie with the k-th. With
     ``group``, a document is represented by its best passage.
     """
-    scores, row_numbers = _best(fetch, k, rows, group=group)
-    docids = map(rows.docids.__getitem__, row_numbers)
-    if rows.split:
-        return list(map(Hit, docids, scores, map(rows.numbers.__getitem__, row_numbers)))
-    return list(map(Hit, docids, scores))
-
-
-def best_columns(fetch: Fetch, k: int, rows: Rows, *, group: bool) -> Columns:
-    """Return the documents of what :func:`best` returns."""
-    scores, row_numbers = _best(fetch, k, rows, group=group)
-    if rows.split and not group:
-        scores, row_numbers = first_of_each(scores, row_numbers, rows.docids)
-    return Columns(list(map(rows.docids.__getitem__, row_numbers)), scores)
-
-
-def _best(fetch: Fetch, k: int, rows: Rows, *, group: bool) -> tuple[list[float], list[int]]:
     grouped = group and rows.split
     n = first_fetch(k, rows, group=group)
     while True:
@@ -91,7 +75,15 @@ def _best(fetch: Fetch, k: int, rows: Rows, *, group: bool) -> tuple[list[float]
     order_ties(scores, row_numbers, rows)
     if grouped:
         scores, row_numbers = first_of_each(scores, row_numbers, rows.docids)
-    return scores[:k], row_numbers[:k]
+    return hits_of(scores[:k], row_numbers[:k], rows)
+
+
+def hits_of(scores: Sequence[float], row_numbers: Sequence[int], rows: Rows) -> list[Hit]:
+    """Return the hits of rows with their scores."""
+    docids = map(rows.docids.__getitem__, row_numbers)
+    if rows.split:
+        return list(map(Hit, docids, scores, map(rows.numbers.__getitem__, row_numbers)))
+    return list(map(Hit, docids, scores))
 
 
 def first_fetch(k: int, rows: Rows, *, group: bool) -> int:

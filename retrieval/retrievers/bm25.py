@@ -10,7 +10,7 @@ from ..limit import Limit
 from ..live.snapshot import Snapshot
 from ..lucene.index import PassageSearcher, Ranked, Weights
 from ..manifest import LUCENE, Manifest
-from ..order import Rows, first_of_each
+from ..order import Rows, first_of_each, hits_of
 from ..vectors import Mask
 from . import Lack
 
@@ -67,20 +67,14 @@ class BM25Retriever:
 
         Raises CutOffError if Lucene takes longer than the limit.
         """
-        rows = self._rows
-        found = (self._best(query, k, where, limit, group=self._group) for query in queries)
-        if rows.split:
-            return [
-                [Hit(rows.docids[row], score, rows.numbers[row]) for score, row in zip(*of, strict=True)]
-                for of in found
-            ]
-        return [list(map(Hit, map(rows.docids.__getitem__, places), scores)) for scores, places in found]
+        found = (self._best(query, k, where, limit) for query in queries)
+        return [hits_of(scores, places, self._rows) for scores, places in found]
 
     def columns(
         self, queries: Sequence[str], k: int, where: Filter | None = None, limit: Limit | None = None
     ) -> list[Columns]:
         """Return the documents of what :meth:`search` returns."""
-        found = (self._best(query, k, where, limit, group=self._group) for query in queries)
+        found = (self._best(query, k, where, limit) for query in queries)
         docids = self._rows.docids
         if self._rows.split and not self._group:
             found = (first_of_each(scores, places, docids) for scores, places in found)
@@ -90,9 +84,9 @@ class BM25Retriever:
         """Return the passages that hold a word of the query."""
         return self._searcher.having_words(query)
 
-    def _best(self, query: str, k: int, where: Filter | None, limit: Limit | None, *, group: bool) -> Ranked:
-        """Return scores and rows of the first ``k`` passages in the total order; with ``group``, of ``k`` documents."""
-        grouped = group and self._rows.split
+    def _best(self, query: str, k: int, where: Filter | None, limit: Limit | None) -> Ranked:
+        """Return scores and rows of the first ``k`` passages in the total order; if grouped, of ``k`` documents."""
+        grouped = self._group and self._rows.split
         n = 3 * k if grouped else k
         while True:
             scores, places = self._ranked(query, n, where, limit)

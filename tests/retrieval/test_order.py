@@ -9,8 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from factseek.retrieval.domain import Hit
-from factseek.retrieval.order import Rows, best, best_columns, float32, ordered
-from factseek.retrieval.run_writer import best_documents
+from factseek.retrieval.order import Rows, best, float32, ordered
 
 DOCIDS = ["a", "B", "c", "10", "9", "é", "ا", "😀"]
 PASSAGES = st.lists(st.tuples(st.sampled_from([0.5, 1.0, 1.5, 2.0]), st.sampled_from(DOCIDS)), min_size=0, max_size=40)
@@ -49,7 +48,6 @@ def test_best_is_the_head_of_the_full_sort_whatever_order_equal_scores_come_in(
 
     hits = brute_force(entries, k, group)
     assert best(fetch, k, rows, group=group) == hits
-    assert best_columns(fetch, k, rows, group=group) == best_documents(hits)
 
 
 def test_ties_at_the_cut_are_fetched_and_decided_by_docid() -> None:
