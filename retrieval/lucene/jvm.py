@@ -206,13 +206,15 @@ def java_text(text: str) -> str:
 def pack(texts: Sequence[str], surrogates: str = "replace") -> bytes:
     """Return texts as Java's ``Packed`` reads them: their number, their lengths in UTF-8, and their bytes.
 
-    ``surrogates`` says how a lone one is written. NUL becomes a blank.
+    ``surrogates`` says how a lone one is written. NUL becomes a blank, as in :func:`java_text`, if they are replaced.
     """
-    joined = "".join(texts).replace("\0", " ")
+    joined = "".join(texts)
+    if "\0" in joined and surrogates == "replace":
+        return pack([text.replace("\0", " ") for text in texts])
     if joined.isascii():
         lengths, content = list(map(len, texts)), joined.encode("ascii")
     else:
-        encoded = [text.replace("\0", " ").encode("utf-8", surrogates) for text in texts]
+        encoded = [text.encode("utf-8", surrogates) for text in texts]
         lengths, content = list(map(len, encoded)), b"".join(encoded)
     return np.array([len(texts), *lengths], dtype="<i4").tobytes() + content
 
