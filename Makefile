@@ -10,14 +10,15 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 .DEFAULT_GOAL := help
-.PHONY: help setup pictures docs serve test test-real test-deep check format bench bench-peers bench-quality bench-fusion bench-claims bench-train bench-growth bench-cluster soak fuzz example clean
+.PHONY: help setup jar pictures docs serve test test-real test-deep check format bench bench-peers bench-quality bench-fusion bench-claims bench-train bench-growth bench-cluster soak fuzz example clean
 
 help:
 	@echo "make serve   install, build the example indexes, serve them on http://127.0.0.1:8000"
 	@echo "make test    install and run the tests that need no server of their own, cluster or browser (5 minutes)"
 	@echo "make test-real   run those with real servers, a Ray cluster, Chromium and real clients (10 minutes; factseek[clients,ray])"
 	@echo "make test-deep   run those that kill, fill disks, train and fuzz (half an hour; factseek[clients,ray])"
-	@echo "make check   lint, types and format"
+	@echo "make check   lint, types, format and who imports whom"
+	@echo "make jar     compile retrieval/lucene/java to factseek.jar (needs javac 17: apt-get install openjdk-17-jdk-headless)"
 	@echo "make bench-growth   rebuild docs/growth.md: an index at 10,000, 100,000 and 1,000,000 passages (half an hour)"
 	@echo "make bench-cluster   compare shards with one index byte for byte, and time them on Ray (factseek[ray], FACTSEEK_DATA; 20 minutes)"
 	@echo "make fuzz   feed every reader, parser and route with 10,000 broken inputs; figures into docs/operating.md (an hour)"
@@ -45,6 +46,9 @@ $(STAMP): setup.cfg constraints.txt .ci/install.py
 	touch $@
 	@echo "factseek is installed in $(VENV): . $(BIN)/activate puts it on the path of this shell"
 
+jar: $(STAMP)
+	$(BIN)/python .ci/jar.py
+
 example: $(STAMP)
 	@$(BIN)/python examples/build.py
 
@@ -64,6 +68,7 @@ check: $(STAMP)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(BIN)/lint-imports --no-cache
 
 format: $(STAMP)
 	$(BIN)/ruff check --fix .

@@ -61,15 +61,13 @@ def build(
     Raises SourceError for what cannot be read, IndexStateError if there is an index and no verb or one that does not
     fit, MachineError if the disk is full or Java or the encoder is missing, UsageError if so many shards cannot be.
     """
+    from .cluster.layout import is_sharded
     from .indexer.build import BuildRequest
     from .indexer.build import build as build_index
-    from .indexer.resharding import check_number
     from .integrations._stand_ins import stand_ins
 
     refuse_text("sources", sources)
     refuse_text("views", views)
-    if shards is not None:
-        check_number("shards", shards)
     args = Namespace(kind=kind, sources=list(sources), language=language)
     with stand_ins(args):
         request = BuildRequest(
@@ -80,8 +78,13 @@ def build(
             language=args.language,
             dense=dense,
             views=tuple(views),
-            shards=shards or 0,
         )
+        if shards is not None or is_sharded(request.folder):
+            from .cluster.build import build_shards, check_number
+
+            if shards is not None:
+                check_number("shards", shards)
+            return build_shards(request, shards or 0, config or Config())
         return build_index(request, config or Config())
 
 

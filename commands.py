@@ -13,7 +13,7 @@ from .integrations._stand_ins import spelled_out, stand_ins
 from .retrieval.terminal import DONE, Parser, Subparsers, run, write
 
 _COMMANDS = {
-    "index delete info compact verify-index snapshot restore export alias shard reshard unshard watch": "indexer.cli",
+    "index delete info compact verify-index snapshot restore export alias watch": "indexer.cli",
     "search": "retrieval.index.cli",
     "serve mcp key": "server.cli",
     "run": "eval.running.cli",
@@ -21,15 +21,15 @@ _COMMANDS = {
     "tune": "eval.tuning.cli",
     "train": "eval.train_cli",
     "bench": "eval.bench.cli",
-    "cluster": "cluster.cli",
+    "shard reshard unshard cluster": "cluster.cli",
     "rank": "claims.checkworthiness.cli",
     "tune-encoder": "claims.checkworthiness.tuning_cli",
     "verdict": "claims.verdicts.cli",
     "pipeline": "claims.pipeline.cli",
 }
 """The module that declares some commands, in the order of the help; the names are there to import that one alone."""
-_EXTENDED = {"index": "cluster.building.cli"}
-"""Modules that give a command of another package an option."""
+_EXTENDED = dict.fromkeys(("index", "delete", "info", "compact", "verify-index"), "cluster.cli")
+"""Modules that let a command of another package do more."""
 _SUBMITTED = {"rank": "STATEMENTS", "tune-encoder": "STATEMENTS", "verdict": "VERDICTS", "pipeline": "STATEMENTS"}
 """Commands whose results are submissions, and which tasks of ``eval.tasks`` these may be of."""
 
@@ -65,7 +65,7 @@ def _register(commands: Subparsers, names: str) -> None:
     else:
         module.register(commands)
     for name in _EXTENDED.keys() & names.split():
-        import_module(f".{_EXTENDED[name]}", __package__).extend(commands.choices[name])
+        import_module(f".{_EXTENDED[name]}", __package__).extend(name, commands.choices[name])
 
 
 def _register_completion(commands: Subparsers) -> None:

@@ -30,14 +30,15 @@ import msgspec
 
 from benchmarks.data import Collection, RememberingEncoder, beir, data_folder
 from benchmarks.measuring import program, replace_marked
-from factseek.cluster.opening import open_index as open_on_cluster
-from factseek.cluster.ray_library import disconnect
+from factseek.cluster import build as of_shards
+from factseek.cluster.actors import stop
+from factseek.cluster.build import shard
+from factseek.cluster.layout import is_sharded
+from factseek.cluster.ray_cluster import disconnect
 from factseek.cluster.settings import ClusterSettings
-from factseek.cluster.status import stop
 from factseek.eval.scoring.tables import markdown_table
 from factseek.indexer.build import BuildRequest, build
 from factseek.indexer.deletion import delete
-from factseek.indexer.resharding import shard
 from factseek.retrieval.domain import Filter
 from factseek.retrieval.encoders.shared import SharedEncoders
 from factseek.retrieval.index.local import open_index
@@ -110,9 +111,11 @@ def change(collection: Collection, folders: dict[int, Path]) -> None:
     added = written(work / "added.jsonl", collection.documents[last:])
     replaced = written(work / "replaced.jsonl", [(docid, text[::2]) for docid, text in kept[-len(kept) // 10 :]])
     for folder in folders.values():
-        build(BuildRequest(kind="jsonl", sources=(added,), folder=folder, verb="append"), CONFIG)
-        build(BuildRequest(kind="jsonl", sources=(replaced,), folder=folder, verb="update"), CONFIG)
-        delete(folder, [docid for docid, _ in kept[::17]])
+        add = BuildRequest(kind="jsonl", sources=(added,), folder=folder, verb="append")
+        update = BuildRequest(kind="jsonl", sources=(replaced,), folder=folder, verb="update")
+        for request in (add, update):
+            of_shards.build_shards(request, 0, CONFIG) if is_sharded(folder) else build(request, CONFIG)
+        (of_shards.delete if is_sharded(folder) else delete)(folder, [docid for docid, _ in kept[::17]])
 
 
 def written(path: Path, documents: Iterable[tuple[str, str]]) -> Path:
@@ -134,9 +137,9 @@ def compared(
     with open_index(folders[0], CONFIG, encoders=encoders) as whole:
         expected = [whole.search([query], search)[0] for search in SEARCHES for query in queries]
     lines, different = list(map(msgspec.json.encode, expected)), []
-    opened = [(open_index, (folders[shards], CONFIG)) for shards in SHARDS]
-    for opens, arguments in (*opened, (open_on_cluster, (folders[ON_RAY], CONFIG, cluster))):
-        with opens(*arguments, encoders=encoders) as index:
+    on_ray = msgspec.structs.replace(CONFIG, cluster=cluster)
+    for folder, config in (*((folders[shards], CONFIG) for shards in SHARDS), (folders[ON_RAY], on_ray)):
+        with open_index(folder, config, encoders=encoders) as index:
             there = (index.search([query], search)[0] for search in SEARCHES for query in queries)
             different.append(sum(msgspec.json.encode(hits) != line for hits, line in zip(there, lines, strict=True)))
     stop(folders[ON_RAY], cluster)
@@ -170,7 +173,7 @@ def ray_table(alone: Path, queries: list[str], encoders: Encoders, cluster: Clus
     with (
         open_index(alone, CONFIG, encoders=encoders) as whole,
         open_index(place, CONFIG, encoders=encoders) as here,
-        open_on_cluster(place, CONFIG, cluster, encoders=encoders) as remote,
+        open_index(place, msgspec.structs.replace(CONFIG, cluster=cluster), encoders=encoders) as remote,
     ):
         indexes = {"one index": whole, "three shards, this process": here, "three shards on Ray": remote}
         for retriever in ("bm25", "hybrid"):

@@ -22,7 +22,7 @@ from factseek.retrieval.encoder import Encoder
 from factseek.retrieval.encoders.runtime import open_encoder
 from factseek.retrieval.errors import UsageError
 from factseek.retrieval.index.local import open_index
-from factseek.retrieval.lucene import flat_text
+from factseek.retrieval.lucene.index import flat_text
 from factseek.retrieval.trec import read_qrels
 from factseek.settings import Config
 

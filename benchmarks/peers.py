@@ -46,7 +46,7 @@ from factseek.retrieval.encoders.choice import for_language
 from factseek.retrieval.encoders.runtime import open_encoder
 from factseek.retrieval.encoders.sources import find_model
 from factseek.retrieval.index.local import open_index
-from factseek.retrieval.java import java_class, start
+from factseek.retrieval.lucene.jvm import start
 from factseek.retrieval.searcher import Search, Searcher
 from factseek.retrieval.terminal import say
 from factseek.settings import Config
@@ -65,7 +65,7 @@ BATCH, BATCHES = 100, 15
 _PEER = """
 import os, sys, types
 os.environ.setdefault("OPENAI_API_KEY", "none")
-from factseek.retrieval.java import start
+from factseek.retrieval.lucene.jvm import start
 start()
 images = types.ModuleType("pyserini.encode.optional._uniir")  # for searching images; imported whatever is searched
 images.UniIRQueryEncoder = None
@@ -171,7 +171,9 @@ def batch_search(searcher: Any, queries: Sequence[str]) -> Callable[[int], objec
 
     What it returns for a number of hits stays in Java, and it cuts ties in its own way.
     """
-    texts, qids = java_class("java.util.ArrayList")(), java_class("java.util.ArrayList")()
+    from jnius import autoclass
+
+    texts, qids = autoclass("java.util.ArrayList")(), autoclass("java.util.ArrayList")()
     for number, query in enumerate(queries):
         texts.add(query)
         qids.add(str(number))

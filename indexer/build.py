@@ -4,39 +4,52 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
-from contextlib import ExitStack, closing, suppress
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import ExitStack, closing
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import chain
 from pathlib import Path
-from typing import Literal
+from typing import Literal, Protocol
 
 from ..retrieval import manifest as manifests
-from ..retrieval.analyzers import analyzer_name, language_code
 from ..retrieval.errors import IndexStateError, SourceError, UserError
 from ..retrieval.files import os_errors_reported
 from ..retrieval.filters import field_names
 from ..retrieval.index_folder import IndexFolder
-from ..retrieval.manifest import BUILD, LAYOUT, VECTORS, BM25Info, Manifest, SourceInfo
-from ..retrieval.shards import layout
+from ..retrieval.lucene.analysis import analyzer_name, language_code
+from ..retrieval.manifest import LAYOUT, VECTORS, BM25Info, Manifest, SourceInfo
+from ..retrieval.progress import bar
 from ..retrieval.views import Tools, descriptions, views
-from . import generation as generations
 from . import journal as journals
-from . import spare_shards
-from .collections import BadLines, LeftOut, ReadOptions, UnreadDates, reader
+from .collections import BadLines, LeftOut, ReadOptions, Record, UnreadDates, reader
 from .compaction import merge_surplus
 from .deletion import live_documents, with_segments, without
 from .encoders import Encoders, further_views
-from .generation import Generation
 from .lock import locked
 from .overtaking import overtake
 from .settings import Config
 from .sources import describe
-from .work import BuildTask, SourcesChangedError
-from .works import PartOfWork, Workplace, Works, work_here
+from .work import BuildTask, SourcesChangedError, Work
 
 Verb = Literal["", "append", "update", "overwrite"]
+
+
+class Share(Protocol):
+    """The share of the documents that a build takes: those whose docids it is true of."""
+
+    @property
+    def name(self) -> str:
+        """The name that tells it from other shares of the same sources."""
+        ...
+
+    @property
+    def quiet(self) -> bool:
+        """Whether it reports nothing of what the readers report: the build of another share does."""
+        ...
+
+    def __call__(self, docid: str) -> bool:
+        """Return whether the document of a docid belongs to the share."""
+        ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,7 +58,7 @@ class BuildRequest:
 
     A new index has a view of each kind, without ``dense`` no vectors; ``views`` names further ones. ``encoders``
     names the models that make its vectors, instead of the one that is configured: each makes a view of its own.
-    ``shards`` says how many shards a new index has; with 0 it has none, and one that is there has those that it has.
+    ``share`` takes some of the documents only, and makes an index without documents if that is none.
     ``wait`` is how many seconds it may wait for another writer to be done.
     """
 
@@ -57,7 +70,7 @@ class BuildRequest:
     dense: bool = True
     views: tuple[str, ...] = ()
     encoders: tuple[str, ...] = ()
-    shards: int = 0
+    share: Share | None = None
     wait: float = 0.0
 
 
@@ -83,22 +96,18 @@ class BuildReport:
     unmerged: str = ""
 
 
-def build(
-    request: BuildRequest, config: Config, encoders: Encoders | None = None, *, workplace: Workplace = work_here
-) -> BuildReport:
+def build(request: BuildRequest, config: Config, encoders: Encoders | None = None) -> BuildReport:
     """Read the sources, write segments, publish them; an interrupted call, repeated, goes on from where it stopped.
 
-    ``encoders`` are those of the views if they are not, or not all, the configured one; they stay open. The segments
-    are written at the ``workplace``, which is this process unless another one is named.
+    ``encoders`` are those of the views if they are not, or not all, the configured one; they stay open.
     Raises SourceError for what cannot be read, IndexStateError if there is an index and no verb, or one that does not
     fit, MachineError if the disk is full or Java or the encoder is missing. What was published before stays.
     """
     reader(request.kind)
-    _check_apart(request)
+    check_apart(request.folder, request.sources)
     sources = describe(request.sources)
     with locked(request.folder, request.wait), os_errors_reported(request.folder):
-        note = partial(overtake, request.folder)
-        report = build_locked(request, config, sources, encoders, note, workplace=workplace)
+        report = build_locked(request, config, sources, encoders, partial(overtake, request.folder))
         return _with_few_segments(request.folder, report, config)
 
 
@@ -108,32 +117,76 @@ def build_locked(
     sources: tuple[SourceInfo, ...],
     encoders: Encoders | None = None,
     note: Callable[[Iterable[str]], object] | None = None,
-    *,
-    workplace: Workplace = work_here,
 ) -> BuildReport:
     """Do as :func:`build` does for whoever holds the index's lock, and leave small segments as they are.
 
-    ``sources`` describes what is read; ``encoders`` stay open. ``note`` takes the docids that stand as they were read.
+    ``sources`` describes what is read; ``encoders`` stay open. ``note`` takes the docids that are there as they were
+    read.
     """
     base = _base(request)
     with ExitStack() as opened:
-        opened.callback(generations.remove_empty, base)
-        encoders = encoders or opened.enter_context(closing(_encoders(request, config)))
-        tools = _tools(request, config, base, encoders)
-        for view in views(tools[0].manifest):
-            view.prepare(tools[0])
-        works = _run(request, config, base, tools, sources, workplace=workplace)
-        opened.enter_context(closing(works))
-        if not any(work.journal.finished or work.journal.progress.duplicates for work in works.parts):
-            works.give_up()
-            raise SourceError(_why_empty(request.kind, works.options), place=", ".join(map(str, request.sources)))
-        report = _published(base, tools, works)
-        if note is not None:
-            note(chain.from_iterable(work.docids() for work in works.parts))
+        encoders = encoders or opened.enter_context(closing(encoders_of(request, config)))
+        shape = _shape(request, config, base, encoders)
+        tools = Tools(IndexFolder(request.folder), shape, config, encoders)
+        for view in views(shape):
+            view.prepare(tools)
+        live = base.segments if base else ()
+        task = BuildTask(request.kind, sources, live, request.verb == "update")
+        limits = (config.passages, config.index.segment_passages, config.build.skip_bad_lines)
+        names, share = [source.name for source in sources], [request.share.name] if request.share else []
+        asked = journals.fingerprint(request.kind, names, shape, request.verb, limits, *share)
+        try:
+            work, options = _read(request, config, task, tools, asked, anew=False)
+        except SourcesChangedError:
+            work, options = _read(request, config, task, tools, asked, anew=True)
+        with closing(work):
+            report = _publish(request, base, tools, work, options)
+            if note is not None:
+                note(work.docids())
         return report
 
 
-def _encoders(request: BuildRequest, config: Config) -> Encoders:
+def _read(
+    request: BuildRequest, config: Config, task: BuildTask, tools: Tools, asked: str, *, anew: bool
+) -> tuple[Work, ReadOptions]:
+    """Read the sources into segments; go on where a build was interrupted, unless ``anew``.
+
+    What cannot be done leaves the journal if there is something to go on from.
+    Raises SourcesChangedError if the sources do not begin with what the interrupted build had read.
+    """
+    folder, limits = request.folder, config.build
+    options = ReadOptions(
+        language=tools.manifest.language,
+        max_line_bytes=limits.max_line_bytes,
+        max_file_bytes=limits.max_file_bytes,
+        bad_lines=BadLines(limits.skip_bad_lines),
+    )
+    work: Work | None = None
+    try:
+        journal = None if anew else journals.unfinished(folder, asked)
+        journal = journal or journals.begin(folder, asked, task.sources)
+        work = Work(task, config, tools, journal, options)
+        work.read(_records(request, options))
+    except BaseException:
+        if work is not None:
+            work.close()
+        journals.give_up(folder)
+        raise
+    return work, options
+
+
+def _records(request: BuildRequest, options: ReadOptions) -> Iterator[Record]:
+    """Yield the records of the sources that belong to the share."""
+    share = request.share
+    records = reader(request.kind).read(request.sources, options.silent() if share and share.quiet else options)
+    with closing(bar("reading", "documents")) as reading:
+        for record in records:
+            reading.update()
+            if share is None or share(record.document.docid):
+                yield record
+
+
+def encoders_of(request: BuildRequest, config: Config) -> Encoders:
     """Return the encoders of an index, those of a new one by its language or as they are named."""
     language = language_code(request.language or config.index.language)
     return Encoders(config, language=language, models=request.encoders)
@@ -149,61 +202,32 @@ def _with_few_segments(folder: Path, report: BuildReport, config: Config) -> Bui
     return replace(report, manifest=compacted.manifest, merged=fewer)
 
 
-def _tools(request: BuildRequest, config: Config, base: Generation, encoders: Encoders) -> list[Tools]:
-    """Return what each part is written with: its folder, and a manifest that says what the index is."""
-    shape = _shape(request, config, base, encoders)
-    manifests_of_parts = (part.manifest or shape for part in base.parts)
-    paired = zip(base.parts, manifests_of_parts, strict=True)
-    return [Tools(IndexFolder(part.folder), manifest, config, encoders) for part, manifest in paired]
-
-
-def _run(
-    request: BuildRequest,
-    config: Config,
-    base: Generation,
-    tools: Sequence[Tools],
-    sources: tuple[SourceInfo, ...],
-    *,
-    workplace: Workplace,
-) -> Works:
-    """Do the work: what an interrupted build of the same left to do or, if its sources have changed, all of it."""
-    limits = (config.passages, config.index.segment_passages, config.build.skip_bad_lines)
-    names = [source.name for source in sources]
-    tasks = [BuildTask(request.kind, sources, part.segments, request.verb == "update") for part in base.parts]
-    routed = [layout.routing(len(tools))] if base.is_sharded else []
-    asked = [journals.fingerprint(request.kind, names, tool.manifest, request.verb, limits, *routed) for tool in tools]
-    parts = list(map(PartOfWork, tasks, tools, asked))
-    with suppress(SourcesChangedError):
-        return Works.run(request.sources, config, parts, workplace)
-    return Works.run(request.sources, config, parts, workplace, anew=True)
-
-
-def _published(base: Generation, tools: Sequence[Tools], works: Works) -> BuildReport:
-    states, replaced = [], 0
-    for part, tool, work in zip(base.parts, tools, works.parts, strict=True):
-        live, new = part.segments, work.journal.finished
-        kept = without(part.folder, live, work.new_docids()) if work.updates and new else live
-        replaced += live_documents(live) - live_documents(kept)
-        # A part that gets nothing stays as it is: no reader need look at it again.
-        changes = bool(new) or part.manifest is None
-        states.append(with_segments(tool.manifest, (*kept, *new), part.folder) if changes else tool.manifest)
-    if any(state is not part.manifest for state, part in zip(states, base.parts, strict=True)):
-        manifest = base.publish(states)
-    else:
-        base.clean()
-        manifest = base.manifest
-    finished = [segment for work in works.parts for segment in work.journal.finished]
+def _publish(
+    request: BuildRequest, base: Manifest | None, tools: Tools, work: Work, options: ReadOptions
+) -> BuildReport:
+    """Publish what a work has written beside what was there; return what was done."""
+    folder, new = request.folder, tuple(work.journal.finished)
+    if not new and not work.journal.progress.duplicates and not request.share:
+        journals.give_up(folder)
+        raise SourceError(_why_empty(request.kind, options), place=", ".join(map(str, request.sources)))
+    live = base.segments if base else ()
+    kept = without(folder, live, work.new_docids()) if work.updates and new else live
+    manifest = base
+    if new or manifest is None:  # else no reader need look at it again
+        manifest = with_segments(tools.manifest, (*kept, *new), folder)
+        manifests.publish(folder, manifest)
+    journals.clean(folder)
     return BuildReport(
         manifest=manifest,
-        replaced=replaced,
-        documents=sum(segment.documents for segment in finished),
-        passages=sum(segment.passages for segment in finished),
-        duplicates=sum(work.journal.progress.duplicates for work in works.parts),
-        bad_lines=works.options.bad_lines,
-        skipped=works.options.skipped,
-        left_out=tuple(works.options.left_out),
-        unread_dates=works.options.unread_dates,
-        resumed=any(work.resumed for work in works.parts),
+        replaced=live_documents(live) - live_documents(kept),
+        documents=sum(segment.documents for segment in new),
+        passages=sum(segment.passages for segment in new),
+        duplicates=work.journal.progress.duplicates,
+        bad_lines=options.bad_lines,
+        skipped=options.skipped,
+        left_out=tuple(options.left_out),
+        unread_dates=options.unread_dates,
+        resumed=work.resumed,
     )
 
 
@@ -214,59 +238,33 @@ def _why_empty(kind: str, options: ReadOptions) -> str:
     return f"no {kind} document was found" + (f" (left out: {', '.join(left_out)})" if left_out else "")
 
 
-def _base(request: BuildRequest) -> Generation:
-    """Return the state that the build adds to, or one without manifests if it makes a new index."""
-    folder, shards = request.folder, request.shards
-    if not generations.exists(folder):
-        _check_unfinished(folder, shards)
-        base = generations.new(folder, shards)
-        generations.claim(base)
-        return base
+def _base(request: BuildRequest) -> Manifest | None:
+    """Return the state that the build adds to, None if it makes a new index."""
+    manifests.check_whole(request.folder)
+    if not IndexFolder(request.folder).manifest.is_file() or request.verb == "overwrite":
+        return None
     if not request.verb:
         raise IndexStateError(
             "there is an index already",
-            place=folder,
+            place=request.folder,
             remedy="say --append to add to it, --update to replace documents of the same docid, or --overwrite to "
             "build it anew",
         )
-    if request.verb == "overwrite" and not layout.is_sharded(folder) and not shards:
-        return generations.new(folder)  # whatever the state of what is there
-    base = generations.current(folder, whole=request.verb != "overwrite")
-    if shards and (not base.is_sharded or shards != len(base.parts)):
-        there = f"has {len(base.parts)} shards" if base.is_sharded else "has no shards"
-        verb = f"factseek {'reshard' if base.is_sharded else 'shard'} makes {shards} of it"
-        raise IndexStateError(there, place=folder, remedy=f"leave out --shards {shards}; {verb}")
-    return base.emptied() if request.verb == "overwrite" else base
+    return manifests.read(request.folder)
 
 
-def _check_unfinished(folder: Path, shards: int) -> None:
-    """Raise IndexStateError if an interrupted build made, or was to make, another number of shards."""
-    noted, shard = spare_shards.read(folder), f"{layout.shard_path(0)[:-2]}*"
-    begun = any(
-        path.parent.name in noted or not spare_shards.is_index(path.parent) for path in folder.glob(f"{shard}/{BUILD}")
-    )
-    whole = (folder / BUILD).is_dir() and not spare_shards.is_index(folder / BUILD)
-    if (begun and not shards) or (whole and shards):
-        how = "with --shards" if begun else "without --shards"
-        raise IndexStateError(
-            f"a build {how} was interrupted in it", place=folder, remedy=f"run it again {how}, or remove the folder"
-        )
+def check_apart(folder: Path, sources: Iterable[Path]) -> None:
+    """Raise IndexStateError if an index is to lie in a folder that is read: it would be read, and change it."""
+    for source in sources:
+        if source.is_dir() and Path(os.path.realpath(folder)).is_relative_to(os.path.realpath(source)):
+            raise IndexStateError(f"lies in the source {source}", place=folder, remedy="put the index somewhere else")
 
 
-def _check_apart(request: BuildRequest) -> None:
-    """Raise IndexStateError if the index is to lie in a folder that is read: it would be read, and change it."""
-    for source in request.sources:
-        if source.is_dir() and Path(os.path.realpath(request.folder)).is_relative_to(os.path.realpath(source)):
-            raise IndexStateError(
-                f"lies in the source {source}", place=request.folder, remedy="put the index somewhere else"
-            )
-
-
-def _shape(request: BuildRequest, config: Config, base: Generation, encoders: Encoders) -> Manifest:
+def _shape(request: BuildRequest, config: Config, base: Manifest | None, encoders: Encoders) -> Manifest:
     """Return a manifest that says what the index is, as given, without segments, or as it has been."""
-    if (there := base.parts[0].manifest) is not None:
-        _check_fit(request, config, there)
-        return there
+    if base is not None:
+        _check_fit(request, config, base)
+        return base
     language = language_code(request.language or config.index.language)
     without = () if request.dense else (VECTORS,)
     further = [*request.views, *further_views(request.encoders)]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Callable
 from operator import itemgetter
 from pathlib import Path
 from time import perf_counter
@@ -27,14 +28,14 @@ from ..retrieval.terminal import (
     say,
     write,
 )
-from . import shards_cli, upkeep_cli, watch_cli
+from . import upkeep_cli, watch_cli
 from .collections import kinds, reader
 from .settings import Config
 
 if TYPE_CHECKING:
-    from ..retrieval.manifest import SegmentInfo
-    from .build import BuildReport
-    from .works import Workplace
+    from ..retrieval.manifest import Manifest, SegmentInfo
+    from .build import BuildReport, BuildRequest
+    from .deletion import Deleted
 
 MOST_SOURCES = 10
 MOST_NAMES = 10
@@ -50,7 +51,6 @@ def register(commands: Subparsers) -> None:
     add_json(info)
     info.set_defaults(command=show_info)
     upkeep_cli.register(commands)
-    shards_cli.register(commands, upkeep_cli.add_wait)
     watch_cli.register(commands)
 
 
@@ -89,18 +89,12 @@ def _register_index(commands: Subparsers) -> None:
         metavar="MODEL",
         help="the model that makes the vectors, instead of encoder.model; given twice, each makes vectors of its own",
     )
-    parser.add_argument("--shards", type=int, metavar="N", help="divide a new index into so many shards")
     parser.add_argument(
         "--skip-bad-lines", type=int, metavar="N", help="tolerate, count and list up to N unreadable lines"
     )
     upkeep_cli.add_wait(parser)
     add_json(parser)
-    parser.set_defaults(command=make_index, verb="", interrupted=GOES_ON, workplace=_here)
-
-
-def _here(_: argparse.Namespace) -> Workplace | None:
-    """Return nothing: the segments are written in this process, unless another package knows of a better place."""
-    return None
+    parser.set_defaults(command=make_index, verb="", interrupted=GOES_ON)
 
 
 def _kind(word: str) -> str:
@@ -128,16 +122,16 @@ def _register_delete(commands: Subparsers) -> None:
     parser.set_defaults(command=delete_documents, interrupted=STAYS_WHOLE)
 
 
-def delete_documents(args: argparse.Namespace) -> int:
-    """Delete documents and print how many there were."""
-    from .deletion import delete
-    from .generation import published
+def delete_documents(args: argparse.Namespace, delete: Callable[..., Deleted] | None = None) -> int:
+    """Delete documents, from an index or by what else is given, and print how many there were."""
+    from ..retrieval.index.opening import published
+    from . import deletion
 
     docids = [*args.docids, *(_docids_in(args.from_file) if args.from_file else ())]
     where = parse_filter(args.filter, declared=published(args.index).filter_fields if args.filter else ())
     if not docids and where is None:
         raise UsageError("name the documents to delete, a file of docids with --from-file, or a --filter")
-    deleted = delete(args.index, docids, where=where, wait=args.wait)
+    deleted = (delete or deletion.delete)(args.index, docids, where=where, wait=args.wait)
     for docid in deleted.unknown[:20]:
         say(f"not there: {docid}")
     more = f", {len(deleted.unknown)} were not there" if deleted.unknown else ""
@@ -157,13 +151,18 @@ def _docids_in(path: Path) -> list[str]:
 
 def make_index(args: argparse.Namespace) -> int:
     """Build an index and print what it holds."""
-    from .build import BuildRequest, build
-    from .resharding import check_number
-    from .works import work_here
+    from .build import build
 
-    if args.shards is not None:
-        check_number("--shards", args.shards)
-    request = BuildRequest(
+    began = perf_counter()
+    tell_build(args, build(request_of(args), settings_of(args)), perf_counter() - began)
+    return DONE
+
+
+def request_of(args: argparse.Namespace) -> BuildRequest:
+    """Return the build that the command line asks for."""
+    from .build import BuildRequest
+
+    return BuildRequest(
         kind=args.kind,
         sources=tuple(args.sources),
         folder=args.index,
@@ -171,12 +170,12 @@ def make_index(args: argparse.Namespace) -> int:
         language=args.language,
         dense=not args.no_dense,
         encoders=tuple(args.encoder or ()),
-        shards=args.shards or 0,
         wait=args.wait,
     )
-    began = perf_counter()
-    built = build(request, _settings(args), workplace=args.workplace(args) or work_here)
-    seconds = perf_counter() - began
+
+
+def tell_build(args: argparse.Namespace, built: BuildReport, seconds: float) -> None:
+    """Print what a build read and what the index holds now."""
     for example in built.bad_lines.examples:
         say(f"skipped: {example}")
     _say_left_out(built)
@@ -186,7 +185,6 @@ def make_index(args: argparse.Namespace) -> int:
     if built.unmerged:
         say(f"the segments could not be merged: {built.unmerged}")
     report(args, _facts(args.index, built, seconds), _line(args.index, built, seconds))
-    return DONE
 
 
 def _line(index: Path, built: BuildReport, seconds: float) -> str:
@@ -247,31 +245,34 @@ def _say_unread_dates(built: BuildReport) -> None:
 
 def show_info(args: argparse.Namespace) -> int:
     """Print the manifest of an index."""
-    from .generation import read
+    from ..retrieval import manifest as manifests
 
-    state = read(args.index)
-    manifest = state.manifest
+    manifest = manifests.read(args.index)
     if args.json:
-        write(state.encoded().decode())
+        write(manifests.encode(manifest).decode())
         return DONE
+    write("".join(f"{name:15} {value}\n" for name, value in (*description(args.index, manifest), *segments(manifest))))
+    return DONE
+
+
+def description(index: Path, manifest: Manifest) -> list[tuple[str, str]]:
+    """Return what is said of an index as a whole: names and values."""
     encoder = manifest.encoder
     bytes_ = sum(file.bytes for segment in manifest.segments for file in segment.files.values())
     vectors = f"{encoder.name} ({encoder.dimension} dimensions, {encoder.precision})" if encoder else "none (bm25 only)"
-    lines = [
-        ("index", f"{args.index} ({manifest.id})"),
+    return [
+        ("index", f"{index} ({manifest.id})"),
         ("documents", f"{manifest.documents:,} in {counted(manifest.passages, 'passage')}, {bytes_ / 1e6:.1f} MB"),
         ("language", f"{manifest.language} ({manifest.analyzer} analyzer, {manifest.fields} fields)"),
         ("bm25", f"k1 {manifest.bm25.k1}, b {manifest.bm25.b} when it was built; a search uses its own settings"),
         ("vectors", vectors),
         ("created", f"{manifest.created} by factseek {manifest.versions.factseek}"),
     ]
-    for path, part in zip(state.paths, state.parts, strict=True):
-        if state.is_sharded:
-            count, passages = counted(part.published.documents, "document"), counted(part.published.passages, "passage")
-            lines.append((path, f"{count} in {passages}"))
-        lines += [(f"segment {segment.name}", _described(segment)) for segment in part.segments]
-    write("".join(f"{name:15} {value}\n" for name, value in lines))
-    return DONE
+
+
+def segments(manifest: Manifest) -> list[tuple[str, str]]:
+    """Return what is said of each segment of an index: its name and what it holds."""
+    return [(f"segment {segment.name}", _described(segment)) for segment in manifest.segments]
 
 
 def _described(segment: SegmentInfo) -> str:
@@ -281,7 +282,8 @@ def _described(segment: SegmentInfo) -> str:
     return f"{segment.documents} {segment.kind} from {shown}{deleted}"
 
 
-def _settings(args: argparse.Namespace) -> Config:
+def settings_of(args: argparse.Namespace) -> Config:
+    """Return the settings of a build, with the options of the command line."""
     config = config_of(args, Config)
     if args.analyzer:
         config = msgspec.structs.replace(config, index=msgspec.structs.replace(config.index, analyzer=args.analyzer))

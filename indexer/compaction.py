@@ -13,19 +13,18 @@ from typing import NamedTuple
 
 import msgspec
 
+from ..retrieval import manifest as manifests
 from ..retrieval.config import IndexSettings
 from ..retrieval.errors import UsageError
 from ..retrieval.files import os_errors_reported
 from ..retrieval.index_folder import IndexFolder
 from ..retrieval.manifest import Manifest, SegmentInfo
 from ..retrieval.views import Tools, descriptions, kinds
-from . import generation as generations
 from . import journal as journals
 from .deletion import with_segments
 from .encoders import Encoders
-from .generation import Generation, IndexPart
 from .lock import locked
-from .merge import Merge, in_part, write_all
+from .merge import Merge, PlacedSegment, write_all
 from .settings import Config
 
 Group = list[SegmentInfo]
@@ -47,32 +46,25 @@ def compact(folder: Path, config: Config, *, add: Sequence[str] = (), wait: floa
     Raises UsageError if there is no such view; IndexStateError if there is no index, another process writes it, or
     a file to be copied is damaged; MachineError if the disk is full. What was published before stays.
     """
-    generations.read(folder)
+    manifests.read(folder)
     with locked(folder, wait), os_errors_reported(folder):
-        base = generations.current(folder)
-        base.sweep()
-        lacking = [name for name in _addable(add) if name not in base.manifest.views]
+        base = manifests.read(folder)
+        journals.sweep(folder)
+        for name in add:
+            if name not in kinds():
+                what = f"--add {name[:80]}: there is no such view"
+                raise UsageError(what, remedy=f"there are {', '.join(kinds())}")
+        lacking = [name for name in add if name not in base.views]
         most = config.index.segment_passages
-        groups = [_by_kind(part.segments) if lacking else worth_merging(part.segments, most) for part in base.parts]
-        return _published(base, groups, config, lacking)
-
-
-def _addable(names: Sequence[str]) -> Sequence[str]:
-    """Return the names of views that are to be added.
-
-    Raises UsageError if there is no view of a name.
-    """
-    for name in names:
-        if name not in kinds():
-            raise UsageError(f"--add {name[:80]}: there is no such view", remedy=f"there are {', '.join(kinds())}")
-    return names
+        groups = _by_kind(base.segments) if lacking else worth_merging(base.segments, most)
+        return _published(folder, base, groups, config, lacking)
 
 
 def merge_surplus(folder: Path, config: Config) -> Compacted:
-    """Merge segments of a part of the index if it has more than ``index.max_segments``; the caller holds its lock."""
+    """Merge segments of the index if it has more than ``index.max_segments``; the caller holds its lock."""
     with os_errors_reported(folder):
-        base = generations.current(folder)
-        return _published(base, [surplus(part.segments, config.index) for part in base.parts], config)
+        base = manifests.read(folder)
+        return _published(folder, base, surplus(base.segments, config.index), config)
 
 
 def worth_merging(segments: Sequence[SegmentInfo], most: int) -> list[Group]:
@@ -128,43 +120,29 @@ def _segments(group: Group, most: int) -> int:
 
 
 def _published(
-    base: Generation, groups: Sequence[Sequence[Group]], config: Config, lacking: Sequence[str] = ()
+    folder: Path, base: Manifest, groups: Sequence[Group], config: Config, lacking: Sequence[str] = ()
 ) -> Compacted:
-    """Merge the groups of each part and publish what comes of them."""
-    manifest = base.manifest
-    before = len(manifest.segments)
-    if not any(groups) and not lacking:
-        return Compacted(manifest, before, 0)
-    base.clean()
-    with closing(Encoders(config, language=manifest.language)) as encoders:
-        paired = zip(base.parts, groups, strict=True)
-        states = [_merged(part, of_part, config, encoders, lacking) for part, of_part in paired]
-    dropped = sum(len(segment.deleted) for of_part in groups for group in of_part for segment in group)
-    return Compacted(base.publish(states), before, dropped)
+    """Merge the groups and publish what comes of them, with the views that are ``lacking``.
 
-
-def _merged(
-    part: IndexPart, groups: Sequence[Group], config: Config, encoders: Encoders, lacking: Sequence[str]
-) -> Manifest:
-    """Write what the groups of a part become; return its state afterwards, not yet published."""
-    if not groups and not lacking:
-        return part.published
-    shape = _with_views(part.published, lacking, config, encoders)
-    tools = Tools(IndexFolder(part.folder), shape, config, encoders)
-    merges = [Merge(in_part(part.folder, group), tools, anew=frozenset(lacking)) for group in groups]
-    made = write_all(merges, journals.first_segment(part.folder))
-    return with_segments(shape, replaced(part.segments, groups, made), part.folder)
-
-
-def _with_views(base: Manifest, lacking: Sequence[str], config: Config, encoders: Encoders) -> Manifest:
-    """Return the manifest with views that it lacks.
-
-    Raises UsageError if the configuration leaves a view out.
+    Raises UsageError if the configuration leaves such a view out.
     """
-    described = descriptions(config, encoders, without=[name for name in kinds() if name not in lacking])
-    for name in set(lacking) - described.keys():
-        raise UsageError(f"--add {name}: the configuration leaves it out", remedy=f"set index.{name}")
-    return msgspec.structs.replace(base, views={**base.views, **described})
+    before = len(base.segments)
+    if not groups and not lacking:
+        return Compacted(base, before, 0)
+    journals.clean(folder)
+    with closing(Encoders(config, language=base.language)) as encoders:
+        described = descriptions(config, encoders, without=[name for name in kinds() if name not in lacking])
+        for name in set(lacking) - described.keys():
+            raise UsageError(f"--add {name}: the configuration leaves it out", remedy=f"set index.{name}")
+        shape = msgspec.structs.replace(base, views={**base.views, **described})
+        tools = Tools(IndexFolder(folder), shape, config, encoders)
+        anew = frozenset(lacking)
+        merges = [Merge([PlacedSegment(folder, each) for each in group], tools, anew=anew) for group in groups]
+        made = write_all(merges, journals.first_segment(folder))
+    manifest = with_segments(shape, replaced(base.segments, groups, made), folder)
+    manifests.publish(folder, manifest)
+    journals.clean(folder)
+    return Compacted(manifest, before, sum(len(segment.deleted) for group in groups for segment in group))
 
 
 def replaced(

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import closing
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -15,8 +14,7 @@ from ..retrieval.files import os_errors_reported
 from ..retrieval.filters import matches
 from ..retrieval.index_folder import IndexFolder
 from ..retrieval.manifest import Manifest, SegmentInfo
-from . import generation as generations
-from .generation import Generation, IndexPart
+from . import journal as journals
 from .lock import locked
 from .overtaking import overtake
 
@@ -34,43 +32,30 @@ def delete(folder: Path, docids: Sequence[str], *, where: Filter | None = None, 
     A docid that is not there is reported, not an error.
     Raises IndexStateError if there is no index or another process writes it for longer than ``wait`` seconds.
     """
-    generations.read(folder)
+    manifests.read(folder)
     with locked(folder, wait), os_errors_reported(folder):
-        before = generations.current(folder)
-        there = set(_there(before, docids))
-        going = [*there, *_passing(before, where)]
-        states = [left(part, going) for part in before.parts]
-        gone = before.manifest.documents - sum(state.documents for state in states)
-        if gone:
-            before.publish(states)
-        else:
-            before.sweep()
+        before = manifests.read(folder)
+        with IndexFolder(folder).opened(before.segments) as opened:
+            there = {docid for docid in docids if any(documents.row(docid) is not None for documents in opened)}
+            going = [*there]
+            for segment, documents in zip(before.segments, opened, strict=True):
+                passing = (each for each in documents.each() if where and matches(where, each, segment.kind))
+                going += [document.docid for document in passing]
+        gone = publish_without(folder, before, going)
         overtake(folder, dict.fromkeys([*docids, *going]))  # what is reported as absent stays so, too
     return Deleted(gone, tuple(docid for docid in dict.fromkeys(docids) if docid not in there))
 
 
-def left(part: IndexPart, docids: Iterable[str]) -> Manifest:
-    """Return the state of a part without the documents of these ids; that which is published if it holds none."""
-    before = part.published
-    segments = without(part.folder, before.segments, docids)
-    return before if segments == before.segments else with_segments(before, segments, part.folder)
-
-
-def _there(before: Generation, docids: Sequence[str]) -> Iterator[str]:
-    """Yield those of the docids that the index holds."""
-    for part in before.parts:
-        with IndexFolder(part.folder).opened(part.segments) as opened:
-            yield from (docid for docid in docids if any(documents.row(docid) is not None for documents in opened))
-
-
-def _passing(before: Generation, where: Filter | None) -> Iterator[str]:
-    """Yield the docids of the documents that pass a filter; none without one."""
-    for part in before.parts if where else ():
-        for segment in part.segments:
-            with closing(IndexFolder(part.folder).documents(segment)) as documents:
-                for document in documents.each():
-                    if where and matches(where, document, segment.kind):
-                        yield document.docid
+def publish_without(folder: Path, before: Manifest, docids: Iterable[str]) -> int:
+    """Publish the index without the documents of these ids; return how many it held. The caller holds its lock."""
+    segments = without(folder, before.segments, docids)
+    if segments == before.segments:
+        journals.sweep(folder)
+        return 0
+    after = with_segments(before, segments, folder)
+    manifests.publish(folder, after)
+    journals.clean(folder)
+    return before.documents - after.documents
 
 
 def without(folder: Path, segments: Sequence[SegmentInfo], docids: Iterable[str]) -> tuple[SegmentInfo, ...]:

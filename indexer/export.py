@@ -12,8 +12,8 @@ from ..retrieval.documents import StoredDocument
 from ..retrieval.domain import Filter
 from ..retrieval.files import replacing, writable
 from ..retrieval.filters import matches
+from ..retrieval.index.opening import leased
 from ..retrieval.index_folder import IndexFolder
-from . import generation as generations
 from .collections.jsonl import EXPORTED
 
 
@@ -31,9 +31,9 @@ def documents_of(folder: Path, where: Filter | None = None) -> Iterator[StoredDo
 
     Raises IndexStateError if there is no index or its documents cannot be read.
     """
-    with generations.leased(folder) as state:
-        for part, segment in state.segments:
-            with closing(IndexFolder(part.folder).documents(segment)) as documents:
+    with leased(folder) as parts:
+        for part, segment in ((part, segment) for part, manifest in parts for segment in manifest.segments):
+            with closing(IndexFolder(part).documents(segment)) as documents:
                 for stored in documents.each_stored():
                     if where is None or matches(where, stored.document, segment.kind):
                         yield stored

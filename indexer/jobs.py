@@ -17,8 +17,7 @@ import msgspec
 
 from ..retrieval.errors import IndexStateError
 from ..retrieval.files import os_errors_reported, read_regular, write_atomically
-from ..retrieval.manifest import now
-from .generation import exists
+from ..retrieval.manifest import NAME, SHARDS, now
 
 JOBS = "jobs"
 """The folder in an index directory. No manifest names it: a snapshot leaves it out, a build leaves it alone."""
@@ -102,7 +101,10 @@ def made_folder(folder: Path) -> Path:
 
     Raises IndexStateError if there is no index, MachineError if the folder cannot be made.
     """
-    if not exists(folder):
+    if (folder / SHARDS).is_file():
+        what = "is an index in shards, which takes no changes over HTTP"
+        raise IndexStateError(what, place=folder, remedy="factseek index --update and factseek delete change it")
+    if not (folder / NAME).is_file():
         raise IndexStateError("there is no index any more", place=folder)
     place = folder / JOBS
     with os_errors_reported(place):

@@ -14,11 +14,11 @@ from ..retrieval import manifest as manifests
 from ..retrieval.errors import IndexStateError
 from ..retrieval.files import read_regular, write_atomically
 from ..retrieval.lease import remove_unless_held
-from ..retrieval.manifest import BUILD, SEGMENTS, SegmentInfo, SourceInfo
-from .spare_shards import is_index
+from ..retrieval.manifest import BUILD, LOCK, PART, SEGMENTS, SHARDS, SegmentInfo, SourceInfo
 
 NAME = "journal.json"
 _SEGMENT = re.compile(r"\.?[0-9]{1,18}")
+_SHARD = re.compile(r"shard-\d+")
 
 
 class Progress(msgspec.Struct, frozen=True, kw_only=True):
@@ -113,8 +113,44 @@ def segments_in(folder: Path) -> list[Path]:
     return [path for path in folder.glob("*") if _SEGMENT.fullmatch(path.name) and not is_index(path)]
 
 
+def is_index(folder: Path) -> bool:
+    """Return whether a folder holds an index of its own, or one that is being built: it has a lock."""
+    return any((folder / name).exists() for name in (manifests.NAME, SHARDS, LOCK))
+
+
+def parts_in(folder: Path) -> list[Path]:
+    """Return the folders in ``folder`` that factseek has named as parts of the index there."""
+    return [mark.parent for mark in folder.glob(f"shard-*/{PART}") if _SHARD.fullmatch(mark.parent.name)]
+
+
+def remove_part(part: Path) -> None:
+    """Remove a former part, but for what readers hold, which goes later, and what is not of factseek."""
+    if remove_index(part) and {path.name for path in part.iterdir()} <= {LOCK, PART}:
+        for name in (LOCK, PART):
+            (part / name).unlink(missing_ok=True)
+        with suppress(OSError):  # a link
+            part.rmdir()
+
+
+def remove_index(folder: Path) -> bool:
+    """Remove the manifest and the segments in a folder; return whether all are gone, or a reader holds some."""
+    if not folder.is_dir():
+        return False
+    for file in (folder / manifests.NAME, *folder.glob(f".{manifests.NAME}.*.tmp")):
+        file.unlink(missing_ok=True)
+    remove_build(folder)
+    gone = [remove_unless_held(segment) for segment in segments_in(folder / SEGMENTS)]
+    if all(gone):
+        with suppress(OSError):  # what else lies there is not of factseek
+            (folder / SEGMENTS).rmdir()
+    return all(gone)
+
+
 def sweep(folder: Path) -> None:
     """Remove the leftovers of an interrupted writer, but keep a build that may go on."""
+    if not (folder / SHARDS).exists():
+        for part in parts_in(folder):
+            remove_part(part)
     for leftover in folder.glob(f".{manifests.NAME}.*.tmp"):
         leftover.unlink(missing_ok=True)
     live = _named(folder)

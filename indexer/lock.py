@@ -7,17 +7,18 @@ import json
 import os
 import socket
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
 from ..retrieval.errors import IndexBusyError, IndexStateError
 from ..retrieval.files import os_errors_reported
-from ..retrieval.manifest import LOCK, now
-from ..retrieval.shards import layout
+from ..retrieval.manifest import LOCK, PART, now
 from ..retrieval.terminal import say
 
 POLL_SECONDS = 0.05
+_parts: set[Path] = set()
+"""The parts that this process writes as such."""
 
 
 @contextmanager
@@ -25,14 +26,15 @@ def locked(folder: Path, wait: float = 0.0) -> Iterator[None]:
     """Hold the writer's lock of an index; the system frees it when its holder dies.
 
     Waits up to ``wait`` seconds for another holder to be done. Raises IndexBusyError, naming the holder, if it is not
-    done by then; IndexStateError if ``folder`` is a file, or a shard, which is written with its index alone.
+    done by then; IndexStateError if ``folder`` is a file, or a part of an index that is not written just now.
     """
     if folder.exists() and not folder.is_dir():
         raise IndexStateError("is a file, not an index directory", place=folder)
-    if (index := layout.index_of_shard(folder)) is not None:
-        raise IndexStateError(f"is a shard of the index {index}", place=folder, remedy=f"name {index} instead")
+    if (folder / PART).is_file() and folder.resolve() not in _parts:
+        whole = (folder / PART).read_text("utf-8", "replace").partition("\n")[0][:200]
+        raise IndexStateError(f"is a part of the index {whole}", place=folder, remedy="name that index instead")
     made = not folder.exists()
-    handle = taken(folder, wait)
+    handle = _lock(folder, wait)
     try:
         yield
     finally:
@@ -43,11 +45,25 @@ def locked(folder: Path, wait: float = 0.0) -> Iterator[None]:
         os.close(handle)
 
 
-def taken(folder: Path, wait: float) -> int:
-    """Return the descriptor of the lock of a folder, which is held until it is closed.
+@contextmanager
+def writing_parts(whole: Path, parts: Sequence[Path], note: str | None = None) -> Iterator[None]:
+    """Let the writer of an index write its parts, which are indexes themselves; nobody else may.
 
-    Raises IndexBusyError as :func:`locked` does.
+    Each gets a file that marks it as a part, with ``note`` in its second line; without a note they have it already.
     """
+    own = {part.resolve() for part in parts}
+    for part in own if note is not None else ():
+        part.mkdir(parents=True, exist_ok=True)
+        (part / PART).write_text(f"{whole}\n{note}\n", "utf-8")
+    _parts.update(own)
+    try:
+        yield
+    finally:
+        _parts.difference_update(own)
+
+
+def _lock(folder: Path, wait: float) -> int:
+    """Return the descriptor of the lock of a folder, which is held until it is closed."""
     deadline = time.monotonic() + wait
     reported = False
     while True:

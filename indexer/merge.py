@@ -28,7 +28,7 @@ class _Stored(NamedTuple):
 
 
 class PlacedSegment(NamedTuple):
-    """A segment that is merged: the index, or the part of one, in which it is read, and what its manifest says."""
+    """A segment that is merged: the folder of its index, and what the manifest says of it."""
 
     folder: Path
     segment: SegmentInfo
@@ -118,11 +118,6 @@ class Merge(NamedTuple):
                 view.complete(segment, self.tools)
             else:
                 view.copy(parts, segment, self.tools)
-
-
-def in_part(folder: Path, segments: Iterable[SegmentInfo]) -> list[PlacedSegment]:
-    """Return segments of the index in ``folder`` as what is merged."""
-    return [PlacedSegment(folder, segment) for segment in segments]
 
 
 def write_all(merges: Iterable[Merge], first: int) -> dict[str, list[SegmentInfo]]:

@@ -9,12 +9,13 @@ from typing import NamedTuple
 
 import msgspec
 
+from ..retrieval import manifest as manifests
 from ..retrieval.documents import state_of
 from ..retrieval.index_folder import IndexFolder
 from ..retrieval.manifest import SourceInfo
-from . import generation as generations
+from . import journal as journals
 from .build import BuildRequest, build_locked
-from .deletion import left
+from .deletion import publish_without
 from .document_line import KIND
 from .encoders import Encoders
 from .jobs import JOBS
@@ -39,8 +40,7 @@ class Held:
 
         Raises IndexStateError if there is no index any more.
         """
-        state = generations.read(folder)
-        self._segments = [IndexFolder(part.folder).documents(info) for part, info in state.segments]
+        self._segments = [IndexFolder(folder).documents(info) for info in manifests.read(folder).segments]
 
     def state_of_document(self, docid: str) -> DocumentState | None:
         """Return checksum and state of a document, or None if the index does not hold it."""
@@ -63,7 +63,7 @@ def put(folder: Path, lines: Sequence[str], config: Config, encoders: Encoders |
     index's lock. Raises what a build raises; what was published before stays then.
     """
     source = folder / JOBS / "batch"
-    generations.current(folder).clean()  # two batches look alike: none may go on from the other
+    journals.clean(folder)  # two batches look alike: none may go on from the other
     try:
         source.write_text("".join(f"{line}\n" for line in lines), "utf-8")
         request = BuildRequest(kind=KIND, sources=(source,), folder=folder, verb="update")
@@ -77,8 +77,7 @@ def put(folder: Path, lines: Sequence[str], config: Config, encoders: Encoders |
 
 def remove(folder: Path, docids: Sequence[str]) -> None:
     """Publish that documents are no longer there; the caller holds the index's lock."""
-    before = generations.current(folder)
-    before.publish([left(part, docids) for part in before.parts])
+    publish_without(folder, manifests.read(folder), docids)
 
 
 def held(folder: Path) -> closing[Held]:

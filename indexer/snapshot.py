@@ -1,4 +1,4 @@
-"""Snapshots: a consistent copy of a published state.
+"""Snapshots: a consistent copy of a published state, and its restoration as that of an index.
 
 Published files never change, so a copy on the same file system shares them: it costs names, not bytes. A snapshot is an
 index itself.
@@ -9,18 +9,28 @@ from __future__ import annotations
 import errno
 import os
 import shutil
+import stat
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import NamedTuple
 
+from ..retrieval import manifest as manifests
 from ..retrieval.errors import IndexStateError
 from ..retrieval.files import os_errors_reported, sync_file, sync_folder, sync_tree
-from ..retrieval.integrity import REMEDY, faults_in
-from ..retrieval.manifest import LOCK, SEGMENTS, Manifest, SegmentInfo
-from . import generation as generations
-from .generation import IndexPart
+from ..retrieval.index_folder import IndexFolder
+from ..retrieval.integrity import REMEDY, check_files, faults_in, file_faults
+from ..retrieval.lease import open_leased
+from ..retrieval.manifest import BUILD, LOCK, SEGMENTS, Manifest, SegmentInfo
+from ..retrieval.views import Tools
+from . import journal as journals
+from .compaction import replaced
+from .deletion import with_segments
+from .encoders import Encoders
 from .lock import locked
+from .merge import Merge, PlacedSegment, write_all
+from .segment import settle
+from .settings import Config
 
 _UNSHARED = {errno.EXDEV, errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.EMLINK, errno.ENOSYS}
 
@@ -41,23 +51,17 @@ def snapshot(folder: Path, target: Path, *, copy: bool = False) -> Copied:
     Raises IndexStateError if there is no index, ``target`` is not free, or a file is damaged; MachineError if the disk
     is full or may not be written.
     """
-    with generations.leased(folder) as state, os_errors_reported(target), _place_for(folder, target) as place:
+    manifest, lease = open_leased(folder)
+    with closing(lease), os_errors_reported(target), _place_for(folder, target) as place:
         copier = Copier(share=not copy)
-        copied = generations.new(place, len(state.parts) if state.is_sharded else 0)
-        for part, there in zip(state.parts, copied.parts, strict=True):
-            _copy(copier, part, there.folder)
+        (place / SEGMENTS).mkdir(parents=True)
+        for segment in manifest.segments:
+            copier.segment(folder, segment, place / SEGMENTS / segment.name)
         sync_tree(place)
-        manifest = copied.publish([part.published for part in state.parts])
+        manifests.publish(place, manifest)
         place.rename(target)
         sync_folder(target.parent)
     return Copied(manifest, copier.files, copier.shared)
-
-
-def _copy(copier: Copier, part: IndexPart, place: Path) -> None:
-    """Copy what the manifest of a part names to a new folder."""
-    (place / SEGMENTS).mkdir(parents=True)
-    for segment in part.segments:
-        copier.segment(part.folder, segment, place / SEGMENTS / segment.name)
 
 
 class Copier:
@@ -123,3 +127,73 @@ def _place_for(folder: Path, target: Path) -> Iterator[Path]:
         except BaseException:
             shutil.rmtree(place, ignore_errors=True)
             raise
+
+
+def restore(source: Path, folder: Path, config: Config, *, overwrite: bool = False, wait: float = 0.0) -> Copied:
+    """Publish the state that a snapshot holds as that of the index in ``folder``; its readers keep what they opened.
+
+    Raises IndexStateError if the snapshot is none or damaged, or there is an index and ``overwrite`` is not given;
+    MachineError if the disk is full. What was published before stays until all is there.
+    """
+    wanted, lease = open_leased(source)
+    with closing(lease):  # it may be an index that is written meanwhile
+        _check_plain(source, wanted)
+        for segment in wanted.segments:
+            check_files(source, segment)
+        with locked(folder, wait), os_errors_reported(folder):
+            if IndexFolder(folder).manifest.is_file() and not overwrite:
+                remedy = "say --overwrite to put the snapshot's state in its place"
+                raise IndexStateError("there is an index already", place=folder, remedy=remedy)
+            manifests.check_whole(folder)
+            live: dict[str, SegmentInfo] = {}
+            with suppress(IndexStateError):  # what is damaged may be replaced
+                live = {segment.name: segment for segment in manifests.read(folder).segments}
+            journals.clean(folder)
+            (folder / BUILD).mkdir(parents=True, exist_ok=True)
+            copier = Copier(share=True)
+            renamed = [each for each in wanted.segments if not _copied(copier, source, folder, each, live)]
+            manifest = _renamed(source, folder, wanted, renamed, config)
+            manifests.publish(folder, manifest)
+            journals.clean(folder)
+            return Copied(manifest, copier.files, copier.shared)
+
+
+def _check_plain(source: Path, wanted: Manifest) -> None:
+    """Raise IndexStateError if what is to be read of a snapshot is no regular file in folders of its own.
+
+    A snapshot may come from elsewhere, and a link in it would give away what it names. What is missing is left to be
+    named by who reads it.
+    """
+    files = {Path(SEGMENTS, segment.name, name) for segment in wanted.segments for name in segment.files}
+    files.add(Path(manifests.NAME))
+    folders = set().union(*(file.parents for file in files)) - {Path()}
+    for path in sorted(files | folders):
+        with suppress(FileNotFoundError):
+            kind = os.lstat(source / path).st_mode
+            if not (stat.S_ISDIR(kind) if path in folders else stat.S_ISREG(kind)):
+                what = f"is no {'folder' if path in folders else 'regular file'} of the snapshot"
+                raise IndexStateError(what, place=source / path, remedy="take a snapshot of the index again")
+
+
+def _copied(copier: Copier, source: Path, folder: Path, segment: SegmentInfo, live: dict[str, SegmentInfo]) -> bool:
+    """Copy a segment of the snapshot to its place; return False if another segment has its name."""
+    there = live.get(segment.name)
+    if there is not None and there.files == segment.files and not any(file_faults(folder, there)):
+        return True
+    if (folder / SEGMENTS / segment.name).exists():
+        return False
+    copier.segment(source, segment, folder / BUILD / segment.name)
+    sync_tree(folder / BUILD / segment.name)
+    settle(folder / BUILD / segment.name, folder / SEGMENTS)
+    return True
+
+
+def _renamed(source: Path, folder: Path, wanted: Manifest, segments: list[SegmentInfo], config: Config) -> Manifest:
+    """Return the manifest to publish, after writing again, under a new name, each segment whose name is taken."""
+    if not segments:
+        return wanted
+    with closing(Encoders(config)) as encoders:
+        tools = Tools(IndexFolder(folder), wanted, config, encoders)
+        merges = [Merge([PlacedSegment(source, segment)], tools) for segment in segments]
+        made = write_all(merges, journals.first_segment(folder))
+    return with_segments(wanted, replaced(wanted.segments, [[segment] for segment in segments], made), folder)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
@@ -31,7 +31,9 @@ from ..retrieval.terminal import (
 from .settings import Config
 
 if TYPE_CHECKING:
+    from .compaction import Compacted
     from .snapshot import Copied
+    from .verification import Repaired, Verified
 
 
 def register(commands: Subparsers) -> None:
@@ -176,14 +178,14 @@ def point_alias(args: argparse.Namespace) -> int:
     return DONE
 
 
-def compact_index(args: argparse.Namespace) -> int:
-    """Merge segments and print what became of them."""
-    from .compaction import compact
-    from .generation import published
+def compact_index(args: argparse.Namespace, compact: Callable[..., Compacted] | None = None) -> int:
+    """Merge segments, of an index or by what else is given, and print what became of them."""
+    from ..retrieval.index.opening import published
+    from . import compaction
 
     began = perf_counter()
     before = published(args.index).views
-    compacted = compact(args.index, config_of(args, Config), add=args.add, wait=args.wait)
+    compacted = (compact or compaction.compact)(args.index, config_of(args, Config), add=args.add, wait=args.wait)
     after = len(compacted.manifest.segments)
     done = []
     if after < compacted.before:
@@ -208,20 +210,23 @@ def compact_index(args: argparse.Namespace) -> int:
     return DONE
 
 
-def verify_index(args: argparse.Namespace) -> int:
-    """Check an index, repair it if that is asked, and print what is wrong.
+def verify_index(
+    args: argparse.Namespace,
+    verify: Callable[..., Verified] | None = None,
+    repair: Callable[..., Repaired] | None = None,
+) -> int:
+    """Check an index, repair it if that is asked, by what is given if anything is, and print what is wrong.
 
     Raises CheckFailed if something stays wrong.
     """
-    from .repair import Repaired, repair
-    from .verification import verify
+    from . import verification
 
     config = config_of(args, Config)
     if args.repair:
-        done = repair(args.index, config, wait=args.wait)
+        done = (repair or verification.repair)(args.index, config, wait=args.wait)
     else:
-        verified = verify(args.index, config)
-        done = Repaired(verified, (), verified.all_faults)
+        verified = (verify or verification.verify)(args.index, config)
+        done = verification.Repaired(verified, (), verified.all_faults)
     faults = done.verified.all_faults
     whole = f"{counted(done.verified.documents, 'whole document')}"
     if args.json:
@@ -262,7 +267,7 @@ def take_snapshot(args: argparse.Namespace) -> int:
 
 def restore_index(args: argparse.Namespace) -> int:
     """Restore a snapshot and print what the index holds now."""
-    from .restoration import restore
+    from .snapshot import restore
 
     done = restore(args.source, args.index, config_of(args, Config), overwrite=args.overwrite, wait=args.wait)
     facts = {"index": str(args.index), "snapshot": str(args.source), **_copied(done)}
@@ -281,7 +286,7 @@ def _copied(done: Copied) -> dict[str, Any]:
 
 def export_documents(args: argparse.Namespace) -> int:
     """Write the documents of an index, or its reviews."""
-    from .generation import published
+    from ..retrieval.index.opening import published
 
     where = parse_filter(args.filter, declared=published(args.index).filter_fields if args.filter else ())
     if args.output is None and args.json:

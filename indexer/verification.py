@@ -1,25 +1,32 @@
-"""Verification of an index: every file against the manifest, every part against the documents."""
+"""Verification of an index: every file against the manifest, every view against the documents; and its repair."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
 
+import msgspec
+
+from ..retrieval import manifest as manifests
 from ..retrieval.documents import StoredDocument, checksum
 from ..retrieval.errors import FactseekError
+from ..retrieval.files import os_errors_reported
 from ..retrieval.index_folder import IndexFolder
 from ..retrieval.integrity import Fault, file_faults
+from ..retrieval.lease import open_leased
 from ..retrieval.manifest import DOCUMENTS, Manifest, SegmentInfo
 from ..retrieval.progress import bar
-from ..retrieval.shards.layout import owner
 from ..retrieval.views import SegmentPlace, Tools, views
-from . import generation as generations
+from . import journal as journals
+from .compaction import replaced
+from .deletion import with_segments
 from .encoders import Encoders
-from .generation import Generation
+from .lock import locked
+from .merge import Merge, PlacedSegment, write_all
 from .settings import Config
 
 MOST = 100
@@ -29,13 +36,18 @@ MOST = 100
 class Verified(NamedTuple):
     """The result of a verification: the manifest, and the faults by segment; those of the whole index stand at ``""``.
 
-    ``documents`` counts those that are whole, ``intact`` names the segments whose documents all are.
+    ``docids`` counts how often each whole document is there, ``intact`` names the segments whose documents all are.
     """
 
     manifest: Manifest
     faults: dict[str, list[Fault]]
-    documents: int
+    docids: Counter[str]
     intact: frozenset[str]
+
+    @property
+    def documents(self) -> int:
+        """The number of whole documents."""
+        return self.docids.total()
 
     @property
     def all_faults(self) -> list[Fault]:
@@ -43,95 +55,95 @@ class Verified(NamedTuple):
         return [fault for faults in self.faults.values() for fault in faults]
 
 
-class VerifiedPart(NamedTuple):
-    """The verification of one part of an index, and how often each whole document of it was seen."""
+class Repaired(NamedTuple):
+    """The result of a repair: the verification before it, the segments made again, and the faults that are left."""
 
     verified: Verified
-    seen: Counter[str]
+    segments: tuple[str, ...]
+    left: list[Fault]
 
 
 def verify(folder: Path, config: Config) -> Verified:
-    """Check every segment of an index: its files against the manifest, its parts against each other.
+    """Check every segment of an index: its files against the manifest, its views against the documents.
 
-    Of a sharded index, the segments are named with the shards that they are in.
-    Raises IndexStateError if there is no index that can be read, or a shard is missing.
+    Raises IndexStateError if there is no index that can be read.
     """
-    with generations.leased(folder) as state:
-        return whole(state, verified_parts(state, config))
+    manifest, lease = open_leased(folder)
+    with closing(lease):
+        return verified_state(folder, manifest, config)
 
 
-def verified_parts(state: Generation, config: Config) -> list[VerifiedPart]:
-    """Verify each part of an index by itself; the caller sees to it that nobody removes a segment."""
-    return [_verified(part.folder, part.published, config) for part in state.parts]
-
-
-def whole(state: Generation, parts: Sequence[VerifiedPart]) -> Verified:
-    """Return the verification of an index whose parts were verified: that of the one, or of all and their routing."""
-    if not state.is_sharded:
-        return parts[0].verified
-    faults: dict[str, list[Fault]] = {}
-    for path, (verified, _) in zip(state.paths, parts, strict=True):
-        faults |= {in_shard(path, name): _named(path, of_segment) for name, of_segment in verified.faults.items()}
-    if routed := list(_routing_faults(state, [part.seen for part in parts])):
-        faults[""] = routed
-    intact = (
-        in_shard(path, name) for path, part in zip(state.paths, parts, strict=True) for name in part.verified.intact
-    )
-    return Verified(state.manifest, faults, sum(part.verified.documents for part in parts), frozenset(intact))
-
-
-def in_shard(path: str, segment: str) -> str:
-    """Return the name of a segment of a part with the path of its shard, if the part is one."""
-    return f"{path}/{segment}".rstrip("/") if path else segment
-
-
-def _named(path: str, faults: Sequence[Fault]) -> list[Fault]:
-    return [fault._replace(segment=in_shard(path, fault.segment)) for fault in faults]
-
-
-def _routing_faults(state: Generation, seen: Sequence[Counter[str]]) -> Iterator[Fault]:
-    """Yield the documents that are in a shard which does not own them: where they are, and where they belong."""
-    count = 0
-    for path, part, docids in zip(state.paths, state.parts, seen, strict=True):
-        for docid in docids:
-            its = state.paths[owner(docid, len(state.parts))]
-            if its == path:
-                continue
-            count += 1
-            twice = docid in seen[state.paths.index(its)]
-            other = f"in shard {its} too, which owns it" if twice else f"owned by shard {its}, where it is not"
-            if count <= MOST:
-                yield Fault(part.folder, f"document {docid!r} is {other}", "")
-    if count > MOST:
-        yield Fault(state.folder, f"and {count - MOST} more", "")
-
-
-def _verified(folder: Path, manifest: Manifest, config: Config) -> VerifiedPart:
+def verified_state(folder: Path, manifest: Manifest, config: Config) -> Verified:
+    """Verify a state of an index; the caller sees to it that nobody removes a segment."""
     tools = Tools(IndexFolder(folder), manifest, config, Encoders(config))
     seen: Counter[str] = Counter()
     faults: dict[str, list[Fault]] = {}
-    whole_documents = set()
-    passages = sum(segment.passages for segment in manifest.segments)
-    with closing(bar("verifying", "passages", passages)) as progress:
+    intact = set()
+    with closing(bar("verifying", "passages", sum(segment.passages for segment in manifest.segments))) as progress:
         for segment in manifest.segments:
             checks = Checks(tools, segment, seen)
             document_faults = list(checks.document_faults())
             if not document_faults:
-                whole_documents.add(segment.name)
+                intact.add(segment.name)
             if segment_faults := [*file_faults(folder, segment), *document_faults, *checks.view_faults()]:
                 faults[segment.name] = segment_faults
             progress.update(segment.passages)
-    if len(whole_documents) == len(manifest.segments) and (of_all := list(_index_faults(folder, manifest, seen))):
-        faults[""] = of_all
-    return VerifiedPart(Verified(manifest, faults, seen.total(), frozenset(whole_documents)), seen)
+    if len(intact) == len(manifest.segments):
+        twice = [docid for docid, count in seen.items() if count > 1][:MOST]
+        whole = [
+            *(f"document {docid!r} is there {seen[docid]} times" for docid in twice),
+            *_differs("documents", seen.total(), manifest.documents),
+        ]
+        if whole:
+            faults[""] = [Fault(folder, what, "") for what in whole]
+    return Verified(manifest, faults, seen, frozenset(intact))
 
 
-def _index_faults(folder: Path, manifest: Manifest, seen: Counter[str]) -> Iterator[Fault]:
-    """Yield the faults of the index as a whole: documents that occur twice, counts that do not fit."""
-    for docid in [docid for docid, count in seen.items() if count > 1][:MOST]:
-        yield Fault(folder, f"document {docid!r} is there {seen[docid]} times", "")
-    for what in _differs("documents", seen.total(), manifest.documents):
-        yield Fault(folder, what, "")
+def repair(folder: Path, config: Config, *, wait: float = 0.0) -> Repaired:
+    """Verify an index, make its damaged segments again from their documents, publish them, and verify the index again.
+
+    Whole files that can be copied, vectors for example, are kept; the rest is made again. A segment whose documents
+    are damaged is left as it is.
+    Raises IndexStateError if there is no index, another process writes it, or vectors are needed of another encoder
+    than the configured one.
+    """
+    manifests.read(folder)
+    with locked(folder, wait), os_errors_reported(folder):
+        journals.sweep(folder)
+        base = manifests.read(folder)
+        verified = verified_state(folder, base, config)
+        damaged = [segment for segment in base.segments if segment.name in verified.faults]
+        repairable = [segment for segment in damaged if segment.name in verified.intact]
+        if not repairable and (damaged or not verified.faults):
+            return Repaired(verified, (), verified.all_faults)
+        journals.clean(folder)
+        segments = _made_again(folder, verified, repairable, config)
+        if len(repairable) == len(damaged):
+            manifest = with_segments(base, segments, folder)
+        else:  # what cannot be read cannot be counted either
+            manifest = msgspec.structs.replace(base, segments=segments, created=manifests.now())
+        manifests.publish(folder, manifest)
+        journals.clean(folder)
+        return Repaired(verified, tuple(segment.name for segment in repairable), verify(folder, config).all_faults)
+
+
+def _made_again(folder: Path, verified: Verified, intact: list[SegmentInfo], config: Config) -> tuple[SegmentInfo, ...]:
+    """Return the segments of the index, after making those that are ``intact`` again from their whole documents."""
+    base = verified.manifest
+    with closing(Encoders(config)) as encoders:
+        tools = Tools(IndexFolder(folder), base, config, encoders)
+        anew: dict[str, frozenset[str]] = {}
+        for segment in intact:  # a view cannot be copied if a file of it is damaged
+            damaged = {fault.path.name for fault in verified.faults[segment.name]}
+            anew[segment.name] = frozenset(view.name for view in views(base) if damaged & set(view.carried))
+        for view in views(base):
+            if any(view.name in names for names in anew.values()):
+                view.prepare(tools)
+        merges = [
+            Merge([PlacedSegment(folder, segment)], tools, mend=True, anew=anew[segment.name]) for segment in intact
+        ]
+        made = write_all(merges, journals.first_segment(folder))
+    return replaced(base.segments, [[segment] for segment in intact], made)
 
 
 class Checks(NamedTuple):

@@ -71,9 +71,9 @@ def _kind_of(index: Path) -> str:
 
     Raises UsageError if there is no index, or it holds several.
     """
-    from .generation import exists, published
+    from ..retrieval import manifest as manifests
 
-    held = {segment.kind for segment in published(index).segments} if exists(index) else set()
+    held = {segment.kind for segment in manifests.read(index).segments} if (index / manifests.NAME).exists() else set()
     if len(held) != 1:
         reason = f"the index {index} holds {', '.join(sorted(held))}" if held else f"there is nothing in {index} yet"
         raise UsageError(f"say with --kind what the files are: {reason}", remedy=f"the kinds are {', '.join(kinds())}")

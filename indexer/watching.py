@@ -13,10 +13,10 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ..retrieval.errors import SourceError, UserError
+from ..retrieval.manifest import NAME
 from .build import BuildReport, BuildRequest, build
 from .collections import reader
 from .collections._files import NOT_REGULAR
-from .generation import exists
 from .settings import Config
 
 UNFINISHED = (".tmp", ".part", ".partial", ".crdownload", ".swp", "~")
@@ -93,7 +93,7 @@ class Watch:
         stamps = {path: self._waiting[path][0] for path in files}
         request = self._watched.request
         sources = (self._watched.folder,) if self._whole else tuple(files)
-        there = exists(request.folder)
+        there = (request.folder / NAME).is_file()
         try:
             report = build(replace(request, sources=sources, verb="update" if there else ""), self._config)
         except SourceError as error:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import sqlite3
+from collections.abc import Iterable, Iterator, Sequence
 from time import perf_counter
 from typing import NamedTuple
 
@@ -18,11 +19,10 @@ from .journal import Journal
 from .passages import split, whole
 from .segment import Seen, TextWriter, checksums, complete, settle, written
 from .settings import Config
-from .update_ledger import UpdateLedger
 
 
 class BuildTask(NamedTuple):
-    """The task of a build in one part of an index: what its segments are of, and ``live``, those published there.
+    """The task of a build: what its segments are of, and ``live``, those that are published.
 
     ``sources`` describes what is read. With ``update``, a document whose docid is live with other content takes its
     place.
@@ -38,8 +38,8 @@ class SourcesChangedError(Exception):
     """The sources do not begin with what an interrupted build had read of them: it cannot go on."""
 
 
-class Lap:
-    """The time since it was last asked for, so that each second is counted once, whoever works."""
+class Stopwatch:
+    """The time since it was last read, so that each second is counted once."""
 
     def __init__(self) -> None:
         self._last = perf_counter()
@@ -50,8 +50,41 @@ class Lap:
         return self._last - before
 
 
+class UpdateLedger:
+    """The documents of the sources that are live already, by docid; on disk, so that memory does not grow.
+
+    A second document of such a docid contradicts the first.
+    """
+
+    def __init__(self) -> None:
+        # An empty name is a database of this connection alone, which goes when it is closed.
+        self._db = sqlite3.connect("", isolation_level=None)
+        self._db.execute("CREATE TABLE unchanged (docid BLOB PRIMARY KEY, checksum TEXT, place TEXT) WITHOUT ROWID")
+        self._db.execute("BEGIN")
+
+    def add(self, docid: str, digest: str, place: str) -> None:
+        """Note that a document was read at ``place`` and is live with the content of this checksum."""
+        key = docid.encode("utf-8", "surrogatepass")
+        self._db.execute("INSERT OR IGNORE INTO unchanged VALUES (?, ?, ?)", (key, digest, place))
+
+    def seen(self, docid: str) -> Seen | None:
+        """Return the checksum of a noted document and the place where it was read, or None."""
+        key = docid.encode("utf-8", "surrogatepass")
+        row = self._db.execute("SELECT checksum, place FROM unchanged WHERE docid = ?", (key,)).fetchone()
+        return Seen(*row) if row else None
+
+    def docids(self) -> Iterator[str]:
+        """Yield the docids of the noted documents."""
+        for (docid,) in self._db.execute("SELECT docid FROM unchanged"):
+            yield docid.decode("utf-8", "surrogatepass")
+
+    def close(self) -> None:
+        """Drop the ledger."""
+        self._db.close()
+
+
 class Work:
-    """A build at work in one part of an index: it takes records and leaves finished segments in the journal."""
+    """A build at work: it takes records and leaves finished segments in the journal."""
 
     def __init__(self, task: BuildTask, config: Config, tools: Tools, journal: Journal, options: ReadOptions) -> None:
         """Go on from the journal; ``options`` are those that the records are read with."""
@@ -67,7 +100,7 @@ class Work:
         self._ledger = UpdateLedger()
         self._writer: TextWriter | None = None
         self._progress = journal.progress
-        self._lap = Lap()
+        self._stopwatch = Stopwatch()
         self._text_seconds = 0.0
         self._read_before = journal.progress.records
         self._read_again = 0
@@ -75,13 +108,22 @@ class Work:
         self.journal = journal
         self.resumed = False
 
-    def begin(self, lap: Lap) -> None:
-        """Finish the segment that an interrupted build had begun; ``lap`` measures the time from now on."""
-        self._lap = lap
+    def read(self, records: Iterable[Record]) -> None:
+        """Write all records, after finishing the segment that an interrupted build had begun.
+
+        Raises SourcesChangedError if they do not begin with what an interrupted build had read of them.
+        """
+        self._stopwatch()
         if self.journal.text_of:
             self._finish_segment()
+        for record in records:
+            self._take(record)
+        if self._read_again < self._read_before:
+            raise SourcesChangedError
+        if self._writer is not None:
+            self._finish_text(self._writer)
 
-    def take(self, record: Record) -> None:
+    def _take(self, record: Record) -> None:
         """Take the next record, and finish a segment when it is full.
 
         A record that an interrupted build had read is passed over. Sources that changed since (a broken line that was
@@ -95,21 +137,8 @@ class Work:
             folder = self._folder.unfinished(self.journal.next_name)
             self._writer = TextWriter(folder, self._kind, self._tools)
         self._write(self._writer, record)
-        self._text_seconds += self._lap()
+        self._text_seconds += self._stopwatch()
         if self._writer.passages >= self._config.index.segment_passages:
-            self._finish_text(self._writer)
-
-    def end(self) -> None:
-        """Take note that no record comes any more."""
-
-    def finish(self) -> None:
-        """Finish the last segment.
-
-        Raises SourcesChangedError if the sources end before what an interrupted build had read of them.
-        """
-        if self._read_again < self._read_before:
-            raise SourcesChangedError
-        if self._writer is not None:
             self._finish_text(self._writer)
 
     def close(self) -> None:
@@ -151,10 +180,6 @@ class Work:
     def docids(self) -> Iterator[str]:
         """Yield the docids of the documents that the build wrote, or found as they were read."""
         yield from self.new_docids()
-        yield from self.unchanged_docids()
-
-    def unchanged_docids(self) -> Iterator[str]:
-        """Yield the docids of the documents that were live already as they were read."""
         yield from self._ledger.docids()
 
     def _write(self, writer: TextWriter, record: Record) -> None:
@@ -220,11 +245,11 @@ class Work:
 
     def _finish_segment(self) -> None:
         """Add the views that are missing to the segment whose text is complete, and move it to its place."""
-        self._text_seconds += self._lap()
+        self._text_seconds += self._stopwatch()
         folder = self._folder.unfinished(self.journal.text_of)
         segment, documents = written(folder, self._kind)
         complete(segment, self._tools)
-        seconds = self._lap()
+        seconds = self._stopwatch()
         info = SegmentInfo(
             name=folder.name,
             kind=self._kind,
@@ -243,7 +268,7 @@ class Work:
         settle(folder, self._folder.segments)
         self._finished.append(self._folder.documents(info))
         self._text_seconds = 0.0
-        self._lap()
+        self._stopwatch()
 
 
 def _holds(segments: Sequence[SegmentDocuments], docid: str, digest: str) -> bool:

@@ -20,7 +20,6 @@ from .bulk import Bulk
 from .changes import Change, ChangeOutcome, Result, Taken
 from .compaction import merge_surplus
 from .encoders import Encoders
-from .generation import published
 from .jobs import Job
 from .lock import locked
 from .overtaking import Single, forget, note, overtaken
@@ -214,7 +213,7 @@ class Writer:
         bulks: list[Bulk] = []
 
         def read() -> None:
-            bulks.append(Bulk(self._folder, job, published(self._folder).language))
+            bulks.append(Bulk(self._folder, job, manifests.read(self._folder).language))
 
         if error := self._tried(read):
             jobs.end(self._folder, job, error)

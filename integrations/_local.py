@@ -11,7 +11,7 @@ import msgspec
 from ..retrieval.domain import Columns
 from ..retrieval.filters import parse_filter
 from ..retrieval.index.local import open_index
-from ..retrieval.java import java_thread
+from ..retrieval.lucene.jvm import java_thread
 from ..retrieval.searcher import Search, Searcher
 from ._records import RankedPassage, SearchChoices
 

@@ -13,8 +13,7 @@ from numpy.typing import NDArray
 
 from . import likeness
 from .domain import Hit, Part
-from .highlight import query_terms
-from .vocabulary import Vocabulary, words_of
+from .lucene.analysis import TermCache, query_terms, words_of
 
 Titled = tuple[str, str]
 """The title of a document, and a passage of it."""
@@ -38,7 +37,7 @@ def matrix(
     query: str,
     hits: Sequence[Hit],
     passages: Sequence[Titled],
-    terms: Vocabulary,
+    terms: TermCache,
     rankings: Sequence[str],
     *,
     vectors: Mapping[str, NDArray[np.float32]],
@@ -79,7 +78,7 @@ def _of_ranking(ranking: str, hits: Sequence[Hit]) -> list[NDArray[np.float64]]:
     ]
 
 
-def _of_texts(query: str, passages: Sequence[Titled], terms: Vocabulary) -> NDArray[np.float64]:
+def _of_texts(query: str, passages: Sequence[Titled], terms: TermCache) -> NDArray[np.float64]:
     wanted = query_terms(query, terms)
     matching = terms.matcher(wanted)
 

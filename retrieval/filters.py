@@ -13,8 +13,8 @@ from urllib.parse import quote
 
 from .domain import Document, Filter
 from .errors import QueryError
+from .lucene.analysis import words_of
 from .sequences import refuse_text
-from .vocabulary import words_of
 
 FIELDS = ("topic", "source", "language", "kind")
 METADATA = "metadata"

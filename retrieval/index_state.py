@@ -8,27 +8,25 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple, Protocol, TypeVar
+from typing import NamedTuple, Protocol
 
 from .collection_statistics import FieldStatistics, Term, TermCount
 from .config import Config
 from .documents import Place, Stored
 from .domain import Document, FacetCounts, Filter, Passage, Span, Total
 from .encoder import Encoder
-from .lucene import TermFinder, Weights
+from .lucene.analysis import Analyzer
+from .lucene.index import Weights
+from .lucene.spelling import WordNearby
 from .manifest import Manifest
 from .retriever import Rankings, Retriever
 from .searcher import ResolvedSearch
 from .shard_states import ShardState
 from .signatures import Signatures
-from .spelling import WordNearby
 from .vectors import Vectors
 
 ReadNote = Callable[[Document, Span], object]
 """Whoever wants to see each passage as it is read."""
-
-
-T = TypeVar("T")
 
 
 class Question(NamedTuple):
@@ -60,7 +58,7 @@ class IndexState(Protocol):
         ...
 
     @property
-    def terms(self) -> TermFinder:
+    def terms(self) -> Analyzer:
         """The analyzer."""
         ...
 
@@ -187,12 +185,4 @@ class IndexState(Protocol):
 
     def close(self) -> None:
         """Close what was opened; calling it again does nothing."""
-        ...
-
-
-class AskShards(Protocol):
-    """Whoever asks every shard of an index the same."""
-
-    def __call__(self, asked: Callable[[IndexState], T]) -> list[T]:
-        """Return what every shard answers, in the order of the shards."""
         ...

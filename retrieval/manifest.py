@@ -14,22 +14,27 @@ import platform
 import re
 from datetime import UTC, datetime
 from functools import cache
+from os.path import isfile
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import msgspec
 
 from .. import __version__
-from .analyzers import ANALYZERS
 from .encoder import Encoder
 from .errors import IndexStateError, QueryError
 from .files import open_regular, read_regular, sample, sha256, write_atomically
 from .filters import field_names
+from .lucene.analysis import ANALYZERS
 
 LAYOUT = 2
 NAME = "manifest.json"
+SHARDS = "shards.json"
+"""The file that describes an index in shards, each of which is an index with a manifest of its own."""
 SEGMENTS = "segments"
 BUILD = "build"
+PART = "part-of"
+"""The file in a folder that is a part of another index: it names that index."""
 LOCK = "lock"
 DOCUMENTS, LUCENE, VECTORS = "documents.sqlite", "lucene", "vectors"
 """The file of a segment's documents, and the views by which passages are found."""
@@ -273,6 +278,7 @@ def read(folder: Path) -> Manifest:
     Raises IndexStateError, saying what the folder is instead, if there is no index that this version can read.
     """
     path = folder / NAME
+    check_whole(folder)
     try:
         content = read_regular(path)
     except (FileNotFoundError, NotADirectoryError):
@@ -280,6 +286,13 @@ def read(folder: Path) -> Manifest:
     except OSError as error:
         raise IndexStateError(f"cannot be read: {error.strerror}", place=path) from None
     return converted(path, decoded_json(path, content))
+
+
+def check_whole(folder: Path) -> None:
+    """Raise IndexStateError if the index in ``folder`` is in shards."""
+    if isfile(folder / SHARDS):
+        remedy = "factseek unshard makes one index of it"
+        raise IndexStateError("is an index in shards, which this command does not take", place=folder, remedy=remedy)
 
 
 def decoded_json(path: Path, content: bytes) -> Any:
@@ -322,7 +335,7 @@ def _missing_index(folder: Path) -> IndexStateError:
         return IndexStateError("there is no index", place=folder, remedy=remedy)
     if not folder.is_dir():
         return IndexStateError("is a file, not an index directory", place=folder)
-    if (folder / BUILD).is_dir() or any(folder.glob(f"*/{BUILD}")):  # of the whole, or of its shards
+    if (folder / BUILD).is_dir() or any(folder.glob(f"shards/*/{BUILD}")):
         remedy = "run the same factseek index command again to go on"
         return IndexStateError("the index is half-built", place=folder, remedy=remedy)
     return IndexStateError(f"is not a factseek index (it has no {NAME})", place=folder)
@@ -346,7 +359,7 @@ def versions() -> Versions:
     """Return the versions that matter to what an index holds."""
     from importlib import metadata  # a fiftieth of a second, which a search does without
 
-    from .java import anserini_jar
+    from .lucene.jvm import anserini_jar
 
     return Versions(
         factseek=__version__,

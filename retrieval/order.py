@@ -76,7 +76,7 @@ def best_columns(fetch: Fetch, k: int, rows: Rows, *, group: bool) -> Columns:
     """Return the documents of what :func:`best` returns."""
     scores, row_numbers = _best(fetch, k, rows, group=group)
     if rows.split and not group:
-        scores, row_numbers = _grouped(scores, row_numbers, rows.docids)
+        scores, row_numbers = first_of_each(scores, row_numbers, rows.docids)
     return Columns(list(map(rows.docids.__getitem__, row_numbers)), scores)
 
 
@@ -88,9 +88,9 @@ def _best(fetch: Fetch, k: int, rows: Rows, *, group: bool) -> tuple[list[float]
         if len(scores) < n or _settled(scores, row_numbers, k, rows.docids, grouped):
             break
         n *= 2
-    _order_ties(scores, row_numbers, rows)
+    order_ties(scores, row_numbers, rows)
     if grouped:
-        scores, row_numbers = _grouped(scores, row_numbers, rows.docids)
+        scores, row_numbers = first_of_each(scores, row_numbers, rows.docids)
     return scores[:k], row_numbers[:k]
 
 
@@ -111,7 +111,7 @@ def _settled(scores: list[float], row_numbers: list[int], k: int, docids: Sequen
     return False
 
 
-def _order_ties(scores: list[float], row_numbers: list[int], rows: Rows) -> None:
+def order_ties(scores: list[float], row_numbers: list[int], rows: Rows) -> None:
     """Bring rows of equal score, which stand together, into the total order, in place."""
     docids, end = rows.docids, 0
     for start in compress(count(), map(eq, scores, islice(scores, 1, None))):
@@ -129,7 +129,7 @@ def _order_ties(scores: list[float], row_numbers: list[int], rows: Rows) -> None
         row_numbers[start:end] = tied
 
 
-def _grouped(scores: list[float], row_numbers: list[int], docids: Sequence[str]) -> tuple[list[float], list[int]]:
+def first_of_each(scores: list[float], row_numbers: list[int], docids: Sequence[str]) -> tuple[list[float], list[int]]:
     """Return the first row of each document, with its score."""
     first: dict[str, int] = {}
     for at, row in enumerate(row_numbers):

@@ -18,12 +18,12 @@ from .encoder import Encoder
 from .errors import PartMissingError
 from .evidence import Evidence
 from .limit import Limit
+from .lucene.analysis import TermCache
 from .manifest import VECTORS, EncoderInfo, Manifest
 from .profile import PROFILES, has_words
 from .re_ranker import ReRanker
 from .shard_states import ShardState
 from .vectors import Vectors
-from .vocabulary import Vocabulary
 
 
 class Search(NamedTuple):
@@ -168,7 +168,7 @@ class Searcher(Protocol):
         ...
 
     @property
-    def terms(self) -> Vocabulary:
+    def terms(self) -> TermCache:
         """The vocabulary of its analyzer: from a word to its terms."""
         ...
 

@@ -13,40 +13,35 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+import uvicorn
 from flask import Flask
 from gunicorn.app.base import BaseApplication
-from werkzeug.test import create_environ
 
-from ..cluster.ray_library import check as check_cluster
-from ..cluster.trial import try_to_open
+from ..cluster.ray_cluster import check as check_cluster
 from ..retrieval.encoders.shared import SharedEncoders
 from ..retrieval.errors import ConfigError
 from ..retrieval.index.local import open_index
-from ..retrieval.java import anserini_jar, java_home, java_thread
-from ..retrieval.manifest import Manifest
-from ..retrieval.shards.layout import is_sharded
-from ..retrieval.shards.layout import read as read_shards
+from ..retrieval.index.opening import published, published_file
+from ..retrieval.lucene.jvm import anserini_jar, java_home
+from ..retrieval.manifest import SHARDS, Manifest
 from ..retrieval.terminal import say
 from . import adapters
 from .api import rankers, verdicts
 from .app import create_app
-from .contract.errors import Problem, problem_page
-from .engine.capacity import Capacity
-from .engine.hooks import Hooks
-from .engine.limits import Limits
-from .engine.refusals import Refusal
-from .engine.worker import EventWorker
-from .settings import Config, ServerSettings
+from .gateway import WSGI, Gateway
+from .settings import Config
 from .upkeep.keeper import Keeper
 from .upkeep.logs import log_to_stderr
 from .upkeep.metrics import metrics_of
 from .upkeep.metrics_folder import share, takes_files, unshare
 from .upkeep.rates import Rates
-from .upkeep.refused_requests import answer_to
 from .upkeep.service import checked_name, service
 from .upkeep.writers import Writers
+from .worker import EventWorker, server_of
 
 BACKLOG = 2048
+_RESERVED_DESCRIPTORS = 256
+"""File descriptors that connections leave to indexes, templates and writers; a quarter where there are few."""
 
 
 def serve(config: Config) -> None:
@@ -95,9 +90,11 @@ def check(config: Config) -> None:
 
 def _opened_once(folder: Path, config: Config) -> Manifest:
     """Return the manifest of an index that was opened and closed, on the cluster if it is searched there."""
-    if config.cluster.address and is_sharded(folder):
+    if config.cluster.address and published_file(folder).name == SHARDS:
+        from ..cluster.actors import try_to_open
+
         try_to_open(folder, config, config.cluster)
-        return read_shards(folder).merged
+        return published(folder)
     with open_index(folder, config) as index:
         return index.info.published
 
@@ -118,21 +115,6 @@ def listen(host: str, port: int) -> socket.socket:
         raise ConfigError(
             f"cannot listen on {host} port {port}: {reason}", remedy="choose another --host or --port"
         ) from None
-
-
-def limits_of(settings: ServerSettings) -> Limits:
-    """Return the bounds of a worker's engine that the configuration asks for."""
-    return Limits(
-        body=settings.max_body_bytes,
-        memory=settings.memory_bytes,
-        threads=settings.threads,
-        waiting=settings.max_waiting,
-        connections=settings.max_connections,
-        descriptors=_most_descriptors(),
-        answering=settings.answer_seconds,
-        changes=settings.writes,
-        changing=frozenset(address.encode() for address in adapters.changing(settings.adapters)),
-    )
 
 
 def _most_descriptors() -> int:
@@ -156,8 +138,9 @@ class FactseekServer(BaseApplication):  # type: ignore[misc]  # gunicorn has no 
 
     def __init__(self, config: Config, listener: socket.socket) -> None:
         self._config = config
-        self.capacity = Capacity()
-        self.limits = limits_of(config.server)
+        descriptors = _most_descriptors()
+        free = descriptors - min(_RESERVED_DESCRIPTORS, descriptors // 4)
+        self._most_connections = min(config.server.max_connections, free or config.server.max_connections)
         self._rates = Rates(len(config.server.keys))
         # Its end tells the writers of the indexes that master and workers have ended.
         self._lifeline = os.pipe() if config.server.writes else None
@@ -186,22 +169,27 @@ class FactseekServer(BaseApplication):  # type: ignore[misc]  # gunicorn has no 
             self._keeper = Keeper(service(), self._config)
         self._keeper.start()
         self._metrics = metrics_of(app)
-        self._app = app
         _preload(app)
         return app
 
-    def hooks(self) -> Hooks:
-        """Return what a worker asks of the application that :meth:`load` made."""
-        return Hooks(refused=self._refused, thread=java_thread, close=self._keeper.stop)
+    def gateway(self, application: WSGI) -> Gateway:
+        """Return the application that :meth:`load` made as a worker's server asks it."""
+        settings = self._config.server
+        gateway = Gateway(application, settings, adapters.changing(settings.adapters))
+        gateway.refused = self._count_refused
+        return gateway
 
-    def _refused(self, refusal: Refusal) -> bytes:
-        self._metrics.refused(refusal.status).inc()
-        return answer_to(refusal, self._page)
+    def uvicorn(self, gateway: Gateway, **more: Any) -> uvicorn.Server:
+        """Return the server of a worker."""
+        seconds = self._config.server.answer_seconds
+        return server_of(gateway, self._most_connections, seconds, self._count_refused, **more)
 
-    def _page(self, problem: Problem) -> str:
-        """Return the page of a problem with a request that there is nothing of but its address."""
-        with self._app.request_context(create_environ("/")):
-            return problem_page(problem)
+    def close(self) -> None:
+        """Close the indexes: the last request of a worker has been answered."""
+        self._keeper.stop()
+
+    def _count_refused(self, status: int) -> None:
+        self._metrics.refused(status).inc()
 
     def _settings(self) -> dict[str, Any]:
         settings = self._config.server

@@ -14,10 +14,9 @@ import msgspec
 
 from ...retrieval.display import Piece, pieces_of, web_link
 from ...retrieval.domain import Claim, Statement
-from ...retrieval.highlight import highlights
+from ...retrieval.lucene.analysis import TermCache, highlights
 from ...retrieval.profile import tweet
 from ...retrieval.progress import Progress
-from ...retrieval.vocabulary import Vocabulary
 from ..checkworthiness.rankers import Ranker
 from ..checkworthiness.ranking import Ranked, Weight, explain, rank
 from ..evidence.sentences import EvidenceSentence, Stance, stance_of
@@ -95,7 +94,7 @@ class Heading(NamedTuple):
     version: str
 
 
-def page(checked: Sequence[Checked], heading: Heading, vocabulary: Vocabulary) -> str:
+def page(checked: Sequence[Checked], heading: Heading, vocabulary: TermCache) -> str:
     """Return the page; ``vocabulary`` is that of the index, which says which words to mark."""
     from jinja2 import Environment
 
@@ -116,7 +115,7 @@ def share(probability: float) -> str:
     return "<1%" if probability < 0.01 else ">99%" if probability > 0.99 else f"{probability:.0%}"
 
 
-def pieces(claim: str, sentence: EvidenceSentence, vocabulary: Vocabulary) -> list[Piece]:
+def pieces(claim: str, sentence: EvidenceSentence, vocabulary: TermCache) -> list[Piece]:
     """Return a sentence in stretches with and without words of the claim."""
     text = sentence.text
     return pieces_of(text, highlights(claim, text, vocabulary), 0, len(text))

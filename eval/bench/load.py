@@ -20,7 +20,7 @@ from ...retrieval.children import command as child_command
 from ...retrieval.config import Config
 from ...retrieval.errors import FactseekError, MachineError
 from ...retrieval.index.local import open_index
-from ...retrieval.java import java_thread
+from ...retrieval.lucene.jvm import java_thread
 from ...retrieval.profile import ProfileName
 from ...retrieval.searcher import Search, Searcher
 from ..run.batch import SearchQuery

@@ -23,9 +23,9 @@ from ...retrieval.combining import matrix
 from ...retrieval.domain import Qrels
 from ...retrieval.errors import QueryError
 from ...retrieval.files import sha256, storable
-from ...retrieval.highlight import query_terms
 from ...retrieval.judged_queries import JudgedQueries
 from ...retrieval.likeness import views_of
+from ...retrieval.lucene.analysis import query_terms
 from ...retrieval.progress import Bar, Progress, silent
 from ...retrieval.searcher import Searcher
 from ..run.batch import with_evidence

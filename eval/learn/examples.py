@@ -12,7 +12,7 @@ import numpy as np
 
 from ...retrieval.domain import Document, Qrels
 from ...retrieval.errors import NotFoundError, QueryError
-from ...retrieval.lucene import flat_text
+from ...retrieval.lucene.index import flat_text
 from ...retrieval.progress import Progress
 from ...retrieval.searcher import Search, Searcher
 from ...retrieval.sentences import SentenceSpan, sentences

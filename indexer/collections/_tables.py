@@ -16,7 +16,7 @@ from ...retrieval.errors import SourceError
 from ...retrieval.table_shape import SAVE_AS_UTF8, TableShape, shape_of_start
 from . import ReadOptions
 from ._foreign import refuse_binary, start_of
-from ._lines import BadFileError, parse_json_object, read_bytes, read_lines, read_table
+from ._lines import parse_json_object, read_bytes, read_lines, read_table
 
 SUFFIXES = (".csv", ".tsv", ".jsonl", ".ndjson", ".parquet", ".pkl", ".pickle")
 _UNSTORABLE = re.compile(r"[\x00\ud800-\udfff]")
@@ -136,12 +136,8 @@ def _pickle(
     path: Path, options: ReadOptions, wanted: Collection[str], required: Sequence[Sequence[str]]
 ) -> Iterator[tuple[str, Row]]:
     from ._frames import read_columns
-    from ._pickle import PickleRefused
 
-    try:
-        columns = read_columns(read_bytes(path, options), wanted)
-    except PickleRefused as error:
-        raise BadFileError(path, str(error)) from None
+    columns = read_columns(path, read_bytes(path, options), wanted)
     _check_columns(str(path), columns, required)
     for number, cells in enumerate(zip(*columns.values(), strict=True), 1):
         yield from _stored(f"{path}:{number}", dict(zip(columns, cells, strict=True)), options)

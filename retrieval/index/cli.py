@@ -22,12 +22,12 @@ from ..errors import QueryError, UsageError
 from ..evidence import Evidence
 from ..explaining import sentence
 from ..filters import parse_filter
-from ..java import one_off
 from ..listings import JSON
+from ..lucene.jvm import one_off
+from ..lucene.spelling import respelt
 from ..profile import PROFILES
 from ..query_syntax import PLAIN, QUERY, SYNTAXES, parse_query
 from ..searcher import ResolvedSearch, Search, Searcher
-from ..spelling import respelt
 from ..terminal import (
     DONE,
     Subparsers,

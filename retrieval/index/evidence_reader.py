@@ -12,9 +12,9 @@ from .. import stages
 from ..documents import Place, Stored
 from ..domain import Document, Hit, Part, Span
 from ..evidence import Copies, Evidence, PassageAnswer, RetrieverPart, part_answer
-from ..highlight import Highlighter, highlighter, in_time
 from ..index_state import IndexState
 from ..limit import HIGHLIGHTS, WRITTEN, Limit, Unbounded
+from ..lucene.analysis import Highlighter, highlighter, in_time
 
 _CHARGED_AT_ONCE = 64 << 10
 """Bytes that are read before they are charged: most documents are smaller, and a charge takes a lock."""

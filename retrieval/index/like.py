@@ -14,10 +14,10 @@ import numpy as np
 
 from ..domain import DocumentQuery
 from ..index_state import IndexState
-from ..lucene import flat_text
+from ..lucene.analysis import TermCache
+from ..lucene.index import flat_text
 from ..signatures import most_disagreements
 from ..stages.collapse import NEAR
-from ..vocabulary import Vocabulary
 
 WORDS = 25
 """Words that a document is searched for by: what Lucene and those who build on it take."""
@@ -60,7 +60,7 @@ def interesting_terms(state: IndexState, text: str) -> list[str]:
     return sorted(weights, key=lambda term: (-weights[term], term))[:WORDS]
 
 
-def _words(terms: Sequence[str], text: str, vocabulary: Vocabulary) -> list[str]:
+def _words(terms: Sequence[str], text: str, vocabulary: TermCache) -> list[str]:
     """Return for each term a word of the text that the analyzer makes it of, or the term if it stands for itself.
 
     In a script without blanks a word of the text may be a whole sentence, of many terms; there terms stand for

@@ -19,13 +19,13 @@ from ..filters import refuse_texts
 from ..floor import floor_of
 from ..index_state import Question
 from ..live.snapshot import IndexEncoders
+from ..lucene.analysis import TermCache
 from ..manifest import VECTORS
 from ..re_ranker import ReRanker
 from ..run_writer import best_documents
 from ..searcher import DEFAULT_SEARCH, Footprint, IndexInfo, ResolvedSearch, Search, Searcher, reads_vectors
 from ..shard_states import ShardState
 from ..vectors import Vectors
-from ..vocabulary import Vocabulary
 from .evidence_reader import EvidenceReader
 from .footprint import footprint
 from .hit_counter import check_fields
@@ -94,7 +94,7 @@ class Index:
         return self._config
 
     @property
-    def terms(self) -> Vocabulary:
+    def terms(self) -> TermCache:
         """The analyzer, opened when it is first needed."""
         return self._state.terms
 

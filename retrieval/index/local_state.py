@@ -14,12 +14,13 @@ from ..domain import Document, FacetCounts, Filter, Passage, Total
 from ..encoder import Encoder
 from ..index_state import Question, ReadNote
 from ..live.snapshot import Snapshot
-from ..lucene import PassageSearcher, TermFinder, Weights
+from ..lucene.analysis import Analyzer
+from ..lucene.index import PassageSearcher, Weights
+from ..lucene.spelling import WordNearby
 from ..manifest import LUCENE, SIGNATURES, WORDS, Manifest
 from ..retriever import Rankings, Retriever
 from ..shard_states import ShardState
 from ..signatures import Signatures
-from ..spelling import WordNearby
 from ..vectors import VectorIndex, Vectors, mean_direction
 from ..views.words import WordIndex
 from .hit_counter import HitCounter
@@ -53,7 +54,7 @@ class LocalState:
         return self._snapshot.manifest
 
     @property
-    def terms(self) -> TermFinder:
+    def terms(self) -> Analyzer:
         """The analyzer, opened when it is first needed."""
         return self._snapshot.terms
 

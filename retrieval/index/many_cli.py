@@ -11,9 +11,9 @@ from typing import NamedTuple
 from ..config import Config
 from ..errors import UsageError
 from ..evidence import Evidence
+from ..lucene.spelling import respelt
 from ..many import CountsOfMany, counts_of_many, search_many
 from ..searcher import Search, Searcher
-from ..spelling import respelt
 from ..terminal import say
 from .local import open_index
 

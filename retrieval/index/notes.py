@@ -6,14 +6,14 @@ from collections.abc import Callable, Sequence
 
 from ..encoders.choice import languages
 from ..languages import unknown_language
+from ..lucene.analysis import TermCache, words_of
 from ..manifest import LUCENE, EncoderInfo
 from ..searcher import IndexInfo, ResolvedSearch
 from ..terminal import listed
-from ..vocabulary import Vocabulary, words_of
 
 
 def note(
-    query: str, resolved: ResolvedSearch, info: IndexInfo, terms: Vocabulary, views: Callable[[str], Sequence[str]]
+    query: str, resolved: ResolvedSearch, info: IndexInfo, terms: TermCache, views: Callable[[str], Sequence[str]]
 ) -> str:
     """Return the note on a query, else ``""``; ``views`` names those that a retriever of the index reads.
 

@@ -1,41 +1,85 @@
-"""Opening the state of an index: that of its folder, or those of its shards as one."""
+"""Opening the state of an index: that of its folder or, if a file there says so, what another package makes of it."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from contextlib import ExitStack, closing
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing, contextmanager
+from importlib import import_module
+from os.path import isfile
 from pathlib import Path
+from types import MappingProxyType
+from typing import Any
 
+from .. import manifest as manifests
 from ..config import Config
+from ..errors import IndexStateError
 from ..index_state import IndexState
+from ..lease import Lease, open_leased
 from ..live.snapshot import IndexEncoders, Snapshot
-from ..shards import layout
+from ..manifest import SHARDS, Manifest
 from .local_state import LocalState
-from .sharded_state import ShardedState
 
 Opening = Callable[[Path, Config, IndexEncoders], IndexState]
-"""Whoever opens the state of the index in a folder, with what opens its encoders."""
+"""From the folder of an index, settings and what opens its encoders to its state."""
+FORMS = MappingProxyType({SHARDS: "cluster.coordinator"})
+"""Files that describe an index of another form, each with the module whose functions of the same names read it."""
 
 
 def open_state(folder: Path, config: Config, encoders: IndexEncoders) -> IndexState:
     """Open the state that was last published of the index in ``folder``.
 
-    Raises IndexStateError if it, or a shard of it, is missing, half-built, damaged, or of another layout.
+    Raises IndexStateError if it is missing, half-built, damaged, or of another layout.
     """
+    form = _form(folder)
+    try:
+        return _opening(form)(folder, config, encoders)
+    except IndexStateError:
+        if _form(folder) == form:
+            raise
+        return _opening(_form(folder))(folder, config, encoders)  # it changed its form while it was read
 
-    def read_it(sharded: bool) -> IndexState:
-        return _of_shards(folder, config, encoders) if sharded else LocalState(Snapshot(folder, config, encoders))
 
-    return layout.as_it_is(folder, read_it)
+def published(folder: Path) -> Manifest:
+    """Return the published state of the index in ``folder``, described by one manifest.
+
+    Raises IndexStateError if there is no index that this version can read.
+    """
+    form = _form(folder)
+    return _module(form).published(folder) if form else manifests.read(folder)
 
 
-def _of_shards(folder: Path, config: Config, encoders: IndexEncoders) -> ShardedState:
-    shards, lease = layout.open_leased(folder)
-    with closing(lease), ExitStack() as opened:
-        states: list[IndexState] = []
-        for shard in shards.shards:
-            snapshot = Snapshot(shard.folder(folder), config, encoders, manifest=shard.manifest)
-            states.append(LocalState(snapshot))
-            opened.callback(snapshot.close)
-        opened.pop_all()
-    return ShardedState(folder, shards, states, config, encoders)
+def published_file(folder: Path) -> Path:
+    """Return the file whose replacement publishes a state of the index in ``folder``."""
+    return folder / next((name for name in FORMS if isfile(folder / name)), manifests.NAME)
+
+
+@contextmanager
+def leased(folder: Path) -> Iterator[Sequence[tuple[Path, Manifest]]]:
+    """Hold the published segments of the index in ``folder``: its folder and manifest, or those of its parts.
+
+    Raises IndexStateError as :func:`published` does, or if a part is missing.
+    """
+    form = _form(folder)
+    parts, lease = _module(form).leased(folder) if form else _leased(folder)
+    with closing(lease):
+        yield parts
+
+
+def _leased(folder: Path) -> tuple[Sequence[tuple[Path, Manifest]], Lease]:
+    manifest, lease = open_leased(folder)
+    return [(folder, manifest)], lease
+
+
+def _form(folder: Path) -> str:
+    return next((module for name, module in FORMS.items() if isfile(folder / name)), "")
+
+
+def _opening(form: str) -> Opening:
+    if not form:
+        return lambda folder, config, encoders: LocalState(Snapshot(folder, config, encoders))
+    opened: Opening = _module(form).open_state
+    return opened
+
+
+def _module(form: str) -> Any:
+    return import_module(f"{__package__.partition('.retrieval')[0]}.{form}")

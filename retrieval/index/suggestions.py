@@ -11,8 +11,8 @@ from functools import partial
 from ..domain import Filter
 from ..index_state import IndexState
 from ..languages import unknown_language
+from ..lucene.spelling import admitted_edits, may_be_misspelt, nearest, words_in
 from ..manifest import WORDS
-from ..spelling import admitted_edits, may_be_misspelt, nearest, words_in
 
 _MOST = 8
 """Misspelt words of a query that are looked into: a text of more is not of this index's language."""

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from ..config import BM25Settings
 from ..domain import Hit
 from ..index_state import IndexState
-from ..lucene import Weights
-from ..vocabulary import words_of
+from ..lucene.analysis import words_of
+from ..lucene.index import Weights
 
 
 def word_weights(state: IndexState, text: str, hits: Sequence[Hit], settings: BM25Settings) -> list[dict[str, float]]:

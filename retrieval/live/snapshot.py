@@ -18,8 +18,9 @@ from ..errors import IndexStateError, NotFoundError
 from ..floor import chance_cosines, made_up_vectors, nearest_of_segments
 from ..index_folder import IndexFolder
 from ..integrity import REMEDY, check_files, check_own
-from ..java import start
-from ..lucene import PassageSearcher, TermFinder
+from ..lucene.analysis import Analyzer
+from ..lucene.index import PassageSearcher
+from ..lucene.jvm import start
 from ..manifest import LUCENE, EncoderInfo, Manifest, SegmentInfo
 from ..opened_once import OpenedOnce
 from ..order import Rows
@@ -90,7 +91,7 @@ class Snapshot:
         return self._opened.get(f"view {name}", partial(self._opened_view, name))
 
     @property
-    def terms(self) -> TermFinder:
+    def terms(self) -> Analyzer:
         """The analyzer."""
         return self._opened.get("terms", self._opened_terms)
 
@@ -217,9 +218,9 @@ class Snapshot:
             base += info.passages
         return tuple(segments)
 
-    def _opened_terms(self) -> TermFinder:
+    def _opened_terms(self) -> Analyzer:
         start(self.config.java.heap)
-        return TermFinder(self.manifest.analyzer)
+        return Analyzer(self.manifest.analyzer)
 
     def _opened_view(self, name: str) -> Any:
         if name not in self.manifest.views:
@@ -276,9 +277,7 @@ class Snapshot:
         keep = _filtered(self.segments, where.of_documents)
         if where.of_words != Filter():
             searcher: PassageSearcher = self.view(LUCENE)
-            of_words = np.zeros(len(keep), dtype=np.bool_)
-            of_words[searcher.matching(where.of_words)] = True
-            keep = keep & of_words
+            keep = keep & searcher.matching(where.of_words)
         keep.flags.writeable = False
         return keep
 

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
 
 from ..config import Config
 from ..domain import Columns, Filter, Hit
 from ..limit import Limit
 from ..live.snapshot import Snapshot
-from ..lucene import PassageSearcher, Weights
+from ..lucene.index import PassageSearcher, Ranked, Weights
 from ..manifest import LUCENE, Manifest
-from ..order import Rows, best, best_columns
+from ..order import Rows, first_of_each
 from ..vectors import Mask
 from . import Lack
 
@@ -68,23 +67,47 @@ class BM25Retriever:
 
         Raises CutOffError if Lucene takes longer than the limit.
         """
-        return [best(partial(self._fetch, query, where, limit), k, self._rows, group=self._group) for query in queries]
+        rows = self._rows
+        found = (self._best(query, k, where, limit, group=self._group) for query in queries)
+        if rows.split:
+            return [
+                [Hit(rows.docids[row], score, rows.numbers[row]) for score, row in zip(*of, strict=True)]
+                for of in found
+            ]
+        return [list(map(Hit, map(rows.docids.__getitem__, places), scores)) for scores, places in found]
 
     def columns(
         self, queries: Sequence[str], k: int, where: Filter | None = None, limit: Limit | None = None
     ) -> list[Columns]:
         """Return the documents of what :meth:`search` returns."""
-        fetches = (partial(self._fetch, query, where, limit) for query in queries)
-        return [best_columns(fetch, k, self._rows, group=self._group) for fetch in fetches]
+        found = (self._best(query, k, where, limit, group=self._group) for query in queries)
+        docids = self._rows.docids
+        if self._rows.split and not self._group:
+            found = (first_of_each(scores, places, docids) for scores, places in found)
+        return [Columns(list(map(docids.__getitem__, places)), scores) for scores, places in found]
 
     def matching(self, query: str) -> Mask:
         """Return the passages that hold a word of the query."""
         return self._searcher.having_words(query)
 
-    def _fetch(self, query: str, where: Filter | None, limit: Limit | None, n: int) -> tuple[list[float], list[int]]:
+    def _best(self, query: str, k: int, where: Filter | None, limit: Limit | None, *, group: bool) -> Ranked:
+        """Return scores and rows of the first ``k`` passages in the total order; with ``group``, of ``k`` documents."""
+        grouped = group and self._rows.split
+        n = 3 * k if grouped else k
+        while True:
+            scores, places = self._ranked(query, n, where, limit)
+            if not grouped:
+                return scores, places
+            first = first_of_each(scores, places, self._rows.docids)
+            if len(first[0]) >= k or len(scores) < n:
+                return first[0][:k], first[1][:k]
+            n *= 2
+
+    def _ranked(self, query: str, n: int, where: Filter | None, limit: Limit | None) -> Ranked:
         if limit is None:
-            return self._searcher.search(query, n, where, self._weights)
-        ranked = self._searcher.search(query, n, where, self._weights, seconds=limit.left("bm25"))
+            return self._searcher.search(query, n, where, self._weights, rows=self._rows)
+        seconds = limit.left("bm25")
+        ranked = self._searcher.search(query, n, where, self._weights, seconds=seconds, rows=self._rows)
         if ranked is None:
             raise limit.cut_off("bm25")
         return ranked

@@ -19,12 +19,12 @@ from ..errors import QueryError
 from ..evidence import Copies
 from ..index_state import IndexState
 from ..limit import Limit
+from ..lucene.analysis import TermCache
 from ..manifest import Manifest
 from ..opened_once import OpenedOnce
 from ..order import float32, ordered, scores_below
 from ..plugins import Plugins
 from ..re_ranker import ReRanker
-from ..vocabulary import Vocabulary
 
 Texts = Callable[[Sequence[Hit]], list[Stored]]
 """Read the passages of hits with their documents, in one go, in the order of the hits."""
@@ -39,7 +39,7 @@ class StageContext:
     What is kept (a model, say) is opened once for all searches of the index and closed with it.
     """
 
-    def __init__(self, settings: Config, manifest: Manifest, terms: Callable[[], Vocabulary]) -> None:
+    def __init__(self, settings: Config, manifest: Manifest, terms: Callable[[], TermCache]) -> None:
         self.settings = settings
         self.manifest = manifest
         self.terms = terms

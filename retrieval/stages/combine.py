@@ -11,10 +11,10 @@ from ..combiner import Combiner, load
 from ..combining import matrix
 from ..domain import Filter, Hit
 from ..errors import QueryError
-from ..highlight import query_terms
 from ..index_state import IndexState
 from ..likeness import views_of
 from ..limit import Limit
+from ..lucene.analysis import query_terms
 from ..vectors import Vectors
 from . import Stage, StageContext, Texts, rescored
 

@@ -8,7 +8,7 @@ from itertools import islice
 from ..domain import Hit
 from ..errors import QueryError
 from ..limit import Limit
-from ..lucene import flat_text
+from ..lucene.index import flat_text
 from ..re_ranker import ReRanker
 from ..votes import mixed
 from . import StageContext, Texts, rescored

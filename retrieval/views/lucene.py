@@ -12,9 +12,8 @@ from ..domain import Document, Span
 from ..errors import IndexStateError
 from ..filters import field_names, token, tokens
 from ..integrity import REMEDY
-from ..java import start
-from ..lucene import PassageSearcher, PassageWriter
-from ..lucene_ids import passage_ids
+from ..lucene.index import PassageSearcher, PassageWriter, passage_ids
+from ..lucene.jvm import start
 from ..manifest import FILTER_FIELDS, LUCENE, Manifest
 from . import Check, Encoders, OpenSegment, PassageSink, SegmentPlace, Tools, View
 

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from ..config import Config, DenseSettings
 from ..errors import IndexStateError
 from ..floor import chance_cosines, made_up_vectors, read_chance, write_chance
-from ..lucene import flat_text
+from ..lucene.index import flat_text
 from ..manifest import EncoderInfo, Manifest
 from ..progress import bar
 from ..vectors import (

@@ -21,9 +21,9 @@ from ..domain import Document, Span
 from ..errors import IndexStateError
 from ..files import read_regular
 from ..integrity import REMEDY
+from ..lucene.spelling import WordCounter, WordNearby, masks, possible, within
 from ..manifest import Manifest
 from ..mapped import mapped
-from ..spelling import WordCounter, WordNearby, masks, possible, within
 from . import Check, Encoders, OpenSegment, PassageSink, SegmentPlace, Tools, View
 
 TEXT, NUMBERS = "words.txt", "words.u64"

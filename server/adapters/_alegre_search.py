@@ -10,13 +10,13 @@ from typing import NamedTuple
 from ...retrieval.domain import Document, Hit, VectorQuery
 from ...retrieval.errors import QueryError
 from ...retrieval.limit import CutOffError
+from ...retrieval.lucene.analysis import words_of
+from ...retrieval.lucene.spelling import respelt
 from ...retrieval.searcher import Search, Searcher, check_whole
-from ...retrieval.spelling import respelt
-from ...retrieval.vocabulary import words_of
 from ..contract.errors import BadInput
-from ..contract.memory import charged_document
 from ..contract.requests import FilterRequest, SearchOptions
 from ..contract.search import TimedOutError, limit_of, note_query, search_of
+from ..memory import charged_document
 from ._alegre_texts import Context, StoredText, declared_values, is_admitted, wanted
 
 WORDS = "elasticsearch"

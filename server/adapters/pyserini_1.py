@@ -17,8 +17,8 @@ from ...retrieval.evidence import Answer
 from ..api.operations import Operation
 from ..contract.answers import json_answer
 from ..contract.errors import BadInput
-from ..contract.memory import charged_document
 from ..contract.requests import ForeignFields, SearchOptions, from_body, from_query
+from ..memory import charged_document
 from ..upkeep.service import index_named, service
 from . import _fastapi
 from ._searching import hits_of, text_of, whole_text

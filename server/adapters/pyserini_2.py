@@ -15,9 +15,9 @@ from ...retrieval.searcher import Search, Searcher
 from ..api.operations import Operation
 from ..contract.answers import document_answer, json_answer
 from ..contract.errors import BadInput, Problem, RefusedError, UnknownIndexError
-from ..contract.memory import charged_document
 from ..contract.requests import ForeignFields, Parse, QueryText, SearchOptions, from_query
 from ..contract.search import search_of, whole_evidence
+from ..memory import charged_document
 from ..upkeep.service import index_named
 
 HELP = "Pyserini 2's and Anserini's REST routes: GET /v1/{index}/search"

@@ -18,8 +18,8 @@ from ...retrieval.evidence import Answer
 from ..api.operations import Operation
 from ..contract.answers import json_answer
 from ..contract.errors import BadInput, Problem
-from ..contract.memory import charged_document
 from ..contract.requests import ForeignFields, SearchOptions, from_body
+from ..memory import charged_document
 from ..upkeep.service import index_named, service
 from ._reranking import check_texts, ranked, re_ranker
 from ._searching import hits_of, text_of

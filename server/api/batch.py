@@ -25,7 +25,6 @@ from ...retrieval.run_writer import run_lines
 from ...retrieval.searcher import Searcher
 from ..contract.answers import BatchFault, BatchHits, CoverageIfAny, Took
 from ..contract.errors import BadInput
-from ..contract.memory import NoMemoryError, PartMemory, answer_memory
 from ..contract.requests import BatchQuery, BatchRequest
 from ..contract.search import (
     approximate_if_so,
@@ -36,6 +35,7 @@ from ..contract.search import (
     search_of,
     with_missing,
 )
+from ..memory import NoMemoryError, PartMemory, answer_memory
 from ..upkeep.service import service
 from .explanation import with_passages
 

@@ -13,8 +13,8 @@ from ...retrieval.config import FusionSettings
 from ...retrieval.domain import Hit, Part
 from ...retrieval.evidence import Evidence, PassageAnswer, part_answer
 from ...retrieval.explaining import sentence
-from ...retrieval.highlight import Highlighter, highlighter, in_time, query_terms
 from ...retrieval.limit import PASSAGES, WRITTEN, Limit
+from ...retrieval.lucene.analysis import Highlighter, highlighter, in_time, query_terms
 from ...retrieval.searcher import ResolvedSearch, Search, Searcher
 from ..contract.answers import ExplainedHit, ExplainedPart, Explanation, FusionAnswer, WordWeight
 

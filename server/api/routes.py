@@ -32,9 +32,9 @@ from ..contract.answers import (
     passage_place,
 )
 from ..contract.errors import BadInput
-from ..contract.memory import charged_document
 from ..contract.requests import BatchRequest, DocParameters, SearchRequest, SimpleSearch, from_body, from_query
 from ..contract.search import RankedEvidence, limit_of, ranked_evidence, search_of, searched, suggestion, with_missing
+from ..memory import charged_document
 from ..upkeep.readiness import READY
 from ..upkeep.service import Served, index_named, service, suited_indexes
 from .batch import Batch, json_pieces, ndjson_pieces

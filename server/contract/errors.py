@@ -86,6 +86,15 @@ class RefusedError(FactseekError):
         self.retry_after = retry_after
 
 
+class OverloadedError(RefusedError):
+    """More is asked at once than this server answers."""
+
+    status, slug = 503, "overloaded"
+
+    def __init__(self, message: str = "more is asked than this server answers at once; try again") -> None:
+        super().__init__(message, retry_after=1)
+
+
 class UnknownIndexError(NotFoundError):
     """No index of this name is served."""
 
@@ -130,7 +139,8 @@ def answer(error: Exception) -> Response | HTTPException:
     if problem.status >= 500:
         expected = isinstance(error, FactseekError)
         reason = error.line if isinstance(error, FactseekError) else "unexpected error"
-        _log.error("%s %s", problem.request_id, reason, exc_info=None if expected else error)
+        level = logging.INFO if isinstance(error, OverloadedError) else logging.ERROR
+        _log.log(level, "%s %s", problem.request_id, reason, exc_info=None if expected else error)
     spoken = dialect()
     if spoken is not None:
         response = _translated(problem, spoken)

@@ -17,14 +17,14 @@ from ...retrieval.errors import NotFoundError, QueryError
 from ...retrieval.evidence import Evidence
 from ...retrieval.filters import DateError, bound, parse_filter
 from ...retrieval.limit import CutOffError, Limit
+from ...retrieval.lucene.spelling import respelt
 from ...retrieval.query_syntax import QUERY, parse_query
 from ...retrieval.searcher import Search, Searcher, check_whole
-from ...retrieval.spelling import respelt
 from ...retrieval.votes import FusionKind
+from ..memory import answer_memory
 from ..settings import ServerSettings
 from .answers import ApproximateIfSo, Coverage, CoverageIfAny, ParsedAnswer, QueryText, RankTook, SuggestionIfAny, Took
 from .errors import BadInput, RefusedError
-from .memory import answer_memory
 from .requests import FilterRequest, FusionRequest, SearchOptions, SearchRequest
 
 KEEP: Final = "keep"

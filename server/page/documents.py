@@ -7,11 +7,11 @@ from functools import partial
 from flask import request
 
 from ...retrieval.display import web_link
-from ...retrieval.highlight import Highlighter, highlighter, in_time
 from ...retrieval.limit import HIGHLIGHTS
+from ...retrieval.lucene.analysis import Highlighter, highlighter, in_time
 from ...retrieval.searcher import Search
-from ..contract.memory import charged_document
 from ..contract.search import limit_of
+from ..memory import charged_document
 from ..upkeep.service import Served, index_named
 from .cards import blocks, title_of
 from .shell import blueprint, page_of

@@ -16,7 +16,7 @@ from ...retrieval.display import web_link
 from ...retrieval.errors import NotFoundError, QueryError
 from ...retrieval.evidence import Evidence
 from ..contract.errors import BadInput
-from ..contract.memory import charged_document
+from ..memory import charged_document
 from ..upkeep.service import Served, service, suited_indexes
 from .cards import LONGEST_EXCERPT, Card, Copy, cited, elsewhere, excerpt, title_of
 from .chips import chips_of

@@ -13,10 +13,10 @@ from ...retrieval.domain import Hit
 from ...retrieval.errors import NotFoundError, QueryError
 from ...retrieval.evidence import Evidence
 from ...retrieval.limit import CutOffError
+from ...retrieval.lucene.spelling import respelt
 from ...retrieval.many import HitOf, PageOfMany, chosen_weights, evidence_of, fused
 from ...retrieval.retrievers import RetrieverKind
 from ...retrieval.searcher import Search
-from ...retrieval.spelling import respelt
 from ..contract.answers import Took
 from ..contract.errors import BadInput
 from ..contract.search import (

@@ -13,8 +13,8 @@ from werkzeug.wrappers import Response
 
 from ...retrieval import stages
 from ...retrieval.errors import FactseekError
-from ..contract.memory import answer_memory
 from ..contract.search import TimedOutError, limit_of
+from ..memory import answer_memory
 from ..upkeep.service import Served, index_named, service
 from .searching import kinds_of
 from .speech import asked_values, speech

@@ -14,7 +14,7 @@ from ...retrieval.display import Piece, pieces_of, web_link
 from ...retrieval.domain import Claim
 from ...retrieval.errors import QueryError
 from ...retrieval.filters import parse_filter
-from ...retrieval.highlight import highlighter
+from ...retrieval.lucene.analysis import highlighter
 from ...retrieval.profile import tweet
 from ..api.verdicts import Judge, judge_of, served_verdicts
 from ..contract.errors import BadInput, RefusedError

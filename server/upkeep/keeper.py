@@ -15,10 +15,10 @@ from typing import NamedTuple
 from ...retrieval.encoders.shared import SharedEncoders
 from ...retrieval.errors import FactseekError
 from ...retrieval.index.local import open_index
-from ...retrieval.java import java_thread, start
+from ...retrieval.index.opening import published_file
+from ...retrieval.lucene.jvm import java_thread, start
 from ...retrieval.searcher import Searcher
-from ...retrieval.shards.layout import is_sharded, published_file
-from ..engine.allocator import give_memory_back
+from ..memory import give_memory_back
 from ..settings import Config
 from .readiness import GONE, READY, UNAVAILABLE, answers
 from .service import Service
@@ -164,10 +164,6 @@ class Keeper:
 
     def _open(self, folder: Path) -> Searcher:
         """Open an index: one in shards on the cluster, if there is one."""
-        if self._config.cluster.address and is_sharded(folder):
-            from ...cluster.opening import open_index as open_on_cluster
-
-            return open_on_cluster(folder, self._config, self._config.cluster, encoders=self._encoders)
         return open_index(folder, self._config, encoders=self._encoders)
 
     def _opened(self, name: str, folder: Path) -> Searcher | None:

@@ -19,6 +19,8 @@ from .service import mark_failed
 
 _access = logging.getLogger("factseek.access")
 WSGIApplication = Callable[..., Iterable[bytes]]
+REFUSAL = "factseek.refusal"
+"""The key of an environ under which the gateway leaves the error with which a request is to be refused."""
 _SANE = re.compile(r"[A-Za-z0-9._-]{1,64}")
 PROTECTION = {
     "Content-Security-Policy": (
@@ -47,6 +49,8 @@ def _begin() -> None:
     noted.began = perf_counter()
     proposed = environ.get("HTTP_X_REQUEST_ID", "")
     noted.request_id = proposed if _SANE.fullmatch(proposed) else os.urandom(16).hex()
+    if REFUSAL in environ:
+        raise environ[REFUSAL]
     try:
         environ["PATH_INFO"].encode("latin-1").decode()
     except UnicodeDecodeError:

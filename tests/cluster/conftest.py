@@ -11,12 +11,17 @@ import msgspec
 import pytest
 
 from benchmarks.cluster import three_nodes
+from factseek.cluster import layout
 from factseek.cluster.settings import ClusterSettings
-from factseek.indexer.build import BuildRequest, build
-from factseek.indexer.deletion import delete
+from factseek.indexer.build import BuildRequest
+from factseek.retrieval import manifest as manifests
+from factseek.retrieval.index.local import Index
 from factseek.settings import Config, convert
 
-from ..retrieval.index.conftest import DECLARED, GONE, documents
+from ..retrieval.index.conftest import DECLARED, GONE, Remembering, built, documents, encoder, whole
+from .verbs import build, delete
+
+__all__ = ["encoder", "whole"]
 
 CONFIG: Config = convert(
     {
@@ -53,7 +58,7 @@ def folders(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     source = folder / "documents.jsonl"
     source.write_bytes(b"\n".join(map(msgspec.json.encode, lines)) + b"\n")
     for name, shards in (("whole", 0), ("sharded", 3)):
-        build(BuildRequest(kind="jsonl", sources=(source,), folder=folder / name, shards=shards), CONFIG)
+        build(BuildRequest(kind="jsonl", sources=(source,), folder=folder / name), CONFIG, shards)
         delete(folder / name, sorted(GONE))
     return folder / "whole", folder / "sharded"
 
@@ -61,6 +66,11 @@ def folders(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
 def settings(address: str, **options: object) -> ClusterSettings:
     """Return the settings of a cluster with little reserved."""
     return msgspec.convert({"address": address, "cpus": 0.1, **options}, ClusterSettings)
+
+
+def on_ray(cluster: ClusterSettings) -> Config:
+    """Return the settings of whoever searches on a cluster."""
+    return msgspec.structs.replace(CONFIG, cluster=cluster)
 
 
 def node_without_the_package(nodes: Any, tmp_path: Path) -> Any:
@@ -74,3 +84,18 @@ def node_without_the_package(nodes: Any, tmp_path: Path) -> Any:
         "sys.meta_path.insert(0, Lacking())\n"
     )
     return nodes.add_node(num_cpus=4, object_store_memory=100_000_000, env_vars={"PYTHONPATH": str(tmp_path)})
+
+
+SHARDS = 3
+
+
+@pytest.fixture(scope="module")
+def sharded(tmp_path_factory: pytest.TempPathFactory, encoder: Remembering) -> Iterator[Index]:
+    """An index of the same documents in shards, opened."""
+    folder = tmp_path_factory.mktemp("sharded")
+    paths = [f"shard-{number:02d}" for number in range(SHARDS)]
+    for number, path in enumerate(paths):
+        built(folder / path, [each for each in documents() if layout.owner(each.docid, SHARDS) == number])
+    layout.publish(folder, paths, [manifests.read(folder / path) for path in paths])
+    with Index(folder, CONFIG, encoders=lambda *_: encoder) as index:
+        yield index

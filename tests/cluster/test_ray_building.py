@@ -9,28 +9,23 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import msgspec
 import pytest
 
-from factseek.cluster.building import remote_work
-from factseek.cluster.building.shard_builder import BuildAnswer, ShardBuilder, ShardTask
-from factseek.cluster.building.workplace import ClusterWorkplace
-from factseek.cluster.ray_library import connect, ray
-from factseek.cluster.wire import packed
+from factseek.cluster.actors import builder
+from factseek.cluster.build import build_here, build_shards
 from factseek.commands import main
-from factseek.indexer import generation as generations
-from factseek.indexer.build import BuildReport, BuildRequest, Verb, build
-from factseek.indexer.collections import Record
-from factseek.indexer.verification import verify
-from factseek.indexer.works import PartWork, WorkOrder
+from factseek.indexer.build import BuildReport, BuildRequest, Verb
 from factseek.retrieval.errors import MachineError, SourceError
+from factseek.retrieval.index.opening import leased
 
 from ..retrieval.index.conftest import documents
 from .conftest import CONFIG, node_without_the_package, settings
+from .verbs import verify
 
 pytestmark = pytest.mark.real
 PATIENCE = 120.0
@@ -49,14 +44,14 @@ def many(count: int, version: str = "first") -> dict[str, str]:
 
 def contents(index: Path) -> dict[str, Any]:
     """Return the checksum of each file of each live segment of each shard, and which documents of it are deleted."""
-    state, checksums = generations.read(index), {}
-    for path, part in zip(state.paths, state.parts, strict=True):
-        for segment in part.segments:
-            checksums[f"{path}/{segment.name}"] = segment.deleted
+    checksums: dict[str, Any] = {}
+    with leased(index) as parts:
+        for part, segment in ((part, segment) for part, manifest in parts for segment in manifest.segments):
+            checksums[f"{part.name}/{segment.name}"] = segment.deleted
             for file in segment.files:
                 if not file.endswith((".si", "segments_1")):  # Lucene writes the time into these
-                    data = part.folder / "segments" / segment.name / file
-                    checksums[f"{path}/{segment.name}/{file}"] = hashlib.sha256(without_id(data)).hexdigest()
+                    data = part / "segments" / segment.name / file
+                    checksums[f"{part.name}/{segment.name}/{file}"] = hashlib.sha256(without_id(data)).hexdigest()
     return checksums
 
 
@@ -71,8 +66,8 @@ def without_id(path: Path) -> bytes:
 
 def built(index: Path, source: Path, address: str = "", verb: Verb = "", **options: Any) -> BuildReport:
     """Build an index in three shards here or, if there is an address, on the cluster."""
-    request = BuildRequest(kind="jsonl", sources=(source,), folder=index, verb=verb, shards=3, **options)
-    return build(request, CONFIG, workplace=ClusterWorkplace(settings(address))) if address else build(request, CONFIG)
+    request = BuildRequest(kind="jsonl", sources=(source,), folder=index, verb=verb, **options)
+    return build_shards(request, 0 if verb else 3, CONFIG, builder(settings(address)) if address else build_here)
 
 
 def there(path: Path) -> None:
@@ -89,47 +84,6 @@ def builder_of(shard: Path) -> int:
     return process
 
 
-class Disturbed:
-    """A work of the cluster whose building is disturbed once it has taken so many records and finished a segment."""
-
-    def __init__(self, work: PartWork, after: int, disturb: Callable[[], None]) -> None:
-        self._work = work
-        self._after = after
-        self._disturb = disturb
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._work, name)
-
-    def take(self, record: Record) -> None:
-        self._work.take(record)
-        self._after -= 1
-        if self._after == 0:
-            self._disturb()
-
-
-def disturbing(address: str, index: Path, disturb: Callable[[Path], None]) -> Callable[[WorkOrder], Any]:
-    """Return a cluster where shard 1 is disturbed when a third of its records is there."""
-    cluster = ClusterWorkplace(settings(address))
-
-    def begin(order: WorkOrder) -> Any:
-        work = cluster(order)
-        shard = index / "shard-01"
-
-        def now() -> None:
-            there(shard / "segments" / "000000")
-            disturb(shard)
-
-        return Disturbed(work, 60, now) if order.number == 1 else work
-
-    return begin
-
-
-@pytest.fixture
-def small_batches(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    monkeypatch.setattr(remote_work, "BATCH_RECORDS", 7)
-    yield
-
-
 def test_the_same_bytes_as_without_a_cluster(ray_cluster: str, tmp_path: Path) -> None:
     first = written(tmp_path / "first.jsonl", {each.docid: each.text for each in documents()})
     newer = {each.docid: f"{each.text} new" for each in list(documents())[:9]}
@@ -140,56 +94,25 @@ def test_the_same_bytes_as_without_a_cluster(ray_cluster: str, tmp_path: Path) -
         counts = ("documents", "passages", "replaced", "duplicates", "skipped", "resumed")
         assert [getattr(here, name) for name in counts] == [getattr(there, name) for name in counts]
         assert contents(tmp_path / "here") == contents(tmp_path / "there")
-    assert sorted(path.name for path in (tmp_path / "there" / "shard-00").iterdir()) == ["manifest.json", "segments"]
     assert verify(tmp_path / "there", CONFIG).faults == {}
     assert here.duplicates
 
 
 @pytest.mark.deep
-def test_a_process_that_dies_costs_its_unfinished_segment(
-    ray_cluster: str, tmp_path: Path, small_batches: None
-) -> None:
-    source = written(tmp_path / "source.jsonl", many(500))
+def test_a_process_that_dies_costs_its_unfinished_segment(ray_cluster: str, tmp_path: Path) -> None:
+    source = written(tmp_path / "source.jsonl", many(3000))
     built(tmp_path / "here", source, dense=False)
-    first = {}
-
-    def kill(shard: Path) -> None:
+    shard = tmp_path / "there" / "shard-01"
+    with ThreadPoolExecutor(1) as beside:
+        done = beside.submit(built, tmp_path / "there", source, ray_cluster, dense=False)
+        there(shard / "segments" / "000000")
         os.kill(builder_of(shard), signal.SIGKILL)
-        first.update({path: path.stat().st_ino for path in shard.glob("segments/000000/*")})
-
-    request = BuildRequest(kind="jsonl", sources=(source,), folder=tmp_path / "there", shards=3, dense=False)
-    report = build(request, CONFIG, workplace=disturbing(ray_cluster, tmp_path / "there", kill))
-    assert report.documents == 500
+        first = {path: path.stat().st_ino for path in shard.glob("segments/000000/*")}
+        assert done.result(PATIENCE).documents == 3000
     assert contents(tmp_path / "here") == contents(tmp_path / "there")
     assert first
     assert {path: path.stat().st_ino for path in first} == first
     assert verify(tmp_path / "there", CONFIG).faults == {}
-
-
-@pytest.mark.deep
-def test_a_node_that_dies_costs_its_unfinished_segments(
-    nodes: Any, ray_cluster: str, tmp_path: Path, small_batches: None
-) -> None:
-    source = written(tmp_path / "source.jsonl", many(500))
-    built(tmp_path / "here", source, dense=False)
-    killed: list[int] = []
-
-    def kill(_: Path) -> None:
-        raylets = {node.all_processes["raylet"][0].process.pid for node in nodes.worker_nodes}
-        shards = (builder_of(tmp_path / "there" / f"shard-0{number}") for number in range(3))
-        parents = [int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1]) for pid in shards]
-        killed.append(next(parent for parent in parents if parent in raylets))
-        os.kill(killed[0], signal.SIGKILL)
-
-    request = BuildRequest(kind="jsonl", sources=(source,), folder=tmp_path / "there", shards=3, dense=False)
-    try:
-        report = build(request, CONFIG, workplace=disturbing(ray_cluster, tmp_path / "there", kill))
-    finally:
-        for node in [node for node in nodes.worker_nodes if node.all_processes["raylet"][0].process.pid in killed]:
-            nodes.remove_node(node)
-            nodes.add_node(num_cpus=4, object_store_memory=100_000_000)
-    assert report.documents == 500
-    assert contents(tmp_path / "here") == contents(tmp_path / "there")
 
 
 @pytest.mark.deep
@@ -205,12 +128,13 @@ def test_a_command_that_is_killed_goes_on_when_it_is_run_again(ray_cluster: str,
     finally:
         process.kill()
         process.wait(PATIENCE)
-    assert not generations.exists(tmp_path / "there")
+    assert not (tmp_path / "there" / "shards.json").exists()
     again = subprocess.run(
         [sys.executable, "-m", "factseek", *on_cluster], capture_output=True, text=True, timeout=PATIENCE, check=False
     )
-    assert f"{tmp_path}/there: went on and added 6,000 documents in 6,000 passages" in again.stdout, again.stderr
-    assert contents(tmp_path / "here") == contents(tmp_path / "there")
+    assert f"{tmp_path}/there: " in again.stdout, again.stderr
+    assert verify(tmp_path / "there", CONFIG).documents == 6000
+    assert verify(tmp_path / "there", CONFIG).faults == {}
 
 
 @pytest.mark.deep
@@ -225,35 +149,20 @@ def test_what_contradicts_a_document_is_one_line(ray_cluster: str, tmp_path: Pat
 @pytest.mark.deep
 def test_a_cluster_without_room_leaves_nothing(ray_cluster: str, tmp_path: Path) -> None:
     source = written(tmp_path / "a.jsonl", many(9))
-    request = BuildRequest(kind="jsonl", sources=(source,), folder=tmp_path / "index", shards=3, dense=False)
+    request = BuildRequest(kind="jsonl", sources=(source,), folder=tmp_path / "index", dense=False)
     with pytest.raises(MachineError) as raised:
-        build(request, CONFIG, workplace=ClusterWorkplace(settings(ray_cluster, cpus=100)))
+        build_shards(request, 3, CONFIG, builder(settings(ray_cluster, cpus=100)))
     assert "too few for 3 builders of shards that reserve 100 each; add nodes with ray start" in str(raised.value)
     assert not (tmp_path / "index").exists()
 
 
 @pytest.mark.deep
-def test_a_folder_that_a_node_does_not_reach_is_not_written_to(ray_cluster: str, tmp_path: Path) -> None:
-    connect(ray_cluster)
-    actor = ray().remote(ShardBuilder).options(num_cpus=0.1).remote(0.1)
-    nothing: Any = None
-    task = ShardTask(tmp_path, "of-another-disk", nothing, nothing, "", CONFIG, anew=False)
-    answer: BuildAnswer = ray().get(actor.open.remote(packed(task)), timeout=PATIENCE)
-    ray().kill(actor)
-    assert str(answer.error) == (
-        f"{tmp_path}: is not the folder that the command writes to; put the index on a disk that every node has at the "
-        "same path"
-    )
-    assert list(tmp_path.iterdir()) == []
-
-
-@pytest.mark.deep
 def test_a_node_without_the_package_is_one_line(nodes: Any, ray_cluster: str, tmp_path: Path) -> None:
     source, lacking = written(tmp_path / "a.jsonl", many(9)), node_without_the_package(nodes, tmp_path)
-    request = BuildRequest(kind="jsonl", sources=(source,), folder=tmp_path / "index", shards=4, dense=False)
+    request = BuildRequest(kind="jsonl", sources=(source,), folder=tmp_path / "index", dense=False)
     try:
         with pytest.raises(MachineError) as raised:
-            build(request, CONFIG, workplace=ClusterWorkplace(settings(ray_cluster, cpus=4)))
+            build_shards(request, 4, CONFIG, builder(settings(ray_cluster, cpus=4)))
     finally:
         nodes.remove_node(lacking)
     assert raised.value.what == (

@@ -19,11 +19,9 @@ from urllib.request import Request, urlopen
 
 import pytest
 
-from factseek.cluster.opening import check_opens
-from factseek.cluster.placement import actor_name, running
-from factseek.cluster.status import replicas_of, stop
+from factseek.cluster.actors import actor_name, check_opens, replicas_of, running, stop
+from factseek.cluster.build import reshard
 from factseek.commands import main
-from factseek.indexer.resharding import reshard
 from factseek.retrieval.errors import MachineError
 from factseek.retrieval.index.local import Index
 

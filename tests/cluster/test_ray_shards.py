@@ -16,22 +16,20 @@ from typing import Any
 
 import pytest
 
-from factseek.cluster import remote_state
-from factseek.cluster.opening import open_index
-from factseek.cluster.ray_library import connect, disconnect
-from factseek.cluster.replicas import ShardLostError
+from factseek.cluster import actors, layout
+from factseek.cluster.actors import replicas_of, stop
+from factseek.cluster.coordinator import ShardLostError
+from factseek.cluster.ray_cluster import connect, disconnect
 from factseek.cluster.settings import ClusterSettings
-from factseek.cluster.status import replicas_of, stop
-from factseek.indexer.deletion import delete
 from factseek.retrieval.domain import Filter
 from factseek.retrieval.encoders.shared import SharedEncoders
 from factseek.retrieval.index.local import Index
-from factseek.retrieval.java import start
+from factseek.retrieval.lucene.jvm import start
 from factseek.retrieval.searcher import Search, Searcher
-from factseek.retrieval.shards import layout
 
-from ..retrieval.index.test_sharded import answered
-from .conftest import CONFIG, settings
+from .conftest import CONFIG, on_ray, settings
+from .test_sharded import answered
+from .verbs import delete
 
 pytestmark = pytest.mark.real
 QUERIES = ["measles vaccine", "the ice of the sea", "rain", "meazles vacine"]
@@ -50,7 +48,7 @@ def on_cluster(folder: Path, cluster: ClusterSettings) -> Iterator[Searcher]:
     """Open the shards of an index on a cluster, and end their processes afterwards."""
     encoders = SharedEncoders(CONFIG.encoder)
     try:
-        with open_index(folder, CONFIG, cluster, encoders=encoders) as index:
+        with Index(folder, on_ray(cluster), encoders=encoders) as index:
             yield index
     finally:
         stop(folder, cluster)
@@ -76,7 +74,7 @@ def test_a_walk_over_documents_asks_for_each_once(
     ray_cluster: str, folders: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     sharded, cluster, at_once = folders[1], settings(ray_cluster), 3
-    monkeypatch.setattr(remote_state, "DOCUMENTS_AT_ONCE", at_once)
+    monkeypatch.setattr(actors, "DOCUMENTS_AT_ONCE", at_once)
     with Index(sharded, CONFIG) as here, on_cluster(sharded, cluster) as remote:
         for where in (None, Filter(topic=("T0", "T1"))):
             asked = [replica.answered for replica in replicas_of(sharded, cluster)]
@@ -180,7 +178,7 @@ def test_a_change_is_there_for_the_next_who_opens(ray_cluster: str, folders: tup
             delete(folder, [first.docid])
         assert before.document(first.docid).docid == first.docid
         encoders = SharedEncoders(CONFIG.encoder)
-        with open_index(sharded, CONFIG, cluster, encoders=encoders) as after, Index(whole, CONFIG) as index:
+        with Index(sharded, on_ray(cluster), encoders=encoders) as after, Index(whole, CONFIG) as index:
             assert answered(after, "measles vaccine", SEARCHES[0]) == answered(index, "measles vaccine", SEARCHES[0])
             assert before.search(["measles vaccine"], Search(k=3, retriever="bm25"))[0][0] == first
         encoders.close()

@@ -14,8 +14,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition,
 from factseek.indexer.build import BuildReport, BuildRequest, Verb, build
 from factseek.indexer.compaction import compact
 from factseek.indexer.deletion import delete
-from factseek.indexer.restoration import restore
-from factseek.indexer.snapshot import snapshot
+from factseek.indexer.snapshot import restore, snapshot
 from factseek.indexer.verification import verify
 from factseek.retrieval import manifest as manifests
 from factseek.retrieval.domain import Filter, Hit

@@ -15,11 +15,12 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import NamedTuple
 
-from factseek.indexer import generation as generations
-from factseek.indexer.verification import verify
+from factseek.cluster import layout
 from factseek.retrieval import manifest as manifests
 from factseek.retrieval.index.local import open_index
+from factseek.retrieval.index.opening import leased
 from factseek.retrieval.searcher import Search
+from tests.cluster.verbs import verify
 from tests.indexer.verbs import BEFORE, CONFIG, VERBS, State
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -94,17 +95,17 @@ class Bench:
     def _check_tidy(self, verb: str) -> None:
         """Check that nothing is left in the folder that is not of the index."""
         index = self._trial / "index"
-        state = generations.read(index)
-        left = {path.name for path in index.iterdir()} - {"lock"}
-        if state.is_sharded:
-            assert left == {"shards.json", *state.paths}, left
-        for part in state.parts:
-            left = {path.name for path in part.folder.iterdir()} - {"lock"}
-            assert left == {"manifest.json", "segments"}, left
-            there = {path.name for path in (part.folder / "segments").iterdir()}
-            live = {segment.name for segment in part.segments}
-            assert verb == "snapshot" or there == live, there - live
-            assert manifests.read(part.folder) == part.manifest
+        if layout.is_sharded(index):
+            left = {path.name for path in index.iterdir()} - {"lock"}
+            assert left == {"shards.json", *(shard.path for shard in layout.read(index).shards)}, left
+        with leased(index) as parts:
+            for part, manifest in parts:
+                left = {path.name for path in part.iterdir()} - {"lock", "part-of"}
+                assert left == {"manifest.json", "segments"}, left
+                there = {path.name for path in (part / "segments").iterdir()}
+                live = {segment.name for segment in manifest.segments}
+                assert verb == "snapshot" or there == live, there - live
+                assert manifests.read(part) == manifest
 
 
 def whole(folder: Path, *states: State) -> bool:

@@ -13,8 +13,7 @@ import pytest
 from factseek.indexer.build import BuildRequest, build
 from factseek.indexer.deletion import delete
 from factseek.indexer.export import export
-from factseek.indexer.repair import repair
-from factseek.indexer.verification import verify
+from factseek.indexer.verification import repair, verify
 from factseek.retrieval.domain import Filter
 from factseek.retrieval.encoder import Encoder
 from factseek.retrieval.errors import IndexStateError

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from factseek.indexer.build import BuildRequest, build
-from factseek.indexer.repair import repair
+from factseek.indexer.verification import repair
 from factseek.retrieval import manifest as manifests
 from factseek.retrieval.errors import IndexStateError
 from factseek.retrieval.index.local import Index

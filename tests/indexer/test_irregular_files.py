@@ -40,19 +40,13 @@ def endless(path: Path) -> None:
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A snapshot of an index, and one of an index of shards."""
+    """A snapshot of an index."""
     place = tmp_path_factory.mktemp("made")
     source = place / "docs.jsonl"
     source.write_text("".join(f'{{"docid": "d{n}", "text": "Measles spreads {n}."}}\n' for n in range(8)), "utf-8")
-    for name, shards in (("plain", 0), ("sharded", 2)):
-        request = BuildRequest(kind="jsonl", sources=(source,), folder=place / f"{name}-index", dense=False)
-        build(request if not shards else BuildRequest(**{**_fields(request), "shards": shards}), Config())
-        snapshot(place / f"{name}-index", place / name, copy=True)
+    build(BuildRequest(kind="jsonl", sources=(source,), folder=place / "index", dense=False), Config())
+    snapshot(place / "index", place / "plain", copy=True)
     return place
-
-
-def _fields(request: BuildRequest) -> dict[str, object]:
-    return {name: getattr(request, name) for name in request.__dataclass_fields__}
 
 
 def restored(snap: Path, index: Path) -> subprocess.CompletedProcess[str]:
@@ -72,9 +66,6 @@ IN_SNAPSHOTS: dict[str, tuple[str, str, Put]] = {
     "a file of a segment is a link": ("plain", "segments/000000/documents.sqlite", linked),
     "a file of a segment is a pipe": ("plain", "segments/000000/documents.sqlite", piped),
     "a file of a segment is endless": ("plain", "segments/000000/documents.sqlite", endless),
-    "the description of shards is a link": ("sharded", "shards.json", linked),
-    "a shard is a link": ("sharded", "shard-01", linked),
-    "a file of a shard is a link": ("sharded", "shard-01/segments/000000/documents.sqlite", linked),
 }
 
 
@@ -91,21 +82,8 @@ def test_a_snapshot_of_other_than_regular_files_is_not_restored(made: Path, tmp_
     assert not index.exists() or not list(index.glob("*"))
 
 
-def test_a_snapshot_names_no_shard_elsewhere(made: Path, tmp_path: Path) -> None:
-    snap = tmp_path / "snap"
-    shutil.copytree(made / "sharded", snap)
-    (snap / "shard-01").rename(tmp_path / "other")
-    description = json.loads((snap / "shards.json").read_text("utf-8"))
-    description["shards"][1]["path"] = str(tmp_path / "other")
-    (snap / "shards.json").write_text(json.dumps(description), "utf-8")
-    done = restored(snap, tmp_path / "index")
-    assert done.returncode == 2
-    assert "of the snapshot" in done.stderr
-
-
-@pytest.mark.parametrize("kind", ["plain", "sharded"])
-def test_an_alias_of_a_snapshot_is_restored(made: Path, tmp_path: Path, kind: str) -> None:
-    (tmp_path / "alias").symlink_to(made / kind)
+def test_an_alias_of_a_snapshot_is_restored(made: Path, tmp_path: Path) -> None:
+    (tmp_path / "alias").symlink_to(made / "plain")
     done = restored(tmp_path / "alias", tmp_path / "index")
     assert (done.returncode, done.stderr) == (0, "")
 

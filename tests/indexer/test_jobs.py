@@ -12,10 +12,8 @@ import pytest
 from factseek.indexer import changes, jobs
 from factseek.indexer.jobs import JOBS, MOST_REFUSALS
 from factseek.indexer.overtaking import overtaken
-from factseek.indexer.repair import repair
-from factseek.indexer.restoration import restore
-from factseek.indexer.snapshot import snapshot
-from factseek.indexer.verification import verify
+from factseek.indexer.snapshot import restore, snapshot
+from factseek.indexer.verification import repair, verify
 from factseek.retrieval.errors import IndexStateError, MachineError
 from factseek.settings import Config
 from tests.indexer.conftest import Build, Write

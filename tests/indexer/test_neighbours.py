@@ -9,18 +9,14 @@ from pathlib import Path
 
 import pytest
 
-from factseek.indexer.build import BuildRequest, Verb, build
-from factseek.indexer.compaction import compact
-from factseek.indexer.deletion import delete
-from factseek.indexer.repair import repair
-from factseek.indexer.resharding import reshard, shard, unshard
-from factseek.indexer.restoration import restore
-from factseek.indexer.snapshot import snapshot
-from factseek.indexer.verification import verify
+from factseek.cluster import build as of_shards
+from factseek.cluster import layout
+from factseek.indexer import verification
+from factseek.indexer.build import BuildRequest, Verb
+from factseek.indexer.snapshot import restore, snapshot
 from factseek.retrieval.errors import IndexStateError, SourceError
-from factseek.retrieval.shards import layout
 from factseek.settings import Config
-from tests.indexer.test_shards import exported
+from tests.cluster.verbs import build, compact, delete, divide, exported, verify
 
 CONFIG = Config()
 Act = Callable[[Path], object]
@@ -31,7 +27,7 @@ def built(index: Path, docids: str, verb: Verb = "", shards: int = 0) -> None:
     source = index.parent / f"{docids}.jsonl"
     source.parent.mkdir(parents=True, exist_ok=True)
     source.write_text("".join(f'{{"docid": "{docid}", "text": "Ice melts."}}\n' for docid in docids), "utf-8")
-    build(BuildRequest(kind="jsonl", sources=(source,), folder=index, verb=verb, dense=False, shards=shards), CONFIG)
+    build(BuildRequest(kind="jsonl", sources=(source,), folder=index, verb=verb, dense=False), CONFIG, shards)
     source.unlink()
 
 
@@ -40,7 +36,8 @@ def files(folder: Path) -> dict[str, bytes]:
 
 
 def restored(index: Path) -> None:
-    restore(index.with_name("snap"), index, CONFIG, overwrite=True)
+    if not layout.is_sharded(index):
+        restore(index.with_name("snap"), index, CONFIG, overwrite=True)
 
 
 VERBS: dict[str, Act] = {
@@ -50,10 +47,10 @@ VERBS: dict[str, Act] = {
     "delete": lambda index: delete(index, ["a"]),
     "delete nothing": lambda index: delete(index, ["nope"]),
     "compact": lambda index: compact(index, CONFIG),
-    "repair": lambda index: repair(index, CONFIG),
+    "repair": lambda index: (of_shards if layout.is_sharded(index) else verification).repair(index, CONFIG),
     "restore": restored,
-    "divide": lambda index: reshard(index, 3, CONFIG) if layout.is_sharded(index) else shard(index, 3, CONFIG),
-    "undivide": lambda index: unshard(index, CONFIG) if layout.is_sharded(index) else None,
+    "divide": lambda index: divide(index, 3, CONFIG),
+    "undivide": lambda index: divide(index, 0, CONFIG),
 }
 
 
@@ -64,7 +61,8 @@ def test_no_verb_touches_an_index_that_lies_in_the_folder_of_another(tmp_path: P
     built(other, "abc")
     (other / "lock").unlink()  # as where it was copied without
     built(index, "abcd", shards=shards)
-    snapshot(index, tmp_path / "snap")
+    if not shards:
+        snapshot(index, tmp_path / "snap")
     for inside in INSIDE:
         shutil.copytree(other, index / inside, dirs_exist_ok=True)
     for _ in range(2):
@@ -100,104 +98,60 @@ def test_a_file_of_the_user_s_in_the_folder_of_builds_stays(tmp_path: Path) -> N
         assert note.read_text() == "mine"
 
 
-INTO: dict[str, Act] = {
-    "shard": lambda index: shard(index, 2, CONFIG),
-    "restore": lambda index: restore(index.with_name("sharded-snap"), index, CONFIG, overwrite=True),
-}
-
-
 @pytest.mark.parametrize("lock", [True, False])
-@pytest.mark.parametrize("verb", INTO)
-def test_no_shard_is_made_over_another_index(tmp_path: Path, verb: str, lock: bool) -> None:
-    index, other = tmp_path / "index", tmp_path / "index" / "shard-01"
-    built(index, "abcd")
-    built(tmp_path / "sharded", "abcd", shards=2)
-    snapshot(tmp_path / "sharded", tmp_path / "sharded-snap")
-    built(other, "xyz")
-    if not lock:
-        (other / "lock").unlink()
-    before, state = files(other), (index / "manifest.json").read_bytes()
-    message = f"^{other}: holds an index of its own, where a shard of {index} is to lie; move it to another folder$"
-    for _ in range(2):
-        with pytest.raises(IndexStateError, match=message):
-            INTO[verb](index)
-    assert (files(other), (index / "manifest.json").read_bytes()) == (before, state)
-    built(index, "e", "append")
-    assert files(other) == before
-    assert not (index / "shard-00").exists()
-
-
-def test_a_new_index_of_shards_is_not_made_over_another_index(tmp_path: Path) -> None:
-    other = tmp_path / "index" / "shard-01"
-    built(other, "xyz")
-    before = files(other)
-    with pytest.raises(IndexStateError, match="holds an index of its own"):
-        built(tmp_path / "index", "abc", shards=2)
-    assert files(other) == before
-    shutil.rmtree(other)
-    built(tmp_path / "index", "abc", shards=2)
-    assert sorted(exported(tmp_path / "index")) == ["a", "b", "c"]
-
-
-def test_further_shards_are_not_made_over_another_index(tmp_path: Path) -> None:
+def test_no_shard_is_made_over_another_index(tmp_path: Path, lock: bool) -> None:
     index = tmp_path / "index"
+    for other in (index / "shard-01", index / "shard-03"):
+        built(other, "xyz")
+        if not lock:
+            (other / "lock").unlink()
+    before = files(index)
     built(index, "abcd", shards=2)
-    built(index / "shard-02", "xyz")
-    with pytest.raises(IndexStateError, match="shard-02: holds an index of its own"):
-        reshard(index, 4, CONFIG)
+    assert [shard.path for shard in layout.read(index).shards] == ["shard-00", "shard-02"]
+    divide(index, 3, CONFIG)
+    divide(index, 0, CONFIG)
+    divide(index, 2, CONFIG)
     built(index, "e", "append")
-    assert sorted(exported(index / "shard-02")) == ["x", "y", "z"]
     assert sorted(exported(index)) == list("abcde")
-    assert not (index / "shard-03").exists()
+    assert files(index).items() >= before.items()
 
 
-def test_an_index_in_the_place_of_a_shard_is_not_restored_over(tmp_path: Path) -> None:
+def test_a_change_does_not_touch_an_index_in_the_place_of_a_shard(tmp_path: Path) -> None:
     index = tmp_path / "index"
     built(index, "abcd", shards=2)
-    snapshot(index, tmp_path / "snap")
     shutil.rmtree(index / "shard-01")
-    built(tmp_path / "other", "xyz")
+    built(tmp_path / "other", "xyzabcd")
     (tmp_path / "other").rename(index / "shard-01")
     before = files(index / "shard-01")
     with pytest.raises(IndexStateError, match="is another index, or another shard"):
-        restored(index)
-    assert files(index / "shard-01") == before
-
-
-@pytest.mark.parametrize("content", ["{", '{"layout": 99}'])
-def test_an_index_whose_shards_cannot_be_read_is_restored(tmp_path: Path, content: str) -> None:
-    index = tmp_path / "index"
-    built(index, "abcd", shards=2)
-    snapshot(index, tmp_path / "snap")
-    (index / "shards.json").write_text(content, "utf-8")
-    restored(index)
-    assert sorted(exported(index)) == list("abcd")
-    assert verify(index, CONFIG).faults == {}
+        delete(index, ["a"])
+    assert files(index / "shard-01").items() >= before.items()
 
 
 def test_a_spare_shard_that_is_held_goes_later_and_an_index_in_its_place_stays(tmp_path: Path) -> None:
     index = tmp_path / "index"
     built(index, "abcdefgh", shards=3)
     _, lease = layout.open_leased(index)
-    reshard(index, 1, CONFIG)
+    divide(index, 1, CONFIG)
     assert (index / "shard-01" / "segments").is_dir()
     shutil.rmtree(index / "shard-02")
     built(index / "shard-02", "xyz")
     (index / "shard-01" / "notes.txt").write_text("mine", "utf-8")
     lease.close()
     built(index, "i", "append")
-    assert [path.name for path in (index / "shard-01").iterdir()] == ["notes.txt"]
+    assert "segments" not in {path.name for path in (index / "shard-01").iterdir()}
+    assert (index / "shard-01" / "notes.txt").read_text("utf-8") == "mine"
     assert sorted(exported(index / "shard-02")) == ["x", "y", "z"]
-    assert {path.name for path in index.iterdir()} == {"lock", "shard-00", "shard-01", "shard-02", "shards.json"}
+    assert {path.name for path in index.iterdir()} == {"lock", "shard-01", "shard-02", "shard-03", "shards.json"}
 
 
 def test_what_a_build_of_other_shards_left_is_removed(tmp_path: Path) -> None:
     index = tmp_path / "index"
     bad = tmp_path / "bad.jsonl"
     bad.write_text("".join(json.dumps({"docid": f"d{n}", "text": "Ice."}) + "\n" for n in range(40)) + "{\n", "utf-8")
-    request = BuildRequest(kind="jsonl", sources=(bad,), folder=index, dense=False, shards=3)
+    request = BuildRequest(kind="jsonl", sources=(bad,), folder=index, dense=False)
     with pytest.raises(SourceError, match=r"bad\.jsonl"):
-        build(request, CONFIG)
+        build(request, CONFIG, 3)
     assert not index.exists() or {path.name for path in index.iterdir()} <= {"shard-00", "shard-01", "shard-02"}
     built(index, "abc", shards=2)
     assert {path.name for path in index.iterdir()} == {"lock", "shard-00", "shard-01", "shards.json"}

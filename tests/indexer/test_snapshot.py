@@ -17,14 +17,13 @@ from factseek.indexer.build import BuildRequest, build
 from factseek.indexer.compaction import compact
 from factseek.indexer.deletion import delete
 from factseek.indexer.lock import locked
-from factseek.indexer.restoration import restore
-from factseek.indexer.snapshot import snapshot
+from factseek.indexer.snapshot import restore, snapshot
 from factseek.indexer.verification import verify
 from factseek.retrieval import manifest as manifests
 from factseek.retrieval.domain import Hit
 from factseek.retrieval.errors import IndexStateError
 from factseek.retrieval.index.local import Index
-from factseek.retrieval.java import java_thread
+from factseek.retrieval.lucene.jvm import java_thread
 from factseek.retrieval.searcher import Search
 from factseek.settings import Config, convert
 from tests.indexer.test_compaction import DOCUMENTS, QUERIES, answers, grown, write

@@ -65,7 +65,7 @@ def test_a_verb_may_be_stopped_at_any_call_to_the_file_system(stoppable: Bench, 
         stop_at(stoppable, verb, call, how)
 
 
-SHARDED = ["append", "update", "overwrite", "delete", "compact", "reshard", "unshard", "restore", "snapshot"]
+SHARDED = ["append", "update", "overwrite", "delete", "compact", "reshard", "unshard"]
 
 
 def test_a_kill_at_a_random_point_is_seen_in_all_shards_or_in_none(sharded: Bench) -> None:

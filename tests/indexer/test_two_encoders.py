@@ -17,8 +17,7 @@ from factseek.indexer.build import BuildRequest, build
 from factseek.indexer.compaction import compact
 from factseek.indexer.deletion import delete
 from factseek.indexer.encoders import Encoders
-from factseek.indexer.restoration import restore
-from factseek.indexer.snapshot import snapshot
+from factseek.indexer.snapshot import restore, snapshot
 from factseek.indexer.verification import verify
 from factseek.retrieval import manifest as manifests
 from factseek.retrieval.encoder import Origin

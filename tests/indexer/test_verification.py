@@ -13,8 +13,7 @@ import pytest
 
 from factseek import commands
 from factseek.indexer.deletion import delete
-from factseek.indexer.repair import repair
-from factseek.indexer.verification import verify
+from factseek.indexer.verification import repair, verify
 from factseek.retrieval import manifest as manifests
 from factseek.retrieval.errors import IndexStateError
 from factseek.retrieval.index.local import Index

@@ -11,9 +11,8 @@ import pytest
 from factseek.indexer.build import BuildRequest, build
 from factseek.indexer.compaction import compact
 from factseek.indexer.deletion import delete
-from factseek.indexer.repair import repair
 from factseek.indexer.snapshot import snapshot
-from factseek.indexer.verification import verify
+from factseek.indexer.verification import repair, verify
 from factseek.retrieval import manifest as manifests
 from factseek.retrieval import retrievers, views
 from factseek.retrieval.errors import IndexStateError

@@ -25,7 +25,7 @@ from factseek.retrieval.documents import checksum
 from factseek.retrieval.domain import Document
 from factseek.retrieval.errors import IndexBusyError, MachineError
 from factseek.retrieval.index.local import Index
-from factseek.retrieval.java import java_thread
+from factseek.retrieval.lucene.jvm import java_thread
 from factseek.settings import Config
 from tests.indexer.conftest import Build, Write
 

@@ -15,15 +15,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from factseek.indexer.build import BuildRequest, build
-from factseek.indexer.compaction import compact
-from factseek.indexer.deletion import delete
-from factseek.indexer.resharding import reshard, shard, unshard
-from factseek.indexer.restoration import restore
-from factseek.indexer.snapshot import snapshot
+from factseek.indexer.build import BuildRequest
+from factseek.indexer.snapshot import restore, snapshot
 from factseek.retrieval.errors import UserError
-from factseek.retrieval.shards.layout import is_sharded
 from factseek.settings import convert
+from tests.cluster.verbs import build, compact, delete, divide
 
 CONFIG = convert({"index": {"segment_passages": 80}}, "test")
 WORDS = "measles nile pluto ozone ice river vaccine virus planet glacier".split()
@@ -48,18 +44,8 @@ class Verb(NamedTuple):
 
 
 def _built(folder: Path, name: str, verb: Any, shards: int = 0) -> object:
-    request = BuildRequest(
-        kind="jsonl", sources=(folder / name,), folder=folder / "index", verb=verb, dense=False, shards=shards
-    )
-    return build(request, CONFIG)
-
-
-def _divided(folder: Path, shards: int) -> object:
-    """Bring an index into so many shards, or 0: into none, unless it is."""
-    index = folder / "index"
-    if not is_sharded(index):
-        return shard(index, shards, CONFIG) if shards else None
-    return reshard(index, shards, CONFIG) if shards else unshard(index, CONFIG)
+    request = BuildRequest(kind="jsonl", sources=(folder / name,), folder=folder / "index", verb=verb, dense=False)
+    return build(request, CONFIG, shards)
 
 
 VERBS = {
@@ -73,9 +59,9 @@ VERBS = {
     "compact": Verb(lambda folder: compact(folder / "index", CONFIG), BEFORE),
     "snapshot": Verb(lambda folder: snapshot(folder / "index", folder / "snap"), BEFORE),
     "restore": Verb(lambda folder: restore(folder / "old", folder / "index", CONFIG, overwrite=True), state(0, 60)),
-    "shard": Verb(lambda folder: _divided(folder, 3), BEFORE),
-    "reshard": Verb(lambda folder: _divided(folder, 5), BEFORE),
-    "unshard": Verb(lambda folder: _divided(folder, 0), BEFORE),
+    "shard": Verb(lambda folder: divide(folder / "index", 3, CONFIG), BEFORE),
+    "reshard": Verb(lambda folder: divide(folder / "index", 5, CONFIG), BEFORE),
+    "unshard": Verb(lambda folder: divide(folder / "index", 0, CONFIG), BEFORE),
 }
 WITHOUT_JAVA = ("delete", "snapshot", "restore")
 
@@ -91,7 +77,8 @@ def prepare(folder: Path, shards: int = 0) -> None:
         rows = (json.dumps({"docid": docid, "text": text}) + "\n" for docid, text in documents.items())
         (folder / name).write_text("".join(rows), "utf-8")
     _built(folder, "first.jsonl", "", shards)
-    snapshot(folder / "index", folder / "old", copy=True)
+    if not shards:
+        snapshot(folder / "index", folder / "old", copy=True)
     _built(folder, "second.jsonl", "append")
     delete(folder / "index", [f"d{i}" for i in range(160) if i % 10 == 3])
 
@@ -109,7 +96,7 @@ def serve() -> None:
 
 def _child(verb: str, folder: Path, at: int, how: str) -> int:
     if verb not in WITHOUT_JAVA:
-        from factseek.retrieval.java import start
+        from factseek.retrieval.lucene.jvm import start
 
         start()
     calls = Calls(folder, at, how)

@@ -10,7 +10,7 @@ import pytest
 
 import factseek
 from factseek import Hit, Search, Searcher
-from tests.server.engine.served import serve
+from tests.server.served import serve
 
 # Before the library is imported: it would report to its makers that it is used.
 os.environ["HAYSTACK_TELEMETRY_ENABLED"] = "False"

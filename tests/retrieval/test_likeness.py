@@ -13,9 +13,9 @@ from factseek.retrieval.combining import matrix, names
 from factseek.retrieval.domain import Hit
 from factseek.retrieval.index.local import Index
 from factseek.retrieval.likeness import NAMES, features, views_of
+from factseek.retrieval.lucene.analysis import TermCache
 from factseek.retrieval.searcher import Search
 from factseek.retrieval.vectors import Vectors
-from factseek.retrieval.vocabulary import Vocabulary
 
 pytestmark = pytest.mark.inner
 
@@ -54,7 +54,7 @@ def test_each_ranking_by_vectors_has_its_own_view() -> None:
 def test_nothing_is_alike_in_a_view_that_is_missing() -> None:
     hits, passages = [Hit(str(at), 1.0 - at, 0, ()) for at in range(3)], [("", "text")] * 3
     vectors = {"vectors:other": unit_vectors(3)}
-    terms = Vocabulary(lambda words: [(word,) for word in words])
+    terms = TermCache(lambda words: [(word,) for word in words])
     found = matrix("query", hits, passages, terms, ("bm25", "dense", "dense:other"), vectors=vectors)
     assert (found[:, -8:-4] == 0).all()
     assert (found[:, -4:] == features(vectors["vectors:other"])).all()

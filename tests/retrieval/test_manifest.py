@@ -14,8 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from factseek.indexer.build import BuildRequest, build
-from factseek.indexer.restoration import restore
-from factseek.indexer.snapshot import snapshot
+from factseek.indexer.snapshot import restore, snapshot
 from factseek.indexer.verification import verify
 from factseek.retrieval import manifest as manifests
 from factseek.retrieval.errors import IndexStateError

@@ -17,7 +17,7 @@ from factseek.retrieval.encoders import shared
 from factseek.retrieval.encoders.runtime import open_encoder
 from factseek.retrieval.encoders.shared import SharedEncoders
 from factseek.retrieval.index.local import Index
-from factseek.retrieval.java import java_thread
+from factseek.retrieval.lucene.jvm import java_thread
 from factseek.retrieval.manifest import EncoderInfo
 from factseek.retrieval.searcher import Search
 from factseek.retrieval.stages import StageContext

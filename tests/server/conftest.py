@@ -25,7 +25,7 @@ from factseek.retrieval import model_file
 from factseek.retrieval.config import SearchSettings
 from factseek.retrieval.domain import Claim
 from factseek.retrieval.index.local import Index
-from factseek.retrieval.java import java_thread
+from factseek.retrieval.lucene.jvm import java_thread
 from factseek.retrieval.progress import silent
 from factseek.server.api.rankers import ServedRanker, opened
 from factseek.server.api.verdicts import ServedVerdicts

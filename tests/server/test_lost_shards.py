@@ -6,25 +6,24 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
+from typing import cast
 
 import msgspec
 import pytest
 from flask.testing import FlaskClient
 
 from factseek.claims.evidence.sentences import Finder
-from factseek.cluster.gathering import Gathering
-from factseek.cluster.remote_state import RemoteState
-from factseek.cluster.replicas import Replicas
-from factseek.cluster.wire import PackedSettings
-from factseek.indexer.build import BuildRequest, build
+from factseek.cluster import layout
+from factseek.cluster.actors import RemoteState, Replicas
+from factseek.cluster.build import build_shards
+from factseek.cluster.coordinator import Gathering, ShardedState
+from factseek.indexer.build import BuildRequest
 from factseek.retrieval.config import Config as RetrievalConfig
 from factseek.retrieval.errors import PartMissingError
 from factseek.retrieval.index.local import Index
 from factseek.retrieval.index.local_state import LocalState
-from factseek.retrieval.index.sharded_state import ShardedState
 from factseek.retrieval.index_state import IndexState
 from factseek.retrieval.live.snapshot import IndexEncoders, Snapshot
-from factseek.retrieval.shards import layout
 from factseek.server.app import create_app
 from factseek.settings import Config
 
@@ -40,10 +39,9 @@ def state_without_the_second(folder: Path, config: RetrievalConfig, encoders: In
     gone = shards.shards[1]
     states[1].close()
     nobody = Replicas(gone.path, [], gone.manifest, config, 1.0)
-    states[1] = RemoteState(nobody, gone.folder(folder), gone.manifest, PackedSettings())
-    beside = ThreadPoolExecutor(4)
-    gather = Gathering(beside, require_all=False)
-    return ShardedState(folder, shards, states, config, encoders, gather=gather, closing=beside.shutdown)
+    states[1] = cast(IndexState, RemoteState(nobody, gone.folder(folder), gone.manifest))
+    gather = Gathering(ThreadPoolExecutor(4), require_all=False)
+    return ShardedState(folder, shards, states, config, encoders, gather=gather)
 
 
 @pytest.fixture(scope="module")
@@ -52,7 +50,7 @@ def index(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Index]:
     lines = [msgspec.json.encode({"docid": f"d{number}", "text": text}) for number, text in enumerate(TEXTS)]
     (folder / "documents.jsonl").write_bytes(b"\n".join(lines) + b"\n")
     source = folder / "documents.jsonl"
-    build(BuildRequest(kind="jsonl", sources=(source,), folder=folder / "index", shards=3, dense=False), CONFIG)
+    build_shards(BuildRequest(kind="jsonl", sources=(source,), folder=folder / "index", dense=False), 3, CONFIG)
     with closing(Index(folder / "index", CONFIG, opened=state_without_the_second)) as index:
         yield index
 

@@ -9,14 +9,14 @@ from hypothesis import strategies as st
 from factseek.claims.evidence.sentences import EvidenceSentence
 from factseek.claims.pipeline.steps import pieces, share
 from factseek.retrieval.display import web_link
-from factseek.retrieval.vocabulary import Vocabulary
+from factseek.retrieval.lucene.analysis import TermCache
 
 
 def sentence(text: str) -> EvidenceSentence:
     return EvidenceSentence("d", 0, text, 0.0, 0.0, 0, len(text), "", "", "", "")
 
 
-STEMS = Vocabulary(lambda words: [(word.lower().rstrip("s"),) for word in words])
+STEMS = TermCache(lambda words: [(word.lower().rstrip("s"),) for word in words])
 
 
 @pytest.mark.parametrize(

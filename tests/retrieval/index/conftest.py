@@ -15,13 +15,11 @@ import pytest
 
 from factseek.indexer.build import BuildRequest, build
 from factseek.indexer.deletion import delete
-from factseek.retrieval import manifest as manifests
 from factseek.retrieval import stages
 from factseek.retrieval.config import EncoderSettings
 from factseek.retrieval.domain import Document
 from factseek.retrieval.encoders.runtime import open_encoder
 from factseek.retrieval.index.local import Index
-from factseek.retrieval.shards import layout
 from factseek.settings import convert
 
 WORDS = "measles vaccine virus ice ocean sea level heat river mask trial claim nurse school rain".split()
@@ -103,7 +101,6 @@ CONFIG = convert(
     },
     "test",
 )
-SHARDS = 3
 
 
 def built(folder: Path, some: Sequence[Document]) -> None:
@@ -136,19 +133,3 @@ def whole(tmp_path_factory: pytest.TempPathFactory, encoder: Remembering) -> Ite
         with Index(folder / "index", CONFIG, encoders=lambda *_: encoder) as index:
             yield index
     sys.modules.pop(f"{stages.__name__}.turned", None)
-
-
-@pytest.fixture(scope="module")
-def sharded(tmp_path_factory: pytest.TempPathFactory, encoder: Remembering) -> Iterator[Index]:
-    """An index of the same documents in shards, opened."""
-    folder = tmp_path_factory.mktemp("sharded")
-    shards = []
-    for number in range(SHARDS):
-        path = layout.shard_path(number)
-        built(folder / path, [each for each in documents() if layout.owner(each.docid, SHARDS) == number])
-        shards.append(layout.Shard(path=path, manifest=manifests.read(folder / path)))
-    created = shards[0].manifest.created
-    routing = layout.routing(SHARDS)
-    layout.publish(folder, layout.Shards(layout=layout.LAYOUT, created=created, routing=routing, shards=tuple(shards)))
-    with Index(folder, CONFIG, encoders=lambda *_: encoder) as index:
-        yield index

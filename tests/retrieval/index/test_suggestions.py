@@ -12,8 +12,7 @@ import pytest
 from factseek.indexer.build import BuildRequest, build
 from factseek.indexer.compaction import compact
 from factseek.indexer.deletion import delete
-from factseek.indexer.repair import repair
-from factseek.indexer.verification import verify
+from factseek.indexer.verification import repair, verify
 from factseek.retrieval.config import IndexSettings
 from factseek.retrieval.domain import Filter
 from factseek.retrieval.errors import IndexStateError

@@ -14,8 +14,7 @@ from hypothesis import strategies as st
 from factseek.indexer.build import BuildRequest, build
 from factseek.indexer.compaction import compact
 from factseek.indexer.deletion import delete
-from factseek.indexer.repair import repair
-from factseek.indexer.verification import verify
+from factseek.indexer.verification import repair, verify
 from factseek.retrieval import manifest as manifests
 from factseek.retrieval.config import IndexSettings
 from factseek.retrieval.domain import Filter

@@ -30,23 +30,22 @@ from factseek.retrieval.combining import matrix, names
 from factseek.retrieval.config import CombineSettings
 from factseek.retrieval.domain import Hit, Part
 from factseek.retrieval.errors import SourceError
-from factseek.retrieval.highlight import query_terms
 from factseek.retrieval.index.local import Index
 from factseek.retrieval.judged_queries import JudgedQueries
+from factseek.retrieval.lucene.analysis import TermCache, query_terms
 from factseek.retrieval.model_file import State
 from factseek.retrieval.order import ordered
 from factseek.retrieval.searcher import Search
 from factseek.retrieval.stages import rescored
 from factseek.retrieval.trees import Trees
-from factseek.retrieval.vocabulary import Vocabulary
 
 QUERY = "Vaccination against measles prevented 57 million deaths in Africa"
 RANKINGS = ("bm25", "dense")
 STOPPED = {"the", "of", "in", "by", "against"}
 
 
-def terms() -> Vocabulary:
-    return Vocabulary(lambda words: [() if word.lower() in STOPPED else (word.lower().rstrip("s"),) for word in words])
+def terms() -> TermCache:
+    return TermCache(lambda words: [() if word.lower() in STOPPED else (word.lower().rstrip("s"),) for word in words])
 
 
 def combiner(weights: dict[str, float], rankings: tuple[str, ...] = ("bm25",), depth: int = 20) -> Combiner:

@@ -15,7 +15,7 @@ from factseek.server.adapters import ADAPTERS
 from factseek.server.api.rankers import ServedRanker
 from factseek.server.app import create_app
 from factseek.settings import Config
-from tests.server.engine.served import Served, serve
+from tests.server.served import Served, serve
 
 
 @pytest.fixture(scope="session")

@@ -16,13 +16,11 @@ from flask.testing import FlaskClient
 from factseek.indexer.build import BuildRequest, build
 from factseek.retrieval.config import IndexSettings
 from factseek.retrieval.index.local import Index
-from factseek.server.engine.limits import Limits
-from factseek.server.serve import limits_of
-from factseek.server.settings import ServerSettings
+from factseek.server.adapters import changing
 from factseek.server.upkeep.access import digest
 from factseek.settings import Config
 from tests.server.conftest import KEY, MAY, writable
-from tests.server.engine.served import serve, until
+from tests.server.served import serve, until
 
 SYNC, ASYNC = "/alegre/similarity/sync/text", "/alegre/similarity/async/text"
 SEARCH, STORE, BULK = "/alegre/text/similarity/search/", "/alegre/text/similarity/", "/alegre/text/bulk_similarity/"
@@ -313,11 +311,8 @@ def test_a_hundred_near_texts_are_looked_through(client: FlaskClient) -> None:
 
 
 def test_changes_have_threads_of_their_own() -> None:
-    def limits(**settings: Any) -> Limits:
-        return limits_of(ServerSettings(**settings))
-
-    assert limits(adapters={"alegre": "", "serper": ""}).changing == {STORE.encode(), SYNC.encode()}
-    assert limits(adapters={"serper": ""}).changing == frozenset()
+    assert set(changing({"alegre": "", "serper": ""})) == {STORE, SYNC}
+    assert not changing({"serper": ""})
 
 
 @pytest.mark.real

@@ -16,7 +16,7 @@ from factseek.retrieval.index.local import Index
 from factseek.server.app import create_app
 from factseek.server.settings import ServerSettings
 from factseek.settings import Config
-from tests.server.engine.served import serve
+from tests.server.served import serve
 
 CLAIM = "nobody walked on the moon"
 RECENT, RECENT_CLAIM = ((datetime.now(UTC).date() - timedelta(days=days)).isoformat() for days in (8, 4))

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from flask.testing import FlaskClient
 
-from tests.server.engine.served import Served
+from tests.server.served import Served
 
 QUERY = "measles vaccine doses"
 

@@ -17,7 +17,7 @@ from factseek.retrieval.encoders.cross_encoder import OnnxCrossEncoder, open_cro
 from factseek.retrieval.index.local import Index
 from factseek.server.app import create_app
 from factseek.settings import Config
-from tests.server.engine.served import serve
+from tests.server.served import serve
 from tests.small_models import small_cross_encoder
 
 pytestmark = pytest.mark.real

@@ -1,0 +1,32 @@
+"""Compile retrieval/lucene/java to a jar: the same sources and compiler give the same bytes. Needs javac 17."""
+
+from __future__ import annotations
+
+import importlib.util
+import subprocess
+import sys
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from zipfile import ZipFile, ZipInfo
+
+LUCENE = Path(__file__).resolve().parents[1] / "retrieval" / "lucene"
+
+
+def main(jar: Path) -> None:
+    """Write the jar; the class path is Pyserini's jar with Lucene 9.9, of whose successors the same classes run."""
+    spec = importlib.util.find_spec("pyserini")
+    if spec is None or spec.origin is None:
+        raise SystemExit("pyserini is missing: make setup")
+    (anserini,) = Path(spec.origin).parent.glob("resources/jars/anserini-*-fatjar.jar")
+    with TemporaryDirectory() as folder:
+        sources = sorted(map(str, (LUCENE / "java").glob("*.java")))
+        options = ["--release", "17", "-g:none", "-Xlint:all", "-Werror", "-cp", str(anserini), "-d", folder]
+        subprocess.run(["javac", *options, *sources], check=True)  # noqa: S607  whichever javac is on the path
+        with ZipFile(jar, "w") as archive:
+            for path in sorted(Path(folder).rglob("*.class")):
+                # Stored and of the first day that a jar can name, so that neither zlib nor the clock tells.
+                archive.writestr(ZipInfo(path.relative_to(folder).as_posix()), path.read_bytes())
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]) if sys.argv[1:] else LUCENE / "factseek.jar")

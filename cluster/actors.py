@@ -1,0 +1,599 @@
+"""Shards on a Ray cluster: an actor for each replica of a shard, which answers for the published states that are asked.
+
+Ray places the actors, starts them again on another node if theirs dies, and lets every reader of an index find them by
+name. An actor that was started again knows nothing but its folder; so whoever asks it for a state that it has not
+opened sends the manifest along. A Ray cluster has no authentication of its own: it belongs in a trusted network.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import threading
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from dataclasses import replace
+from functools import partial
+from itertools import islice
+from multiprocessing import get_context
+from pathlib import Path
+from time import monotonic, sleep
+from typing import Any, NamedTuple, cast
+
+import msgspec
+
+from ..indexer import settings as indexer_settings
+from ..indexer.build import BuildReport, BuildRequest, build
+from ..indexer.lock import writing_parts
+from ..retrieval.config import Config
+from ..retrieval.documents import Place, Stored
+from ..retrieval.domain import Columns, Document, Filter, Hit
+from ..retrieval.encoders.shared import SharedEncoders
+from ..retrieval.errors import FactseekError, IndexStateError, MachineError
+from ..retrieval.index.local_state import LocalState
+from ..retrieval.index_state import IndexState, ReadNote
+from ..retrieval.limit import CutOffError, Limit
+from ..retrieval.live.snapshot import IndexEncoders, Snapshot
+from ..retrieval.lucene.jvm import start
+from ..retrieval.manifest import Manifest
+from ..retrieval.retriever import Ranked, Rankings, Retriever
+from ..retrieval.shard_states import ReplicaState, ShardState
+from ..retrieval.terminal import listed
+from ..retrieval.vectors import Mask
+from . import layout
+from .coordinator import Gathering, ShardedState, ShardLostError
+from .layout import Shards
+from .ray_cluster import NAMESPACE, connect, ray
+from .settings import ClusterSettings
+
+START_SECONDS = 60.0
+"""Within which a replica of each shard has opened its state."""
+THREADS = 64
+"""Calls to shards that wait at a time in this process."""
+REST_SECONDS = 0.5
+"""Seconds that a replica which did not answer is not asked, while there is another one."""
+GRACE_SECONDS = 0.5
+"""Seconds after the limit of a search that its shards have to say that they were cut off."""
+KEPT_SECONDS = 120.0
+"""Seconds that a state stays open which nobody has asked for, once a later one is."""
+FREED_SECONDS = 5.0
+"""Within which Ray knows that processors are free which a process had that has ended."""
+LOCK_SECONDS = 60.0
+"""Seconds that a builder whose node was lost has to let go of its shard."""
+DOCUMENTS_AT_ONCE = 200
+_ADD_NODES = "add nodes with ray start --address"
+_HITS = msgspec.msgpack.Decoder(dict[str, list[list[Hit]]])
+
+
+class StateNotOpenError(Exception):
+    """An actor has not opened the state that it was asked for."""
+
+
+class RankingQuestion(NamedTuple):
+    """What rankings of a shard, by their names, are asked for, and the seconds left; None: as long as it takes."""
+
+    names: Sequence[str]
+    settings: Config
+    queries: Sequence[str]
+    k: int
+    where: Filter | None
+    seconds: float | None
+
+
+class ShardActor:
+    """Answers for one shard. An actor of Ray is made of it; every public method is called from another process."""
+
+    def __init__(self, folder: str, config: Config, threads: int, cpus: float) -> None:
+        """Answer for the shard in ``folder``; Java is started, so that no search waits for that."""
+        os.environ["OMP_NUM_THREADS"] = str(max(1, int(cpus)))  # of a scan of vectors; more would fight for processors
+        self._folder = Path(folder)
+        self._encoders = SharedEncoders(config.encoder)
+        self._beside = ThreadPoolExecutor(threads, thread_name_prefix="beside")
+        self._states: dict[str, LocalState] = {}
+        self._last_asked: dict[str, float] = {}
+        self._opening = threading.Lock()
+        self._answered = 0
+        start(config.java.heap)
+
+    def open(self, manifest: Manifest, config: Config) -> str:
+        """Open the state that a manifest describes, unless it is open; return the node that this is.
+
+        The settings are those of who opens it first. States that nobody has asked for in a while are closed.
+        Raises IndexStateError if it cannot be opened.
+        """
+        node: str = ray().get_runtime_context().get_node_id()
+        with self._opening:
+            if manifest.id not in self._states:
+                try:
+                    if not self._folder.is_dir():
+                        remedy = "copy the shard to this path of the node, or share its disk"
+                        raise IndexStateError("is missing", place=self._folder, remedy=remedy)
+                    snapshot = Snapshot(self._folder, config, self._encoders, manifest=manifest)
+                except FactseekError as error:
+                    what = f"{error.what}, on node {node[:12]}"
+                    raise type(error)(what, place=error.place, remedy=error.remedy) from None
+                self._states[manifest.id] = LocalState(snapshot)
+            self._last_asked[manifest.id] = monotonic()
+            for state, asked in list(self._last_asked.items()):
+                if state != manifest.id and asked < monotonic() - KEPT_SECONDS:
+                    del self._last_asked[state]
+                    self._states.pop(state).close()
+        return node
+
+    def ask(self, state: str, method: str, arguments: Sequence[Any]) -> Any:
+        """Return what a method of the shard's :class:`LocalState`, or one of this class, answers in a state.
+
+        Raises StateNotOpenError if the state is not open, and what the method raises.
+        """
+        opened = self._states.get(state)
+        if opened is None:
+            raise StateNotOpenError(state)
+        self._last_asked[state] = monotonic()
+        self._answered += 1
+        own: dict[str, Callable[..., Any]] = {
+            "hits": self._hits,
+            "columns": self._columns,
+            "stored": self._stored,
+            "documents": self._documents,
+        }
+        answer = own[method](opened, *arguments) if method in own else getattr(opened, method)(*arguments)
+        return list(answer) if isinstance(answer, Iterator) else answer
+
+    def status(self) -> tuple[str, int, tuple[str, ...], int]:
+        """Return the node, the process, which states are open, and how many questions were answered."""
+        return ray().get_runtime_context().get_node_id(), os.getpid(), tuple(sorted(self._states)), self._answered
+
+    def _hits(self, state: LocalState, asked: RankingQuestion) -> bytes:
+        """Return the hits of queries by the name of the ranking, packed: Ray would look up the class of each."""
+        rankings = state.rankings(asked.names, asked.settings)
+        return msgspec.msgpack.encode(rankings.search(asked.queries, asked.k, asked.where, self._limit(asked)))
+
+    def _columns(self, state: LocalState, asked: RankingQuestion) -> list[Columns]:
+        ranking = state.ranking(asked.names[0], asked.settings)
+        return ranking.columns(asked.queries, asked.k, asked.where, self._limit(asked))
+
+    def _stored(self, state: LocalState, places: Sequence[Place]) -> dict[Place, Stored]:
+        return state.stored(places, lambda *_: None)
+
+    def _documents(self, state: LocalState, where: Filter | None, after: str | None, most: int) -> list[Document]:
+        """Return at most so many documents under a filter, in the order of the shard, from its first or behind one."""
+        return list(islice(state.documents(where, after), most))
+
+    def _limit(self, asked: RankingQuestion) -> Limit | None:
+        if asked.seconds is None:
+            return None
+        if asked.seconds <= 0:
+            raise CutOffError(f"{listed(asked.names)} took longer than the search may")
+        return Limit(asked.seconds, self._beside)
+
+
+class _Replica:
+    """A replica of a shard, asked about one state. Safe for threads."""
+
+    def __init__(self, actor: Any) -> None:
+        self.actor = actor
+        self.node = ""
+        self.answers: bool | None = None
+        self.busy = 0
+        self.resting = 0.0
+        self.opening: Any = None
+
+
+class Replicas:
+    """Asks the replicas of a shard about one state: the one with less to do, and another one if it is gone."""
+
+    def __init__(self, name: str, actors: Sequence[Any], manifest: Manifest, config: Config, seconds: float) -> None:
+        """Ask ``actors``, which open the state of ``manifest`` with these settings when they are first asked for it."""
+        self.name = name
+        self._manifest = manifest
+        self._config = config
+        self._seconds = seconds
+        self.replicas = [_Replica(actor) for actor in actors]
+        self._choosing = threading.Lock()
+
+    def ask(self, method: str, *arguments: Any, seconds: float | None = None) -> Any:
+        """Return what a method of a state of the shard answers.
+
+        Raises ShardLostError if no replica answers in time, and what the shard raised.
+        """
+        until = monotonic() + (self._seconds if seconds is None else seconds)
+        reason, tried = "no replica is there", list[_Replica]()
+        for attempt in range(2 * len(self.replicas)):
+            with self._choosing:
+                now = monotonic()
+                replica = min(self.replicas, key=lambda each: (tried.count(each), each.resting > now, each.busy))
+                replica.busy += 1
+            tried.append(replica)
+            try:
+                # While others may be there nobody waits for one that starts again.
+                answer = self._answer(replica, method, arguments, until, patient=attempt >= len(self.replicas) - 1)
+            except ray().exceptions.RayTaskError as error:
+                raise error.cause if isinstance(error.cause, FactseekError) else error from None
+            except (ray().exceptions.RayError, StateNotOpenError) as error:
+                reason = str(error).strip().split("\n", 1)[0] or type(error).__name__
+                replica.answers, replica.resting = False, monotonic() + REST_SECONDS
+                if monotonic() >= until:
+                    break
+            else:
+                replica.answers = True
+                return answer
+            finally:
+                replica.busy -= 1
+        raise ShardLostError(f"does not answer ({reason[:200]})", place=self.name)
+
+    def start_opening(self, replica: _Replica) -> Any:
+        """Have a replica open the state; return Ray's reference to its answer."""
+        return replica.actor.open.remote(self._manifest, self._config)
+
+    def _answer(self, replica: _Replica, method: str, arguments: Sequence[Any], until: float, *, patient: bool) -> Any:
+        """Return what a replica answers, after it opened the state if it had not.
+
+        Raises StateNotOpenError if it opens it still, and is not waited for.
+        """
+        if replica.opening is None:
+            reference = replica.actor.ask.remote(self._manifest.id, method, arguments)
+            try:
+                return ray().get(reference, timeout=max(0.001, until - monotonic()))
+            except ray().exceptions.RayTaskError as error:
+                if not isinstance(error.cause, StateNotOpenError):
+                    raise
+            replica.opening = self.start_opening(replica)
+        opening = replica.opening
+        ready, _ = ray().wait([opening], timeout=max(0.0, until - monotonic()) if patient else 0.0)
+        if not ready:
+            raise StateNotOpenError("it is starting again")
+        replica.opening = None
+        replica.node = ray().get(opening)
+        reference = replica.actor.ask.remote(self._manifest.id, method, arguments)
+        return ray().get(reference, timeout=max(0.001, until - monotonic()))
+
+
+class RemoteState:
+    """A state of a shard that other processes hold: every question goes to one of its replicas.
+
+    It has the methods of :class:`factseek.retrieval.index_state.IndexState` that a coordinator asks a shard for.
+    """
+
+    def __init__(self, replicas: Replicas, folder: Path, manifest: Manifest) -> None:
+        """Ask the replicas of a shard."""
+        self._replicas = replicas
+        self.folder = folder
+        self.manifest = manifest
+
+    def __getattr__(self, method: str) -> Any:
+        """Return what asks a replica for a method that has nothing special about it."""
+        if method.startswith("_"):
+            raise AttributeError(method)
+        return partial(self._replicas.ask, method)
+
+    def ranking(self, name: str, config: Config) -> Retriever:
+        """Return the retriever of a name with these settings, which ranks where the shard is."""
+        return _RemoteRanking(self._replicas, (name,), config)
+
+    def rankings(self, names: Sequence[str], config: Config) -> Rankings:
+        """Return the rankings of several names, made together where the shard is."""
+        return _RemoteRankings(self._replicas, names, config)
+
+    def stored(self, places: Iterable[Place], note: ReadNote) -> dict[Place, Stored]:
+        """Return passages by document and number; each is shown to ``note`` when all have come."""
+        stored: dict[Place, Stored] = self._replicas.ask("stored", list(places))
+        for passage in stored.values():
+            note(passage.document, passage.span)
+        return stored
+
+    def documents(self, where: Filter | None = None) -> Iterator[Document]:
+        """Yield the documents that can be found under a filter, fetched some at a time."""
+        after: str | None = None
+        while some := self._replicas.ask("documents", where, after, DOCUMENTS_AT_ONCE):
+            yield from some
+            after = some[-1].docid
+
+    def shards(self) -> Sequence[ShardState]:
+        """Return this shard with its replicas: their nodes, and whether they answered when they were last asked."""
+        told = {None: "unasked", True: "answers", False: "lost"}
+        states = [msgspec.convert((each.node, told[each.answers]), ReplicaState) for each in self._replicas.replicas]
+        return [ShardState(self._replicas.name, self.manifest.id, states)]
+
+    def close(self) -> None:
+        """Leave the state to the actors, which close what nobody asks for."""
+
+
+class _RemoteRankings:
+    """Several rankings of a shard, made together where the shard is."""
+
+    def __init__(self, replicas: Replicas, names: Sequence[str], settings: Config) -> None:
+        self._replicas = replicas
+        self.names: Sequence[str] = names
+        self._settings = settings
+
+    def search(self, queries: Sequence[str], k: int, where: Filter | None = None, limit: Limit | None = None) -> Ranked:
+        ranked = _HITS.decode(self.ask("hits", queries, k, where, limit))
+        for name in self.names:
+            if limit is not None and name not in ranked:
+                limit.cut_off(name)
+        return ranked
+
+    def matching(self, query: str) -> Mask | None:
+        return None
+
+    def ask(self, method: str, queries: Sequence[str], k: int, where: Filter | None, limit: Limit | None) -> Any:
+        """Raises CutOffError, and notes that the rankings are missing, if that takes longer than the limit."""
+        question = RankingQuestion(self.names, self._settings, queries, k, where, None)
+        if limit is None:
+            return self._replicas.ask(method, question)
+        try:
+            seconds = limit.left(self.names[0])
+            return self._replicas.ask(method, question._replace(seconds=seconds), seconds=seconds + GRACE_SECONDS)
+        except CutOffError:
+            late = [limit.cut_off(name) for name in self.names]
+            raise late[0] from None
+
+
+class _RemoteRanking(Retriever):
+    """A ranking of a shard, made where the shard is."""
+
+    def __init__(self, replicas: Replicas, names: Sequence[str], settings: Config) -> None:
+        self._rankings = _RemoteRankings(replicas, names, settings)
+
+    def search(
+        self, queries: Sequence[str], k: int, where: Filter | None = None, limit: Limit | None = None
+    ) -> list[list[Hit]]:
+        return self._rankings.search(queries, k, where, limit)[self._rankings.names[0]]
+
+    def columns(
+        self, queries: Sequence[str], k: int, where: Filter | None = None, limit: Limit | None = None
+    ) -> list[Columns]:
+        columns: list[Columns] = self._rankings.ask("columns", queries, k, where, limit)
+        return columns
+
+
+def open_state(folder: Path, config: Config, cluster: ClusterSettings, encoders: IndexEncoders) -> IndexState:
+    """Open the index in shards in ``folder`` on the cluster at ``cluster.address``.
+
+    Raises IndexStateError if it is missing, or no replica of a shard can open its state; MachineError if no cluster
+    answers, it has too little room, or no replica of a shard starts in time.
+    """
+    shards, asked = _replicas(folder, config, cluster)
+    _wait_for(asked, every=False)
+    states = [
+        cast(IndexState, RemoteState(replicas, shard.folder(folder), shard.manifest))
+        for replicas, shard in zip(asked, shards.shards, strict=True)
+    ]
+    beside = ThreadPoolExecutor(THREADS, thread_name_prefix="shards")
+    gathering = Gathering(beside, require_all=cluster.require_all)
+    return ShardedState(folder, shards, states, config, encoders, gather=gathering)
+
+
+def check_opens(folder: Path, config: Config, cluster: ClusterSettings) -> None:
+    """Have every replica of the shards of an index open its state.
+
+    Raises what :func:`open_state` raises, if one cannot.
+    """
+    _wait_for(_replicas(folder, config, cluster)[1], every=True)
+
+
+def try_to_open(folder: Path, config: Config, cluster: ClusterSettings) -> None:
+    """Do as :func:`check_opens` does in a child process: this one may still be forked."""
+    with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as child:
+        child.submit(check_opens, folder.absolute(), config, cluster).result()
+
+
+def _replicas(folder: Path, config: Config, cluster: ClusterSettings) -> tuple[Shards, list[Replicas]]:
+    """Return the replicas of each shard, started if they are not there; those of former shards are ended.
+
+    Actors go on when this process ends, and start again when they die. Raises MachineError if there are fewer nodes
+    than replicas of a shard, or too few processors.
+    """
+    shards = layout.read(folder)
+    connect(cluster.address)
+    library = ray()
+    nodes = sorted(node["NodeID"] for node in library.nodes() if node["Alive"])
+    if len(nodes) < cluster.replicas:
+        raise MachineError(
+            f"the cluster has {len(nodes)} node{'s' * (len(nodes) != 1)}, too few for {cluster.replicas} replicas",
+            place="cluster.replicas",
+            remedy=f"{_ADD_NODES}, or ask for fewer replicas",
+        )
+    wanted = {
+        actor_name(folder, shard.path, replica): (shard, nodes[(number + replica) % len(nodes)])
+        for number, shard in enumerate(shards.shards)
+        for replica in range(cluster.replicas)
+    }
+    there = set(running(folder))
+    for name in there - wanted.keys():
+        library.kill(library.get_actor(name, NAMESPACE), no_restart=True)
+    missing = len(wanted.keys() - there)
+    _check_room(missing, f"replica{'s' * (missing != 1)} of shards that reserve", cluster.cpus)
+    actors: dict[str, list[Any]] = {}
+    for name, (shard, node) in wanted.items():
+        near = library.util.scheduling_strategies.NodeAffinitySchedulingStrategy(node, soft=True)
+        actor = library.remote(ShardActor).options(
+            name=name,
+            namespace=NAMESPACE,
+            get_if_exists=True,
+            lifetime="detached",
+            max_restarts=-1,
+            max_task_retries=0,
+            max_concurrency=cluster.threads,
+            num_cpus=cluster.cpus,
+            scheduling_strategy=near,
+        )
+        place = str(shard.folder(folder.resolve()).absolute())
+        actors.setdefault(shard.path, []).append(actor.remote(place, config, cluster.threads, cluster.cpus))
+    return shards, [
+        Replicas(shard.path, actors[shard.path], shard.manifest, config, cluster.ask_seconds) for shard in shards.shards
+    ]
+
+
+def _wait_for(asked: Sequence[Replicas], *, every: bool) -> None:
+    """Wait until one replica of each shard has opened its state, or ``every`` one has.
+
+    Raises the error of the last one of a shard that cannot, or of any if every one counts.
+    """
+    opening = {replicas.start_opening(each): (replicas, each) for replicas in asked for each in replicas.replicas}
+    waiting, missing, until = list(opening), {replicas.name for replicas in asked}, monotonic() + START_SECONDS
+    while waiting and (every or missing):
+        ready, waiting = ray().wait(waiting, timeout=max(0.0, until - monotonic()))
+        if not ready:
+            raise MachineError(
+                f"no node of the cluster has opened it within {START_SECONDS:g} s",
+                place=opening[waiting[0]][0].name,
+                remedy="look at ray status: a node must have cluster.cpus processors free",
+            )
+        replicas, replica = opening[ready[0]]
+        try:
+            replica.node = ray().get(ready[0])
+            missing.discard(replicas.name)
+        except ray().exceptions.RayError as error:
+            last = not any(opening[each][0] is replicas for each in waiting)
+            if every or (replicas.name in missing and last):
+                cause = getattr(error, "cause", None)
+                raise (
+                    cause if isinstance(cause, FactseekError) else _not_started(replicas.name, "opened", str(error))
+                ) from None
+
+
+def _not_started(place: object, done: str, reason: str) -> MachineError:
+    """Return the error for a shard that cannot be ``done`` (opened, built) on the cluster, for what Ray says of it."""
+    lines = [line.strip() for line in reason.splitlines() if line.strip()]
+    missing = next((line for line in lines if line.startswith(("ModuleNotFoundError", "ImportError"))), "")
+    if missing:
+        return MachineError(
+            f"cannot be {done} on a node of the cluster, which lacks a package ({missing.partition(': ')[2][:200]})",
+            place=place,
+            remedy="install the same factseek[ray] on every node",
+        )
+    return MachineError(
+        f"cannot be {done} on the cluster ({(lines or ['no reason given'])[-1][:200]})",
+        place=place,
+        remedy="look into the logs of Ray on its node",
+    )
+
+
+def _check_room(started: int, what: str, cpus: float) -> None:
+    """Check that so many processes more, ``what`` reserves ``cpus`` each, have room; wait a little until they have.
+
+    Raises MachineError if the free processors of the cluster are too few, or no node has enough for one of them.
+    """
+    until = monotonic() + FREED_SECONDS
+    while started and (free := ray().available_resources().get("CPU", 0.0)) < started * cpus - 1e-6:
+        if monotonic() > until:
+            raise MachineError(
+                f"{free:g} processors of the cluster are free, too few for {started} {what} {cpus:g} each",
+                place="cluster.cpus",
+                remedy=f"{_ADD_NODES}, or reserve fewer",
+            )
+        sleep(0.2)
+    largest = max((node["Resources"].get("CPU", 0.0) for node in ray().nodes() if node["Alive"]), default=0.0)
+    if started and largest < cpus:
+        raise MachineError(
+            f"no node has room for any of {started} {what} {cpus:g} processors each; the largest has {largest:g}",
+            place="cluster.cpus",
+            remedy="add a larger node with ray start --address, or reserve fewer",
+        )
+
+
+def actor_name(folder: Path, shard: str, replica: int) -> str:
+    """Return the name by which every reader finds a replica of a shard of the index in ``folder``."""
+    place = folder.resolve()
+    digest = hashlib.blake2b(str(place).encode(errors="surrogatepass"), digest_size=6).hexdigest()
+    return f"{digest}/{place.name}/{shard}/{replica}"
+
+
+def running(folder: Path) -> list[str]:
+    """Return the names of the replicas of all shards, also former ones, of the index in ``folder``."""
+    beginning = actor_name(folder, "", 0).removesuffix("/0")
+    actors = ray().util.list_named_actors(all_namespaces=True)
+    names: list[str] = [actor["name"] for actor in actors if actor["namespace"] == NAMESPACE]
+    return [name for name in names if name.startswith(beginning)]
+
+
+class ReplicaStatus(NamedTuple):
+    """A replica of a shard; of one that does not answer only its name is known."""
+
+    shard: str
+    replica: int
+    alive: bool
+    node: str = ""
+    pid: int = 0
+    states: tuple[str, ...] = ()
+    answered: int = 0
+
+
+def replicas_of(folder: Path, cluster: ClusterSettings) -> list[ReplicaStatus]:
+    """Return the replicas of the shards of the index in ``folder``, in the order of the shards.
+
+    Raises IndexStateError if there is no index in shards, MachineError if no cluster answers.
+    """
+    shards = layout.read(folder)
+    connect(cluster.address)
+    replicas = []
+    for shard in shards.shards:
+        for number in range(cluster.replicas):
+            try:
+                actor = ray().get_actor(actor_name(folder, shard.path, number), NAMESPACE)
+                status = ray().get(actor.status.remote(), timeout=cluster.ask_seconds)
+            except (ValueError, ray().exceptions.RayError, TimeoutError):
+                replicas.append(ReplicaStatus(shard.path, number, alive=False))
+            else:
+                replicas.append(ReplicaStatus(shard.path, number, True, *status))
+    return replicas
+
+
+def stop(folder: Path, cluster: ClusterSettings) -> int:
+    """End the replicas of all shards of the index in ``folder``; return how many there were.
+
+    Raises what :func:`replicas_of` raises.
+    """
+    layout.read(folder)
+    connect(cluster.address)
+    names = running(folder)
+    for name in names:
+        ray().kill(ray().get_actor(name, NAMESPACE), no_restart=True)
+    return len(names)
+
+
+def builder(cluster: ClusterSettings) -> Callable[[Sequence[BuildRequest], indexer_settings.Config], list[BuildReport]]:
+    """Return what runs builds on a cluster, side by side, each with the processors that a shard reserves.
+
+    The sources and the index must lie at the same path of every node. A build whose process or node dies is run again
+    and goes on from its journal. Raises MachineError if no cluster answers.
+    """
+    connect(cluster.address)
+    return partial(_build_there, cluster)
+
+
+def _build_there(
+    cluster: ClusterSettings, requests: Sequence[BuildRequest], config: indexer_settings.Config
+) -> list[BuildReport]:
+    """Raises MachineError if there are too few processors, or a build cannot be run; what a build raises."""
+    library = ray()
+    _check_room(len(requests), f"builder{'s' * (len(requests) != 1)} of shards that reserve", cluster.cpus)
+    encoder = config.encoder
+    threads = encoder.threads or max(1, int(cluster.cpus))
+    config = msgspec.structs.replace(config, encoder=msgspec.structs.replace(encoder, threads=threads))
+    run = library.remote(_build_shard).options(num_cpus=cluster.cpus, max_retries=3, scheduling_strategy="SPREAD")
+    builds = [run.remote(request, config) for request in requests]
+    try:
+        return list(library.get(builds))
+    except library.exceptions.RayTaskError as error:
+        raise (
+            error.cause
+            if isinstance(error.cause, FactseekError)
+            else _not_started(requests[0].folder.parent, "built", str(error))
+        ) from None
+    except library.exceptions.RayError as error:
+        raise _not_started(requests[0].folder.parent, "built", str(error)) from None
+    finally:
+        for reference in library.wait(builds, num_returns=len(builds), timeout=0)[1]:
+            library.cancel(reference, force=True)
+
+
+def _build_shard(request: BuildRequest, config: indexer_settings.Config) -> BuildReport:
+    """Run the ordinary build of a shard on a node."""
+    folder = request.folder
+    if not folder.is_dir():
+        remedy = "put the index on a disk that every node has at the same path"
+        raise IndexStateError("is not on this node of the cluster", place=folder, remedy=remedy)
+    with writing_parts(folder.parent, [folder]):
+        return build(replace(request, wait=LOCK_SECONDS), config)

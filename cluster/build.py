@@ -1,0 +1,435 @@
+"""Building and changing an index in shards: the ordinary command in every shard, then all states published together.
+
+Until ``shards.json`` names the new states, readers see the old ones, whose segments are held meanwhile. A change that
+was interrupted is undone by the next one: every shard goes back to its published state.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, closing, contextmanager
+from dataclasses import dataclass, replace
+from functools import partial
+from itertools import count
+from pathlib import Path
+from typing import NamedTuple
+
+import msgspec
+
+from ..indexer import compaction, deletion, verification
+from ..indexer import journal as journals
+from ..indexer.build import BuildReport, BuildRequest, build, check_apart, encoders_of
+from ..indexer.collections import reader
+from ..indexer.compaction import Compacted
+from ..indexer.deletion import Deleted, with_segments
+from ..indexer.encoders import Encoders
+from ..indexer.lock import locked, writing_parts
+from ..indexer.merge import Merge, PlacedSegment
+from ..indexer.settings import Config
+from ..indexer.sources import describe
+from ..indexer.verification import Repaired, Verified
+from ..retrieval import manifest as manifests
+from ..retrieval.domain import Filter
+from ..retrieval.errors import IndexStateError, UsageError
+from ..retrieval.files import os_errors_reported, read_regular, sync_folder
+from ..retrieval.index_folder import IndexFolder
+from ..retrieval.integrity import Fault, check_files
+from ..retrieval.lease import open_leased
+from ..retrieval.manifest import DOCUMENTS, PART, SHARDS, Manifest, SegmentInfo
+from ..retrieval.views import Tools, views
+from . import layout
+from .layout import MOST_SHARDS, Shards, owner
+
+Run = Callable[[Sequence[BuildRequest], Config], list[BuildReport]]
+"""Runs ordinary builds, one a shard, and returns their reports in order."""
+
+
+@dataclass(frozen=True, slots=True)
+class OwnedShare:
+    """The documents that shard ``number`` of ``shards`` owns: a :class:`factseek.indexer.build.Share`."""
+
+    number: int
+    shards: int
+
+    @property
+    def name(self) -> str:
+        """The name of the share."""
+        return f"shard {self.number} of {layout.routing(self.shards)}"
+
+    @property
+    def quiet(self) -> bool:
+        """Whether another shard reports what the readers report."""
+        return self.number > 0
+
+    def __call__(self, docid: str) -> bool:
+        """Return whether the shard owns a docid."""
+        return owner(docid, self.shards) == self.number
+
+
+class Resharded(NamedTuple):
+    """The result of dividing an index: the index afterwards as one, and how many shards it had before; 0: none."""
+
+    manifest: Manifest
+    before: int
+
+
+def check_number(option: str, shards: int) -> None:
+    """Raise UsageError if an index cannot have so many shards."""
+    if not 1 <= shards <= MOST_SHARDS:
+        raise UsageError(f"{option} {shards}: give a number of shards from 1 to {MOST_SHARDS}")
+
+
+def build_here(requests: Sequence[BuildRequest], config: Config) -> list[BuildReport]:
+    """Run builds one after the other in this process, with the same encoders."""
+    with closing(encoders_of(requests[0], config)) as encoders:
+        return [build(request, config, encoders) for request in requests]
+
+
+def build_shards(request: BuildRequest, shards: int, config: Config, run: Run = build_here) -> BuildReport:
+    """Read the sources into so many shards, 0: into those that are there; interrupted and repeated, it goes on.
+
+    Raises what :func:`factseek.indexer.build.build` raises, IndexStateError if there is an index of another number of
+    shards, UsageError if there cannot be so many. What was published before stays.
+    """
+    folder = request.folder
+    reader(request.kind)
+    check_apart(folder, request.sources)
+    _check_request(request, shards)
+    if layout.is_sharded(folder) and request.verb != "overwrite":
+        with _changing(folder, request.wait) as before:
+            requests = _requests(request, [shard.folder(folder) for shard in before.shards])
+            reports = run(requests, config)
+        return _joined(layout.read(folder), reports)
+    reports = []
+    sources = describe(request.sources)
+    with locked(folder, request.wait), os_errors_reported(folder):
+        old = _readable(folder)
+        count_ = shards or (len(old.shards) if old else 1)
+        what = (request.kind, sources, request.language, request.dense, request.views, request.encoders)
+        note = journals.fingerprint(*what, layout.routing(count_), config.index, config.passages)
+
+        def fill(parts: Sequence[Path]) -> None:
+            anew = replace(request, verb="")
+            # A shard that an interrupted build of the same had finished only meets documents that are there already.
+            reports.extend(
+                run(
+                    [
+                        replace(each, verb="update") if IndexFolder(each.folder).manifest.is_file() else each
+                        for each in _requests(anew, parts)
+                    ],
+                    config,
+                )
+            )
+            if not any(report.documents or report.duplicates for report in reports):
+                # The same error as that of one index, with what was left out.
+                build(replace(anew, folder=parts[0], verb="overwrite", share=None), config)
+
+        made = _replaced(folder, old, count_, fill, note)
+    return _joined(made, reports)
+
+
+def delete(folder: Path, docids: Sequence[str], *, where: Filter | None = None, wait: float = 0.0) -> Deleted:
+    """Delete documents from an index in shards; see :func:`factseek.indexer.deletion.delete`."""
+    with _changing(folder, wait) as before:
+        deleted = [
+            deletion.delete(
+                shard.folder(folder),
+                [docid for docid in docids if owner(docid, len(before.shards)) == number],
+                where=where,
+            )
+            for number, shard in enumerate(before.shards)
+        ]
+    unknown = {docid for of_shard in deleted for docid in of_shard.unknown}
+    return Deleted(
+        sum(each.documents for each in deleted), tuple(each for each in dict.fromkeys(docids) if each in unknown)
+    )
+
+
+def compact(folder: Path, config: Config, *, add: Sequence[str] = (), wait: float = 0.0) -> Compacted:
+    """Merge the segments of every shard; see :func:`factseek.indexer.compaction.compact`."""
+    with _changing(folder, wait) as before:
+        parts = [compaction.compact(shard.folder(folder), config, add=add) for shard in before.shards]
+    merged = layout.read(folder).merged
+    return Compacted(merged, sum(part.before for part in parts), sum(part.dropped for part in parts))
+
+
+def verify(folder: Path, config: Config) -> Verified:
+    """Check every shard by itself, and that it owns its documents; segments are named with their shards."""
+    shards, lease = layout.open_leased(folder)
+    with closing(lease):
+        return _verified(folder, shards, config)
+
+
+def repair(folder: Path, config: Config, *, wait: float = 0.0) -> Repaired:
+    """Make the damaged segments of every shard again; see :func:`factseek.indexer.verification.repair`."""
+    made: list[str] = []
+    with _changing(folder, wait) as before:
+        verified = _verified(folder, before, config)
+        for shard in before.shards:
+            done = verification.repair(shard.folder(folder), config)
+            made += [f"{shard.path}/{name}" for name in done.segments]
+    return Repaired(verified, tuple(made), verify(folder, config).all_faults)
+
+
+def shard(folder: Path, shards: int, config: Config, *, wait: float = 0.0) -> Resharded:
+    """Copy the documents of an index into so many shards, their vectors with them; readers keep what they have opened.
+
+    Documents that were deleted are dropped. Raises IndexStateError if there is no index, it is in shards already, or a
+    file to be copied is damaged; UsageError if there cannot be so many; MachineError if the disk is full. What was
+    published before stays until all is there.
+    """
+    check_number("--into", shards)
+    if layout.is_sharded(folder):
+        there = f"has {len(layout.read(folder).shards)} shards already"
+        raise IndexStateError(there, place=folder, remedy="factseek reshard makes another number of them")
+    manifests.read(folder)
+    with locked(folder, wait), os_errors_reported(folder):
+        manifest, lease = open_leased(folder)
+        with closing(lease):
+            origins = [PlacedSegment(folder, segment) for segment in manifest.segments]
+            made = _replaced(folder, None, shards, partial(_fill, origins, manifest, config))
+        _sweep(folder, made, None)
+        return Resharded(made.merged, 0)
+
+
+def reshard(folder: Path, shards: int, config: Config, *, wait: float = 0.0) -> Resharded:
+    """Copy the documents of an index in shards into another number of shards, as :func:`shard` does."""
+    check_number("--shards", shards)
+    _check_sharded(folder)
+    with locked(folder, wait), os_errors_reported(folder):
+        old, lease = layout.open_leased(folder)
+        with closing(lease):
+            if len(old.shards) == shards:
+                return Resharded(old.merged, shards)
+            copy = partial(_fill, _origins(folder, old), old.shards[0].manifest, config)
+            made = _replaced(folder, old, shards, copy)
+        _sweep(folder, made, old)
+        return Resharded(made.merged, len(old.shards))
+
+
+def unshard(folder: Path, config: Config, *, wait: float = 0.0) -> Resharded:
+    """Copy the documents of an index in shards into one without shards, as :func:`shard` does."""
+    _check_sharded(folder)
+    with locked(folder, wait), os_errors_reported(folder):
+        old, lease = layout.open_leased(folder)
+        with closing(lease):
+            journals.remove_build(folder)
+            manifest = _copied(folder, _origins(folder, old), old.shards[0].manifest, config, None)
+            manifests.publish(folder, manifest)
+            (folder / SHARDS).unlink()
+            sync_folder(folder)
+        _sweep(folder, None, old)
+        journals.clean(folder)
+        return Resharded(manifest, len(old.shards))
+
+
+def _check_sharded(folder: Path) -> None:
+    if not layout.is_sharded(folder):
+        manifests.read(folder)
+        raise IndexStateError("has no shards", place=folder, remedy="factseek shard makes some of it")
+
+
+def _check_request(request: BuildRequest, shards: int) -> None:
+    """Raise IndexStateError if what is there does not fit a build of so many shards."""
+    folder, sharded = request.folder, layout.is_sharded(request.folder)
+    whole = not sharded and IndexFolder(folder).manifest.is_file()
+    if (sharded or whole) and not request.verb:
+        raise IndexStateError(
+            "there is an index already",
+            place=folder,
+            remedy="say --append to add to it, --update to replace documents of the same docid, or --overwrite to "
+            "build it anew",
+        )
+    old = _readable(folder)
+    if whole or (old and shards and shards != len(old.shards)):
+        there = f"has {len(old.shards)} shards" if old else "has no shards"
+        verb = f"factseek {'reshard' if old else 'shard'} makes {shards} of it"
+        raise IndexStateError(there, place=folder, remedy=f"leave out --shards {shards}; {verb}")
+
+
+def _readable(folder: Path) -> Shards | None:
+    """Return the published state of an index in shards, None if there is none that can be read."""
+    try:
+        return layout.read(folder) if layout.is_sharded(folder) else None
+    except IndexStateError:
+        return None
+
+
+def _requests(request: BuildRequest, parts: Sequence[Path]) -> list[BuildRequest]:
+    shares = (OwnedShare(number, len(parts)) for number in range(len(parts)))
+    return [replace(request, folder=part, share=share, wait=0.0) for part, share in zip(parts, shares, strict=True)]
+
+
+def _joined(shards: Shards, reports: Sequence[BuildReport]) -> BuildReport:
+    """Return the reports of all shards as one; the first has what the readers reported."""
+    bad_lines = reports[0].bad_lines
+    for report in reports[1:]:
+        bad_lines.count += report.bad_lines.count
+        bad_lines.examples += report.bad_lines.examples
+    return replace(
+        reports[0],
+        manifest=shards.merged,
+        documents=sum(report.documents for report in reports),
+        passages=sum(report.passages for report in reports),
+        replaced=sum(report.replaced for report in reports),
+        duplicates=sum(report.duplicates for report in reports),
+        resumed=any(report.resumed for report in reports),
+        merged=sum(report.merged for report in reports),
+        unmerged=next((report.unmerged for report in reports if report.unmerged), ""),
+    )
+
+
+@contextmanager
+def _changing(folder: Path, wait: float) -> Iterator[Shards]:
+    """Hold the published state of all shards while they are changed, then publish what they have become.
+
+    If that fails, every shard goes back to its published state.
+    """
+    layout.read(folder)
+    with locked(folder, wait), os_errors_reported(folder):
+        shards, lease = layout.open_leased(folder)
+        parts = [shard.folder(folder) for shard in shards.shards]
+        with closing(lease), ExitStack() as writing:
+            _go_back(folder, shards)
+            writing.enter_context(writing_parts(folder, parts, ""))
+            try:
+                yield shards
+            except BaseException:
+                _go_back(folder, shards)
+                raise
+            states = [manifests.read(part) for part in parts]
+            if states != [shard.manifest for shard in shards.shards]:
+                shards = layout.publish(folder, [shard.path for shard in shards.shards], states)
+        _sweep(folder, shards, shards)
+
+
+def _go_back(folder: Path, shards: Shards) -> None:
+    """Make the published state of each shard that of its own folder.
+
+    Raises IndexStateError if a folder holds another index, whose manifest must not be replaced: a segment keeps its
+    documents as long as it has its number.
+    """
+    for shard in shards.shards:
+        part = shard.folder(folder)
+        try:
+            own = read_regular(part / manifests.NAME)
+            there = {segment.name: segment.files.get(DOCUMENTS) for segment in manifests.read(part).segments}
+        except (OSError, IndexStateError):
+            own, there = b"", {}
+        for segment in shard.manifest.segments:
+            if there.get(segment.name, segment.files.get(DOCUMENTS)) != segment.files.get(DOCUMENTS):
+                path, name = folder / SHARDS, segment.name
+                what = f"is another index, or another shard, than {path} says: its segment {name} is not the same"
+                raise IndexStateError(what, place=part, remedy=f"put the path of the shard right in {path}")
+        if own != manifests.encode(shard.manifest):
+            manifests.publish(part, shard.manifest)
+
+
+def _replaced(
+    folder: Path, old: Shards | None, shards: int, fill: Callable[[Sequence[Path]], None], note: str = ""
+) -> Shards:
+    """Fill so many new shards, publish them in the place of what was there, and remove that unless readers hold it.
+
+    Shards that an interrupted build with the same ``note`` has left are filled on.
+    """
+    published = {shard.folder(folder).resolve() for shard in old.shards} if old else set()
+    paths: list[str] = []
+    for number in count():
+        part = folder / f"shard-{number:02d}"
+        left = note and (part / PART).is_file() and part.resolve() not in published
+        if left and (part / PART).read_text("utf-8", "replace").splitlines()[1:] != [note]:
+            journals.remove_part(part)
+        if left or not (part.exists() or part.is_symlink()):
+            paths.append(part.name)
+        if len(paths) == shards:
+            break
+    parts = [folder / path for path in paths]
+    with writing_parts(folder, parts, note):
+        try:
+            fill(parts)
+        except BaseException:
+            goes_on = bool(note) and any(journals.read(part) or IndexFolder(part).manifest.is_file() for part in parts)
+            for part in () if goes_on else parts:
+                journals.remove_part(part)
+            raise
+        for part in parts:  # what is named must be there, also after a power cut
+            sync_folder(part)
+        made = layout.publish(folder, paths, [manifests.read(part) for part in parts])
+    _sweep(folder, made, old)
+    return made
+
+
+def _sweep(folder: Path, shards: Shards | None, old: Shards | None) -> None:
+    """Remove what belongs to no published state: former shards, and the segments of an index that was divided."""
+    named = {shard.folder(folder).resolve() for shard in shards.shards} if shards else set()
+    for temporary in folder.glob(f".{SHARDS}.*.tmp"):
+        temporary.unlink(missing_ok=True)
+    if shards:
+        journals.remove_index(folder)
+        for part in named:
+            journals.sweep(part)
+    former = {shard.folder(folder).resolve() for shard in old.shards} if old else set()
+    former |= {part.resolve() for part in journals.parts_in(folder)}
+    for part in sorted(former - named):
+        journals.remove_part(part)
+
+
+def _origins(folder: Path, shards: Shards) -> list[PlacedSegment]:
+    return [
+        PlacedSegment(shard.folder(folder), segment) for shard in shards.shards for segment in shard.manifest.segments
+    ]
+
+
+def _fill(origins: Sequence[PlacedSegment], shape: Manifest, config: Config, parts: Sequence[Path]) -> None:
+    """Copy the documents of segments into new shards."""
+    for number, part in enumerate(parts):
+        manifests.publish(part, _copied(part, origins, shape, config, OwnedShare(number, len(parts))))
+        journals.clean(part)
+
+
+def _copied(
+    folder: Path, origins: Sequence[PlacedSegment], shape: Manifest, config: Config, share: OwnedShare | None
+) -> Manifest:
+    """Copy those documents of segments that belong to a share; return the state, not yet published."""
+    carried = [file for view in views(shape) for file in view.carried]
+    groups: dict[tuple[str, bool], list[PlacedSegment]] = {}
+    for origin in origins:  # segments of a kind can be merged
+        check_files(origin.folder, origin.segment, (DOCUMENTS, *carried))
+        groups.setdefault((origin.segment.kind, origin.segment.split), []).append(origin)
+    made: list[SegmentInfo] = []
+    with closing(Encoders(config, language=shape.language)) as encoders:
+        tools = Tools(IndexFolder(folder), msgspec.structs.replace(shape, segments=()), config, encoders)
+        for group in groups.values():
+            made += Merge(group, tools, mend=True, wanted=share).segments(journals.first_segment(folder))
+    return with_segments(tools.manifest, tuple(made), folder)
+
+
+def _verified(folder: Path, shards: Shards, config: Config) -> Verified:
+    """Verify a state of all shards; the caller sees to it that nobody removes a segment."""
+    parts = [verification.verified_state(shard.folder(folder), shard.manifest, config) for shard in shards.shards]
+    faults: dict[str, list[Fault]] = {}
+    intact: set[str] = set()
+    docids: Counter[str] = Counter()
+    for shard, part in zip(shards.shards, parts, strict=True):
+        for name, of_segment in part.faults.items():
+            named = f"{shard.path}/{name}".rstrip("/")
+            faults[named] = [
+                fault._replace(segment=f"{shard.path}/{fault.segment}".rstrip("/")) for fault in of_segment
+            ]
+        intact |= {f"{shard.path}/{name}" for name in part.intact}
+        docids += part.docids
+    routed = []
+    for number, part in enumerate(parts):
+        here = shards.shards[number]
+        for docid in part.docids:
+            its = owner(docid, len(parts))
+            if its != number:
+                path = shards.shards[its].path
+                twice = docid in parts[its].docids
+                other = f"in shard {path} too, which owns it" if twice else f"owned by shard {path}, where it is not"
+                routed.append(Fault(here.folder(folder), f"document {docid!r} is {other}", ""))
+    if routed:
+        more = [Fault(folder, f"and {len(routed) - verification.MOST} more", "")]
+        faults[""] = routed[: verification.MOST] + (more if len(routed) > verification.MOST else [])
+    return Verified(shards.merged, faults, docids, frozenset(intact))

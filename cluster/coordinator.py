@@ -1,0 +1,343 @@
+"""An index in shards, asked as one: what concerns all passages goes to every shard, a document to its owner.
+
+Nothing that is answered says how many shards there are. The shards are folders that this process reads, or actors on a
+Ray cluster (:mod:`factseek.cluster.actors`).
+"""
+
+from __future__ import annotations
+
+import sys
+import threading
+from collections import Counter, defaultdict, deque
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Executor
+from contextlib import ExitStack, closing
+from functools import partial
+from itertools import chain
+from pathlib import Path
+from time import monotonic
+from typing import TypeVar
+
+import numpy as np
+
+from ..retrieval import retrievers
+from ..retrieval.collection_statistics import FieldStatistics, Term, TermCount
+from ..retrieval.config import Config
+from ..retrieval.documents import Place, Stored
+from ..retrieval.domain import Document, FacetCounts, Filter, Passage, Total
+from ..retrieval.encoder import Encoder
+from ..retrieval.errors import PartMissingError
+from ..retrieval.index.local_state import LocalState
+from ..retrieval.index_state import IndexState, Question, ReadNote
+from ..retrieval.lease import Lease
+from ..retrieval.live.snapshot import IndexEncoders, Snapshot, fitting_encoder
+from ..retrieval.lucene.analysis import Analyzer
+from ..retrieval.lucene.index import Weights
+from ..retrieval.lucene.jvm import start
+from ..retrieval.lucene.spelling import WordNearby
+from ..retrieval.manifest import Manifest
+from ..retrieval.opened_once import OpenedOnce
+from ..retrieval.retriever import Rankings, Retriever
+from ..retrieval.shard_states import ShardState
+from ..retrieval.signatures import WORDS, Signatures
+from ..retrieval.vectors import Vectors
+from . import layout
+from .layout import Shards, owner
+from .rankings import ShardedRanking, ShardedRankings
+from .settings import ClusterSettings
+from .statistics import AskShards, CollectionTerms
+
+T = TypeVar("T")
+EVERY_VALUE = sys.maxsize
+"""So many values of a field are asked of a shard: a value that is rare in it may be frequent in all."""
+MOST_NOTED = 10_000
+"""Failures that are remembered; a request looks for those of its own time."""
+
+
+class ShardLostError(PartMissingError):
+    """No replica of a shard answers."""
+
+
+def open_state(folder: Path, config: Config, encoders: IndexEncoders) -> IndexState:
+    """Open the published state of the index in shards in ``folder``: on a cluster if one is configured, else here.
+
+    Raises IndexStateError if it, or a shard of it, is missing, half-built, damaged, or of another layout; what
+    :func:`factseek.cluster.actors.open_state` raises.
+    """
+    cluster: ClusterSettings | None = getattr(config, "cluster", None)
+    if cluster is not None and cluster.address:
+        from .actors import open_state as open_on_cluster
+
+        return open_on_cluster(folder, config, cluster, encoders)
+    shards, lease = layout.open_leased(folder)
+    with closing(lease), ExitStack() as opened:
+        states: list[IndexState] = []
+        for shard in shards.shards:
+            state = LocalState(Snapshot(shard.folder(folder), config, encoders, manifest=shard.manifest))
+            states.append(state)
+            opened.callback(state.close)
+        opened.pop_all()
+    return ShardedState(folder, shards, states, config, encoders, gather=Gathering())
+
+
+def published(folder: Path) -> Manifest:
+    """Return the published state of the index in shards in ``folder``, described by one manifest."""
+    return layout.read(folder).merged
+
+
+def leased(folder: Path) -> tuple[list[tuple[Path, Manifest]], Lease]:
+    """Hold the published segments of the index in shards in ``folder``; return the folder and manifest of each."""
+    shards, lease = layout.open_leased(folder)
+    return [(shard.folder(folder), shard.manifest) for shard in shards.shards], lease
+
+
+class Gathering:
+    """Calls shards, one after the other or side by side, and notes which did not answer. Safe for threads."""
+
+    def __init__(self, beside: Executor | None = None, *, require_all: bool = True) -> None:
+        """Call in threads of ``beside``; with ``require_all`` a shard that does not answer fails the whole."""
+        self._beside = beside
+        self._require_all = require_all
+        self._lost: deque[tuple[float, str]] = deque(maxlen=MOST_NOTED)
+        self._noting = threading.Lock()
+
+    @property
+    def remote(self) -> bool:
+        """Whether other processes answer: then several rankings are better asked for in one call."""
+        return self._beside is not None
+
+    def __call__(self, calls: Sequence[Callable[[], T]], *, every: bool) -> list[T]:
+        """Return the results of the calls, in their order; those of lost shards are left out unless ``every`` counts.
+
+        Raises ShardLostError if no shard answers, or one does not whose answer is needed.
+        """
+        if self._beside is None:
+            return [call() for call in calls]
+        futures = [self._beside.submit(call) for call in calls[1:]]
+        results: list[T] = []
+        lost: dict[str, str] = {}
+        for result in (calls[0], *(future.result for future in futures)) if calls else ():
+            try:
+                results.append(result())
+            except ShardLostError as error:  # it is not kept: its frames would hold what this thread works with
+                lost[error.place] = error.what
+        with self._noting:
+            self._lost.extend((monotonic(), name) for name in lost)
+        for name, what in lost.items():
+            if every or self._require_all or not results:
+                raise ShardLostError(what, place=name)
+        return results
+
+    def lost_since(self, moment: float) -> list[str]:
+        """Return the names of the shards that did not answer since a moment of :func:`time.monotonic`."""
+        with self._noting:
+            return sorted({name for at, name in self._lost if at >= moment})
+
+    def close(self) -> None:
+        """End the threads when their calls are done."""
+        if self._beside is not None:
+            self._beside.shutdown(wait=False)
+
+
+class ShardedState:
+    """A :class:`factseek.retrieval.index_state.IndexState` over those of shards, which it closes."""
+
+    def __init__(
+        self,
+        folder: Path,
+        shards: Shards,
+        states: Sequence[IndexState],
+        config: Config,
+        encoders: IndexEncoders,
+        *,
+        gather: Gathering,
+    ) -> None:
+        """Answer for ``shards``, whose states are open in their order; ``encoders`` opens the encoders of the index."""
+        self.folder = folder
+        self.manifest: Manifest = shards.merged
+        self._states = states
+        self._encoders = encoders
+        self._gather = gather
+        self._opened = OpenedOnce()
+        # These do not refer to this object: a circle would keep what a closed index held until it is collected.
+        self.ask: AskShards = _Asking(states, gather)
+        analyzer = partial(self._opened.get, "terms", partial(_analyzer, config.java.heap, self.manifest.analyzer))
+        self._analyzer: Callable[[], Analyzer] = analyzer
+        self.collection = CollectionTerms(self.manifest.id, len(states), analyzer, self.ask)
+
+    @property
+    def terms(self) -> Analyzer:
+        """The analyzer, opened when it is first needed."""
+        return self._analyzer()
+
+    def encoder_of(self, view: str) -> Encoder:
+        """Return the encoder that made the vectors of a view."""
+        return fitting_encoder(self.manifest, view, self._encoders, self.folder)
+
+    def chance_cosines(self, view: str) -> list[float]:
+        """Return the cosine of the nearest passage of a view of vectors to each query that means nothing."""
+        calls = [partial(state.chance_cosines, view) for state in self._states]
+        of_shards = self._gather(calls, every=True)  # it is remembered
+        return list(map(max, zip(*filter(None, of_shards), strict=True)))
+
+    def ranking(self, name: str, config: Config) -> Retriever:
+        """Return the retriever of a name with these settings."""
+        fusing = retrievers.fusing(name)
+        if fusing is None:
+            return ShardedRanking(name, config, self)
+        return fusing.fused(self.rankings(fusing.rankings(name, config), config), config, group=config.search.group)
+
+    def rankings(self, names: Sequence[str], config: Config) -> Rankings:
+        """Return the rankings of several names, made together with these settings."""
+        if self._gather.remote and not any(map(retrievers.fusing, names)):
+            return ShardedRankings(names, config, self)
+        return retrievers.side_by_side({name: self.ranking(name, config) for name in names})
+
+    def count(self, question: Question) -> Total:
+        """Return how many documents, or passages where these are ranked, can be found."""
+        totals = self.ask(lambda state: state.count(question))
+        return Total(sum(total.hits for total in totals), any(total.matching for total in totals))
+
+    def facets(self, question: Question, fields: Mapping[str, int]) -> dict[str, FacetCounts]:
+        """Count the documents by the values of each field."""
+        everything = dict.fromkeys(fields, EVERY_VALUE)
+        of_shards = self.ask(lambda state: state.facets(question, everything))
+        admitted = dict(question.where.values()) if question.where is not None else {}
+        return {
+            field: _merged_facets([facets[field] for facets in of_shards], most, admitted.get(field, ()))
+            for field, most in fields.items()
+        }
+
+    def undated(self, where: Filter) -> int:
+        """Return how many documents a date bound leaves out because they have no date."""
+        return sum(self.ask(lambda state: state.undated(where)))
+
+    def stored(self, places: Iterable[Place], note: ReadNote) -> dict[Place, Stored]:
+        """Return passages by document and number."""
+        stored: dict[Place, Stored] = {}
+        for of_shard in self._ask_owners(list(places), lambda state, some: state.stored(some, note)).values():
+            stored.update(of_shard)
+        return stored
+
+    def document(self, docid: str) -> Document:
+        """Return the document of this id."""
+        return self._owner(docid).document(docid)
+
+    def passages(self, docid: str) -> list[Passage]:
+        """Return the passages of the document of this id, in order."""
+        return self._owner(docid).passages(docid)
+
+    def documents(self, where: Filter | None = None) -> Iterator[Document]:
+        """Yield the documents that can be found, or pass a filter, shard by shard."""
+        return chain.from_iterable(state.documents(where) for state in self._states)
+
+    def docids(self) -> Iterator[str]:
+        """Yield the docid of each passage, shard by shard."""
+        return chain.from_iterable(state.docids() for state in self._states)
+
+    def field_statistics(self) -> Sequence[FieldStatistics]:
+        """Return the statistics of the fields that words are searched in, over all shards."""
+        return self.collection.fields
+
+    def term_counts(self, terms: Sequence[Term]) -> list[TermCount]:
+        """Return in how many passages of all shards terms occur, and how often."""
+        return self.collection.counts(terms)
+
+    def term_weights(self, text: str, places: Sequence[Place], weights: Weights) -> list[dict[str, float]]:
+        """Return, of passages, the terms of a text that they hold, each with what it adds to the score."""
+        query = self.collection.query(text)
+        return self._in_order(places, lambda state, some: state.term_weights(query, some, weights))
+
+    def unwritten(self, words: Sequence[str]) -> list[str]:
+        """Return those of some words that are nowhere in the index, nor a form of them."""
+        missing = [set(of_shard) for of_shard in self.ask(lambda state: state.unwritten(words))]
+        return [word for word in words if all(word in of_shard for of_shard in missing)]
+
+    def words_near(self, word: str, edits: int) -> Sequence[WordNearby]:
+        """Return the words of the index that are at most so many edits away, from each shard that has them."""
+        return list(chain.from_iterable(self.ask(lambda state: state.words_near(word, edits))))
+
+    def has_word(self, word: str, where: Filter | None) -> bool:
+        """Return whether a passage under a filter of documents holds a word."""
+        return any(self.ask(lambda state: state.has_word(word, where)))
+
+    def signatures(self, places: Sequence[Place]) -> Signatures:
+        """Return the signatures of passages, in their order."""
+        rows = self._in_order(places, lambda state, some: list(state.signatures(some)))
+        return np.stack(rows) if rows else np.empty((0, WORDS), dtype="<u8")
+
+    def near_copies(self, signatures: Signatures, most: int, where: Filter | None) -> list[set[str]]:
+        """Return, of each signature, the documents under a filter that disagree with it in few orders."""
+        of_shards = self.ask(lambda state: state.near_copies(signatures, most, where))
+        return [set().union(*near) for near in zip(*of_shards, strict=True)]
+
+    def passage_vectors(self, places: Sequence[Place], view: str) -> Vectors:
+        """Return the vectors of passages in a view, in their order."""
+        rows = self._in_order(places, lambda state, some: list(state.passage_vectors(some, view)))
+        return np.stack(rows) if rows else np.empty((0, 0), dtype=np.float32)
+
+    def document_vector(self, docid: str, view: str) -> Vectors:
+        """Return the mean direction of a document's vectors in a view."""
+        return self._owner(docid).document_vector(docid, view)
+
+    def missing_since(self, moment: float) -> Sequence[str]:
+        """Return the names of the shards that did not answer since a moment of :func:`time.monotonic`."""
+        return self._gather.lost_since(moment)
+
+    def shards(self) -> Sequence[ShardState]:
+        """Return the shards that other processes answer for."""
+        return [shard for state in self._states for shard in state.shards()]
+
+    def close(self) -> None:
+        """Close the analyzer and the shards."""
+        self._opened.let_go()
+        for state in self._states:
+            state.close()
+        self._gather.close()
+
+    def _ask_owners(self, places: Sequence[Place], ask: Callable[[IndexState, list[Place]], T]) -> dict[int, T]:
+        """Return by its number what each shard answers that owns some of the documents, about these."""
+        owned: dict[int, list[Place]] = defaultdict(list)
+        for place in places:
+            owned[owner(place[0], len(self._states))].append(place)
+        calls = [partial(ask, self._states[number], some) for number, some in owned.items()]
+        return dict(zip(owned, self._gather(calls, every=True), strict=True))
+
+    def _in_order(self, places: Sequence[Place], ask: Callable[[IndexState, list[Place]], Sequence[T]]) -> list[T]:
+        """Return what the shards answer of passages that they own, one answer each, in the order of the passages."""
+        answers = {number: iter(some) for number, some in self._ask_owners(places, ask).items()}
+        return [next(answers[owner(docid, len(self._states))]) for docid, _ in places]
+
+    def _owner(self, docid: str) -> IndexState:
+        return self._states[owner(docid, len(self._states))]
+
+
+class _Asking:
+    """Asks every shard the same."""
+
+    def __init__(self, states: Sequence[IndexState], gather: Gathering) -> None:
+        self._states = states
+        self._gather = gather
+
+    def __call__(self, asked: Callable[[IndexState], T]) -> list[T]:
+        return self._gather([partial(asked, state) for state in self._states], every=False)
+
+
+def _analyzer(heap: str, name: str) -> Analyzer:
+    start(heap)
+    return Analyzer(name)
+
+
+def _merged_facets(parts: Sequence[FacetCounts], most: int, admitted: Container[str]) -> FacetCounts:
+    """Return the counts of all shards, each of which counted every value: the ``most`` frequent, then ``admitted``.
+
+    Equally frequent values are in alphabetical order, as in one index.
+    """
+    counts: Counter[str] = Counter()
+    for part in parts:
+        counts.update(dict(part.values))
+    there = sorted((value for value in counts if counts[value]), key=lambda value: (-counts[value], value))
+    first = there[:most]
+    beside = sorted(value for value in counts if value in admitted and value not in first)
+    values = [(value, counts[value]) for value in (*first, *beside)]
+    return FacetCounts(values, len(there) - len(first), sum(part.missing for part in parts))

@@ -1,0 +1,230 @@
+"""The file of an index in shards: ``shards.json`` names its shards and holds the manifest of each.
+
+A shard is an ordinary index folder. Replacing ``shards.json`` is publishing: readers open the manifests that it holds,
+never the shards' own, so a change appears in all shards or in none. Like a manifest it may have been written by
+anybody: every path in it is checked when it is decoded.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Sequence
+from contextlib import closing
+from functools import cached_property
+from os.path import isfile
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from ..retrieval import manifest as manifests
+from ..retrieval.errors import IndexStateError
+from ..retrieval.files import read_regular, write_atomically
+from ..retrieval.lease import Lease, take_segments
+from ..retrieval.manifest import RESTORE, SHARDS, Manifest, ManifestPart, SegmentInfo
+
+LAYOUT = 1
+MOST_SHARDS = 1_000
+"""So many shards may an index have: their numbers precede the names of segments where all are told apart."""
+ROUTING = "blake2b"
+_MOST_DIGITS = 14
+_UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f\\]")
+
+
+class Shard(ManifestPart, frozen=True, kw_only=True):
+    """A shard: its path from the folder of the index, and its published manifest."""
+
+    path: str
+    manifest: Manifest
+
+    def __post_init__(self) -> None:
+        """Raise ValueError if the path is none that factseek would give."""
+        parts = self.path.removeprefix("/").split("/")
+        if _UNPRINTABLE.search(self.path) or not all(part.strip(".") for part in parts):
+            raise ValueError(f"a shard lies at {self.path[:60]!r}, which is not a path of a folder")
+        if any(len(segment.name) > _MOST_DIGITS for segment in self.manifest.segments):
+            raise ValueError(f"a segment of shard {self.path} has a name of more than {_MOST_DIGITS} digits")
+
+    def folder(self, index: Path) -> Path:
+        """Return the folder of this shard of the index in the folder ``index``."""
+        return index / self.path
+
+
+class Shards(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, dict=True):
+    """A published state of an index in shards; ``routing`` says which shard owns a docid."""
+
+    layout: int
+    created: str
+    routing: str
+    shards: tuple[Shard, ...]
+
+    def __post_init__(self) -> None:
+        """Raise ValueError if a shard is listed twice, or the routing is not that of so many shards."""
+        if not self.shards:
+            raise ValueError("it names no shard")
+        if len(self.shards) > MOST_SHARDS:
+            raise ValueError(f"it names {len(self.shards)} shards, more than {MOST_SHARDS}")
+        paths = [shard.path for shard in self.shards]
+        for path in paths:
+            if paths.count(path) > 1:
+                raise ValueError(f"shard {path} is listed twice")
+        if self.routing != routing(len(self.shards)):
+            raise ValueError(f"its routing is {self.routing[:60]!r}, that of its shards {routing(len(self.shards))!r}")
+
+    @property
+    def id(self) -> str:
+        """The id of this state: that of :attr:`merged`."""
+        return self.merged.id
+
+    @cached_property
+    def merged(self) -> Manifest:
+        """All shards described as one index, to be read and never to be published.
+
+        Its segments are those of all shards in order, each named by the number of its shard and its own name.
+        """
+        parts = [shard.manifest for shard in self.shards]
+        return msgspec.structs.replace(
+            parts[0],
+            created=max(part.created for part in parts),
+            documents=sum(part.documents for part in parts),
+            passages=sum(part.passages for part in parts),
+            segments=tuple(
+                _numbered(number, segment) for number, part in enumerate(parts) for segment in part.segments
+            ),
+        )
+
+
+def routing(shards: int) -> str:
+    """Return how docids are routed to so many shards, as ``shards.json`` says it."""
+    return f"{ROUTING}:{shards}"
+
+
+def owner(docid: str, shards: int) -> int:
+    """Return the number of the shard that owns a docid, from 0: its BLAKE2b of 8 bytes, modulo ``shards``."""
+    if shards == 1:
+        return 0
+    digest = hashlib.blake2b(docid.encode("utf-8", "surrogatepass"), digest_size=8).digest()
+    return int.from_bytes(digest, "big") % shards
+
+
+def is_sharded(folder: Path) -> bool:
+    """Return whether the index in ``folder`` is in shards."""
+    return isfile(folder / SHARDS)
+
+
+def encode(shards: Shards) -> bytes:
+    """Return the description of an index in shards as indented JSON."""
+    return msgspec.json.format(msgspec.json.encode(shards, order="deterministic"), indent=2) + b"\n"
+
+
+def publish(folder: Path, paths: Sequence[str], states: Sequence[Manifest]) -> Shards:
+    """Make ``states``, one a shard, the state of the index in ``folder`` in one atomic step; return it."""
+    named = tuple(Shard(path=path, manifest=state) for path, state in zip(paths, states, strict=True))
+    shards = Shards(layout=LAYOUT, created=manifests.now(), routing=routing(len(named)), shards=named)
+    write_atomically(folder / SHARDS, encode(shards))
+    return shards
+
+
+def read(folder: Path) -> Shards:
+    """Read which shards, in which state, the index in ``folder`` has.
+
+    Raises IndexStateError if there is no index in shards that this version can read, a shard does not fit the others,
+    or two lie in one folder.
+    """
+    path = folder / SHARDS
+    try:
+        content = read_regular(path)
+    except (FileNotFoundError, NotADirectoryError):
+        raise IndexStateError(f"is not an index in shards (it has no {SHARDS})", place=folder) from None
+    except OSError as error:
+        raise IndexStateError(f"cannot be read: {error.strerror}", place=path) from None
+    shards = _converted(path, manifests.decoded_json(path, content))
+    for shard in shards.shards[1:]:
+        _check_alike(path, shards.shards[0], shard)
+    places: dict[Path, str] = {folder.resolve(): f"the index {folder} itself"}
+    for shard in shards.shards:
+        place = shard.folder(folder).resolve()
+        if place in places:
+            what = f"shard {shard.path} lies in the folder of {places[place]}; each has a folder of its own"
+            raise IndexStateError(what, place=path, remedy=RESTORE)
+        places[place] = f"shard {shard.path}"
+    return shards
+
+
+def open_leased(folder: Path) -> tuple[Shards, Lease]:
+    """Read which shards the index in ``folder`` has, and hold the segments of all of them.
+
+    Raises IndexStateError as :func:`read` does, or if a shard, or a segment of one, is not there.
+    """
+    shards = read(folder)
+    while True:
+        lease = Lease()
+        missing = None
+        for shard in shards.shards:
+            place = shard.folder(folder)
+            gone = take_segments(lease, place, shard.manifest)
+            if gone or not place.is_dir():
+                missing = missing or (shard, place if not place.is_dir() else gone[0])
+        if missing is None:
+            return shards, lease
+        lease.close()
+        newer = read(folder)  # what a writer removed between reading and holding has a newer state
+        if newer == shards:
+            raise _missing(folder, *missing)
+        shards = newer
+
+
+def check_there(folder: Path) -> None:
+    """Raise IndexStateError if a shard of the index in ``folder``, or a segment of one, is not there."""
+    with closing(open_leased(folder)[1]):
+        pass
+
+
+def _missing(folder: Path, shard: Shard, missing: Path) -> IndexStateError:
+    place, remedy = shard.folder(folder), "bring back its folder"
+    if missing == place:
+        return IndexStateError(f"is missing: it is a shard of the index {folder}", place=place, remedy=remedy)
+    what = f"is of another state than {folder / SHARDS} says: it has no segment {missing.name}"
+    return IndexStateError(what, place=place, remedy=remedy)
+
+
+def _converted(path: Path, raw: Any) -> Shards:
+    if not isinstance(raw, dict) or not isinstance(raw.get("shards"), list):
+        raise IndexStateError("does not describe an index in shards", place=path)
+    if raw.get("layout") != LAYOUT:
+        raise IndexStateError(f"has layout {raw.get('layout')!r}, this factseek reads layout {LAYOUT}", place=path)
+    shards = [
+        {**shard, "manifest": manifests.converted(f"{path}: shard {str(shard.get('path'))[:60]}", shard["manifest"])}
+        if isinstance(shard, dict) and "manifest" in shard
+        else shard
+        for shard in raw["shards"]
+    ]
+    try:
+        return msgspec.convert({**raw, "shards": shards}, Shards)
+    except (msgspec.ValidationError, RecursionError) as error:
+        raise IndexStateError(f"is damaged ({error})", place=path, remedy=RESTORE) from None
+
+
+def _check_alike(path: Path, first: Shard, shard: Shard) -> None:
+    """Raise IndexStateError if a shard was not made as the first one was."""
+    here, there = shard.manifest, first.manifest
+    for what, its, that in (
+        ("language", here.language, there.language),
+        ("analyzer", here.analyzer, there.analyzer),
+        ("fields", here.fields, there.fields),
+        ("encoder", str(here.encoder), str(there.encoder)),
+        ("views", _shown(here.views), _shown(there.views)),
+    ):
+        if its != that:
+            differs = f"shard {shard.path} has the {what} {its}, shard {first.path} {that}; all shards have the same"
+            raise IndexStateError(differs, place=path, remedy=RESTORE)
+
+
+def _shown(views: dict[str, Any]) -> str:
+    return msgspec.json.encode(views, order="deterministic").decode()
+
+
+def _numbered(shard: int, segment: SegmentInfo) -> SegmentInfo:
+    """Return a segment under a name that no segment of another shard has."""
+    return msgspec.structs.replace(segment, name=f"{shard:04d}{int(segment.name):0{_MOST_DIGITS}d}")

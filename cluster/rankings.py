@@ -1,0 +1,184 @@
+"""Rankings of an index in shards: each ranks its own passages with what the collection knows; then they are merged."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from functools import partial
+from itertools import chain
+from typing import Protocol
+
+import numpy as np
+
+from ..retrieval import retrievers
+from ..retrieval.collection_statistics import CollectionQuery
+from ..retrieval.config import Config
+from ..retrieval.domain import Columns, DocumentQuery, Filter, Hit, VectorQuery
+from ..retrieval.encoder import Encoder
+from ..retrieval.index_state import IndexState
+from ..retrieval.limit import CutOffError, Limit
+from ..retrieval.manifest import LUCENE, VECTORS, Manifest
+from ..retrieval.order import ordered
+from ..retrieval.retriever import Ranked, Retriever
+from ..retrieval.vectors import Mask, Vectors, unit_vector
+from .statistics import AskShards, CollectionTerms
+
+
+class WholeIndex(Protocol):
+    """What a ranking needs to know of the whole index."""
+
+    manifest: Manifest
+    collection: CollectionTerms
+    ask: AskShards
+
+    def encoder_of(self, view: str) -> Encoder:
+        """Return the encoder that made the vectors of a view."""
+        ...
+
+    def document_vector(self, docid: str, view: str) -> Vectors:
+        """Return the mean direction of a document's vectors in a view."""
+        ...
+
+
+class ShardedRankings:
+    """Several rankings of the passages of all shards, each of which is asked once for all of them.
+
+    A shard's hits have the scores that one index of all passages would give them.
+    """
+
+    def __init__(self, names: Sequence[str], config: Config, whole: WholeIndex) -> None:
+        """Rank by the retrievers of these names."""
+        self.names: Sequence[str] = tuple(names)
+        self._config = config
+        self._whole = whole
+        views = {name: retrievers.kind(name).views(name, whole.manifest, config) for name in names}
+        self._reads_words = any(LUCENE in of_name for of_name in views.values())
+        self._vector_views = list(dict.fromkeys(filter(_holds_vectors, chain.from_iterable(views.values()))))
+        self._encoding = [name for name in names if any(map(_holds_vectors, views[name]))]
+
+    def search(self, queries: Sequence[str], k: int, where: Filter | None = None, limit: Limit | None = None) -> Ranked:
+        """Return at most ``k`` hits a query of each ranking, in the total order; those cut off are left out.
+
+        Raises CutOffError if none is ready within the limit.
+        """
+        names, asked = self.with_statistics(queries, limit)
+        of_shards = self._whole.ask(lambda state: state.rankings(names, self._config).search(asked, k, where, limit))
+        # What one shard had no time for is whole nowhere.
+        whole = [name for name in names if all(name in ranked for ranked in of_shards)]
+        if not whole:
+            raise CutOffError("all rankings took longer than the search may")
+        return {name: _merged_hits([ranked[name] for ranked in of_shards], k) for name in whole}
+
+    def matching(self, query: str) -> Mask | None:
+        """Return None: the passages of shards that can be found are counted where they are."""
+        return None
+
+    def with_statistics(self, queries: Sequence[str], limit: Limit | None) -> tuple[list[str], list[CollectionQuery]]:
+        """Return the rankings that there is time for, and queries with what the collection knows of them.
+
+        Under a limit they are encoded beside the rest. Raises CutOffError if no ranking is left when that is late.
+        """
+        encode = partial(self._encoded, queries)
+        if limit is None or not self._vector_views:
+            return list(self.names), _with_vectors(self._with_words(queries), encode())
+        pending = limit.begin(self._encoding[0], encode)
+        try:
+            asked = self._with_words(queries)
+            return list(self.names), _with_vectors(asked, pending.result())
+        except CutOffError:
+            for name in self._encoding:
+                limit.cut_off(name)
+            left = [name for name in self.names if name not in self._encoding]
+            if not left:
+                raise
+            return left, asked
+        finally:
+            pending.cancel()
+
+    def _with_words(self, queries: Sequence[str]) -> list[CollectionQuery]:
+        if self._reads_words:
+            return [self._whole.collection.query(query) for query in queries]
+        return [CollectionQuery(query, None, {}) for query in queries]
+
+    def _encoded(self, queries: Sequence[str]) -> dict[str, Vectors]:
+        """Return the vectors of queries by view, encoded once for all shards; those of documents are looked up."""
+        vectors: dict[str, Vectors] = {}
+        for view in self._vector_views:
+            encoder = self._whole.encoder_of(view)
+            texts = [query for query in queries if not isinstance(query, DocumentQuery | VectorQuery)]
+            encoded = iter(encoder.encode_query(texts) if texts else ())
+            rows = [
+                self._whole.document_vector(query.docid, view)
+                if isinstance(query, DocumentQuery)
+                else unit_vector(query.vector, encoder.dimension)
+                if isinstance(query, VectorQuery)
+                else next(encoded)
+                for query in queries
+            ]
+            vectors[view] = np.stack(rows) if rows else np.empty((0, 0), dtype=np.float32)
+        return vectors
+
+
+class ShardedRanking(Retriever):
+    """One ranking of the passages of all shards."""
+
+    def __init__(self, name: str, config: Config, whole: WholeIndex) -> None:
+        """Rank by the retriever of a name."""
+        self._name = name
+        self._config = config
+        self._whole = whole
+        self._rankings = ShardedRankings([name], config, whole)
+
+    def search(
+        self, queries: Sequence[str], k: int, where: Filter | None = None, limit: Limit | None = None
+    ) -> list[list[Hit]]:
+        """Return at most ``k`` hits a query in the total order.
+
+        Raises CutOffError if a shard takes longer than the limit.
+        """
+        _, asked = self._rankings.with_statistics(queries, None)
+        return _merged_hits(self._whole.ask(lambda state: self._of(state).search(asked, k, where, limit)), k)
+
+    def columns(
+        self, queries: Sequence[str], k: int, where: Filter | None = None, limit: Limit | None = None
+    ) -> list[Columns]:
+        """Return the documents of what :meth:`search` returns."""
+        if not self._config.search.group:
+            return [_documents(hits) for hits in self.search(queries, k, where, limit)]
+        _, asked = self._rankings.with_statistics(queries, None)
+        ranked = self._whole.ask(lambda state: self._of(state).columns(asked, k, where, limit))
+        return [_merged_columns(of_shards, k) for of_shards in zip(*ranked, strict=True)]
+
+    def _of(self, state: IndexState) -> Retriever:
+        return state.ranking(self._name, self._config)
+
+
+def _holds_vectors(view: str) -> bool:
+    return view.startswith(VECTORS)
+
+
+def _with_vectors(queries: Sequence[CollectionQuery], vectors: dict[str, Vectors]) -> list[CollectionQuery]:
+    """Return queries with their vectors by view, of which each row is that of the query at its place."""
+    return [
+        CollectionQuery(query, query.statistics, {view: of_view[at] for view, of_view in vectors.items()})
+        for at, query in enumerate(queries)
+    ]
+
+
+def _merged_hits(of_shards: Iterable[Sequence[Sequence[Hit]]], k: int) -> list[list[Hit]]:
+    """Return of each query the first ``k`` hits of all shards in the total order."""
+    return [ordered(chain.from_iterable(of_query))[:k] for of_query in zip(*of_shards, strict=True)]
+
+
+def _documents(hits: Sequence[Hit]) -> Columns:
+    """Return the documents of hits in their order, each once, with the score of its first passage."""
+    first: dict[str, float] = {}
+    for hit in hits:
+        first.setdefault(hit.docid, hit.score)
+    return Columns(list(first), list(first.values()))
+
+
+def _merged_columns(parts: Sequence[Columns], k: int) -> Columns:
+    """Return the first ``k`` documents of all shards in the total order; each document is of one shard."""
+    pairs = chain.from_iterable(zip(part.scores, part.docids, strict=True) for part in parts)
+    documents = sorted(pairs, reverse=True)[:k]
+    return Columns([docid for _, docid in documents], [score for score, _ in documents])

@@ -1,0 +1,306 @@
+"""Analysis: Lucene's analyzers by name, the words of a text with their terms, and where a query's words stand in it."""
+
+from __future__ import annotations
+
+import re
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from functools import cache, partial
+
+from ..errors import ConfigError
+from .jvm import java, pack, unpack
+
+_LUCENE = "org.apache.lucene.analysis"
+_PACKAGES = dict(
+    pair.split("=")
+    for pair in (
+        "arabic=ar armenian=hy basque=eu bengali=bn brazilian=br bulgarian=bg catalan=ca czech=cz danish=da dutch=nl "
+        "estonian=et finnish=fi french=fr galician=gl german=de greek=el hindi=hi hungarian=hu indonesian=id irish=ga "
+        "italian=it japanese=ja latvian=lv lithuanian=lt nepali=ne norwegian=no persian=fa portuguese=pt romanian=ro "
+        "russian=ru serbian=sr sorani=ckb spanish=es swedish=sv tamil=ta telugu=te thai=th turkish=tr"
+    ).split()
+)
+ANALYZERS: dict[str, str] = {
+    **{name: f"{_LUCENE}.{package}.{name.title()}Analyzer" for name, package in _PACKAGES.items()},
+    "cjk": f"{_LUCENE}.cjk.CJKAnalyzer",
+    "english": "io.anserini.analysis.DefaultEnglishAnalyzer",
+    "simple": f"{_LUCENE}.core.SimpleAnalyzer",
+    "standard": f"{_LUCENE}.standard.StandardAnalyzer",
+    "whitespace": f"{_LUCENE}.core.WhitespaceAnalyzer",
+}
+"""Java class of each analyzer; ``english`` is Anserini's, whose scores are the published ones."""
+
+LANGUAGES: dict[str, str] = {
+    **{"cs": "czech", "en": "english", "ko": "cjk", "zh": "cjk", "nb": "norwegian", "nn": "norwegian"},
+    **{package: name for name, package in _PACKAGES.items() if name not in ("brazilian", "czech")},
+}
+"""The analyzer of each language, by ISO 639 code."""
+
+
+_ISO_639_1 = frozenset(
+    "aa ab ae af ak am an ar as av ay az ba be bg bi bm bn bo br bs ca ce ch co cr cs cu cv cy da de dv dz ee el en eo "
+    "es et eu fa ff fi fj fo fr fy ga gd gl gn gu gv ha he hi ho hr ht hu hy hz ia id ie ig ii ik io is it iu ja jv ka "
+    "kg ki kj kk kl km kn ko kr ks ku kv kw ky la lb lg li ln lo lt lu lv mg mh mi mk ml mn mr ms mt my na nb nd ne ng "
+    "nl nn no nr nv ny oc oj om or os pa pi pl ps pt qu rm rn ro ru rw sa sc sd se sg si sk sl sm sn so sq sr ss st su "
+    "sv sw ta te tg th ti tk tl tn to tr ts tt tw ty ug uk ur uz ve vi vo wa wo xh yi yo za zh zu".split()
+)
+_THREE_LETTERS = dict(
+    pair.split("=")
+    for pair in (
+        "ara=ar ben=bn bul=bg cat=ca ces=cs cze=cs dan=da deu=de ger=de ell=el gre=el eng=en est=et eus=eu baq=eu "
+        "fas=fa per=fa fin=fi fra=fr fre=fr gle=ga glg=gl hin=hi hun=hu hye=hy arm=hy ind=id ita=it jpn=ja kor=ko "
+        "lav=lv lit=lt nep=ne nld=nl dut=nl nor=no por=pt ron=ro rum=ro rus=ru spa=es srp=sr swe=sv tam=ta tel=te "
+        "tha=th tur=tr zho=zh chi=zh"
+    ).split()
+)
+"""Codes of ISO 639-2 for languages that have an analyzer under a code of two letters."""
+
+
+def language_code(written: str) -> str:
+    """Return the ISO 639 code of a language tag such as ``en``, ``en-US`` or ``eng``: of two letters if it has one.
+
+    Raises ConfigError if it is none.
+    """
+    code = re.split(r"[-_]", written.strip().lower(), maxsplit=1)[0]
+    code = _THREE_LETTERS.get(code, code)
+    if code in _ISO_639_1 or re.fullmatch(r"[a-z]{3}", code):
+        return code
+    meant = {name: code for code, name in LANGUAGES.items()}.get(code)
+    remedy = f"say {meant}" if meant else "give one such as en or ar; for an analyzer by name there is --analyzer"
+    raise ConfigError(f"language {written!r} is not a code of ISO 639", remedy=remedy)
+
+
+def analyzer_name(language: str, analyzer: str = "") -> str:
+    """Return the analyzer's name: ``analyzer``'s, a name or a code, else the language's, else ``standard``.
+
+    Raises ConfigError if ``analyzer`` is unknown.
+    """
+    if not analyzer:
+        return LANGUAGES.get(language, "standard")
+    name = LANGUAGES.get(analyzer.lower(), analyzer.lower())
+    if name not in ANALYZERS:
+        raise ConfigError(
+            f"index.analyzer: there is no analyzer {analyzer!r}", remedy=f"there are {', '.join(sorted(ANALYZERS))}"
+        )
+    return name
+
+
+MOST_REMEMBERED = 400_000
+"""Chunks, words and terms together; then what was remembered is dropped, and remembered anew as it comes."""
+LONGEST_REMEMBERED = 100  # characters: in a script without blanks a word may be a whole text
+PIECE = 50_000
+"""Characters of a long text that are highlighted at once: new words are analysed in a few tenths of a second."""
+_FEW_CHUNKS = 32  # that are looked for one by one: for more, the text is read once
+_BLANK, _CHUNK = re.compile(r"\s"), re.compile(r"\S+")
+_WORD = re.compile(r"[^\W_]+(?:['’.][^\W_]+)*")
+_ASCII_WORD = re.compile(r"[A-Za-z0-9]+(?:['.][A-Za-z0-9]+)*")  # the same, faster
+
+Analyze = Callable[[Sequence[str]], Sequence[tuple[str, ...]]]
+"""From words to the terms of each."""
+Terms = dict[str, tuple[str, ...]]
+"""Words, each with its terms."""
+Stretch = tuple[int, int]
+"""The beginning and the end of a stretch of a text, in characters."""
+Highlighter = Callable[[str], list[Stretch]]
+"""From a text to the stretches of it that match a query, in order."""
+
+
+def word_pattern(text: str) -> re.Pattern[str]:
+    """Return the pattern of a word of ``text``."""
+    return _ASCII_WORD if text.isascii() else _WORD
+
+
+def words_of(text: str) -> list[str]:
+    """Return the words of ``text``, in order."""
+    return word_pattern(text).findall(text)
+
+
+@cache
+def open_analyzer(name: str) -> int:
+    """Return the number by which Java knows the analyzer of a name in :data:`ANALYZERS`; it stays open."""
+    opened: int = java("Analysis").open(ANALYZERS[name])
+    return opened
+
+
+def terms_of(analyzer: str, texts: Sequence[str]) -> list[tuple[str, ...]]:
+    """Return the terms of each text as they stand in it, in one crossing."""
+    made = unpack(java("Analysis").terms(open_analyzer(analyzer), pack(texts)))
+    return [tuple(terms.split("\0")) if terms else () for terms in made]
+
+
+class _Memory:
+    """The terms of words, the known chunks, and the chunks in which each term stands."""
+
+    def __init__(self) -> None:
+        self.terms: Terms = {}
+        self.chunks: set[str] = set()
+        self.chunks_of: dict[str, set[str]] = {}
+        self.size = 0
+
+
+class TermCache:
+    """The terms of words, and the words of a text that have certain terms. Safe for threads.
+
+    To analyse a word takes a thousand times as long as to look it up, and to find the words of a text several times as
+    long as to cut it at its blanks. So words are remembered with their terms, and so are chunks, which is what stands
+    between two blanks.
+    """
+
+    def __init__(self, analyze: Analyze, most: int = MOST_REMEMBERED) -> None:
+        """Remember at most ``most`` chunks, words and terms; ``analyze`` makes the terms of words."""
+        self._analyze = analyze
+        self._most = most
+        self._adding = threading.Lock()
+        self._memory = _Memory()
+
+    def __call__(self, word: str) -> tuple[str, ...]:
+        """Return the terms of ``word``: none for a stop word."""
+        known = self._memory.terms.get(word)
+        return self._learned({word: [word]})[word] if known is None else known
+
+    def matcher(self, wanted: frozenset[str]) -> Callable[[str], Terms]:
+        """Return a function from a text to its words that have a term among ``wanted``, each with all its terms."""
+
+        def matching(text: str) -> Terms:
+            chunks = {chunk: words_of(chunk) for chunk in self._chunks(text, wanted)}
+            terms = self._learned(chunks)
+            return {word: made for word, made in terms.items() if not wanted.isdisjoint(made)}
+
+        return matching
+
+    def finder(self, wanted: frozenset[str]) -> Highlighter:
+        """Return a function from a text to where words stand that have a term among ``wanted``, in order.
+
+        Where a script has no blanks, a word of many terms matches where those that are wanted stand in it.
+        """
+        marks_of: dict[str, list[Stretch]] = {}
+
+        def marks(chunk: str) -> list[Stretch]:
+            known = marks_of.get(chunk)
+            if known is None:
+                words = [(match.start(), match[0]) for match in word_pattern(chunk).finditer(chunk)]
+                terms = self._learned({chunk: [word for _, word in words]})
+                known = [
+                    (start + first, start + last)
+                    for start, word in words
+                    for first, last in _inside(word, terms[word], wanted)
+                ]
+                marks_of[chunk] = known
+            return known
+
+        def stretches(text: str) -> list[Stretch]:
+            chunks = self._chunks(text, wanted)
+            if len(chunks) <= _FEW_CHUNKS:
+                places = [(start, chunk) for chunk in chunks for start in _places(chunk, text)]
+            else:
+                places = [(match.start(), match[0]) for match in _CHUNK.finditer(text) if match[0] in chunks]
+            return sorted((start + first, start + last) for start, chunk in places for first, last in marks(chunk))
+
+        return stretches
+
+    def _chunks(self, text: str, wanted: frozenset[str]) -> set[str]:
+        """Return the chunks of a text that hold a wanted term, and those that are too long to be remembered."""
+        chunks = set(text.split())
+        memory = self._memory
+        unknown = chunks - memory.chunks
+        held = {chunk for chunk in unknown if len(chunk) > LONGEST_REMEMBERED}
+        new = {chunk: words_of(chunk) for chunk in sorted(unknown - held)}
+        if new:
+            terms = self._learned(new)
+            held.update(c for c, words in new.items() if not all(wanted.isdisjoint(terms[word]) for word in words))
+        for term in wanted:
+            held |= chunks & memory.chunks_of.get(term, set())
+        return held
+
+    def _learned(self, chunks: dict[str, list[str]]) -> Terms:
+        """Return the words of chunks with their terms, all new ones analysed at once; remember what is short."""
+        memory = self._memory
+        words = {word for words in chunks.values() for word in words}
+        terms = {word: made for word in words if (made := memory.terms.get(word)) is not None}
+        unknown = sorted(words - terms.keys())
+        if unknown:
+            terms.update(zip(unknown, self._analyze(unknown), strict=True))
+        with self._adding:
+            if self._memory.size >= self._most:
+                self._memory = _Memory()
+            memory = self._memory
+            for chunk, inside in chunks.items():
+                if memory.size >= self._most:
+                    break
+                for word in inside:
+                    if len(word) <= LONGEST_REMEMBERED and word not in memory.terms:
+                        memory.terms[word] = terms[word]
+                        memory.size += 1 + len(terms[word])
+                if len(chunk) <= LONGEST_REMEMBERED and chunk not in memory.chunks:
+                    held = {term for word in inside for term in terms[word]}
+                    for term in held:
+                        memory.chunks_of.setdefault(term, set()).add(chunk)
+                    memory.size += 1 + len(held)
+                    memory.chunks.add(chunk)  # last: a thread that finds a chunk known finds it by each of its terms
+        return terms
+
+
+def _inside(word: str, terms: tuple[str, ...], wanted: frozenset[str]) -> list[Stretch]:
+    """Return what matches within a word: all of it, or, where a script has no blanks, the terms found in it."""
+    matching = wanted.intersection(terms)
+    if not matching:
+        return []
+    if len(terms) == 1:
+        return [(0, len(word))]
+    pattern = "|".join(re.escape(term) for term in sorted(matching, key=lambda term: (-len(term), term)))
+    return [part.span() for part in re.finditer(pattern, word, re.IGNORECASE)] or [(0, len(word))]
+
+
+def _places(chunk: str, text: str) -> Iterator[int]:
+    """Yield where a chunk stands in a text, between blanks."""
+    start = text.find(chunk)
+    while start >= 0:
+        end = start + len(chunk)
+        if (not start or text[start - 1].isspace()) and (end == len(text) or text[end].isspace()):
+            yield start
+        start = text.find(chunk, end)
+
+
+class Analyzer(TermCache):
+    """An analyzer of Lucene, by its name in :data:`ANALYZERS`, and the terms that it made."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+        open_analyzer(name)
+        super().__init__(partial(terms_of, name))
+
+    def tokens(self, text: str) -> list[str]:
+        """Return the terms of a text as they stand in it."""
+        return list(terms_of(self._name, [text])[0])
+
+
+def highlights(query: str, text: str, terms: TermCache) -> list[Stretch]:
+    """Return the stretches ``(start, end)`` of ``text`` that match a term of ``query``, in order, not overlapping."""
+    return highlighter(query, terms)(text)
+
+
+def highlighter(query: str, terms: TermCache) -> Highlighter:
+    """Return a function from a text to its stretches that match a term of ``query``: for many texts of one query."""
+    wanted = query_terms(query, terms)
+    return terms.finder(wanted) if wanted else lambda _: []
+
+
+def query_terms(query: str, terms: Callable[[str], tuple[str, ...]]) -> frozenset[str]:
+    """Return the terms that an analyzer makes of ``query``."""
+    return frozenset(term for word in words_of(query) for term in terms(word))
+
+
+def in_time(marked: Highlighter, is_over: Callable[[], bool]) -> Highlighter:
+    """Return ``marked`` as long as there is time: a long text is read in pieces, and what was found of it stays."""
+
+    def stretches(text: str) -> list[Stretch]:
+        marks: list[Stretch] = []
+        start = 0
+        while start < len(text) and not is_over():
+            blank = _BLANK.search(text, start + PIECE)  # a piece ends at a blank, where no word goes on
+            end = blank.start() if blank else len(text)
+            marks.extend((start + first, start + last) for first, last in marked(text[start:end]))
+            start = end
+        return marks
+
+    return stretches

@@ -1,0 +1,397 @@
+"""Lucene's indexes: writing that of one segment, and searching several as one.
+
+Crossing from Python into Java is what costs: some hundred passages are added with one call, and a search is one call
+that is answered with one string, whatever the number of hits.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from functools import lru_cache, partial
+from pathlib import Path
+from typing import Literal, NamedTuple, TypeVar, overload
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..collection_statistics import CollectionQuery, FieldStatistics, Term, TermCount
+from ..domain import Filter
+from ..errors import IndexStateError, MachineError, QueryError
+from ..filters import FIELDS, METADATA, title_tokens, token
+from ..integrity import REMEDY
+from ..order import Rows, order_ties
+from .analysis import open_analyzer, terms_of
+from .jvm import guarded, java, java_text, pack, unpack
+
+Fields = Literal["flat", "title_text"]
+Ranked = tuple[list[float], list[int]]
+"""Scores and rows, best first."""
+FLAT, TITLE, TEXT, FILTERS = "contents", "title", "text", "filters"
+_PASSAGES_AT_ONCE, _CHARACTERS_AT_ONCE = 256, 1 << 20  # that are handed to Java to be added
+_TOKENS_AT_ONCE = 100_000  # that are read to be verified
+_MANY_TIES = "\1"
+_UNREADABLE = "cannot be read ({})", REMEDY
+_Returned = TypeVar("_Returned")
+
+
+class Weights(NamedTuple):
+    """The parameters of BM25 that are chosen at the time of a search."""
+
+    k1: float = 0.9
+    b: float = 0.4
+    title: float = 1.0
+    text: float = 1.0
+
+
+EQUAL_WEIGHTS = Weights()
+
+
+def flat_text(title: str, text: str) -> str:
+    """Return the one flat field: title, newline and text."""
+    return f"{title}\n{text}" if title else text
+
+
+class PassageWriter:
+    """Writes the Lucene index of one segment: passages in the order in which they are added, in one leaf.
+
+    They are gathered, and added some hundred at a time by threads of Java beside the one that reads.
+    """
+
+    def __init__(
+        self, folder: Path, analyzer: str, fields: Fields, buffer_mb: int = 128, *, phrases: bool = False
+    ) -> None:
+        """Open the index to be written; with ``phrases`` the places of words are indexed too."""
+        self._folder = folder
+        self._is_flat = fields == "flat"
+        names = pack((*_names(fields), FILTERS))
+        place = _java_path(folder)
+        opened = open_analyzer(analyzer)
+        self._writer = self._guarded(lambda: java("PassageWriter").open(place, opened, names, buffer_mb, phrases))
+        self._gathered: list[str] = []
+        self._size = 0
+        self._ended = False
+
+    def add(self, title: str, text: str, filters: str) -> None:
+        """Add the next passage; ``filters`` is :func:`factseek.retrieval.filters.tokens`'s string.
+
+        Raises MachineError if the disk is full, which may be noticed some passages later.
+        """
+        self._gathered += (flat_text(title, text), filters) if self._is_flat else (title, text, filters)
+        self._size += len(title) + len(text)
+        if len(self._gathered) >= 3 * _PASSAGES_AT_ONCE or self._size >= _CHARACTERS_AT_ONCE:
+            self._hand_over()
+
+    def end(self) -> None:
+        """Begin, beside, to merge what was added to one leaf, to make it durable and to close.
+
+        Raises MachineError if the disk is full.
+        """
+        if not self._ended:
+            self._hand_over()
+            self._guarded(partial(java("PassageWriter").end, self._writer))
+            self._ended = True
+
+    def finish(self) -> int:
+        """Wait until what :meth:`end` begins is done; return the number of passages.
+
+        Raises MachineError if the disk is full.
+        """
+        self.end()
+        count: int = self._guarded(partial(java("PassageWriter").finish, self._writer))
+        return count
+
+    def abandon(self) -> None:
+        """Close without keeping anything; a writer that has failed is closed already."""
+        with suppress(MachineError):
+            self._guarded(partial(java("PassageWriter").abandon, self._writer))
+
+    def _hand_over(self) -> None:
+        """Have what was gathered added beside, once that has been added which was handed over before."""
+        if self._gathered:
+            passages, self._gathered, self._size = pack(self._gathered), [], 0
+            self._guarded(lambda: java("PassageWriter").add(self._writer, passages))
+
+    def _guarded(self, call: Callable[[], _Returned]) -> _Returned:
+        return guarded(call, self._folder, MachineError, "cannot be written ({})")
+
+
+class PassageSearcher:
+    """Searches the Lucene indexes of several segments as one, with global statistics.
+
+    Rows number the passages of all segments in order. Safe for threads, which search side by side.
+    """
+
+    def __init__(self, folders: Sequence[Path], analyzer: str, fields: Fields, dead: Sequence[str] = ()) -> None:
+        """Open the indexes in ``folders``; ``dead`` names the documents that are deleted as ``segment:docid``.
+
+        Raises IndexStateError if one cannot be read.
+        """
+        self._place = os.path.commonpath(folders) if folders else ""
+        self._fields = _names(fields)
+        # The id of a document in Lucene carries the name of its segment, whose folder ours lies in.
+        self._segments = tuple(folder.parent.name for folder in folders)
+        self._readers: list[int] = []
+        try:
+            for folder in folders:
+                self._readers.append(_open_reader(folder))
+        except BaseException:
+            self._close_readers()
+            raise
+        self._analyzer = analyzer
+        names, deleted = pack(self._fields), pack([token("id", name) for name in dead]) if dead else b""
+        self._java = java("PassageSearcher")
+        self._searcher: int = self._java.open(self._readers, open_analyzer(analyzer), names, deleted)
+        self._clauses = lru_cache(maxsize=256)(self._packed_clauses)
+        self._ranked = False
+        self._ranking = threading.Lock()
+
+    @property
+    def segment_rows(self) -> list[int]:
+        """The number of passages of each segment."""
+        return [self._java.rows(reader) for reader in self._readers]
+
+    @property
+    def rows(self) -> int:
+        """The number of passages."""
+        return sum(self.segment_rows)
+
+    @overload
+    def search(
+        self,
+        query: str,
+        n: int,
+        where: Filter | None = None,
+        weights: Weights = EQUAL_WEIGHTS,
+        *,
+        rows: Rows | None = None,
+    ) -> Ranked: ...
+
+    @overload
+    def search(
+        self,
+        query: str,
+        n: int,
+        where: Filter | None = None,
+        weights: Weights = EQUAL_WEIGHTS,
+        *,
+        seconds: float,
+        rows: Rows | None = None,
+    ) -> Ranked | None: ...
+
+    def search(
+        self,
+        query: str,
+        n: int,
+        where: Filter | None = None,
+        weights: Weights = EQUAL_WEIGHTS,
+        *,
+        seconds: float | None = None,
+        rows: Rows | None = None,
+    ) -> Ranked | None:
+        """Return scores and rows of the ``n`` best passages by score descending, then row ascending.
+
+        Scores are float32 values. With ``rows``, which says what the rows stand for, equal scores come in the total
+        order of :mod:`factseek.retrieval.order`, also at the cut. None means that it took longer than ``seconds``.
+        Raises IndexStateError if the index turns out to be damaged.
+        """
+        milliseconds = -1 if seconds is None else max(0, int(seconds * 1000))
+        clauses, text, statistics = self._clauses(where), java_text(query), _statistics(query)
+
+        def found(*, ranked: bool) -> str | None:
+            answer: str | None = self._java.search(
+                self._searcher, text, n, *weights, clauses, statistics, milliseconds, ranked
+            )
+            return answer
+
+        ranked = rows is not None and self._ranked
+        packed = self._guarded(partial(found, ranked=ranked))
+        if packed is not None and rows is not None and not ranked and packed[0] == _MANY_TIES:
+            self._rank(rows)
+            packed, ranked = self._guarded(partial(found, ranked=True)), True
+        if packed is None:
+            return None
+        content = packed.encode("latin-1")
+        size = (len(content) - 4) // 12
+        places: list[int] = np.frombuffer(content, "<i4", size, 4).tolist()
+        scores: list[float] = np.frombuffer(content, "<f8", size, 4 + 4 * size).tolist()
+        if rows is not None and not ranked:
+            order_ties(scores, places, rows)
+        return scores[:n], places[:n]
+
+    def _rank(self, rows: Rows) -> None:
+        """Tell Java the order of equal scores, once there are many: to sort a million docids takes a second or two."""
+        with self._ranking:
+            if not self._ranked:
+                docids = pack(rows.docids, "surrogatepass")
+                numbers = np.asarray(rows.numbers, dtype="<i4").tobytes() if rows.split else b""
+                self._guarded(lambda: self._java.rank(self._searcher, docids, numbers))
+                self._ranked = True
+
+    def matching(self, where: Filter) -> NDArray[np.bool_]:
+        """Return a mask of the passages that pass a filter, also those of deleted documents.
+
+        Raises QueryError if a phrase holds no words, IndexStateError if the index turns out to be damaged.
+        """
+        clauses = self._clauses(where)
+        return self._mask(lambda: self._java.passing(self._searcher, clauses))
+
+    def having_words(self, query: str) -> NDArray[np.bool_]:
+        """Return a mask of the passages that hold a word of the query: those that a search may find, and deleted ones.
+
+        Raises IndexStateError if the index turns out to be damaged.
+        """
+        return self._mask(lambda: self._java.holding(self._searcher, java_text(query)))
+
+    def _mask(self, call: Callable[[], str]) -> NDArray[np.bool_]:
+        bits = np.frombuffer(self._guarded(call).encode("latin-1"), np.uint8)
+        return np.unpackbits(bits, count=self.rows, bitorder="little").view(np.bool_)
+
+    def holds(self, word: str) -> bool:
+        """Return whether a passage, or a deleted one, holds a term of a word.
+
+        Raises IndexStateError if the index turns out to be damaged.
+        """
+        terms = sorted(set(terms_of(self._analyzer, [word])[0]))
+        return any(count.passages for count in self.term_counts([(field, t) for field in self._fields for t in terms]))
+
+    def term_weights(self, query: str, rows: Sequence[int], weights: Weights = EQUAL_WEIGHTS) -> list[dict[str, float]]:
+        """Return, for each of these passages, the terms of the query that it holds, with what each adds to the score.
+
+        Raises IndexStateError if the index turns out to be damaged.
+        """
+        text, statistics, wanted = java_text(query), _statistics(query), np.asarray(rows, dtype="<i4").tobytes()
+        explained = unpack(
+            self._guarded(lambda: self._java.weights(self._searcher, text, *weights, statistics, wanted))
+        )
+        of_rows: list[dict[str, float]] = [{} for _ in rows]
+        for at, term, weight in zip(
+            *[iter(explained)] * 3, strict=True
+        ):  # a term of several fields comes several times
+            of_rows[int(at)][term] = of_rows[int(at)].get(term, 0.0) + float(weight)
+        return of_rows
+
+    def field_statistics(self) -> list[FieldStatistics]:
+        """Return the statistics of the fields that words are searched in; a field that no passage has is of zeros.
+
+        Raises IndexStateError if the index turns out to be damaged.
+        """
+        numbers = _numbers(self._guarded(lambda: self._java.fieldStatistics(self._searcher)), 3)
+        of_fields = {
+            name: FieldStatistics(name, self.rows, *of) for name, of in zip(self._fields, numbers, strict=True)
+        }
+        return [of_fields[name] for name in sorted(of_fields)]
+
+    def term_counts(self, terms: Sequence[Term]) -> list[TermCount]:
+        """Return in how many passages terms stand, and how often; those that are nowhere are of zeros.
+
+        Raises IndexStateError if the index turns out to be damaged.
+        """
+        pairs = pack([text for term in terms for text in term])
+        counts = _numbers(self._guarded(lambda: self._java.termCounts(self._searcher, pairs)), 2)
+        return [TermCount(*of) for of in counts]
+
+    def close(self) -> None:
+        """Close the readers; searches must have ended."""
+        java("Handles").close(self._searcher)
+        self._close_readers()
+
+    def _close_readers(self) -> None:
+        for reader in self._readers:
+            java("Handles").close(reader)
+        self._readers.clear()
+
+    def _packed_clauses(self, where: Filter | None) -> bytes:
+        """Return the clauses that a passage must pass, as Java's ``restricted`` reads them."""
+        if where is None:
+            return b""
+        clauses: list[str] = []
+        for name, admitted in where.values():
+            field = name if name in FIELDS else f"{METADATA}.{name}"
+            clauses += ("any", str(len(admitted)), *(token(field, value) for value in admitted))
+        if where.as_of or where.since:
+            days = token("date", where.since or "0"), token("date", where.as_of or "9999-12-31")
+            clauses += ("between", *days, token("date", "") if where.undated else "")
+        if where.excluded:
+            ids = [token("id", f"{segment}:{docid}") for segment in self._segments for docid in where.excluded]
+            clauses += ("none", str(len(ids)), *ids)
+        for kind, words in (*(("phrase", words) for words in where.phrases), *(("without", w) for w in where.without)):
+            if not terms_of(self._analyzer, [words])[0]:
+                raise QueryError(
+                    f'"{words[:60]}" holds only words that the analyzer leaves out, so there is nothing to look for',
+                    remedy="take the quotes or the minus away",
+                )
+            clauses += (kind, words)
+        for words in where.title:
+            names = title_tokens(words)
+            if not names:
+                raise QueryError(f"title:{words[:60]!r} holds no word to look for")
+            clauses += [part for name in names for part in ("any", "1", name)]
+        return pack(clauses)
+
+    def _guarded(self, call: Callable[[], _Returned]) -> _Returned:
+        return guarded(call, self._place, IndexStateError, *_UNREADABLE)
+
+
+def passage_ids(folder: Path) -> Iterator[tuple[str, int]]:
+    """Yield the id token and the row of every passage of a segment's Lucene index, in the order of the tokens.
+
+    Raises IndexStateError if the index cannot be read.
+    """
+    reader, prefix = _open_reader(folder), token("id", "")
+    try:
+        start, last = prefix, ""
+        while True:
+            read = partial(java("PassageSearcher").filterTokens, reader, start, _TOKENS_AT_ONCE)
+            found = unpack(guarded(read, folder, IndexStateError, "cannot be read ({})"))
+            for name, row in zip(found[::2], found[1::2], strict=True):
+                if not name.startswith(prefix):
+                    return
+                yield name, int(row)
+                last = name
+            if not found:
+                return
+            start = f"{last}\0"
+    finally:
+        java("Handles").close(reader)
+
+
+def _names(fields: Fields) -> tuple[str, ...]:
+    return (FLAT,) if fields == "flat" else (TITLE, TEXT)
+
+
+def _open_reader(folder: Path) -> int:
+    path = _java_path(folder)
+    reader: int = guarded(lambda: java("PassageSearcher").openReader(path), folder, IndexStateError, *_UNREADABLE)
+    return reader
+
+
+def _java_path(folder: Path) -> str:
+    """Return a folder as Java finds it, which goes on from where it was started, wherever Python has gone since.
+
+    Raises MachineError if its name is not text: Java could not name it.
+    """
+    if os.fsencode(folder).decode("utf-8", "replace") != str(folder):
+        raise MachineError("a name in this path is not UTF-8 text", place=folder, remedy="rename it")
+    return str(folder.absolute())
+
+
+def _statistics(query: str) -> bytes:
+    """Return the statistics that a query brings along as Java's ``CollectionSearcher`` reads them, if there are any."""
+    statistics = query.statistics if isinstance(query, CollectionQuery) else None
+    if statistics is None:
+        return b""
+    counts: Mapping[Term, TermCount] = statistics.terms
+    flat: list[object] = [len(statistics.fields)]
+    for of_field in statistics.fields:
+        flat += of_field
+    for term, count in counts.items():
+        flat += (*term, *count)
+    return pack(list(map(str, flat)))
+
+
+def _numbers(packed: str, columns: int) -> list[list[int]]:
+    numbers: list[list[int]] = np.frombuffer(packed.encode("latin-1"), "<i8").reshape(-1, columns).tolist()
+    return numbers

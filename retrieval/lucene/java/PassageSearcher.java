@@ -1,0 +1,365 @@
+package factseek;
+
+import java.io.Closeable;
+import java.io.IOException;
+import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
+import java.nio.file.Paths;
+import java.util.ArrayList;
+import java.util.Collection;
+import java.util.HashMap;
+import java.util.LinkedHashSet;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
+import org.apache.lucene.analysis.Analyzer;
+import org.apache.lucene.index.DirectoryReader;
+import org.apache.lucene.index.IndexReader;
+import org.apache.lucene.index.LeafReaderContext;
+import org.apache.lucene.index.MultiReader;
+import org.apache.lucene.index.MultiTerms;
+import org.apache.lucene.index.PostingsEnum;
+import org.apache.lucene.index.QueryTimeoutImpl;
+import org.apache.lucene.index.Term;
+import org.apache.lucene.index.Terms;
+import org.apache.lucene.index.TermsEnum;
+import org.apache.lucene.search.BooleanClause.Occur;
+import org.apache.lucene.search.BooleanQuery;
+import org.apache.lucene.search.BoostQuery;
+import org.apache.lucene.search.CollectionStatistics;
+import org.apache.lucene.search.Collector;
+import org.apache.lucene.search.CollectorManager;
+import org.apache.lucene.search.DocIdSetIterator;
+import org.apache.lucene.search.Explanation;
+import org.apache.lucene.search.IndexSearcher;
+import org.apache.lucene.search.LeafCollector;
+import org.apache.lucene.search.MatchAllDocsQuery;
+import org.apache.lucene.search.Query;
+import org.apache.lucene.search.Scorable;
+import org.apache.lucene.search.ScoreMode;
+import org.apache.lucene.search.TermInSetQuery;
+import org.apache.lucene.search.TermQuery;
+import org.apache.lucene.search.TermRangeQuery;
+import org.apache.lucene.search.TermStatistics;
+import org.apache.lucene.search.similarities.BM25Similarity;
+import org.apache.lucene.store.FSDirectory;
+import org.apache.lucene.util.BytesRef;
+import org.apache.lucene.util.FixedBitSet;
+import org.apache.lucene.util.QueryBuilder;
+
+/** Searches the indexes of several segments as one; each search is one static call, by any thread. */
+public final class PassageSearcher implements Closeable {
+    private static final String FILTERS = "filters";
+    private static final Pattern WEIGHT = Pattern.compile("weight\\([^:()]+:(.+) in \\d+\\)", Pattern.DOTALL);
+
+    private final IndexReader reader;
+    private final Analyzer analyzer;
+    private final List<String> fields = new ArrayList<>();
+    private final Query deleted;
+    private volatile Ranks ranks;
+
+    private PassageSearcher(IndexReader reader, Analyzer analyzer, Packed fields, Packed deleted) {
+        this.reader = reader;
+        this.analyzer = analyzer;
+        while (fields.hasNext()) this.fields.add(fields.next());
+        this.deleted = deleted.size == 0 ? null : anyOf(deleted, deleted.size);
+    }
+
+    @Override
+    public void close() throws IOException {
+        reader.close();
+    }
+
+    /** Open the index in a folder, to be read by itself or as a part of a searcher. */
+    public static long openReader(String folder) throws IOException {
+        return Handles.keep(DirectoryReader.open(FSDirectory.open(Paths.get(folder))));
+    }
+
+    /** Return the number of passages, deleted ones included. */
+    public static int rows(long reader) {
+        return Handles.get(reader, IndexReader.class).maxDoc();
+    }
+
+    /** Join readers to one searcher over text fields: title and text, or one. It finds nothing with a deleted token. */
+    public static long open(long[] readers, long analyzer, byte[] fields, byte[] deleted) throws IOException {
+        IndexReader[] parts = new IndexReader[readers.length];
+        for (int at = 0; at < parts.length; at++) parts[at] = Handles.get(readers[at], IndexReader.class);
+        IndexReader joined = parts.length == 1 ? parts[0] : new MultiReader(parts, true);
+        Analyzer opened = Handles.get(analyzer, Analyzer.class);
+        return Handles.keep(new PassageSearcher(joined, opened, new Packed(fields), new Packed(deleted)));
+    }
+
+    /** Rank passages of equal scores by their docids and, if there are any, the numbers (int32) of the passages. */
+    public static void rank(long searcher, byte[] docids, byte[] numbers) {
+        Handles.get(searcher, PassageSearcher.class).ranks = new Ranks(new Packed(docids), numbers);
+    }
+
+    /**
+     * Return the n best passages as TopPassages writes them, or null if it took longer than so many milliseconds (-1:
+     * no limit). With ranked, equal scores are in the order of the ranks. Clauses and statistics may be empty.
+     */
+    public static String search(
+        long searcher, String text, int n, float k1, float b, float titleWeight, float textWeight,
+        byte[] clauses, byte[] statistics, int milliseconds, boolean ranked
+    ) throws IOException {
+        PassageSearcher own = Handles.get(searcher, PassageSearcher.class);
+        IndexSearcher lucene = own.lucene(k1, b, statistics);
+        if (milliseconds >= 0) lucene.setTimeout(new QueryTimeoutImpl(milliseconds));
+        Query query = own.restricted(own.query(text, titleWeight, textWeight), new Packed(clauses), true);
+        int most = Math.max(1, Math.min(n, own.reader.maxDoc()));
+        TopPassages found = collected(lucene, query, new TopPassages(most, ranked ? own.ranks : null));
+        return lucene.timedOut() ? null : found.written();
+    }
+
+    /** Return a bit for each passage that passes clauses, deleted ones included. */
+    public static String passing(long searcher, byte[] clauses) throws IOException {
+        PassageSearcher own = Handles.get(searcher, PassageSearcher.class);
+        FixedBitSet bits = new FixedBitSet(Math.max(1, own.reader.maxDoc()));
+        Query query = own.restricted(new MatchAllDocsQuery(), new Packed(clauses), false);
+        collected(new IndexSearcher(own.reader), query, new MatchingPassages(bits));
+        return written(bits);
+    }
+
+    /** Return a bit for each passage that holds a term of a text, deleted ones included. */
+    public static String holding(long searcher, String text) throws IOException {
+        PassageSearcher own = Handles.get(searcher, PassageSearcher.class);
+        FixedBitSet bits = new FixedBitSet(Math.max(1, own.reader.maxDoc()));
+        Set<String> terms = new LinkedHashSet<>(Analysis.terms(own.analyzer, text));
+        for (LeafReaderContext leaf : own.reader.leaves()) {
+            for (String field : own.fields) {
+                for (String term : terms) {
+                    PostingsEnum postings = leaf.reader().postings(new Term(field, term), PostingsEnum.NONE);
+                    if (postings == null) continue;
+                    for (int doc = postings.nextDoc(); doc != DocIdSetIterator.NO_MORE_DOCS; doc = postings.nextDoc())
+                        bits.set(leaf.docBase + doc);
+                }
+            }
+        }
+        return written(bits);
+    }
+
+    /** Return of each row (int32) the terms of a query that it holds: the row, a term and what it adds to the score. */
+    public static String weights(
+        long searcher, String text, float k1, float b, float titleWeight, float textWeight,
+        byte[] statistics, byte[] rows
+    ) throws IOException {
+        PassageSearcher own = Handles.get(searcher, PassageSearcher.class);
+        IndexSearcher lucene = own.lucene(k1, b, statistics);
+        Query query = own.query(text, titleWeight, textWeight);
+        List<String> found = new ArrayList<>();
+        ByteBuffer wanted = ByteBuffer.wrap(rows).order(ByteOrder.LITTLE_ENDIAN);
+        for (int at = 0; wanted.hasRemaining(); at++)
+            addWeights(Integer.toString(at), lucene.explain(query, wanted.getInt()), found);
+        return Packed.of(found);
+    }
+
+    private static void addWeights(String place, Explanation explanation, List<String> found) {
+        Matcher match = WEIGHT.matcher(explanation.getDescription());
+        if (match.lookingAt()) {
+            found.addAll(List.of(place, match.group(1), explanation.getValue().toString()));
+            return;
+        }
+        for (Explanation detail : explanation.getDetails()) addWeights(place, detail, found);
+    }
+
+    /** Return of each text field the passages that have it, its tokens, and its pairs of passage and term (int64). */
+    public static String fieldStatistics(long searcher) throws IOException {
+        PassageSearcher own = Handles.get(searcher, PassageSearcher.class);
+        ByteBuffer numbers = Packed.buffer(24 * own.fields.size());
+        for (String field : own.fields) {
+            CollectionStatistics of = new IndexSearcher(own.reader).collectionStatistics(field);
+            numbers.putLong(of == null ? 0 : of.docCount());
+            numbers.putLong(of == null ? 0 : of.sumTotalTermFreq());
+            numbers.putLong(of == null ? 0 : of.sumDocFreq());
+        }
+        return Packed.text(numbers);
+    }
+
+    /** Return of each pair of a field and a term how many passages have it, and how often (int64). */
+    public static String termCounts(long searcher, byte[] pairs) throws IOException {
+        IndexReader reader = Handles.get(searcher, PassageSearcher.class).reader;
+        Packed terms = new Packed(pairs);
+        ByteBuffer counts = Packed.buffer(8 * terms.size);
+        while (terms.hasNext()) {
+            Term term = new Term(terms.next(), terms.next());
+            counts.putLong(reader.docFreq(term)).putLong(reader.totalTermFreq(term));
+        }
+        return Packed.text(counts);
+    }
+
+    /** Return at most so many filter tokens of an index in order, from one on, each with every row that has it. */
+    public static String filterTokens(long reader, String from, int most) throws IOException {
+        List<String> found = new ArrayList<>();
+        Terms terms = MultiTerms.getTerms(Handles.get(reader, IndexReader.class), FILTERS);
+        TermsEnum each = terms == null ? TermsEnum.EMPTY : terms.iterator();
+        BytesRef token = each.seekCeil(new BytesRef(from)) == TermsEnum.SeekStatus.END ? null : each.term();
+        for (int at = 0; at < most && token != null; at++, token = each.next()) {
+            PostingsEnum rows = each.postings(null, PostingsEnum.NONE);
+            for (int row = rows.nextDoc(); row != DocIdSetIterator.NO_MORE_DOCS; row = rows.nextDoc())
+                found.addAll(List.of(token.utf8ToString(), Integer.toString(row)));
+        }
+        return Packed.of(found);
+    }
+
+    private static String written(FixedBitSet bits) {
+        long[] words = bits.getBits();
+        ByteBuffer buffer = Packed.buffer(8 * words.length);
+        for (long word : words) buffer.putLong(word);
+        return Packed.text(buffer);
+    }
+
+    private static <C extends Collector> C collected(IndexSearcher searcher, Query query, C collector)
+            throws IOException {
+        searcher.search(query, new CollectorManager<C, Void>() {
+            @Override
+            public C newCollector() {
+                return collector;
+            }
+
+            @Override
+            public Void reduce(Collection<C> collectors) {
+                return null;
+            }
+        });
+        return collector;
+    }
+
+    private IndexSearcher lucene(float k1, float b, byte[] statistics) {
+        IndexSearcher searcher =
+            statistics.length == 0 ? new IndexSearcher(reader) : new CollectionSearcher(reader, new Packed(statistics));
+        searcher.setSimilarity(new BM25Similarity(k1, b));
+        return searcher;
+    }
+
+    /** Return Anserini's bag of words: each term once, weighted by how often it stands in the text, in each field. */
+    private Query query(String text, float titleWeight, float textWeight) throws IOException {
+        Map<String, Float> counts = new HashMap<>();
+        for (String term : Analysis.terms(analyzer, text)) counts.merge(term, 1f, Float::sum);
+        if (fields.size() == 1) return query(fields.get(0), counts);
+        Map<String, Float> weights = new HashMap<>();
+        weights.put(fields.get(0), titleWeight);
+        weights.put(fields.get(1), textWeight);
+        BooleanQuery.Builder either = new BooleanQuery.Builder();
+        for (Map.Entry<String, Float> field : weights.entrySet())
+            either.add(new BoostQuery(query(field.getKey(), counts), field.getValue()), Occur.SHOULD);
+        return either.build();
+    }
+
+    private static Query query(String field, Map<String, Float> counts) {
+        BooleanQuery.Builder builder = new BooleanQuery.Builder();
+        for (Map.Entry<String, Float> term : counts.entrySet())
+            builder.add(new BoostQuery(new TermQuery(new Term(field, term.getKey())), term.getValue()), Occur.SHOULD);
+        return builder.build();
+    }
+
+    private Query restricted(Query query, Packed clauses, boolean living) {
+        if (clauses.size == 0 && (deleted == null || !living)) return query;
+        BooleanQuery.Builder both = new BooleanQuery.Builder().add(query, Occur.MUST);
+        while (clauses.hasNext()) {
+            switch (clauses.next()) {
+                case "any":
+                    both.add(anyOf(clauses, clauses.nextInt()), Occur.FILTER);
+                    break;
+                case "none":
+                    both.add(anyOf(clauses, clauses.nextInt()), Occur.MUST_NOT);
+                    break;
+                case "between":
+                    both.add(between(clauses.next(), clauses.next(), clauses.next()), Occur.FILTER);
+                    break;
+                case "phrase":
+                    both.add(anywhere(clauses.next()), Occur.FILTER);
+                    break;
+                case "without":
+                    both.add(anywhere(clauses.next()), Occur.MUST_NOT);
+                    break;
+                default:
+                    throw new IllegalArgumentException("no such clause");
+            }
+        }
+        if (deleted != null && living) both.add(deleted, Occur.MUST_NOT);
+        return both.build();
+    }
+
+    private static Query anyOf(Packed tokens, int count) {
+        List<BytesRef> terms = new ArrayList<>(count);
+        for (int at = 0; at < count; at++) terms.add(new BytesRef(tokens.next()));
+        return new TermInSetQuery(FILTERS, (Collection<BytesRef>) terms);
+    }
+
+    private static Query between(String lowest, String highest, String or) {
+        Query range = TermRangeQuery.newStringRange(FILTERS, lowest, highest, true, true);
+        if (or.isEmpty()) return range;
+        return new BooleanQuery.Builder()
+            .add(range, Occur.SHOULD).add(new TermQuery(new Term(FILTERS, or)), Occur.SHOULD).build();
+    }
+
+    /** Return the query for words that stand side by side in one of the fields. */
+    private Query anywhere(String words) {
+        BooleanQuery.Builder either = new BooleanQuery.Builder();
+        QueryBuilder builder = new QueryBuilder(analyzer);
+        for (String field : fields) either.add(builder.createPhraseQuery(field, words), Occur.SHOULD);
+        return either.build();
+    }
+
+    /** Collects a bit for each passage that matches. */
+    private static final class MatchingPassages implements Collector {
+        private final FixedBitSet bits;
+
+        MatchingPassages(FixedBitSet bits) {
+            this.bits = bits;
+        }
+
+        @Override
+        public ScoreMode scoreMode() {
+            return ScoreMode.COMPLETE_NO_SCORES;
+        }
+
+        @Override
+        public LeafCollector getLeafCollector(LeafReaderContext leaf) {
+            int base = leaf.docBase;
+            return new LeafCollector() {
+                @Override
+                public void setScorer(Scorable scorer) {}
+
+                @Override
+                public void collect(int doc) {
+                    bits.set(base + doc);
+                }
+            };
+        }
+    }
+
+    /** A searcher that scores with the statistics of a larger collection: fields, then the terms of the query. */
+    private static final class CollectionSearcher extends IndexSearcher {
+        private final Map<String, CollectionStatistics> ofFields = new HashMap<>();
+        private final Map<Term, TermStatistics> ofTerms = new HashMap<>();
+
+        CollectionSearcher(IndexReader reader, Packed packed) {
+            super(reader);
+            for (int left = packed.nextInt(); left > 0; left--) {
+                String field = packed.next();
+                long passages = packed.nextLong(), having = packed.nextLong();
+                long tokens = packed.nextLong(), postings = packed.nextLong();
+                if (having > 0)
+                    ofFields.put(field, new CollectionStatistics(field, passages, having, tokens, postings));
+            }
+            while (packed.hasNext()) {
+                Term term = new Term(packed.next(), packed.next());
+                long passages = packed.nextLong(), occurrences = packed.nextLong();
+                if (passages > 0) ofTerms.put(term, new TermStatistics(term.bytes(), passages, occurrences));
+            }
+        }
+
+        @Override
+        public CollectionStatistics collectionStatistics(String field) {
+            return ofFields.get(field);
+        }
+
+        @Override
+        public TermStatistics termStatistics(Term term, int passages, long occurrences) {
+            return ofTerms.get(term);
+        }
+    }
+}

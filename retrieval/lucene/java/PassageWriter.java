@@ -1,0 +1,255 @@
+package factseek;
+
+import java.io.IOException;
+import java.nio.file.Paths;
+import java.util.ArrayDeque;
+import java.util.Deque;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.Future;
+import org.apache.lucene.analysis.Analyzer;
+import org.apache.lucene.analysis.TokenStream;
+import org.apache.lucene.analysis.tokenattributes.BytesTermAttribute;
+import org.apache.lucene.analysis.tokenattributes.PositionIncrementAttribute;
+import org.apache.lucene.analysis.tokenattributes.TermToBytesRefAttribute;
+import org.apache.lucene.document.Document;
+import org.apache.lucene.document.Field;
+import org.apache.lucene.document.FieldType;
+import org.apache.lucene.index.IndexOptions;
+import org.apache.lucene.index.IndexWriter;
+import org.apache.lucene.index.IndexWriterConfig;
+import org.apache.lucene.index.LogDocMergePolicy;
+import org.apache.lucene.index.SerialMergeScheduler;
+import org.apache.lucene.store.FSDirectory;
+import org.apache.lucene.util.ArrayUtil;
+import org.apache.lucene.util.BytesRef;
+
+/**
+ * Writes the index of one segment. Document numbers are the order of adding, so one thread adds; several analyse what
+ * it is about to add, which is most of the work. Whoever calls waits only for the batch before.
+ */
+public final class PassageWriter {
+    private static final int SPAN = 32;
+    private static final int THREADS = Math.min(4, Runtime.getRuntime().availableProcessors());
+
+    private final IndexWriter writer;
+    private final Analyzer analyzer;
+    private final Document document = new Document();
+    private final Replay[] streams;
+    private final ExecutorService adder = executor(1);
+    private final ExecutorService analysts = executor(THREADS);
+    private Future<Integer> last;
+
+    private PassageWriter(IndexWriter writer, Analyzer analyzer, Packed fields, boolean phrases) {
+        this.writer = writer;
+        this.analyzer = analyzer;
+        streams = new Replay[fields.size];
+        for (int at = 0; at < streams.length; at++) {
+            FieldType kind = new FieldType();
+            boolean filters = at == streams.length - 1;
+            kind.setIndexOptions(filters ? IndexOptions.DOCS
+                : phrases ? IndexOptions.DOCS_AND_FREQS_AND_POSITIONS : IndexOptions.DOCS_AND_FREQS);
+            kind.setOmitNorms(filters);
+            kind.freeze();
+            streams[at] = new Replay();
+            document.add(new Field(fields.get(at), streams[at], kind));
+        }
+    }
+
+    /** Open an index to be written: text fields and a last one of filter tokens. With phrases, places are indexed. */
+    public static long open(String folder, long analyzer, byte[] fields, int bufferMb, boolean phrases)
+            throws IOException {
+        IndexWriterConfig config = new IndexWriterConfig();
+        config.setRAMBufferSizeMB(bufferMb);
+        config.setMergePolicy(new LogDocMergePolicy()); // neighbours with neighbours
+        config.setMergeScheduler(new SerialMergeScheduler());
+        Analyzer opened = Handles.get(analyzer, Analyzer.class);
+        IndexWriter writer = new IndexWriter(FSDirectory.open(Paths.get(folder)), config);
+        return Handles.keep(new PassageWriter(writer, opened, new Packed(fields), phrases));
+    }
+
+    /** Begin to add passages, each the values of all fields; throw what went wrong with those before. */
+    public static void add(long handle, byte[] passages) throws Exception {
+        PassageWriter own = Handles.get(handle, PassageWriter.class);
+        Deque<Future<Tokens[][]>> analysed = own.analysed(new Packed(passages));
+        own.await();
+        own.last = own.adder.submit(() -> own.addAll(analysed));
+    }
+
+    /** Begin to merge to one leaf, to make it durable and to close. */
+    public static void end(long handle) throws Exception {
+        PassageWriter own = Handles.get(handle, PassageWriter.class);
+        own.await();
+        own.last = own.adder.submit(() -> {
+            own.writer.forceMerge(1);
+            int passages = own.writer.getDocStats().numDocs;
+            own.writer.close();
+            return passages;
+        });
+    }
+
+    /** Return the number of passages when all that was begun is done. */
+    public static int finish(long handle) throws Exception {
+        PassageWriter own = Handles.get(handle, PassageWriter.class);
+        int passages = own.await();
+        own.letGo(handle);
+        return passages;
+    }
+
+    /** Keep nothing of what was not finished. */
+    public static void abandon(long handle) throws Exception {
+        PassageWriter own = Handles.get(handle, PassageWriter.class);
+        try {
+            own.await();
+        } catch (Exception | Error failed) {
+            // whoever gives up has been told, or does not ask
+        } finally {
+            own.letGo(handle);
+            own.writer.rollback();
+        }
+    }
+
+    private int await() throws Exception {
+        if (last == null) return 0;
+        Future<Integer> begun = last;
+        last = null;
+        return result(begun);
+    }
+
+    private void letGo(long handle) throws IOException {
+        adder.shutdown();
+        analysts.shutdown();
+        Handles.close(handle);
+    }
+
+    private Deque<Future<Tokens[][]>> analysed(Packed texts) {
+        int passages = texts.size / streams.length;
+        Deque<Future<Tokens[][]>> spans = new ArrayDeque<>();
+        for (int first = 0; first < passages; first += SPAN) {
+            int from = first, to = Math.min(first + SPAN, passages);
+            spans.add(analysts.submit(() -> analysed(texts, from, to)));
+        }
+        return spans;
+    }
+
+    private int addAll(Deque<Future<Tokens[][]>> spans) throws Exception {
+        while (!spans.isEmpty()) {
+            for (Tokens[] passage : result(spans.remove())) {
+                for (int at = 0; at < streams.length; at++) streams[at].of(passage[at]);
+                writer.addDocument(document);
+            }
+        }
+        return 0;
+    }
+
+    private Tokens[][] analysed(Packed texts, int from, int to) throws IOException {
+        Tokens[][] passages = new Tokens[to - from][streams.length];
+        int filters = streams.length - 1;
+        for (int passage = from; passage < to; passage++) {
+            int first = passage * streams.length;
+            Tokens[] fields = passages[passage - from];
+            for (int at = 0; at < filters; at++) fields[at] = Tokens.of(analyzer, texts.get(first + at));
+            fields[filters] = Tokens.of(texts.bytes, texts.start(first + filters), texts.end(first + filters));
+        }
+        return passages;
+    }
+
+    private static <T> T result(Future<T> begun) throws Exception {
+        try {
+            return begun.get();
+        } catch (ExecutionException failed) {
+            if (failed.getCause() instanceof Error) throw (Error) failed.getCause();
+            throw (Exception) failed.getCause();
+        }
+    }
+
+    private static ExecutorService executor(int threads) {
+        return Executors.newFixedThreadPool(threads, work -> {
+            Thread thread = new Thread(work, "factseek");
+            thread.setDaemon(true);
+            return thread;
+        });
+    }
+
+    /** The tokens of a text, as one thread makes them. */
+    private static final class Tokens {
+        private byte[] bytes;
+        private int[] starts;
+        private int[] ends;
+        private int[] increments;
+        private int size;
+
+        private Tokens(byte[] bytes, int likely) {
+            this.bytes = bytes;
+            starts = new int[likely];
+            ends = new int[likely];
+            increments = new int[likely];
+        }
+
+        static Tokens of(Analyzer analyzer, String text) throws IOException {
+            Tokens tokens = new Tokens(new byte[text.length() + 16], text.length() / 6 + 16);
+            try (TokenStream stream = analyzer.tokenStream("", text)) {
+                TermToBytesRefAttribute term = stream.getAttribute(TermToBytesRefAttribute.class);
+                PositionIncrementAttribute position = stream.addAttribute(PositionIncrementAttribute.class);
+                stream.reset();
+                int end = 0;
+                while (stream.incrementToken()) {
+                    BytesRef ref = term.getBytesRef();
+                    tokens.bytes = ArrayUtil.grow(tokens.bytes, end + ref.length);
+                    System.arraycopy(ref.bytes, ref.offset, tokens.bytes, end, ref.length);
+                    tokens.add(end, end += ref.length, position.getPositionIncrement());
+                }
+                stream.end();
+            }
+            return tokens;
+        }
+
+        /** Return what stands between blanks. */
+        static Tokens of(byte[] bytes, int start, int end) {
+            Tokens tokens = new Tokens(bytes, 16);
+            for (int at = start; at <= end; at++) {
+                if (at < end && bytes[at] != ' ') continue;
+                if (at > start) tokens.add(start, at, 1);
+                start = at + 1;
+            }
+            return tokens;
+        }
+
+        private void add(int start, int end, int increment) {
+            if (size == ends.length) {
+                starts = ArrayUtil.grow(starts);
+                ends = ArrayUtil.grow(ends);
+                increments = ArrayUtil.grow(increments);
+            }
+            starts[size] = start;
+            ends[size] = end;
+            increments[size++] = increment;
+        }
+    }
+
+    /** Gives Lucene the tokens of one text after the other. */
+    private static final class Replay extends TokenStream {
+        private final BytesTermAttribute term = addAttribute(BytesTermAttribute.class);
+        private final PositionIncrementAttribute position = addAttribute(PositionIncrementAttribute.class);
+        private final BytesRef bytes = new BytesRef();
+        private Tokens tokens;
+        private int next;
+
+        void of(Tokens tokens) {
+            this.tokens = tokens;
+            next = 0;
+        }
+
+        @Override
+        public boolean incrementToken() {
+            if (next == tokens.size) return false;
+            bytes.bytes = tokens.bytes;
+            bytes.offset = tokens.starts[next];
+            bytes.length = tokens.ends[next] - bytes.offset;
+            term.setBytesRef(bytes);
+            position.setPositionIncrement(tokens.increments[next++]);
+            return true;
+        }
+    }
+}

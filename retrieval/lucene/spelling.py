@@ -1,0 +1,217 @@
+"""The words of a collection as they are written, and those of them that look like a misspelt one.
+
+An analyzer's terms are stems, which nobody would type, and a misspelt word has another stem than the right one. So the
+words are kept as they stand in the documents, in lower case, with how often they do. Only scripts that put blanks
+between words have words here: Chinese, Japanese, Thai, Lao, Burmese and Khmer have none.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..signatures import UNSPACED
+
+SHORTEST, LONGEST = 3, 40
+"""Letters of a word that is kept."""
+ONE_EDIT, TWO_EDITS = 3, 8
+"""From so many letters on a word may be misspelt by one letter, or by two: added, left out, changed or swapped."""
+MOST_WORDS = 300_000
+"""Words that are kept of a segment: the most frequent."""
+DENIALS = frozenset(
+    "never none nobody nothing neither nor without cannot can't don't doesn't didn't isn't aren't wasn't weren't won't "
+    "nunca jamás nadie nada ninguno ninguna ningún tampoco sin nie niemals niemand nichts kein keine keiner ohne "
+    "jamais aucun aucune personne rien sans değil asla hiç hiçbir yok никога никой нищо нито няма без "
+    "ليس ليست ليسوا لست أبدا بدون غير دون".split()
+)
+"""Words that turn a claim round: none is taken for another word that is misspelt, nor another word for one of them."""
+_MOST_CHUNKS = 500_000
+_MOST_COUNTED = 4 * MOST_WORDS
+_ASCII_WORD = re.compile(r"[A-Za-z0-9]+(?:'[A-Za-z]+)*")
+_ASCII_LINES = re.compile(rf"{_ASCII_WORD.pattern}|\n")
+_NO_LETTER = "".join(character for character in map(chr, range(128)) if not character.isalnum())
+_LAST_MARK = 0x1E94A
+_BITS_AN_EDIT = 2
+
+
+class WordNearby(NamedTuple):
+    """A word of a collection: how many letters it is away from another, and how often it is written."""
+
+    text: str
+    edits: int
+    frequency: int
+
+
+class WordCounter:
+    """Counts the words of texts within a bounded memory: of very many the rarest are dropped."""
+
+    def __init__(self) -> None:
+        self._chunks: Counter[str] = Counter()
+        self._words: Counter[str] = Counter()
+
+    def add(self, text: str) -> None:
+        """Count the words of a text."""
+        # Counting what stands between blanks, and cutting each such piece but once, takes a third of the time.
+        self._chunks.update(text.lower().split())
+        if len(self._chunks) > _MOST_CHUNKS:
+            self._cut()
+
+    def counts(self) -> list[tuple[str, int]]:
+        """Return the most frequent words with their counts, in the order of the words."""
+        self._cut()
+        counts = _most_frequent(self._words, MOST_WORDS)
+        return [(word, counts[word]) for word in sorted(counts)]
+
+    def _cut(self) -> None:
+        for word, count in _counted_words(self._chunks).items():
+            if word in self._words or is_kept(word):
+                self._words[word] += count
+        self._chunks.clear()
+        if len(self._words) > _MOST_COUNTED:
+            self._words = Counter(_most_frequent(self._words, _MOST_COUNTED // 2))
+
+
+def _counted_words(chunks: Mapping[str, int]) -> dict[str, int]:
+    """Return how often each word that holds a letter is written in what stands so often between two blanks."""
+    counts: dict[str, int] = {}
+    ascii_chunks, others = [], []
+    for chunk, count in chunks.items():
+        if not chunk.isascii():
+            others.append(chunk)
+        elif (word := chunk.strip(_NO_LETTER)).isalpha():  # as most chunks of English are: no pattern need look at it
+            counts[word] = counts.get(word, 0) + count
+        elif word.islower():  # a number holds no word
+            ascii_chunks.append(chunk)
+    for some, pattern in ((ascii_chunks, _ASCII_LINES), (others, _lines())):
+        # All are cut at once, in lines that the pattern finds too: whose words these are is known by counting ends.
+        numbers = map(chunks.__getitem__, some)
+        count = next(numbers, 0)
+        for word in pattern.findall("\n".join(some)):
+            if word == "\n":
+                count = next(numbers)
+            else:
+                counts[word] = counts.get(word, 0) + count
+    return counts
+
+
+def words_in(text: str) -> list[str]:
+    """Return the words of a text, with numbers and all."""
+    return (_ASCII_WORD if text.isascii() else _word()).findall(text)
+
+
+def may_be_misspelt(word: str) -> bool:
+    """Return whether another word may be suggested for this one: neither short nor long, and no denial."""
+    return is_kept(word) and word not in DENIALS
+
+
+def masks(words: Sequence[str]) -> NDArray[np.uint64]:
+    """Return for each word 64 bits that say which letters it has: words one edit apart differ in two bits at most."""
+    lengths = np.fromiter(map(len, words), np.intp, len(words))
+    codes = np.frombuffer("".join(words).encode("utf-32-le", "surrogatepass"), dtype="<u4")
+    letters = np.uint64(1) << (codes & np.uint32(63)).astype(np.uint64)
+    united = np.zeros(len(words), dtype="<u8")
+    (written,) = lengths.nonzero()
+    if len(written):
+        united[written] = np.bitwise_or.reduceat(letters, (np.cumsum(lengths) - lengths)[written])
+    return united
+
+
+def admitted_edits(word: str) -> int:
+    """Return by how many letters a word of this length may be misspelt."""
+    return (len(word) >= ONE_EDIT) + (len(word) >= TWO_EDITS)
+
+
+def possible(own: NDArray[np.uint64], word: str, edits: int) -> NDArray[np.intp]:
+    """Return which words, by their masks, may be at most so many edits away from ``word``."""
+    mask = np.uint64(_mask(word))
+    differing = own ^ mask
+    alike = np.flatnonzero(np.bitwise_count(differing) <= _BITS_AN_EDIT * edits)
+    # An edit adds one letter at most, and takes one away at most: that leaves few of the few.
+    differing = differing[alike]
+    lacking, more = np.bitwise_count(differing & mask), np.bitwise_count(differing & own[alike])
+    near: NDArray[np.intp] = alike[(lacking <= edits) & (more <= edits)]
+    return near
+
+
+def within(word: str, others: Sequence[str], edits: int) -> list[tuple[int, int]]:
+    """Return the place of each of ``others`` that is at most so many edits away, with its distance."""
+    from rapidfuzz import process
+    from rapidfuzz.distance import OSA
+
+    near = process.extract(word, others, scorer=OSA.distance, score_cutoff=edits, limit=None, processor=None)
+    return [(place, int(distance)) for _, distance, place in near]
+
+
+def nearest(word: str, candidates: Iterable[WordNearby]) -> str:
+    """Return the best suggestion for a word: few edits, the same first letter, written often; ``""`` if there is none.
+
+    The same word of several candidates is one, as often written as all together.
+    """
+    counts: Counter[str] = Counter()
+    edits: dict[str, int] = {}
+    for candidate in candidates:
+        if candidate.text in DENIALS:
+            continue
+        counts[candidate.text] += candidate.frequency
+        edits[candidate.text] = candidate.edits
+    ranked = sorted(edits, key=lambda text: (edits[text], text[0] != word[0], -counts[text], text))
+    return ranked[0] if ranked else ""
+
+
+def respelt(text: str, spellings: Mapping[str, str]) -> str:
+    """Return a text with words put right by ``spellings``, from lower case to lower case; capitals stay capitals."""
+
+    def put_right(match: re.Match[str]) -> str:
+        word = match[0]
+        return _cased(spellings[word.lower()], word) if word.lower() in spellings else word
+
+    return (_ASCII_WORD if text.isascii() else _word()).sub(put_right, text)
+
+
+def _cased(word: str, like: str) -> str:
+    if len(like) > 1 and like.isupper():
+        return word.upper()
+    return word[:1].upper() + word[1:] if like[:1].isupper() else word
+
+
+def is_kept(word: str) -> bool:
+    """Return whether a word is one that is kept of a collection: of letters alone, neither short nor very long."""
+    if not SHORTEST <= len(word) <= LONGEST:
+        return False
+    if word.isascii() and word.isalpha():  # as nearly all words of English are
+        return True
+    return not any(map(str.isdigit, word)) and not UNSPACED.search(word)
+
+
+def _mask(word: str) -> int:
+    mask = 0
+    for letter in word:
+        mask |= 1 << (ord(letter) & 63)
+    return mask
+
+
+@cache
+def _word() -> re.Pattern[str]:
+    """Return the pattern of a word in any script, whose vowels may be marks, or parted by a joiner of no width."""
+    codes = [code for code in range(0x300, _LAST_MARK) if unicodedata.category(chr(code)) in ("Mn", "Mc")]
+    marks = "".join(map(chr, codes))
+    return re.compile(rf"[^\W_](?:[^\W_]|[{marks}]|['’\u200c\u200d](?=\w))*")
+
+
+@cache
+def _lines() -> re.Pattern[str]:
+    return re.compile(rf"{_word().pattern}|\n")
+
+
+def _most_frequent(words: Mapping[str, int], most: int) -> Mapping[str, int]:
+    """Return the most frequent words with their counts."""
+    if len(words) <= most:
+        return words
+    return dict(sorted(words.items(), key=lambda pair: (-pair[1], pair[0]))[:most])

@@ -1,1 +1,0 @@
-"""Sharded indexes: several index folders that are published, and read, as one."""

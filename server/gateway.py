@@ -1,0 +1,343 @@
+"""Between uvicorn, which speaks HTTP, and the application, which is asked by threads.
+
+A request costs a thread when its body has been read whole, so a slow client keeps nobody waiting; as many may wait as
+``server.max_waiting`` says, and what comes then is refused at once, so that overload does not become delay. An answer
+whose length the application does not say is made piece by piece, each when the client has read those before it, and has
+no thread between two pieces. An empty piece says that the answer waits for something, and is asked again after a while.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import io
+import logging
+import sys
+from collections.abc import Awaitable, Callable, Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
+from functools import lru_cache
+from math import inf
+from time import monotonic
+from typing import Any, NamedTuple
+from urllib.parse import unquote_to_bytes
+
+from werkzeug.exceptions import HTTPException, RequestEntityTooLarge
+
+from .contract.errors import OverloadedError, RefusedError
+from .memory import MEMORY, Budget, Charge
+from .settings import ServerSettings
+from .upkeep.request_hooks import REFUSAL
+
+WSGI = Callable[[dict[str, Any], Callable[..., Any]], Iterable[bytes]]
+ALWAYS = ("/livez", "/readyz", "/metrics")
+"""Addresses that are answered in overload too, by threads of their own: a server at its limit is not dead."""
+LAST_CALL = 2.0
+"""Seconds that a refused client has to read why, and one that is idle to ask something when the server stops."""
+_CHANGES = ("PUT", "DELETE")
+"""Methods that wait for the writer of an index: they have threads of their own, so that no search waits."""
+_CHANGE_THREADS, _ALWAYS_THREADS, _STREAM_THREADS = 16, 2, 2
+_FREE_BODY = 16_384
+"""Bytes of a body that are not charged to the memory budget: large bodies keep no ordinary search out."""
+_LARGE_ANSWER = 1 << 18
+"""Bytes of an answer that a client cannot be expected to read at once: more is charged until it is read."""
+_TOGETHER, _TOGETHER_SECONDS = 16_384, 0.01
+"""Small pieces that are made within this time are sent together, up to so many bytes."""
+_PAUSE = 0.1
+"""Seconds after which an answer that had nothing to send is asked again."""
+_log = logging.getLogger("factseek.server")
+
+
+class _GoneError(Exception):
+    """The client went before its request had come whole."""
+
+
+class _Job(NamedTuple):
+    """A request in the hands of a thread, or one that waits for it."""
+
+    scope: Any
+    work: Future[None]
+
+
+class _Lane:
+    """Threads for one kind of work."""
+
+    def __init__(self, name: str, threads: int, waiting: float) -> None:
+        self.pool = ThreadPoolExecutor(threads, name)
+        self.most = threads + waiting
+        self.jobs: dict[asyncio.Future[_Answer], _Job] = {}
+
+    def make_way(self) -> None:
+        """Return if one more may wait.
+
+        A client that has closed its sending half may have gone: its request gives way where there is no place.
+        Raises OverloadedError if there is none.
+        """
+        if len(self.jobs) < self.most:
+            return
+        for future, job in self.jobs.items():
+            if job.scope.get("half_closed") and job.work.cancel():
+                del self.jobs[future]
+                future.set_exception(OverloadedError())
+                return
+        raise OverloadedError
+
+
+class _Answer(NamedTuple):
+    """The head of an answer with its whole body, or with its first piece and the ``rest``."""
+
+    status: int
+    headers: list[tuple[bytes, bytes]]
+    body: bytes
+    rest: Iterator[bytes] | None
+    close: Callable[[], object]
+
+
+class Gateway:
+    """The application as ASGI 3 has it; POSTs to addresses of ``changing`` wait for a writer, as PUT and DELETE do."""
+
+    def __init__(self, application: WSGI, settings: ServerSettings, changing: Iterable[str] = ()) -> None:
+        self.refused: Callable[[int], object] = lambda _: None
+        """Is told the status of every request that the application is not asked."""
+        self._application = application
+        self._most_body = settings.max_body_bytes
+        self._changing = frozenset(changing)
+        self.budget = Budget(settings.memory_bytes)
+        self._searches = _Lane("answer", settings.threads, settings.max_waiting)
+        self._stream_pool = ThreadPoolExecutor(_STREAM_THREADS, "stream")
+        self._streams, self._most_streams = 0, settings.threads + settings.max_waiting
+        self._always = _Lane("always", _ALWAYS_THREADS, inf)
+        self._changes = _Lane("change", _CHANGE_THREADS, settings.max_waiting) if settings.writes else self._searches
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        """Answer one request."""
+        lane = self._lane(scope)
+        environ, charge = environ_of(scope), Charge(self.budget)
+        environ[MEMORY] = charge
+        whole = False
+        try:
+            if scope.get("crowded") and lane is not self._always:
+                raise OverloadedError
+            body = await self._body(scope, receive, charge)
+            whole = True
+            environ["wsgi.input"] = io.BytesIO(body)
+            if body:
+                environ["CONTENT_LENGTH"] = str(len(body))
+            answer = await self._answer(lane, scope, environ, join=scope["http_version"] == "1.0")
+            if answer.rest is not None:
+                await self._stream(answer, receive, send)
+            else:
+                charge.keep(len(answer.body) if len(answer.body) > _LARGE_ANSWER else 0)
+                await _send_whole(answer, send)
+        except (RefusedError, HTTPException) as error:
+            await self._refuse(error, environ, receive, send, whole=whole)
+        except _GoneError:
+            pass  # nobody reads an answer
+        finally:
+            charge.keep(0)
+
+    def _lane(self, scope: Any) -> _Lane:
+        if scope["path"] in ALWAYS:
+            return self._always
+        changes = scope["method"] in _CHANGES or scope["path"] in self._changing
+        return self._changes if changes else self._searches
+
+    async def _body(self, scope: Any, receive: Any, charge: Charge) -> bytes:
+        """Read a body whole.
+
+        Raises RequestEntityTooLarge, NoMemoryError, or _GoneError.
+        """
+        announced = next((int(value) for name, value in scope["headers"] if name == b"content-length"), 0)
+        if announced > self._most_body:
+            raise RequestEntityTooLarge
+        body = bytearray()
+        while True:
+            message = await receive()
+            if message["type"] == "http.disconnect":
+                raise _GoneError
+            body += message["body"]
+            if len(body) > self._most_body:
+                raise RequestEntityTooLarge
+            if len(body) > _FREE_BODY:
+                charge.keep(len(body) - _FREE_BODY)
+            if not message.get("more_body"):
+                return bytes(body)
+
+    async def _answer(self, lane: _Lane, scope: Any, environ: dict[str, Any], *, join: bool) -> _Answer:
+        """Have a thread of a lane answer; with ``join`` the answer is whole, whether or not it says its length.
+
+        Raises OverloadedError if too many wait already.
+        """
+        lane.make_way()
+        loop = asyncio.get_running_loop()
+        future: asyncio.Future[_Answer] = loop.create_future()
+
+        def work() -> None:
+            try:
+                answer = _answered(self._application, environ, join=join)
+            except Exception as error:  # noqa: BLE001  whatever the application raises ends this answer, not the thread
+                loop.call_soon_threadsafe(_settle, future, None, error)
+                return
+            loop.call_soon_threadsafe(_settle, future, answer, None)
+            if answer.rest is None:
+                _close(answer)  # after it was handed over: nobody waits for the log
+
+        lane.jobs[future] = _Job(scope, lane.pool.submit(work))
+        try:
+            return await future
+        finally:
+            lane.jobs.pop(future, None)
+
+    async def _stream(self, answer: _Answer, receive: Any, send: Any) -> None:
+        """Send an answer piece by piece, unless too many are being sent; stop when the client has gone.
+
+        Raises OverloadedError.
+        """
+        pool, loop = self._stream_pool, asyncio.get_running_loop()
+        if self._streams >= self._most_streams:
+            pool.submit(_close, answer)
+            raise OverloadedError
+        self._streams += 1
+        gone = loop.create_task(receive())
+        try:
+            await send(_head(answer))
+            await send({"type": "http.response.body", "body": answer.body, "more_body": True})
+            more = True
+            while more and not gone.done():
+                piece, more, waits = await loop.run_in_executor(pool, _next_pieces, answer.rest or ())
+                await send({"type": "http.response.body", "body": piece, "more_body": more})
+                if waits:
+                    await asyncio.sleep(_PAUSE)
+        finally:
+            gone.cancel()
+            self._streams -= 1
+            pool.submit(_close, answer)
+
+    async def _refuse(self, error: Exception, environ: dict[str, Any], receive: Any, send: Any, *, whole: bool) -> None:
+        """Have the application say why a request is not answered; what still comes of its body is thrown away."""
+        # What raised it would be kept with it, the body that was read too, until garbage is collected.
+        error.__traceback__ = error.__context__ = None
+        answer = _answered(self._application, {**environ, "wsgi.input": io.BytesIO(), REFUSAL: error}, join=True)
+        _close(answer)
+        self.refused(answer.status)
+        if whole:
+            await _send_whole(answer, send)
+            return
+        # To close at once would throw away the answer together with what is still being sent.
+        answer.headers.append((b"connection", b"close"))
+        await send(_head(answer))
+        await send({"type": "http.response.body", "body": answer.body, "more_body": True})
+        with suppress(TimeoutError):
+            async with asyncio.timeout(LAST_CALL):
+                while (await receive()).get("more_body"):
+                    pass
+        await send({"type": "http.response.body", "body": b""})
+
+
+def environ_of(scope: Any) -> dict[str, Any]:
+    """Return what WSGI asks of a server (PEP 3333), but for the body.
+
+    A header whose name holds an underscore is dropped: it could pass for another one.
+    """
+    server, client = scope["server"] or ("", 0), scope["client"] or ("", 0)
+    environ: dict[str, Any] = {
+        "REQUEST_METHOD": scope["method"],
+        "SCRIPT_NAME": "",
+        "PATH_INFO": unquote_to_bytes(scope["raw_path"]).decode("latin-1"),
+        "QUERY_STRING": scope["query_string"].decode("latin-1"),
+        "SERVER_NAME": server[0],
+        "SERVER_PORT": str(server[1]),
+        "SERVER_PROTOCOL": f"HTTP/{scope['http_version']}",
+        "REMOTE_ADDR": client[0],
+        "REMOTE_PORT": str(client[1]),
+        "wsgi.version": (1, 0),
+        "wsgi.url_scheme": "http",
+        "wsgi.input_terminated": True,
+        "wsgi.errors": sys.stderr,
+        "wsgi.multithread": True,
+        "wsgi.multiprocess": True,
+        "wsgi.run_once": False,
+    }
+    for name, value in scope["headers"]:
+        key = _variable(name)
+        if key:
+            text = value.decode("latin-1")
+            environ[key] = f"{environ[key]},{text}" if key in environ else text
+    return environ
+
+
+@lru_cache(maxsize=1000)
+def _variable(name: bytes) -> str:
+    # The body is read whole, whatever its transfer encoding and its announced length were.
+    if b"_" in name or name in (b"transfer-encoding", b"content-length"):
+        return ""
+    upper = name.decode("latin-1").upper().replace("-", "_")
+    return upper if upper == "CONTENT_TYPE" else f"HTTP_{upper}"
+
+
+def _answered(application: WSGI, environ: dict[str, Any], *, join: bool) -> _Answer:
+    started: list[tuple[str, list[tuple[str, str]]]] = []
+
+    def start(status: str, headers: list[tuple[str, str]], _: Any = None) -> None:
+        started[:] = [(status, headers)]
+
+    iterable = application(environ, start)
+    close = getattr(iterable, "close", lambda: None)
+    pieces = iter(iterable)
+    try:
+        first = next(pieces, b"")
+        status, headers = started[0]
+        names = {name.lower() for name, _ in headers}
+        bodiless = environ["REQUEST_METHOD"] == "HEAD" or status[:3] in ("204", "304")
+        stream = not join and not bodiless and "content-length" not in names
+        body = first if stream else b"".join([first, *pieces])
+    except BaseException:
+        close()
+        raise
+    # werkzeug dates what a client may keep: there is one date only.
+    lines = [(name.encode("latin-1"), value.encode("latin-1")) for name, value in headers if name != "Date"]
+    if join and not bodiless and "content-length" not in names:
+        lines.append((b"content-length", b"%d" % len(body)))
+    return _Answer(int(status[:3]), lines, body, pieces if stream else None, close)
+
+
+def _settle(future: asyncio.Future[_Answer], answer: _Answer | None, error: Exception | None) -> None:
+    if future.cancelled():
+        return
+    if answer is not None:
+        future.set_result(answer)
+    elif error is not None:
+        future.set_exception(error)
+
+
+def _next_pieces(pieces: Iterable[bytes]) -> tuple[bytes, bool, bool]:
+    """Return what comes next of an answer, whether there is more, and whether that is to be waited for."""
+    until = monotonic() + _TOGETHER_SECONDS
+    together = bytearray()
+    for piece in pieces:
+        together += piece
+        if not piece:
+            return bytes(together), True, True
+        if len(together) >= _TOGETHER or monotonic() > until:
+            return bytes(together), True, False
+    return bytes(together), False, False
+
+
+def _close(answer: _Answer) -> None:
+    """Show the application that an answer is with its client, or that nobody waits for it."""
+    try:
+        answer.close()
+    except Exception:  # noqa: BLE001  the answer is with its client
+        _log.exception("an answer could not be closed")
+
+
+def _head(answer: _Answer) -> dict[str, Any]:
+    return {"type": "http.response.start", "status": answer.status, "headers": answer.headers}
+
+
+async def _send_whole(answer: _Answer, send: Callable[[dict[str, Any]], Awaitable[None]]) -> None:
+    """Send an answer; return when the client has read most of it, if it is a large one."""
+    large = len(answer.body) > _LARGE_ANSWER
+    await send(_head(answer))
+    await send({"type": "http.response.body", "body": answer.body, "more_body": large})
+    if large:
+        await send({"type": "http.response.body", "body": b""})

@@ -1,0 +1,347 @@
+"""The worker process: gunicorn's, with uvicorn's server in it, and what uvicorn leaves to others bounded.
+
+uvicorn neither limits how long a client takes for a request's head or for reading an answer, nor how many connections
+there are, how long heads and trailers are and how many requests a pipeline holds.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import logging
+import os
+import re
+import signal
+import sys
+import termios
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext, suppress
+from functools import partial
+from http import HTTPStatus
+from typing import Any
+
+import uvicorn
+from gunicorn.workers.base import Worker
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+
+from .gateway import LAST_CALL, Gateway
+from .memory import give_memory_back, share_memory_among_threads
+
+READING, IDLE = 20.0, 15.0
+"""Seconds for a request to come whole, or for a client that takes nothing of its answer; of silence between two."""
+_MOST_HEAD, _MOST_ADDRESS = 16_384, 8_190
+"""Bytes of a head, and of the address in it: a longer query comes in a body."""
+_SLICE = 4_096
+"""Bytes that are parsed at once: so many requests of a pipeline, and no more, are held beside the one in work."""
+_RESERVED_CONNECTIONS = 16
+"""Connections above the limit that are still read, in case they ask how the server is."""
+_MUCH = 16 << 20
+"""Bytes of bodies and answers after which, when all are gone, memory is given back."""
+_HOST = re.compile(rb"[A-Za-z0-9._~!$&'()*+,;=%:\[\]-]*")
+_UPGRADE = re.compile(rb"\r\nUpgrade:", re.IGNORECASE)
+
+
+class Connection(HttpToolsProtocol):
+    """uvicorn's connection within bounds; what a bound refuses is answered by a line of plain text."""
+
+    def __init__(self, *args: Any, most: int, answering: float, refused: Callable[[int], object], **more: Any) -> None:
+        """Take no more than ``most`` connections; give a client so many seconds for reading a whole answer."""
+        super().__init__(*args, **more)
+        self._most, self._answering, self._refused = most, answering, refused
+        self._unread = b""
+        self._silent = 0
+        """Bytes of a head, of a trailer, or of what frames a body, since the last that was of use."""
+        self._status = 400
+        self._dead = self._crowded = self._stopping = self._half_closed = False
+        self._head_since = 0.0
+        """When the head began that is not yet whole; 0 if there is none."""
+        self._swept: Any = None
+        self._unsent, self._unsent_since, self._answer_since = 0, 0.0, 0.0
+
+    # Requests.
+
+    def connection_made(self, transport: Any) -> None:
+        """Take a connection; where they are too many close one that is idle, rather one that never asked anything."""
+        super().connection_made(transport)
+        self._free_since = self.loop.time()
+        if len(self.connections) <= self._most:
+            return
+        idle = [
+            other for other in self.connections if isinstance(other, Connection) and other.idle and other is not self
+        ]
+        if idle:
+            min(idle, key=lambda other: (other.cycle is not None, other._free_since)).transport.close()
+        elif len(self.connections) > self._most + _RESERVED_CONNECTIONS:
+            self._refuse(503)
+        else:
+            self._crowded = True
+
+    @property
+    def idle(self) -> bool:
+        """Whether nothing is asked or answered: it may be closed without harm."""
+        return not (self._answers or self._head_since or self._dead)
+
+    @property
+    def _answers(self) -> bool:
+        return self.cycle is not None and not self.cycle.response_complete
+
+    def data_received(self, data: bytes) -> None:
+        """Parse what comes, as far as it is not behind a request that waits."""
+        if self._dead:
+            return
+        begins = not (self._unread or self._head_since or (self._answers and self.cycle.more_body))
+        if begins and _UPGRADE.search(data):
+            # No other protocol is spoken here: the request is answered as if nobody had asked for one.
+            head, end, rest = data.partition(b"\r\n\r\n")
+            data = _UPGRADE.sub(b"\r\nX-Upgrade:", head) + end + rest
+        self._unread += data
+        self._parse()
+
+    def _parse(self) -> None:
+        unread, at = self._unread, 0
+        while at < len(unread) and not self.pipeline and not self._dead and self.parser is not None:
+            piece, at = unread[at : at + _SLICE], at + _SLICE
+            self._silent += len(piece)
+            super().data_received(piece)
+            if self._silent > _MOST_HEAD:
+                # The parser gathers a header whole before it hands it over.
+                self._status = 431
+                self.send_400_response("")
+        self._unread = b"" if self._dead else unread[at:]
+        if self._unread:
+            self.flow.pause_reading()
+
+    def on_response_complete(self) -> None:
+        """Go on to the next request, or close."""
+        self._free_since = self.loop.time()
+        super().on_response_complete()
+        if self.transport.is_closing():
+            return
+        if self._dead:
+            if not self._answers:
+                self._write_refusal()
+            return
+        if self._unread:
+            self._parse()
+        if self._half_closed and not self._answers and not self._dead:
+            self.transport.close()
+
+    def eof_received(self) -> bool:  # type: ignore[override]  # asyncio takes a bool
+        """Answer what was asked before the client closed its sending half; return whether to keep ours open."""
+        self._half_closed = True
+        if self._answers:
+            self.cycle.scope["half_closed"] = True  # type: ignore[typeddict-unknown-key]
+        return self._answers and (bool(self.pipeline) or not self.cycle.more_body)
+
+    def shutdown(self) -> None:
+        """Give a client that is about to ask something a moment to do so: its answer says that it is the last."""
+        if self._answers:
+            self.cycle.keep_alive = False
+        elif not self._stopping:
+            self._stopping = True
+            self.loop.call_later(LAST_CALL, self.shutdown)
+        else:
+            self.transport.close()
+
+    # What the parser calls.
+
+    def on_message_begin(self) -> None:
+        """Begin a head."""
+        super().on_message_begin()
+        self._head_since = self.loop.time()
+
+    def on_url(self, url: bytes) -> None:
+        """Take a piece of the address."""
+        super().on_url(url)
+        if len(self.url) > _MOST_ADDRESS:
+            self._status = 414
+            raise ValueError
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        """Take a header; what follows a body cannot say who asked, or for what."""
+        if self._head_since:
+            super().on_header(name, value)
+
+    def on_headers_complete(self) -> None:
+        """Refuse what no server can be sure to read as its client meant it (RFC 9112, 2.3, 3.2 and 6.1)."""
+        version, method = self.parser.get_http_version(), self.parser.get_method()
+        if self._silent > _MOST_HEAD:
+            self._status = 431
+            raise ValueError
+        hosts = [value for name, value in self.headers if name == b"host"]
+        codings = [value for name, value in self.headers if name == b"transfer-encoding"]
+        if (
+            version not in ("1.0", "1.1")
+            or method == b"CONNECT"
+            or len(hosts) > 1
+            or (version == "1.1" and not hosts)
+            or not all(_HOST.fullmatch(host) for host in hosts)
+            or (codings and (version == "1.0" or [coding.lower() for coding in codings] != [b"chunked"]))
+        ):
+            raise ValueError
+        self._head_since = self._silent = 0
+        if self._crowded:
+            self.scope["crowded"] = True  # type: ignore[typeddict-unknown-key]
+        super().on_headers_complete()
+        if self._stopping:
+            self.cycle.keep_alive = False
+
+    def on_body(self, body: bytes) -> None:
+        """Take a piece of the body."""
+        self._silent = 0
+        super().on_body(body)
+
+    def on_message_complete(self) -> None:
+        """End a request."""
+        self._silent = 0
+        super().on_message_complete()
+
+    # Refusals.
+
+    def send_400_response(self, msg: str) -> None:
+        """Refuse what cannot be read, after the answers to what came before it."""
+        self._refuse(self._status)
+
+    def _refuse(self, status: int) -> None:
+        if self._dead:
+            return
+        self._dead, self._status, self._unread = True, status, b""
+        self._refused(status)
+        if self._answers and self.cycle.more_body:
+            # The request itself is broken, and whoever is to answer it waits for the rest of its body.
+            if not self.cycle.response_started:
+                self._write_refusal()
+            self.cycle.disconnected = True
+            self.cycle.message_event.set()
+        elif not self._answers:
+            self._write_refusal()
+
+    def _write_refusal(self) -> None:
+        phrase = HTTPStatus(self._status).phrase.encode()
+        again = b"retry-after: 1\r\n" if self._status == 503 else b""
+        self.transport.write(
+            b"HTTP/1.1 %d %b\r\ncontent-type: text/plain\r\ncontent-length: %d\r\nconnection: close\r\n%b\r\n%b"
+            % (self._status, phrase, len(phrase), again, phrase)
+        )
+        # Closing at once would throw away the answer together with what is still being sent.
+        if self.transport.can_write_eof():
+            self.transport.write_eof()
+        self.loop.call_later(LAST_CALL, self.transport.abort)
+
+    def sweep(self) -> None:  # noqa: C901  one question after the other
+        """Cut off a client that is too slow with the head of its request, or with reading its answer."""
+        now = self.loop.time()
+        unsent = self.transport.get_write_buffer_size()
+        if unsent:
+            # The system takes no more before a third of its own buffer is free, for which a slow client takes long.
+            with suppress(OSError):
+                handle = self.transport.get_extra_info("socket").fileno()
+                unsent += int.from_bytes(fcntl.ioctl(handle, termios.TIOCOUTQ, bytes(4)), sys.byteorder)
+        if not unsent or unsent != self._unsent:
+            self._unsent, self._unsent_since = unsent, now
+        if self.cycle is not self._swept:
+            self._swept, self._answer_since = self.cycle, now
+        if (unsent and now > self._unsent_since + READING) or (
+            self._answers and now > self._answer_since + self._answering
+        ):
+            self.transport.abort()
+        elif self._dead:
+            return
+        elif self._answers:
+            late = now > self._answer_since + READING
+            if late and self.cycle.more_body and not self.cycle.response_started:
+                self._refuse(408)
+        elif self._head_since:
+            if now > self._head_since + READING:
+                self._refuse(408)
+        elif now > self._free_since + IDLE + 1:
+            self.transport.close()
+
+
+class _Server(uvicorn.Server):
+    def capture_signals(self) -> AbstractContextManager[None]:  # type: ignore[override]
+        """Leave the signals to the worker."""
+        return nullcontext()
+
+
+def server_of(gateway: Gateway, most: int, answering: float, refused: Callable[[int], object], **more: Any) -> _Server:
+    """Return uvicorn's server of a gateway; ``more`` are settings of uvicorn."""
+    config = uvicorn.Config(
+        gateway,
+        loop="uvloop",
+        http=partial(Connection, most=most, answering=answering, refused=refused),  # type: ignore[arg-type]
+        ws="none",
+        lifespan="off",
+        interface="asgi3",
+        log_config=None,
+        access_log=False,
+        proxy_headers=False,
+        server_header=False,
+        timeout_keep_alive=int(IDLE),
+        **more,
+    )
+    return _Server(config)
+
+
+def sweep(server: uvicorn.Server, gateway: Gateway) -> None:
+    """Cut off clients that are too slow, and give memory back after much was needed."""
+    for connection in tuple(server.server_state.connections):
+        if isinstance(connection, Connection):
+            connection.sweep()
+    if gateway.budget.calmed(_MUCH):
+        give_memory_back()
+
+
+class EventWorker(Worker):  # type: ignore[misc]  # gunicorn has no types
+    """One worker process of gunicorn, for :class:`factseek.server.serve.FactseekServer`."""
+
+    _server: uvicorn.Server | None = None
+
+    def init_process(self) -> None:
+        """Load the application and serve."""
+        share_memory_among_threads()
+        super().init_process()
+
+    def init_signals(self) -> None:
+        """SIGTERM stops when all is answered, or at once a worker that is still starting; SIGQUIT always does."""
+        for number in self.SIGNALS:
+            signal.signal(number, signal.SIG_DFL)
+        # Ctrl-C reaches every process of a terminal, and the master passes it on: it is heard once.
+        for number in (signal.SIGINT, signal.SIGWINCH, signal.SIGUSR1, signal.SIGHUP):
+            signal.signal(number, signal.SIG_IGN)
+        signal.signal(signal.SIGTERM, self._stop)
+        signal.signal(signal.SIGQUIT, lambda *_: os._exit(0))
+
+    def _stop(self, *_: Any) -> None:
+        if self._server is None:
+            os._exit(0)
+        self._server.should_exit = True
+
+    def run(self) -> None:
+        """Serve until a signal stops it, then finish what was asked.
+
+        The process ends without what an ordinary end runs: the Java virtual machine and native libraries still have
+        threads, and no order is given in which their destructors run.
+        """
+        gateway: Gateway = self.app.gateway(self.wsgi)
+        server = self.app.uvicorn(
+            gateway,
+            backlog=self.cfg.backlog,
+            timeout_graceful_shutdown=self.cfg.graceful_timeout,
+            callback_notify=self._tick,
+            timeout_notify=0,
+        )
+        self._gateway, self._server = gateway, server
+        server.run([listener.sock for listener in self.sockets])
+        self.app.close()
+        logging.shutdown()
+        for stream in (sys.stdout, sys.stderr):
+            with suppress(OSError, ValueError):
+                stream.flush()
+        os._exit(0)
+
+    async def _tick(self) -> None:
+        self.notify()
+        if self._server is not None:
+            if os.getppid() != self.ppid:
+                self._server.should_exit = True
+            sweep(self._server, self._gateway)

@@ -1,0 +1,105 @@
+"""An index in shards answers what one index of the same documents answers, to the byte."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from factseek.retrieval.config import BM25Settings
+from factseek.retrieval.domain import Hit
+from factseek.retrieval.errors import NotFoundError, QueryError
+from factseek.retrieval.filters import FIELDS
+from factseek.retrieval.index.local import Index
+from factseek.retrieval.searcher import Search, Searcher
+from tests.retrieval.index.conftest import DECLARED, GONE, documents
+from tests.retrieval.index.test_whole_rankings import QUERIES, SEARCHES
+
+EXAMPLES = int(os.environ.get("FACTSEEK_EXAMPLES", "50"))
+PROPERTY = settings(max_examples=EXAMPLES, suppress_health_check=[HealthCheck.function_scoped_fixture])
+PAGES = st.fixed_dictionaries(
+    {
+        "k": st.integers(1, 60),
+        "offset": st.integers(0, 50),
+        "bm25": st.sampled_from([None, BM25Settings(k1=1.2, b=0.75)]),
+    }
+)
+WORDS = st.sampled_from([*QUERIES, "meazles vacine", "naurse at scool", "nowhere"])
+
+
+def answered(index: Searcher, query: str, asked: Search) -> bytes:
+    """Return all that an index answers of a search, as bytes."""
+    hits = index.search([query], asked)[0]
+    plain = asked._replace(stages=(), collapse="", sort="", offset=0)
+    answer: dict[str, Any] = {
+        "hits": hits,
+        "columns": index.columns([query, "ocean"], asked),
+        "total": index.count(query, plain),
+        "facets": index.facets(query, dict.fromkeys((*FIELDS, "year", *DECLARED), 3), plain),
+        "evidence": index.evidence(query, hits, asked),
+        "weights": index.word_weights(query, hits[:5], asked),
+        "spellings": index.spellings(query, asked),
+        "note": index.note(query, asked),
+    }
+    return msgspec.json.encode(answer)
+
+
+@PROPERTY
+@given(query=WORDS, asked=SEARCHES, page=PAGES)
+def test_every_answer_is_that_of_one_index(
+    whole: Index, sharded: Index, query: str, asked: Search, page: dict[str, Any]
+) -> None:
+    asked = asked._replace(**page)
+    assert answered(sharded, query, asked) == answered(whole, query, asked)
+
+
+@PROPERTY
+@given(docid=st.sampled_from([each.docid for each in documents() if each.docid not in GONE]), asked=SEARCHES)
+def test_more_like_a_document_is_that_of_one_index(whole: Index, sharded: Index, docid: str, asked: Search) -> None:
+    (query, there), (of_shards, asked_of_shards) = whole.like(docid, asked), sharded.like(docid, asked)
+    assert (query, there) == (of_shards, asked_of_shards)
+    assert msgspec.json.encode(sharded.search([of_shards], there)) == msgspec.json.encode(whole.search([query], there))
+
+
+def test_documents_are_found_wherever_they_lie(whole: Index, sharded: Index) -> None:
+    order = sorted(document.docid for document in whole.documents())
+    assert sorted(document.docid for document in sharded.documents()) == order
+    assert sorted(sharded.docids()) == sorted(whole.docids())
+    for docid in order:
+        assert sharded.document(docid) == whole.document(docid)
+        assert sharded.passages(docid) == whole.passages(docid)
+    assert (sharded.info.documents, sharded.info.passages) == (whole.info.documents, whole.info.passages)
+    assert sharded.info.retrievers == whole.info.retrievers
+
+
+def test_vectors_of_passages_come_in_the_order_of_the_hits(whole: Index, sharded: Index) -> None:
+    (hits,) = whole.search(["ice"], Search(k=20))
+    assert len(hits) > 5
+    for some in (hits, hits[::-1], hits[:1]):
+        assert (sharded.passage_vectors(some, "vectors") == whole.passage_vectors(some, "vectors")).all()
+    with pytest.raises(NotFoundError):
+        sharded.passage_vectors([Hit("nowhere", 1.0)], "vectors")
+    assert len(sharded.passage_vectors([], "vectors")) == 0
+
+
+def test_what_one_index_refuses_shards_refuse_in_the_same_words(whole: Index, sharded: Index) -> None:
+    refused = [
+        (QueryError, lambda index: index.search(["!?"])),
+        (QueryError, lambda index: index.search(["ice"], Search(retriever="sparse"))),
+        (QueryError, lambda index: index.facets("ice", {"nowhere": 3})),
+        (NotFoundError, lambda index: index.document(sorted(GONE)[0])),
+        (NotFoundError, lambda index: index.passages("nowhere")),
+        (NotFoundError, lambda index: index.evidence("ice", [Hit("d1", 1.0, 99)])),
+        (NotFoundError, lambda index: index.like("nowhere")),
+    ]  # fmt: skip
+    for error, call in refused:
+        messages = []
+        for index in (whole, sharded):
+            with pytest.raises(error) as raised:
+                call(index)
+            messages.append(raised.value.what)
+        assert messages[0] == messages[1]

@@ -1,0 +1,414 @@
+"""Sharded indexes: what holds of one index after any verb holds of its shards together."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from factseek import commands
+from factseek.cluster import layout
+from factseek.cluster.build import build_here, build_shards, repair, reshard, shard, unshard
+from factseek.indexer import compaction, deletion, jobs, snapshot
+from factseek.indexer.aliases import point
+from factseek.indexer.build import BuildReport, BuildRequest, Verb
+from factseek.retrieval import manifest as manifests
+from factseek.retrieval.documents import SegmentDocuments
+from factseek.retrieval.errors import IndexStateError, SourceError, UserError
+from factseek.retrieval.index.local import Index
+from factseek.retrieval.index.opening import leased, published
+from factseek.retrieval.live.snapshot import Snapshot
+from factseek.retrieval.lucene.jvm import java_thread
+from factseek.retrieval.manifest import DOCUMENTS
+from factseek.retrieval.searcher import Search
+from factseek.retrieval.vectors import read_vectors
+from factseek.settings import Config, convert
+
+from .verbs import CONFIG, State, build, compact, delete, divide, exported, passages, verify, written
+
+FIRST: State = {f"d{i}": f"Measles spreads quickly {i}." for i in range(40)}
+CHANGED: State = {f"d{i}": f"Ice melts {i}." for i in range(30, 50)}
+
+
+def built(index: Path, source: Path, verb: Verb = "", shards: int = 0, *, dense: bool = False) -> None:
+    build(BuildRequest(kind="jsonl", sources=(source,), folder=index, verb=verb, dense=dense), CONFIG, shards)
+
+
+def check_owners(index: Path) -> None:
+    shards = layout.read(index)
+    for number, part in enumerate(shards.shards):
+        snap = Snapshot(part.folder(index), CONFIG, None, manifest=part.manifest)  # type: ignore[arg-type]
+        assert {layout.owner(document.docid, len(shards.shards)) for document in snap.documents()} <= {number}
+        snap.close()
+
+
+def test_a_sharded_index_holds_what_one_index_holds_live_and_dead(tmp_path: Path) -> None:
+    first, changed = written(tmp_path, "first.jsonl", FIRST), written(tmp_path, "changed.jsonl", CHANGED)
+    one, many = tmp_path / "one", tmp_path / "many"
+    for index, shards in ((one, 0), (many, 3)):
+        built(index, first, shards=shards)
+        built(index, changed, "update")
+        assert delete(index, ["d1", "d45", "nope"]).unknown == ("nope",)
+    assert passages(one) == passages(many)
+    assert exported(many) == {d: text for d, text in (FIRST | CHANGED).items() if d not in ("d1", "d45")}
+    assert published(many).documents == published(one).documents == 48
+    assert published(many).passages == published(one).passages
+    check_owners(many)
+    for index in (one, many):
+        assert compact(index, CONFIG).dropped == 12
+        assert verify(index, CONFIG).faults == {}
+    assert passages(one) == passages(many)
+
+
+def test_a_shard_is_not_written_alone(tmp_path: Path) -> None:
+    index, first = tmp_path / "index", written(tmp_path, "first.jsonl", FIRST)
+    built(index, first, shards=2)
+    elsewhere, link = tmp_path / "other-disk", tmp_path / "link"
+    (index / "shard-01").rename(elsewhere)
+    (index / "shard-01").symlink_to(elsewhere)
+    link.symlink_to(index / "shard-00")
+    for folder in (index / "shard-01", link):
+        with pytest.raises(IndexStateError, match=f"{folder}: is a part of the index {index}; name that index instead"):
+            deletion.delete(folder, ["d1"])
+    assert delete(index, ["d1"]).documents == 1
+
+
+def test_a_work_that_cannot_open_leaves_no_build_behind(tmp_path: Path) -> None:
+    index, first = tmp_path / "index", written(tmp_path, "first.jsonl", FIRST)
+    built(index, first, shards=3)
+    (documents,) = (index / "shard-01").glob("segments/*/documents.sqlite")
+    documents.unlink()
+    with pytest.raises(IndexStateError, match=r"documents\.sqlite"):
+        built(index, first, "append")
+    assert not list(index.glob("**/build"))
+
+
+def test_the_same_document_is_no_other_in_any_shard(tmp_path: Path) -> None:
+    index, first = tmp_path / "index", written(tmp_path, "first.jsonl", FIRST)
+    built(index, first, shards=3)
+    before = layout.read(index).id
+    built(index, first, "append")
+    assert layout.read(index).id == before
+    with pytest.raises(SourceError, match=r"docid 'd3\d' stands at .*first.jsonl:3\d already, with other content"):
+        built(index, written(tmp_path, "changed.jsonl", CHANGED), "append")
+    assert layout.read(index).id == before
+
+
+def test_an_interrupted_build_goes_on(tmp_path: Path) -> None:
+    index, source = tmp_path / "index", written(tmp_path, "first.jsonl", FIRST)
+
+    def some(requests: list[BuildRequest], config: Config) -> list[BuildReport]:
+        build_here(requests[:2], config)
+        raise KeyboardInterrupt
+
+    request = BuildRequest(kind="jsonl", sources=(source,), folder=index, dense=False)
+    with pytest.raises(KeyboardInterrupt):
+        build_shards(request, 3, CONFIG, some)  # type: ignore[arg-type]
+    with pytest.raises(IndexStateError, match="is not a factseek index"):
+        manifests.read(index)
+    finished = {path: path.stat().st_ino for path in index.glob("*/segments/*/documents.sqlite")}
+    report = build_shards(request, 3, CONFIG)
+    assert report.documents + report.duplicates == 40
+    assert {path: path.stat().st_ino for path in finished} == finished
+    assert exported(index) == FIRST
+    check_owners(index)
+
+
+def test_what_a_build_of_other_sources_left_is_not_taken_over(tmp_path: Path) -> None:
+    index, source = tmp_path / "index", written(tmp_path, "first.jsonl", FIRST)
+
+    def one(requests: list[BuildRequest], config: Config) -> list[BuildReport]:
+        build_here(requests[:1], config)
+        raise KeyboardInterrupt
+
+    request = BuildRequest(kind="jsonl", sources=(source,), folder=index, dense=False)
+    with pytest.raises(KeyboardInterrupt):
+        build_shards(request, 2, CONFIG, one)  # type: ignore[arg-type]
+    written(tmp_path, "first.jsonl", CHANGED)
+    build_shards(request, 2, CONFIG)
+    assert exported(index) == CHANGED
+    assert verify(index, CONFIG).faults == {}
+
+
+def test_a_build_that_fails_leaves_no_folder(tmp_path: Path) -> None:
+    empty = written(tmp_path, "bad.jsonl", {"": "no docid"})
+    with pytest.raises(SourceError):
+        built(tmp_path / "index", empty, shards=3)
+    assert not (tmp_path / "index").exists()
+
+
+def test_a_change_that_was_interrupted_is_undone(tmp_path: Path) -> None:
+    index = tmp_path / "index"
+    built(index, written(tmp_path, "first.jsonl", FIRST), shards=3)
+    published_, shards = (index / "shards.json").read_bytes(), sorted(index.glob("*/manifest.json"))
+    before = [path.read_bytes() for path in shards]
+    lease = layout.open_leased(index)[1]  # else the segments of before would be gone
+    built(index, written(tmp_path, "changed.jsonl", CHANGED), "update")
+    (index / "shards.json").write_bytes(published_)
+    lease.close()
+    assert exported(index) == FIRST
+    assert delete(index, ["nope"]).documents == 0
+    assert [path.read_bytes() for path in shards] == before
+    assert verify(index, CONFIG).faults == {}
+    with pytest.raises(SourceError, match="already, with other content"):
+        built(index, tmp_path / "changed.jsonl", "append")
+    assert [path.read_bytes() for path in shards] == before
+
+
+def vectors(index: Path) -> dict[str, bytes]:
+    by_docid = {}
+    with leased(index) as parts:
+        for part, segment in ((part, segment) for part, manifest in parts for segment in manifest.segments):
+            folder = part / "segments" / segment.name
+            documents = SegmentDocuments(folder / DOCUMENTS)
+            docids = documents.rows()[0]
+            documents.close()
+            rows = np.array(read_vectors(folder / "vectors.f32", segment.passages, 384))
+            by_docid |= {docid: row.tobytes() for docid, row in zip(docids, rows, strict=True)}
+    return by_docid
+
+
+def test_resharding_copies_documents_and_vectors(tmp_path: Path) -> None:
+    index = tmp_path / "index"
+    built(index, written(tmp_path, "first.jsonl", dict(list(FIRST.items())[:12])), dense=True)
+    delete(index, ["d3"])
+    documents, there = exported(index), vectors(index)
+    del there["d3"]
+    for shards, names in ((3, range(3)), (5, range(3, 8)), (2, range(2)), (0, ())):
+        divide(index, shards, CONFIG)
+        assert exported(index) == documents
+        assert vectors(index) == there
+        assert verify(index, CONFIG).faults == {}
+        left = [*(f"shard-{number:02d}" for number in names), "shards.json"] if shards else ["manifest.json"]
+        assert sorted({path.name for path in index.iterdir()} - {"lock", "segments"}) == left
+
+
+def test_readers_keep_what_they_have_opened_while_an_index_is_divided(tmp_path: Path) -> None:
+    index = tmp_path / "index"
+    built(index, written(tmp_path, "first.jsonl", FIRST))
+    shard(index, 2, CONFIG)
+    shards, lease = layout.open_leased(index)
+    unshard(index, CONFIG)
+    for part in shards.shards:
+        snap = Snapshot(part.folder(index), CONFIG, None, manifest=part.manifest)  # type: ignore[arg-type]
+        assert len(list(snap.documents())) == part.manifest.documents
+        snap.close()
+    lease.close()
+    delete(index, ["nope"])
+    assert sorted(path.name for path in index.iterdir()) == ["lock", "manifest.json", "segments"]
+
+
+def test_what_takes_no_shards_says_so(tmp_path: Path) -> None:
+    index, snap = tmp_path / "index", tmp_path / "snap"
+    built(tmp_path / "whole", written(tmp_path, "first.jsonl", FIRST))
+    snapshot.snapshot(tmp_path / "whole", snap)
+    built(index, tmp_path / "first.jsonl", shards=3)
+    refused: list[Callable[[], object]] = [
+        lambda: snapshot.snapshot(index, tmp_path / "other"),
+        lambda: snapshot.restore(snap, index, CONFIG, overwrite=True),
+        lambda: compaction.compact(index, CONFIG),
+    ]
+    for call in refused:
+        with pytest.raises(IndexStateError, match="is an index in shards, which this command does not take; factsee"):
+            call()
+    with pytest.raises(IndexStateError, match="is an index in shards, which takes no changes over HTTP"):
+        jobs.submit(index, "update", [])
+    assert exported(index) == FIRST
+
+
+def test_a_document_in_two_shards_is_a_fault(tmp_path: Path) -> None:
+    index = tmp_path / "index"
+    built(index, written(tmp_path, "first.jsonl", {"a": "Ice.", "g": "Sun."}), shards=2)
+    shards = layout.read(index)
+    assert [part.manifest.documents for part in shards.shards] == [1, 1]
+    shutil.rmtree(index / "shard-01")
+    shutil.copytree(index / "shard-00", index / "shard-01")
+    layout.publish(index, [part.path for part in shards.shards], [shards.shards[0].manifest] * 2)
+    faults = [fault.what for fault in verify(index, CONFIG).all_faults]
+    assert len(faults) == 1
+    assert "in shard shard-00 too, which owns it" in faults[0]
+
+
+def test_a_damaged_shard_is_mended(tmp_path: Path) -> None:
+    index = tmp_path / "index"
+    built(index, written(tmp_path, "first.jsonl", FIRST), shards=2)
+    damaged = next((index / "shard-01").glob("segments/*/words.*"))
+    damaged.write_bytes(b"")
+    (name,) = verify(index, CONFIG).faults
+    assert name == f"shard-01/{damaged.parent.name}"
+    done = repair(index, CONFIG)
+    assert done.segments == (name,)
+    assert done.left == []
+    assert exported(index) == FIRST
+
+
+Refused = tuple[Callable[[Path], object], str]
+REFUSED: dict[str, Refused] = {
+    "no verb": (lambda index: built(index, index.parent / "first.jsonl", shards=3), "there is an index already"),
+    "another number": (
+        lambda index: built(index, index.parent / "first.jsonl", "append", 4),
+        "index: has 3 shards; leave out --shards 4; factseek reshard makes 4 of it",
+    ),
+    "of a whole index": (
+        lambda index: built(index.parent / "whole", index.parent / "first.jsonl", "update", 2),
+        "whole: has no shards; leave out --shards 2; factseek shard makes 2 of it",
+    ),
+    "sharded twice": (lambda index: shard(index, 2, CONFIG), "has 3 shards already; factseek reshard makes another"),
+    "not sharded": (lambda index: unshard(index.parent / "whole", CONFIG), "has no shards; factseek shard makes some"),
+    "too few": (lambda index: reshard(index, 0, CONFIG), "--shards 0: give a number of shards from 1 to 1000"),
+    "a shard alone": (lambda index: deletion.delete(index / "shard-01", ["d1"]), "shard-01: is a part of the index"),
+}
+
+
+@pytest.fixture(scope="module")
+def sharded(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("sharded")
+    first = written(folder, "first.jsonl", {"a": "Ice.", "b": "Sun.", "c": "Sea."})
+    built(folder / "index", first, shards=3)
+    built(folder / "whole", first)
+    return folder / "index"
+
+
+@pytest.mark.parametrize("mistake", REFUSED)
+def test_a_mistake_is_told_in_one_line(sharded: Path, mistake: str) -> None:
+    before = layout.read(sharded)
+    call, message = REFUSED[mistake]
+    with pytest.raises(UserError) as caught:
+        call(sharded)
+    assert message in caught.value.line
+    assert layout.read(sharded) == before
+
+
+def test_a_missing_shard_stops_a_writer(sharded: Path) -> None:
+    (sharded / "shard-01").rename(sharded / "away")
+    with pytest.raises(
+        IndexStateError, match=r"shard-01: is missing: it is a shard of the index .*; bring back its fol"
+    ):
+        delete(sharded, ["a"])
+    (sharded / "away").rename(sharded / "shard-01")
+    assert verify(sharded, CONFIG).faults == {}
+
+
+def said(capsys: pytest.CaptureFixture[str], *arguments: object) -> str:
+    assert commands.main([str(argument) for argument in arguments]) == 0
+    return capsys.readouterr().out
+
+
+def test_the_commands_say_what_there_is(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    index, source = tmp_path / "index", written(tmp_path, "first.jsonl", {"a": "Ice.", "g": "Sun.", "h": "Sea."})
+    build_it = ("index", "jsonl", source, "--index", index, "--no-dense")
+    assert "added 3 documents in 3 passages" in said(capsys, *build_it, "--shards", 2)
+    lines = said(capsys, "info", "--index", index).splitlines()
+    assert [line.split(maxsplit=1)[0] for line in lines[6:]] == ["shard-00", "segment", "shard-01", "segment"]
+    assert json.loads(said(capsys, "info", "--index", index, "--json"))["routing"] == "blake2b:2"
+    assert "3 documents in 3 shards, before in 2 shards" in said(capsys, "reshard", "--index", index, "--shards", 3)
+    assert "3 documents in one index, before in 3 shards" in said(capsys, "unshard", index)
+    assert json.loads(said(capsys, "shard", index, "--into", 2, "--json"))["shards"] == 2
+    assert "3 whole documents, no fault found" in said(capsys, "verify-index", "--index", index)
+
+
+@pytest.mark.real
+def test_an_index_is_read_while_it_is_divided(tmp_path: Path) -> None:
+    index = tmp_path / "index"
+    built(index, written(tmp_path, "first.jsonl", FIRST))
+
+    def divide() -> None:
+        for _ in range(5):
+            shard(index, 2, CONFIG)
+            unshard(index, CONFIG)
+
+    with ThreadPoolExecutor(1) as pool:
+        divided = pool.submit(java_thread()(divide))
+        reads = 0
+        while not divided.done():
+            assert exported(index) == FIRST
+            with Index(index, CONFIG) as opened:
+                assert len(opened.search(["measles"], Search(k=50, retriever="bm25"))[0]) == 40
+            reads += 1
+        divided.result()
+    assert reads > 3
+
+
+def test_an_alias_stands_for_an_index_in_shards(sharded: Path, tmp_path: Path) -> None:
+    point(tmp_path / "alias", sharded)
+    assert delete(tmp_path / "alias", ["nope"]).unknown == ("nope",)
+    assert exported(tmp_path / "alias") == exported(sharded)
+    with pytest.raises(IndexStateError, match="is a part of the index"):
+        deletion.delete(tmp_path / "alias" / "shard-00", ["a"])
+
+
+def test_a_view_is_added_to_every_shard(tmp_path: Path) -> None:
+    index, config = tmp_path / "index", convert({"index": {"words": False}}, "test")
+    source = written(tmp_path, "first.jsonl", {"a": "Ice.", "b": "Sun."})
+    build(BuildRequest(kind="jsonl", sources=(source,), folder=index, dense=False), config, 3)
+    assert all("words" not in part.manifest.views for part in layout.read(index).shards)
+    compact(index, CONFIG, add=["words"])
+    assert all("words" in part.manifest.views for part in layout.read(index).shards)
+    assert verify(index, CONFIG).faults == {}
+
+
+def test_a_shard_may_lie_elsewhere(tmp_path: Path) -> None:
+    index, elsewhere = tmp_path / "index", tmp_path / "elsewhere"
+    built(index, written(tmp_path, "first.jsonl", FIRST), shards=2)
+    (index / "shard-01").rename(elsewhere)
+    description = json.loads((index / "shards.json").read_text("utf-8"))
+    description["shards"][1]["path"] = str(elsewhere)
+    (index / "shards.json").write_text(json.dumps(description), "utf-8")
+    built(index, written(tmp_path, "changed.jsonl", CHANGED), "update")
+    assert exported(index) == FIRST | CHANGED
+    reshard(index, 3, CONFIG)
+    assert [shard.path for shard in layout.read(index).shards] == ["shard-01", "shard-02", "shard-03"]
+    assert not elsewhere.exists()
+    assert exported(index) == FIRST | CHANGED
+    assert verify(index, CONFIG).faults == {}
+
+
+def test_a_shard_that_is_named_by_its_whole_path_is_not_swept_away(tmp_path: Path) -> None:
+    index = tmp_path / "index"
+    built(index, written(tmp_path, "first.jsonl", FIRST), shards=2)
+    kept = index / "shard-01.kept"
+    shutil.copytree(index / "shard-01", kept)
+    description = json.loads((index / "shards.json").read_text("utf-8"))
+    description["shards"][1]["path"] = str((index / "shard-01").resolve())
+    (index / "shards.json").write_text(json.dumps(description), "utf-8")
+    built(index, written(tmp_path, "changed.jsonl", CHANGED), "update")
+    assert exported(index) == FIRST | CHANGED
+    assert (kept / "manifest.json").exists()
+
+
+def redirected(index: Path, path: Path) -> None:
+    """Name another folder for the second shard of an index."""
+    description = json.loads((index / "shards.json").read_text("utf-8"))
+    description["shards"][1]["path"] = str(path)
+    (index / "shards.json").write_text(json.dumps(description), "utf-8")
+
+
+def test_a_path_that_leads_to_another_index_leaves_that_as_it_was(tmp_path: Path) -> None:
+    index, other = tmp_path / "index", tmp_path / "other"
+    built(index, written(tmp_path, "first.jsonl", FIRST), shards=2)
+    built(other, tmp_path / "first.jsonl")
+    before = (other / "manifest.json").read_bytes()
+    redirected(index, other)
+    for write in (lambda: delete(index, ["d1"]), lambda: compact(index, CONFIG), lambda: repair(index, CONFIG)):
+        with pytest.raises(
+            IndexStateError, match=r"other: is another index, or another shard, than .*/shards\.json says"
+        ):
+            write()
+    assert (other / "manifest.json").read_bytes() == before
+    assert verify(other, CONFIG).faults == {}
+    redirected(index, index / "shard-01")
+    assert exported(index) == FIRST
+
+
+def test_two_shards_do_not_share_a_folder(tmp_path: Path) -> None:
+    index = tmp_path / "index"
+    built(index, written(tmp_path, "first.jsonl", FIRST), shards=2)
+    shutil.rmtree(index / "shard-01")
+    (index / "shard-01").symlink_to("shard-00")
+    with pytest.raises(IndexStateError, match="shard shard-01 lies in the folder of shard shard-00; each has a folder"):
+        Index(index, CONFIG)

