@@ -107,7 +107,7 @@ def run(
     the retriever needs.
     """
     from .eval.files.answers import TaskQuery
-    from .eval.run.batch import asked_of, search_of, searched
+    from .eval.run.batch import filtered_queries, search_all, search_of
     from .eval.tasks import RANKING
     from .retrieval.searcher import Search
 
@@ -116,8 +116,8 @@ def run(
     task = RANKING.default()  # of any queries, up to ``search.max_k`` hits each
     search = search_of(task, Search(k=k, retriever=retriever, where=where, profile=profile))
     task_queries = [TaskQuery(query.qid, query.text) for query in queries]
-    asked = asked_of(task, task_queries, search, index.settings.search.max_query_chars)
-    return {done.qid: done.ranking for chunk in searched(index, asked, search) for done in chunk}
+    asked = filtered_queries(task, task_queries, search, index.settings.search.max_query_chars)
+    return {done.qid: done.ranking for chunk in search_all(index, asked, search) for done in chunk}
 
 
 def evaluate(run: Run, qrels: Qrels, measures: Sequence[str]) -> Figures:

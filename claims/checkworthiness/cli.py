@@ -80,13 +80,6 @@ def register(commands: Subparsers, formats: StatementFormats) -> None:
         description="Train a ranker of check-worthiness, or load one, and rank tweets or sentences with it.",
     )
     parser.add_argument("task", choices=formats.names(), metavar="TASK", help=f"one of {', '.join(formats.names())}")
-    _add_model(parser)
-    _add_input(parser)
-    add_config(parser)
-    parser.set_defaults(command=partial(run, formats=formats))
-
-
-def _add_model(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--train",
         nargs="+",
@@ -99,16 +92,6 @@ def _add_model(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--save", type=Path, metavar="MODEL", help="write the trained ranker to this file")
     parser.add_argument("--model", metavar="NAME", help=f"one of {', '.join(names())} (default: claims.model)")
     add_language(parser)
-
-
-def add_language(parser: argparse.ArgumentParser) -> None:
-    """Add ``--language``."""
-    parser.add_argument(
-        "--language", default="", metavar="CODE", help="of all files, ISO 639-1 (default: seen from each file)"
-    )
-
-
-def _add_input(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--input",
         nargs="+",
@@ -124,6 +107,15 @@ def _add_input(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--words", type=int, default=0, metavar="N", help="name the N words that weighed most")
     parser.add_argument("--top", type=int, default=20, metavar="N", help="how many to print (default: 20; 0: all)")
     parser.add_argument("--json", action="store_true", help="print JSON lines instead of text")
+    add_config(parser)
+    parser.set_defaults(command=partial(run, formats=formats))
+
+
+def add_language(parser: argparse.ArgumentParser) -> None:
+    """Add ``--language``."""
+    parser.add_argument(
+        "--language", default="", metavar="CODE", help="of all files, ISO 639-1 (default: seen from each file)"
+    )
 
 
 class _Input(NamedTuple):
@@ -141,7 +133,11 @@ def run(args: argparse.Namespace, formats: StatementFormats) -> int:
     inputs = [] if args.stream else [_read(args, formats, name) for name in args.input]
     learned = _learned(args, formats)
     if args.stream:
-        return _stream(args, formats, learned)
+        from .ranking import rank_stream
+
+        for entry in rank_stream(learned.ranker, _coming(args, formats, learned), args.words):
+            write_now(json_line(entry))
+        return DONE
     for source in inputs:
         check_languages(source.statements, learned.manifest.languages, source.name)
     if outputs:
@@ -173,7 +169,9 @@ def _learned(args: argparse.Namespace, formats: StatementFormats) -> TrainedRank
     learned = training.train(args.task, model, sources, config, bar)
     if args.save:
         model_file.save(args.save, learned.manifest, learned.ranker.state())
-        say(f"{args.save}: {model}, learned from {_counted(learned)}")
+        statements = [statement for _, labelled in sources for statement in labelled]
+        positives = sum(bool(statement.label) for statement in statements)
+        say(f"{args.save}: {model}, learned from {len(statements):,} statements, {positives:,} of them worth checking")
     return learned
 
 
@@ -225,14 +223,6 @@ def _print(args: argparse.Namespace, learned: TrainedRanker, inputs: Sequence[_I
         write(json_line(entry) if args.json else row(entry))
 
 
-def _stream(args: argparse.Namespace, formats: StatementFormats, learned: TrainedRanker) -> int:
-    from .ranking import rank_stream
-
-    for entry in rank_stream(learned.ranker, _coming(args, formats, learned), args.words):
-        write_now(json_line(entry))
-    return DONE
-
-
 def _coming(args: argparse.Namespace, formats: StatementFormats, learned: TrainedRanker) -> Iterator[Statement]:
     """Yield the statements of the inputs as they come, each with its language."""
     from ...retrieval.languages import unknown_language
@@ -253,12 +243,6 @@ def _coming(args: argparse.Namespace, formats: StatementFormats, learned: Traine
         else:
             with open_regular(Path(name)) as file:
                 yield from named(format_.stream_statements(file, name))
-
-
-def _counted(learned: TrainedRanker) -> str:
-    sources = learned.manifest.sources
-    positives = sum(source.positives for source in sources)
-    return f"{sum(source.statements for source in sources):,} statements, {positives:,} of them worth checking"
 
 
 def with_files_of_folders(args: argparse.Namespace) -> argparse.Namespace:
@@ -322,16 +306,12 @@ def _refuse_contradictions(args: argparse.Namespace) -> None:
         raise QueryError("there is nothing to rank", place="--output", remedy="name it with --input")
     if not (args.input or args.stream or args.save):
         raise QueryError("there is nothing to do: give --input to rank, --stream for standard input, or --save")
-    _check_run_id(args.run_id)
-    if args.input.count(STANDARD_INPUT) > 1:
-        raise QueryError("standard input can be read once", place="--input")
-
-
-def _check_run_id(run_id: str) -> None:
     try:
-        column(run_id or "default")
+        column(args.run_id or "default")
     except QueryError as error:
         raise QueryError(f"--run-id {error}") from None
+    if args.input.count(STANDARD_INPUT) > 1:
+        raise QueryError("standard input can be read once", place="--input")
 
 
 def json_line(ranked: Ranked) -> str:

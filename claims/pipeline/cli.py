@@ -20,8 +20,7 @@ if TYPE_CHECKING:
     from ...retrieval.domain import Statement
     from ..evidence.sentences import Finder
     from ..verdicts.training import TrainedVerdicts
-    from .page import Heading
-    from .steps import Checked
+    from .steps import Checked, Heading
 
 
 def register(commands: Subparsers, formats: StatementFormats) -> None:
@@ -55,6 +54,8 @@ def register(commands: Subparsers, formats: StatementFormats) -> None:
 
 def run(args: argparse.Namespace, formats: StatementFormats) -> int:
     """Rank, find evidence, judge; write the JSON lines and the page."""
+    from .steps import json_line, page
+
     html = args.html or args.output.with_name(f"{args.output.name}.html")
     _refuse(args, html)
     config = config_of(args, Config)
@@ -62,9 +63,7 @@ def run(args: argparse.Namespace, formats: StatementFormats) -> int:
     with open_index(args.index, config) as index:
         finder = finder_of(args, index, config)
         checked, heading = _checked(args, config, finder, statements)
-        content = _page(checked, heading, finder)
-    from .steps import json_line
-
+        content = page(checked, heading, finder.index.terms)
     write_atomically(args.output, "".join(map(json_line, checked)).encode())
     write_atomically(html, content.encode())
     abstained = sum(bool(checked_claim.verdict.abstained) for checked_claim in checked)
@@ -111,7 +110,7 @@ def _heading(
     args: argparse.Namespace, ranker: str, learned: TrainedVerdicts, finder: Finder, statements: int
 ) -> Heading:
     from ... import __version__
-    from .page import Heading
+    from .steps import Heading
 
     figures = learned.manifest.figures
     worth = "What they are worth was not measured."
@@ -131,12 +130,6 @@ def _heading(
         collection=f"{finder.index.info.name} ({finder.index.info.id})",
         version=__version__,
     )
-
-
-def _page(checked: Sequence[Checked], heading: Heading, finder: Finder) -> str:
-    from .page import page
-
-    return page(checked, heading, finder.index.terms)
 
 
 def _refuse(args: argparse.Namespace, html: Path) -> None:

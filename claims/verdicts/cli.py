@@ -22,7 +22,6 @@ from ..settings import Config
 from .models import kind, names
 
 if TYPE_CHECKING:
-    from ..evidence.extractors import ContrastExtractor, EntailmentExtractor
     from ..evidence.sentences import Finder
     from .training import TrainedVerdicts
     from .verdict import Verdict
@@ -150,6 +149,7 @@ def judged(learned: TrainedVerdicts, finder: Finder, config: Config, claims: Seq
 def _learned(args: argparse.Namespace, formats: ClaimFormats, finder: Finder, config: Config) -> TrainedVerdicts:
     from ...retrieval import model_file
     from ...retrieval.progress import bar
+    from ..evidence.extractors import open_contrast, open_entailment_of
     from . import training
 
     if args.load:
@@ -163,50 +163,24 @@ def _learned(args: argparse.Namespace, formats: ClaimFormats, finder: Finder, co
     sources = [(path, format_.read_claims(path, labelled=True)) for path in args.train]
     lesson = training.Lesson(args.task, format_.LABELS, sources)
     name = args.model or "evidence"
-    learned = training.train(
-        name,
-        lesson,
-        finder,
-        config.verdict,
-        bar,
-        contrast=_contrast(name, finder, config),
-        entailment=_entailment(args, config),
-    )
-    _say_figures(learned)
+    contrast, entailment = None, None
+    if kind(name).READS_EVIDENCE:  # a baseline reads none and needs neither
+        settings = config.verdict.entailment
+        asked = msgspec.structs.replace(settings, model=args.entailment) if args.entailment else settings
+        contrast, entailment = open_contrast(config, finder.index.info.language), open_entailment_of(asked)
+    learned = training.train(name, lesson, finder, config.verdict, bar, contrast=contrast, entailment=entailment)
+    figures = learned.manifest.figures
+    if figures:
+        named = [name for name in (*names(), training.WITHOUT_ENTAILMENT) if name in figures]
+        each = ", ".join(f"{name} {figures[name]['macro_f1']:.3f}" for name in named)
+        say(f"macro-F1 on {figures['claims']:,} training claims, cross-validated over {figures['folds']} folds: {each}")
+    else:
+        say("note: too few claims of some label for a cross-validation: what the model is worth is not known")
     if args.save:
         model_file.save(args.save, learned.manifest, learned.model.state())
         claims = sum(len(labelled) for _, labelled in sources)
         say(f"{args.save}: {learned.manifest.model}, learned from {claims:,} claims")
     return learned
-
-
-def _contrast(name: str, finder: Finder, config: Config) -> ContrastExtractor | None:
-    """Open the encoder that tells a claim from its opposites; a baseline reads no evidence and needs none."""
-    from ..evidence.extractors import open_contrast
-
-    return open_contrast(config, finder.index.info.language) if kind(name).READS_EVIDENCE else None
-
-
-def _entailment(args: argparse.Namespace, config: Config) -> EntailmentExtractor | None:
-    """Open the entailment model of the option, else of the settings; a baseline reads no evidence and needs none."""
-    from ..evidence.extractors import open_entailment_of
-
-    if not kind(args.model or "evidence").READS_EVIDENCE:
-        return None
-    settings = config.verdict.entailment
-    return open_entailment_of(msgspec.structs.replace(settings, model=args.entailment) if args.entailment else settings)
-
-
-def _say_figures(learned: TrainedVerdicts) -> None:
-    from .training import WITHOUT_ENTAILMENT
-
-    figures = learned.manifest.figures
-    if not figures:
-        say("note: too few claims of some label for a cross-validation: what the model is worth is not known")
-        return
-    named = [name for name in (*names(), WITHOUT_ENTAILMENT) if name in figures]
-    each = ", ".join(f"{name} {figures[name]['macro_f1']:.3f}" for name in named)
-    say(f"macro-F1 on {figures['claims']:,} training claims, cross-validated over {figures['folds']} folds: {each}")
 
 
 def _submit(

@@ -6,7 +6,7 @@ can hardly be told within the training folds, and where that was tried it chose 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 from functools import partial
@@ -16,7 +16,6 @@ from typing import Any, NamedTuple
 
 import msgspec
 import numpy as np
-from numpy.typing import NDArray
 
 from ... import __version__
 from ...retrieval.combiner import Averaged, Combiner, CombinerManifest, CombinerModel, JudgedFile, columns
@@ -36,14 +35,13 @@ from ..scoring.statistics import SURE, Interval, PairedTest, Values, difference_
 from ..scoring.tables import figure, table
 from . import learners
 from .learners import Pool, averaged
-from .splits import Rows, folds_of, grouped_folds
+from .splits import folds_of, grouped_folds
 
 DEPTH = 100
 """Hits of each query that are learned from and ordered anew."""
 PENALTY = 0.01
 KINDS = ("linear", "trees", Averaged.KIND)
 """The kinds of model, the simplest first; the last is both of the others."""
-Learner = Callable[[Sequence[Pool]], CombinerModel]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,138 +93,83 @@ def train(index: Searcher, judged: Judged, request: CombinerRequest, progress: P
 
     Raises QueryError if there are fewer judged queries than folds, or nothing to learn from.
     """
-    queries = len(judged.asked)
+    queries, seed = len(judged.asked), request.seed
     if not 2 <= request.folds <= queries:
         raise QueryError(f"--folds {request.folds}: give a number from 2 to that of the judged queries, {queries:,}")
     read = pools(index, judged, request.depth, progress)
+    parts, grouped = grouped_folds(judged.qrels, request.folds, seed)
+    if request.remembers:
+        parts, grouped = folds_of(queries, request.folds, seed), False
+    values = {kind: np.zeros(queries) for kind in KINDS}
     with closing(progress("training", "models", 0)) as bar:
-        evaluator = CombinerEvaluator(read, judged.qrels, request, bar)
-        held_out, model = evaluator.held_out(), evaluator.model()
-    return _result(index, judged, request, model, held_out)
-
-
-def learners_of(seed: int) -> dict[str, Learner]:
-    """Return the learner of each kind of model that learns by itself, the simplest first."""
-    return {"linear": partial(learners.fit_linear, penalty=PENALTY), "trees": partial(learners.fit_trees, seed=seed)}
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HeldOut:
-    """The measure of each query: as it was ranked before, by what was learned, and by each kind of model."""
-
-    before: Values
-    after: Values
-    kinds: Mapping[str, Values]
-
-
-class CombinerEvaluator:
-    """Learns on some of the pools and judges on others; every model is learned once."""
-
-    def __init__(self, read: Sequence[Pool], qrels: Qrels, request: CombinerRequest, bar: Bar | None = None) -> None:
-        self._pools = read
-        self._qrels = qrels
-        self._request = request
-        self._learners = learners_of(request.seed)
-        self._bar = bar
-        self._models: dict[tuple[str, bytes], CombinerModel] = {}
-
-    def model(self) -> LearnedModel | None:
-        """Return the model that learned from all pools; None if these teach nothing."""
-        return self.learned(Averaged.KIND, np.arange(len(self._pools)))
-
-    def held_out(self) -> HeldOut:
-        """Return the measure of each query, held out."""
-        size = len(self._pools)
-        kinds = {kind: np.zeros(size) for kind in KINDS}
-        for part in self._folds(np.arange(size), self._request.folds):
-            rest = np.setdiff1d(np.arange(size), part)
-            for kind, values in kinds.items():
-                values[part] = self.values(part, self.learned(kind, rest))
-        return HeldOut(before=self.values(np.arange(size), None), after=kinds[Averaged.KIND], kinds=kinds)
-
-    def learned(self, kind: str, rows: Rows) -> LearnedModel | None:
-        """Return the model of a kind that learned from ``rows``; None if these teach nothing."""
-        some = [self._pools[row] for row in rows.tolist()]
-        if not any(pool.teaches for pool in some):
-            return None
-        if not self._request.remembers:
-            return LearnedModel(self._model(kind, rows, some), None)
-        remembered = JudgedQueries.of({pool.qid: pool.terms for pool in some}, self._qrels)
-        # Of each query, what the others say of its documents.
-        widened = [_with_memory(pool, remembered, number) for number, pool in enumerate(some)]
-        return LearnedModel(self._model(kind, rows, widened), remembered)
-
-    def _model(self, kind: str, rows: Rows, some: Sequence[Pool]) -> CombinerModel:
-        """Return the model of a kind that learned from ``some``, the pools of ``rows``; it learns but once."""
-        key = (kind, rows.tobytes())
-        if key not in self._models:
-            self._models[key] = self._fitted(kind, rows, some)
-        return self._models[key]
-
-    def _fitted(self, kind: str, rows: Rows, some: Sequence[Pool]) -> CombinerModel:
-        if kind == Averaged.KIND:
-            weights, grown = (self._model(part, rows, some) for part in KINDS[:2])
-            return averaged(weights, grown, some)
-        if self._bar is not None:
-            self._bar.update()
-        return self._learners[kind](some)
-
-    def _folds(self, rows: Rows, folds: int) -> list[Rows]:
-        if self._request.remembers:
-            return [rows[part] for part in folds_of(len(rows), folds, self._request.seed)]
-        qids = [self._pools[row].qid for row in rows.tolist()]
-        parts = grouped_folds({qid: self._qrels[qid] for qid in qids}, folds, self._request.seed).rows
-        return [rows[part] for part in parts]
-
-    def values(self, rows: Rows, learned: LearnedModel | None) -> Values:
-        """Return the measure of the queries of ``rows``, in the order of a model or as they were ranked."""
-        run = {}
-        for row in rows.tolist():
-            pool = self._pools[row]
-            scores = -np.arange(len(pool.docids)) if learned is None else _scores(learned, pool)
-            run[pool.qid] = dict(zip(pool.docids, scores.astype(np.float32).tolist(), strict=True))
-        qrels = {self._pools[row].qid: self._qrels[self._pools[row].qid] for row in rows.tolist()}
-        return evaluate(qrels, run, [self._request.measure]).values[:, 0]
-
-
-def _with_memory(pool: Pool, remembered: JudgedQueries, number: int | None) -> Pool:
-    alike = remembered.features(pool.terms, pool.docids, number)
-    return replace(pool, features=np.concatenate([pool.features, alike], axis=1))
-
-
-def _scores(learned: LearnedModel, pool: Pool) -> NDArray[np.float64]:
-    if learned.remembered is not None:
-        pool = _with_memory(pool, learned.remembered, None)
-    return learned.model.score(pool.features)
-
-
-def _result(
-    index: Searcher, judged: Judged, request: CombinerRequest, model: LearnedModel | None, held_out: HeldOut
-) -> TrainedCombiner:
-    seed = request.seed
-    columns = np.stack([held_out.before, held_out.after, *held_out.kinds.values()], axis=1)
-    before, after, *kinds = intervals(columns, seed)
-    test = paired(held_out.before, held_out.after, seed)
-    by_kind = dict(zip(held_out.kinds, kinds, strict=True))
-    learned = combination(index, judged, request, model)
-    grouped = not request.remembers and grouped_folds(judged.qrels, request.folds, seed).grouped
+        for part in parts:
+            others = np.setdiff1d(np.arange(queries), part)
+            learned = learn([read[row] for row in others.tolist()], judged.qrels, request, bar)
+            held_out = [read[row] for row in part.tolist()]
+            for kind, of_kind in values.items():
+                of_kind[part] = measured(held_out, judged.qrels, request.measure, learned.get(kind))
+        model = learn(read, judged.qrels, request, bar).get(Averaged.KIND)
+    plain, best = measured(read, judged.qrels, request.measure, None), values[Averaged.KIND]
+    before, after, *each = intervals(np.stack([plain, best, *values.values()], axis=1), seed)
+    test, kinds = paired(plain, best, seed), dict(zip(values, each, strict=True))
     figures = {
         "grouped": grouped,
         "measure": request.measure,
         "before": before._asdict(),
         "cross_validated": after._asdict(),
         "test": test._asdict() | {"difference": test.difference._asdict()},
-        "kinds": {kind: interval._asdict() for kind, interval in by_kind.items()},
+        "kinds": {kind: interval._asdict() for kind, interval in kinds.items()},
     }
+    combiner = combination(index, judged, request, model)
     return TrainedCombiner(
-        combiner=learned._replace(manifest=msgspec.structs.replace(learned.manifest, figures=figures)),
+        combiner=combiner._replace(manifest=msgspec.structs.replace(combiner.manifest, figures=figures)),
         measure=request.measure,
         before=before,
         after=after,
         test=test,
-        kinds=by_kind,
+        kinds=kinds,
         grouped=grouped,
     )
+
+
+def learn(
+    some: Sequence[Pool], qrels: Qrels, request: CombinerRequest, bar: Bar | None = None
+) -> dict[str, LearnedModel]:
+    """Return the model of each kind that learned from some pools; none if these teach nothing."""
+    if not any(pool.teaches for pool in some):
+        return {}
+    remembered = None
+    if request.remembers:
+        remembered = JudgedQueries.of({pool.qid: pool.terms for pool in some}, qrels)
+        # Of each query, what the others say of its documents.
+        some = [_with_memory(pool, remembered, number) for number, pool in enumerate(some)]
+    models: list[CombinerModel] = []
+    for fit in (partial(learners.fit_linear, penalty=PENALTY), partial(learners.fit_trees, seed=request.seed)):
+        models.append(fit(some))
+        if bar is not None:
+            bar.update()
+    models.append(averaged(models[0], models[1], some))
+    return {kind: LearnedModel(model, remembered) for kind, model in zip(KINDS, models, strict=True)}
+
+
+def measured(some: Sequence[Pool], qrels: Qrels, measure: str, learned: LearnedModel | None) -> Values:
+    """Return the measure of the query of each pool, in the order of a model or as its hits were ranked."""
+    run = {}
+    for pool in some:
+        if learned is None:
+            scores = -np.arange(len(pool.docids), dtype=np.float64)
+        elif learned.remembered is None:
+            scores = learned.model.score(pool.features)
+        else:
+            scores = learned.model.score(_with_memory(pool, learned.remembered, None).features)
+        run[pool.qid] = dict(zip(pool.docids, scores.astype(np.float32).tolist(), strict=True))
+    values: Values = evaluate({pool.qid: qrels[pool.qid] for pool in some}, run, [measure]).values[:, 0]
+    return values
+
+
+def _with_memory(pool: Pool, remembered: JudgedQueries, number: int | None) -> Pool:
+    alike = remembered.features(pool.terms, pool.docids, number)
+    return replace(pool, features=np.concatenate([pool.features, alike], axis=1))
 
 
 def combination(index: Searcher, judged: Judged, request: CombinerRequest, trained: LearnedModel | None) -> Combiner:

@@ -12,19 +12,18 @@ import math
 import os
 import shutil
 import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
 from time import monotonic
-from typing import Any, Protocol
+from typing import Any
 
 import msgspec
 import numpy as np
 
 from ... import __version__
-from ...retrieval.domain import Qrels
 from ...retrieval.encoders.cache import model_folder
 from ...retrieval.encoders.sources import check_model_folder, find_model
 from ...retrieval.errors import FactseekError, MachineError, QueryError
@@ -35,7 +34,7 @@ from ...retrieval.searcher import Searcher
 from ...retrieval.terminal import say
 from ..scoring.statistics import SURE, Interval, PairedTest, Values, difference_in_words, intervals, paired
 from ..scoring.tables import figure, table
-from .examples import Candidates, TrainingJudged, read_candidates
+from .examples import TrainingJudged, read_candidates
 from .request import TrainingRequest
 from .splits import split
 
@@ -51,39 +50,6 @@ _TIMED_STEPS = 3
 _WARM_UP = 0.1
 _LONGEST = 200
 """Characters of what the libraries say that are handed on."""
-
-
-class Training(Protocol):
-    """The training of one kind of model. An evaluator, of a type of its own, holds what it is measured on."""
-
-    def evaluator(self, candidates: Sequence[Candidates], qrels: Qrels) -> Any:
-        """Return what the model is measured on."""
-        ...
-
-    def ranked(self, evaluator: Any) -> str:
-        """Return in words what is ranked there."""
-        ...
-
-    def before(self, evaluator: Any) -> Values:
-        """Return the measure of each query without the training."""
-        ...
-
-    def values(self, evaluator: Any) -> Values:
-        """Return the measure of each query with the model as it is now."""
-        ...
-
-    @property
-    def beside(self) -> Mapping[str, float]:
-        """The settings that are to stand beside the one that names the model."""
-        ...
-
-    def learn(self, learned: Sequence[Candidates], stopping: Any, progress: Progress) -> None:
-        """Train on some queries, stop when others gain no more."""
-        ...
-
-    def save(self, folder: str) -> None:
-        """Write the model."""
-        ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -134,7 +100,7 @@ def train(
     parts = split(read_candidates(index, judged, settings.depth, progress), judged.qrels, settings.seed)
     if not any(candidate.negatives() for candidate in parts.learned):
         raise QueryError(f"all of the first {settings.depth} hits are relevant: there are no negatives to learn from")
-    training: Training = (EncoderTraining if request.what == "encoder" else RerankerTraining)(request)
+    training: Any = (EncoderTraining if request.what == "encoder" else RerankerTraining)(request)
     stopping = training.evaluator(parts.stopping, judged.qrels)
     judging = training.evaluator(parts.judging, judged.qrels)
     before = training.before(judging)

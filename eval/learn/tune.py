@@ -26,7 +26,7 @@ from ...retrieval.progress import Bar, Progress, silent
 from ...retrieval.remembered import remembered
 from ...retrieval.run_reader import ScoreTable
 from ...retrieval.searcher import Search, Searcher
-from ..run.batch import SearchQuery, searched
+from ..run.batch import SearchQuery, search_all
 from ..run.judged import Judged, depth_of
 from ..scoring.measures import evaluate
 from ..scoring.statistics import SURE, Interval, PairedTest, Values, intervals, paired
@@ -94,29 +94,31 @@ def tune(
         raise QueryError(f"--folds {folds}: give a number from 2 to that of the judged queries, {queries:,}")
     config = index.settings
     default = Setting(index.resolve().retriever, config.bm25, config.search.fusion, config.search.stages)
-    bed = SettingEvaluator(index, judged.asked, judged.qrels, measure, judged.search._replace(k=depth_of([measure])))
+    evaluator = SettingEvaluator(
+        index, judged.asked, judged.qrels, measure, judged.search._replace(k=depth_of([measure]))
+    )
     with closing(progress("tuning", "settings", 0)) as bar:
-        chooser = _Chooser(bed, default, index, bar)
+        chooser = _Chooser(evaluator, default, index, bar)
         parts = folds_of(queries, folds, seed)
         chosen = [chooser.choose(np.setdiff1d(np.arange(queries), part)) for part in parts]
         best = chooser.choose(np.arange(queries))
-    plain = bed.values(default)
+    plain = evaluator.values(default)
     held_out: Values = np.empty_like(plain)
     held_folds = []
     for rows, setting in zip(parts, chosen, strict=True):
-        held_out[rows] = bed.values(setting)[rows]
+        held_out[rows] = evaluator.values(setting)[rows]
         mean, before = float(held_out[rows].mean()), float(plain[rows].mean())
         held_folds.append(Fold(queries=len(rows), setting=setting, mean=mean, default=before))
     default_mean, cross_validated = intervals(np.stack([plain, held_out], axis=1), seed)
-    tried = [(each, float(values.mean())) for each, values in bed.tried.items()]
+    tried = [(each, float(values.mean())) for each, values in evaluator.tried.items()]
     return Tuning(
-        measure=bed.measure,
+        measure=evaluator.measure,
         queries=queries,
         seed=seed,
         default=default,
         default_mean=default_mean,
         best=best,
-        best_mean=float(bed.values(best).mean()),
+        best_mean=float(evaluator.values(best).mean()),
         cross_validated=cross_validated,
         test=paired(plain, held_out, seed),
         folds=tuple(held_folds),
@@ -127,8 +129,8 @@ def tune(
 class _Chooser:
     """Chooses a setting, one group of settings after the other; of equals, the earlier and so the simpler."""
 
-    def __init__(self, bed: SettingEvaluator, default: Setting, index: Searcher, bar: Bar) -> None:
-        self._bed = bed
+    def __init__(self, evaluator: SettingEvaluator, default: Setting, index: Searcher, bar: Bar) -> None:
+        self._evaluator = evaluator
         self._default = default
         self._fusible = any(retrievers.kind(name).FUSES for name in index.info.retrievers)
         self._alone = [name for name in index.info.retrievers if not retrievers.kind(name).FUSES]
@@ -151,9 +153,9 @@ class _Chooser:
     def _best(self, settings: Sequence[Setting], rows: Rows) -> Setting:
         means = []
         for setting in settings:
-            before = len(self._bed.tried)
-            means.append(float(self._bed.values(setting)[rows].mean()))
-            self._bar.update(len(self._bed.tried) - before)
+            before = len(self._evaluator.tried)
+            means.append(float(self._evaluator.values(setting)[rows].mean()))
+            self._bar.update(len(self._evaluator.tried) - before)
         highest = max(means)
         return next(setting for setting, mean in zip(settings, means, strict=True) if mean > highest - 1e-12)
 
@@ -226,7 +228,7 @@ class SettingEvaluator:
         return self._searched(self._search._replace(retriever=retriever, k=k, bm25=bm25))
 
     def _searched(self, search: Search) -> Hits:
-        return {done.qid: done.ranking for chunk in searched(self._index, self._asked, search) for done in chunk}
+        return {done.qid: done.ranking for chunk in search_all(self._index, self._asked, search) for done in chunk}
 
 
 def _scores(hits: Hits, k: int) -> ScoreTable:
@@ -235,7 +237,14 @@ def _scores(hits: Hits, k: int) -> ScoreTable:
 
 def as_text(tuning: Tuning) -> str:
     """Return a tuning as tables for the terminal."""
-    top = [*tuning.tried[:_SHOWN]]
+    default, held_out = tuning.default_mean, tuning.cross_validated
+    between = [f"{figure(of.low)} to {figure(of.high)}" for of in (default, held_out)]
+    summary = [
+        ("default", figure(default.mean), between[0], *tuning.default.row()),
+        ("best on all queries", figure(tuning.best_mean), "", *tuning.best.row()),
+        ("cross-validated", figure(held_out.mean), between[1], *[""] * len(COLUMNS)),
+    ]
+    top = tuning.tried[:_SHOWN]
     rows = [(figure(mean), *setting.row()) for setting, mean in top]
     folds = [
         (str(at), str(fold.queries), figure(fold.mean), figure(fold.default), *fold.setting.row())
@@ -243,7 +252,7 @@ def as_text(tuning: Tuning) -> str:
     ]
     return "\n".join(
         [
-            table(("", tuning.measure, "95 % interval", *COLUMNS), _summary(tuning)),
+            table(("", tuning.measure, "95 % interval", *COLUMNS), summary),
             f"the best {len(top)} of {len(tuning.tried)} settings tried, on all {tuning.queries:,} queries:\n",
             table((tuning.measure, *COLUMNS), rows),
             "chosen by the other folds, and the default, on each:\n",
@@ -313,20 +322,6 @@ def settings(tuning: Tuning, config: Config, folder: Path) -> dict[str, Any]:
     search["fusion"] = msgspec.to_builtins(chosen.fusion)
     changed["bm25"] = msgspec.to_builtins(chosen.bm25)
     return dict(sorted(changed.items()))
-
-
-def _summary(tuning: Tuning) -> list[tuple[str, ...]]:
-    default, held_out = tuning.default_mean, tuning.cross_validated
-    none = ("",) * len(COLUMNS)
-    return [
-        ("default", figure(default.mean), _interval(default.low, default.high), *tuning.default.row()),
-        ("best on all queries", figure(tuning.best_mean), "", *tuning.best.row()),
-        ("cross-validated", figure(held_out.mean), _interval(held_out.low, held_out.high), *none),
-    ]
-
-
-def _interval(low: float, high: float) -> str:
-    return f"{figure(low)} to {figure(high)}"
 
 
 def _setting(setting: Setting) -> dict[str, Any]:

@@ -59,10 +59,10 @@ def search_of(task: str, asked: Search) -> Search:
     return asked._replace(k=k, profile=asked.profile or defaults.profile)
 
 
-def asked_of(
+def filtered_queries(
     task: str, queries: Sequence[TaskQuery], search: Search, longest: int, *, as_of_query: bool = False
 ) -> list[SearchQuery]:
-    """Return each query with the filter that it is searched under; ``as_of_query`` admits nothing newer than the query.
+    """Return each query with the filter that it is searched under; ``as_of_query`` admits nothing newer than it.
 
     Raises QueryError, naming the query, if one is longer than ``longest`` characters, or has no date that is needed.
     """
@@ -81,7 +81,9 @@ def asked_of(
     return asked
 
 
-def searched(index: Searcher, asked: Sequence[SearchQuery], search: Search) -> Iterator[list[SearchedQuery[list[Hit]]]]:
+def search_all(
+    index: Searcher, asked: Sequence[SearchQuery], search: Search
+) -> Iterator[list[SearchedQuery[list[Hit]]]]:
     """Yield the hits of the queries in their order, chunk by chunk."""
     return (_answered(index, index.search, chunk, search, []) for chunk in chunks(asked))
 
@@ -92,7 +94,7 @@ def with_evidence(
     """Yield the queries in their order, each with its hits and what is stored of them."""
     queries = iter(asked)
     with closing(progress("reading hits", "queries", len(asked))) as bar:
-        for chunk in searched(index, asked, search):
+        for chunk in search_all(index, asked, search):
             ranked = [(query, done.ranking) for query, done in zip(islice(queries, len(chunk)), chunk, strict=True)]
             texts = [(query.text, hits) for query, hits in ranked]
             for (query, hits), evidence in zip(ranked, index.evidences(texts, search, highlight=False), strict=True):

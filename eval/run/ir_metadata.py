@@ -9,6 +9,7 @@ from __future__ import annotations
 import platform
 import shlex
 from collections.abc import Mapping
+from contextlib import suppress
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -38,13 +39,19 @@ def describe(index: Searcher, search: Search, *, task: str, run_id: str, queries
 
     Raises ConfigError if it cannot be read, QueryError if it holds something else.
     """
+    published = index.info.published
     written: dict[str, Any] = {
         "platform": _platform(),
         "implementation": {
             "executable": {"cmd": _command(index, search, task, run_id, queries)},
             "source": {"lang": ["python", "java"]},
         },
-        "method": _method(index, search),
+        "method": {
+            "automatic": True,
+            "score ties": "docid, descending",
+            "indexing": {"analyzer": published.analyzer, "language": published.language, "fields": published.fields},
+            "retrieval": _retrieval(index, search),
+        },
         "data": {"test collection": {"name": storable(index.info.name), "topics": storable(queries.name)}},
     }
     for component, fields in (_own(own) if own else {}).items():
@@ -89,6 +96,9 @@ def _merged(ours: Any, theirs: Any) -> Any:
 
 def _platform() -> dict[str, Any]:
     machine, versions = this_machine(), manifests.versions()
+    kernel = {"kernel": f"{platform.system()} {platform.release()}"}
+    with suppress(OSError, KeyError):
+        kernel["distribution"] = platform.freedesktop_os_release()["PRETTY_NAME"]
     return {
         "hardware": {
             "cpu": {
@@ -99,28 +109,11 @@ def _platform() -> dict[str, Any]:
             },
             **({"ram": f"{machine.memory_gb:.0f} GB"} if machine.memory_gb else {}),
         },
-        "operating system": {"kernel": f"{platform.system()} {platform.release()}", **_distribution()},
+        "operating system": kernel,
         "software": {
             "libraries": {"python": [f"{name}=={metadata.version(name)}" for name in _LIBRARIES]},
             "retrieval toolkit": [f"factseek=={versions.factseek}", f"anserini=={versions.anserini}"],
         },
-    }
-
-
-def _distribution() -> dict[str, str]:
-    try:
-        return {"distribution": platform.freedesktop_os_release()["PRETTY_NAME"]}
-    except (OSError, KeyError):
-        return {}
-
-
-def _method(index: Searcher, search: Search) -> dict[str, Any]:
-    published = index.info.published
-    return {
-        "automatic": True,
-        "score ties": "docid, descending",
-        "indexing": {"analyzer": published.analyzer, "language": published.language, "fields": published.fields},
-        "retrieval": _retrieval(index, search),
     }
 
 

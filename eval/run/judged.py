@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence, Set
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -13,7 +13,7 @@ from ...retrieval.profile import ProfileName
 from ...retrieval.searcher import Search, Searcher
 from ..files.report import near_miss
 from ..tasks import RANKING
-from .batch import SearchQuery, asked_of, search_of
+from .batch import SearchQuery, filtered_queries, search_of
 
 DEPTH = 1000
 """Hits that a measure without a cut looks at."""
@@ -56,46 +56,26 @@ def read_judged(files: JudgedFiles, index: Searcher, *, sample: int | None = Non
         hint = near_miss([query.qid for query in queries], qrels)
         examples = f"it has {shown(queries[0].qid)}, the judgements {shown(next(iter(qrels)))}{hint}"
         raise QueryError(f"no query in common with {files.qrels}: {examples}", place=files.queries)
-    indexed = _checked_documents(files.qrels, qrels, index)
+    docids = list(index.docids())
+    indexed = set(docids)
+    documents = dict.fromkeys(docid for of_query in qrels.values() for docid in of_query)
+    if documents.keys().isdisjoint(indexed):
+        there = shown(docids[0]) if docids else "no document"
+        examples = f"it has {shown(next(iter(documents)))}, the index {there}{near_miss(documents, indexed)}"
+        raise QueryError(f"no docid in common with the index {index.info.place}: {examples}", place=files.qrels)
     if len(judged) < len(qrels):
         notes.append(f"{len(qrels) - len(judged):,} of {len(qrels):,} judged queries are not in {files.queries.name}")
     if sample is not None and len(judged) > sample:
         notes.append(f"{sample:,} of {len(judged):,} judged queries were drawn")
         judged = [judged[at] for at in drawn(len(judged), sample, seed)]
     kept = {query.qid: qrels[query.qid] for query in judged}
-    notes += _missing_documents(kept, indexed)
+    relevant = {docid for of_query in kept.values() for docid, grade in of_query.items() if grade > 0}
+    if missing := sorted(relevant - indexed):
+        some = ", ".join(map(shown, missing[:_NAMED])) + (", ..." if len(missing) > _NAMED else "")
+        notes.append(f"{len(missing):,} of {len(relevant):,} relevant documents are not in the index: {some}")
     search = search_of(files.task, Search(profile=files.profile))
-    asked = asked_of(files.task, judged, search, index.settings.search.max_query_chars)
-    return Judged(
-        asked=tuple(asked),
-        qrels=kept,
-        search=search,
-        notes=tuple(notes),
-    )
-
-
-def _checked_documents(path: Path, qrels: Qrels, index: Searcher) -> set[str]:
-    """Return the docids of the index.
-
-    Raises QueryError if none of them was judged.
-    """
-    judged = dict.fromkeys(docid for docids in qrels.values() for docid in docids)
-    indexed = list(index.docids())
-    if judged.keys().isdisjoint(indexed):
-        examples = f"it has {shown(next(iter(judged)))}, the index {shown(indexed[0]) if indexed else 'no document'}"
-        hint = near_miss(judged, set(indexed))
-        raise QueryError(f"no docid in common with the index {index.info.place}: {examples}{hint}", place=path)
-    return set(indexed)
-
-
-def _missing_documents(qrels: Qrels, indexed: Set[str]) -> list[str]:
-    """Return a note that counts and names the relevant documents that an index lacks, if it lacks any."""
-    relevant = {docid for docids in qrels.values() for docid, grade in docids.items() if grade > 0}
-    missing = sorted(relevant - indexed)
-    if not missing:
-        return []
-    some = ", ".join(map(shown, missing[:_NAMED])) + (", ..." if len(missing) > _NAMED else "")
-    return [f"{len(missing):,} of {len(relevant):,} relevant documents are not in the index: {some}"]
+    asked = filtered_queries(files.task, judged, search, index.settings.search.max_query_chars)
+    return Judged(asked=tuple(asked), qrels=kept, search=search, notes=tuple(notes))
 
 
 def drawn(count: int, sample: int, seed: int) -> list[int]:

@@ -26,7 +26,7 @@ from ...retrieval.run_writer import column
 from ...retrieval.searcher import DEFAULT_SEARCH, Search, Searcher
 from ..files.answers import TaskQuery
 from ..tasks import RANKING, identity
-from .batch import CHUNK, SearchedQuery, SearchQuery, asked_of, chunks, columns, search_of
+from .batch import CHUNK, SearchedQuery, SearchQuery, chunks, columns, filtered_queries, search_of
 from .ir_metadata import as_comments, describe
 
 _HITS_TOGETHER = 1_000
@@ -90,7 +90,7 @@ def run(request: RunRequest, index: Searcher, progress: Progress = silent) -> Ru
     queries = of_task.read_queries(request.queries)
     asked_in = sha256(request.queries)  # now: the file may be changed while the run goes on
     longest = index.settings.search.max_query_chars
-    asked = asked_of(request.task, queries, request.search, longest, as_of_query=request.as_of_query)
+    asked = filtered_queries(request.task, queries, request.search, longest, as_of_query=request.as_of_query)
     began = manifests.now()
     description = ""
     if request.described_in is not None:

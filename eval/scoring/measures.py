@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import islice
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -105,7 +104,8 @@ def evaluate(qrels: Qrels, run: Mapping[str, Mapping[str, float]], names: Sequen
     column = {id(measure): at for at, measure in enumerate(computed)}
     qids = list(qrels)
     values = np.zeros((len(qids), len(computed)))
-    for start, batch in _batches(qids):
+    for start in range(0, len(qids), _BATCH):
+        batch = qids[start : start + _BATCH]
         row = {qid: start + at for at, qid in enumerate(batch) if run.get(qid)}
         answered = {qid: run[qid] for qid in row}
         for measures_by_name, read in _evaluators(computed, {qid: _computable(qrels[qid]) for qid in batch}):
@@ -146,22 +146,15 @@ def _computable(judged: dict[str, int]) -> dict[str, int]:
     return judged if max(judged.values(), default=0) >= 0 else dict.fromkeys(judged, 0)
 
 
-def _batches(qids: list[str]) -> Iterator[tuple[int, list[str]]]:
-    left = iter(qids)
-    start = 0
-    while batch := list(islice(left, _BATCH)):
-        yield start, batch
-        start += len(batch)
-
-
 def _parsed(name: str) -> _Measure:
-    from ir_measures import parse_measure, pytrec_eval
+    from ir_measures import RR, parse_measure, pytrec_eval
 
     try:
         measure = parse_measure(name)
         measure.validate_params()
         cutoff = int(measure["cutoff"]) if measure.NAME == "RR" and "cutoff" in measure.params else 0
-        computed = _without_cutoff(measure) if cutoff else measure
+        others = {key: value for key, value in measure.params.items() if key != "cutoff"}
+        computed = RR(**others) if cutoff else measure
         supported = pytrec_eval.supports(computed) and "Mean" in type(measure.aggregator()).__name__
     except (ValueError, NameError, TypeError, KeyError, AssertionError, SyntaxError, AttributeError):
         supported = False
@@ -169,20 +162,10 @@ def _parsed(name: str) -> _Measure:
         raise QueryError(
             f"unknown measure {name!r}", remedy=f"for example {', '.join(RANKING[:6])}, nDCG@10, R@100"
         ) from None
-    _bounded(name, measure, "rel", LARGEST_GRADE)
-    _bounded(name, measure, "cutoff", _MOST_CUTOFF)
+    for part, most in (("rel", LARGEST_GRADE), ("cutoff", _MOST_CUTOFF)):
+        if not 1 <= measure.params.get(part, 1) <= most:
+            raise QueryError(f"measure {name!r}: {part} is not between 1 and {most:,}")
     return _Measure(str(measure), computed, cutoff)
-
-
-def _without_cutoff(measure: Any) -> Any:
-    from ir_measures import RR
-
-    return RR(**{key: value for key, value in measure.params.items() if key != "cutoff"})
-
-
-def _bounded(name: str, measure: Any, part: str, most: int) -> None:
-    if not 1 <= measure.params.get(part, 1) <= most:
-        raise QueryError(f"measure {name!r}: {part} is not between 1 and {most:,}")
 
 
 def _sensible(measure: Any) -> bool:

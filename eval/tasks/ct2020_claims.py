@@ -77,10 +77,7 @@ def read_scores(path: Path) -> RunScores:
 
 
 def write(records: Run, path: Path, run_id: str) -> None:
-    """Write a run: the best 1,000 claims of each tweet.
-
-    Raises QueryError if an id cannot stand in a column.
-    """
+    """Write a run: the best 1,000 claims of each tweet."""
     write_text(path, lines(answers_of(records), run_id))
 
 

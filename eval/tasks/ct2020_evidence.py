@@ -115,10 +115,7 @@ def read_scores(path: Path) -> RunScores:
 
 
 def write(records: Run, path: Path, run_id: str) -> None:
-    """Write a run whose qids are ``topic/tweet``: the best 100 snippets of each, ranks from 1.
-
-    Raises QueryError if an id cannot stand in a column.
-    """
+    """Write a run whose qids are ``topic/tweet``: the best 100 snippets of each, ranks from 1."""
     write_text(path, lines(answers_of(records), run_id))
 
 

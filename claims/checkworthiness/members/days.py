@@ -93,8 +93,5 @@ def make(statements: Sequence[Statement], config: Config) -> Days:
 
 
 def restore(member: State, model: State, config: Config) -> MemberReader:
-    """Return the reader of its states.
-
-    Raises ValueError, KeyError or TypeError if they are not such states.
-    """
+    """Return the reader of its states."""
     return MemberReader(Days(), restore_moments(model))

@@ -62,10 +62,7 @@ def make(statements: Sequence[Statement], config: Config) -> Lexical:
 
 
 def restore(member: State, model: State, config: Config) -> MemberReader:
-    """Return the reader of its states.
-
-    Raises ValueError, KeyError or TypeError if they are not such states.
-    """
+    """Return the reader of its states."""
     vocabularies = {
         name: restore_vocabulary(member, member.settings["terms"][name], name, analyze, sublinear=True)
         for name, analyze in _ANALYZERS.items()

@@ -104,9 +104,6 @@ def make(statements: Sequence[Statement], config: Config) -> Neighbours:
 
 
 def restore(member: State, model: State, config: Config) -> MemberReader:
-    """Return the reader of its states.
-
-    Raises ValueError, KeyError or TypeError if they are not such states.
-    """
+    """Return the reader of its states."""
     near = Neighbours(restore_vocabulary(member, member.settings["terms"], "idf", words, sublinear=True))
     return MemberReader(near, restore_votes(model, near.width))

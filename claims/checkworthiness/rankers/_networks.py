@@ -13,7 +13,6 @@ from __future__ import annotations
 import os
 import tempfile
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -74,7 +73,13 @@ def learn(network: Any, examples: Examples, settings: MultilingualSettings, seed
     size = len(examples.labels)
     steps = settings.epochs * -(-size // settings.batch)
     optimizer = torch.optim.AdamW(network.parameters(), lr=settings.learning_rate, weight_decay=settings.weight_decay)
-    schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, _Slope(steps, settings.warmup))
+    rise = steps * settings.warmup
+
+    def slope(step: int) -> float:
+        """Return the learning rate's share at a step: up over the warm-up, then down to nothing, in straight lines."""
+        return (step + 1) / (rise + 1) if step < rise else max(0.0, (steps - step) / max(1.0, steps - rise))
+
+    schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, slope)
     order = np.random.default_rng(seed)
     for _ in range(settings.epochs):
         shuffled = order.permutation(size)
@@ -112,21 +117,12 @@ def _tensors(rows: Any, device: str) -> tuple[Any, ...]:
     return tuple(torch.from_numpy(part).to(device) for part in parts)
 
 
-@dataclass(frozen=True, slots=True)
-class _Slope:
-    """The learning rate's share at a step: up over the warm-up, then down to nothing, in straight lines."""
-
-    steps: int
-    warmup: float
-
-    def __call__(self, step: int) -> float:
-        rise = self.steps * self.warmup
-        return (step + 1) / (rise + 1) if step < rise else max(0.0, (self.steps - step) / max(1.0, self.steps - rise))
-
-
 def heads(width: int, settings: MultilingualSettings, languages: int, *, table: bool = False) -> Any:
     """Return the two heads and the layer that they share, for vectors of ``width`` or, with ``table``, for buckets."""
     from torch import nn
+
+    def head(inputs: int, classes: int) -> Any:
+        return nn.Sequential(nn.Linear(inputs, settings.hidden), nn.Tanh(), nn.Linear(settings.hidden, classes))
 
     class Heads(nn.Module):
         """Vectors in, the logits of claim and language out."""
@@ -140,8 +136,8 @@ def heads(width: int, settings: MultilingualSettings, languages: int, *, table: 
             if settings.shared:
                 self.shared = nn.Linear(width, settings.shared)
             self.dropout = nn.Dropout(settings.dropout)
-            self.claim = _head(settings.shared or width, settings.hidden, 2)
-            self.language = _head(settings.shared or width, settings.hidden, languages)
+            self.claim = head(settings.shared or width, 2)
+            self.language = head(settings.shared or width, languages)
 
         def forward(self, rows: Any, starts: Any = None, weights: Any = None) -> tuple[Any, Any]:
             """Return the logits of claim, shape (n, 2), and of language, shape (n, languages)."""
@@ -151,12 +147,6 @@ def heads(width: int, settings: MultilingualSettings, languages: int, *, table: 
             return self.claim(self.dropout(vectors)), self.language(vectors)
 
     return Heads()
-
-
-def _head(width: int, hidden: int, classes: int) -> Any:
-    from torch import nn
-
-    return nn.Sequential(nn.Linear(width, hidden), nn.Tanh(), nn.Linear(hidden, classes))
 
 
 def numbered(languages: Sequence[str], known: Sequence[str]) -> NDArray[np.int64]:
@@ -216,6 +206,9 @@ def _trained(encoder: Any, statements: Sequence[Statement], config: Config) -> A
     languages = [statement.language for statement in statements]
     known = sorted(set(languages))
     torch.manual_seed(config.claims.seed)
+    # The names are those of sentence-transformers 5; later ones have others.
+    width = getattr(encoder, "get_embedding_dimension", None) or encoder.get_sentence_embedding_dimension
+    read = getattr(encoder, "preprocess", None) or encoder.tokenize
 
     class Whole(torch.nn.Module):
         """Texts in, the logits of both heads out."""
@@ -223,26 +216,17 @@ def _trained(encoder: Any, statements: Sequence[Statement], config: Config) -> A
         def __init__(self) -> None:
             super().__init__()
             self.encoder = encoder
-            self.heads = heads(_width(encoder), tuning, len(known))
+            self.heads = heads(int(width()), tuning, len(known))
 
         def forward(self, texts: Sequence[str]) -> Any:
             """Return the logits of claim and of language."""
-            return self.heads(self.encoder(_features(self.encoder, texts))["sentence_embedding"])
+            inputs = {
+                name: value.to(encoder.device) if hasattr(value, "to") else value
+                for name, value in read(list(texts)).items()
+            }
+            return self.heads(self.encoder(inputs)["sentence_embedding"])
 
     labels = np.array([statement.label for statement in statements], dtype=np.int64)
     examples = Examples([statement.text for statement in statements], labels, numbered(languages, known))
     learn(Whole(), examples, tuning, config.claims.seed)
     return encoder.cpu().eval()
-
-
-def _width(encoder: Any) -> int:
-    # The name is that of sentence-transformers 5; later ones have another.
-    named = getattr(encoder, "get_embedding_dimension", None) or encoder.get_sentence_embedding_dimension
-    return int(named())
-
-
-def _features(encoder: Any, texts: Sequence[str]) -> dict[str, Any]:
-    """Return what the encoder reads of texts, its tensors where the encoder is."""
-    read = getattr(encoder, "preprocess", None) or encoder.tokenize
-    inputs = read(list(texts)).items()
-    return {name: value.to(encoder.device) if hasattr(value, "to") else value for name, value in inputs}

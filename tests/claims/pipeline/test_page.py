@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from factseek.claims.evidence.sentences import EvidenceSentence
-from factseek.claims.pipeline.page import pieces, share
+from factseek.claims.pipeline.steps import pieces, share
 from factseek.retrieval.display import web_link
 from factseek.retrieval.lucene.analysis import TermCache
 

@@ -18,7 +18,7 @@ import pytest
 from factseek.eval.bench.bench import BenchRequest, as_html, as_markdown, bench, chosen, plot, sizes
 from factseek.eval.bench.load import Load, measure
 from factseek.eval.files.answers import ScoreOptions
-from factseek.eval.run.judge import score
+from factseek.eval.run.judge import score_files as score
 from factseek.eval.run.judged import JudgedFiles, read_judged
 from factseek.eval.scoring.machine import peak_megabytes, this_machine
 from factseek.eval.scoring.measures import evaluate

@@ -88,13 +88,11 @@ def test_what_is_remembered_of_a_query_does_not_teach_that_query() -> None:
         )
         for at, qid in enumerate(qrels)
     ]
-    bed = training.CombinerEvaluator(pools, qrels, training.CombinerRequest(files=(), remembers=True))
-    learned = bed.learned("linear", np.arange(6))
-    assert learned is not None
+    learned = training.learn(pools, qrels, training.CombinerRequest(files=(), remembers=True))["linear"]
     assert isinstance(learned.model, WeightedSum)
     assert learned.model.weights[:3].any()
     assert not learned.model.weights[3:].any()
-    assert bed.values(np.arange(6), learned).shape == (6,)
+    assert training.measured(pools, qrels, "AP", learned).shape == (6,)
 
 
 def test_a_combination_remembers_on_demand(asked: list[object], tmp_path: Path, command: Command) -> None:
@@ -195,7 +193,7 @@ def test_an_interruption_leaves_nothing(
     def interrupted(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(training, "_result", interrupted)
+    monkeypatch.setattr(training, "combination", interrupted)
     code, printed, said = command(*asked)
     assert (code, printed) == (130, "")
     assert "Traceback" not in said

@@ -15,7 +15,7 @@ import pytest
 
 from factseek import commands
 from factseek.eval.files.answers import TaskQuery
-from factseek.eval.run.batch import asked_of, search_of
+from factseek.eval.run.batch import filtered_queries, search_of
 from factseek.eval.run.run import RunRequest
 from factseek.eval.run.run import run as run_queries
 from factseek.indexer.build import BuildRequest, build
@@ -170,7 +170,7 @@ def test_a_run_leaves_no_thread_in_java(example, root, tmp_path) -> None:
     ],
 )
 def test_a_query_of_its_own_date_sees_nothing_newer(date, day) -> None:
-    (asked,) = asked_of("trec", [TaskQuery("q", "text", date=date)], Search(), 100, as_of_query=True)
+    (asked,) = filtered_queries("trec", [TaskQuery("q", "text", date=date)], Search(), 100, as_of_query=True)
     assert asked.where == Filter(as_of=day)
 
 

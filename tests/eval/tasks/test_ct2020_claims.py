@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from factseek.eval.files.answers import ScoreOptions, TaskQuery
-from factseek.eval.run.judge import score
+from factseek.eval.run.judge import score_files as score
 from factseek.eval.tasks import task
 from factseek.retrieval.domain import Hit
 from factseek.retrieval.errors import SourceError

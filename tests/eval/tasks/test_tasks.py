@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from factseek.eval.files.answers import ScoreOptions
-from factseek.eval.run.judge import score
+from factseek.eval.run.judge import score_files as score
 from factseek.eval.tasks import RANKING, STATEMENTS, VERDICTS, names, task
 from factseek.retrieval.errors import CheckFailed, FactseekError, QueryError, SourceError
 
