@@ -113,7 +113,7 @@ def make_key(args: argparse.Namespace) -> int:
         raise UsageError(
             f"{args.name[:80]!r} cannot name a key", remedy="take up to 64 letters, digits, '.', '_' and '-'"
         )
-    from .upkeep.access import digest, new_key
+    from .auth import digest, new_key
 
     key = new_key()
     write(f"{key}\n")

@@ -33,7 +33,7 @@ from ..api.operations import Operation
 from ..contract import dialects
 from ..contract.dialects import Dialect
 from ..contract.errors import Problem
-from ..upkeep.service import Served, index_named, service
+from ..runtime import ServedIndex, index_named, registry
 
 TAG = "Protocols"
 
@@ -101,12 +101,12 @@ def _described(adapter: Adapter) -> Iterator[tuple[str, Operation]]:
         yield f"{adapter.blueprint.name}.{view}", whole
 
 
-def configured_index() -> Served:
+def configured_index() -> ServedIndex:
     """Return the index that the adapter of the current request answers from: the configured one, else the first.
 
     Raises UnknownIndexError if none is served; IndexStateError if it cannot be opened at the moment.
     """
-    serving = service()
+    serving = registry()
     name = (request.blueprint or "").replace("_", "-")
     wanted = serving.config.server.adapters.get(name, "")
     return index_named(wanted or next(iter({**serving.config.server.indexes, **serving.indexes}), ""))

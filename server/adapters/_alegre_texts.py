@@ -13,8 +13,8 @@ from ...retrieval.searcher import Searcher
 from ..api.routes import document_state
 from ..contract.errors import BadInput
 from ..contract.requests import DocumentRequest
-from ..upkeep.service import index_named, service
-from ..writing.changing import (
+from ..runtime import index_named, registry
+from ..writing import (
     ConditionError,
     NotWrittenError,
     delete_change,
@@ -104,7 +104,7 @@ def remove(name: str, docid: str, context: Context) -> Removed:
     Raises NotFoundError if there is no such text, NotWrittenError.
     """
     removed: Removed = "deleted"
-    service().refresh(name)  # another worker may have stored it a moment ago
+    registry().refresh(name)  # another worker may have stored it a moment ago
 
     def take_away(index: Searcher, before: Document | None, states: tuple[str, ...]) -> Change:
         nonlocal removed
@@ -136,7 +136,7 @@ def _changed(name: str, docid: str, change_of: Callable[[Searcher, Document | No
         try:
             perform(served, change_of(served.index, before, states))
         except ConditionError:
-            service().refresh(name)
+            registry().refresh(name)
         else:
             return
     raise NotWrittenError("others change this text at the same time; nothing was changed, ask again")

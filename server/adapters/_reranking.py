@@ -11,7 +11,7 @@ from ...retrieval.limit import Limit
 from ...retrieval.re_ranker import ReRanker
 from ..contract.errors import BadInput, RefusedError
 from ..contract.search import TimedOutError, limit_of, note_query
-from ..upkeep.service import service
+from ..runtime import registry
 from . import configured_index
 
 _NAME = "rerank"
@@ -48,7 +48,7 @@ def re_ranker() -> ReRanker:
 
 def check_texts(field: str, texts: Sequence[object]) -> None:
     """Raise BadInput, naming the field, if there are no texts, or more than one request may have re-ranked."""
-    most = service().config.server.max_batch
+    most = registry().config.server.max_batch
     if not 1 <= len(texts) <= most:
         raise BadInput(field, f"1 to {most} texts are re-ranked at once, these are {len(texts)}")
 

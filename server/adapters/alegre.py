@@ -24,8 +24,8 @@ from ..contract.answers import json_answer
 from ..contract.errors import BadInput, Problem
 from ..contract.requests import from_body
 from ..contract.search import check_most
-from ..upkeep.service import Served
-from ..writing.changing import writable
+from ..runtime import ServedIndex
+from ..writing import writable
 from . import configured_index
 from ._alegre_messages import (
     AlegreDelete,
@@ -117,7 +117,7 @@ def alegre_similarity_sync() -> Response:
     return json_answer(_texts(configured_index(), asked))
 
 
-def _texts(served: Served, asked: AlegreSearch) -> AlegreTexts:
+def _texts(served: ServedIndex, asked: AlegreSearch) -> AlegreTexts:
     """Return the texts that are similar by each model in turn.
 
     Raises BadInput, naming the field, if the request makes no sense.

@@ -19,7 +19,7 @@ from ..contract.answers import json_answer
 from ..contract.errors import BadInput
 from ..contract.requests import ForeignFields, SearchOptions, from_body, from_query
 from ..memory import charged_document
-from ..upkeep.service import index_named, service
+from ..runtime import index_named, registry
 from . import _fastapi
 from ._searching import hits_of, text_of, whole_text
 
@@ -131,7 +131,7 @@ def pyserini_1_status(name: str) -> Response:
 def pyserini_1_indexes() -> Response:
     """List the indexes of a type as Pyserini 1 does."""
     wanted = _RETRIEVERS.get(from_query(request.args, PyseriniIndexType).index_type)
-    return json_answer([name for name, served in service().indexes.items() if wanted in served.retrievers])
+    return json_answer([name for name, served in registry().indexes.items() if wanted in served.retrievers])
 
 
 def _query(asked: PyseriniQuery) -> tuple[str, str]:

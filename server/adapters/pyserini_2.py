@@ -18,7 +18,7 @@ from ..contract.errors import BadInput, Problem, RefusedError, UnknownIndexError
 from ..contract.requests import ForeignFields, Parse, QueryText, SearchOptions, from_query
 from ..contract.search import search_of, whole_evidence
 from ..memory import charged_document
-from ..upkeep.service import index_named
+from ..runtime import index_named
 
 HELP = "Pyserini 2's and Anserini's REST routes: GET /v1/{index}/search"
 KEY_PARAMETER = ""

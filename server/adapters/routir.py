@@ -20,7 +20,7 @@ from ..contract.answers import json_answer
 from ..contract.errors import BadInput, Problem
 from ..contract.requests import ForeignFields, SearchOptions, from_body
 from ..memory import charged_document
-from ..upkeep.service import index_named, service
+from ..runtime import index_named, registry
 from ._reranking import check_texts, ranked, re_ranker
 from ._searching import hits_of, text_of
 
@@ -165,7 +165,7 @@ def routir_content() -> Response:
 @blueprint.get("/avail")
 def routir_avail() -> Response:
     """Name the services as RoutIR does."""
-    indexes, scores = service().indexes, [_SCORES] if service().config.rerank.model else []
+    indexes, scores = registry().indexes, [_SCORES] if registry().config.rerank.model else []
     rankings = [f"{name}/{retriever}" for name, served in indexes.items() for retriever in served.retrievers]
     return json_answer(
         RoutirServices(

@@ -20,7 +20,7 @@ from ..contract.answers import json_answer
 from ..contract.errors import BadInput
 from ..contract.requests import ForeignFields, SearchOptions, from_body
 from ..contract.search import limit_of
-from ..upkeep.service import service
+from ..runtime import registry
 from . import _fastapi, configured_index
 from ._reranking import ranked, re_ranker
 from ._searching import hits_of, whole_text
@@ -68,7 +68,7 @@ class SearchR1Answer(Answer):
 def search_r1_retrieve() -> Response:
     """Search for many queries as Search-R1 does."""
     asked = from_body(request, SearchR1Queries)
-    index, server = configured_index().index, service().config.server
+    index, server = configured_index().index, registry().config.server
     hits = asked.topk or index.settings.search.k
     if not 1 <= len(asked.queries) <= server.max_batch:
         raise BadInput("queries", f"1 to {server.max_batch} are answered at once, these are {len(asked.queries)}")
@@ -127,7 +127,7 @@ def search_r1_rerank() -> Response:
 
 
 def _check_documents(asked: SearchR1Rerank) -> None:
-    server = service().config.server
+    server = registry().config.server
     if not 1 <= len(asked.queries) <= server.max_batch:
         raise BadInput("queries", f"1 to {server.max_batch} are answered at once, these are {len(asked.queries)}")
     if len(asked.documents) != len(asked.queries):

@@ -17,8 +17,8 @@ from ...retrieval.index.local import open_index
 from ...retrieval.searcher import Searcher
 from ...retrieval.terminal import say
 from ..api import rankers
+from ..logs import log_to_stderr
 from ..settings import Config
-from ..upkeep.logs import log_to_stderr
 from .asking import Api
 from .checking import Checker
 from .gate import Gate

@@ -36,7 +36,7 @@ from ..contract.search import (
     with_missing,
 )
 from ..memory import NoMemoryError, PartMemory, answer_memory
-from ..upkeep.service import service
+from ..runtime import registry
 from .explanation import with_passages
 
 _AT_ONCE = 10
@@ -67,7 +67,7 @@ class Batch:
         self._request = request
         self.search = search_of(request, index)
         self.retrieve = self.evidence = 0.0
-        server = service().config.server
+        server = registry().config.server
         self._seconds = server.search_seconds
         self._k = k = request.k or index.settings.search.k
         most = server.max_batch

@@ -126,7 +126,7 @@ OPERATIONS: MappingProxyType[str, Operation] = MappingProxyType(
             headers=_HEADERS,
             also=MappingProxyType({304: "The document is still what If-None-Match names."}),
         ),
-        "aliases.point_alias": Operation(
+        "writing.point_alias": Operation(
             WRITING,
             answers.AliasAnswer,
             body=requests.AliasRequest,

@@ -19,8 +19,8 @@ from ..contract.answers import RankAnswer, RankedClaim, RankTook, WordWeight, js
 from ..contract.errors import BadInput
 from ..contract.requests import ClaimRequest, RankRequest, from_body
 from ..contract.search import TimedOutError, milliseconds, note_search
+from ..runtime import registry
 from ..settings import ServerSettings
-from ..upkeep.service import service
 from .rankers import ServedRanker, ranker_named
 from .timed_ranker import TimedRanker
 
@@ -52,7 +52,7 @@ def ranked_claims(asked: RankRequest) -> RankAnswer:
     Raises UnknownRankerError or RankerUnavailableError if there is no ranker, BadInput, naming the field, if a claim
     makes no sense, TimedOutError.
     """
-    settings = service().config.server
+    settings = registry().config.server
     served = ranker_named(asked.ranker, settings.rankers)
     manifest = served.learned.manifest
     statements = _statements(asked.claims, manifest.languages, settings)

@@ -9,14 +9,14 @@ import msgspec
 from flask import request, url_for
 from werkzeug.wrappers import Response
 
+from ...indexer.collections._pages import binary_kind, decode
 from ...retrieval.errors import QueryError
 from ...retrieval.languages import written_in
 from ..api.ranking import ranked_claims
 from ..contract.answers import RankedClaim
 from ..contract.errors import BadInput, RefusedError, UnknownRankerError
 from ..contract.requests import ClaimRequest, RankRequest, RequestFields
-from ..upkeep.service import service, suited_indexes
-from ..writing.extracting import uploaded_text
+from ..runtime import registry, suited_indexes
 from .shell import blueprint, file_of, page_of, short_of
 from .speech import speech
 from .state import IndexNames, Language, PageState, read_parameters
@@ -70,13 +70,13 @@ def check_page() -> tuple[str, int] | Response:
         asked = read_parameters(request.values, CheckState, CheckState.__struct_fields__)
         file = file_of("file")
         if file:
-            asked.text = uploaded_text(file.read(), file.filename or "")
+            asked.text = _uploaded_text(file.read(), file.filename or "")
         if request.method == "POST" and not asked.text:
             return _page(asked, 400, problem=speech()(_NOTHING))
         away = short_of(asked.address)
         if away:
             return away
-        most = service().config.server.max_claims
+        most = registry().config.server.max_claims
         shown = _ranked(statements_of(asked.text, asked.read_as, most)) if asked.text else {}
     except UnknownRankerError:
         return _page(asked, absent=True)
@@ -104,7 +104,7 @@ def _indexes_for(text: str, names: list[str]) -> list[str]:
 
     If none is, the first other one that is; if there is none either, ``names``.
     """
-    indexes = service().indexes
+    indexes = registry().indexes
     chosen = [indexes[name] for name in names if name in indexes] or list(indexes.values())[:1]
     fitting = [served.name for served in chosen if written_in(text, served.index.info.language)]
     if len(fitting) == len(chosen):
@@ -114,3 +114,15 @@ def _indexes_for(text: str, names: list[str]) -> list[str]:
 
 def _page(asked: CheckState, status: int = 200, **shown: Any) -> tuple[str, int]:
     return page_of("check.html", PageState(index=asked.index, lang=asked.lang), status, asked=asked, **shown)
+
+
+def _uploaded_text(content: bytes, name: str) -> str:
+    """Return the text of an uploaded file.
+
+    Raises BadInput if it holds none.
+    """
+    if not content.strip():
+        raise BadInput("file", f"{name[:80]} is empty")
+    if kind := binary_kind(content):
+        raise BadInput("file", f"{name[:80]} is {kind}, not text; send plain text, TSV or CSV")
+    return decode(content)

@@ -12,7 +12,7 @@ from ...retrieval.limit import HIGHLIGHTS
 from ...retrieval.searcher import Search
 from ..contract.search import limit_of
 from ..memory import charged_document
-from ..upkeep.service import Served, index_named
+from ..runtime import ServedIndex, index_named
 from .cards import blocks, title_of
 from .shell import blueprint, page_of
 from .state import READ, PageState, read_state
@@ -44,7 +44,7 @@ def document_page(name: str, docid: str) -> tuple[str, int]:
     )
 
 
-def _highlighter(served: Served, state: PageState) -> Highlighter:
+def _highlighter(served: ServedIndex, state: PageState) -> Highlighter:
     """Return what highlights the lines of a document while there is time."""
     if not state.query:
         return _unmarked

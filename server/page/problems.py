@@ -8,7 +8,7 @@ from flask import current_app, g, render_template
 from werkzeug.routing import MapAdapter
 
 from ..contract.errors import Problem
-from ..upkeep.service import service
+from ..runtime import registry
 from .shell import box_of
 from .state import PageState
 
@@ -19,7 +19,7 @@ _NO_BOX = frozenset({401, 429, 500})
 def problem_page(problem: Problem) -> str:
     """Return the page of an error. Its links need nothing of the request, whose Host may be what is wrong with it."""
     addresses = current_app.url_map.bind("")
-    before_its_key = bool(service().config.server.keys) and "caller" not in g
+    before_its_key = bool(registry().config.server.keys) and "caller" not in g
     box = {} if before_its_key or problem.status in _NO_BOX else box_of(PageState())
     return render_template("problem.html", problem=problem, url_for=partial(_address, addresses), **box)
 

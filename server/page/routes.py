@@ -17,7 +17,7 @@ from ...retrieval.errors import NotFoundError, QueryError
 from ...retrieval.evidence import Evidence
 from ..contract.errors import BadInput
 from ..memory import charged_document
-from ..upkeep.service import Served, service, suited_indexes
+from ..runtime import ServedIndex, registry, suited_indexes
 from .cards import LONGEST_EXCERPT, Card, Copy, cited, elsewhere, excerpt, title_of
 from .chips import chips_of
 from .exporting import FORMATS, HITS, json_address
@@ -97,7 +97,7 @@ def search_page() -> tuple[str, int] | Response:
     if away:
         return away
     if not (state.query or state.like):
-        examples = [example for example in EXAMPLES if example.index in service().indexes]
+        examples = [example for example in EXAMPLES if example.index in registry().indexes]
         return page_of("search.html", state, examples=examples)
     served = chosen_indexes(state)
     try:
@@ -109,7 +109,7 @@ def search_page() -> tuple[str, int] | Response:
     return page_of("search.html", state, **shown)
 
 
-def _results(served: Sequence[Served], state: PageState) -> dict[str, Any]:
+def _results(served: Sequence[ServedIndex], state: PageState) -> dict[str, Any]:
     """Return what is shown of a search: its columns, the facets, where the list goes on.
 
     Raises QueryError if the search makes no sense.
@@ -152,7 +152,7 @@ def _meant(asked: Sequence[IndexSearch], state: PageState) -> str:
     return meant if len(state.address(query=meant)) <= LONGEST_ADDRESS else ""
 
 
-def _title(served: Served, docid: str) -> str:
+def _title(served: ServedIndex, docid: str) -> str:
     document = charged_document(served.index, docid)
     return title_of(document.title, document.text, docid)
 
@@ -199,10 +199,10 @@ class _CardMaker(NamedTuple):
             copies=[self._copy(served, docid) for docid in (hit.copies.docids[:_COPIES] if hit.copies else ())],
         )
 
-    def _index_of(self, hit: Evidence) -> Served:
+    def _index_of(self, hit: Evidence) -> ServedIndex:
         return next((ranked.served for ranked in self.asked if ranked.served.name == hit.index), self.asked[0].served)
 
-    def _copy(self, served: Served, docid: str) -> Copy:
+    def _copy(self, served: ServedIndex, docid: str) -> Copy:
         try:
             document = charged_document(served.index, docid)
         except NotFoundError:

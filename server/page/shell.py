@@ -15,7 +15,7 @@ from ...retrieval import stages
 from ...retrieval.errors import FactseekError
 from ..contract.search import TimedOutError, limit_of
 from ..memory import answer_memory
-from ..upkeep.service import Served, index_named, service
+from ..runtime import ServedIndex, index_named, registry
 from .searching import kinds_of
 from .speech import asked_values, speech
 from .state import LONGEST_ADDRESS, PageState
@@ -83,7 +83,7 @@ def _rendered(template: str, shown: dict[str, Any]) -> str:
 
 def box_of(state: PageState) -> dict[str, Any]:
     """Return what the box of a state shows: the indexes, those that are chosen, and what they offer."""
-    indexes = service().indexes
+    indexes = registry().indexes
     chosen = [indexes[name] for name in state.index if name in indexes] or list(indexes.values())[:1]
     return {
         "state": state,
@@ -95,12 +95,12 @@ def box_of(state: PageState) -> dict[str, Any]:
     }
 
 
-def chosen_indexes(state: PageState) -> list[Served]:
+def chosen_indexes(state: PageState) -> list[ServedIndex]:
     """Return the indexes that a state asks, the first that is served if it names none.
 
     Raises UnknownIndexError if there is none of a name.
     """
-    names = list(dict.fromkeys(state.index)) or list(service().indexes)[:1]
+    names = list(dict.fromkeys(state.index)) or list(registry().indexes)[:1]
     return [index_named(name) for name in names or [""]]
 
 
@@ -127,7 +127,7 @@ def file_of(name: str) -> FileStorage | None:
     return file if file and file.filename else None
 
 
-def _stage_choices(state: PageState, chosen: Sequence[Served]) -> list[StageChoice]:
+def _stage_choices(state: PageState, chosen: Sequence[ServedIndex]) -> list[StageChoice]:
     """Return the stages that all of these indexes can answer, and what else the state asks for."""
     asked = {stage.partition("=")[0]: stage for stage in state.stages}
     offered = [
@@ -145,7 +145,7 @@ def _explained(stage: str) -> tuple[str, str]:
     return kind.LABEL, kind.HELP.rpartition(": ")[0]
 
 
-def _answers(served: Served, stage: str) -> bool:
+def _answers(served: ServedIndex, stage: str) -> bool:
     index = served.index
     try:
         stages.opened([stage], stages.StageContext(index.settings, index.info.published, lambda: index.terms))

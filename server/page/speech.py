@@ -9,7 +9,7 @@ from flask import g, has_request_context, request
 from werkzeug.datastructures import MultiDict
 from werkzeug.exceptions import RequestEntityTooLarge
 
-from ..upkeep.service import service
+from ..runtime import registry
 from .strings import ARABIC, LANGUAGES
 
 _RIGHT_TO_LEFT = frozenset({"ar", "arc", "ckb", "dv", "fa", "he", "ps", "sd", "ug", "ur", "yi"})
@@ -67,7 +67,7 @@ def asked_values() -> MultiDict[str, str]:
 def _language(asked: str, names: Sequence[str]) -> str:
     if asked in LANGUAGES:
         return asked
-    indexes = service().indexes
+    indexes = registry().indexes
     named = [*names, *(request.view_args or {}).values(), *indexes]
     language = next((indexes[name].index.info.language for name in named if name in indexes), "en")
     return language if language in LANGUAGES else "en"

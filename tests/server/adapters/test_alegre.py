@@ -17,7 +17,7 @@ from factseek.indexer.build import BuildRequest, build
 from factseek.retrieval.config import IndexSettings
 from factseek.retrieval.index.local import Index
 from factseek.server.adapters import changing
-from factseek.server.upkeep.access import digest
+from factseek.server.auth import digest
 from factseek.settings import Config
 from tests.server.conftest import KEY, MAY, writable
 from tests.server.served import serve, until

@@ -28,7 +28,7 @@ from factseek.server.agents import serving
 from factseek.server.agents.checking import NO_MODEL, WARNING
 from factseek.server.agents.gate import Gate
 from factseek.server.app import create_app
-from factseek.server.upkeep.access import digest, new_key
+from factseek.server.auth import digest, new_key
 from factseek.settings import Config
 from tests.server.ending import end
 

@@ -1,4 +1,4 @@
-"""``python -m factseek.server.writing.writer``: the process that writes one served index, started by a worker.
+"""``python -m factseek.server.writer``: the process that writes one served index, started by a worker.
 
 It ends with the server, or when nothing has come for a while.
 """
@@ -15,10 +15,10 @@ from pathlib import Path
 
 import msgspec
 
-from ...indexer import jobs
-from ...indexer.writer import Writer, WriterLimits
-from ..settings import Config, ServerSettings
-from ..upkeep.logs import log_to_stderr
+from ..indexer import jobs
+from ..indexer.writer import Writer, WriterLimits
+from .logs import log_to_stderr
+from .settings import Config, ServerSettings
 
 NICE = 5
 """Searching goes first."""

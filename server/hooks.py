@@ -14,8 +14,8 @@ from flask import Flask, Response, g, request
 from flask.globals import request_ctx
 from werkzeug.exceptions import NotFound
 
-from ..settings import ServerSettings
-from .service import mark_failed
+from .runtime import mark_failed
+from .settings import ServerSettings
 
 _access = logging.getLogger("factseek.access")
 WSGIApplication = Callable[..., Iterable[bytes]]

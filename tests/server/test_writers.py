@@ -19,7 +19,7 @@ import pytest
 
 from factseek.indexer import jobs
 from factseek.indexer.verification import verify
-from factseek.server.upkeep.access import digest
+from factseek.server.auth import digest
 from factseek.settings import Config
 from tests.server.conftest import ENGLISH, KEY, MAY, build_index
 from tests.server.ending import end
@@ -68,7 +68,7 @@ class Served:
 
     @property
     def writers(self) -> list[int]:
-        return self.children("factseek.server.writing.writer")
+        return self.children("factseek.server.writer")
 
     def job(self, where: str) -> dict[str, Any]:
         status, job = self.ask("GET", where)

@@ -1,12 +1,13 @@
-"""A new manifest is served, an old snapshot is closed, what is wrong with an index is said: with real indexes."""
+"""The served indexes: a new manifest is served, an old snapshot is closed, what is wrong with an index is said."""
 
 from __future__ import annotations
 
 import gc
 import json
+import logging
 import shutil
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,13 +17,12 @@ from flask import Flask
 from factseek.indexer.build import BuildRequest, build
 from factseek.retrieval.encoders import shared
 from factseek.retrieval.encoders.runtime import open_encoder
-from factseek.retrieval.errors import IndexStateError
+from factseek.retrieval.errors import ConfigError, IndexStateError
 from factseek.retrieval.index.local import Index
+from factseek.server import runtime as keeping
 from factseek.server.app import create_app
+from factseek.server.runtime import IndexRegistry, IndexReloader, checked_name
 from factseek.server.settings import ServerSettings
-from factseek.server.upkeep import keeper as keeping
-from factseek.server.upkeep.keeper import Keeper
-from factseek.server.upkeep.service import Service
 from factseek.settings import Config
 from tests.indexer.as_found import name_files_as_found
 
@@ -47,18 +47,18 @@ def folder(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def app(folder: Path, tmp_path: Path) -> Iterator[Flask]:
-    """An application whose keeper is at work; one of its indexes was never there."""
+    """An application whose reloader is at work; one of its indexes was never there."""
     indexes = {"live": str(folder), "missing": str(tmp_path / "missing")}
     config = Config(server=ServerSettings(indexes=indexes))
     made = create_app(config, {})
-    keeper = Keeper(service_of(made), config)
-    keeper.start()
+    reloader = IndexReloader(service_of(made), config)
+    reloader.start()
     yield made
-    keeper.stop()
+    reloader.stop()
 
 
-def service_of(app: Flask) -> Service:
-    found: Service = app.extensions["factseek"]
+def service_of(app: Flask) -> IndexRegistry:
+    found: IndexRegistry = app.extensions["factseek"]
     return found
 
 
@@ -84,10 +84,6 @@ def soon(true: Callable[[], object], patience: float = PATIENCE) -> None:
     while not true():
         assert time.monotonic() < deadline, "never became true"
         time.sleep(0.02)
-
-
-def test_a_look_comes_often_enough() -> None:
-    assert keeping.LOOK_EVERY < WITHIN
 
 
 def test_a_new_manifest_is_served(app: Flask, folder: Path) -> None:
@@ -196,10 +192,10 @@ def test_the_encoder_that_indexes_share_is_closed_at_the_end(tmp_path: Path, mon
     config = Config(server=ServerSettings(indexes={"one": str(tmp_path / "ix"), "two": str(tmp_path / "ix")}))
     opened: list[CountedEncoder] = []
     monkeypatch.setattr(shared, "open_encoder", lambda _: opened.append(CountedEncoder(config)) or opened[-1])
-    keeper = Keeper(service_of(create_app(config, {})), config)
-    keeper.start()
+    reloader = IndexReloader(service_of(create_app(config, {})), config)
+    reloader.start()
     assert [encoder.closed for encoder in opened] == [0]
-    keeper.stop()
+    reloader.stop()
     assert [encoder.closed for encoder in opened] == [1]
 
 
@@ -216,8 +212,8 @@ def test_an_index_whose_vectors_are_damaged_is_named_and_the_others_go_on(
     names = {name: str(tmp_path / name) for name in ("damaged", "whole")}
     config = Config(server=ServerSettings(indexes=names))
     app = create_app(config, {})
-    keeper = Keeper(service_of(app), config)
-    keeper.start()
+    reloader = IndexReloader(service_of(app), config)
+    reloader.start()
     try:
         client = app.test_client()
         assert client.get("/readyz").json["indexes"] == {"damaged": "unavailable", "whole": "ready"}
@@ -225,4 +221,64 @@ def test_an_index_whose_vectors_are_damaged_is_named_and_the_others_go_on(
         assert {name: answer.status_code for name, answer in answers.items()} == {"damaged": 503, "whole": 200}
         assert f"{vectors}: vector 0 is not of unit length: the file is damaged" in caplog.text
     finally:
-        keeper.stop()
+        reloader.stop()
+
+
+@pytest.mark.parametrize("name", ["a", "9", "example-en", "CT20.AR_1", "x" * 64, "search"])
+def test_a_good_name_is_taken(name: str) -> None:
+    assert checked_name(name) == name
+
+
+@pytest.mark.parametrize("name", ["", ".", "..", "-a", "_a", "a/b", "a b", "x" * 65, "é", "a\n", "../etc"])
+def test_a_bad_name_is_refused(name: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        checked_name(name)
+    assert caught.value.line == (
+        f"server.indexes: {name!r} cannot name an index; take up to 64 letters, digits, '.', '_' and '-', "
+        "a letter or digit first"
+    )
+
+
+@pytest.mark.parametrize("name", ["indexes", "jobs", "claims"])
+def test_a_reserved_name_is_refused(name: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        checked_name(name)
+    assert str(caught.value) == f"server.indexes: the name {name!r} is reserved; choose another"
+
+
+def test_an_application_checks_its_names(indexes: dict[str, Index]) -> None:
+    with pytest.raises(ConfigError, match="reserved"):
+        create_app(Config(), {"jobs": indexes["arabic"]})
+
+
+def test_an_index_that_answered_is_not_asked_again(indexes: dict[str, Index], monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[Sequence[str]] = []
+    search = indexes["english"].search
+
+    def counted(queries: Sequence[str], *rest: Any) -> Any:
+        asked.append(queries)
+        return search(queries, *rest)
+
+    monkeypatch.setattr(indexes["english"], "search", counted)
+    readiness = IndexRegistry(Config(), indexes)
+    assert readiness.states() == {"english": "ready", "arabic": "ready"}
+    searches = len(asked)
+    assert searches
+    assert readiness.states() == {"english": "ready", "arabic": "ready"}
+    assert len(asked) == searches
+
+
+@pytest.mark.parametrize("error", [IndexStateError("segment 0 is damaged"), RuntimeError("segment 0 is damaged")])
+def test_a_broken_index_is_named_and_asked_again(
+    indexes: dict[str, Index], monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, error: Exception
+) -> None:
+    def broken(*_: Any) -> Any:
+        raise error
+
+    readiness = IndexRegistry(Config(), indexes)
+    with monkeypatch.context() as patch, caplog.at_level(logging.ERROR, "factseek.server"):
+        patch.setattr(indexes["english"], "search", broken)
+        assert readiness.states() == {"english": "unavailable", "arabic": "ready"}
+    assert "english is not ready" in caplog.text
+    assert "segment 0 is damaged" in caplog.text
+    assert readiness.states() == {"english": "ready", "arabic": "ready"}
