@@ -18,8 +18,6 @@ from .api.rankers import ServedRanker
 from .api.verdicts import ServedVerdicts
 from .auth import Rates
 from .contract import errors, requests, search
-from .page import pages
-from .page.problems import problem_page
 from .routing import RememberingMap
 from .settings import Config
 
@@ -74,7 +72,7 @@ def create_app(
     # A docid may hold anything, two slashes in a row too.
     app.url_map.merge_slashes = False
     app.url_map.converters["docid"] = DocidConverter
-    errors.register(app, problem_page)
+    errors.register(app, page.problem_page)
     hooks.register(app, config.server)
     search.register(app, config.server)
     metrics.register(app)
@@ -84,7 +82,7 @@ def create_app(
     app.register_blueprint(ranking.blueprint)
     app.register_blueprint(writing.blueprint)
     app.register_blueprint(docs.blueprint)
-    app.register_blueprint(pages.blueprint)
+    app.register_blueprint(page.blueprint)
     adapters.install(app, config.server.adapters, {**config.server.indexes, **indexes})
     requests.prepare()
     return app

@@ -20,8 +20,7 @@ from time import monotonic
 
 from flask import Flask, g, request
 
-from .contract.dialects import dialect
-from .contract.errors import RefusedError
+from .contract.errors import RefusedError, dialect
 from .settings import ServerSettings
 
 OPEN = ("/livez", "/readyz", "/metrics", "/static/")

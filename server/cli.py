@@ -133,15 +133,15 @@ def serve(args: argparse.Namespace) -> int:
 def offer_tools(args: argparse.Namespace) -> int:
     """Offer tools to agents until stopped."""
     config = configured(args)
-    from .agents import serving
+    from . import mcp
     from .app import create_app
     from .serve import listen, url_of
 
     if args.http:
         listener = listen(config.server.host, config.server.port)
-        serving.run_http(config, args.verdicts, create_app, listener, url_of(listener))
+        mcp.run_http(config, args.verdicts, create_app, listener, url_of(listener))
     else:
-        serving.run_stdio(config, args.verdicts, create_app)
+        mcp.run_stdio(config, args.verdicts, create_app)
     return DONE
 
 

@@ -30,9 +30,7 @@ from ...retrieval.evidence import Answer
 from ...retrieval.plugins import Plugins
 from ..api import operations
 from ..api.operations import Operation
-from ..contract import dialects
-from ..contract.dialects import Dialect
-from ..contract.errors import Problem
+from ..contract.errors import Dialect, Problem, speak
 from ..runtime import ServedIndex, index_named, registry
 
 TAG = "Protocols"
@@ -85,7 +83,7 @@ def install(app: Flask, wanted: Mapping[str, str], indexes: Collection[str]) -> 
     for name in wanted:
         adapter = ADAPTERS.load(name)
         app.register_blueprint(adapter.blueprint, url_prefix=f"/{name}")
-        dialects.install(app, name, Dialect(adapter.failure, adapter.STATUSES, adapter.KEY_PARAMETER))
+        speak(app, name, Dialect(adapter.failure, adapter.STATUSES, adapter.KEY_PARAMETER))
         operations.add(app, dict(_described(adapter)))
 
 

@@ -19,7 +19,7 @@ from ..api.operations import Operation
 from ..contract.answers import json_answer
 from ..contract.errors import Problem
 from ..contract.requests import ForeignFields, from_body
-from ._reranking import RerankedText, check_texts, ranked, re_ranker
+from ._shared import RerankedText, check_texts, ranked, re_ranker
 
 HELP = "Cohere's re-ranking: POST /v2/rerank"
 KEY_PARAMETER = ""

@@ -20,14 +20,14 @@ from ..contract.errors import BadInput
 from ..contract.requests import ForeignFields, SearchOptions, from_body, from_query
 from ..memory import charged_document
 from ..runtime import index_named, registry
-from . import _fastapi
-from ._searching import hits_of, text_of, whole_text
+from . import _shared
+from ._shared import hits_of, text_of, whole_text
 
 HELP = "Pyserini 1's REST routes: POST /v1/indexes/{index}/search"
 KEY_PARAMETER = ""
-STATUSES = _fastapi.STATUSES
-FAILURE = _fastapi.FastAPIFailure
-failure = _fastapi.failure
+STATUSES = _shared.FASTAPI_STATUSES
+FAILURE = _shared.FastAPIFailure
+failure = _shared.fastapi_failure
 blueprint = Blueprint("pyserini_1", __name__)
 _RETRIEVERS = MappingProxyType({"tf": "bm25", "faiss": "dense"})
 

@@ -21,8 +21,7 @@ from ..contract.errors import BadInput, Problem
 from ..contract.requests import ForeignFields, SearchOptions, from_body
 from ..memory import charged_document
 from ..runtime import index_named, registry
-from ._reranking import check_texts, ranked, re_ranker
-from ._searching import hits_of, text_of
+from ._shared import check_texts, hits_of, ranked, re_ranker, text_of
 
 HELP = "RoutIR's services: POST /search, POST /score, GET /avail"
 KEY_PARAMETER = ""

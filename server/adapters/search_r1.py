@@ -21,15 +21,14 @@ from ..contract.errors import BadInput
 from ..contract.requests import ForeignFields, SearchOptions, from_body
 from ..contract.search import limit_of
 from ..runtime import registry
-from . import _fastapi, configured_index
-from ._reranking import ranked, re_ranker
-from ._searching import hits_of, whole_text
+from . import _shared, configured_index
+from ._shared import hits_of, ranked, re_ranker, whole_text
 
 HELP = "Search-R1's retriever and re-ranker: POST /retrieve, POST /rerank"
 KEY_PARAMETER = ""
-STATUSES = _fastapi.STATUSES
-FAILURE = _fastapi.FastAPIFailure
-failure = _fastapi.failure
+STATUSES = _shared.FASTAPI_STATUSES
+FAILURE = _shared.FastAPIFailure
+failure = _shared.fastapi_failure
 blueprint = Blueprint("search_r1", __name__)
 
 _BEST = 3

@@ -23,7 +23,7 @@ from ..contract.errors import Problem
 from ..contract.requests import ForeignFields, SearchOptions, from_body
 from ..contract.search import check_most
 from . import configured_index
-from ._searching import hits_of
+from ._shared import hits_of
 
 HELP = "Serper's web search: POST /search"
 KEY_PARAMETER = ""

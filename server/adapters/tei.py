@@ -19,7 +19,7 @@ from ..contract.answers import json_answer
 from ..contract.errors import BadInput, Problem, RefusedError
 from ..contract.requests import ForeignFields, from_body
 from ..runtime import registry
-from ._reranking import NoReRankerError, RerankedText, ranked, re_ranker
+from ._shared import NoReRankerError, RerankedText, ranked, re_ranker
 
 HELP = "Text Embeddings Inference: POST /rerank"
 KEY_PARAMETER = ""

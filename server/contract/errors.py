@@ -12,6 +12,7 @@ import math
 from collections.abc import Callable, Mapping
 from http import HTTPStatus
 from types import MappingProxyType
+from typing import NamedTuple
 
 import msgspec
 from flask import Flask, Response, current_app, g, request
@@ -20,7 +21,36 @@ from werkzeug.exceptions import HTTPException
 from werkzeug.http import parse_accept_header
 
 from ...retrieval.errors import FactseekError, NotFoundError, PartMissingError, QueryError
-from .dialects import Dialect, dialect
+from ...retrieval.evidence import Answer
+
+_KEY = "factseek.dialects"
+
+
+class Dialect(NamedTuple):
+    """What the clients of a protocol expect where something goes wrong, and where they put a key."""
+
+    failure: Callable[[Problem], Answer]
+    """Says an error in the protocol's shape."""
+    statuses: Mapping[int, int]
+    """The protocol's status for one of ours, where they differ."""
+    key_parameter: str
+    """The parameter of a query string that carries a key, ``""`` if none does."""
+
+    def status(self, status: int) -> int:
+        """Return the protocol's status for one of ours."""
+        return self.statuses.get(status, status)
+
+
+def speak(app: Flask, prefix: str, dialect: Dialect) -> None:
+    """Let ``app`` speak a dialect at all addresses below ``/prefix/``."""
+    app.extensions.setdefault(_KEY, {})[prefix] = dialect
+
+
+def dialect() -> Dialect | None:
+    """Return the dialect of the address that the current request asks for, None if it is our own."""
+    dialects: Mapping[str, Dialect] = current_app.extensions.get(_KEY, {})
+    return dialects.get(request.path.partition("/")[2].partition("/")[0])
+
 
 _log = logging.getLogger("factseek.server")
 _PAGE = "factseek.problem_page"

@@ -20,7 +20,7 @@ from ..contract.errors import BadInput, RefusedError
 from ..contract.requests import DocumentRequest, RequestFields
 from ..runtime import ServedIndex, registry
 from ..writing import ConditionError, change_to, perform, writable
-from .shell import blueprint, chosen_indexes, file_of, page_of
+from .layout import blueprint, chosen_indexes, file_of, page_of
 from .state import IndexNames, Language, PageState, read_parameters
 
 _UNFIT = re.compile(r"[\W_]+")

@@ -14,8 +14,8 @@ from ...retrieval.evidence import Evidence
 from ...retrieval.query_syntax import QUERY
 from ..contract.errors import BadInput
 from ..runtime import ServedIndex
+from .layout import asked_parameters, blueprint, chosen_indexes
 from .searching import asked_of, ranking, ranking_of_many
-from .shell import asked_parameters, blueprint, chosen_indexes
 from .state import SEARCHED, PageState, read_state
 
 

@@ -22,7 +22,7 @@ from ..contract.errors import BadInput, RefusedError
 from ..contract.requests import RequestFields
 from ..runtime import ServedIndex, registry
 from .cards import title_of
-from .shell import blueprint, chosen_indexes, page_of, short_of
+from .layout import blueprint, chosen_indexes, page_of, short_of
 from .state import IndexNames, Language, PageState, read_parameters
 
 _LONGEST_QUERY = 1_000

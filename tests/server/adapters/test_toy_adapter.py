@@ -27,7 +27,7 @@ from ..api.operations import Operation
 from ..contract.answers import json_answer
 from ..contract.requests import ForeignFields, SearchOptions, from_query
 from . import configured_index
-from ._searching import hits_of
+from ._shared import hits_of
 
 HELP = "a toy"
 KEY_PARAMETER = "token"

@@ -1,25 +1,27 @@
-"""Shell of every page: the box with its choices, the tabs, the language."""
+"""What stands around every page: the box with its choices, the tabs, the language; and the page of an error."""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from functools import partial
 from typing import Any, NamedTuple
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
-from flask import Blueprint, current_app, redirect, request
+from flask import Blueprint, current_app, g, redirect, render_template, request
 from werkzeug.datastructures import FileStorage, MultiDict
+from werkzeug.routing import MapAdapter
 from werkzeug.wrappers import Response
 
 from ...retrieval import stages
 from ...retrieval.errors import FactseekError
+from ..contract.errors import Problem
 from ..contract.search import TimedOutError, limit_of
 from ..memory import answer_memory
 from ..runtime import ServedIndex, index_named, registry
+from .i18n import LANGUAGES, asked_values, speech
 from .searching import kinds_of
-from .speech import asked_values, speech
 from .state import LONGEST_ADDRESS, PageState
-from .strings import LANGUAGES
 
 blueprint = Blueprint("page", __name__)
 READING = ("GET", "HEAD")
@@ -188,3 +190,20 @@ def _beside_query(address: str) -> str:
     """Return the parameters of an address without the query, which a form sends beside them."""
     pairs = urlsplit(address).query.split("&")
     return f"?{'&'.join(pair for pair in pairs if not pair.startswith('query='))}"
+
+
+_NO_BOX = frozenset({401, 429, 500})
+"""Errors whose reader may not see what is served, or who could ask for nothing."""
+
+
+def problem_page(problem: Problem) -> str:
+    """Return the page of an error. Its links need nothing of the request, whose Host may be what is wrong with it."""
+    addresses = current_app.url_map.bind("")
+    before_its_key = bool(registry().config.server.keys) and "caller" not in g
+    box = {} if before_its_key or problem.status in _NO_BOX else box_of(PageState())
+    return render_template("problem.html", problem=problem, url_for=partial(_address, addresses), **box)
+
+
+def _address(addresses: MapAdapter, endpoint: str, **values: str) -> str:
+    """Return the address of an endpoint within this server."""
+    return addresses.build(endpoint, values)

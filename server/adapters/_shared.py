@@ -1,18 +1,51 @@
-"""Re-ranking as adapters ask for it: texts of the client's own, scored by the model of the stage ``rerank``."""
+"""What several adapters need.
+
+One search, everything else as configured; texts of the client's own, scored by the model of the stage ``rerank``;
+errors as servers made with FastAPI answer them.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from math import exp
+from types import MappingProxyType
 from typing import NamedTuple
 
+from flask import request
+
+from ...retrieval.domain import Document
 from ...retrieval.errors import QueryError
+from ...retrieval.evidence import Answer
 from ...retrieval.limit import Limit
 from ...retrieval.re_ranker import ReRanker
-from ..contract.errors import BadInput, RefusedError
-from ..contract.search import TimedOutError, limit_of, note_query
+from ...retrieval.searcher import Searcher
+from ..contract.errors import BadInput, Problem, RefusedError
+from ..contract.requests import SearchOptions
+from ..contract.search import RankedEvidence, TimedOutError, limit_of, note_query, search_of, whole_evidence
 from ..runtime import registry
 from . import configured_index
+
+
+def hits_of(
+    index: Searcher, query: str, options: SearchOptions, k_name: str = "k", *, query_name: str = "query"
+) -> RankedEvidence:
+    """Return the evidence for a query, without highlights; the names are what the client calls ``k`` and the query.
+
+    Raises BadInput, naming the client's own field, or TimedOutError.
+    """
+    search = search_of(options, index, k_name=k_name)
+    return whole_evidence(index, query, search, highlight=False, query_name=query_name)
+
+
+def whole_text(title: str, text: str) -> str:
+    """Return what is indexed of a document: the title, where there is one, and the text on the next line."""
+    return f"{title}\n{text}" if title else text
+
+
+def text_of(document: Document) -> str:
+    """Return the whole text of a document."""
+    return whole_text(document.title, document.text)
+
 
 _NAME = "rerank"
 
@@ -79,3 +112,29 @@ def _scores(model: ReRanker, query: str, texts: Sequence[str], limit: Limit) -> 
             raise TimedOutError(f"only {len(scores)} of {len(texts)} texts were scored in time: send fewer at once")
         scores.append(model.score(query, text))
     return scores
+
+
+FASTAPI_STATUSES = MappingProxyType({400: 422, 415: 422})
+
+
+class FastAPIFault(Answer):
+    """What is wrong with a field of a request; ``loc`` says where it stands."""
+
+    type: str
+    loc: list[str]
+    msg: str
+
+
+class FastAPIFailure(Answer):
+    """An error as FastAPI answers it: a sentence, or a list of what is wrong with the request."""
+
+    detail: str | list[FastAPIFault]
+
+
+def fastapi_failure(problem: Problem) -> FastAPIFailure:
+    """Return an error as FastAPI answers it."""
+    if problem.status not in FASTAPI_STATUSES:
+        return FastAPIFailure(detail=problem.detail)
+    place = "query" if request.method == "GET" else "body"
+    loc = [place, problem.field] if isinstance(problem.field, str) and problem.field != "body" else [place]
+    return FastAPIFailure(detail=[FastAPIFault(type="value_error", loc=loc, msg=problem.detail)])
