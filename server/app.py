@@ -11,13 +11,12 @@ from flask import Flask, Request
 from werkzeug.routing import BaseConverter, MapAdapter
 
 from ..retrieval.searcher import Searcher
-from . import adapters, auth, hooks, metrics, page, runtime, writing
-from .api import docs, many, rankers, ranking, verdicts
+from . import adapters, auth, errors, hooks, metrics, page, runtime, schemas, search, writing
+from .api import docs, many, rankers, verdicts
 from .api import routes as api
 from .api.rankers import ServedRanker
 from .api.verdicts import ServedVerdicts
 from .auth import Rates
-from .contract import errors, requests, search
 from .routing import RememberingMap
 from .settings import Config
 
@@ -79,10 +78,10 @@ def create_app(
     auth.register(app, config.server, rates)
     app.register_blueprint(api.blueprint)
     app.register_blueprint(many.blueprint)
-    app.register_blueprint(ranking.blueprint)
+    app.register_blueprint(rankers.blueprint)
     app.register_blueprint(writing.blueprint)
     app.register_blueprint(docs.blueprint)
     app.register_blueprint(page.blueprint)
     adapters.install(app, config.server.adapters, {**config.server.indexes, **indexes})
-    requests.prepare()
+    schemas.prepare()
     return app

@@ -20,7 +20,7 @@ from time import monotonic
 
 from flask import Flask, g, request
 
-from .contract.errors import RefusedError, dialect
+from .errors import RefusedError, dialect
 from .settings import ServerSettings
 
 OPEN = ("/livez", "/readyz", "/metrics", "/static/")

@@ -22,8 +22,8 @@ from flask import Flask, Response, current_app, g
 from flask.globals import request_ctx
 
 from ..indexer import jobs
-from .contract.search import Timed
 from .runtime import READY, IndexRegistry, registry
+from .search import Timed
 
 VARIABLE = "PROMETHEUS_MULTIPROC_DIR"
 """The environment variable that names the folder to the library when it is first imported: after the fork."""

@@ -34,7 +34,7 @@ from ..retrieval.java import java_thread, start
 from ..retrieval.languages import written_in
 from ..retrieval.searcher import Search, Searcher
 from ..retrieval.shards.layout import is_sharded, published_file
-from .contract.errors import UnknownIndexError
+from .errors import UnknownIndexError
 from .memory import give_memory_back
 from .settings import Config
 

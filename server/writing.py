@@ -26,11 +26,22 @@ from ..retrieval.domain import Document
 from ..retrieval.errors import NotFoundError, UserError
 from ..retrieval.manifest import Manifest
 from .api.routes import document_state
-from .contract.answers import AliasAnswer, DocumentWritten, JobAnswer, RefusedDocument, json_answer
-from .contract.errors import BadInput, RefusedError, UnknownJobError
-from .contract.requests import AliasRequest, BulkParameters, DocumentRequest, body_of, from_body, from_query
+from .errors import BadInput, RefusedError, UnknownJobError
 from .metrics import metrics_of
 from .runtime import ServedIndex, index_named, registry
+from .schemas import (
+    AliasAnswer,
+    AliasRequest,
+    BulkParameters,
+    DocumentRequest,
+    DocumentWritten,
+    JobAnswer,
+    RefusedDocument,
+    body_of,
+    from_body,
+    from_query,
+    json_answer,
+)
 
 blueprint = Blueprint("writing", __name__)
 Put = Literal["created", "replaced", "unchanged"]

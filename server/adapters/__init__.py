@@ -30,7 +30,7 @@ from ...retrieval.evidence import Answer
 from ...retrieval.plugins import Plugins
 from ..api import operations
 from ..api.operations import Operation
-from ..contract.errors import Dialect, Problem, speak
+from ..errors import Dialect, Problem, speak
 from ..runtime import ServedIndex, index_named, registry
 
 TAG = "Protocols"

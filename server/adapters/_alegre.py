@@ -19,11 +19,11 @@ from ...retrieval.searcher import Search, Searcher, check_whole
 from ...retrieval.spelling import respelt
 from ...retrieval.vocabulary import words_of
 from ..api.routes import document_state
-from ..contract.errors import BadInput
-from ..contract.requests import DocumentRequest, FilterRequest, SearchOptions
-from ..contract.search import TimedOutError, limit_of, note_query, search_of
+from ..errors import BadInput
 from ..memory import charged_document
 from ..runtime import index_named, registry
+from ..schemas import DocumentRequest, FilterRequest, SearchOptions
+from ..search import TimedOutError, limit_of, note_query, search_of
 from ..writing import (
     ConditionError,
     NotWrittenError,

@@ -19,10 +19,10 @@ from ...retrieval.evidence import Answer
 from ...retrieval.limit import Limit
 from ...retrieval.re_ranker import ReRanker
 from ...retrieval.searcher import Searcher
-from ..contract.errors import BadInput, Problem, RefusedError
-from ..contract.requests import SearchOptions
-from ..contract.search import RankedEvidence, TimedOutError, limit_of, note_query, search_of, whole_evidence
+from ..errors import BadInput, Problem, RefusedError
 from ..runtime import registry
+from ..schemas import SearchOptions
+from ..search import RankedEvidence, TimedOutError, limit_of, note_query, search_of, whole_evidence
 from . import configured_index
 
 

@@ -25,11 +25,10 @@ from ...retrieval.evidence import Answer
 from ...retrieval.manifest import now
 from ...retrieval.searcher import Searcher
 from ..api.operations import Operation
-from ..contract.answers import json_answer
-from ..contract.errors import BadInput, Problem
-from ..contract.requests import ForeignFields, from_body
-from ..contract.search import check_most
+from ..errors import BadInput, Problem
 from ..runtime import ServedIndex
+from ..schemas import ForeignFields, from_body, json_answer
+from ..search import check_most
 from ..writing import writable
 from . import configured_index
 from ._alegre import (

@@ -26,10 +26,9 @@ from ...retrieval.limit import Limit
 from ...retrieval.searcher import Search, Searcher
 from ..api.operations import Operation
 from ..api.paging import Begun, begun
-from ..contract.answers import json_answer
-from ..contract.errors import BadInput, Problem
-from ..contract.requests import FilterRequest, RequestFields, SearchRequest, from_query
-from ..contract.search import TimedOutError, limit_of, search_of, whole_evidence
+from ..errors import BadInput, Problem
+from ..schemas import FilterRequest, RequestFields, SearchRequest, from_query, json_answer
+from ..search import TimedOutError, limit_of, search_of, whole_evidence
 from . import configured_index
 
 _FIRST_SLICE = 100

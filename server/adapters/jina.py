@@ -15,8 +15,7 @@ from msgspec import UNSET, Meta, UnsetType
 from ...retrieval.config import Positive
 from ...retrieval.evidence import Answer
 from ..api.operations import Operation
-from ..contract.answers import json_answer
-from ..contract.requests import ForeignFields, from_body
+from ..schemas import ForeignFields, from_body, json_answer
 from . import _shared
 from ._shared import check_texts, ranked, re_ranker, tokens
 

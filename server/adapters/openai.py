@@ -22,11 +22,10 @@ from ...retrieval.errors import NotFoundError
 from ...retrieval.evidence import Answer
 from ...retrieval.limit import Limit
 from ..api.operations import Operation
-from ..contract.answers import json_answer
-from ..contract.errors import BadInput, Problem, RefusedError
-from ..contract.requests import ForeignFields, from_body
-from ..contract.search import TimedOutError, limit_of
+from ..errors import BadInput, Problem, RefusedError
 from ..runtime import registry
+from ..schemas import ForeignFields, from_body, json_answer
+from ..search import TimedOutError, limit_of
 from . import configured_index
 
 HELP = "OpenAI's embeddings: POST /v1/embeddings"

@@ -15,11 +15,10 @@ from msgspec import Meta
 from ...retrieval.config import Positive
 from ...retrieval.evidence import Answer
 from ..api.operations import Operation
-from ..contract.answers import json_answer
-from ..contract.errors import BadInput
-from ..contract.requests import ForeignFields, SearchOptions, from_body, from_query
+from ..errors import BadInput
 from ..memory import charged_document
 from ..runtime import index_named, registry
+from ..schemas import ForeignFields, SearchOptions, from_body, from_query, json_answer
 from . import _shared
 from ._shared import hits_of, text_of, whole_text
 

@@ -16,11 +16,10 @@ from msgspec import Meta
 from ...retrieval.config import Positive
 from ...retrieval.evidence import Answer
 from ..api.operations import Operation
-from ..contract.answers import json_answer
-from ..contract.errors import BadInput, Problem
-from ..contract.requests import ForeignFields, SearchOptions, from_body
+from ..errors import BadInput, Problem
 from ..memory import charged_document
 from ..runtime import index_named, registry
+from ..schemas import ForeignFields, SearchOptions, from_body, json_answer
 from ._shared import check_texts, hits_of, ranked, re_ranker, text_of
 
 HELP = "RoutIR's services: POST /search, POST /score, GET /avail"

@@ -16,11 +16,10 @@ from msgspec import Meta
 from ...retrieval.config import Positive
 from ...retrieval.evidence import Answer, Evidence
 from ..api.operations import Operation
-from ..contract.answers import json_answer
-from ..contract.errors import BadInput
-from ..contract.requests import ForeignFields, SearchOptions, from_body
-from ..contract.search import limit_of
+from ..errors import BadInput
 from ..runtime import registry
+from ..schemas import ForeignFields, SearchOptions, from_body, json_answer
+from ..search import limit_of
 from . import _shared, configured_index
 from ._shared import hits_of, ranked, re_ranker, whole_text
 

@@ -15,10 +15,9 @@ from msgspec import UNSET, Meta, UnsetType
 from ...retrieval.evidence import Answer
 from ...retrieval.re_ranker import ReRanker
 from ..api.operations import Operation
-from ..contract.answers import json_answer
-from ..contract.errors import BadInput, Problem, RefusedError
-from ..contract.requests import ForeignFields, from_body
+from ..errors import BadInput, Problem, RefusedError
 from ..runtime import registry
+from ..schemas import ForeignFields, from_body, json_answer
 from ._shared import NoReRankerError, RerankedText, ranked, re_ranker
 
 HELP = "Text Embeddings Inference: POST /rerank"

@@ -14,10 +14,10 @@ from ...retrieval.evidence import Evidence
 from ...retrieval.limit import CutOffError, Limit
 from ...retrieval.many import CountsOfMany, HitOf, PageOfMany, chosen_weights, counts_of_many, evidence_of, fused
 from ...retrieval.searcher import Search, Searcher
-from ..contract.answers import AskedIndex, QueryText, SearchManyAnswer, Took, json_answer
-from ..contract.errors import BadInput
-from ..contract.requests import SearchManyRequest, from_body
-from ..contract.search import (
+from ..errors import BadInput
+from ..runtime import ServedIndex, registry
+from ..schemas import AskedIndex, QueryText, SearchManyAnswer, SearchManyRequest, Took, from_body, json_answer
+from ..search import (
     KEEP,
     TimedOutError,
     approximate_if_so,
@@ -29,7 +29,6 @@ from ..contract.search import (
     suggestion,
     understood,
 )
-from ..runtime import ServedIndex, registry
 from .explanation import with_passages
 from .paging import BegunMany, begun_many, note_of
 

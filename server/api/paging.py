@@ -17,11 +17,10 @@ import msgspec
 from ...retrieval.counting import facet_answers, fields_of, total_answer
 from ...retrieval.errors import QueryError
 from ...retrieval.searcher import Search, Searcher
-from ..contract.answers import CursorIfAny, FacetsIfAsked, TotalIfAsked
-from ..contract.errors import BadInput
-from ..contract.requests import SearchManyRequest, SearchRequest
-from ..contract.search import RankedEvidence
+from ..errors import BadInput
 from ..runtime import ServedIndex, index_named
+from ..schemas import CursorIfAny, FacetsIfAsked, SearchManyRequest, SearchRequest, TotalIfAsked
+from ..search import RankedEvidence
 
 _Asked = TypeVar("_Asked", SearchRequest, SearchManyRequest)
 _HEAD = Struct(">I8s")

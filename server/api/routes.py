@@ -14,8 +14,13 @@ from ...retrieval.domain import Span
 from ...retrieval.errors import QueryError
 from ...retrieval.evidence import Evidence
 from ...retrieval.searcher import Searcher
-from ..contract.answers import (
+from ..errors import BadInput
+from ..memory import charged_document
+from ..runtime import READY, ServedIndex, index_named, registry, suited_indexes
+from ..schemas import (
+    BatchRequest,
     Candidate,
+    DocParameters,
     DocumentAnswer,
     DocumentWithPassages,
     Health,
@@ -24,18 +29,18 @@ from ..contract.answers import (
     IndexSummary,
     ReplicaHealth,
     SearchAnswer,
+    SearchRequest,
     ShardHealth,
     SimpleAnswer,
     SimpleDocument,
+    SimpleSearch,
     document_answer,
+    from_body,
+    from_query,
     json_answer,
     passage_place,
 )
-from ..contract.errors import BadInput
-from ..contract.requests import BatchRequest, DocParameters, SearchRequest, SimpleSearch, from_body, from_query
-from ..contract.search import RankedEvidence, limit_of, ranked_evidence, search_of, searched, suggestion, with_missing
-from ..memory import charged_document
-from ..runtime import READY, ServedIndex, index_named, registry, suited_indexes
+from ..search import RankedEvidence, limit_of, ranked_evidence, search_of, searched, suggestion, with_missing
 from .batch import Batch, json_pieces, ndjson_pieces
 from .explanation import explanation, with_passages
 from .operations import JSON, NDJSON, TEXT

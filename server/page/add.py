@@ -16,9 +16,9 @@ from ...indexer.collections import ReadOptions, webpages
 from ...indexer.passages import split
 from ...retrieval.domain import Document
 from ...retrieval.errors import QueryError, SourceError
-from ..contract.errors import BadInput, RefusedError
-from ..contract.requests import DocumentRequest, RequestFields
+from ..errors import BadInput, RefusedError
 from ..runtime import ServedIndex, registry
+from ..schemas import DocumentRequest, RequestFields
 from ..writing import ConditionError, change_to, perform, writable
 from .layout import blueprint, chosen_indexes, file_of, page_of
 from .state import IndexNames, Language, PageState, read_parameters

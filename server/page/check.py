@@ -18,11 +18,10 @@ from ...retrieval.errors import QueryError
 from ...retrieval.languages import written_in
 from ...retrieval.sentences import sentences
 from ...retrieval.table_shape import column_at, column_name
-from ..api.ranking import ranked_claims
-from ..contract.answers import RankedClaim
-from ..contract.errors import BadInput, RefusedError, UnknownRankerError
-from ..contract.requests import ClaimRequest, RankRequest, RequestFields
+from ..api.rankers import ranked_claims
+from ..errors import BadInput, RefusedError, UnknownRankerError
 from ..runtime import registry, suited_indexes
+from ..schemas import ClaimRequest, RankedClaim, RankRequest, RequestFields
 from .i18n import speech
 from .layout import blueprint, file_of, page_of, short_of
 from .state import IndexNames, Language, PageState, read_parameters

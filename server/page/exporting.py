@@ -12,7 +12,7 @@ from ...retrieval import listings
 from ...retrieval.errors import QueryError
 from ...retrieval.evidence import Evidence
 from ...retrieval.query_syntax import QUERY
-from ..contract.errors import BadInput
+from ..errors import BadInput
 from ..runtime import ServedIndex
 from .layout import asked_parameters, blueprint, chosen_indexes
 from .searching import asked_of, ranking, ranking_of_many

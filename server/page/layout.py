@@ -15,10 +15,10 @@ from werkzeug.wrappers import Response
 
 from ...retrieval import stages
 from ...retrieval.errors import FactseekError
-from ..contract.errors import Problem
-from ..contract.search import TimedOutError, limit_of
+from ..errors import Problem
 from ..memory import answer_memory
 from ..runtime import ServedIndex, index_named, registry
+from ..search import TimedOutError, limit_of
 from .i18n import LANGUAGES, asked_values, speech
 from .searching import kinds_of
 from .state import LONGEST_ADDRESS, PageState

@@ -19,10 +19,10 @@ from ...retrieval.evidence import Evidence
 from ...retrieval.highlight import Highlighter, highlighter, in_time
 from ...retrieval.limit import HIGHLIGHTS
 from ...retrieval.searcher import Search
-from ..contract.errors import BadInput
-from ..contract.search import limit_of
+from ..errors import BadInput
 from ..memory import charged_document
 from ..runtime import ServedIndex, index_named, registry, suited_indexes
+from ..search import limit_of
 from .cards import LONGEST_EXCERPT, Card, Copy, blocks, cited, elsewhere, excerpt, title_of
 from .exporting import FORMATS, HITS, json_address
 from .facets import chips_of, facets_of

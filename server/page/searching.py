@@ -17,9 +17,10 @@ from ...retrieval.many import HitOf, PageOfMany, chosen_weights, evidence_of, fu
 from ...retrieval.retrievers import RetrieverKind
 from ...retrieval.searcher import Search
 from ...retrieval.spelling import respelt
-from ..contract.answers import Took
-from ..contract.errors import BadInput
-from ..contract.search import (
+from ..errors import BadInput
+from ..runtime import ServedIndex
+from ..schemas import Took
+from ..search import (
     KEEP,
     TimedOutError,
     limit_of,
@@ -29,7 +30,6 @@ from ..contract.search import (
     search_of,
     understood,
 )
-from ..runtime import ServedIndex
 from .reasons import Reason, label_of, reasons
 from .state import PageState
 

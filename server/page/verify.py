@@ -18,9 +18,9 @@ from ...retrieval.filters import parse_filter
 from ...retrieval.highlight import highlighter
 from ...retrieval.profile import tweet
 from ..api.verdicts import Judge, judge_of, served_verdicts
-from ..contract.errors import BadInput, RefusedError
-from ..contract.requests import RequestFields
+from ..errors import BadInput, RefusedError
 from ..runtime import ServedIndex, registry
+from ..schemas import RequestFields
 from .cards import title_of
 from .layout import blueprint, chosen_indexes, page_of, short_of
 from .state import IndexNames, Language, PageState, read_parameters

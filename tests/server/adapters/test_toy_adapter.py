@@ -24,8 +24,8 @@ from flask import Blueprint, request
 
 from ...retrieval.evidence import Answer
 from ..api.operations import Operation
-from ..contract.answers import json_answer
-from ..contract.requests import ForeignFields, SearchOptions, from_query
+from ..schemas import json_answer
+from ..schemas import ForeignFields, SearchOptions, from_query
 from . import configured_index
 from ._shared import hits_of
 

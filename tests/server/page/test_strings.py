@@ -9,7 +9,7 @@ import pytest
 from flask.testing import FlaskClient
 
 from factseek.retrieval import retrievers, stages
-from factseek.server.contract.errors import TITLES
+from factseek.server.errors import TITLES
 from factseek.server.page.i18n import ARABIC
 
 TEXT = re.compile(r'\bt\((?:"([^"]+)"|\'([^\']+)\')\s*[,)]')

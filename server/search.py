@@ -10,22 +10,34 @@ from typing import Final, NamedTuple, Protocol
 import msgspec
 from flask import Flask, current_app, g, has_request_context
 
-from ...retrieval import stages
-from ...retrieval.config import AUTO, FusionSettings
-from ...retrieval.domain import DocumentQuery, Filter, Hit
-from ...retrieval.errors import NotFoundError, QueryError
-from ...retrieval.evidence import Evidence
-from ...retrieval.filters import DateError, bound, parse_filter
-from ...retrieval.limit import CutOffError, Limit
-from ...retrieval.query_syntax import QUERY, parse_query
-from ...retrieval.searcher import Search, Searcher, check_whole
-from ...retrieval.spelling import respelt
-from ...retrieval.votes import FusionKind
-from ..memory import answer_memory
-from ..settings import ServerSettings
-from .answers import ApproximateIfSo, Coverage, CoverageIfAny, ParsedAnswer, QueryText, RankTook, SuggestionIfAny, Took
+from ..retrieval import stages
+from ..retrieval.config import AUTO, FusionSettings
+from ..retrieval.domain import DocumentQuery, Filter, Hit
+from ..retrieval.errors import NotFoundError, QueryError
+from ..retrieval.evidence import Evidence
+from ..retrieval.filters import DateError, bound, parse_filter
+from ..retrieval.limit import CutOffError, Limit
+from ..retrieval.query_syntax import QUERY, parse_query
+from ..retrieval.searcher import Search, Searcher, check_whole
+from ..retrieval.spelling import respelt
+from ..retrieval.votes import FusionKind
 from .errors import BadInput, RefusedError
-from .requests import FilterRequest, FusionRequest, SearchOptions, SearchRequest
+from .memory import answer_memory
+from .schemas import (
+    ApproximateIfSo,
+    Coverage,
+    CoverageIfAny,
+    FilterRequest,
+    FusionRequest,
+    ParsedAnswer,
+    QueryText,
+    RankTook,
+    SearchOptions,
+    SearchRequest,
+    SuggestionIfAny,
+    Took,
+)
+from .settings import ServerSettings
 
 KEEP: Final = "keep"
 """What a client says of undated documents to have them under a date bound."""

@@ -20,8 +20,8 @@ from werkzeug.datastructures import MIMEAccept
 from werkzeug.exceptions import HTTPException
 from werkzeug.http import parse_accept_header
 
-from ...retrieval.errors import FactseekError, NotFoundError, PartMissingError, QueryError
-from ...retrieval.evidence import Answer
+from ..retrieval.errors import FactseekError, NotFoundError, PartMissingError, QueryError
+from ..retrieval.evidence import Answer
 
 _KEY = "factseek.dialects"
 
