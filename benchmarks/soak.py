@@ -32,7 +32,7 @@ from factseek.eval.files.topics import read_topics
 from factseek.eval.scoring.machine import this_machine
 from factseek.retrieval.index.local import open_index
 from factseek.retrieval.searcher import Search, Searcher
-from factseek.server.upkeep.access import digest
+from factseek.server.auth import digest
 
 ROOT = Path(__file__).resolve().parent.parent
 INDEX = ROOT / "indexes" / "example-en"

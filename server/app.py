@@ -11,20 +11,14 @@ from flask import Flask, Request
 from werkzeug.routing import BaseConverter, MapAdapter
 
 from ..retrieval.searcher import Searcher
-from . import adapters, page
-from .api import docs, many, rankers, ranking, verdicts
+from . import adapters, auth, errors, hooks, metrics, page, runtime, schemas, search, writing
+from .api import docs, many, rankers, verdicts
 from .api import routes as api
 from .api.rankers import ServedRanker
 from .api.verdicts import ServedVerdicts
-from .contract import errors, requests, search
-from .page import pages
-from .page.problems import problem_page
+from .auth import Rates
 from .routing import RememberingMap
 from .settings import Config
-from .upkeep import access, metrics, request_hooks, service
-from .upkeep.rates import Rates
-from .writing import aliases
-from .writing import routes as writing
 
 
 class Application(Flask):
@@ -67,7 +61,7 @@ def create_app(
     Raises ConfigError if an index has a name that cannot be served, or there is no adapter of a name.
     """
     app = Application(page.__name__)
-    service.install(app, config, indexes)
+    runtime.install(app, config, indexes)
     rankers.install(app, ranked_by)
     verdicts.install(app, judged_by)
     app.config["MAX_CONTENT_LENGTH"] = config.server.max_body_bytes
@@ -77,18 +71,17 @@ def create_app(
     # A docid may hold anything, two slashes in a row too.
     app.url_map.merge_slashes = False
     app.url_map.converters["docid"] = DocidConverter
-    errors.register(app, problem_page)
-    request_hooks.register(app, config.server)
+    errors.register(app, page.problem_page)
+    hooks.register(app, config.server)
     search.register(app, config.server)
     metrics.register(app)
-    access.register(app, config.server, rates)
+    auth.register(app, config.server, rates)
     app.register_blueprint(api.blueprint)
     app.register_blueprint(many.blueprint)
-    app.register_blueprint(ranking.blueprint)
+    app.register_blueprint(rankers.blueprint)
     app.register_blueprint(writing.blueprint)
-    app.register_blueprint(aliases.blueprint)
     app.register_blueprint(docs.blueprint)
-    app.register_blueprint(pages.blueprint)
+    app.register_blueprint(page.blueprint)
     adapters.install(app, config.server.adapters, {**config.server.indexes, **indexes})
-    requests.prepare()
+    schemas.prepare()
     return app

@@ -113,7 +113,7 @@ def make_key(args: argparse.Namespace) -> int:
         raise UsageError(
             f"{args.name[:80]!r} cannot name a key", remedy="take up to 64 letters, digits, '.', '_' and '-'"
         )
-    from .upkeep.access import digest, new_key
+    from .auth import digest, new_key
 
     key = new_key()
     write(f"{key}\n")
@@ -133,15 +133,15 @@ def serve(args: argparse.Namespace) -> int:
 def offer_tools(args: argparse.Namespace) -> int:
     """Offer tools to agents until stopped."""
     config = configured(args)
-    from .agents import serving
+    from . import mcp
     from .app import create_app
     from .serve import listen, url_of
 
     if args.http:
         listener = listen(config.server.host, config.server.port)
-        serving.run_http(config, args.verdicts, create_app, listener, url_of(listener))
+        mcp.run_http(config, args.verdicts, create_app, listener, url_of(listener))
     else:
-        serving.run_stdio(config, args.verdicts, create_app)
+        mcp.run_stdio(config, args.verdicts, create_app)
     return DONE
 
 

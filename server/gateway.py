@@ -23,10 +23,10 @@ from urllib.parse import unquote_to_bytes
 
 from werkzeug.exceptions import HTTPException, RequestEntityTooLarge
 
-from .contract.errors import OverloadedError, RefusedError
+from .errors import OverloadedError, RefusedError
+from .hooks import REFUSAL
 from .memory import MEMORY, Budget, Charge
 from .settings import ServerSettings
-from .upkeep.request_hooks import REFUSAL
 
 WSGI = Callable[[dict[str, Any], Callable[..., Any]], Iterable[bytes]]
 ALWAYS = ("/livez", "/readyz", "/metrics")

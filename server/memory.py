@@ -16,7 +16,7 @@ from flask import request
 from ..retrieval.domain import Document
 from ..retrieval.limit import WRITTEN, Memory, Unbounded
 from ..retrieval.searcher import Searcher
-from .contract.errors import OverloadedError
+from .errors import OverloadedError
 
 MEMORY = "factseek.memory"
 """The key of an environ under which the :class:`Charge` of a request stands."""

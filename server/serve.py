@@ -28,15 +28,12 @@ from ..retrieval.terminal import say
 from . import adapters
 from .api import rankers, verdicts
 from .app import create_app
+from .auth import Rates
 from .gateway import WSGI, Gateway
+from .logs import log_to_stderr
+from .metrics import metrics_of, share, takes_files, unshare
+from .runtime import IndexReloader, Writers, checked_name, registry
 from .settings import Config
-from .upkeep.keeper import Keeper
-from .upkeep.logs import log_to_stderr
-from .upkeep.metrics import metrics_of
-from .upkeep.metrics_folder import share, takes_files, unshare
-from .upkeep.rates import Rates
-from .upkeep.service import checked_name, service
-from .upkeep.writers import Writers
 from .worker import EventWorker, server_of
 
 BACKLOG = 2048
@@ -165,9 +162,9 @@ class FactseekServer(BaseApplication):  # type: ignore[misc]  # gunicorn has no 
         )
         with app.app_context():
             if self._lifeline is not None:
-                service().writers = Writers(self._config, self._lifeline[0])
-            self._keeper = Keeper(service(), self._config)
-        self._keeper.start()
+                registry().writers = Writers(self._config, self._lifeline[0])
+            self._reloader = IndexReloader(registry(), self._config)
+        self._reloader.start()
         self._metrics = metrics_of(app)
         _preload(app)
         return app
@@ -186,7 +183,7 @@ class FactseekServer(BaseApplication):  # type: ignore[misc]  # gunicorn has no 
 
     def close(self) -> None:
         """Close the indexes: the last request of a worker has been answered."""
-        self._keeper.stop()
+        self._reloader.stop()
 
     def _count_refused(self, status: int) -> None:
         self._metrics.refused(status).inc()

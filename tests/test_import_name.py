@@ -17,7 +17,7 @@ from urllib.request import Request, urlopen
 
 import pytest
 
-from factseek.server.upkeep.access import digest
+from factseek.server.auth import digest
 from tests.server.ending import end
 
 OURS = (

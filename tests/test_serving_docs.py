@@ -23,8 +23,8 @@ from factseek.indexer.build import BuildRequest, build
 from factseek.retrieval.config import RerankSettings
 from factseek.retrieval.encoders.cross_encoder import open_cross_encoder
 from factseek.server.adapters import ADAPTERS
+from factseek.server.auth import digest
 from factseek.server.page.routes import EXAMPLES, Example
-from factseek.server.upkeep.access import digest
 from factseek.settings import Config
 from tests.server.ending import end
 from tests.small_models import small_cross_encoder

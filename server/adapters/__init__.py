@@ -30,10 +30,8 @@ from ...retrieval.evidence import Answer
 from ...retrieval.plugins import Plugins
 from ..api import operations
 from ..api.operations import Operation
-from ..contract import dialects
-from ..contract.dialects import Dialect
-from ..contract.errors import Problem
-from ..upkeep.service import Served, index_named, service
+from ..errors import Dialect, Problem, speak
+from ..runtime import ServedIndex, index_named, registry
 
 TAG = "Protocols"
 
@@ -85,7 +83,7 @@ def install(app: Flask, wanted: Mapping[str, str], indexes: Collection[str]) -> 
     for name in wanted:
         adapter = ADAPTERS.load(name)
         app.register_blueprint(adapter.blueprint, url_prefix=f"/{name}")
-        dialects.install(app, name, Dialect(adapter.failure, adapter.STATUSES, adapter.KEY_PARAMETER))
+        speak(app, name, Dialect(adapter.failure, adapter.STATUSES, adapter.KEY_PARAMETER))
         operations.add(app, dict(_described(adapter)))
 
 
@@ -101,12 +99,12 @@ def _described(adapter: Adapter) -> Iterator[tuple[str, Operation]]:
         yield f"{adapter.blueprint.name}.{view}", whole
 
 
-def configured_index() -> Served:
+def configured_index() -> ServedIndex:
     """Return the index that the adapter of the current request answers from: the configured one, else the first.
 
     Raises UnknownIndexError if none is served; IndexStateError if it cannot be opened at the moment.
     """
-    serving = service()
+    serving = registry()
     name = (request.blueprint or "").replace("_", "-")
     wanted = serving.config.server.adapters.get(name, "")
     return index_named(wanted or next(iter({**serving.config.server.indexes, **serving.indexes}), ""))

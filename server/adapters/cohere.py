@@ -16,10 +16,9 @@ from msgspec import UNSET, Meta, UnsetType
 from ...retrieval.config import Positive
 from ...retrieval.evidence import Answer
 from ..api.operations import Operation
-from ..contract.answers import json_answer
-from ..contract.errors import Problem
-from ..contract.requests import ForeignFields, from_body
-from ._reranking import RerankedText, check_texts, ranked, re_ranker
+from ..errors import Problem
+from ..schemas import ForeignFields, from_body, json_answer
+from ._shared import RerankedText, check_texts, ranked, re_ranker
 
 HELP = "Cohere's re-ranking: POST /v2/rerank"
 KEY_PARAMETER = ""

@@ -15,16 +15,15 @@ from msgspec import UNSET, Meta, UnsetType
 from ...retrieval.config import Positive
 from ...retrieval.evidence import Answer
 from ..api.operations import Operation
-from ..contract.answers import json_answer
-from ..contract.requests import ForeignFields, from_body
-from . import _fastapi
-from ._reranking import check_texts, ranked, re_ranker, tokens
+from ..schemas import ForeignFields, from_body, json_answer
+from . import _shared
+from ._shared import check_texts, ranked, re_ranker, tokens
 
 HELP = "Jina's re-ranking: POST /v1/rerank"
 KEY_PARAMETER = ""
-STATUSES = _fastapi.STATUSES
-FAILURE = _fastapi.FastAPIFailure
-failure = _fastapi.failure
+STATUSES = _shared.FASTAPI_STATUSES
+FAILURE = _shared.FastAPIFailure
+failure = _shared.fastapi_failure
 blueprint = Blueprint("jina", __name__)
 
 

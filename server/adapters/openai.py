@@ -22,11 +22,10 @@ from ...retrieval.errors import NotFoundError
 from ...retrieval.evidence import Answer
 from ...retrieval.limit import Limit
 from ..api.operations import Operation
-from ..contract.answers import json_answer
-from ..contract.errors import BadInput, Problem, RefusedError
-from ..contract.requests import ForeignFields, from_body
-from ..contract.search import TimedOutError, limit_of
-from ..upkeep.service import service
+from ..errors import BadInput, Problem, RefusedError
+from ..runtime import registry
+from ..schemas import ForeignFields, from_body, json_answer
+from ..search import TimedOutError, limit_of
 from . import configured_index
 
 HELP = "OpenAI's embeddings: POST /v1/embeddings"
@@ -186,7 +185,7 @@ def _model(asked: str, encoder: Encoder) -> str:
 
 def _texts(asked: OpenAIEmbedding) -> list[str]:
     texts = [asked.input] if isinstance(asked.input, str) else asked.input
-    most = service().config.server.max_batch
+    most = registry().config.server.max_batch
     if not 1 <= len(texts) <= most:
         raise BadInput("input", f"1 to {most} texts are encoded at once, these are {len(texts)}")
     for number, text in enumerate(texts):

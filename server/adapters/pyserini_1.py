@@ -15,19 +15,18 @@ from msgspec import Meta
 from ...retrieval.config import Positive
 from ...retrieval.evidence import Answer
 from ..api.operations import Operation
-from ..contract.answers import json_answer
-from ..contract.errors import BadInput
-from ..contract.requests import ForeignFields, SearchOptions, from_body, from_query
+from ..errors import BadInput
 from ..memory import charged_document
-from ..upkeep.service import index_named, service
-from . import _fastapi
-from ._searching import hits_of, text_of, whole_text
+from ..runtime import index_named, registry
+from ..schemas import ForeignFields, SearchOptions, from_body, from_query, json_answer
+from . import _shared
+from ._shared import hits_of, text_of, whole_text
 
 HELP = "Pyserini 1's REST routes: POST /v1/indexes/{index}/search"
 KEY_PARAMETER = ""
-STATUSES = _fastapi.STATUSES
-FAILURE = _fastapi.FastAPIFailure
-failure = _fastapi.failure
+STATUSES = _shared.FASTAPI_STATUSES
+FAILURE = _shared.FastAPIFailure
+failure = _shared.fastapi_failure
 blueprint = Blueprint("pyserini_1", __name__)
 _RETRIEVERS = MappingProxyType({"tf": "bm25", "faiss": "dense"})
 
@@ -131,7 +130,7 @@ def pyserini_1_status(name: str) -> Response:
 def pyserini_1_indexes() -> Response:
     """List the indexes of a type as Pyserini 1 does."""
     wanted = _RETRIEVERS.get(from_query(request.args, PyseriniIndexType).index_type)
-    return json_answer([name for name, served in service().indexes.items() if wanted in served.retrievers])
+    return json_answer([name for name, served in registry().indexes.items() if wanted in served.retrievers])
 
 
 def _query(asked: PyseriniQuery) -> tuple[str, str]:

@@ -13,12 +13,11 @@ from ...retrieval.config import Positive, Unit, Weight
 from ...retrieval.evidence import Answer
 from ...retrieval.searcher import Search, Searcher
 from ..api.operations import Operation
-from ..contract.answers import document_answer, json_answer
-from ..contract.errors import BadInput, Problem, RefusedError, UnknownIndexError
-from ..contract.requests import ForeignFields, Parse, QueryText, SearchOptions, from_query
-from ..contract.search import search_of, whole_evidence
+from ..errors import BadInput, Problem, RefusedError, UnknownIndexError
 from ..memory import charged_document
-from ..upkeep.service import index_named
+from ..runtime import index_named
+from ..schemas import ForeignFields, Parse, QueryField, SearchOptions, document_answer, from_query, json_answer
+from ..search import search_of, whole_evidence
 
 HELP = "Pyserini 2's and Anserini's REST routes: GET /v1/{index}/search"
 KEY_PARAMETER = ""
@@ -42,7 +41,7 @@ class Pyserini2Failure(Answer):
 class Pyserini2Search(ForeignFields, kw_only=True):
     """The parameters of Pyserini 2's search; with ``k1`` and ``b`` it ranks by BM25 alone."""
 
-    query: QueryText
+    query: QueryField
     hits: Annotated[Positive, Meta(description="how many hits")] = 10
     parse: Parse = True
     k1: Annotated[Weight | None, Meta(description="BM25's; goes with b")] = None

@@ -16,13 +16,11 @@ from msgspec import Meta
 from ...retrieval.config import Positive
 from ...retrieval.evidence import Answer
 from ..api.operations import Operation
-from ..contract.answers import json_answer
-from ..contract.errors import BadInput, Problem
-from ..contract.requests import ForeignFields, SearchOptions, from_body
+from ..errors import BadInput, Problem
 from ..memory import charged_document
-from ..upkeep.service import index_named, service
-from ._reranking import check_texts, ranked, re_ranker
-from ._searching import hits_of, text_of
+from ..runtime import index_named, registry
+from ..schemas import ForeignFields, SearchOptions, from_body, json_answer
+from ._shared import check_texts, hits_of, ranked, re_ranker, text_of
 
 HELP = "RoutIR's services: POST /search, POST /score, GET /avail"
 KEY_PARAMETER = ""
@@ -165,7 +163,7 @@ def routir_content() -> Response:
 @blueprint.get("/avail")
 def routir_avail() -> Response:
     """Name the services as RoutIR does."""
-    indexes, scores = service().indexes, [_SCORES] if service().config.rerank.model else []
+    indexes, scores = registry().indexes, [_SCORES] if registry().config.rerank.model else []
     rankings = [f"{name}/{retriever}" for name, served in indexes.items() for retriever in served.retrievers]
     return json_answer(
         RoutirServices(

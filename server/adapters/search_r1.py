@@ -16,20 +16,18 @@ from msgspec import Meta
 from ...retrieval.config import Positive
 from ...retrieval.evidence import Answer, Evidence
 from ..api.operations import Operation
-from ..contract.answers import json_answer
-from ..contract.errors import BadInput
-from ..contract.requests import ForeignFields, SearchOptions, from_body
-from ..contract.search import limit_of
-from ..upkeep.service import service
-from . import _fastapi, configured_index
-from ._reranking import ranked, re_ranker
-from ._searching import hits_of, whole_text
+from ..errors import BadInput
+from ..runtime import registry
+from ..schemas import ForeignFields, SearchOptions, from_body, json_answer
+from ..search import limit_of
+from . import _shared, configured_index
+from ._shared import hits_of, ranked, re_ranker, whole_text
 
 HELP = "Search-R1's retriever and re-ranker: POST /retrieve, POST /rerank"
 KEY_PARAMETER = ""
-STATUSES = _fastapi.STATUSES
-FAILURE = _fastapi.FastAPIFailure
-failure = _fastapi.failure
+STATUSES = _shared.FASTAPI_STATUSES
+FAILURE = _shared.FastAPIFailure
+failure = _shared.fastapi_failure
 blueprint = Blueprint("search_r1", __name__)
 
 _BEST = 3
@@ -68,7 +66,7 @@ class SearchR1Answer(Answer):
 def search_r1_retrieve() -> Response:
     """Search for many queries as Search-R1 does."""
     asked = from_body(request, SearchR1Queries)
-    index, server = configured_index().index, service().config.server
+    index, server = configured_index().index, registry().config.server
     hits = asked.topk or index.settings.search.k
     if not 1 <= len(asked.queries) <= server.max_batch:
         raise BadInput("queries", f"1 to {server.max_batch} are answered at once, these are {len(asked.queries)}")
@@ -127,7 +125,7 @@ def search_r1_rerank() -> Response:
 
 
 def _check_documents(asked: SearchR1Rerank) -> None:
-    server = service().config.server
+    server = registry().config.server
     if not 1 <= len(asked.queries) <= server.max_batch:
         raise BadInput("queries", f"1 to {server.max_batch} are answered at once, these are {len(asked.queries)}")
     if len(asked.documents) != len(asked.queries):

@@ -18,12 +18,11 @@ from ...retrieval.config import Positive
 from ...retrieval.evidence import Answer, Evidence
 from ...retrieval.searcher import Searcher
 from ..api.operations import Operation
-from ..contract.answers import json_answer
-from ..contract.errors import Problem
-from ..contract.requests import ForeignFields, SearchOptions, from_body
-from ..contract.search import check_most
+from ..errors import Problem
+from ..schemas import ForeignFields, SearchOptions, from_body, json_answer
+from ..search import check_most
 from . import configured_index
-from ._searching import hits_of
+from ._shared import hits_of
 
 HELP = "Serper's web search: POST /search"
 KEY_PARAMETER = ""

@@ -15,11 +15,10 @@ from msgspec import UNSET, Meta, UnsetType
 from ...retrieval.evidence import Answer
 from ...retrieval.re_ranker import ReRanker
 from ..api.operations import Operation
-from ..contract.answers import json_answer
-from ..contract.errors import BadInput, Problem, RefusedError
-from ..contract.requests import ForeignFields, from_body
-from ..upkeep.service import service
-from ._reranking import NoReRankerError, RerankedText, ranked, re_ranker
+from ..errors import BadInput, Problem, RefusedError
+from ..runtime import registry
+from ..schemas import ForeignFields, from_body, json_answer
+from ._shared import NoReRankerError, RerankedText, ranked, re_ranker
 
 HELP = "Text Embeddings Inference: POST /rerank"
 KEY_PARAMETER = ""
@@ -107,7 +106,7 @@ def _asked() -> TeiRerank:
         raise NotDeserializedError(error.line) from None
     if not asked.texts:
         raise BadInput("texts", "cannot be empty")
-    most = service().config.server.max_batch
+    most = registry().config.server.max_batch
     if len(asked.texts) > most:
         raise TooMuchError(f"batch size {len(asked.texts)} > maximum allowed batch size {most}")
     return asked

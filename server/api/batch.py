@@ -23,10 +23,11 @@ from ...retrieval.evidence import Evidence
 from ...retrieval.limit import CutOffError, Limit
 from ...retrieval.run_writer import run_lines
 from ...retrieval.searcher import Searcher
-from ..contract.answers import BatchFault, BatchHits, CoverageIfAny, Took
-from ..contract.errors import BadInput
-from ..contract.requests import BatchQuery, BatchRequest
-from ..contract.search import (
+from ..errors import BadInput
+from ..memory import NoMemoryError, PartMemory, answer_memory
+from ..runtime import registry
+from ..schemas import BatchFault, BatchHits, BatchQuery, BatchRequest, CoverageIfAny, Took
+from ..search import (
     approximate_if_so,
     coverage_of,
     limit_of,
@@ -35,8 +36,6 @@ from ..contract.search import (
     search_of,
     with_missing,
 )
-from ..memory import NoMemoryError, PartMemory, answer_memory
-from ..upkeep.service import service
 from .explanation import with_passages
 
 _AT_ONCE = 10
@@ -67,7 +66,7 @@ class Batch:
         self._request = request
         self.search = search_of(request, index)
         self.retrieve = self.evidence = 0.0
-        server = service().config.server
+        server = registry().config.server
         self._seconds = server.search_seconds
         self._k = k = request.k or index.settings.search.k
         most = server.max_batch

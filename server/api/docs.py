@@ -10,7 +10,7 @@ from urllib.parse import urlencode
 import msgspec
 from flask import Blueprint, Response, current_app, render_template, request
 
-from ..upkeep.service import service
+from ..runtime import registry
 from .openapi import document
 from .operations import JSON, WRITING
 
@@ -114,7 +114,7 @@ def _parameter(parameter: dict[str, Any]) -> Field:
 
 def _curl(address: str, operation: dict[str, Any]) -> str:
     """Return a command that asks this server, or ``""`` if an address needs more than an index, or a key is needed."""
-    index = next(iter(service().indexes), "")
+    index = next(iter(registry().indexes), "")
     if re.search(r"{(?!index})", address) or not index or WRITING in operation["tags"]:
         return ""
     url = request.host_url.rstrip("/") + address.replace("{index}", index)
@@ -128,7 +128,7 @@ def _curl(address: str, operation: dict[str, Any]) -> str:
 
 def _document() -> dict[str, Any]:
     """Return the document, made anew when what is served has changed."""
-    serving = service()
+    serving = registry()
     names = tuple(serving.indexes)
     known: tuple[tuple[str, ...], dict[str, Any]] | None = current_app.extensions.get(_MADE)
     if known is None or known[0] != names:

@@ -16,7 +16,7 @@ from ...retrieval.explaining import sentence
 from ...retrieval.limit import PASSAGES, WRITTEN, Limit
 from ...retrieval.lucene.analysis import Highlighter, highlighter, in_time, query_terms
 from ...retrieval.searcher import ResolvedSearch, Search, Searcher
-from ..contract.answers import ExplainedHit, ExplainedPart, Explanation, FusionAnswer, WordWeight
+from ..schemas import ExplainedHit, ExplainedPart, Explanation, FusionAnswer, WordWeight
 
 
 def explanation(index: Searcher, query: str, asked: Search, hits: Sequence[Hit]) -> Explanation:

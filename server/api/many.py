@@ -14,10 +14,10 @@ from ...retrieval.evidence import Evidence
 from ...retrieval.limit import CutOffError, Limit
 from ...retrieval.many import CountsOfMany, HitOf, PageOfMany, chosen_weights, counts_of_many, evidence_of, fused
 from ...retrieval.searcher import Search, Searcher
-from ..contract.answers import AskedIndex, QueryText, SearchManyAnswer, Took, json_answer
-from ..contract.errors import BadInput
-from ..contract.requests import SearchManyRequest, from_body
-from ..contract.search import (
+from ..errors import BadInput
+from ..runtime import ServedIndex, registry
+from ..schemas import AskedIndex, QueryText, SearchManyAnswer, SearchManyRequest, Took, from_body, json_answer
+from ..search import (
     KEEP,
     TimedOutError,
     approximate_if_so,
@@ -29,7 +29,6 @@ from ..contract.search import (
     suggestion,
     understood,
 )
-from ..upkeep.service import Served, service
 from .explanation import with_passages
 from .paging import BegunMany, begun_many, note_of
 
@@ -39,7 +38,7 @@ blueprint = Blueprint("many", __name__)
 class _Asked(msgspec.Struct):
     """What is asked of one index, and what came back."""
 
-    served: Served
+    served: ServedIndex
     search: Search
     limit: Limit
     hits: list[Hit] = []
@@ -135,7 +134,7 @@ def _weights(asked: SearchManyRequest) -> dict[str, float]:
 
     Raises BadInput if a name comes twice or no index would count.
     """
-    names = asked.indexes or list(service().indexes)
+    names = asked.indexes or list(registry().indexes)
     if isinstance(names, list) and len(set(names)) < len(names):
         raise BadInput("indexes", "an index is named twice")
     weights = dict(names) if isinstance(names, dict) else dict.fromkeys(names, 1.0)
@@ -145,7 +144,7 @@ def _weights(asked: SearchManyRequest) -> dict[str, float]:
         raise BadInput("indexes", error.line) from None
 
 
-def _search_of(asked: SearchManyRequest, served: Served, k_name: str) -> Search:
+def _search_of(asked: SearchManyRequest, served: ServedIndex, k_name: str) -> Search:
     try:
         return search_of(asked, served.index, k_name=k_name, offset=asked.offset)
     except BadInput as error:

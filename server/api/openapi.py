@@ -14,10 +14,90 @@ from flask import Flask
 from werkzeug.routing import Rule
 
 from ... import __version__
-from ..contract.errors import TITLES, Problem, slug_of
+from ...retrieval import retrievers
+from ...retrieval.config import AUTO
+from ..errors import TITLES, Problem, slug_of
+from ..schemas import BATCH_RESULTS, DocumentRequest, FilterRequest
 from ..settings import Config
 from .operations import JSON, NDJSON, Operation, operations_of
-from .schemas import MANY, Json, ref, schemas_of, used
+
+Json = dict[str, Any]
+_REF = "#/components/schemas/{name}"
+MANY = _REF.format(name="Documents")
+"""The reference to the schema of a bulk of documents."""
+
+
+def schemas_of(config: Config, operations: Mapping[str, Operation]) -> Json:
+    """Return the schema of every type that the API takes or answers, by name."""
+    named: set[type] = {Problem}
+    for operation in operations.values():
+        extra = [answer for answer in operation.also.values() if not isinstance(answer, str)]
+        kinds = (operation.answer, operation.parameters, operation.body, operation.failure, *extra)
+        named.update(kind for kind in kinds if kind not in (None, str))
+    ordered = sorted(named, key=lambda kind: kind.__name__)
+    _, schemas = msgspec.json.schema_components([*ordered, *BATCH_RESULTS], ref_template=_REF)
+    schemas["BatchAnswer"]["properties"]["results"]["items"] = {"anyOf": [ref(kind) for kind in BATCH_RESULTS]}
+    schemas["Documents"] = {
+        "description": "Documents, checked one by one: one that makes no sense is refused alone, and the job says why.",
+        "type": "array",
+        "items": {"anyOf": [ref(DocumentRequest), {"type": "object"}]},
+        "minItems": 1,
+        "maxItems": config.server.max_bulk,
+    }
+    _limit(schemas, config)
+    return schemas
+
+
+def ref(kind: type) -> Json:
+    """Return a reference to the schema of a type."""
+    return {"$ref": _REF.format(name=kind.__name__)}
+
+
+def used(schemas: Json, operations: Mapping[str, Operation]) -> Json:
+    """Return the schemas without those of parameters, which stand where they are used."""
+    inline = {operation.parameters.__name__ for operation in operations.values() if operation.parameters}
+    return {name: schema for name, schema in sorted(schemas.items()) if name not in inline}
+
+
+def _limit(schemas: Json, config: Config) -> None:
+    """Write the limits of the configuration into the schemas."""
+    search, server = config.search, config.server
+    limits = {
+        ("SearchRequest", "query"): {"maxLength": search.max_query_chars},
+        ("SimpleSearch", "query"): {"maxLength": search.max_query_chars},
+        # Its length is no limit of the request: a query of a batch fails alone.
+        ("BatchQuery", "text"): {"description": f"a longer one than {search.max_query_chars} characters fails alone"},
+        ("BatchRequest", "queries"): {"minItems": 1, "maxItems": server.max_batch},
+        ("SearchRequest", "k"): {"maximum": search.max_k},
+        ("SearchRequest", "hits"): {"maximum": search.max_k},
+        ("SimpleSearch", "hits"): {"maximum": search.max_k},
+        ("SimpleSearch", "k"): {"maximum": search.max_k},
+        ("BatchRequest", "k"): {"maximum": search.max_k},
+        ("SearchRequest", "offset"): {"maximum": search.max_k - 1},
+        ("SimpleSearch", "offset"): {"maximum": search.max_k - 1},
+        ("SearchManyRequest", "query"): {"maxLength": search.max_query_chars},
+        ("SearchManyRequest", "k"): {"maximum": search.max_k},
+        ("SearchManyRequest", "hits"): {"maximum": search.max_k},
+        ("SearchManyRequest", "offset"): {"maximum": search.max_k - 1},
+        ("FusionRequest", "depth"): {"maximum": search.max_k},
+        ("RankRequest", "claims"): {"minItems": 1, "maxItems": server.max_claims},
+        ("ClaimRequest", "text"): {"maxLength": server.max_claim_chars},
+    }
+    schemas["SearchRequest"]["anyOf"] = [{"required": ["query"]}, {"required": ["like"]}]
+    listed = "; ".join(f"{name}: {retrievers.kind(name).HELP}" for name in retrievers.names())
+    pattern = rf"^({'|'.join([AUTO, *retrievers.names()])})(:[a-z0-9_-]+)?$"
+    for name in ("SearchRequest", "SearchManyRequest", "BatchRequest", "SimpleSearch"):
+        schema = schemas[name]["properties"]["retriever"]
+        schema["description"] = f"{schema['description']}. {listed}"
+        next(option for option in schema["anyOf"] if option["type"] == "string")["pattern"] = pattern
+    filters = [(kind, "filter") for kind in ("SearchRequest", "SearchManyRequest", "BatchRequest", "SimpleSearch")]
+    filters += [("FilterRequest", field) for field in FilterRequest.__struct_fields__ if field != "metadata"]
+    limits |= {key: {"maxItems": server.max_filter_values} for key in filters}
+    for (name, field), limit in limits.items():
+        schema = schemas[name]["properties"][field]
+        options = [option for option in schema.get("anyOf", ()) if option.get("type") in ("integer", "array")]
+        (options[0] if options else schema).update(limit)
+
 
 _ABOUT = (
     "Find the evidence for a claim: BM25, dense and hybrid retrieval over the indexes that this server serves. "
@@ -172,7 +252,10 @@ def _answered(answer: type) -> Json:
 
 
 def _problem(status: int, failure: type | None) -> Json:
-    schema = {JSON: {"schema": ref(failure)}} if failure else {"application/problem+json": {"schema": ref(Problem)}}
+    kind = {"application/problem+json": {"schema": ref(Problem)}}
+    if status in _UNREAD:
+        kind = {"text/plain": {"schema": {"type": "string"}}}
+    schema = {JSON: {"schema": ref(failure)}} if failure and status not in _UNREAD else kind
     described: Json = {
         "description": _SAID.get(status) or f"{TITLES.get(slug_of(status), HTTPStatus(status).phrase)}.",
         "content": schema,

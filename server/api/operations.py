@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from flask import Flask
 
-from ..contract import answers, requests
+from .. import schemas
 
 JSON, NDJSON, TEXT = "application/json", "application/x-ndjson", "text/plain"
 _HEADERS = MappingProxyType({"ETag": "names this state of the document; send it back as If-None-Match"})
@@ -23,8 +23,8 @@ class Operation(NamedTuple):
     tag: str
     answer: type | None = None
     """Of ``status``, as JSON; none where nothing is answered or ``other`` says what."""
-    parameters: type[requests.RequestFields] | None = None
-    body: type[requests.RequestFields] | None = None
+    parameters: type[schemas.RequestFields] | None = None
+    body: type[schemas.RequestFields] | None = None
     many: bool = False
     """Whether the body is a list of ``body``, or a line of JSON each."""
     status: int = 200
@@ -74,8 +74,8 @@ OPERATIONS: MappingProxyType[str, Operation] = MappingProxyType(
     {
         "api.search_simply": Operation(
             "Search",
-            answers.SimpleAnswer,
-            parameters=requests.SimpleSearch,
+            schemas.SimpleAnswer,
+            parameters=schemas.SimpleSearch,
             problems=(400, 404),
             other=LISTINGS,
             headers=_LISTING_HEADERS,
@@ -83,8 +83,8 @@ OPERATIONS: MappingProxyType[str, Operation] = MappingProxyType(
         ),
         "api.search": Operation(
             "Search",
-            answers.SearchAnswer,
-            body=requests.SearchRequest,
+            schemas.SearchAnswer,
+            body=schemas.SearchRequest,
             problems=_BODY,
             other=LISTINGS,
             headers=_LISTING_HEADERS,
@@ -92,15 +92,15 @@ OPERATIONS: MappingProxyType[str, Operation] = MappingProxyType(
         ),
         "many.search_many": Operation(
             "Search",
-            answers.SearchManyAnswer,
-            body=requests.SearchManyRequest,
+            schemas.SearchManyAnswer,
+            body=schemas.SearchManyRequest,
             problems=_BODY,
             example=MappingProxyType({"query": _CLAIM, "k": 3}),
         ),
         "api.search_batch": Operation(
             "Search",
-            answers.BatchAnswer,
-            body=requests.BatchRequest,
+            schemas.BatchAnswer,
+            body=schemas.BatchRequest,
             problems=_BODY,
             other=MappingProxyType(
                 {
@@ -113,34 +113,34 @@ OPERATIONS: MappingProxyType[str, Operation] = MappingProxyType(
         ),
         "api.document": Operation(
             "Documents",
-            answers.DocumentWithPassages,
+            schemas.DocumentWithPassages,
             problems=(404,),
             headers=_HEADERS,
             also=MappingProxyType({304: "The document is still what If-None-Match names."}),
         ),
         "api.document_simply": Operation(
             "Documents",
-            answers.SimpleDocument,
-            parameters=requests.DocParameters,
+            schemas.SimpleDocument,
+            parameters=schemas.DocParameters,
             problems=(400, 404),
             headers=_HEADERS,
             also=MappingProxyType({304: "The document is still what If-None-Match names."}),
         ),
-        "aliases.point_alias": Operation(
+        "writing.point_alias": Operation(
             WRITING,
-            answers.AliasAnswer,
-            body=requests.AliasRequest,
+            schemas.AliasAnswer,
+            body=schemas.AliasRequest,
             problems=(*_BODY, 403),
             example=MappingProxyType({"index": "monday"}),
         ),
         "writing.put_document": Operation(
             WRITING,
-            answers.DocumentWritten,
-            body=requests.DocumentRequest,
+            schemas.DocumentWritten,
+            body=schemas.DocumentRequest,
             problems=(*_BODY, 403, 412),
             conditions=MappingProxyType({**_IF_MATCH, "If-None-Match": "*: only if there is no such document"}),
             headers=_HEADERS,
-            also=MappingProxyType({201: answers.DocumentWritten}),
+            also=MappingProxyType({201: schemas.DocumentWritten}),
             example=_DOCUMENT,
         ),
         "writing.delete_document": Operation(
@@ -148,27 +148,27 @@ OPERATIONS: MappingProxyType[str, Operation] = MappingProxyType(
         ),
         "writing.post_documents": Operation(
             WRITING,
-            answers.JobAnswer,
-            parameters=requests.BulkParameters,
-            body=requests.DocumentRequest,
+            schemas.JobAnswer,
+            parameters=schemas.BulkParameters,
+            body=schemas.DocumentRequest,
             many=True,
             problems=(*_BODY, 403),
             status=202,
             headers=MappingProxyType({"Location": "where the job says how far it is"}),
             example=MappingProxyType({"docid": "measles-1", **_DOCUMENT}),
         ),
-        "writing.job_state": Operation(WRITING, answers.JobAnswer, problems=(404,)),
+        "writing.job_state": Operation(WRITING, schemas.JobAnswer, problems=(404,)),
         "claims.rank_claims": Operation(
             "Claims",
-            answers.RankAnswer,
-            body=requests.RankRequest,
+            schemas.RankAnswer,
+            body=schemas.RankRequest,
             problems=_BODY,
             example=MappingProxyType({"claims": [{"id": "1", "text": _CLAIM}, {"id": "2", "text": "Good morning!"}]}),
         ),
-        "api.list_indexes": Operation("Indexes", answers.IndexList),
-        "api.describe_index": Operation("Indexes", answers.IndexAnswer, problems=(404,)),
-        "api.live": Operation("Operation", answers.Health),
-        "api.ready": Operation("Operation", answers.Health, also=MappingProxyType({503: answers.Health})),
+        "api.list_indexes": Operation("Indexes", schemas.IndexList),
+        "api.describe_index": Operation("Indexes", schemas.IndexAnswer, problems=(404,)),
+        "api.live": Operation("Operation", schemas.Health),
+        "api.ready": Operation("Operation", schemas.Health, also=MappingProxyType({503: schemas.Health})),
         "metrics": Operation("Operation", other=MappingProxyType({TEXT: "for Prometheus; totals over all workers"})),
     }
 )

@@ -17,11 +17,10 @@ import msgspec
 from ...retrieval.counting import facet_answers, fields_of, total_answer
 from ...retrieval.errors import QueryError
 from ...retrieval.searcher import Search, Searcher
-from ..contract.answers import CursorIfAny, FacetsIfAsked, TotalIfAsked
-from ..contract.errors import BadInput
-from ..contract.requests import SearchManyRequest, SearchRequest
-from ..contract.search import RankedEvidence
-from ..upkeep.service import Served, index_named
+from ..errors import BadInput
+from ..runtime import ServedIndex, index_named
+from ..schemas import CursorIfAny, FacetsIfAsked, SearchManyRequest, SearchRequest, TotalIfAsked
+from ..search import RankedEvidence
 
 _Asked = TypeVar("_Asked", SearchRequest, SearchManyRequest)
 _HEAD = Struct(">I8s")
@@ -40,7 +39,7 @@ _CHANGED = "the index has changed since the page before this one: hits may come 
 class Begun(NamedTuple):
     """A request, the index that it is answered from, and whether that has changed since its cursor was given."""
 
-    served: Served
+    served: ServedIndex
     asked: SearchRequest
     changed: bool = False
 
@@ -68,7 +67,7 @@ def begun(name: str, asked: SearchRequest) -> Begun:
 class BegunMany(NamedTuple):
     """A request to several indexes, each with its weight, and those that have changed since its cursor was given."""
 
-    served: dict[str, Served]
+    served: dict[str, ServedIndex]
     weights: dict[str, float]
     asked: SearchManyRequest
     changed: frozenset[str] = frozenset()
@@ -97,7 +96,7 @@ def note_of(note: str, *, changed: bool) -> str:
     return "; ".join(filter(None, (note, _CHANGED if changed else "")))
 
 
-def _in_order(served: Mapping[str, Served]) -> list[Served]:
+def _in_order(served: Mapping[str, ServedIndex]) -> list[ServedIndex]:
     return [served[name] for name in sorted(served)]
 
 
@@ -107,7 +106,7 @@ def _digest(indexes: str | Mapping[str, float], asked: SearchRequest | SearchMan
     return blake2b(search, digest_size=8).digest()
 
 
-def _cursor(served: Sequence[Served], search: bytes, hits: int) -> CursorIfAny:
+def _cursor(served: Sequence[ServedIndex], search: bytes, hits: int) -> CursorIfAny:
     if hits >= _most(served):
         return msgspec.UNSET
     return _written(_HEAD.pack(hits, search) + b"".join(bytes.fromhex(index.manifest_id) for index in served))
@@ -117,7 +116,7 @@ def _written(packed: bytes) -> str:
     return urlsafe_b64encode(packed).decode().rstrip("=")
 
 
-def _resumed(asked: _Asked, search: bytes, served: Sequence[Served]) -> tuple[_Asked, frozenset[str]]:
+def _resumed(asked: _Asked, search: bytes, served: Sequence[ServedIndex]) -> tuple[_Asked, frozenset[str]]:
     """Return a request with the place of its cursor, and the names of the indexes that have changed since.
 
     The last page ends where no more may be asked for, however large the pages are.
@@ -145,7 +144,7 @@ def _resumed(asked: _Asked, search: bytes, served: Sequence[Served]) -> tuple[_A
     return msgspec.structs.replace(asked, offset=hits, k=k), frozenset(changed)
 
 
-def _most(served: Sequence[Served]) -> int:
+def _most(served: Sequence[ServedIndex]) -> int:
     """Return how many hits may be asked of every one of these indexes."""
     return min(index.index.settings.search.max_k for index in served)
 

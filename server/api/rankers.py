@@ -1,22 +1,35 @@
-"""The rankers of check-worthiness that claims are ranked by, under the names that they are served by."""
+"""``POST /v1/claims/rank``: which claims are worth checking, and which of their words weighed most."""
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from time import monotonic, perf_counter
 from typing import NamedTuple
 
-from flask import Flask, current_app
+import numpy as np
+from flask import Blueprint, Flask, Response, current_app, g, request
+from numpy.typing import NDArray
 
 from ...claims import settings as claims
 from ...claims.checkworthiness import training
+from ...claims.checkworthiness.rankers import Ranker
+from ...claims.checkworthiness.ranking import Ranked, explain, rank
 from ...claims.checkworthiness.training import TrainedRanker
+from ...claims.text.languages import language_of
 from ...retrieval.config import view
+from ...retrieval.domain import Statement
 from ...retrieval.errors import ConfigError, FactseekError
 from ...retrieval.files import sha256
-from ..contract.errors import RefusedError, UnknownRankerError
-from ..settings import Config
+from ...retrieval.languages import unknown_language
+from ...retrieval.limit import CutOffError
+from ...retrieval.model_file import State
+from ..errors import BadInput, RefusedError, UnknownRankerError
+from ..runtime import registry
+from ..schemas import ClaimRequest, RankAnswer, RankedClaim, RankRequest, RankTook, WordWeight, from_body, json_answer
+from ..search import TimedOutError, milliseconds, note_search
+from ..settings import Config, ServerSettings
 
 _KEY = "factseek.rankers"
 _log = logging.getLogger("factseek.server")
@@ -91,3 +104,157 @@ def ranker_named(name: str | None, configured: Mapping[str, str]) -> ServedRanke
 def _loaded(name: str, path: str, config: Config) -> ServedRanker:
     learned = training.load(Path(path), None, view(config, claims.Config))
     return ServedRanker(name, learned, sha256(Path(path))[:16])
+
+
+_AT_ONCE = 16
+"""Statements that are scored before the clock is looked at: a tenth of a second's work."""
+
+
+class TimedRanker:
+    """Scores as the ranker that it holds does, a few statements at a time, for as many seconds as it has."""
+
+    def __init__(self, ranker: Ranker, seconds: float) -> None:
+        self.explains = ranker.explains
+        self._ranker = ranker
+        self._deadline = monotonic() + seconds
+
+    def score(self, statements: Sequence[Statement]) -> NDArray[np.float64]:
+        """Return the ranker's scores.
+
+        Raises CutOffError when the time is over.
+        """
+        parts = [np.empty(0)]
+        for start in range(0, len(statements), _AT_ONCE):
+            if monotonic() > self._deadline:
+                raise CutOffError("ranking took longer than it may")
+            parts.append(self._ranker.score(statements[start : start + _AT_ONCE]))
+        return np.concatenate(parts)
+
+    def probability(self, scores: NDArray[np.float64]) -> NDArray[np.float64] | None:
+        """Return the ranker's probabilities."""
+        return self._ranker.probability(scores)
+
+    def state(self) -> State:
+        """Return the ranker's state."""
+        return self._ranker.state()
+
+
+blueprint = Blueprint("claims", __name__)
+
+
+class ClaimRanking(NamedTuple):
+    """Claims in the order in which they are worth checking; the first ``explained`` have their words."""
+
+    ranked: list[Ranked]
+    explained: int
+    took: RankTook
+    retriever: str = ""
+
+
+@blueprint.post("/v1/claims/rank")
+def rank_claims() -> Response:
+    """Rank claims by how far they are worth checking.
+
+    A word weighs by how much the score falls when it is left out. Claims are explained from the first on for as long as
+    the request may take; `note` says if some were not.
+    """
+    return json_answer(ranked_claims(from_body(request, RankRequest)))
+
+
+def ranked_claims(asked: RankRequest) -> RankAnswer:
+    """Return the claims of a request, ranked and explained.
+
+    Raises UnknownRankerError or RankerUnavailableError if there is no ranker, BadInput, naming the field, if a claim
+    makes no sense, TimedOutError.
+    """
+    settings = registry().config.server
+    served = ranker_named(asked.ranker, settings.rankers)
+    manifest = served.learned.manifest
+    statements = _statements(asked.claims, manifest.languages, settings)
+    ranking = _ranked(asked, statements, served.learned.ranker, settings.search_seconds)
+    note_search([claim.text for claim in statements], ranking)
+    return RankAnswer(
+        request_id=g.request_id,
+        ranker=served.name,
+        manifest_id=served.manifest_id,
+        task=manifest.task,
+        model=manifest.model,
+        languages=list(manifest.languages),
+        took_ms=ranking.took,
+        note=_note(asked, ranking, served),
+        claims=[_answer(claim, manifest.languages, asked.claims) for claim in ranking.ranked],
+    )
+
+
+def _statements(asked: Sequence[ClaimRequest], languages: Sequence[str], settings: ServerSettings) -> list[Statement]:
+    """Return the claims as a ranker takes them; ``place`` is the number of each.
+
+    Raises BadInput, naming the claim.
+    """
+    if not 1 <= len(asked) <= settings.max_claims:
+        raise BadInput("claims", f"1 to {settings.max_claims} are ranked at once, these are {len(asked)}")
+    return [_statement(number, claim, languages, settings.max_claim_chars) for number, claim in enumerate(asked)]
+
+
+def _statement(number: int, asked: ClaimRequest, languages: Sequence[str], most: int) -> Statement:
+    """Return a claim with its language, identified as the command line does for a line that comes alone."""
+    place = f"claims[{number}]"
+    text = asked.text.strip()
+    if not text:
+        raise BadInput(f"{place}.text", "holds no text")
+    if len(asked.text) > most:
+        raise BadInput(f"{place}.text", f"has {len(asked.text)} characters; at most {most} are read")
+    if asked.language and languages and asked.language not in languages:
+        known = ", ".join(languages)
+        raise BadInput(f"{place}.language", f"{asked.language!r} is none that the ranker knows: {known}")
+    language = asked.language or (language_of([text], languages) if languages else "")
+    return Statement(asked.id, text, speaker=asked.speaker.strip(), language=language, place=str(number))
+
+
+def _ranked(asked: RankRequest, statements: list[Statement], ranker: Ranker, seconds: float) -> ClaimRanking:
+    """Rank, then explain from the first on while there is time.
+
+    Raises TimedOutError if there is not even time to rank.
+    """
+    began = perf_counter()
+    timed = TimedRanker(ranker, seconds)
+    try:
+        ranked = rank(timed, statements)[: asked.top]
+    except CutOffError as error:
+        raise TimedOutError(f"{error.line} ({seconds:g} seconds); send fewer claims at once") from None
+    done = perf_counter()
+    explained = 0
+    try:
+        for place, claim in enumerate(ranked if asked.words else ()):
+            ranked[place] = claim._replace(words=explain(timed, claim.statement, asked.words))
+            explained += 1
+    except CutOffError:
+        pass  # The note says so.
+    took = RankTook(rank=milliseconds(began, done), explain=milliseconds(done, perf_counter()))
+    return ClaimRanking(ranked, explained, took)
+
+
+def _note(asked: RankRequest, ranking: ClaimRanking, served: ServedRanker) -> str:
+    if asked.words and not served.learned.ranker.explains:
+        return f"{served.learned.manifest.model} does not go by words: none weigh anything"
+    missing = len(ranking.ranked) - ranking.explained
+    if asked.words and missing:
+        return f"there was no time to weigh the words of the last {missing} of {len(ranking.ranked)} claims"
+    return ""
+
+
+def _answer(ranked: Ranked, languages: Sequence[str], asked: Sequence[ClaimRequest]) -> RankedClaim:
+    statement = ranked.statement
+    named = asked[int(statement.place)].language
+    foreign = "" if named else unknown_language(statement.text, languages)
+    return RankedClaim(
+        rank=ranked.rank,
+        score=ranked.score,
+        probability=ranked.probability,
+        id=statement.qid,
+        language=statement.language,
+        speaker=statement.speaker,
+        text=statement.text,
+        words=[WordWeight(word=word, weight=weight) for word, weight in ranked.words],
+        note=f"is in {foreign}, the ranker learned from {', '.join(languages)}" if foreign else "",
+    )

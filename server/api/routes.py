@@ -14,8 +14,13 @@ from ...retrieval.domain import Span
 from ...retrieval.errors import QueryError
 from ...retrieval.evidence import Evidence
 from ...retrieval.searcher import Searcher
-from ..contract.answers import (
+from ..errors import BadInput
+from ..memory import charged_document
+from ..runtime import READY, ServedIndex, index_named, registry, suited_indexes
+from ..schemas import (
+    BatchRequest,
     Candidate,
+    DocParameters,
     DocumentAnswer,
     DocumentWithPassages,
     Health,
@@ -24,19 +29,18 @@ from ..contract.answers import (
     IndexSummary,
     ReplicaHealth,
     SearchAnswer,
+    SearchRequest,
     ShardHealth,
     SimpleAnswer,
     SimpleDocument,
+    SimpleSearch,
     document_answer,
+    from_body,
+    from_query,
     json_answer,
     passage_place,
 )
-from ..contract.errors import BadInput
-from ..contract.requests import BatchRequest, DocParameters, SearchRequest, SimpleSearch, from_body, from_query
-from ..contract.search import RankedEvidence, limit_of, ranked_evidence, search_of, searched, suggestion, with_missing
-from ..memory import charged_document
-from ..upkeep.readiness import READY
-from ..upkeep.service import Served, index_named, service, suited_indexes
+from ..search import RankedEvidence, limit_of, ranked_evidence, search_of, searched, suggestion, with_missing
 from .batch import Batch, json_pieces, ndjson_pieces
 from .explanation import explanation, with_passages
 from .operations import JSON, NDJSON, TEXT
@@ -49,7 +53,7 @@ _ANYTHING = "*/*"
 @blueprint.get("/v1/indexes")
 def list_indexes() -> Response:
     """List the served indexes."""
-    summaries = [_summary(served) for served in service().indexes.values()]
+    summaries = [_summary(served) for served in registry().indexes.values()]
     return json_answer(IndexList(request_id=g.request_id, indexes=summaries))
 
 
@@ -209,7 +213,7 @@ def live() -> Response:
 @blueprint.get("/readyz")
 def ready() -> Response:
     """Answer whether each index has answered a search: 200, else 503; of shards on a cluster, whether they answer."""
-    states = service().readiness.states()
+    states = registry().states()
     good = all(state == READY for state in states.values())
     health = Health(status="ok" if good else "unavailable", indexes=states, shards=_shards() or msgspec.UNSET)
     return json_answer(health, 200 if good else 503)
@@ -257,7 +261,7 @@ def _listing(result: RankedEvidence, name: str, qid: str | None) -> Response:
 
 def _shards() -> dict[str, list[ShardHealth]]:
     """Return the shards of the indexes that are on a cluster."""
-    of_indexes = {name: served.index.shards() for name, served in service().indexes.items()}
+    of_indexes = {name: served.index.shards() for name, served in registry().indexes.items()}
     return {
         name: [
             ShardHealth(shard.name, shard.generation, [ReplicaHealth(*replica) for replica in shard.replicas])
@@ -268,7 +272,7 @@ def _shards() -> dict[str, list[ShardHealth]]:
     }
 
 
-def _summary(served: Served) -> IndexSummary:
+def _summary(served: ServedIndex) -> IndexSummary:
     info = served.index.info
     return IndexSummary(
         name=served.name,

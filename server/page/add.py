@@ -2,21 +2,28 @@
 
 from __future__ import annotations
 
+import hashlib
+import re
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, Literal
 from urllib.parse import urlsplit
 
 import msgspec
 from flask import request, url_for
 
-from ...retrieval.errors import QueryError
-from ..contract.errors import BadInput, RefusedError
-from ..contract.requests import DocumentRequest, RequestFields
-from ..upkeep.service import Served, service
-from ..writing.changing import ConditionError, change_to, perform, writable
-from ..writing.extracting import docid_of, page_document, passages_of
-from .shell import blueprint, chosen_indexes, file_of, page_of
+from ...indexer.collections import ReadOptions, webpages
+from ...indexer.passages import split
+from ...retrieval.domain import Document
+from ...retrieval.errors import QueryError, SourceError
+from ..errors import BadInput, RefusedError
+from ..runtime import ServedIndex, registry
+from ..schemas import DocumentRequest, RequestFields
+from ..writing import ConditionError, change_to, perform, writable
+from .layout import blueprint, chosen_indexes, file_of, page_of
 from .state import IndexNames, Language, PageState, read_parameters
 
+_UNFIT = re.compile(r"[\W_]+")
 _FIELDS = ("title", "text", "url", "date", "source", "language", "topic")
 
 
@@ -62,12 +69,12 @@ def add_page() -> tuple[str, int]:
         return _page(asked, served, getattr(error, "status", 400), problem=reason, **shown)
 
 
-def _done(asked: AddState, served: Served) -> dict[str, Any]:
+def _done(asked: AddState, served: ServedIndex) -> dict[str, Any]:
     """Return what became of the form: a preview, or a document that is added."""
     _extract(asked, served)
     if not asked.text:
         raise BadInput("text", "there is nothing to add: paste a text, the HTML of a page, or choose a file")
-    asked.docid = asked.docid or docid_of(asked.title, asked.url, asked.text)
+    asked.docid = asked.docid or _docid_of(asked.title, asked.url, asked.text)
     asked.source = asked.source or (urlsplit(asked.url).hostname or "" if "//" in asked.url else "")
     if asked.act == "add":
         _add(asked, served)
@@ -76,24 +83,24 @@ def _done(asked: AddState, served: Served) -> dict[str, Any]:
 
 
 def _preview(asked: AddState) -> list[str]:
-    settings = service().config.passages
-    return passages_of(asked.text, settings.words, settings.overlap_sentences)
+    settings = registry().config.passages
+    return [asked.text[span.start : span.end] for span in split(asked.text, settings.words, settings.overlap_sentences)]
 
 
-def _extract(asked: AddState, served: Served) -> None:
+def _extract(asked: AddState, served: ServedIndex) -> None:
     """Take title, text and the rest out of a file or of HTML; what was typed goes before what was found."""
     file = file_of("file")
     content = file.read() if file else asked.html.encode()
     if not content and not file:
         return
     name = (file.filename or "the file") if file else "the HTML"
-    document = page_document(content, name, served.index.info.language)
+    document = _page_document(content, name, served.index.info.language)
     for field in _FIELDS:
         setattr(asked, field, getattr(asked, field) or getattr(document, field))
     asked.html = ""
 
 
-def _add(asked: AddState, served: Served) -> None:
+def _add(asked: AddState, served: ServedIndex) -> None:
     fields = {name: getattr(asked, name) for name in _FIELDS}
     change = change_to(asked.docid, DocumentRequest(**fields), served.index.info.published)
     try:
@@ -111,8 +118,8 @@ def _from_here() -> None:
     raise ForeignFormError("this form was not sent from this server's own page; open the page, and send it from there")
 
 
-def _page(asked: AddState, served: Served, status: int = 200, **shown: Any) -> tuple[str, int]:
-    settings = service().config.server
+def _page(asked: AddState, served: ServedIndex, status: int = 200, **shown: Any) -> tuple[str, int]:
+    settings = registry().config.server
     return page_of(
         "add.html",
         PageState(index=asked.index, lang=asked.lang),
@@ -123,3 +130,31 @@ def _page(asked: AddState, served: Served, status: int = 200, **shown: Any) -> t
         most=settings.max_body_bytes,
         **shown,
     )
+
+
+def _page_document(content: bytes, name: str, language: str) -> Document:
+    """Return the main content of a web page, or of a text, as ``factseek index webpages`` reads a file of this name.
+
+    Raises BadInput if it holds none.
+    """
+    if not content.strip():
+        raise BadInput("file", f"{name[:80]} is empty")
+    options = ReadOptions(language=language)
+    with TemporaryDirectory(prefix="factseek-") as folder:
+        suffix = ".txt" if name.lower().endswith(".txt") else ".html"
+        path = Path(folder, f"page{suffix}")
+        path.write_bytes(content)
+        try:
+            record = next(iter(webpages.read([path], options)), None)
+        except SourceError as error:
+            raise BadInput("file", f"{name[:80]} {error.what}") from None
+    if record is None:
+        reason = next((left.reason for left in options.left_out), "no main content")
+        raise BadInput("file", f"{name[:80]} has {reason}; paste its text instead")
+    return record.document._replace(docid="")
+
+
+def _docid_of(title: str, url: str, text: str) -> str:
+    """Return an id for a document that a person adds: words of its title, and a digest of its address or its text."""
+    slug = _UNFIT.sub("-", (title or text)[:60]).strip("-").lower() or "document"
+    return f"{slug}-{hashlib.sha256((url or text).encode('utf-8', 'replace')).hexdigest()[:8]}"

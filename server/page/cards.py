@@ -12,8 +12,8 @@ from ...retrieval.domain import Document, Passage
 from ...retrieval.evidence import Evidence
 from ...retrieval.listings import list_hits
 from ...retrieval.listings._citation import Citation, citation
+from .i18n import direction_of
 from .reasons import Reason
-from .speech import direction_of
 
 LONGEST_EXCERPT = 480
 Mark = Callable[[str], Sequence[tuple[int, int]]]

@@ -2,25 +2,125 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import re
+from collections.abc import Iterator
+from itertools import islice
 from typing import Any, Literal
 
 import msgspec
 from flask import request, url_for
 from werkzeug.wrappers import Response
 
+from ...indexer.collections._pages import binary_kind, decode
 from ...retrieval.errors import QueryError
 from ...retrieval.languages import written_in
-from ..api.ranking import ranked_claims
-from ..contract.answers import RankedClaim
-from ..contract.errors import BadInput, RefusedError, UnknownRankerError
-from ..contract.requests import ClaimRequest, RankRequest, RequestFields
-from ..upkeep.service import service, suited_indexes
-from ..writing.extracting import uploaded_text
-from .shell import blueprint, file_of, page_of, short_of
-from .speech import speech
+from ...retrieval.sentences import sentences
+from ...retrieval.table_shape import column_at, column_name
+from ..api.rankers import ranked_claims
+from ..errors import BadInput, RefusedError, UnknownRankerError
+from ..runtime import registry, suited_indexes
+from ..schemas import ClaimRequest, RankedClaim, RankRequest, RequestFields
+from .i18n import speech
+from .layout import blueprint, file_of, page_of, short_of
 from .state import IndexNames, Language, PageState, read_parameters
-from .statements import TRANSCRIPT, TWEETS, kind_of, statements_of
+
+TWEETS, TRANSCRIPT = "tweets", "transcript"
+_TEXTS = ("tweet_text", "tweet", "text", "sentence", "claim")
+"""The columns, best first, that hold the text of a table of tweets."""
+_DELIMITERS = ("\t", ",", ";")
+_TIMED = re.compile(r"(\d++|WEBVTT.*+|[\d:.,]++\s*+-->.*+)?")
+"""A line of subtitles, without blanks around it, that nobody says: its number, its time, or nothing."""
+_SUBTITLE = re.compile(r"[\d:.,]++\s*+-->")
+_STAMP = re.compile(r"^\s*[\[(]?\d{1,2}:\d{2}(:\d{2})?([.,]\d+)?[\])]?\s*")
+_LONGEST_TWEET, _FEW = 280, 4
+"""Characters of a tweet; and a transcript has at least half as many lines that say who speaks, or when."""
+_SPEAKER = re.compile(r"^(?P<speaker>[^\W\d_][^:.!?؟]{0,60}):\s+(?P<said>\S.*)$")
+
+
+def kind_of(text: str) -> str:
+    """Return what a text is read as where nobody says it: a transcript if it can be nothing else, else tweets.
+
+    A transcript has lines with times, or speakers of whom one speaks again, or a line of several sentences that is too
+    long for a tweet.
+    """
+    if _column_of_tweets(text):
+        return TWEETS
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    if any(map(_SUBTITLE.match, lines)) or any(map(_is_paragraph, lines)):
+        return TRANSCRIPT
+    timed = sum(_STAMP.match(line) is not None for line in lines)
+    named = [match["speaker"] for line in lines if (match := _SPEAKER.match(_STAMP.sub("", line)))]
+    spoken = max(timed, len(named) if 1 < len(set(named)) < len(named) else 0)
+    return TRANSCRIPT if 2 * spoken >= max(len(lines), _FEW) else TWEETS
+
+
+def _is_paragraph(line: str) -> bool:
+    return len(line) > _LONGEST_TWEET and len(list(islice(sentences(line), 2))) > 1
+
+
+def statements_of(text: str, kind: str, most: int) -> list[ClaimRequest]:
+    """Return the statements of a text, numbered from 1 in their order.
+
+    Raises BadInput if it is a table that cannot be read, or holds more than ``most``; the rest is then not read.
+    """
+    spoken = _spoken(text) if kind == TRANSCRIPT else (("", tweet) for tweet in _tweets(text))
+    claims = [
+        ClaimRequest(id=str(number), text=statement, speaker=speaker)
+        for number, (speaker, statement) in enumerate(islice(spoken, most + 1), 1)
+    ]
+    if len(claims) > most:
+        raise BadInput("text", f"there are more than {most} statements in it, the most that are checked at once")
+    return claims
+
+
+def _tweets(text: str) -> Iterator[str]:
+    """Yield the tweets of a table that says which column holds them, else one a line.
+
+    Raises BadInput if that table cannot be read.
+    """
+    column = _column_of_tweets(text)
+    if column:
+        yield from _cells(text, *column)
+    else:
+        yield from (line.strip() for line in text.splitlines() if line.strip())
+
+
+def _column_of_tweets(text: str) -> tuple[str, int] | None:
+    """Return the delimiter of a table and the number of the column that holds its tweets; None if it is no table."""
+    header = next((line for line in text.splitlines() if line.strip()), "")
+    for delimiter in _DELIMITERS:
+        columns = [column_name(cell.strip('" ')) for cell in header.split(delimiter)]
+        at = column_at(columns, _TEXTS)
+        if at is not None and len(columns) > 1:
+            return delimiter, at
+    return None
+
+
+def _cells(text: str, delimiter: str, at: int) -> Iterator[str]:
+    """Yield what one column of a table holds below its header."""
+    lines = io.StringIO(text.strip(), newline=None)
+    quoted = csv.reader(lines, delimiter=delimiter)
+    rows = csv.reader(lines, delimiter="\t", quoting=csv.QUOTE_NONE) if delimiter == "\t" else quoted
+    try:
+        next(rows, None)
+        yield from (row[at].strip() for row in rows if len(row) > at and row[at].strip())
+    except csv.Error as error:
+        raise BadInput("text", f"line {rows.line_num} is not a row of a table ({error})") from None
+
+
+def _spoken(text: str) -> Iterator[tuple[str, str]]:
+    """Yield each sentence of a transcript with its speaker, who goes on until another one is named."""
+    speaker = ""
+    for line in text.splitlines():
+        if _TIMED.fullmatch(line.strip()):
+            continue
+        spoken = _STAMP.sub("", line).strip()
+        if named := _SPEAKER.match(spoken):
+            speaker, spoken = named["speaker"].strip(), named["said"]
+        yield from ((speaker, spoken[span.start : span.end].strip()) for span in sentences(spoken))
+
 
 _NOTHING = "There is nothing to check: paste tweets or a transcript into the box, or choose a file"
 
@@ -70,13 +170,13 @@ def check_page() -> tuple[str, int] | Response:
         asked = read_parameters(request.values, CheckState, CheckState.__struct_fields__)
         file = file_of("file")
         if file:
-            asked.text = uploaded_text(file.read(), file.filename or "")
+            asked.text = _uploaded_text(file.read(), file.filename or "")
         if request.method == "POST" and not asked.text:
             return _page(asked, 400, problem=speech()(_NOTHING))
         away = short_of(asked.address)
         if away:
             return away
-        most = service().config.server.max_claims
+        most = registry().config.server.max_claims
         shown = _ranked(statements_of(asked.text, asked.read_as, most)) if asked.text else {}
     except UnknownRankerError:
         return _page(asked, absent=True)
@@ -104,7 +204,7 @@ def _indexes_for(text: str, names: list[str]) -> list[str]:
 
     If none is, the first other one that is; if there is none either, ``names``.
     """
-    indexes = service().indexes
+    indexes = registry().indexes
     chosen = [indexes[name] for name in names if name in indexes] or list(indexes.values())[:1]
     fitting = [served.name for served in chosen if written_in(text, served.index.info.language)]
     if len(fitting) == len(chosen):
@@ -114,3 +214,15 @@ def _indexes_for(text: str, names: list[str]) -> list[str]:
 
 def _page(asked: CheckState, status: int = 200, **shown: Any) -> tuple[str, int]:
     return page_of("check.html", PageState(index=asked.index, lang=asked.lang), status, asked=asked, **shown)
+
+
+def _uploaded_text(content: bytes, name: str) -> str:
+    """Return the text of an uploaded file.
+
+    Raises BadInput if it holds none.
+    """
+    if not content.strip():
+        raise BadInput("file", f"{name[:80]} is empty")
+    if kind := binary_kind(content):
+        raise BadInput("file", f"{name[:80]} is {kind}, not text; send plain text, TSV or CSV")
+    return decode(content)

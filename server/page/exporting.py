@@ -12,10 +12,10 @@ from ...retrieval import listings
 from ...retrieval.errors import QueryError
 from ...retrieval.evidence import Evidence
 from ...retrieval.query_syntax import QUERY
-from ..contract.errors import BadInput
-from ..upkeep.service import Served
+from ..errors import BadInput
+from ..runtime import ServedIndex
+from .layout import asked_parameters, blueprint, chosen_indexes
 from .searching import asked_of, ranking, ranking_of_many
-from .shell import asked_parameters, blueprint, chosen_indexes
 from .state import SEARCHED, PageState, read_state
 
 
@@ -72,7 +72,7 @@ def evidence(state: PageState) -> list[Evidence]:
     return (ranking_of_many(asked, state) if len(asked) > 1 else ranking(asked[0])).hits
 
 
-def json_address(state: PageState, served: Sequence[Served]) -> str:
+def json_address(state: PageState, served: Sequence[ServedIndex]) -> str:
     """Return the address of this search as JSON: the API's, or that of a file where several indexes are asked."""
     if len(served) > 1:
         return url_for("page.export", format=listings.JSON, **state.parameters())

@@ -1,15 +1,17 @@
-"""The facets beside the hits: each value a link to the state with or without it."""
+"""The facets beside the hits, and the chips of what is set: each a link to the state with or without a choice."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from ...retrieval.domain import FacetCounts, Total
 from ...retrieval.many import INDEX, counts_of_many
+from ...retrieval.query_syntax import QUERY, query_parts
 from ...retrieval.searcher import Search
+from .reasons import label_of
 from .searching import IndexSearch, kinds_of
-from .state import PageState
+from .state import DATE, LONGEST_ADDRESS, UNFOLDED, PageState
 
 VALUES = 8
 """Values of a field that are shown."""
@@ -80,3 +82,63 @@ def _choice(field: str, value: str, state: PageState) -> tuple[bool, str]:
         return f"{field}={value}" in state.filter, state.toggled(field, value)
     chosen = year_of(state) == value
     return chosen, state.address(since="", as_of="") if chosen else state.address(since=value, as_of=value)
+
+
+_LABELS = {"phrases": "word for word", "without": "leaving out"}
+"""The labels of what is typed into a query; a field is called as it is typed."""
+_MOST_PARTS = 50
+"""Conditions of a query that have a chip: each chip holds the rest of the query."""
+
+
+class Chip(NamedTuple):
+    """Something that is chosen, and the address without it; the label is an English text of the page."""
+
+    label: str
+    value: str
+    address: str
+
+
+def chips_of(state: PageState) -> Iterator[Chip]:
+    """Yield what is chosen in a state; nothing of a query that no address can hold."""
+    if len(state.query) > LONGEST_ADDRESS:
+        return
+    if len(state.index) > 1:
+        for name in state.index:
+            yield Chip("index", name, state.address(index=[other for other in state.index if other != name]))
+    if state.like:
+        yield Chip("more like", state.like, state.address(like=""))
+    if state.syntax == QUERY:
+        for part in query_parts(state.query, _MOST_PARTS):
+            yield Chip(_LABELS.get(part.kind, part.kind), part.value, state.address(query=part.rest))
+    yield from _dates(state)
+    for pair in dict.fromkeys(state.filter):
+        field, _, value = pair.partition("=")
+        yield Chip(field, value, state.toggled(field, value))
+    yield from _ranking(state)
+    if state.hits:
+        yield Chip("hits a page", str(state.hits), state.address(hits=0))
+
+
+def _ranking(state: PageState) -> Iterator[Chip]:
+    if state.profile == "tweet":
+        yield Chip("read as", "a tweet", state.address(profile=""))
+    if state.retriever:
+        yield Chip("ranked by", label_of(state.retriever), state.address(retriever=""))
+    for stage in state.stages:
+        yield Chip("stage", stage, state.address(stages=[other for other in state.stages if other != stage]))
+    if state.collapse == UNFOLDED:
+        yield Chip("near-copies", "unfolded", state.address(collapse=""))
+    if state.sort == DATE:
+        yield Chip("sorted by", "date", state.address(sort=""))
+
+
+def _dates(state: PageState) -> Iterator[Chip]:
+    if year_of(state):
+        yield Chip(YEAR, state.since, state.address(since="", as_of=""))
+        return
+    if state.since:
+        yield Chip("from", state.since, state.address(since=""))
+    if state.as_of:
+        yield Chip("nothing newer than", state.as_of, state.address(as_of=""))
+    if state.undated == "keep":
+        yield Chip("undated", "kept", state.address(undated=""))

@@ -1,9 +1,10 @@
-"""The search page: one list of evidence, or the rankings of an index side by side."""
+"""The search page, one list of evidence or the rankings of an index side by side, and the page of a document."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import takewhile
 from typing import Any, NamedTuple
 from urllib.parse import urljoin
@@ -15,13 +16,17 @@ from werkzeug.wrappers import Response
 from ...retrieval.display import web_link
 from ...retrieval.errors import NotFoundError, QueryError
 from ...retrieval.evidence import Evidence
-from ..contract.errors import BadInput
+from ...retrieval.limit import HIGHLIGHTS
+from ...retrieval.lucene.analysis import Highlighter, highlighter, in_time
+from ...retrieval.searcher import Search
+from ..errors import BadInput
 from ..memory import charged_document
-from ..upkeep.service import Served, service, suited_indexes
-from .cards import LONGEST_EXCERPT, Card, Copy, cited, elsewhere, excerpt, title_of
-from .chips import chips_of
+from ..runtime import ServedIndex, index_named, registry, suited_indexes
+from ..search import limit_of
+from .cards import LONGEST_EXCERPT, Card, Copy, blocks, cited, elsewhere, excerpt, title_of
 from .exporting import FORMATS, HITS, json_address
-from .facets import facets_of
+from .facets import chips_of, facets_of
+from .layout import asked_parameters, blueprint, chosen_indexes, page_of, short_of
 from .reasons import Reason
 from .searching import (
     MANY,
@@ -36,8 +41,7 @@ from .searching import (
     suggestions,
     undated,
 )
-from .shell import asked_parameters, blueprint, chosen_indexes, page_of, short_of
-from .state import LONGEST_ADDRESS, SIDE, PageState, read_state
+from .state import LONGEST_ADDRESS, READ, SIDE, PageState, read_state
 
 SHORT_EXCERPT = 220
 """Characters of an excerpt where columns stand side by side."""
@@ -97,7 +101,7 @@ def search_page() -> tuple[str, int] | Response:
     if away:
         return away
     if not (state.query or state.like):
-        examples = [example for example in EXAMPLES if example.index in service().indexes]
+        examples = [example for example in EXAMPLES if example.index in registry().indexes]
         return page_of("search.html", state, examples=examples)
     served = chosen_indexes(state)
     try:
@@ -109,7 +113,7 @@ def search_page() -> tuple[str, int] | Response:
     return page_of("search.html", state, **shown)
 
 
-def _results(served: Sequence[Served], state: PageState) -> dict[str, Any]:
+def _results(served: Sequence[ServedIndex], state: PageState) -> dict[str, Any]:
     """Return what is shown of a search: its columns, the facets, where the list goes on.
 
     Raises QueryError if the search makes no sense.
@@ -152,7 +156,7 @@ def _meant(asked: Sequence[IndexSearch], state: PageState) -> str:
     return meant if len(state.address(query=meant)) <= LONGEST_ADDRESS else ""
 
 
-def _title(served: Served, docid: str) -> str:
+def _title(served: ServedIndex, docid: str) -> str:
     document = charged_document(served.index, docid)
     return title_of(document.title, document.text, docid)
 
@@ -199,10 +203,10 @@ class _CardMaker(NamedTuple):
             copies=[self._copy(served, docid) for docid in (hit.copies.docids[:_COPIES] if hit.copies else ())],
         )
 
-    def _index_of(self, hit: Evidence) -> Served:
+    def _index_of(self, hit: Evidence) -> ServedIndex:
         return next((ranked.served for ranked in self.asked if ranked.served.name == hit.index), self.asked[0].served)
 
-    def _copy(self, served: Served, docid: str) -> Copy:
+    def _copy(self, served: ServedIndex, docid: str) -> Copy:
         try:
             document = charged_document(served.index, docid)
         except NotFoundError:
@@ -211,3 +215,42 @@ class _CardMaker(NamedTuple):
             filter(None, (title_of(document.title, document.text, docid), document.source, document.date))
         )
         return Copy(about, url_for("page.document_page", name=served.name, docid=docid))
+
+
+@blueprint.get("/documents/<name>/<docid:docid>")
+def document_page(name: str, docid: str) -> tuple[str, int]:
+    """Show a document with its passages."""
+    state = read_state(request.args, READ)
+    served = index_named(name)
+    document = charged_document(served.index, docid)
+    passages = served.index.passages(docid)
+    chosen = int(state.passage) if state.passage.isascii() and state.passage.isdigit() else None
+    shown = blocks(document, passages, chosen, _highlighter(served, state))
+    back = state.index or [served.name]
+    return page_of(
+        "document.html",
+        state.changed(index=back),
+        served=served,
+        document=document,
+        title=title_of(document.title, document.text, document.docid),
+        blocks=shown,
+        count=len(passages),
+        matching=[block for block in shown if block.marked and block.number is not None],
+        link=web_link(document.url),
+        back=state.query or state.like,
+        like=PageState(index=[name], lang=state.lang, like=docid).address(),
+        address=state.address(index=back, offset=state.offset),
+    )
+
+
+def _highlighter(served: ServedIndex, state: PageState) -> Highlighter:
+    """Return what highlights the lines of a document while there is time."""
+    if not state.query:
+        return _unmarked
+    asked = Search(profile=state.profile or None)
+    marked, limit = highlighter(served.index.resolve(asked).text(state.query), served.index.terms), limit_of()
+    return in_time(marked, partial(limit.is_over, HIGHLIGHTS))
+
+
+def _unmarked(_: str) -> list[tuple[int, int]]:
+    return []

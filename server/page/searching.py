@@ -17,9 +17,10 @@ from ...retrieval.lucene.spelling import respelt
 from ...retrieval.many import HitOf, PageOfMany, chosen_weights, evidence_of, fused
 from ...retrieval.retrievers import RetrieverKind
 from ...retrieval.searcher import Search
-from ..contract.answers import Took
-from ..contract.errors import BadInput
-from ..contract.search import (
+from ..errors import BadInput
+from ..runtime import ServedIndex
+from ..schemas import Took
+from ..search import (
     KEEP,
     TimedOutError,
     limit_of,
@@ -29,7 +30,6 @@ from ..contract.search import (
     search_of,
     understood,
 )
-from ..upkeep.service import Served
 from .reasons import Reason, label_of, reasons
 from .state import PageState
 
@@ -40,7 +40,7 @@ MANY = "many"
 class IndexSearch(NamedTuple):
     """What one index is asked: the text that is ranked by, and the search."""
 
-    served: Served
+    served: ServedIndex
     text: str
     search: Search
 
@@ -68,7 +68,7 @@ class ShownRanking(NamedTuple):
     approximate: bool = False
 
 
-def asked_of(served: Sequence[Served], state: PageState) -> list[IndexSearch]:
+def asked_of(served: Sequence[ServedIndex], state: PageState) -> list[IndexSearch]:
     """Return what each index is asked.
 
     Raises QueryError if it makes no sense, naming the index if there are several.
@@ -84,7 +84,7 @@ def asked_of(served: Sequence[Served], state: PageState) -> list[IndexSearch]:
         raise BadInput("query", error.line) from None
 
 
-def _asked_of(served: Served, state: PageState) -> IndexSearch:
+def _asked_of(served: ServedIndex, state: PageState) -> IndexSearch:
     search = search_of(state.options(served.index), served.index, k_name="hits", offset=state.offset)
     if state.like:
         try:
@@ -209,7 +209,7 @@ def _reasons(asked: Sequence[IndexSearch], shown: Sequence[HitOf]) -> list[Reaso
     return [next(each[of.name]) for of in shown]
 
 
-def kinds_of(served: Served) -> dict[str, RetrieverKind]:
+def kinds_of(served: ServedIndex) -> dict[str, RetrieverKind]:
     """Return the rankings of an index in the order of their columns.
 
     What is fused stands behind the first of its sources, between what it was made of.

@@ -17,9 +17,9 @@ from werkzeug.datastructures import MultiDict
 from ...retrieval.config import Count
 from ...retrieval.query_syntax import PLAIN, QUERY
 from ...retrieval.searcher import Searcher
-from ..contract.errors import BadInput
-from ..contract.requests import RequestFields, SearchOptions, explained
-from .strings import LANGUAGES
+from ..errors import BadInput
+from ..schemas import RequestFields, SearchOptions, explained
+from .i18n import LANGUAGES
 
 LIST, SIDE = "", "side"
 """The views: one ranking below one heading, or all rankings of an index side by side."""

@@ -17,11 +17,11 @@ from ...retrieval.filters import parse_filter
 from ...retrieval.lucene.analysis import highlighter
 from ...retrieval.profile import tweet
 from ..api.verdicts import Judge, judge_of, served_verdicts
-from ..contract.errors import BadInput, RefusedError
-from ..contract.requests import RequestFields
-from ..upkeep.service import Served, service
+from ..errors import BadInput, RefusedError
+from ..runtime import ServedIndex, registry
+from ..schemas import RequestFields
 from .cards import title_of
-from .shell import blueprint, chosen_indexes, page_of, short_of
+from .layout import blueprint, chosen_indexes, page_of, short_of
 from .state import IndexNames, Language, PageState, read_parameters
 
 _LONGEST_QUERY = 1_000
@@ -89,9 +89,9 @@ def verify_page() -> tuple[str, int] | Response:
         return page_of("verify.html", PageState(lang=asked.lang), 400, asked=asked, problem=reason)
 
 
-def _judged(asked: VerifyState, served: Served) -> dict[str, Any]:
+def _judged(asked: VerifyState, served: ServedIndex) -> dict[str, Any]:
     where = parse_filter([], as_of=asked.as_of) if asked.as_of else None
-    judge = judge_of(served.index, service().config, where)
+    judge = judge_of(served.index, registry().config, where)
     if judge is None or not asked.claim:
         return {"judge": judge}
     claim = Claim("claim", tweet(asked.claim))
@@ -101,7 +101,7 @@ def _judged(asked: VerifyState, served: Served) -> dict[str, Any]:
     return {"judge": judge, "judged": _for_people(verdict, judge, served, asked)}
 
 
-def _for_people(verdict: Verdict, judge: Judge, served: Served, asked: VerifyState) -> SortedVerdict:
+def _for_people(verdict: Verdict, judge: Judge, served: ServedIndex, asked: VerifyState) -> SortedVerdict:
     marked = highlighter(verdict.claim.text, served.index.terms)
     stances: dict[str, list[Shown]] = {"for": [], "against": [], "neither": []}
     for sentence, each in zip(verdict.evidence.sentences, judge.verifier.by_each(verdict), strict=True):
@@ -120,7 +120,7 @@ def _for_people(verdict: Verdict, judge: Judge, served: Served, asked: VerifySta
     return SortedVerdict(verdict, _conclusion(verdict), [pair for pair in stances.items() if pair[1]], likely)
 
 
-def _document(served: Served, sentence: EvidenceSentence, claim: str) -> str:
+def _document(served: ServedIndex, sentence: EvidenceSentence, claim: str) -> str:
     return url_for(
         "page.document_page",
         name=served.name,
@@ -137,7 +137,7 @@ def _conclusion(verdict: Verdict) -> str:
     return stance_of(verdict.label) if verdict.probabilities[verdict.label] > _MORE_LIKELY_THAN_NOT else "unsure"
 
 
-def _page(asked: VerifyState, served: Served, **shown: Any) -> tuple[str, int]:
+def _page(asked: VerifyState, served: ServedIndex, **shown: Any) -> tuple[str, int]:
     judge: Judge | None = shown.get("judge")
     figures = judge.served.learned.manifest.figures if judge else {}
     worth = figures.get(judge.served.learned.manifest.model) if judge and figures else None

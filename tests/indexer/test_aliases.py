@@ -17,9 +17,9 @@ from factseek.retrieval import manifest as manifests
 from factseek.retrieval.errors import IndexStateError
 from factseek.retrieval.index.local import Index
 from factseek.server.app import create_app
+from factseek.server.auth import digest
+from factseek.server.runtime import IndexReloader
 from factseek.server.settings import ServerSettings
-from factseek.server.upkeep.access import digest
-from factseek.server.upkeep.keeper import Keeper
 from factseek.settings import Config
 
 KEY = "fs_a-key-of-the-tests"
@@ -102,7 +102,7 @@ def test_a_served_alias_is_pointed_over_http_while_it_answers(folders: Path) -> 
     )
     config = Config(server=server)
     app = create_app(config, {})
-    keeper = Keeper(app.extensions["factseek"], config)
+    keeper = IndexReloader(app.extensions["factseek"], config)
     keeper.start()
     try:
         client = app.test_client()

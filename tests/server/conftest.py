@@ -30,10 +30,10 @@ from factseek.retrieval.progress import silent
 from factseek.server.api.rankers import ServedRanker, opened
 from factseek.server.api.verdicts import ServedVerdicts
 from factseek.server.app import create_app
+from factseek.server.auth import digest
+from factseek.server.runtime import IndexReloader
 from factseek.server.settings import ServerSettings
-from factseek.server.upkeep.access import digest
-from factseek.server.upkeep.keeper import Keeper
-from factseek.server.writing.writer import limits_of
+from factseek.server.writer import limits_of
 from factseek.settings import Config
 
 ODD = "pages/2020//a+b?c#نص&d%2F"
@@ -198,7 +198,7 @@ def writable(folder: Path, *, beside: Mapping[str, str] | None = None, **setting
     server = ServerSettings(writes=True, keys={"tests": digest(KEY)}, indexes=indexes, **settings)
     config = Config(server=server)
     app = create_app(config, {})
-    keeper = Keeper(app.extensions["factseek"], config)
+    keeper = IndexReloader(app.extensions["factseek"], config)
     keeper.start()
     stop = threading.Event()
 

@@ -22,7 +22,7 @@ from typing import Any
 import pytest
 
 from factseek.indexer.verification import verify
-from factseek.server.upkeep.access import digest
+from factseek.server.auth import digest
 from factseek.settings import Config
 from tests.server.conftest import ARABIC, KEY, MAY, build_index
 from tests.server.served import PATIENCE, Served, answer_of, request_bytes, serve, until
@@ -263,7 +263,7 @@ def writers_of(server: Served) -> list[int]:
     """Return the processes that write, whether or not the worker that started them lives."""
     listed = subprocess.run(["ps", "-ww", "-eo", "pid,sid,args"], capture_output=True, text=True, check=True).stdout
     rows = [line.split(None, 2) for line in listed.splitlines()[1:]]
-    return [int(pid) for pid, session, args in rows if int(session) == server.process.pid and "writing.writer" in args]
+    return [int(pid) for pid, session, args in rows if int(session) == server.process.pid and "server.writer" in args]
 
 
 @contextmanager

@@ -61,7 +61,7 @@ MORE: dict[str, list[dict[str, Any]]] = {
         {"text": "measels", "model": "elasticsearch", "context": {"a": [1, "b"]}, "fuzzy": True, "min_es_score": 0.1},
         {"text": "moon", "models": ["all-MiniLM-L6-v2"], "per_model_threshold": {"all-MiniLM-L6-v2": 0.1}, "limit": 1},
     ],
-    "aliases.point_alias": [{"index": "live"}, {"index": "other"}, {"index": "current"}],
+    "writing.point_alias": [{"index": "live"}, {"index": "other"}, {"index": "current"}],
 }
 """Further bodies, or parameters, that a route takes."""
 REFUSED_HERE = {

@@ -16,8 +16,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from factseek.server import worker
+from factseek.server.hooks import REFUSAL
 from factseek.server.memory import MEMORY, Budget, Charge, NoMemoryError
-from factseek.server.upkeep.request_hooks import REFUSAL
 from tests.server.gateway_bench import PATIENCE, GatewayBench, serving
 
 HEAD = b"POST /a?b HTTP/1.1\r\nHost: x\r\n"
@@ -326,7 +326,7 @@ class Streams:
 
     def _whole(self, environ: dict[str, Any], start: Callable[..., Any]) -> Iterable[bytes]:
         if REFUSAL in environ:
-            start("503 Service Unavailable", [("Content-Length", "0")])
+            start("503 IndexRegistry Unavailable", [("Content-Length", "0")])
             return []
         if environ["PATH_INFO"] == "/wait":
             self.waiting += 1

@@ -14,7 +14,7 @@ from factseek import list_hits
 from factseek.retrieval import listings
 from factseek.retrieval.evidence import Evidence
 from factseek.server.api.operations import LISTINGS
-from factseek.server.contract.requests import SearchRequest
+from factseek.server.schemas import SearchRequest
 
 
 @pytest.mark.parametrize("name", listings.names())

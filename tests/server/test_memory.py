@@ -14,8 +14,8 @@ from factseek.retrieval.index.local import Index
 from factseek.retrieval.limit import Limit
 from factseek.retrieval.searcher import Search
 from factseek.server.api.explanation import with_passages
-from factseek.server.contract.search import ranked_evidence
 from factseek.server.memory import MEMORY, Budget, Charge, NoMemoryError
+from factseek.server.search import ranked_evidence
 
 DETAIL = "requests and answers fill the memory that this server has for them; try again"
 BATCH = {"queries": [{"qid": "1", "text": "measles"}, {"qid": "2", "text": "moon"}], "retriever": "bm25", "k": 2}

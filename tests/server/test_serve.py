@@ -23,8 +23,8 @@ from factseek.claims.checkworthiness import training
 from factseek.retrieval import model_file
 from factseek.retrieval.errors import ConfigError
 from factseek.retrieval.progress import silent
+from factseek.server.auth import digest, new_key
 from factseek.server.serve import listen, url_of
-from factseek.server.upkeep.access import digest, new_key
 from factseek.settings import Config
 from tests.server.ending import AT_ONCE, end
 

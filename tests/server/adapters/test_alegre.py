@@ -17,7 +17,7 @@ from factseek.indexer.build import BuildRequest, build
 from factseek.retrieval.config import IndexSettings
 from factseek.retrieval.index.local import Index
 from factseek.server.adapters import changing
-from factseek.server.upkeep.access import digest
+from factseek.server.auth import digest
 from factseek.settings import Config
 from tests.server.conftest import KEY, MAY, writable
 from tests.server.served import serve, until
@@ -299,15 +299,15 @@ def test_a_context_admits_the_texts_that_lie_in_it(
 
 def test_a_hundred_near_texts_are_looked_through(client: FlaskClient) -> None:
     """More than one slice of the ranking is looked at, where a context admits few."""
-    from factseek.server.adapters import _alegre_search
+    from factseek.server.adapters import _alegre
 
-    first = _alegre_search._FIRST_SLICE
-    _alegre_search._FIRST_SLICE = 1
+    first = _alegre._FIRST_SLICE
+    _alegre._FIRST_SLICE = 1
     try:
         assert ids(client, "a test", context={"app": "x"}) == ["2"]
         assert sorted(ids(client, "a test")) == ["1", "2"]
     finally:
-        _alegre_search._FIRST_SLICE = first
+        _alegre._FIRST_SLICE = first
 
 
 def test_changes_have_threads_of_their_own() -> None:

@@ -14,7 +14,7 @@ from factseek.retrieval.errors import ConfigError
 from factseek.retrieval.index.local import Index
 from factseek.server.adapters import ADAPTERS, TAG, check
 from factseek.server.app import create_app
-from factseek.server.upkeep.access import digest, new_key
+from factseek.server.auth import digest, new_key
 from factseek.settings import Config
 
 NAMES = ADAPTERS.names()

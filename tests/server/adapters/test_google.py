@@ -133,7 +133,7 @@ BALLOON, CHEESE, UNDATED = (
 
 
 def test_age_counts_from_the_newer_of_review_and_claim(google: FlaskClient, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("factseek.server.adapters._google_reviews._FIRST_SLICE", 1)
+    monkeypatch.setattr("factseek.server.adapters.google._FIRST_SLICE", 1)
     everything = [address for address in addresses(google, query="the moon") if address in (BALLOON, CHEESE)]
     assert len(everything) == 2
     assert addresses(google, query="the moon", maxAgeDays=30) == everything

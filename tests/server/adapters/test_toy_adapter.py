@@ -24,10 +24,10 @@ from flask import Blueprint, request
 
 from ...retrieval.evidence import Answer
 from ..api.operations import Operation
-from ..contract.answers import json_answer
-from ..contract.requests import ForeignFields, SearchOptions, from_query
+from ..schemas import json_answer
+from ..schemas import ForeignFields, SearchOptions, from_query
 from . import configured_index
-from ._searching import hits_of
+from ._shared import hits_of
 
 HELP = "a toy"
 KEY_PARAMETER = "token"

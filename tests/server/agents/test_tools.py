@@ -24,11 +24,10 @@ from mcp.types import INVALID_PARAMS
 
 from factseek import commands
 from factseek.retrieval.index.local import Index
-from factseek.server.agents import serving
-from factseek.server.agents.checking import NO_MODEL, WARNING
-from factseek.server.agents.gate import Gate
+from factseek.server import mcp as serving
 from factseek.server.app import create_app
-from factseek.server.upkeep.access import digest, new_key
+from factseek.server.auth import digest, new_key
+from factseek.server.mcp import NO_MODEL, WARNING, Gate
 from factseek.settings import Config
 from tests.server.ending import end
 

@@ -19,7 +19,7 @@ from factseek.retrieval.trec import read_run
 from factseek.server.api import batch as batches
 from factseek.server.api.batch import Batch, ndjson_pieces
 from factseek.server.app import create_app
-from factseek.server.contract.requests import BatchQuery, BatchRequest
+from factseek.server.schemas import BatchQuery, BatchRequest
 from factseek.settings import Config
 
 TEXTS = {"a": "measles vaccine", "نص": "walked on the moon", "c": "sea level"}

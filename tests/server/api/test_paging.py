@@ -5,6 +5,7 @@ from __future__ import annotations
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import msgspec
@@ -14,7 +15,7 @@ from flask.testing import FlaskClient
 from factseek.indexer.deletion import delete
 from factseek.retrieval.index.local import Index
 from factseek.server.app import create_app
-from factseek.server.upkeep.service import service
+from factseek.server.runtime import registry
 from factseek.settings import Config
 from tests.server.conftest import ENGLISH, build_index
 
@@ -198,7 +199,7 @@ def changed(folder: Path, app: Any, docid: str) -> None:
     """Delete a document and serve what is left."""
     delete(folder, [docid])
     with app.app_context():
-        service().publish("english", Index(folder, app.extensions["factseek"].config))
+        registry().publish("english", Index(folder, app.extensions["factseek"].config))
 
 
 def test_a_list_goes_on_in_the_changed_index_and_says_so(changing: tuple[Path, Any]) -> None:
@@ -225,7 +226,7 @@ def test_a_list_goes_on_in_the_changed_index_and_says_so(changing: tuple[Path, A
 def test_nothing_of_a_replaced_index_is_held_for_a_cursor(changing: tuple[Path, Any]) -> None:
     folder, app = changing
     retired: list[object] = []
-    app.extensions["factseek"].retire = retired.append
+    app.extensions["factseek"].reloader = SimpleNamespace(retire=retired.append)
     assert "cursor" in post(app.test_client(), {"query": "measles", "k": 1})
     changed(folder, app, "moon")
     assert len(retired) == 1

@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 
 from factseek.retrieval.domain import Statement
 from factseek.retrieval.limit import CutOffError
-from factseek.server.api.rankers import ServedRanker
-from factseek.server.api.timed_ranker import TimedRanker
+from factseek.server.api.rankers import ServedRanker, TimedRanker
 
 
 class Lengths:

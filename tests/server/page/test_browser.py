@@ -231,7 +231,7 @@ def test_controls_look_alike_as_links_and_as_buttons(browser: Browser, monkeypat
     """A query that is too long for an address is sent by forms."""
     looks = []
     for longest in (2_000, 30):
-        monkeypatch.setattr("factseek.server.page.shell.LONGEST_ADDRESS", longest)
+        monkeypatch.setattr("factseek.server.page.layout.LONGEST_ADDRESS", longest)
         browser.open("/")
         browser.one("#query").send_keys("measles vaccine")
         browser.one(".box button").click()

@@ -31,7 +31,7 @@ def test_a_form_leads_to_the_address_of_its_state(client: FlaskClient) -> None:
 def test_a_query_that_is_too_long_for_an_address_is_answered_and_its_links_are_forms(
     client: FlaskClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("factseek.server.page.shell.LONGEST_ADDRESS", 30)
+    monkeypatch.setattr("factseek.server.page.layout.LONGEST_ADDRESS", 30)
     response = client.post("/", data={"index": "english", "query": "measles vaccine", "lang": "en"})
     assert response.status_code == 200
     assert 'id="hybrid-1"' in response.text

@@ -9,8 +9,8 @@ import pytest
 from flask.testing import FlaskClient
 
 from factseek.retrieval import retrievers, stages
-from factseek.server.contract.errors import TITLES
-from factseek.server.page.strings import ARABIC
+from factseek.server.errors import TITLES
+from factseek.server.page.i18n import ARABIC
 
 TEXT = re.compile(r'\bt\((?:"([^"]+)"|\'([^\']+)\')\s*[,)]')
 FIELD = re.compile(r"\{\w+\}")

@@ -17,8 +17,8 @@ from factseek.claims.verdicts.verdict import Verdict
 from factseek.indexer.collections._pages import decode
 from factseek.retrieval.domain import Claim
 from factseek.server.app import create_app
-from factseek.server.contract.errors import BadInput
-from factseek.server.page.statements import kind_of, statements_of
+from factseek.server.errors import BadInput
+from factseek.server.page.check import kind_of, statements_of
 from factseek.server.page.verify import _conclusion
 from factseek.settings import Config
 

@@ -1,0 +1,140 @@
+"""What several adapters need.
+
+One search, everything else as configured; texts of the client's own, scored by the model of the stage ``rerank``;
+errors as servers made with FastAPI answer them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from math import exp
+from types import MappingProxyType
+from typing import NamedTuple
+
+from flask import request
+
+from ...retrieval.domain import Document
+from ...retrieval.errors import QueryError
+from ...retrieval.evidence import Answer
+from ...retrieval.limit import Limit
+from ...retrieval.re_ranker import ReRanker
+from ...retrieval.searcher import Searcher
+from ..errors import BadInput, Problem, RefusedError
+from ..runtime import registry
+from ..schemas import SearchOptions
+from ..search import RankedEvidence, TimedOutError, limit_of, note_query, search_of, whole_evidence
+from . import configured_index
+
+
+def hits_of(
+    index: Searcher, query: str, options: SearchOptions, k_name: str = "k", *, query_name: str = "query"
+) -> RankedEvidence:
+    """Return the evidence for a query, without highlights; the names are what the client calls ``k`` and the query.
+
+    Raises BadInput, naming the client's own field, or TimedOutError.
+    """
+    search = search_of(options, index, k_name=k_name)
+    return whole_evidence(index, query, search, highlight=False, query_name=query_name)
+
+
+def whole_text(title: str, text: str) -> str:
+    """Return what is indexed of a document: the title, where there is one, and the text on the next line."""
+    return f"{title}\n{text}" if title else text
+
+
+def text_of(document: Document) -> str:
+    """Return the whole text of a document."""
+    return whole_text(document.title, document.text)
+
+
+_NAME = "rerank"
+
+
+class NoReRankerError(RefusedError):
+    """No model is configured that reads query and passage together."""
+
+    status, slug = 503, "unavailable"
+
+
+class RerankedText(NamedTuple):
+    """A text by its place in the request, with the score that the model gave it: higher is better, without bounds."""
+
+    place: int
+    score: float
+
+    @property
+    def probability(self) -> float:
+        """The score between 0 and 1: its logistic function."""
+        return 1 / (1 + exp(-self.score)) if self.score >= 0 else exp(self.score) / (1 + exp(self.score))
+
+
+def re_ranker() -> ReRanker:
+    """Return the re-ranker of the index that the adapter of the current request answers from.
+
+    Raises NoReRankerError if none is configured.
+    """
+    try:
+        return configured_index().index.re_ranker
+    except QueryError as error:
+        raise NoReRankerError(f"this server has no re-ranker: {error.remedy}") from None
+
+
+def check_texts(field: str, texts: Sequence[object]) -> None:
+    """Raise BadInput, naming the field, if there are no texts, or more than one request may have re-ranked."""
+    most = registry().config.server.max_batch
+    if not 1 <= len(texts) <= most:
+        raise BadInput(field, f"1 to {most} texts are re-ranked at once, these are {len(texts)}")
+
+
+def ranked(
+    model: ReRanker, query: str, texts: Sequence[str], most: int | None, limit: Limit | None = None
+) -> list[RerankedText]:
+    """Return the best ``most`` texts for a query, best first; texts of one score stay in the order of the request.
+
+    ``limit`` is the time that there is, that of a search if it is left out. Raises TimedOutError if it is not enough.
+    """
+    note_query(query)
+    scores = _scores(model, query, texts, limit or limit_of())
+    return sorted((RerankedText(*pair) for pair in enumerate(scores)), key=lambda text: (-text.score, text.place))[
+        :most
+    ]
+
+
+def tokens(model: ReRanker, query: str, texts: Iterable[str]) -> int:
+    """Return how many tokens the model reads of all pairs."""
+    return sum(model.count_tokens(query, text) for text in texts)
+
+
+def _scores(model: ReRanker, query: str, texts: Sequence[str], limit: Limit) -> list[float]:
+    scores: list[float] = []
+    for text in texts:
+        if limit.is_over(_NAME):
+            raise TimedOutError(f"only {len(scores)} of {len(texts)} texts were scored in time: send fewer at once")
+        scores.append(model.score(query, text))
+    return scores
+
+
+FASTAPI_STATUSES = MappingProxyType({400: 422, 415: 422})
+
+
+class FastAPIFault(Answer):
+    """What is wrong with a field of a request; ``loc`` says where it stands."""
+
+    type: str
+    loc: list[str]
+    msg: str
+
+
+class FastAPIFailure(Answer):
+    """An error as FastAPI answers it: a sentence, or a list of what is wrong with the request."""
+
+    detail: str | list[FastAPIFault]
+
+
+def fastapi_failure(problem: Problem) -> FastAPIFailure:
+    """Return an error as FastAPI answers it."""
+    if problem.status not in FASTAPI_STATUSES:
+        return FastAPIFailure(detail=problem.detail)
+    place = "query" if request.method == "GET" else "body"
+    loc = [place, problem.field] if isinstance(problem.field, str) and problem.field != "body" else [place]
+    return FastAPIFailure(detail=[FastAPIFault(type="value_error", loc=loc, msg=problem.detail)])

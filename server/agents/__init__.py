@@ -1,1 +1,0 @@
-"""The tools of language-model agents: an MCP server over the HTTP API, asked within the process."""

@@ -1,0 +1,159 @@
+"""Who may ask: API keys, of which only hashes are configured, and rates that hold over all workers."""
+
+from __future__ import annotations
+
+import base64
+import fcntl
+import hashlib
+import hmac
+import math
+import mmap
+import os
+import secrets
+import struct
+import tempfile
+import threading
+import weakref
+from collections.abc import Mapping
+from pathlib import Path
+from time import monotonic
+
+from flask import Flask, g, request
+
+from .errors import RefusedError, dialect
+from .settings import ServerSettings
+
+OPEN = ("/livez", "/readyz", "/metrics", "/static/")
+"""Addresses that need no key: those of a server's monitoring, and those of the page that asks for the key."""
+# Chromium looks at the first of the challenges in a line alone: a browser is to ask for a password.
+_CHALLENGE = 'Basic realm="factseek", Bearer realm="factseek"'
+_ASK: Mapping[str, str] = {"WWW-Authenticate": _CHALLENGE}
+_BUCKET = struct.Struct("16sdd")  # caller, what is left, when that was so
+_LEAST = 1024
+_PROBES = 16
+
+
+class UnknownKeyError(RefusedError):
+    """No key was given, or none that is known."""
+
+    status, slug = 401, "unauthorized"
+
+
+class TooManyRequestsError(RefusedError):
+    """A caller has asked as often as it may for now."""
+
+    status, slug = 429, "too-many-requests"
+
+
+def new_key() -> str:
+    """Return a new key: 256 random bits."""
+    return f"fs_{secrets.token_urlsafe(32)}"
+
+
+def digest(key: str) -> str:
+    """Return the hash of a key, for the configuration; a random key needs no salt and no slow hash."""
+    return hashlib.sha256(key.encode("utf-8", "replace")).hexdigest()
+
+
+def register(app: Flask, settings: ServerSettings, rates: Rates | None) -> None:
+    """Refuse requests to ``app`` without a known key or beyond the rate; without keys an address is a caller."""
+    if not settings.keys and not settings.per_minute:
+        return
+    rates = rates or Rates(len(settings.keys))
+
+    def check() -> None:
+        if request.path.startswith(OPEN):
+            return
+        caller = _known(settings.keys) if settings.keys else f"address {request.remote_addr}"
+        g.caller = caller
+        if settings.per_minute:
+            wait = rates.wait(caller, settings.per_minute)
+            if wait:
+                raise TooManyRequestsError(
+                    f"at most {settings.per_minute} requests a minute are answered; wait {wait:.1f} seconds",
+                    retry_after=wait,
+                )
+
+    app.before_request(check)
+
+
+def _known(keys: Mapping[str, str]) -> str:
+    """Return the name of the key that a request carries.
+
+    Raises UnknownKeyError if it carries none that is known.
+    """
+    sent = digest(_sent_key())
+    known_name = ""
+    for name, held in keys.items():
+        # All are compared, each in constant time: how long it takes says nothing.
+        if hmac.compare_digest(sent, held):
+            known_name = name
+    if not known_name:
+        raise UnknownKeyError("send a key that this server knows: Authorization: Bearer KEY", _ASK)
+    return known_name
+
+
+def _sent_key() -> str:
+    """Return the key of a request, ``""`` if there is none.
+
+    It is a bearer's, the password that a browser asks for, ``X-API-Key``, or where an adapter's clients put it.
+    """
+    scheme, _, value = request.headers.get("Authorization", "").partition(" ")
+    if scheme.lower() == "bearer":
+        return value.strip()
+    if scheme.lower() == "basic":
+        try:
+            return base64.b64decode(value, validate=True).decode().partition(":")[2]
+        except ValueError:  # it is not base64, not ASCII, or not UTF-8 within
+            return ""
+    if key := request.headers.get("X-API-Key", "").strip():
+        return key
+    spoken = dialect()
+    return request.args.get(spoken.key_parameter, "") if spoken and spoken.key_parameter else ""
+
+
+class Rates:
+    """Counts what callers ask. Made before the workers are forked; safe for threads and processes.
+
+    A lock of the system guards the memory: it is free again when a worker that holds it is killed.
+    """
+
+    def __init__(self, callers: int = 0) -> None:
+        self._buckets = max(_LEAST, 4 * callers)
+        self._memory = mmap.mmap(-1, self._buckets * _BUCKET.size)
+        self._lock, name = tempfile.mkstemp(prefix="factseek-rates-")
+        Path(name).unlink()
+        weakref.finalize(self, os.close, self._lock)
+        self._threads = threading.Lock()
+
+    def wait(self, caller: str, per_minute: int, now: float | None = None) -> float:
+        """Count a request; return 0 if it may be answered, else the seconds until one may.
+
+        A caller may ask ``per_minute`` times at once, and regains that many evenly within a minute. ``now`` is in
+        seconds of the monotonic clock, which processes share.
+        """
+        now = monotonic() if now is None else now
+        name = hashlib.blake2b(caller.encode("utf-8", "replace"), digest_size=16).digest()
+        with self._threads:
+            fcntl.lockf(self._lock, fcntl.LOCK_EX)
+            try:
+                place, left = self._bucket(name, per_minute, now)
+                if left < 1.0:
+                    return (1.0 - left) * 60.0 / per_minute
+                _BUCKET.pack_into(self._memory, place, name, left - 1.0, now)
+                return 0.0
+            finally:
+                fcntl.lockf(self._lock, fcntl.LOCK_UN)
+
+    def _bucket(self, name: bytes, per_minute: int, now: float) -> tuple[int, float]:
+        """Return where the caller's bucket is, or the one that was not used for longest, and what is left in it."""
+        first = int.from_bytes(name[:4], "big")
+        oldest, oldest_place = math.inf, 0
+        for step in range(_PROBES):
+            place = (first + step) % self._buckets * _BUCKET.size
+            holder, left, since = _BUCKET.unpack_from(self._memory, place)
+            if holder == name:
+                return place, min(float(per_minute), left + (now - since) * per_minute / 60.0)
+            if since < oldest:
+                oldest, oldest_place = since, place
+        return oldest_place, float(per_minute)

@@ -1,1 +1,0 @@
-"""Requests, answers, errors and searches, shared by the API and the page."""

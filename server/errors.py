@@ -1,0 +1,256 @@
+"""The one place that turns an error into an HTTP answer: ``application/problem+json``, or a page for a browser.
+
+Below the prefix of an adapter an error has the shape that the adapter's own protocol gives it.
+
+``error`` is a slug to program against, ``detail`` a sentence to read. An answer never holds a path or a stack trace.
+"""
+
+from __future__ import annotations
+
+import logging
+import math
+from collections.abc import Callable, Mapping
+from http import HTTPStatus
+from types import MappingProxyType
+from typing import NamedTuple
+
+import msgspec
+from flask import Flask, Response, current_app, g, request
+from werkzeug.datastructures import MIMEAccept
+from werkzeug.exceptions import HTTPException
+from werkzeug.http import parse_accept_header
+
+from ..retrieval.errors import FactseekError, NotFoundError, PartMissingError, QueryError
+from ..retrieval.evidence import Answer
+
+_KEY = "factseek.dialects"
+
+
+class Dialect(NamedTuple):
+    """What the clients of a protocol expect where something goes wrong, and where they put a key."""
+
+    failure: Callable[[Problem], Answer]
+    """Says an error in the protocol's shape."""
+    statuses: Mapping[int, int]
+    """The protocol's status for one of ours, where they differ."""
+    key_parameter: str
+    """The parameter of a query string that carries a key, ``""`` if none does."""
+
+    def status(self, status: int) -> int:
+        """Return the protocol's status for one of ours."""
+        return self.statuses.get(status, status)
+
+
+def speak(app: Flask, prefix: str, dialect: Dialect) -> None:
+    """Let ``app`` speak a dialect at all addresses below ``/prefix/``."""
+    app.extensions.setdefault(_KEY, {})[prefix] = dialect
+
+
+def dialect() -> Dialect | None:
+    """Return the dialect of the address that the current request asks for, None if it is our own."""
+    dialects: Mapping[str, Dialect] = current_app.extensions.get(_KEY, {})
+    return dialects.get(request.path.partition("/")[2].partition("/")[0])
+
+
+_log = logging.getLogger("factseek.server")
+_PAGE = "factseek.problem_page"
+
+RETRY_AFTER = 5.0
+"""Seconds after which to ask again for an index that could not be searched: one that was replaced is there by then."""
+_HTTP = {
+    400: ("bad-input", "the request makes no sense"),
+    404: ("not-found", "there is nothing at this address"),
+    405: ("method-not-allowed", "this address does not answer that method"),
+    413: ("too-large", "the body of the request is larger than this server takes"),
+    415: ("unsupported-media-type", "send the body as application/json"),
+    500: ("internal", "something went wrong; the server's log has it under this request id"),
+    503: ("unavailable", "this index cannot be searched at the moment; the server's log says why"),
+}
+TITLES = {
+    "bad-input": "The request makes no sense",
+    "internal": "The server failed",
+    "method-not-allowed": "Method not allowed",
+    "not-found": "Not found",
+    "not-written": "Not written",
+    "precondition-failed": "The document is in another state",
+    "timed-out": "It took too long",
+    "too-large": "Too large",
+    "too-many-requests": "Too many requests",
+    "unauthorized": "A key is needed",
+    "writes-off": "This server changes nothing",
+    "unavailable": "What was asked for cannot be used at the moment",
+    "unknown-document": "No such document",
+    "unknown-index": "No such index",
+    "unknown-job": "No such job",
+    "unknown-ranker": "No such ranker",
+    "unsupported-media-type": "Unsupported media type",
+}
+
+
+class BadInput(QueryError):
+    """A field of a request makes no sense."""
+
+    def __init__(self, field: str, reason: str, unnamed: str = "") -> None:
+        """Name the field as the client wrote it; ``body`` is the whole.
+
+        ``unnamed`` is the reason for a page, which calls the field by its label, where ``reason`` names it.
+        """
+        super().__init__(f"{field}: {reason}")
+        self.field = field
+        self.unnamed = unnamed or reason
+
+
+class RefusedError(FactseekError):
+    """A request that is not answered whatever it asks; ``headers`` go with the refusal.
+
+    Its client is asked to come again after ``retry_after`` seconds; 0 leaves that to the status.
+    """
+
+    status, slug = 503, "unavailable"
+
+    def __init__(
+        self, message: str, headers: Mapping[str, str] = MappingProxyType({}), *, retry_after: float = 0.0
+    ) -> None:
+        super().__init__(message)
+        self.headers = headers
+        self.retry_after = retry_after
+
+
+class OverloadedError(RefusedError):
+    """More is asked at once than this server answers."""
+
+    status, slug = 503, "overloaded"
+
+    def __init__(self, message: str = "more is asked than this server answers at once; try again") -> None:
+        super().__init__(message, retry_after=1)
+
+
+class UnknownIndexError(NotFoundError):
+    """No index of this name is served."""
+
+
+class UnknownRankerError(NotFoundError):
+    """No ranker of this name is served."""
+
+
+class UnknownJobError(NotFoundError):
+    """No job of this id is known."""
+
+
+_NOT_THERE: Mapping[type, str] = {
+    UnknownIndexError: "unknown-index",
+    UnknownJobError: "unknown-job",
+    UnknownRankerError: "unknown-ranker",
+}
+
+
+class Problem(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
+    """An error as its client is told of it (RFC 9457)."""
+
+    error: str
+    title: str
+    status: int
+    detail: str
+    request_id: str
+    field: str | msgspec.UnsetType = msgspec.UNSET
+
+
+def register(app: Flask, page: Callable[[Problem], str]) -> None:
+    """Answer every error of ``app`` in the one shape; ``page`` writes one for a browser."""
+    app.extensions[_PAGE] = page
+    app.register_error_handler(Exception, answer)
+
+
+def answer(error: Exception) -> Response | HTTPException:
+    """Return the answer to an error; an unexpected one is logged, and its message stays in the log."""
+    if isinstance(error, HTTPException) and (error.code or 500) < 400:
+        return error
+    problem = problem_of(error)
+    if problem.status >= 500:
+        expected = isinstance(error, FactseekError)
+        reason = error.line if isinstance(error, FactseekError) else "unexpected error"
+        level = logging.INFO if isinstance(error, OverloadedError) else logging.ERROR
+        _log.log(level, "%s %s", problem.request_id, reason, exc_info=None if expected else error)
+    spoken = dialect()
+    if spoken is not None:
+        response = _translated(problem, spoken)
+    else:
+        response = _page(problem) if _from_browser() else _json(problem)
+    seconds = RETRY_AFTER if problem.status == 503 else 0.0
+    if isinstance(error, RefusedError):
+        response.headers.update(error.headers)
+        seconds = error.retry_after or seconds
+    response.headers.update(retry_after(seconds))
+    if isinstance(error, HTTPException) and error.code == 405:
+        response.headers["Allow"] = dict(error.get_headers()).get("Allow", "")
+    return response
+
+
+def retry_after(seconds: float) -> Mapping[str, str]:
+    """Return the header that asks a client to come again after so many seconds; none if that is 0."""
+    return {"Retry-After": str(math.ceil(seconds))} if seconds else {}
+
+
+def problem_of(error: Exception) -> Problem:
+    """Return an error as the problem that its client is told of."""
+    if isinstance(error, HTTPException):
+        status = error.code or 500
+        return _problem(status, slug_of(status), _HTTP[status][1] if status in _HTTP else error.name.lower())
+    if isinstance(error, QueryError):
+        problem = _problem(400, "bad-input", error.line)
+        if isinstance(error, BadInput):
+            problem.field = error.field
+        return problem
+    if isinstance(error, NotFoundError):
+        return _problem(404, _NOT_THERE.get(type(error), "unknown-document"), error.line)
+    if isinstance(error, RefusedError):
+        return _problem(error.status, error.slug, error.line)
+    if isinstance(error, FactseekError):
+        slug, detail = _HTTP[503]
+        g.unanswerable = not isinstance(error, PartMissingError)  # which nothing that is opened anew would mend
+        return _problem(503, slug, detail if g.unanswerable else error.line)
+    return _problem(500, *_HTTP[500])
+
+
+def slug_of(status: int) -> str:
+    """Return the ``error`` of a status that has no error of its own."""
+    return _HTTP[status][0] if status in _HTTP else HTTPStatus(status).phrase.lower().replace(" ", "-")
+
+
+def _problem(status: int, slug: str, detail: str) -> Problem:
+    title = TITLES.get(slug, slug.replace("-", " ").capitalize())
+    return Problem(error=slug, title=title, status=status, detail=detail, request_id=g.request_id)
+
+
+def _from_browser() -> bool:
+    """Return whether a browser shows the answer to a person."""
+    return read_by_a_person(request.path, request.headers.get("Accept", ""))
+
+
+def read_by_a_person(path: str, accept: str) -> bool:
+    """Return whether a browser shows the answer to a person, by the path and by what the client accepts."""
+    if path.startswith(("/v1/", "/livez", "/readyz")):
+        return False
+    accepted = parse_accept_header(accept, MIMEAccept)
+    return accepted.best_match(["application/json", "text/html"], "application/json") == "text/html"
+
+
+def _json(problem: Problem) -> Response:
+    return Response(msgspec.json.encode(problem), problem.status, mimetype="application/problem+json")
+
+
+def _translated(problem: Problem, spoken: Dialect) -> Response:
+    body = msgspec.json.encode(spoken.failure(problem))
+    # An address that is not there is that in every protocol, whatever it answers to a name that is not.
+    status = problem.status if problem.error == "not-found" else spoken.status(problem.status)
+    return Response(body, status, mimetype="application/json")
+
+
+def _page(problem: Problem) -> Response:
+    return Response(problem_page(problem), problem.status, mimetype="text/html")
+
+
+def problem_page(problem: Problem) -> str:
+    """Return the page of an error of the current application."""
+    write: Callable[[Problem], str] = current_app.extensions[_PAGE]
+    return write(problem)

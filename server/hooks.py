@@ -1,0 +1,94 @@
+"""Hooks around every request: a request id, headers that protect a browser, a line in the log."""
+
+from __future__ import annotations
+
+import logging
+import os
+import re
+from collections.abc import Callable, Iterable
+from functools import partial
+from time import perf_counter
+from typing import Any
+
+from flask import Flask, Response, g, request
+from flask.globals import request_ctx
+from werkzeug.exceptions import NotFound
+
+from .runtime import mark_failed
+from .settings import ServerSettings
+
+_access = logging.getLogger("factseek.access")
+WSGIApplication = Callable[..., Iterable[bytes]]
+REFUSAL = "factseek.refusal"
+"""The key of an environ under which the gateway leaves the error with which a request is to be refused."""
+_SANE = re.compile(r"[A-Za-z0-9._-]{1,64}")
+PROTECTION = {
+    "Content-Security-Policy": (
+        "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; form-action 'self'; base-uri 'none'; "
+        "frame-ancestors 'none'"
+    ),
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
+    # The address of a search holds the query: it is nobody's business whose link was followed.
+    "Referrer-Policy": "no-referrer",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Permissions-Policy": "camera=(), geolocation=(), microphone=()",
+}
+
+
+def register(app: Flask, settings: ServerSettings) -> None:
+    """Give every request of ``app`` its id and every answer its headers and its line in the log."""
+    app.before_request(_begin)
+    app.after_request(partial(_finish, settings.log_queries))
+    app.wsgi_app = _protected(app.wsgi_app)  # type: ignore[method-assign]  # as Flask shows it
+
+
+def _begin() -> None:
+    noted, environ = g._get_current_object(), request.environ
+    noted.began = perf_counter()
+    proposed = environ.get("HTTP_X_REQUEST_ID", "")
+    noted.request_id = proposed if _SANE.fullmatch(proposed) else os.urandom(16).hex()
+    if REFUSAL in environ:
+        raise environ[REFUSAL]
+    try:
+        environ["PATH_INFO"].encode("latin-1").decode()
+    except UnicodeDecodeError:
+        # It would be read with replaced characters: many addresses would mean one document.
+        raise NotFound from None
+
+
+def _finish(log_queries: bool, response: Response) -> Response:
+    noted, answered = g._get_current_object(), request_ctx.request
+    response.headers["X-Request-Id"] = noted.request_id
+    if noted.get("unanswerable"):
+        mark_failed()
+    fields = {
+        "method": answered.method,
+        # A route, not an address: an address may hold a query.
+        "route": answered.url_rule.rule if answered.url_rule else "-",
+        "status": response.status_code,
+        "request_id": noted.request_id,
+    }
+    if "caller" in noted:
+        fields["caller"] = noted.caller
+    if log_queries and "queries" in noted:
+        fields["queries"] = noted.queries
+    response.call_on_close(partial(_log, fields, noted.began))
+    return response
+
+
+def _protected(application: WSGIApplication) -> WSGIApplication:
+    """Add the headers that protect a browser to all answers, where that costs least."""
+    headers = list(PROTECTION.items())
+
+    def protected(environ: dict[str, Any], start: Callable[..., Any]) -> Iterable[bytes]:
+        return application(environ, lambda status, own, *error: start(status, own + headers, *error))
+
+    return protected
+
+
+def _log(fields: dict[str, Any], began: float) -> None:
+    milliseconds = (perf_counter() - began) * 1000
+    line = (fields["method"], fields["route"], fields["status"], milliseconds, fields["request_id"])
+    _access.info("%s %s %d %.1f ms %s", *line, extra={"fields": {**fields, "milliseconds": round(milliseconds, 2)}})

@@ -1,0 +1,280 @@
+"""Prometheus metrics: totals over all workers of what was asked and answered, and the state of what is served.
+
+Workers count together in files of a folder in memory. A file of the library is mapped and sparse: where the file system
+is full, a page that cannot be had ends the process by SIGBUS. So each is allocated whole before it is mapped.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import logging
+import os
+import re
+import shutil
+import tempfile
+from collections.abc import Callable, Iterable
+from functools import lru_cache, partial
+from pathlib import Path
+from time import perf_counter
+from typing import Any, NamedTuple
+
+from flask import Flask, Response, current_app, g
+from flask.globals import request_ctx
+
+from ..indexer import jobs
+from .runtime import READY, IndexRegistry, registry
+from .search import Timed
+
+VARIABLE = "PROMETHEUS_MULTIPROC_DIR"
+"""The environment variable that names the folder to the library when it is first imported: after the fork."""
+_PREFIX = "factseek-metrics-"
+_NAME = re.compile(_PREFIX + r"(\d{1,9})-\w+")
+_FIRST_SIZE = 1 << 16
+_OF_A_VALUE = 32
+"""Bytes that a value takes beside its key, at most."""
+_SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
+_KEY = "factseek-metrics"
+_log = logging.getLogger("factseek.server")
+_TEXT = "text/plain; version=0.0.4; charset=utf-8"
+REMEMBERED = 1024
+"""Labels of one metric whose counter is remembered: to look it up takes a lock and more time than to count."""
+
+
+class Metrics:
+    """The counters; of all workers where they share a folder."""
+
+    def __init__(self) -> None:
+        from prometheus_client import CollectorRegistry, Counter, Histogram
+
+        allocate_files()
+        self._registry = CollectorRegistry()
+        more: dict[str, Any] = {"registry": self._registry}
+        timed: dict[str, Any] = {"buckets": _SECONDS, **more}
+        counts, times = partial(_labelled, Counter, more), partial(_labelled, Histogram, timed)
+        self.requests = counts("factseek_requests", "Answers.", ["method", "route", "status"])
+        self.errors = counts("factseek_errors", "Answers of status 400 and above.", ["route", "status"])
+        self.writes = counts("factseek_writes", "Documents put and deleted.", ["index", "result"])
+        self.refused = counts("factseek_refused", "Requests refused unread or for want of room.", ["status"])
+        self.seconds = times("factseek_request_seconds", "From request to answer.", ["route"])
+        self.stages = times(
+            "factseek_stage_seconds", "Of a search or a ranking, by stage.", ["route", "retriever", "stage"]
+        )
+
+    def text(self, serving: IndexRegistry) -> bytes:
+        """Return all of it, and what is served, in Prometheus' text format."""
+        from prometheus_client import CollectorRegistry, generate_latest
+        from prometheus_client.multiprocess import MultiProcessCollector
+
+        registry = self._registry
+        if VARIABLE in os.environ:
+            registry = CollectorRegistry()
+            MultiProcessCollector(registry)  # type: ignore[no-untyped-call]
+        return generate_latest(registry) + _served(serving).encode()
+
+    def took(self, route: str, search: Timed) -> None:
+        """Count the stages of a search, by the file of its retriever and so by few names, or of a ranking."""
+        retriever, took = search.retriever.partition(":")[0], search.took
+        for stage in took.__struct_fields__:
+            self.stages(route, retriever, stage).observe(getattr(took, stage) / 1000)
+
+
+def _labelled(kind: Any, options: dict[str, Any], name: str, says: str, labels: list[str]) -> Callable[..., Any]:
+    """Return a function from labels to the counter or histogram that they name."""
+    labelled = kind(name, says, labels, **options).labels
+
+    @lru_cache(maxsize=REMEMBERED)
+    def counted(*values: Any) -> Any:
+        try:
+            return labelled(*values)
+        except OSError as error:
+            _log.warning("%s of %s is not counted: %s", name, values, error.strerror)
+            return _LOST
+
+    return counted
+
+
+class _Lost:
+    """Stands for a counter that there is no room for: it is lost, the answer is not."""
+
+    def inc(self) -> None:
+        """Count nothing."""
+
+    def observe(self, _: float) -> None:
+        """Count nothing."""
+
+
+_LOST = _Lost()
+
+
+def register(app: Flask) -> None:
+    """Count what ``app`` answers, and answer ``/metrics``."""
+    app.extensions[_KEY] = Metrics()
+    app.after_request(_count)
+    app.add_url_rule("/metrics", "metrics", _answer)
+
+
+def metrics_of(app: Flask) -> Metrics:
+    """Return what ``app`` counts."""
+    metrics: Metrics = app.extensions[_KEY]
+    return metrics
+
+
+def _answer() -> Response:
+    """Answer the metrics in the text format of Prometheus."""
+    return Response(metrics_of(current_app).text(registry()), content_type=_TEXT)
+
+
+def _count(response: Response) -> Response:
+    answered, status = request_ctx.request, response.status_code
+    noted = g._get_current_object()
+    route = answered.url_rule.rule if answered.url_rule else "-"
+    metrics = metrics_of(current_app)
+    metrics.requests(answered.method, route, status).inc()
+    if status >= 400:
+        metrics.errors(route, status).inc()
+    # What is streamed is not yet made.
+    response.call_on_close(partial(_ended, metrics, route, noted.began, noted.get("searches", ())))
+    return response
+
+
+def _ended(metrics: Metrics, route: str, began: float, searches: Any) -> None:
+    metrics.seconds(route).observe(perf_counter() - began)
+    for search in searches:
+        metrics.took(route, search)
+
+
+def _served(serving: IndexRegistry) -> str:
+    indexes, lines = serving.indexes.items(), []
+
+    def gauge(name: str, says: str, values: Iterable[tuple[str, object]]) -> None:
+        lines.extend([f"# HELP factseek_{name} {says}", f"# TYPE factseek_{name} gauge"])
+        lines.extend(f"factseek_{name}{{{labels}}} {value}" for labels, value in values)
+
+    ready = [(f'index="{name}"', int(state == READY)) for name, state in serving.states().items()]
+    gauge("index_ready", "Whether the index can be searched.", ready)
+    for what in ("documents", "passages"):
+        held = [(f'index="{name}"', getattr(served.index.info, what)) for name, served in indexes]
+        gauge(f"index_{what}", "What the index holds.", held)
+    waiting = [(f'index="{name}"', len(jobs.waiting(served.index.info.place))) for name, served in indexes]
+    gauge("jobs_waiting", "Bulks that have not ended.", waiting)
+    manifests = [(f'index="{name}",manifest="{served.manifest_id}"', 1) for name, served in indexes]
+    gauge("index_manifest", "The manifest that is served.", manifests)
+    replicas = [
+        (
+            f'index="{name}",shard="{shard.name}",generation="{shard.generation}",state="{state}"',
+            sum(replica.state == state for replica in shard.replicas),
+        )
+        for name, served in indexes
+        for shard in served.index.shards()
+        for state in ("answers", "lost", "unasked")
+    ]
+    if replicas:
+        gauge("shard_replicas", "Replicas by what came of the last question to them.", replicas)
+    return "\n".join([*lines, ""])
+
+
+def allocate_files() -> None:
+    """Let the library count in files that are allocated whole; a counter that there is no room for is an OSError."""
+    from prometheus_client import values
+    from prometheus_client.mmap_dict import MmapedDict
+
+    class AllocatedDict(MmapedDict):
+        """The library's file of counters, which grows by what can be had."""
+
+        def __init__(self, filename: str, read_mode: bool = False) -> None:
+            if not read_mode:
+                _allocate(Path(filename))
+            super().__init__(filename, read_mode)  # type: ignore[no-untyped-call]
+
+        def _init_value(self, key: str) -> None:
+            needed, size = self._used + len(key.encode()) + _OF_A_VALUE, self._capacity
+            while needed > size:
+                size *= 2
+            if size > self._capacity:
+                os.posix_fallocate(self._f.fileno(), 0, size)
+            super()._init_value(key)  # type: ignore[no-untyped-call]
+
+    patched: Any = values
+    patched.MmapedDict = AllocatedDict  # the name under which the library makes its files
+
+
+def _allocate(path: Path) -> None:
+    """Allocate a new file; leave none behind if there is no room for it: it could not be read."""
+    with path.open("ab") as file:
+        try:
+            if not path.stat().st_size:
+                os.posix_fallocate(file.fileno(), 0, _FIRST_SIZE)
+        except OSError:
+            path.unlink()
+            raise
+
+
+class MetricsFolder(NamedTuple):
+    """The folder, and the descriptor whose lock shows that a server uses it: workers inherit it."""
+
+    folder: Path
+    lock: int
+
+
+def share() -> MetricsFolder | None:
+    """Create the folder before the workers are forked, and remove those that servers left behind when they died.
+
+    Where memory takes no folder, it is one of temporary files. Without any it is None: each worker counts alone.
+    """
+    os.environ.pop(VARIABLE, None)
+    for memory in (True, False):
+        try:
+            return _shared(Path("/dev/shm" if memory else tempfile.gettempdir()))  # noqa: S108  counts, gone with the server
+        except OSError as error:
+            problem = error
+    _log.warning("there is no folder for the metrics of all workers, each counts alone: %s", problem)
+    return None
+
+
+def _shared(root: Path) -> MetricsFolder:
+    """Create the folder in ``root``; raise OSError if that takes none."""
+    for folder in root.glob(f"{_PREFIX}*"):
+        if _abandoned(folder):
+            shutil.rmtree(folder, ignore_errors=True)
+    created = Path(tempfile.mkdtemp(prefix=f"{_PREFIX}{os.getpid()}-", dir=root))
+    lock = os.open(created, os.O_RDONLY | os.O_DIRECTORY)
+    fcntl.flock(lock, fcntl.LOCK_EX)
+    os.environ[VARIABLE] = str(created)
+    return MetricsFolder(created, lock)
+
+
+def takes_files(folder: str) -> bool:
+    """Return whether a file can be made in a folder."""
+    try:
+        with tempfile.TemporaryFile(dir=folder):
+            return True
+    except OSError:
+        return False
+
+
+def unshare(metrics: MetricsFolder | None) -> None:
+    """Remove the folder, if there is one."""
+    if metrics is None:
+        return
+    os.environ.pop(VARIABLE, None)
+    shutil.rmtree(metrics.folder, ignore_errors=True)
+    os.close(metrics.lock)
+
+
+def _abandoned(folder: Path) -> bool:
+    """Return whether the server that created a folder is dead and none of its workers uses it any more."""
+    name = _NAME.fullmatch(folder.name)
+    if not name or Path(f"/proc/{name[1]}").exists():
+        return False
+    try:
+        handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+    except OSError:
+        return False
+    try:
+        # A server in a container of its own has other process numbers; the lock is seen all the same.
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        return os.fstat(handle).st_uid == os.getuid()
+    except OSError:
+        return False
+    finally:
+        os.close(handle)

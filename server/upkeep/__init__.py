@@ -1,1 +1,0 @@
-"""Upkeep of a server: served indexes, readiness, metrics, access, logs."""

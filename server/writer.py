@@ -1,0 +1,76 @@
+"""``python -m factseek.server.writer``: the process that writes one served index, started by a worker.
+
+It ends with the server, or when nothing has come for a while.
+"""
+
+from __future__ import annotations
+
+import os
+import select
+import signal
+import sys
+from collections.abc import Callable
+from contextlib import closing, suppress
+from pathlib import Path
+
+import msgspec
+
+from ..indexer import jobs
+from ..indexer.writer import Writer, WriterLimits
+from .logs import log_to_stderr
+from .settings import Config, ServerSettings
+
+NICE = 5
+"""Searching goes first."""
+
+
+def main(folder: str, lock: str, lifeline: str) -> int:
+    """Write the index in ``folder`` until ``lifeline``, a pipe, is closed by the server.
+
+    ``lock`` is the descriptor of the lock of its jobs, held. The configuration comes on standard input.
+    """
+    config = msgspec.json.decode(sys.stdin.buffer.read(), type=Config)
+    log_to_stderr()
+    with suppress(OSError):
+        os.nice(NICE)
+    with closing(Writer(Path(folder), config, limits_of(config.server))) as writer:
+        writer.run(_stop(Path(folder) / jobs.JOBS / jobs.LOCK, int(lock), int(lifeline)))
+    return 0
+
+
+def limits_of(settings: ServerSettings) -> WriterLimits:
+    """Return the configured limits of waiting for changes and of remembering jobs."""
+    return WriterLimits(settings.write_seconds, settings.keep_jobs, settings.keep_job_days)
+
+
+def _stop(path: Path, lock: int, lifeline: int) -> Callable[[float], bool]:
+    """Return a function that waits for so many seconds and returns whether to stop.
+
+    That is: at a signal, when the server is gone, or when another index has come to stand in the folder.
+    """
+    stop_requested = False
+
+    def hear(*_: object) -> None:
+        nonlocal stop_requested
+        stop_requested = True
+
+    signal.signal(signal.SIGTERM, hear)
+    # Ctrl-C reaches every process of a terminal: the server passes it on by its end.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+    def stopped(seconds: float) -> bool:
+        gone = bool(select.select([lifeline], [], [], seconds)[0])
+        return stop_requested or gone or not _same(lock, path)
+
+    return stopped
+
+
+def _same(lock: int, path: Path) -> bool:
+    try:
+        return os.path.samestat(os.fstat(lock), path.stat())
+    except OSError:
+        return False
+
+
+if __name__ == "__main__":
+    sys.exit(main(*sys.argv[1:]))

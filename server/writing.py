@@ -1,0 +1,355 @@
+"""The routes that change an index: documents put and deleted, bulks and the jobs that they become, aliases.
+
+A change of one document is handed to the writer of its index and waited for; a bulk is not waited for.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from time import monotonic, sleep
+from typing import Literal, cast
+
+import msgspec
+from flask import Blueprint, Request, Response, current_app, g, request, url_for
+from werkzeug.exceptions import UnsupportedMediaType
+
+from ..indexer import changes, jobs
+from ..indexer.aliases import point
+from ..indexer.changes import Change, Result
+from ..indexer.document_line import Refused, exported, read_line
+from ..indexer.jobs import Job, Mode
+from ..retrieval.documents import checksum
+from ..retrieval.domain import Document
+from ..retrieval.errors import NotFoundError, UserError
+from ..retrieval.manifest import Manifest
+from .api.routes import document_state
+from .errors import BadInput, RefusedError, UnknownJobError
+from .metrics import metrics_of
+from .runtime import ServedIndex, index_named, registry
+from .schemas import (
+    AliasAnswer,
+    AliasRequest,
+    BulkParameters,
+    DocumentRequest,
+    DocumentWritten,
+    JobAnswer,
+    RefusedDocument,
+    body_of,
+    from_body,
+    from_query,
+    json_answer,
+)
+
+blueprint = Blueprint("writing", __name__)
+Put = Literal["created", "replaced", "unchanged"]
+_LOOK_EVERY = 0.005
+_SEE_EVERY = 0.25
+_LINES = frozenset({"application/x-ndjson", "application/ndjson", "application/jsonl"})
+_ARRAY = msgspec.json.Decoder(list[msgspec.Raw])
+_OBJECT = msgspec.json.Decoder(dict[str, msgspec.Raw])
+_log = logging.getLogger("factseek.server")
+
+
+class WritesOffError(RefusedError):
+    """This server changes nothing."""
+
+    status, slug = 403, "writes-off"
+
+
+class ConditionError(RefusedError):
+    """A document is not in the state that a change was to find it in."""
+
+    status, slug = 412, "precondition-failed"
+
+
+class NotWrittenError(RefusedError):
+    """A change was not published, or nobody can say whether it was."""
+
+    status, slug = 503, "not-written"
+
+
+def writable(name: str) -> ServedIndex:
+    """Return the index that is served under this name, if it may be changed.
+
+    Raises WritesOffError if this server changes nothing, UnknownIndexError or IndexStateError as for a search.
+    """
+    settings = registry().config.server
+    # Without keys anybody could write: such a server does not start, and nothing else that serves may do so either.
+    if not settings.writes or not settings.keys:
+        raise WritesOffError("this server changes nothing; start it with --allow-writes, or server.writes: true")
+    return index_named(name)
+
+
+def folder_of(served: ServedIndex) -> Path:
+    """Return the directory of an index."""
+    return served.index.info.place.resolve()
+
+
+def document_at(docid: str, asked: DocumentRequest, manifest: Manifest) -> Document:
+    """Return the document that a request asks to be put at ``docid``.
+
+    Raises BadInput, naming the field, if it makes no sense.
+    """
+    if asked.docid not in ("", docid):
+        raise BadInput("docid", f"is {asked.docid[:80]!r}, the address says {docid[:80]!r}; leave it out")
+    row = {**msgspec.structs.asdict(asked), "docid": docid}
+    document = read_line(msgspec.json.encode(row).decode(), manifest.language)
+    if isinstance(document, Refused):
+        raise BadInput(document.part, document.reason)
+    if document.docid != docid:
+        raise BadInput("docid", f"docid {docid[:80]!r} holds white space")
+    return document
+
+
+def put_change(document: Document, states: tuple[str, ...] = (), *, absent: bool = False) -> Change:
+    """Return the change that puts a document, if the one in its place is in one of these states, or there is none."""
+    return Change(
+        docid=document.docid, line=exported(document), checksum=checksum(document), states=states, absent=absent
+    )
+
+
+def delete_change(docid: str, states: tuple[str, ...] = ()) -> Change:
+    """Return the change that deletes the document at ``docid``, if it is in one of these states."""
+    return Change(docid=docid, states=states)
+
+
+def change_to(docid: str, asked: DocumentRequest, manifest: Manifest) -> Change:
+    """Return the change that puts a document at ``docid``, under the conditions of the current request.
+
+    Raises BadInput, naming the field, if the document makes no sense.
+    """
+    document = document_at(docid, asked, manifest)
+    states, absent = _conditions()
+    return put_change(document, states, absent=absent)
+
+
+def deletion_of(docid: str) -> Change:
+    """Return the change that deletes the document at ``docid``, under the conditions of the current request."""
+    states, absent = _conditions()
+    return Change(docid=docid, states=states, absent=absent)
+
+
+def hand_over(served: ServedIndex, mode: Mode, lines: Sequence[bytes]) -> Job:
+    """Leave many documents, each a line of JSON, for the writer; return the job that says what becomes of them.
+
+    Raises NotWrittenError if too many bulks wait, or they cannot be kept.
+    """
+    folder, most = folder_of(served), registry().config.server.max_queued
+    if len(jobs.waiting(folder)) >= most:
+        raise NotWrittenError(f"{most} bulks wait already; nothing was taken, ask again")
+    with handover_errors_reported():
+        job = jobs.submit(folder, mode, lines)
+    ensure_writer(folder)
+    return job
+
+
+def perform(served: ServedIndex, change: Change) -> Result:
+    """Hand a change to the writer; return its result when this worker serves the changed index.
+
+    Raises ConditionError if the document is not in the state that was asked for, NotFoundError if there is none to
+    delete, NotWrittenError if the change was not published in time.
+    """
+    result = _published(folder_of(served), change)
+    metrics_of(current_app).writes(served.name, result).inc()
+    if result == "conflict":
+        raise ConditionError("the document is not in the state that the condition of the request names")
+    if result == "absent":
+        raise NotFoundError(f"there is no document {change.docid!r} in this index")
+    if result == "unsure":
+        raise NotWrittenError("the change was interrupted and may have been made: look before asking again")
+    registry().refresh(served.name)
+    return result
+
+
+@contextmanager
+def handover_errors_reported() -> Iterator[None]:
+    """Raise NotWrittenError, after logging the cause, if a change cannot be left for the writer."""
+    try:
+        yield
+    except UserError as error:
+        _log.error("%s", error.line)
+        raise NotWrittenError("the change cannot be kept; the server's log says why") from None
+
+
+def _published(folder: Path, change: Change) -> Result:
+    with handover_errors_reported():
+        ticket = changes.submit(folder, change)
+    began = seen = monotonic()
+    patience = registry().config.server.write_seconds
+    ensure_writer(folder)
+    while (outcome := changes.outcome(folder, ticket)) is None:
+        now = monotonic()
+        if now > began + patience:
+            raise _late(folder, ticket, patience)
+        if now > seen + _SEE_EVERY:
+            seen = now
+            ensure_writer(folder)
+        sleep(_LOOK_EVERY)
+    if outcome.result == "failed":
+        raise NotWrittenError(f"the change was not made: {outcome.error}")
+    return outcome.result
+
+
+def ensure_writer(folder: Path) -> None:
+    """Start a writer for the index in ``folder`` if a change or a job waits and there is none."""
+    writers = registry().writers
+    if writers is not None:
+        writers.ensure_writer(folder)
+
+
+def _late(folder: Path, ticket: str, patience: float) -> NotWrittenError:
+    if changes.withdraw(folder, ticket):
+        reason = f"the index could not be written within {patience:g} seconds: another process may be at it"
+        return NotWrittenError(f"{reason}; nothing was changed, ask again")
+    return NotWrittenError(
+        f"the change is being made, but was not published within {patience:g} seconds: look before asking again"
+    )
+
+
+def _conditions() -> tuple[tuple[str, ...], bool]:
+    """Return the states that ``If-Match`` names, and whether ``If-None-Match`` says that there must be no document.
+
+    A weak name counts as well: it names the document, and only the answers around it differ.
+    """
+    match, none_match = request.if_match, request.if_none_match
+    if "If-None-Match" in request.headers and not none_match.star_tag:
+        raise BadInput("If-None-Match", "only * is understood here: the document must not be there")
+    states = ("*",) if match.star_tag else tuple(sorted(match.as_set(include_weak=True)))
+    if "If-Match" in request.headers and not states:
+        raise BadInput("If-Match", "names no state; send the ETag of the document, or *")
+    return states, none_match.star_tag
+
+
+def lines_of(request: Request, most: int) -> list[bytes]:
+    """Return the documents of a request, each a line of JSON.
+
+    What is wrong with a document is not looked at here, but a body that is cut off or no JSON is refused as a whole.
+    Raises BadInput, naming the item (from 1), UnsupportedMediaType, or RequestEntityTooLarge.
+    """
+    if not request.is_json and request.mimetype not in _LINES:
+        raise UnsupportedMediaType
+    body = body_of(request)
+    try:
+        body.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise BadInput("body", f"is not UTF-8 (byte {error.start + 1})") from None
+    parts = _array(body) if request.is_json else [line.strip() for line in body.split(b"\n")]
+    items = [item for item in parts if item]
+    if not 1 <= len(items) <= most:
+        remedy = "; split it" if items else ""
+        raise BadInput("body", f"a bulk holds 1 to {most} documents, this one {len(items)}{remedy}")
+    return [_line(number, item) for number, item in enumerate(items, 1)]
+
+
+def _array(body: bytes) -> list[bytes]:
+    try:
+        return [bytes(item) for item in _ARRAY.decode(body)]
+    except (msgspec.DecodeError, RecursionError) as error:
+        raise BadInput("body", f"is not a JSON array of documents: {_error_text(error)}") from None
+
+
+def _line(number: int, item: bytes) -> bytes:
+    """Return an item on one line."""
+    try:
+        _OBJECT.decode(item)
+        # Line ends may stand between the parts of an object, never within a string.
+        return item.replace(b"\r", b" ").replace(b"\n", b" ")
+    except (msgspec.DecodeError, RecursionError) as error:
+        raise BadInput("body", f"item {number} is not a JSON object: {_error_text(error)}") from None
+
+
+def _error_text(error: Exception) -> str:
+    return "it is nested too deeply" if isinstance(error, RecursionError) else str(error).replace("`", "")
+
+
+@blueprint.put("/v1/<name>/documents/<docid:docid>")
+def put_document(name: str, docid: str) -> Response:
+    """Put a document in place of the one of its docid, or add it.
+
+    It answers when the change is published and the next search finds it. ``If-Match`` with an ETag asks that the
+    document be in that state, ``If-None-Match: *`` that there be none.
+    """
+    served = writable(name)
+    change = change_to(docid, from_body(request, DocumentRequest), served.index.info.published)
+    result = perform(served, change)
+    now = index_named(name)
+    answer = DocumentWritten(
+        request_id=g.request_id, index=name, manifest_id=now.manifest_id, docid=docid, result=cast(Put, result)
+    )
+    response = json_answer(answer, 201 if result == "created" else 200)
+    if result == "created":
+        response.headers["Location"] = url_for("api.document", name=name, docid=docid)
+    try:
+        response.set_etag(document_state(now.index, docid), weak=True)
+    except NotFoundError:
+        response.headers.pop("ETag", None)  # somebody has deleted it meanwhile
+    return response
+
+
+@blueprint.delete("/v1/<name>/documents/<docid:docid>")
+def delete_document(name: str, docid: str) -> Response:
+    """Delete a document.
+
+    It answers when the deletion is published and no search finds the document. ``If-Match`` with an ETag asks that the
+    document be in that state.
+    """
+    perform(writable(name), deletion_of(docid))
+    return Response(status=204)
+
+
+@blueprint.post("/v1/<name>/documents")
+def post_documents(name: str) -> Response:
+    """Add many documents: answers at once with a job, which says what becomes of them.
+
+    A document that makes no sense, or contradicts one before it, is refused alone, and the job says why.
+    """
+    served = writable(name)
+    mode = from_query(request.args, BulkParameters).mode
+    job = hand_over(served, mode, lines_of(request, registry().config.server.max_bulk))
+    response = json_answer(_job(name, job), 202)
+    response.headers["Location"] = f"/v1/jobs/{job.id}"
+    return response
+
+
+@blueprint.get("/v1/jobs/<job>")
+def job_state(job: str) -> Response:
+    """Answer how far a job is, and what became of its documents."""
+    serving = registry()
+    folders = {name: served.index.info.place for name, served in serving.indexes.items()}
+    folders.update({name: Path(folder) for name, folder in serving.config.server.indexes.items()})
+    for name, folder in folders.items():
+        record = jobs.read(folder, job)
+        if record is not None:
+            return json_answer(_job(name, record))
+    raise UnknownJobError(f"there is no job {job[:80]!r}; one that ended is forgotten after a while")
+
+
+def _job(name: str, job: Job) -> JobAnswer:
+    fields = msgspec.structs.asdict(job)
+    for name_of_list in ("refusals", "skips"):
+        fields[name_of_list] = [RefusedDocument(**msgspec.structs.asdict(item)) for item in fields[name_of_list]]
+    del fields["attempts"]
+    return JobAnswer(request_id=g.request_id, index=name, **fields)
+
+
+@blueprint.put("/v1/aliases/<name>")
+def point_alias(name: str) -> Response:
+    """Point an alias to another served index, in one step.
+
+    It answers when this worker serves the other index; the others see it within a second. Requests that began before
+    keep the index that they began with.
+    """
+    alias = writable(name).name
+    asked = from_body(request, AliasRequest)
+    if asked.index == alias:
+        raise BadInput("index", "an alias cannot point to itself")
+    target, folders = index_named(asked.index).name, registry().config.server.indexes
+    if alias not in folders or not Path(folders[alias]).is_symlink():
+        raise BadInput("name", f"{alias} is an index itself, not an alias")
+    point(Path(folders[alias]), Path(folders[target]))
+    registry().refresh(alias)
+    now = index_named(alias)
+    return json_answer(AliasAnswer(request_id=g.request_id, alias=alias, index=target, manifest_id=now.manifest_id))

@@ -1,1 +1,0 @@
-"""Changes over HTTP and the processes that make them."""

@@ -1,0 +1,180 @@
+"""Keys and rates."""
+
+from __future__ import annotations
+
+import argparse
+import base64
+import re
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from flask.testing import FlaskClient
+from hypothesis import given
+from hypothesis import strategies as st
+
+from factseek.retrieval.errors import ConfigError
+from factseek.retrieval.index.local import Index
+from factseek.retrieval.terminal import run
+from factseek.server import cli
+from factseek.server.app import create_app
+from factseek.server.auth import Rates, digest
+from factseek.server.settings import ServerSettings
+from factseek.settings import Config, read
+
+KEY, OTHER = "fs_" + "Kk0_" * 10 + "KeY", "fs_" + "oTh-" * 10 + "eR9"
+"""Of the shape of real ones, and the same in each run: they stand in the names of tests."""
+Limited = Callable[..., FlaskClient]
+
+
+@pytest.fixture
+def limited(indexes: dict[str, Index]) -> Limited:
+    """Make a client of a server with these settings."""
+
+    def made(**settings: object) -> FlaskClient:
+        return create_app(Config(server=ServerSettings(**settings)), indexes).test_client()  # type: ignore[arg-type]
+
+    return made
+
+
+def basic(user: str, password: str) -> str:
+    return "Basic " + base64.b64encode(f"{user}:{password}".encode()).decode()
+
+
+@pytest.mark.parametrize(
+    "given",
+    ["", "Bearer", "Bearer wrong", f"Bearer {KEY}x", f"Token {KEY}", "Basic !", basic(KEY, "x"), "Bearer é", "Basic é"],
+)
+@pytest.mark.parametrize("address", ["/v1/indexes", "/", "/v1/english/search?query=moon", "/docs"])
+def test_nobody_gets_in_without_a_key(limited: Limited, given: str, address: str) -> None:
+    client = limited(keys={"newsroom": digest(KEY)})
+    answer = client.get(address, headers={"Authorization": given.encode().decode("latin-1")} if given else {})
+    assert answer.status_code == 401
+    assert answer.headers["WWW-Authenticate"] == 'Basic realm="factseek", Bearer realm="factseek"'
+    assert answer.mimetype == "application/problem+json"
+    assert KEY not in answer.text
+
+
+@pytest.mark.parametrize("given", [f"Bearer {KEY}", f"bearer {KEY}", f"Bearer {OTHER}", basic("me", KEY)])
+def test_whoever_has_a_key_gets_in(limited: Limited, given: str) -> None:
+    client = limited(keys={"newsroom": digest(KEY), "desk": digest(OTHER)})
+    assert client.get("/v1/indexes", headers={"Authorization": given}).status_code == 200
+
+
+@pytest.mark.parametrize("address", ["/livez", "/readyz", "/metrics", "/static/style.css"])
+def test_what_looks_after_a_server_needs_no_key(limited: Limited, address: str) -> None:
+    with limited(keys={"newsroom": digest(KEY)}, per_minute=1).get(address) as answer:
+        assert answer.status_code == 200
+
+
+def test_too_many_requests_are_told_when_to_come_back(limited: Limited) -> None:
+    client = limited(per_minute=2)
+    assert [client.get("/v1/indexes").status_code for _ in range(3)] == [200, 200, 429]
+    answer = client.get("/v1/indexes")
+    assert answer.json is not None
+    assert answer.json["error"] == "too-many-requests"
+    assert 1 <= int(answer.headers["Retry-After"]) <= 30
+
+
+def test_each_key_has_its_own_rate(limited: Limited) -> None:
+    client = limited(keys={"newsroom": digest(KEY), "desk": digest(OTHER)}, per_minute=1)
+    statuses = [
+        client.get("/v1/indexes", headers={"Authorization": f"Bearer {key}"}).status_code for key in (KEY, KEY, OTHER)
+    ]
+    assert statuses == [200, 429, 200]
+
+
+def test_a_key_is_made_and_fits_the_configuration(capsys: pytest.CaptureFixture[str]) -> None:
+    parser = argparse.ArgumentParser()
+    cli.register(parser.add_subparsers())
+    assert run(parser, ["key", "newsroom"]) == 0
+    out, err = capsys.readouterr()
+    line = re.search(r"newsroom: ([0-9a-f]{64})$", err.rstrip())
+    assert line
+    assert digest(out.strip()) == line[1]
+    assert len(out.strip()) > 40
+    assert run(parser, ["key", "a b"]) == 2
+    assert capsys.readouterr().err == (
+        "factseek: 'a b' cannot name a key; take up to 64 letters, digits, '.', '_' and '-'\n"
+    )
+
+
+def test_a_key_that_is_no_hash_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "config.yaml"
+    path.write_text(f"server: {{keys: {{newsroom: {KEY}}}}}")
+    with pytest.raises(ConfigError, match=r"server\.keys"):
+        read(path)
+
+
+def test_a_caller_may_ask_so_often_and_waits_as_long_as_it_is_told() -> None:
+    rates = Rates()
+    assert [rates.wait("a", 3, now=10.0) for _ in range(3)] == [0.0] * 3
+    wait = rates.wait("a", 3, now=10.0)
+    assert wait == pytest.approx(20.0)
+    assert rates.wait("a", 3, now=10.0 + wait - 0.1) > 0
+    assert rates.wait("a", 3, now=10.0 + wait) == 0.0
+    assert rates.wait("a", 3, now=10.0 + wait) > 0
+
+
+def test_what_was_not_asked_is_not_saved_up() -> None:
+    rates = Rates()
+    assert rates.wait("a", 3, now=1.0) == 0.0
+    hour = 3_601.0
+    assert [rates.wait("a", 3, now=hour) for _ in range(4)] == [0.0, 0.0, 0.0, pytest.approx(20.0)]
+
+
+def test_callers_do_not_share() -> None:
+    rates = Rates()
+    assert rates.wait("a", 1, now=1.0) == 0.0
+    assert rates.wait("a", 1, now=1.0) > 0.0
+    assert rates.wait("b", 1, now=1.0) == 0.0
+
+
+@given(st.integers(1, 600), st.lists(st.floats(0, 30), max_size=60))
+def test_in_no_minute_more_than_twice_the_rate_is_answered(per_minute: int, pauses: list[float]) -> None:
+    rates, now, answered = Rates(), 1.0, []
+    for pause in pauses:
+        now += pause
+        if not rates.wait("a", per_minute, now):
+            answered.append(now)
+    for begin in answered:
+        assert sum(begin <= moment < begin + 60 for moment in answered) <= 2 * per_minute
+
+
+THREADS_AND_PROCESSES = """
+import multiprocessing
+from concurrent.futures import ThreadPoolExecutor
+
+from factseek.server.auth import Rates
+
+
+def answered(asked):
+    return sum(rates.wait("a", 100, now=1.0) == 0.0 for _ in range(asked))
+
+
+rates = Rates()
+fork = multiprocessing.get_context("fork")
+pipes = [fork.Pipe(duplex=False) for _ in range(2)]
+workers = [fork.Process(target=lambda end=end: end.send(answered(60)), daemon=True) for _, end in pipes]
+for worker in workers:
+    worker.start()
+with ThreadPoolExecutor(4) as threads:
+    here = sum(threads.map(answered, [30] * 4))
+print(here + sum(end.recv() for end, _ in pipes))
+"""
+"""Forks before it has threads, as the server does: a lock that another thread holds stays locked in a child."""
+
+
+def test_a_rate_holds_over_threads_and_processes() -> None:
+    command = [sys.executable, "-c", THREADS_AND_PROCESSES]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60)
+    assert done.stdout == "100\n"
+
+
+def test_the_memory_is_bounded_and_the_oldest_gives_way() -> None:
+    rates = Rates()
+    for number in range(20_000):
+        assert rates.wait(f"address {number}", 1, now=1.0 + number) == 0.0
+    assert rates.wait("address 19999", 1, now=20_000.0) > 0.0

@@ -1,0 +1,136 @@
+"""Request ids, headers and the log."""
+
+from __future__ import annotations
+
+import json
+import logging
+import re
+
+import pytest
+from flask.testing import FlaskClient
+
+from factseek.retrieval.index.local import Index
+from factseek.server.app import create_app
+from factseek.server.logs import JsonLines
+from factseek.server.settings import ServerSettings
+from factseek.settings import Config
+
+ADDRESSES = ["/", "/v1/indexes", "/nothing", "/static/style.css", "/livez"]
+
+
+@pytest.mark.parametrize("address", ADDRESSES)
+def test_every_answer_is_protected(client: FlaskClient, address: str) -> None:
+    with client.get(address) as response:
+        headers = response.headers
+    policy = dict(part.strip().split(" ", 1) for part in headers["Content-Security-Policy"].split(";"))
+    assert policy == {
+        "default-src": "'none'",
+        "script-src": "'self'",
+        "style-src": "'self'",
+        "img-src": "'self'",
+        "form-action": "'self'",
+        "base-uri": "'none'",
+        "frame-ancestors": "'none'",
+    }
+    assert headers["X-Content-Type-Options"] == "nosniff"
+    assert headers["X-Frame-Options"] == "DENY"
+    assert headers["Referrer-Policy"] == "no-referrer"
+
+
+@pytest.mark.parametrize("given", ["abc", "A.b-9_z", "x" * 64])
+def test_a_sane_request_id_is_echoed(client: FlaskClient, given: str) -> None:
+    assert client.get("/livez", headers={"X-Request-Id": given}).headers["X-Request-Id"] == given
+
+
+@pytest.mark.parametrize("given", ["", "x" * 65, "a b", "a;b", "é", "a\tb", "<b>", "a,b", "a%0d%0aSet-Cookie:x"])
+def test_any_other_request_id_is_replaced(client: FlaskClient, given: str) -> None:
+    answered = client.get("/livez", headers={"X-Request-Id": given}).headers["X-Request-Id"]
+    assert re.fullmatch(r"[0-9a-f]{32}", answered)
+
+
+def test_a_line_of_the_log_holds_the_route_and_never_the_query(
+    client: FlaskClient, caplog: pytest.LogCaptureFixture
+) -> None:
+    with caplog.at_level(logging.INFO, "factseek"):
+        client.get("/v1/english/search?query=secretword", headers={"X-Request-Id": "r1"}).close()
+        client.post("/v1/english/search", json={"query": "?"}, headers={"X-Request-Id": "r2"}).close()
+        client.get("/v1/english/documents/secretword", headers={"X-Request-Id": "r3"}).close()
+        client.get("/secretword", headers={"X-Request-Id": "r4"}).close()
+    lines = [record.getMessage() for record in caplog.records if record.name == "factseek.access"]
+    patterns = [
+        r"GET /v1/<name>/search 200 \d+\.\d ms r1",
+        r"POST /v1/<name>/search 400 \d+\.\d ms r2",
+        r"GET /v1/<name>/documents/<docid:docid> 404 \d+\.\d ms r3",
+        r"GET - 404 \d+\.\d ms r4",
+    ]
+    assert len(lines) == len(patterns)
+    for line, pattern in zip(lines, patterns, strict=True):
+        assert re.fullmatch(pattern, line)
+    assert "secretword" not in caplog.text
+
+
+def test_a_streamed_answer_is_logged_when_it_is_sent(client: FlaskClient, caplog: pytest.LogCaptureFixture) -> None:
+    body = {"queries": [{"qid": "a", "text": "measles"}]}
+    with caplog.at_level(logging.INFO, "factseek.access"):
+        response = client.post("/v1/english/search/batch", json=body)
+        assert response.data
+        response.close()
+    assert len(caplog.records) == 1
+
+
+@pytest.mark.parametrize("wanted", [False, True])
+def test_a_line_holds_what_happened_and_the_query_only_if_wanted(
+    indexes: dict[str, Index], caplog: pytest.LogCaptureFixture, wanted: bool
+) -> None:
+    client = create_app(Config(server=ServerSettings(log_queries=wanted)), indexes).test_client()
+    with caplog.at_level(logging.INFO, "factseek"):
+        client.post("/v1/arabic/search", json={"query": "secretword نهر"}, headers={"X-Request-Id": "r1"}).close()
+    (record,) = [record for record in caplog.records if record.name == "factseek.access"]
+    line = JsonLines().format(record)
+    assert "\n" not in line
+    said = json.loads(line)
+    assert said.pop("milliseconds") >= 0
+    assert said.pop("time").endswith("+00:00")
+    assert said.pop("process") > 0
+    assert said.pop("message").startswith("POST /v1/<name>/search 200 ")
+    expected = {
+        "level": "info",
+        "method": "POST",
+        "route": "/v1/<name>/search",
+        "status": 200,
+        "request_id": "r1",
+    }
+    assert said == (expected | {"queries": ["secretword نهر"]} if wanted else expected)
+
+
+def test_an_error_keeps_its_trace_on_the_line() -> None:
+    try:
+        raise ValueError("two\nlines")
+    except ValueError:
+        record = logging.getLogger("x").makeRecord(
+            "x", logging.ERROR, "f", 1, "failed", (), __import__("sys").exc_info()
+        )
+    line = JsonLines().format(record)
+    assert "\n" not in line
+    assert "ValueError: two\nlines" in json.loads(line)["trace"]
+
+
+@pytest.mark.parametrize(
+    "address", ["/v1/arabic/search?like={0}", "/?index=arabic&like={0}", "/export?like={0}&index=arabic&format=csv"]
+)
+def test_a_search_for_more_like_a_document_is_logged_by_its_docid(
+    indexes: dict[str, Index], caplog: pytest.LogCaptureFixture, address: str
+) -> None:
+    client = create_app(Config(server=ServerSettings(log_queries=True)), indexes).test_client()
+    with caplog.at_level(logging.INFO, "factseek"):
+        answer = client.get(address.format("amazon"))
+        answer.close()
+    assert answer.status_code == 200
+    (record,) = [record for record in caplog.records if record.name == "factseek.access"]
+    assert json.loads(JsonLines().format(record))["queries"] == [{"like": "amazon"}]
+
+
+def test_a_value_that_json_lacks_is_written_as_its_text() -> None:
+    record = logging.getLogger("x").makeRecord("x", logging.INFO, "f", 1, "said", (), None)
+    record.fields = {"value": 1 + 2j}
+    assert json.loads(JsonLines().format(record))["value"] == "(1+2j)"
