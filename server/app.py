@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from flask import Flask, Request
 from werkzeug.routing import BaseConverter, MapAdapter
 
-from ..retrieval.searcher import Searcher
 from . import adapters, page
 from .api import docs, many, rankers, ranking, verdicts
 from .api import routes as api
@@ -25,6 +24,9 @@ from .upkeep import access, metrics, request_hooks, service
 from .upkeep.rates import Rates
 from .writing import aliases
 from .writing import routes as writing
+
+if TYPE_CHECKING:
+    from ..retrieval.index.local import Index
 
 
 class Application(Flask):
@@ -56,7 +58,7 @@ class DocidConverter(BaseConverter):
 
 def create_app(
     config: Config,
-    indexes: Mapping[str, Searcher],
+    indexes: Mapping[str, Index],
     rates: Rates | None = None,
     *,
     ranked_by: Mapping[str, ServedRanker] = MappingProxyType({}),

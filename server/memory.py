@@ -10,13 +10,16 @@ import ctypes
 import sys
 import threading
 from contextlib import suppress
+from typing import TYPE_CHECKING
 
 from flask import request
 
 from ..retrieval.domain import Document
 from ..retrieval.limit import WRITTEN, Memory, Unbounded
-from ..retrieval.searcher import Searcher
 from .contract.errors import OverloadedError
+
+if TYPE_CHECKING:
+    from ..retrieval.index.local import Index
 
 MEMORY = "factseek.memory"
 """The key of an environ under which the :class:`Charge` of a request stands."""
@@ -158,7 +161,7 @@ def answer_memory() -> Memory:
     return memory
 
 
-def charged_document(index: Searcher, docid: str) -> Document:
+def charged_document(index: Index, docid: str) -> Document:
     """Return a document after charging what it takes to write it out.
 
     Raises NotFoundError if there is none of this id, NoMemoryError if there is no memory for it.

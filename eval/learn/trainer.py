@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
 from time import monotonic
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import msgspec
 import numpy as np
@@ -31,13 +31,15 @@ from ...retrieval.errors import FactseekError, MachineError, QueryError
 from ...retrieval.files import sync_tree, write_atomically
 from ...retrieval.progress import Progress, silent
 from ...retrieval.saving import saving_reported
-from ...retrieval.searcher import Searcher
 from ...retrieval.terminal import say
 from ..scoring.statistics import SURE, Interval, PairedTest, Values, difference_in_words, intervals, paired
 from ..scoring.tables import figure, table
 from .examples import Candidates, TrainingJudged, read_candidates
 from .request import TrainingRequest
 from .splits import split
+
+if TYPE_CHECKING:
+    from ...retrieval.index.local import Index
 
 SETTINGS = {"encoder": "encoder.model", "reranker": "rerank.model"}
 """The setting that takes each kind of model."""
@@ -110,9 +112,7 @@ class TrainedModel:
         return self.test.difference.mean > 0 and self.test.p_randomisation < SURE
 
 
-def train(
-    index: Searcher, judged: TrainingJudged, request: TrainingRequest, progress: Progress = silent
-) -> TrainedModel:
+def train(index: Index, judged: TrainingJudged, request: TrainingRequest, progress: Progress = silent) -> TrainedModel:
     """Train, and write the model with its card to the new folder ``request.target``.
 
     Raises QueryError if the folder is there, there are too few judged queries or no negatives, MachineError if the

@@ -5,15 +5,19 @@ from __future__ import annotations
 from collections.abc import Sequence, Set
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from ...retrieval.domain import Qrels
 from ...retrieval.errors import QueryError
 from ...retrieval.lines import shown
 from ...retrieval.profile import ProfileName
-from ...retrieval.searcher import Search, Searcher
+from ...retrieval.searcher import Search
 from ..files.report import near_miss
 from ..tasks import RANKING
 from .batch import SearchQuery, asked_of, search_of
+
+if TYPE_CHECKING:
+    from ...retrieval.index.local import Index
 
 DEPTH = 1000
 """Hits that a measure without a cut looks at."""
@@ -41,7 +45,7 @@ class Judged:
     notes: tuple[str, ...]
 
 
-def read_judged(files: JudgedFiles, index: Searcher, *, sample: int | None = None, seed: int = 0) -> Judged:
+def read_judged(files: JudgedFiles, index: Index, *, sample: int | None = None, seed: int = 0) -> Judged:
     """Read the queries that are judged, at most ``sample`` of them, drawn with ``seed``.
 
     Raises QueryError if queries and judgements have none in common, or the index holds no document that was judged,
@@ -74,7 +78,7 @@ def read_judged(files: JudgedFiles, index: Searcher, *, sample: int | None = Non
     )
 
 
-def _checked_documents(path: Path, qrels: Qrels, index: Searcher) -> set[str]:
+def _checked_documents(path: Path, qrels: Qrels, index: Index) -> set[str]:
     """Return the docids of the index.
 
     Raises QueryError if none of them was judged.

@@ -5,19 +5,22 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from math import floor, hypot, isfinite
 from time import monotonic
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from ...retrieval.domain import Document, Hit, VectorQuery
 from ...retrieval.errors import QueryError
 from ...retrieval.limit import CutOffError
 from ...retrieval.lucene.analysis import words_of
 from ...retrieval.lucene.spelling import respelt
-from ...retrieval.searcher import Search, Searcher, check_whole
+from ...retrieval.searcher import Search, check_whole
 from ..contract.errors import BadInput
 from ..contract.requests import FilterRequest, SearchOptions
 from ..contract.search import TimedOutError, limit_of, note_query, search_of
 from ..memory import charged_document
 from ._alegre_texts import Context, StoredText, declared_values, is_admitted, wanted
+
+if TYPE_CHECKING:
+    from ...retrieval.index.local import Index
 
 WORDS = "elasticsearch"
 """The name that Alegre gives to the ranking by words."""
@@ -43,7 +46,7 @@ class SimilarText(NamedTuple):
     score: float
 
 
-def models_of(index: Searcher) -> dict[str, str]:
+def models_of(index: Index) -> dict[str, str]:
     """Return the models that an index can be asked by, each with the retriever that answers."""
     models = {WORDS: "bm25"}
     for view, encoder in index.info.encoders.items():
@@ -52,7 +55,7 @@ def models_of(index: Searcher) -> dict[str, str]:
     return models
 
 
-def check_vector(index: Searcher, model: str, vector: Sequence[float] | None) -> None:
+def check_vector(index: Index, model: str, vector: Sequence[float] | None) -> None:
     """Raise BadInput if a vector cannot be one that the model has made."""
     if vector is None or model == WORDS:
         return
@@ -65,7 +68,7 @@ def check_vector(index: Searcher, model: str, vector: Sequence[float] | None) ->
 
 
 def similar_texts(
-    index: Searcher, text: str, model: str, like: Likeness, context: Context, *, vector: Sequence[float] | None = None
+    index: Index, text: str, model: str, like: Likeness, context: Context, *, vector: Sequence[float] | None = None
 ) -> list[SimilarText]:
     """Return the texts that are similar to ``text`` by a model and lie in a context, best first.
 
@@ -94,7 +97,7 @@ def similar_texts(
     return texts
 
 
-def _search(index: Searcher, retriever: str, like: Likeness, context: Context) -> Search:
+def _search(index: Index, retriever: str, like: Likeness, context: Context) -> Search:
     values = declared_values(context, index.info.filter_fields)
     options = SearchOptions(
         k=min(like.most, index.settings.search.max_k),
@@ -106,7 +109,7 @@ def _search(index: Searcher, retriever: str, like: Likeness, context: Context) -
     return search_of(options, index, k_name="limit")
 
 
-def _near(index: Searcher, text: str, search: Search, like: Likeness, *, by_words: bool) -> Iterator[Hit]:
+def _near(index: Index, text: str, search: Search, like: Likeness, *, by_words: bool) -> Iterator[Hit]:
     """Yield the hits that are near enough, best first: of as many as may be asked for, more and more at a time."""
     most, begin, size = index.settings.search.max_k, 0, _FIRST_SLICE
     while begin < most:
@@ -119,7 +122,7 @@ def _near(index: Searcher, text: str, search: Search, like: Likeness, *, by_word
         begin, size = begin + size, 2 * size
 
 
-def _hits(index: Searcher, text: str, search: Search) -> list[Hit]:
+def _hits(index: Index, text: str, search: Search) -> list[Hit]:
     try:
         hits = index.search([text], search)[0]
     except QueryError as error:
@@ -131,7 +134,7 @@ def _hits(index: Searcher, text: str, search: Search) -> list[Hit]:
     return hits
 
 
-def _by_words(index: Searcher, text: str, search: Search, hits: Sequence[Hit], like: Likeness) -> list[Hit]:
+def _by_words(index: Index, text: str, search: Search, hits: Sequence[Hit], like: Likeness) -> list[Hit]:
     """Return the hits that have enough of the words, as Elasticsearch counts a percentage: rounded down, at least 1."""
     needed = max(1, floor(_words(index, text, search) * round(like.share * 100) / 100))
     have = index.word_weights(text, hits, search)
@@ -142,7 +145,7 @@ def _by_words(index: Searcher, text: str, search: Search, hits: Sequence[Hit], l
     ]
 
 
-def _words(index: Searcher, text: str, search: Search) -> int:
+def _words(index: Index, text: str, search: Search) -> int:
     """Return how many words are searched for; those that the analyzer takes for the same are one."""
     words: dict[str, str] = {}
     for word in words_of(index.resolve(search).text(text)):

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from ...indexer.changes import Change
 from ...retrieval.domain import Document
 from ...retrieval.errors import NotFoundError
 from ...retrieval.filters import metadata_values
-from ...retrieval.searcher import Searcher
 from ..api.routes import document_state
 from ..contract.errors import BadInput
 from ..contract.requests import DocumentRequest
@@ -22,6 +21,9 @@ from ..writing.changing import (
     perform,
     put_change,
 )
+
+if TYPE_CHECKING:
+    from ...retrieval.index.local import Index
 
 Context = dict[str, Any]
 Removed = Literal["deleted", "updated"]
@@ -74,7 +76,7 @@ class StoredText(NamedTuple):
         return DocumentRequest(text=self.text, language=self.language, metadata=metadata)
 
 
-def _document_of(index: Searcher, docid: str, text: StoredText) -> Document:
+def _document_of(index: Index, docid: str, text: StoredText) -> Document:
     """Return the document of an index that holds a text.
 
     Raises BadInput, naming Alegre's own field, if it makes no sense.
@@ -91,7 +93,7 @@ def store(name: str, docid: str, text: StoredText) -> None:
     Raises BadInput, NotWrittenError.
     """
 
-    def put(index: Searcher, before: Document | None, states: tuple[str, ...]) -> Change:
+    def put(index: Index, before: Document | None, states: tuple[str, ...]) -> Change:
         whole = text.after(StoredText.of(before)) if before is not None else text
         return put_change(_document_of(index, docid, whole), states, absent=before is None)
 
@@ -106,7 +108,7 @@ def remove(name: str, docid: str, context: Context) -> Removed:
     removed: Removed = "deleted"
     service().refresh(name)  # another worker may have stored it a moment ago
 
-    def take_away(index: Searcher, before: Document | None, states: tuple[str, ...]) -> Change:
+    def take_away(index: Index, before: Document | None, states: tuple[str, ...]) -> Change:
         nonlocal removed
         if before is None:
             raise NotFoundError(f"there is no document {docid!r} in this index")
@@ -121,7 +123,7 @@ def remove(name: str, docid: str, context: Context) -> Removed:
     return removed
 
 
-def _changed(name: str, docid: str, change_of: Callable[[Searcher, Document | None, tuple[str, ...]], Change]) -> None:
+def _changed(name: str, docid: str, change_of: Callable[[Index, Document | None, tuple[str, ...]], Change]) -> None:
     """Make the change that follows from a document as it is now, anew if it was changed meanwhile.
 
     Raises NotWrittenError if it always was.

@@ -7,14 +7,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from heapq import nlargest
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ...retrieval.domain import Document
 from ...retrieval.evidence import Evidence
 from ...retrieval.filters import last_day
 from ...retrieval.limit import Limit
-from ...retrieval.searcher import Search, Searcher
+from ...retrieval.searcher import Search
 from ..contract.search import TimedOutError, limit_of, whole_evidence
+
+if TYPE_CHECKING:
+    from ...retrieval.index.local import Index
 
 _FIRST_SLICE = 100
 """Hits whose age is looked at together at first; each time twice as many, until a page is full."""
@@ -34,7 +37,7 @@ class ReviewPage(NamedTuple):
     more: bool
 
 
-def found_reviews(index: Searcher, query: str, search: Search, oldest: str) -> ReviewPage:
+def found_reviews(index: Index, query: str, search: Search, oldest: str) -> ReviewPage:
     """Return a page of the reviews that a query finds, best first.
 
     With a day, it is a page of those of the first ``max_k`` hits that are no older.
@@ -52,7 +55,7 @@ def found_reviews(index: Searcher, query: str, search: Search, oldest: str) -> R
     return ReviewPage(reviews[search.offset : last], len(reviews) > last)
 
 
-def newest_reviews(index: Searcher, search: Search, oldest: str) -> ReviewPage:
+def newest_reviews(index: Index, search: Search, oldest: str) -> ReviewPage:
     """Return a page of all reviews that pass the filter, the newest first, equally new ones by docid, descending.
 
     Those without a date come last; with a day, none that is older or has no date comes.
@@ -76,7 +79,7 @@ def text_of(known: Mapping[str, Any], name: str) -> str:
     return value if isinstance(value, str) else ""
 
 
-def _slices(index: Searcher, query: str, search: Search) -> Iterator[list[Evidence]]:
+def _slices(index: Index, query: str, search: Search) -> Iterator[list[Evidence]]:
     """Yield the hits of a query, in slices."""
     begin, size, most = 0, _FIRST_SLICE, index.settings.search.max_k
     while begin < most:
@@ -95,5 +98,5 @@ def _in_time(documents: Iterator[Document], limit: Limit) -> Iterator[Document]:
         yield document
 
 
-def _review(index: Searcher, docid: str) -> ReviewedClaim:
+def _review(index: Index, docid: str) -> ReviewedClaim:
     return ReviewedClaim(index.passages(docid)[0].text, index.document(docid))

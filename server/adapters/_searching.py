@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from ...retrieval.domain import Document
-from ...retrieval.searcher import Searcher
 from ..contract.requests import SearchOptions
 from ..contract.search import RankedEvidence, search_of, whole_evidence
 
+if TYPE_CHECKING:
+    from ...retrieval.index.local import Index
+
 
 def hits_of(
-    index: Searcher, query: str, options: SearchOptions, k_name: str = "k", *, query_name: str = "query"
+    index: Index, query: str, options: SearchOptions, k_name: str = "k", *, query_name: str = "query"
 ) -> RankedEvidence:
     """Return the evidence for a query, without highlights; the names are what the client calls ``k`` and the query.
 

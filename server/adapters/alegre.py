@@ -13,12 +13,12 @@ from __future__ import annotations
 import re
 import secrets
 from types import MappingProxyType
+from typing import TYPE_CHECKING
 
 from flask import Blueprint, Response, request
 
 from ...retrieval.errors import NotFoundError
 from ...retrieval.manifest import now
-from ...retrieval.searcher import Searcher
 from ..api.operations import Operation
 from ..contract.answers import json_answer
 from ..contract.errors import BadInput, Problem
@@ -40,6 +40,9 @@ from ._alegre_messages import (
 )
 from ._alegre_search import WORDS, SimilarText, check_vector, models_of, similar_texts
 from ._alegre_texts import StoredText, remove, store
+
+if TYPE_CHECKING:
+    from ...retrieval.index.local import Index
 
 HELP = "Meedan's Alegre: /text/similarity/ and /similarity/sync/text"
 KEY_PARAMETER = ""
@@ -131,7 +134,7 @@ def _texts(served: Served, asked: AlegreSearch) -> AlegreTexts:
     return AlegreTexts(result=texts)
 
 
-def _models(asked: AlegreSearch | AlegreStore, index: Searcher) -> list[str]:
+def _models(asked: AlegreSearch | AlegreStore, index: Index) -> list[str]:
     """Return the models that a request names, each once; by words if it names none.
 
     Raises BadInput if the index has no such model: the vectors of another could not be compared with its own.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from types import MappingProxyType
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import msgspec
 from flask import Blueprint, Response, request
@@ -11,7 +11,7 @@ from msgspec import Meta
 
 from ...retrieval.config import Positive, Unit, Weight
 from ...retrieval.evidence import Answer
-from ...retrieval.searcher import Search, Searcher
+from ...retrieval.searcher import Search
 from ..api.operations import Operation
 from ..contract.answers import document_answer, json_answer
 from ..contract.errors import BadInput, Problem, RefusedError, UnknownIndexError
@@ -19,6 +19,9 @@ from ..contract.requests import ForeignFields, Parse, QueryText, SearchOptions, 
 from ..contract.search import search_of, whole_evidence
 from ..memory import charged_document
 from ..upkeep.service import index_named
+
+if TYPE_CHECKING:
+    from ...retrieval.index.local import Index
 
 HELP = "Pyserini 2's and Anserini's REST routes: GET /v1/{index}/search"
 KEY_PARAMETER = ""
@@ -122,7 +125,7 @@ def pyserini_2_document(name: str, docid: str) -> Response:
     return json_answer(Pyserini2Document(index=name, docid=docid, doc=_doc(index, docid, shape)))
 
 
-def _index(name: str) -> Searcher:
+def _index(name: str) -> Index:
     """Return the index of this name.
 
     Raises NoSuchIndexError if none is served.
@@ -133,7 +136,7 @@ def _index(name: str) -> Searcher:
         raise NoSuchIndexError(error.line) from None
 
 
-def _search(asked: Pyserini2Search, index: Searcher) -> Search:
+def _search(asked: Pyserini2Search, index: Index) -> Search:
     """Return the search that is asked for.
 
     Raises BadInput if one of ``k1`` and ``b`` is missing.
@@ -151,7 +154,7 @@ def _check_shape(asked: Pyserini2DocParameters) -> None:
         raise BadInput("max_doc_length", "requires parse=true")
 
 
-def _doc(index: Searcher, docid: str, shape: Pyserini2DocParameters) -> Any:
+def _doc(index: Index, docid: str, shape: Pyserini2DocParameters) -> Any:
     document = charged_document(index, docid)
     if not shape.parse:
         return msgspec.json.encode(document_answer(document)).decode()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from ...claims import settings as claims
 from ...claims.evidence.sentences import Finder
@@ -13,8 +14,10 @@ from ...retrieval.config import view
 from ...retrieval.domain import Claim
 from ...retrieval.errors import QueryError
 from ...retrieval.filters import parse_filter
-from ...retrieval.searcher import Searcher
 from ..settings import Config
+
+if TYPE_CHECKING:
+    from ...retrieval.index.local import Index
 
 WARNING = (
     "A model made this verdict from the sentences that it found; it is often wrong. Read the evidence, and name the "
@@ -34,7 +37,7 @@ class Checker:
         self._learned: TrainedVerdicts | None = training.load(path, view(config, claims.Config)) if path else None
         self._settings = config.verdict
 
-    def verdict(self, claim: str, index: Searcher, as_of: str) -> Verdict | None:
+    def verdict(self, claim: str, index: Index, as_of: str) -> Verdict | None:
         """Return the verdict on a claim, None where no model is served.
 
         Raises QueryError if the index is not of the kind that the model learned with, or the claim cannot be searched.

@@ -14,7 +14,6 @@ from flask import Flask
 
 from ...retrieval.errors import ConfigError
 from ...retrieval.index.local import open_index
-from ...retrieval.searcher import Searcher
 from ...retrieval.terminal import say
 from ..api import rankers
 from ..settings import Config
@@ -26,6 +25,8 @@ from .tools import AgentTools
 
 if TYPE_CHECKING:
     from mcp.server import MCPServer
+
+    from ...retrieval.index.local import Index
 
 Factory = Callable[..., Flask]
 """Makes the application of a configuration and open indexes, as :func:`factseek.server.app.create_app` does."""
@@ -63,9 +64,7 @@ def run_http(config: Config, verdicts: Path | None, create_app: Factory, listene
 
 
 @contextmanager
-def opened(
-    config: Config, verdicts: Path | None, create_app: Factory
-) -> Iterator[tuple[MCPServer, dict[str, Searcher]]]:
+def opened(config: Config, verdicts: Path | None, create_app: Factory) -> Iterator[tuple[MCPServer, dict[str, Index]]]:
     """Open the indexes and the models, and give the tools over them; close them afterwards.
 
     Raises ConfigError if no index is named; IndexStateError, SourceError or MachineError if one cannot be opened.
@@ -74,7 +73,7 @@ def opened(
         raise ConfigError("there is no index to search: name one under server.indexes, or with --index NAME=DIR")
     checker = Checker(verdicts, config)
     with ExitStack() as stack:
-        indexes: dict[str, Searcher] = {
+        indexes: dict[str, Index] = {
             name: stack.enter_context(open_index(folder, config)) for name, folder in config.server.indexes.items()
         }
         pool = stack.enter_context(ThreadPoolExecutor(config.server.threads, "tools"))

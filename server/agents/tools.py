@@ -15,12 +15,13 @@ from pydantic import BaseModel, Field
 
 from ... import __version__
 from ...retrieval.errors import QueryError
-from ...retrieval.searcher import Searcher
 from .asking import Api, RefusedQuestionError
 from .checking import NO_MODEL, WARNING, Checker
 
 if TYPE_CHECKING:
     from mcp.server import MCPServer
+
+    from ...retrieval.index.local import Index
 
 _INSTRUCTIONS = (
     "Search these indexes for evidence on a claim. Cite what you use by its citation; never state more than the "
@@ -120,7 +121,7 @@ class RankedTexts(BaseModel):
 class AgentTools:
     """The tools over the indexes of an application; each is run in a thread of ``pool``, for Java to know it."""
 
-    def __init__(self, api: Api, indexes: Mapping[str, Searcher], checker: Checker, pool: Executor) -> None:
+    def __init__(self, api: Api, indexes: Mapping[str, Index], checker: Checker, pool: Executor) -> None:
         self._api = api
         self._indexes = indexes
         self._checker = checker

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from time import perf_counter
+from typing import TYPE_CHECKING
 
 import msgspec
 from flask import Blueprint, Response, g, request
@@ -13,7 +14,7 @@ from ...retrieval.errors import QueryError
 from ...retrieval.evidence import Evidence
 from ...retrieval.limit import CutOffError, Limit
 from ...retrieval.many import CountsOfMany, HitOf, PageOfMany, chosen_weights, counts_of_many, evidence_of, fused
-from ...retrieval.searcher import Search, Searcher
+from ...retrieval.searcher import Search
 from ..contract.answers import AskedIndex, QueryText, SearchManyAnswer, Took, json_answer
 from ..contract.errors import BadInput
 from ..contract.requests import SearchManyRequest, from_body
@@ -33,6 +34,9 @@ from ..upkeep.service import Served, service
 from .explanation import with_passages
 from .paging import BegunMany, begun_many, note_of
 
+if TYPE_CHECKING:
+    from ...retrieval.index.local import Index
+
 blueprint = Blueprint("many", __name__)
 
 
@@ -45,7 +49,7 @@ class _Asked(msgspec.Struct):
     hits: list[Hit] = []
 
     @property
-    def index(self) -> Searcher:
+    def index(self) -> Index:
         return self.served.index
 
 

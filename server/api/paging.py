@@ -10,18 +10,21 @@ from collections.abc import Mapping, Sequence
 from hashlib import blake2b
 from operator import attrgetter
 from struct import Struct
-from typing import NamedTuple, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 import msgspec
 
 from ...retrieval.counting import facet_answers, fields_of, total_answer
 from ...retrieval.errors import QueryError
-from ...retrieval.searcher import Search, Searcher
+from ...retrieval.searcher import Search
 from ..contract.answers import CursorIfAny, FacetsIfAsked, TotalIfAsked
 from ..contract.errors import BadInput
 from ..contract.requests import SearchManyRequest, SearchRequest
 from ..contract.search import RankedEvidence
 from ..upkeep.service import Served, index_named
+
+if TYPE_CHECKING:
+    from ...retrieval.index.local import Index
 
 _Asked = TypeVar("_Asked", SearchRequest, SearchManyRequest)
 _HEAD = Struct(">I8s")
@@ -150,7 +153,7 @@ def _most(served: Sequence[Served]) -> int:
     return min(index.index.settings.search.max_k for index in served)
 
 
-def counts(index: Searcher, asked: SearchRequest, text: str, search: Search) -> tuple[TotalIfAsked, FacetsIfAsked]:
+def counts(index: Index, asked: SearchRequest, text: str, search: Search) -> tuple[TotalIfAsked, FacetsIfAsked]:
     """Return what a request asks to be counted of the hits of ``text``.
 
     Raises BadInput, naming the field, if that cannot be.

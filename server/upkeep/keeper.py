@@ -10,18 +10,20 @@ import threading
 from pathlib import Path
 from queue import Empty, SimpleQueue
 from time import monotonic
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from ...retrieval.encoders.shared import SharedEncoders
 from ...retrieval.errors import FactseekError
 from ...retrieval.index.local import open_index
 from ...retrieval.index.opening import published_file
 from ...retrieval.lucene.jvm import java_thread, start
-from ...retrieval.searcher import Searcher
 from ..memory import give_memory_back
 from ..settings import Config
 from .readiness import GONE, READY, UNAVAILABLE, answers
 from .service import Service
+
+if TYPE_CHECKING:
+    from ...retrieval.index.local import Index
 
 LOOK_EVERY = 0.5
 """Seconds between two looks at the manifests."""
@@ -54,7 +56,7 @@ class Keeper:
         self._encoders = SharedEncoders(config.encoder)
         self._again: dict[str, float] = {}
         self._tidied = 0.0
-        self._asked: SimpleQueue[Searcher | _Look | None] = SimpleQueue()
+        self._asked: SimpleQueue[Index | _Look | None] = SimpleQueue()
         self._looked = threading.Event()
         self._thread = threading.Thread(target=self._run, name="keeper")
         service.retire = self._asked.put
@@ -162,11 +164,11 @@ class Keeper:
         self._tidied = 0.0
         return True
 
-    def _open(self, folder: Path) -> Searcher:
+    def _open(self, folder: Path) -> Index:
         """Open an index: one in shards on the cluster, if there is one."""
         return open_index(folder, self._config, encoders=self._encoders)
 
-    def _opened(self, name: str, folder: Path) -> Searcher | None:
+    def _opened(self, name: str, folder: Path) -> Index | None:
         try:
             return self._open(folder)
         except FactseekError as error:

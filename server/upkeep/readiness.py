@@ -5,9 +5,13 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 from ...retrieval.errors import FactseekError
-from ...retrieval.searcher import Search, Searcher
+from ...retrieval.searcher import Search
+
+if TYPE_CHECKING:
+    from ...retrieval.index.local import Index
 
 READY = "ready"
 UNAVAILABLE = "unavailable"
@@ -22,7 +26,7 @@ class Readiness:
     An index whose state nobody has recorded is asked for a search until it has answered one.
     """
 
-    def __init__(self, indexes: Mapping[str, Searcher]) -> None:
+    def __init__(self, indexes: Mapping[str, Index]) -> None:
         self._indexes = indexes
         self._states: dict[str, str] = {}
         self._asking = threading.Lock()
@@ -44,7 +48,7 @@ class Readiness:
             self._states[name] = READY
 
 
-def answers(name: str, index: Searcher) -> bool:
+def answers(name: str, index: Index) -> bool:
     """Return whether an index answers a search that opens all of its parts; log what goes wrong."""
     try:
         hits = index.search([_some_words(index)], Search(k=1))[0]
@@ -62,7 +66,7 @@ def answers(name: str, index: Searcher) -> bool:
     return False
 
 
-def _some_words(index: Searcher) -> str:
+def _some_words(index: Index) -> str:
     """Return words that the index can be asked for: the beginning of its first document."""
     document = next(index.documents(), None)
     words = f"{document.title} {document.text}"[:200] if document else ""

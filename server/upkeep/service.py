@@ -7,16 +7,19 @@ import weakref
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
+from typing import TYPE_CHECKING
 
 from flask import Flask, current_app, request
 
 from ...retrieval.errors import ConfigError, IndexStateError
 from ...retrieval.languages import written_in
-from ...retrieval.searcher import Searcher
 from ..contract.errors import UnknownIndexError
 from ..settings import Config
 from .readiness import Readiness
 from .writers import Writers
+
+if TYPE_CHECKING:
+    from ...retrieval.index.local import Index
 
 RESERVED = ("aliases", "claims", "indexes", "jobs")
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
@@ -32,7 +35,7 @@ class Served:
     """
 
     name: str
-    index: Searcher
+    index: Index
     manifest_id: str
     retrievers: tuple[str, ...]
 
@@ -40,12 +43,12 @@ class Served:
 class Service:
     """The configuration and the served indexes."""
 
-    def __init__(self, config: Config, indexes: Mapping[str, Searcher]) -> None:
+    def __init__(self, config: Config, indexes: Mapping[str, Index]) -> None:
         self.config = config
         self._served: dict[str, Served] = {}
         self.indexes: Mapping[str, Served] = MappingProxyType(self._served)
         """The served indexes by name; a value changes when a new manifest is published."""
-        self.retire: Callable[[Searcher], object] = _keep
+        self.retire: Callable[[Index], object] = _keep
         """Is handed an index that nobody answers from any more."""
         self.refresh: Callable[[str], object] = _keep_all
         """Returns when the newest state of the index of this name is served."""
@@ -57,17 +60,17 @@ class Service:
         for name, index in indexes.items():
             self.publish(checked_name(name), index)
 
-    def publish(self, name: str, index: Searcher) -> None:
+    def publish(self, name: str, index: Index) -> None:
         """Answer from this snapshot from now on; requests that began before keep theirs."""
         served = _served(name, index)
         weakref.finalize(served, self._retired, index)
         self._served[name] = served
 
-    def _retired(self, index: Searcher) -> None:
+    def _retired(self, index: Index) -> None:
         self.retire(index)
 
 
-def install(app: Flask, config: Config, indexes: Mapping[str, Searcher]) -> None:
+def install(app: Flask, config: Config, indexes: Mapping[str, Index]) -> None:
     """Give ``app`` the indexes that it serves.
 
     Raises ConfigError if an index has a name that cannot be served.
@@ -127,13 +130,13 @@ def checked_name(name: str) -> str:
     return name
 
 
-def _served(name: str, index: Searcher) -> Served:
+def _served(name: str, index: Index) -> Served:
     default = index.resolve().retriever
     others = [other for other in index.info.retrievers if other != default]
     return Served(name, index, index.info.id, (default, *others))
 
 
-def _keep(_: Searcher) -> None:
+def _keep(_: Index) -> None:
     """Leave an index to whoever opened it."""
 
 
