@@ -36,10 +36,11 @@ if TYPE_CHECKING:
         UserError,
     )
     from .retrieval.evidence import Evidence
+    from .retrieval.index.local import Index as Searcher
     from .retrieval.listings import list_hits
     from .retrieval.many import search_many
     from .retrieval.query_syntax import parse_query
-    from .retrieval.searcher import Search, Searcher
+    from .retrieval.searcher import Search
     from .settings import Config
     from .settings import load as read_config
 
@@ -92,10 +93,11 @@ _HOMES = {
     "retrieval.errors": "CheckFailed ConfigError FactseekError IndexStateError MachineError NotFoundError QueryError "
     "SourceError UserError",
     "retrieval.evidence": "Evidence",
+    "retrieval.index.local": "Searcher=Index",
     "retrieval.listings": "list_hits",
     "retrieval.many": "search_many",
     "retrieval.query_syntax": "parse_query",
-    "retrieval.searcher": "Search Searcher",
+    "retrieval.searcher": "Search",
     "settings": "Config read_config=load",
 }
 """Of each module, the names that it gives; ``public=own`` where the module calls it otherwise."""

@@ -21,11 +21,11 @@ if TYPE_CHECKING:
     from .eval.run.compare import Comparison
     from .eval.scoring.measures import Figures
     from .indexer.build import BuildReport, Verb
+    from .retrieval.index.local import Index
     from .retrieval.profile import ProfileName
-    from .retrieval.searcher import Searcher
 
 
-def open_index(folder: str | Path, config: Config | None = None) -> Searcher:
+def open_index(folder: str | Path, config: Config | None = None) -> Index:
     """Return the index in ``folder``, opened for reading: a context manager, safe for threads.
 
     Without ``config`` every setting has its default; :func:`read_config` reads a file of settings.
@@ -89,7 +89,7 @@ def build(
 
 
 def run(
-    index: Searcher,
+    index: Index,
     queries: Sequence[Query],
     *,
     retriever: str | None = None,

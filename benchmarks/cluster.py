@@ -41,9 +41,9 @@ from factseek.indexer.build import BuildRequest, build
 from factseek.indexer.deletion import delete
 from factseek.retrieval.domain import Filter
 from factseek.retrieval.encoders.shared import SharedEncoders
-from factseek.retrieval.index.local import open_index
+from factseek.retrieval.index.local import Index, open_index
 from factseek.retrieval.limit import Limit
-from factseek.retrieval.searcher import Search, Searcher
+from factseek.retrieval.searcher import Search
 from factseek.retrieval.terminal import say
 from factseek.settings import convert
 
@@ -185,7 +185,7 @@ def ray_table(alone: Path, queries: list[str], encoders: Encoders, cluster: Clus
     return "\n".join(lines)
 
 
-def timed(indexes: dict[str, Searcher], queries: list[str], asked: Search) -> dict[str, list[float]]:
+def timed(indexes: dict[str, Index], queries: list[str], asked: Search) -> dict[str, list[float]]:
     """Return what each query and its evidence took, in turns, under a limit of time as a server sets it."""
     times: dict[str, list[float]] = {name: [] for name in indexes}
     with ThreadPoolExecutor(8) as beside:

@@ -45,9 +45,9 @@ from factseek.retrieval.config import EncoderSettings
 from factseek.retrieval.encoders.choice import for_language
 from factseek.retrieval.encoders.runtime import open_encoder
 from factseek.retrieval.encoders.sources import find_model
-from factseek.retrieval.index.local import open_index
+from factseek.retrieval.index.local import Index, open_index
 from factseek.retrieval.lucene.jvm import start
-from factseek.retrieval.searcher import Search, Searcher
+from factseek.retrieval.searcher import Search
 from factseek.retrieval.terminal import say
 from factseek.settings import Config
 
@@ -156,7 +156,7 @@ def searching(collection: Collection, work: Path) -> list[Row]:
     return rows
 
 
-def _search_ours(index: Searcher, queries: list[str], k: int) -> None:
+def _search_ours(index: Index, queries: list[str], k: int) -> None:
     for hits in index.search(queries, Search(k=k, retriever="bm25")):
         [(hit.docid, hit.score) for hit in hits]
 

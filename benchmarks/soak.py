@@ -31,7 +31,8 @@ from benchmarks.servers import Server, resident, serve, workers
 from factseek.eval.files.topics import read_topics
 from factseek.eval.scoring.machine import this_machine
 from factseek.retrieval.index.local import open_index
-from factseek.retrieval.searcher import Search, Searcher
+from factseek.retrieval.index.local import Index
+from factseek.retrieval.searcher import Search
 from factseek.server.auth import digest
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -177,7 +178,7 @@ def requests(folder: Path) -> list[Asked]:
     return asked
 
 
-def command_line(index: Searcher, text: str, retriever: str) -> bytes:
+def command_line(index: Index, text: str, retriever: str) -> bytes:
     """Return the hits as ``factseek search --json`` writes them, before it indents them."""
     search = Search(retriever=retriever)
     return msgspec.json.encode(index.evidence(text, index.search([text], search)[0], search))

@@ -28,9 +28,9 @@ from factseek.eval.scoring.statistics import Values, paired
 from factseek.eval.scoring.tables import markdown_table
 from factseek.retrieval.config import RerankSettings
 from factseek.retrieval.domain import Qrels
-from factseek.retrieval.index.local import open_index
+from factseek.retrieval.index.local import Index, open_index
 from factseek.retrieval.progress import bar
-from factseek.retrieval.searcher import Search, Searcher
+from factseek.retrieval.searcher import Search
 from factseek.settings import Config
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -125,7 +125,7 @@ def _run(*arguments: object) -> None:
         raise SystemExit(code)
 
 
-def _judging_claims(index: Searcher, data: Path, depth: int) -> JudgingClaims:
+def _judging_claims(index: Index, data: Path, depth: int) -> JudgingClaims:
     files = JudgedFiles(task="trec", queries=data / "queries.jsonl", qrels=data / "qrels" / "train.tsv")
     read = read_judged(files, index)
     judged = TrainingJudged(asked=read.asked, qrels=read.qrels, search=read.search)
@@ -134,7 +134,7 @@ def _judging_claims(index: Searcher, data: Path, depth: int) -> JudgingClaims:
     return JudgingClaims(queries, {qid: judged.qrels[qid] for qid in queries})
 
 
-def _values(index: Searcher, claims: JudgingClaims, search: Search, measure: str) -> Values:
+def _values(index: Index, claims: JudgingClaims, search: Search, measure: str) -> Values:
     """Return the measure of each claim, searched for in the whole index."""
     rankings = index.search(list(claims.queries.values()), search)
     run = {qid: {hit.docid: hit.score for hit in hits} for qid, hits in zip(claims.queries, rankings, strict=True)}
@@ -142,7 +142,7 @@ def _values(index: Searcher, claims: JudgingClaims, search: Search, measure: str
     return measured
 
 
-def _milliseconds(index: Searcher, claims: JudgingClaims, search: Search) -> float:
+def _milliseconds(index: Index, claims: JudgingClaims, search: Search) -> float:
     """Return the processor time of a search, one after the other."""
     queries = list(claims.queries.values())[:TIMED]
     began = process_time()

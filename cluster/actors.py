@@ -30,7 +30,6 @@ from ..retrieval.documents import Place, Stored
 from ..retrieval.domain import Columns, Document, Filter, Hit
 from ..retrieval.encoders.shared import SharedEncoders
 from ..retrieval.errors import FactseekError, IndexStateError, MachineError
-from ..retrieval.index.local_state import LocalState
 from ..retrieval.index_state import IndexState, ReadNote
 from ..retrieval.limit import CutOffError, Limit
 from ..retrieval.live.snapshot import IndexEncoders, Snapshot
@@ -89,7 +88,7 @@ class ShardActor:
         self._folder = Path(folder)
         self._encoders = SharedEncoders(config.encoder)
         self._beside = ThreadPoolExecutor(threads, thread_name_prefix="beside")
-        self._states: dict[str, LocalState] = {}
+        self._states: dict[str, Snapshot] = {}
         self._last_asked: dict[str, float] = {}
         self._opening = threading.Lock()
         self._answered = 0
@@ -112,7 +111,7 @@ class ShardActor:
                 except FactseekError as error:
                     what = f"{error.what}, on node {node[:12]}"
                     raise type(error)(what, place=error.place, remedy=error.remedy) from None
-                self._states[manifest.id] = LocalState(snapshot)
+                self._states[manifest.id] = snapshot
             self._last_asked[manifest.id] = monotonic()
             for state, asked in list(self._last_asked.items()):
                 if state != manifest.id and asked < monotonic() - KEPT_SECONDS:
@@ -121,7 +120,7 @@ class ShardActor:
         return node
 
     def ask(self, state: str, method: str, arguments: Sequence[Any]) -> Any:
-        """Return what a method of the shard's :class:`LocalState`, or one of this class, answers in a state.
+        """Return what a method of the shard's :class:`Snapshot`, or one of this class, answers in a state.
 
         Raises StateNotOpenError if the state is not open, and what the method raises.
         """
@@ -143,19 +142,19 @@ class ShardActor:
         """Return the node, the process, which states are open, and how many questions were answered."""
         return ray().get_runtime_context().get_node_id(), os.getpid(), tuple(sorted(self._states)), self._answered
 
-    def _hits(self, state: LocalState, asked: RankingQuestion) -> bytes:
+    def _hits(self, state: Snapshot, asked: RankingQuestion) -> bytes:
         """Return the hits of queries by the name of the ranking, packed: Ray would look up the class of each."""
         rankings = state.rankings(asked.names, asked.settings)
         return msgspec.msgpack.encode(rankings.search(asked.queries, asked.k, asked.where, self._limit(asked)))
 
-    def _columns(self, state: LocalState, asked: RankingQuestion) -> list[Columns]:
+    def _columns(self, state: Snapshot, asked: RankingQuestion) -> list[Columns]:
         ranking = state.ranking(asked.names[0], asked.settings)
         return ranking.columns(asked.queries, asked.k, asked.where, self._limit(asked))
 
-    def _stored(self, state: LocalState, places: Sequence[Place]) -> dict[Place, Stored]:
+    def _stored(self, state: Snapshot, places: Sequence[Place]) -> dict[Place, Stored]:
         return state.stored(places, lambda *_: None)
 
-    def _documents(self, state: LocalState, where: Filter | None, after: str | None, most: int) -> list[Document]:
+    def _documents(self, state: Snapshot, where: Filter | None, after: str | None, most: int) -> list[Document]:
         """Return at most so many documents under a filter, in the order of the shard, from its first or behind one."""
         return list(islice(state.documents(where, after), most))
 

@@ -27,7 +27,6 @@ from ..retrieval.documents import Place, Stored
 from ..retrieval.domain import Document, FacetCounts, Filter, Passage, Total
 from ..retrieval.encoder import Encoder
 from ..retrieval.errors import PartMissingError
-from ..retrieval.index.local_state import LocalState
 from ..retrieval.index_state import IndexState, Question, ReadNote
 from ..retrieval.lease import Lease
 from ..retrieval.live.snapshot import IndexEncoders, Snapshot, fitting_encoder
@@ -73,7 +72,7 @@ def open_state(folder: Path, config: Config, encoders: IndexEncoders) -> IndexSt
     with closing(lease), ExitStack() as opened:
         states: list[IndexState] = []
         for shard in shards.shards:
-            state = LocalState(Snapshot(shard.folder(folder), config, encoders, manifest=shard.manifest))
+            state = Snapshot(shard.folder(folder), config, encoders, manifest=shard.manifest)
             states.append(state)
             opened.callback(state.close)
         opened.pop_all()

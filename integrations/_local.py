@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -12,8 +13,11 @@ from ..retrieval.domain import Columns
 from ..retrieval.filters import parse_filter
 from ..retrieval.index.local import open_index
 from ..retrieval.lucene.jvm import java_thread
-from ..retrieval.searcher import Search, Searcher
+from ..retrieval.searcher import Search
 from ._records import RankedPassage, SearchChoices
+
+if TYPE_CHECKING:
+    from ..retrieval.index.local import Index
 
 
 class LocalSource:
@@ -22,7 +26,7 @@ class LocalSource:
     def __init__(self, folder: str) -> None:
         self._folder = folder
         self._opening = threading.Lock()
-        self._index: Searcher | None = None
+        self._index: Index | None = None
 
     def passages(self, queries: Sequence[str], choices: SearchChoices) -> list[list[RankedPassage]]:
         """Return the hits of each query with their passages, best first.
@@ -60,7 +64,7 @@ class LocalSource:
             self._index = None
 
     @contextmanager
-    def _opened(self) -> Iterator[Searcher]:
+    def _opened(self) -> Iterator[Index]:
         """Give the open index; a thread of a library's own pool is let go of by Java afterwards."""
         is_main = threading.current_thread() is threading.main_thread()
         with nullcontext() if is_main else java_thread():
@@ -71,7 +75,7 @@ class LocalSource:
             yield index
 
 
-def search_of(index: Searcher, choices: SearchChoices) -> Search:
+def search_of(index: Index, choices: SearchChoices) -> Search:
     """Return the search of ``index`` that the choices ask for.
 
     Raises QueryError if a filter or a date makes no sense.
@@ -93,7 +97,7 @@ def search_of(index: Searcher, choices: SearchChoices) -> Search:
     )
 
 
-def _with_words(index: Searcher, queries: Sequence[str], asked: Search) -> list[str]:
+def _with_words(index: Index, queries: Sequence[str], asked: Search) -> list[str]:
     """Return the queries that hold anything to search for, each once."""
     resolved = index.resolve(asked)
     return [query for query in dict.fromkeys(queries) if resolved.has_words(query)]

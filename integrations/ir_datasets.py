@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from itertools import islice
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import ir_datasets
 from ir_datasets.formats import BaseDocs, BaseQrels, BaseQueries, GenericQrel, GenericQuery
@@ -18,8 +18,10 @@ from ..retrieval import trec
 from ..retrieval.domain import Document
 from ..retrieval.errors import NotFoundError
 from ..retrieval.index.local import open_index
-from ..retrieval.searcher import Searcher
 from ..retrieval.sequences import refuse_text
+
+if TYPE_CHECKING:
+    from ..retrieval.index.local import Index
 
 LIBRARY = "ir_datasets"
 EXTRA = "ir-datasets"
@@ -45,7 +47,7 @@ class FactseekDoc(NamedTuple):
 class FactseekDocs(BaseDocs):
     """The documents of an open index."""
 
-    def __init__(self, index: Searcher) -> None:
+    def __init__(self, index: Index) -> None:
         """Take an open index; it stays open as long as the dataset is used."""
         self._index = index
 
@@ -77,7 +79,7 @@ class FactseekDocs(BaseDocs):
 class FactseekDocstore(Docstore):
     """The documents of an open index by id; ids that are not there are left out."""
 
-    def __init__(self, index: Searcher) -> None:
+    def __init__(self, index: Index) -> None:
         """Take an open index."""
         super().__init__(FactseekDoc)
         self._index = index
@@ -95,7 +97,7 @@ class FactseekDocstore(Docstore):
 class _Documents:
     """Documents of an index, a stretch of them: an iterator that can be sliced, as those of ir_datasets."""
 
-    def __init__(self, index: Searcher, stretch: slice) -> None:
+    def __init__(self, index: Index, stretch: slice) -> None:
         self._index = index
         self._stretch = stretch
         self._running: Iterator[Document] | None = None
@@ -154,7 +156,7 @@ class _Qrels(BaseQrels):
 
 
 def dataset(
-    index: str | Path | Searcher, *, queries: Iterable[tuple[str, str]] = (), qrels: str | Path | None = None
+    index: str | Path | Index, *, queries: Iterable[tuple[str, str]] = (), qrels: str | Path | None = None
 ) -> ir_datasets.Dataset:
     """Return a dataset of the documents of an index: its folder, or an open one.
 
@@ -170,7 +172,7 @@ def dataset(
 
 def register(
     name: str,
-    index: str | Path | Searcher,
+    index: str | Path | Index,
     *,
     queries: Iterable[tuple[str, str]] = (),
     qrels: str | Path | None = None,

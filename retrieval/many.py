@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Container, Mapping, Sequence
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
@@ -18,7 +18,10 @@ from .errors import QueryError
 from .evidence import Evidence
 from .filters import last_day
 from .order import float32, scores_below
-from .searcher import DEFAULT_SEARCH, Search, Searcher
+from .searcher import DEFAULT_SEARCH, Search
+
+if TYPE_CHECKING:
+    from .index.local import Index
 
 INDEX = "index"
 """The field of a hit of several indexes that says which it is of."""
@@ -53,7 +56,7 @@ class CountsOfMany(NamedTuple):
 
 
 def search_many(
-    indexes: Mapping[str, Searcher],
+    indexes: Mapping[str, Index],
     query: str,
     asked: Search | Mapping[str, Search] = DEFAULT_SEARCH,
     *,
@@ -97,14 +100,14 @@ class PageOfMany(NamedTuple):
         """Return what one index, which gives at most ``most`` hits, is asked: the first hits by their rank."""
         return search._replace(k=min(self.deepest, most), offset=0, sort="")
 
-    def of(self, ranked: Sequence[HitOf], indexes: Mapping[str, Searcher]) -> tuple[list[HitOf], bool]:
+    def of(self, ranked: Sequence[HitOf], indexes: Mapping[str, Index]) -> tuple[list[HitOf], bool]:
         """Return the hits of the page among those of the whole ranking, and whether more follow."""
         hits = _newest_first(ranked, indexes, self.window) if self.sort else list(ranked)
         return hits[self.offset : self.offset + self.k], len(hits) > self.offset + self.k
 
 
 def counts_of_many(
-    indexes: Mapping[str, Searcher], query: str, searches: Mapping[str, Search], fields: Mapping[str, int]
+    indexes: Mapping[str, Index], query: str, searches: Mapping[str, Search], fields: Mapping[str, int]
 ) -> CountsOfMany:
     """Count the hits of each index by the values of fields, and of all together; ``index`` is a field, too.
 
@@ -166,7 +169,7 @@ def fused(rankings: Mapping[str, Sequence[Hit]], weights: Mapping[str, float], r
 
 
 def evidence_of(
-    indexes: Mapping[str, Searcher],
+    indexes: Mapping[str, Index],
     query: str,
     searches: Mapping[str, Search],
     ranked: Sequence[HitOf],
@@ -189,7 +192,7 @@ def evidence_of(
     ]
 
 
-def _newest_first(ranked: Sequence[HitOf], indexes: Mapping[str, Searcher], window: int) -> list[HitOf]:
+def _newest_first(ranked: Sequence[HitOf], indexes: Mapping[str, Index], window: int) -> list[HitOf]:
     """Return the first hits in the order of their dates, as the stage ``sort`` does, the others below them."""
     first, rest = ranked[:window], ranked[window:]
     days = [last_day(indexes[of.name].document(of.hit.docid).date) for of in first]
@@ -227,7 +230,7 @@ def _cut(facet: FacetCounts, most: int, chosen: Container[str]) -> FacetCounts:
     return facet._replace(values=first + named, more=facet.more + left_out)
 
 
-def _asked(index: Searcher, name: str, query: str, asked: Search) -> list[Hit]:
+def _asked(index: Index, name: str, query: str, asked: Search) -> list[Hit]:
     try:
         (hits,) = index.search([query], asked)
     except QueryError as error:

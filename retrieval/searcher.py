@@ -1,8 +1,4 @@
-"""The interface of an open index: of the local one, and of any other that answers the same.
-
-No package but ``retrieval`` and ``indexer`` uses more of an index than :class:`Searcher`: :class:`IndexInfo` describes
-the index, :class:`Search` the options of a search.
-"""
+"""What is asked of an open index, and what describes it: the options of a search, and the index as it was published."""
 
 from __future__ import annotations
 
@@ -10,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import NamedTuple, Protocol, Self
+from typing import TYPE_CHECKING, NamedTuple
 
 from .config import BM25Settings, Config, FusionSettings
 from .domain import Columns, Document, DocumentQuery, FacetCounts, Filter, Hit, Passage, Total
@@ -24,6 +20,10 @@ from .profile import PROFILES, has_words
 from .re_ranker import ReRanker
 from .shard_states import ShardState
 from .vectors import Vectors
+
+
+if TYPE_CHECKING:
+    from .index.local import Index
 
 
 class Search(NamedTuple):
@@ -154,188 +154,7 @@ class Footprint(NamedTuple):
     seconds: float
 
 
-class Searcher(Protocol):
-    """An open index. It keeps the state that it opened until it is closed; it is safe for threads."""
-
-    @property
-    def info(self) -> IndexInfo:
-        """The description of the index."""
-        ...
-
-    @property
-    def settings(self) -> Config:
-        """The settings that hold where a :class:`Search` says nothing."""
-        ...
-
-    @property
-    def terms(self) -> TermCache:
-        """The vocabulary of its analyzer: from a word to its terms."""
-        ...
-
-    @property
-    def encoder(self) -> Encoder:
-        """The encoder of its vectors.
-
-        Raises IndexStateError if it has none, or it is not found as it was, MachineError if it is not on this machine.
-        """
-        ...
-
-    @property
-    def re_ranker(self) -> ReRanker:
-        """The model that its stage ``rerank`` asks.
-
-        Raises QueryError if none is configured, MachineError if it is not on this machine.
-        """
-        ...
-
-    def search(self, queries: Sequence[str], asked: Search = DEFAULT_SEARCH) -> list[list[Hit]]:
-        """Return the hits of each query, best first.
-
-        Raises QueryError if a query has no words or is too long, ``k`` is out of range, or the index lacks what the
-        retriever needs; CutOffError if nothing was found within the limit.
-        """
-        ...
-
-    def columns(self, queries: Sequence[str], asked: Search = DEFAULT_SEARCH) -> list[Columns]:
-        """Return the documents of what :meth:`search` returns, without a :class:`Hit` for each where that is faster.
-
-        Raises what :meth:`search` raises.
-        """
-        ...
-
-    def resolve(self, asked: Search = DEFAULT_SEARCH) -> ResolvedSearch:
-        """Return a search with every choice made.
-
-        Raises QueryError if there is no such profile or retriever, or the index lacks what the retriever needs.
-        """
-        ...
-
-    def footprint(self, retriever: str) -> Footprint:
-        """Return what a retriever needs of the index; the documents are counted for every one."""
-        ...
-
-    def count(self, query: str, asked: Search = DEFAULT_SEARCH) -> Total:
-        """Return how many hits a search has in all, however many are asked for, before its stages.
-
-        Raises what :meth:`search` raises.
-        """
-        ...
-
-    def facets(self, query: str, fields: Mapping[str, int], asked: Search = DEFAULT_SEARCH) -> dict[str, FacetCounts]:
-        """Count the documents of a search by their values in ``fields``, each with the most values that are wanted.
-
-        They are the documents of :meth:`count`, and of each field those without the filter of that field, so that one
-        sees what another choice would give; the values that the filter admits are always among them. ``year`` is that
-        of ``since`` and ``as_of``. What was ``typed`` into the query is no choice, and holds for every field.
-
-        Raises what :meth:`search` raises, and QueryError if there is no such field.
-        """
-        ...
-
-    def word_weights(self, query: str, hits: Sequence[Hit], asked: Search = DEFAULT_SEARCH) -> list[dict[str, float]]:
-        """Return of each hit the words of the query that its passage holds, with what BM25 counts each as.
-
-        A word stands for all that the analyzer takes for the same. The weights add up to the score of ``bm25``.
-        Raises QueryError if the query cannot be searched for, NotFoundError if a passage is not there.
-        """
-        ...
-
-    def like(self, docid: str, asked: Search = DEFAULT_SEARCH) -> tuple[str, Search]:
-        """Return a document of the index as a query, and the search ``asked`` with the filter that leaves it out.
-
-        The query is the document's heaviest words, at most 25; what ranks by vectors takes the document's own. Given
-        to the other methods with that search it finds more like it. With ``collapse`` near-copies of the document are
-        left out as well.
-        Raises NotFoundError if there is no such document.
-        """
-        ...
-
-    def spellings(self, query: str, asked: Search = DEFAULT_SEARCH) -> Mapping[str, str]:
-        """Return the words of a query that are nowhere in the index, each with the word of the index that is meant.
-
-        They are none if the query would not match more with them, or no word is near enough. Nothing is searched for
-        by them unless someone asks: :func:`factseek.retrieval.lucene.spelling.respelt` puts them into a query.
-        """
-        ...
-
-    def evidence(
-        self, query: str, hits: Sequence[Hit], asked: Search = DEFAULT_SEARCH, *, highlight: bool = True
-    ) -> list[Evidence]:
-        """Return what a person reads of the hits of ``query``.
-
-        Raises NotFoundError if a passage is not there.
-        """
-        ...
-
-    def evidences(
-        self, ranked: Sequence[tuple[str, Sequence[Hit]]], asked: Search = DEFAULT_SEARCH, *, highlight: bool = True
-    ) -> Iterator[list[Evidence]]:
-        """Yield what a person reads of the hits of each query; what is stored of them is read at once for all.
-
-        Raises NotFoundError if a passage is not there.
-        """
-        ...
-
-    def document(self, docid: str) -> Document:
-        """Return the document of this id.
-
-        Raises NotFoundError if there is none.
-        """
-        ...
-
-    def documents(self, where: Filter | None = None) -> Iterator[Document]:
-        """Yield the documents that can be found; those that pass a filter, whatever it asks of words."""
-        ...
-
-    def passages(self, docid: str) -> list[Passage]:
-        """Return the passages of the document of this id, in order.
-
-        Raises NotFoundError if there is none.
-        """
-        ...
-
-    def passage_vectors(self, hits: Sequence[Hit], view: str) -> Vectors:
-        """Return the vectors of the passages of hits in a view of vectors, in their order, shape (hits, dimension).
-
-        Raises IndexStateError if the index has no such view, NotFoundError if a passage is not there.
-        """
-        ...
-
-    def note(self, query: str, asked: Search = DEFAULT_SEARCH) -> str:
-        """Return what a reader of the hits of ``query`` should know, else ``""``."""
-        ...
-
-    def undated(self, asked: Search = DEFAULT_SEARCH) -> int:
-        """Return how many documents a search leaves out because they have no date, whatever their words."""
-        ...
-
-    def missing_since(self, moment: float) -> Sequence[str]:
-        """Return the names of the shards that did not answer since a moment of :func:`time.monotonic`.
-
-        A search of that time may lack what they hold.
-        """
-        ...
-
-    def shards(self) -> Sequence[ShardState]:
-        """Return the shards that other processes answer for; none if this one reads the index itself."""
-        ...
-
-    def docids(self) -> Iterator[str]:
-        """Yield the docid of each passage."""
-        ...
-
-    def close(self) -> None:
-        """Close the index; calling it again does nothing."""
-        ...
-
-    def __enter__(self) -> Self: ...
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None: ...
-
-
-def check_whole(index: Searcher, since: float) -> None:
+def check_whole(index: Index, since: float) -> None:
     """Raise PartMissingError if a shard did not answer since a moment of :func:`time.monotonic`.
 
     It is for answers that have no place for a coverage.

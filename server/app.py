@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from flask import Flask, Request
 from werkzeug.routing import BaseConverter, MapAdapter
 
-from ..retrieval.searcher import Searcher
 from . import adapters, auth, errors, hooks, metrics, page, runtime, schemas, search, writing
 from .api import docs, many, rankers, verdicts
 from .api import routes as api
@@ -19,6 +18,9 @@ from .api.verdicts import ServedVerdicts
 from .auth import Rates
 from .routing import RememberingMap
 from .settings import Config
+
+if TYPE_CHECKING:
+    from ..retrieval.index.local import Index
 
 
 class Application(Flask):
@@ -50,7 +52,7 @@ class DocidConverter(BaseConverter):
 
 def create_app(
     config: Config,
-    indexes: Mapping[str, Searcher],
+    indexes: Mapping[str, Index],
     rates: Rates | None = None,
     *,
     ranked_by: Mapping[str, ServedRanker] = MappingProxyType({}),

@@ -28,10 +28,10 @@ from ..retrieval.config import view
 from ..retrieval.domain import Claim
 from ..retrieval.errors import QueryError
 from ..retrieval.filters import parse_filter
-from ..retrieval.searcher import Searcher
 from .settings import Config
 
 if TYPE_CHECKING:
+    from ..retrieval.index.local import Index
     from mcp.server.mcpserver import Context
     from mcp.types import CallToolResult, InputRequiredResult
 from collections.abc import Mapping
@@ -116,7 +116,7 @@ class Checker:
         self._learned: TrainedVerdicts | None = training.load(path, view(config, claims.Config)) if path else None
         self._settings = config.verdict
 
-    def verdict(self, claim: str, index: Searcher, as_of: str) -> Verdict | None:
+    def verdict(self, claim: str, index: Index, as_of: str) -> Verdict | None:
         """Return the verdict on a claim, None where no model is served.
 
         Raises QueryError if the index is not of the kind that the model learned with, or the claim cannot be searched.
@@ -291,7 +291,7 @@ class RankedTexts(BaseModel):
 class AgentTools:
     """The tools over the indexes of an application; each is run in a thread of ``pool``, for Java to know it."""
 
-    def __init__(self, api: Api, indexes: Mapping[str, Searcher], checker: Checker, pool: Executor) -> None:
+    def __init__(self, api: Api, indexes: Mapping[str, Index], checker: Checker, pool: Executor) -> None:
         self._api = api
         self._indexes = indexes
         self._checker = checker
@@ -455,7 +455,7 @@ def run_http(config: Config, verdicts: Path | None, create_app: Factory, listene
 @contextmanager
 def opened(
     config: Config, verdicts: Path | None, create_app: Factory
-) -> Iterator[tuple[MCPServer, dict[str, Searcher]]]:
+) -> Iterator[tuple[MCPServer, dict[str, Index]]]:
     """Open the indexes and the models, and give the tools over them; close them afterwards.
 
     Raises ConfigError if no index is named; IndexStateError, SourceError or MachineError if one cannot be opened.
@@ -464,7 +464,7 @@ def opened(
         raise ConfigError("there is no index to search: name one under server.indexes, or with --index NAME=DIR")
     checker = Checker(verdicts, config)
     with ExitStack() as stack:
-        indexes: dict[str, Searcher] = {
+        indexes: dict[str, Index] = {
             name: stack.enter_context(open_index(folder, config)) for name, folder in config.server.indexes.items()
         }
         pool = stack.enter_context(ThreadPoolExecutor(config.server.threads, "tools"))

@@ -6,6 +6,8 @@ answer takes what it needs.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import ctypes
 import sys
 import threading
@@ -15,8 +17,10 @@ from flask import request
 
 from ..retrieval.domain import Document
 from ..retrieval.limit import WRITTEN, Memory, Unbounded
-from ..retrieval.searcher import Searcher
 from .errors import OverloadedError
+
+if TYPE_CHECKING:
+    from ..retrieval.index.local import Index
 
 MEMORY = "factseek.memory"
 """The key of an environ under which the :class:`Charge` of a request stands."""
@@ -158,7 +162,7 @@ def answer_memory() -> Memory:
     return memory
 
 
-def charged_document(index: Searcher, docid: str) -> Document:
+def charged_document(index: Index, docid: str) -> Document:
     """Return a document after charging what it takes to write it out.
 
     Raises NotFoundError if there is none of this id, NoMemoryError if there is no memory for it.

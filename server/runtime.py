@@ -6,6 +6,8 @@ old one is closed when the last request that uses it has ended.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import fcntl
 import logging
 import os
@@ -33,10 +35,13 @@ from ..retrieval.index.local import open_index
 from ..retrieval.index.opening import published_file
 from ..retrieval.languages import written_in
 from ..retrieval.lucene.jvm import java_thread, start
-from ..retrieval.searcher import Search, Searcher
+from ..retrieval.searcher import Search
 from .errors import UnknownIndexError
 from .memory import give_memory_back
 from .settings import Config
+
+if TYPE_CHECKING:
+    from ..retrieval.index.local import Index
 
 READY = "ready"
 UNAVAILABLE = "unavailable"
@@ -70,7 +75,7 @@ class ServedIndex:
     """
 
     name: str
-    index: Searcher
+    index: Index
     manifest_id: str
     retrievers: tuple[str, ...]
 
@@ -78,7 +83,7 @@ class ServedIndex:
 class IndexRegistry:
     """The configuration, the served indexes, and the state of each. Safe for threads."""
 
-    def __init__(self, config: Config, indexes: Mapping[str, Searcher]) -> None:
+    def __init__(self, config: Config, indexes: Mapping[str, Index]) -> None:
         self.config = config
         self._served: dict[str, ServedIndex] = {}
         self.indexes: Mapping[str, ServedIndex] = MappingProxyType(self._served)
@@ -95,7 +100,7 @@ class IndexRegistry:
         for name, index in indexes.items():
             self.publish(checked_name(name), index)
 
-    def publish(self, name: str, index: Searcher) -> None:
+    def publish(self, name: str, index: Index) -> None:
         """Answer from this snapshot from now on; requests that began before keep theirs."""
         default = index.resolve().retriever
         others = [other for other in index.info.retrievers if other != default]
@@ -103,7 +108,7 @@ class IndexRegistry:
         weakref.finalize(served, self._retire, index)
         self._served[name] = served
 
-    def _retire(self, index: Searcher) -> None:
+    def _retire(self, index: Index) -> None:
         if self.reloader is not None:
             self.reloader.retire(index)
 
@@ -121,7 +126,7 @@ class IndexRegistry:
         return {name: self.recorded.get(name, UNAVAILABLE) for name in {**self.indexes, **self.recorded}}
 
 
-def install(app: Flask, config: Config, indexes: Mapping[str, Searcher]) -> None:
+def install(app: Flask, config: Config, indexes: Mapping[str, Index]) -> None:
     """Give ``app`` the indexes that it serves.
 
     Raises ConfigError if an index has a name that cannot be served.
@@ -181,7 +186,7 @@ def checked_name(name: str) -> str:
     return name
 
 
-def answers(name: str, index: Searcher) -> bool:
+def answers(name: str, index: Index) -> bool:
     """Return whether an index answers a search that opens all of its parts; log what goes wrong."""
     try:
         document = next(index.documents(), None)
@@ -211,7 +216,7 @@ class IndexReloader:
         self._encoders = SharedEncoders(config.encoder)
         self._again: dict[str, float] = {}
         self._tidied = 0.0
-        self._asked: SimpleQueue[Searcher | tuple[str, threading.Event] | None] = SimpleQueue()
+        self._asked: SimpleQueue[Index | tuple[str, threading.Event] | None] = SimpleQueue()
         """Snapshots to close, indexes that somebody waits for to be looked at, None to stop."""
         self._looked = threading.Event()
         self._thread = threading.Thread(target=self._run, name="reloader")
@@ -223,7 +228,7 @@ class IndexReloader:
         self._thread.start()
         self._looked.wait()
 
-    def retire(self, index: Searcher) -> None:
+    def retire(self, index: Index) -> None:
         """Close an index that nobody answers from any more."""
         self._asked.put(index)
 
@@ -325,7 +330,7 @@ class IndexReloader:
         self._tidied = 0.0
         return True
 
-    def _open(self, folder: Path) -> Searcher:
+    def _open(self, folder: Path) -> Index:
         """Open an index: one in shards on the cluster, if there is one."""
         return open_index(folder, self._config, encoders=self._encoders)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from time import monotonic, perf_counter
-from typing import Final, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
 import msgspec
 from flask import Flask, current_app, g, has_request_context
@@ -19,7 +19,7 @@ from ..retrieval.filters import DateError, bound, parse_filter
 from ..retrieval.limit import CutOffError, Limit
 from ..retrieval.lucene.spelling import respelt
 from ..retrieval.query_syntax import QUERY, parse_query
-from ..retrieval.searcher import Search, Searcher, check_whole
+from ..retrieval.searcher import Search, check_whole
 from ..retrieval.votes import FusionKind
 from .errors import BadInput, RefusedError
 from .memory import answer_memory
@@ -38,6 +38,9 @@ from .schemas import (
     Took,
 )
 from .settings import ServerSettings
+
+if TYPE_CHECKING:
+    from ..retrieval.index.local import Index
 
 KEEP: Final = "keep"
 """What a client says of undated documents to have them under a date bound."""
@@ -76,7 +79,7 @@ class RankedEvidence(NamedTuple):
     approximate: ApproximateIfSo
 
 
-def search_of(options: SearchOptions, index: Searcher, k_name: str = "k", offset: int = 0) -> Search:
+def search_of(options: SearchOptions, index: Index, k_name: str = "k", offset: int = 0) -> Search:
     """Return the search that a request asks of ``index``; ``k_name`` is what the client calls ``k``.
 
     Raises BadInput, naming the field, if the index cannot answer it.
@@ -101,7 +104,7 @@ def search_of(options: SearchOptions, index: Searcher, k_name: str = "k", offset
     return asked._replace(retriever=_retriever(options.retriever, asked, index))
 
 
-def searched(index: Searcher, request: SearchRequest, asked: Search) -> tuple[str, Search, QueryText]:
+def searched(index: Index, request: SearchRequest, asked: Search) -> tuple[str, Search, QueryText]:
     """Return what :func:`understood` does of a request, whose query may be a document of the index.
 
     Raises BadInput if there is no such document, or the query is of the query language and makes no sense.
@@ -137,7 +140,7 @@ def understood(query: str, asked: Search, syntax: str, *, undated: bool = False)
 
 
 def ranked_evidence(
-    index: Searcher, query: str, asked: Search, *, highlight: bool = True, query_name: str = "query"
+    index: Index, query: str, asked: Search, *, highlight: bool = True, query_name: str = "query"
 ) -> RankedEvidence:
     """Return the evidence of one query, ranked, with the times of its stages.
 
@@ -178,7 +181,7 @@ def ranked_evidence(
 
 
 def whole_evidence(
-    index: Searcher, query: str, asked: Search, *, highlight: bool = True, query_name: str = "query"
+    index: Index, query: str, asked: Search, *, highlight: bool = True, query_name: str = "query"
 ) -> RankedEvidence:
     """Return what :func:`ranked_evidence` returns, for answers that have no place for a coverage.
 
@@ -201,12 +204,12 @@ def limit_of(queries: int = 1) -> Limit:
     return Limit(searching.settings.search_seconds * queries, searching.beside, answer_memory())
 
 
-def approximate_if_so(index: Searcher, asked: Search) -> ApproximateIfSo:
+def approximate_if_so(index: Index, asked: Search) -> ApproximateIfSo:
     """Return True if a search asks an approximate index of vectors, else UNSET."""
     return index.resolve(asked).approximate or msgspec.UNSET
 
 
-def coverage_of(index: Searcher, asked: Search, limit: Limit, reading: Limit | None = None) -> CoverageIfAny:
+def coverage_of(index: Index, asked: Search, limit: Limit, reading: Limit | None = None) -> CoverageIfAny:
     """Return the coverage of a search: what was not ready within its limit, or that of ``reading`` its evidence.
 
     UNSET if all was.
@@ -215,7 +218,7 @@ def coverage_of(index: Searcher, asked: Search, limit: Limit, reading: Limit | N
     return _coverage(index, asked, missing) if missing else msgspec.UNSET
 
 
-def with_missing(coverage: CoverageIfAny, index: Searcher, asked: Search, reading: Limit) -> CoverageIfAny:
+def with_missing(coverage: CoverageIfAny, index: Index, asked: Search, reading: Limit) -> CoverageIfAny:
     """Return the coverage of a search with what its evidence lacks."""
     missing = (*reading.missing, *index.missing_since(_begun(reading)))
     if not missing:
@@ -230,7 +233,7 @@ def _begun(limit: Limit) -> float:
     return min(limit.began, monotonic() - (perf_counter() - float(g.began)))
 
 
-def _coverage(index: Searcher, asked: Search, missing: Sequence[str]) -> Coverage:
+def _coverage(index: Index, asked: Search, missing: Sequence[str]) -> Coverage:
     """Return of each ranking whether it was ready; of a stage only if it was not."""
     rankings = index.resolve(asked).rankings
     return {name: _CUT_OFF if name in missing else "complete" for name in (*rankings, *missing)}
@@ -241,7 +244,7 @@ def _searching() -> _Searching:
     return installed
 
 
-def _retriever(asked: str | None, search: Search, index: Searcher) -> str:
+def _retriever(asked: str | None, search: Search, index: Index) -> str:
     """Return the retriever that answers.
 
     Raises BadInput if there is none of that name, or the index cannot answer it or a ranking that it fuses.
@@ -267,7 +270,7 @@ def _reason(error: QueryError) -> str:
     return " ".join(error.what.split())
 
 
-def _stages(field: str, asked: list[str] | None, index: Searcher) -> tuple[str, ...] | None:
+def _stages(field: str, asked: list[str] | None, index: Index) -> tuple[str, ...] | None:
     """Return the stages that a field asks for, if it does.
 
     Raises BadInput, naming the field, if one makes no sense or the index lacks what it reads.
@@ -310,7 +313,7 @@ def milliseconds(began: float, ended: float) -> float:
     return round((ended - began) * 1000, 2)
 
 
-def _where(options: SearchOptions, index: Searcher) -> Filter | None:
+def _where(options: SearchOptions, index: Index) -> Filter | None:
     if options.filter == [] and not options.as_of and not options.since:
         return None
     declared = index.info.filter_fields

@@ -11,17 +11,20 @@ import re
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from time import monotonic
-from typing import Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import msgspec
 
 from ...retrieval.domain import Filter, Hit
 from ...retrieval.evidence import Evidence as Shown
 from ...retrieval.order import float32, ordered
-from ...retrieval.searcher import Search, Searcher, check_whole
+from ...retrieval.searcher import Search, check_whole
 from ...retrieval.sentences import sentences
 from ..settings import VerdictSettings
 from ..text.words import coverage, terms
+
+if TYPE_CHECKING:
+    from ...retrieval.index.local import Index
 
 Stance = Literal["for", "against", "neither"]
 """What a verdict says of a claim, whichever task its label is of."""
@@ -65,7 +68,7 @@ class ClaimEvidence(NamedTuple):
 class Finder:
     """Finds evidence in one open index. ``where`` says which documents may be evidence at all."""
 
-    def __init__(self, index: Searcher, settings: VerdictSettings, where: Filter | None = None) -> None:
+    def __init__(self, index: Index, settings: VerdictSettings, where: Filter | None = None) -> None:
         self.index = index
         self._settings = settings
         fusion = index.settings.search.fusion

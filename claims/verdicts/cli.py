@@ -16,12 +16,12 @@ from ...retrieval.errors import QueryError
 from ...retrieval.files import writable
 from ...retrieval.filters import parse_filter
 from ...retrieval.index.local import open_index
-from ...retrieval.searcher import Searcher
 from ...retrieval.terminal import DONE, Subparsers, add_filter, add_index, add_json, config_of, report, say
 from ..settings import Config
 from .models import kind, names
 
 if TYPE_CHECKING:
+    from ...retrieval.index.local import Index
     from ..evidence.sentences import Finder
     from .training import TrainedVerdicts
     from .verdict import Verdict
@@ -121,7 +121,7 @@ def run(args: argparse.Namespace, formats: ClaimFormats) -> int:
     return DONE
 
 
-def finder_of(args: argparse.Namespace, index: Searcher, config: Config) -> Finder:
+def finder_of(args: argparse.Namespace, index: Index, config: Config) -> Finder:
     """Return the finder of evidence in an index, among the documents that the options admit."""
     from ..evidence.sentences import Finder
 

@@ -11,7 +11,7 @@ from contextlib import closing
 from dataclasses import asdict, dataclass
 from html import escape
 from itertools import islice
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -21,7 +21,6 @@ from ...retrieval.config import Config, view
 from ...retrieval.errors import QueryError
 from ...retrieval.progress import Progress, silent
 from ...retrieval.run_reader import ScoreTable
-from ...retrieval.searcher import Searcher
 from ..run.batch import chunks, columns
 from ..run.compare import Comparison, compare
 from ..run.judged import DEPTH, Judged, depth_of
@@ -29,6 +28,9 @@ from ..scoring.machine import Machine, this_machine
 from ..scoring.statistics import RESAMPLES
 from ..scoring.tables import figure, html_image, html_table, markdown_table, page
 from .load import AND, Load, Timings, measure, search_of
+
+if TYPE_CHECKING:
+    from ...retrieval.index.local import Index
 
 CALLERS = (1, 8)
 _SPEED = (
@@ -104,7 +106,7 @@ class BenchRequest:
     seed: int = 0
 
 
-def bench(index: Searcher, judged: Judged, request: BenchRequest, progress: Progress = silent) -> Bench:
+def bench(index: Index, judged: Judged, request: BenchRequest, progress: Progress = silent) -> Bench:
     """Measure each retriever of the request.
 
     Quality is of all judged queries; latency of ``timed`` searches for them, at one caller and at eight, each
@@ -138,13 +140,13 @@ def bench(index: Searcher, judged: Judged, request: BenchRequest, progress: Prog
     )
 
 
-def sizes(index: Searcher, retriever: str) -> Sizes:
+def sizes(index: Index, retriever: str) -> Sizes:
     """Return the size of what a retriever needs of an index; the documents count for every retriever."""
     footprint = index.footprint(retriever.partition(AND)[0])
     return Sizes(megabytes=footprint.bytes / 1e6, build_seconds=footprint.seconds)
 
 
-def chosen(text: str | None, index: Searcher) -> tuple[str, ...]:
+def chosen(text: str | None, index: Index) -> tuple[str, ...]:
     """Split a list of retrievers, ``bm25,hybrid+rerank``; without one, return all that the index answers.
 
     Raises QueryError if a retriever or a stage is unknown, or lacks what it needs.
@@ -160,14 +162,14 @@ def chosen(text: str | None, index: Searcher) -> tuple[str, ...]:
     return tuple(sorted(names))
 
 
-def _check(index: Searcher, name: str) -> None:
+def _check(index: Index, name: str) -> None:
     search = search_of(name)
     index.resolve(search)
     if search.stages:
         index.search(["claim"], search._replace(k=1))
 
 
-def _run(index: Searcher, judged: Judged, retriever: str, k: int, progress: Progress) -> ScoreTable:
+def _run(index: Index, judged: Judged, retriever: str, k: int, progress: Progress) -> ScoreTable:
     asked = search_of(retriever)
     search = judged.search._replace(retriever=asked.retriever, stages=asked.stages, k=k, group=True)
     run: ScoreTable = {}
@@ -178,7 +180,7 @@ def _run(index: Searcher, judged: Judged, retriever: str, k: int, progress: Prog
     return run
 
 
-def _load(index: Searcher, judged: Judged, retriever: str, request: BenchRequest) -> Load:
+def _load(index: Index, judged: Judged, retriever: str, request: BenchRequest) -> Load:
     search = judged.search
     resolved = index.resolve(search)
     wordy = (query for query in judged.asked if resolved.has_words(query.text))

@@ -13,6 +13,7 @@ from concurrent.futures import ThreadPoolExecutor
 from itertools import count, cycle, islice
 from pathlib import Path
 from time import perf_counter
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -22,9 +23,12 @@ from ...retrieval.errors import FactseekError, MachineError
 from ...retrieval.index.local import open_index
 from ...retrieval.lucene.jvm import java_thread
 from ...retrieval.profile import ProfileName
-from ...retrieval.searcher import Search, Searcher
+from ...retrieval.searcher import Search
 from ..run.batch import SearchQuery
 from ..scoring.machine import peak_megabytes
+
+if TYPE_CHECKING:
+    from ...retrieval.index.local import Index
 
 AND = "+"
 """Between a retriever and each stage after it."""
@@ -112,7 +116,7 @@ def put_load(load: Load) -> Timings:
     )
 
 
-def _under(index: Searcher, asked: Sequence[SearchQuery], search: Search, callers: int) -> Latency:
+def _under(index: Index, asked: Sequence[SearchQuery], search: Search, callers: int) -> Latency:
     """Search once for each query, ``callers`` at a time."""
     taken = [0.0] * len(asked)
     numbers = count()
@@ -138,7 +142,7 @@ def _latency(seconds: Sequence[float], callers: int, wall: float) -> Latency:
     return Latency(callers=callers, p50=p50, p95=p95, p99=p99, per_second=len(seconds) / wall)
 
 
-def _encoding(index: Searcher, asked: Sequence[SearchQuery], search: Search) -> float:
+def _encoding(index: Index, asked: Sequence[SearchQuery], search: Search) -> float:
     """Return the seconds that encoding a query takes, on average."""
     resolved = index.resolve(search)
     texts = [resolved.text(query.text) for query in asked]
@@ -148,7 +152,7 @@ def _encoding(index: Searcher, asked: Sequence[SearchQuery], search: Search) -> 
     return (perf_counter() - began) / len(texts)
 
 
-def _search(index: Searcher, asked: SearchQuery, search: Search) -> None:
+def _search(index: Index, asked: SearchQuery, search: Search) -> None:
     index.search([asked.text], search._replace(where=asked.where))
 
 

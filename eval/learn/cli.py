@@ -19,7 +19,7 @@ from ..tasks import RANKING
 from .request import ModelTraining, TrainingRequest
 
 if TYPE_CHECKING:
-    from ...retrieval.searcher import Searcher
+    from ...retrieval.index.local import Index
     from .examples import TrainingJudged
 
 _TUNE_EPILOG = """\
@@ -268,7 +268,7 @@ def train_model(args: argparse.Namespace, what: str) -> int:
     return DONE
 
 
-def _training_judged(args: argparse.Namespace, index: Searcher) -> TrainingJudged:
+def _training_judged(args: argparse.Namespace, index: Index) -> TrainingJudged:
     """Read what is learned from, and say what a reader should know of it."""
     from .examples import TrainingJudged, of_documents
 
@@ -280,7 +280,7 @@ def _training_judged(args: argparse.Namespace, index: Searcher) -> TrainingJudge
     return TrainingJudged(asked=judged.asked, qrels=judged.qrels, search=judged.search)
 
 
-def _encoder_of(index: Searcher) -> str:
+def _encoder_of(index: Index) -> str:
     """Return the model of the index's encoder; of an index without vectors the one for its language."""
     from ...retrieval.encoders.choice import for_language
 

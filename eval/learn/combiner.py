@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from importlib import metadata
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 import numpy as np
@@ -27,7 +27,6 @@ from ...retrieval.judged_queries import JudgedQueries
 from ...retrieval.likeness import views_of
 from ...retrieval.lucene.analysis import query_terms
 from ...retrieval.progress import Bar, Progress, silent
-from ...retrieval.searcher import Searcher
 from ..run.batch import with_evidence
 from ..run.judged import Judged
 from ..scoring.measures import evaluate
@@ -36,6 +35,9 @@ from ..scoring.tables import figure, table
 from . import learners
 from .learners import Pool, averaged
 from .splits import folds_of, grouped_folds
+
+if TYPE_CHECKING:
+    from ...retrieval.index.local import Index
 
 DEPTH = 100
 """Hits of each query that are learned from and ordered anew."""
@@ -88,7 +90,7 @@ class TrainedCombiner:
         return self.test.difference.mean > 0 and self.test.p_randomisation < SURE
 
 
-def train(index: Searcher, judged: Judged, request: CombinerRequest, progress: Progress = silent) -> TrainedCombiner:
+def train(index: Index, judged: Judged, request: CombinerRequest, progress: Progress = silent) -> TrainedCombiner:
     """Learn to order the first hits of the index's default retriever; the same for the same seed.
 
     Raises QueryError if there are fewer judged queries than folds, or nothing to learn from.
@@ -172,7 +174,7 @@ def _with_memory(pool: Pool, remembered: JudgedQueries, number: int | None) -> P
     return replace(pool, features=np.concatenate([pool.features, alike], axis=1))
 
 
-def combination(index: Searcher, judged: Judged, request: CombinerRequest, trained: LearnedModel | None) -> Combiner:
+def combination(index: Index, judged: Judged, request: CombinerRequest, trained: LearnedModel | None) -> Combiner:
     """Return what was learned with all that its file says of it but the figures.
 
     Raises QueryError if nothing was.
@@ -202,7 +204,7 @@ def combination(index: Searcher, judged: Judged, request: CombinerRequest, train
     return Combiner(model, manifest, remembered)
 
 
-def pools(index: Searcher, judged: Judged, depth: int, progress: Progress) -> list[Pool]:
+def pools(index: Index, judged: Judged, depth: int, progress: Progress) -> list[Pool]:
     """Return the pool of each judged query, in the order of the queries.
 
     Raises QueryError if no query has a relevant and a non-relevant document among its first ``depth`` hits.

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -14,10 +15,13 @@ from ...retrieval.domain import Document, Qrels
 from ...retrieval.errors import NotFoundError, QueryError
 from ...retrieval.lucene.index import flat_text
 from ...retrieval.progress import Progress
-from ...retrieval.searcher import Search, Searcher
+from ...retrieval.searcher import Search
 from ...retrieval.sentences import SentenceSpan, sentences
 from ...retrieval.signatures import disagreements, most_disagreements, signatures_of
 from ..run.batch import SearchQuery, with_evidence
+
+if TYPE_CHECKING:
+    from ...retrieval.index.local import Index
 
 Text = Callable[[str, str], str]
 """From the title of a document and the text of its passage to what a model reads."""
@@ -44,7 +48,7 @@ class TrainingJudged:
     own_texts: Mapping[str, str] = field(default_factory=dict)
 
 
-def of_documents(index: Searcher, sample: int, seed: int) -> TrainingJudged:
+def of_documents(index: Index, sample: int, seed: int) -> TrainingJudged:
     """Return queries made of at most ``sample`` documents, drawn with ``seed``.
 
     The query is the title, which is to find the text; of a document without one it is a sentence of its beginning,
@@ -83,7 +87,7 @@ def of_documents(index: Searcher, sample: int, seed: int) -> TrainingJudged:
     )
 
 
-def _askable(index: Searcher) -> Iterator[Document]:
+def _askable(index: Index) -> Iterator[Document]:
     """Yield the documents with a title or a second sentence, not longer than a query may be."""
     longest = index.settings.search.max_query_chars
     for document in index.documents():
@@ -131,7 +135,7 @@ class Candidates:
         return [text for at, text in enumerate(others) if min(int(far[at]) for far in nearest) > least]
 
 
-def read_candidates(index: Searcher, judged: TrainingJudged, depth: int, progress: Progress) -> list[Candidates]:
+def read_candidates(index: Index, judged: TrainingJudged, depth: int, progress: Progress) -> list[Candidates]:
     """Return the candidates of each judged query in the order of the queries: its first ``depth`` documents."""
     search = judged.search._replace(k=depth, group=True, stages=())
     resolved = index.resolve(search)
@@ -149,9 +153,7 @@ def read_candidates(index: Searcher, judged: TrainingJudged, depth: int, progres
     return made
 
 
-def _relevant_text(
-    index: Searcher, judged: TrainingJudged, qid: str, docid: str, hits: Mapping[str, str]
-) -> str | None:
+def _relevant_text(index: Index, judged: TrainingJudged, qid: str, docid: str, hits: Mapping[str, str]) -> str | None:
     """Return the text of a relevant document, None if the index does not have it."""
     text = judged.own_texts.get(qid, hits.get(docid))
     if text is not None:

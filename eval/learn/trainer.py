@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
 from time import monotonic
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 import numpy as np
@@ -30,13 +30,15 @@ from ...retrieval.errors import FactseekError, MachineError, QueryError
 from ...retrieval.files import sync_tree, write_atomically
 from ...retrieval.progress import Progress, silent
 from ...retrieval.saving import saving_reported
-from ...retrieval.searcher import Searcher
 from ...retrieval.terminal import say
 from ..scoring.statistics import SURE, Interval, PairedTest, Values, difference_in_words, intervals, paired
 from ..scoring.tables import figure, table
 from .examples import TrainingJudged, read_candidates
 from .request import TrainingRequest
 from .splits import split
+
+if TYPE_CHECKING:
+    from ...retrieval.index.local import Index
 
 SETTINGS = {"encoder": "encoder.model", "reranker": "rerank.model"}
 """The setting that takes each kind of model."""
@@ -77,7 +79,7 @@ class TrainedModel:
 
 
 def train(
-    index: Searcher, judged: TrainingJudged, request: TrainingRequest, progress: Progress = silent
+    index: Index, judged: TrainingJudged, request: TrainingRequest, progress: Progress = silent
 ) -> TrainedModel:
     """Train, and write the model with its card to the new folder ``request.target``.
 

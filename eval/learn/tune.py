@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 import numpy as np
@@ -25,7 +25,7 @@ from ...retrieval.errors import QueryError
 from ...retrieval.progress import Bar, Progress, silent
 from ...retrieval.remembered import remembered
 from ...retrieval.run_reader import ScoreTable
-from ...retrieval.searcher import Search, Searcher
+from ...retrieval.searcher import Search
 from ..run.batch import SearchQuery, search_all
 from ..run.judged import Judged, depth_of
 from ..scoring.measures import evaluate
@@ -34,6 +34,9 @@ from ..scoring.tables import figure, table
 from .fused import FusedEvaluator
 from .grid import COLUMNS, DEPTHS, Setting, depths, fusions, parameters, stages, title_weights
 from .splits import Rows, folds_of
+
+if TYPE_CHECKING:
+    from ...retrieval.index.local import Index
 
 FIRST_LINE = "# Written by factseek tune"
 _SHOWN = 10
@@ -83,7 +86,7 @@ class Tuning:
 
 
 def tune(
-    index: Searcher, judged: Judged, measure: str, *, folds: int = 5, seed: int = 0, progress: Progress = silent
+    index: Index, judged: Judged, measure: str, *, folds: int = 5, seed: int = 0, progress: Progress = silent
 ) -> Tuning:
     """Try the settings of :mod:`factseek.eval.learn.grid` and choose among them; the same for the same seed.
 
@@ -129,7 +132,7 @@ def tune(
 class _Chooser:
     """Chooses a setting, one group of settings after the other; of equals, the earlier and so the simpler."""
 
-    def __init__(self, evaluator: SettingEvaluator, default: Setting, index: Searcher, bar: Bar) -> None:
+    def __init__(self, evaluator: SettingEvaluator, default: Setting, index: Index, bar: Bar) -> None:
         self._evaluator = evaluator
         self._default = default
         self._fusible = any(retrievers.kind(name).FUSES for name in index.info.retrievers)
@@ -160,7 +163,7 @@ class _Chooser:
         return next(setting for setting, mean in zip(settings, means, strict=True) if mean > highest - 1e-12)
 
 
-def _answers(index: Searcher, stage: str) -> bool:
+def _answers(index: Index, stage: str) -> bool:
     """Return whether the settings and the index have what a stage needs.
 
     Raises MachineError if they name a model that is not on this machine.
@@ -179,7 +182,7 @@ class SettingEvaluator:
     """
 
     def __init__(
-        self, index: Searcher, asked: Sequence[SearchQuery], qrels: Qrels, measure: str, search: Search
+        self, index: Index, asked: Sequence[SearchQuery], qrels: Qrels, measure: str, search: Search
     ) -> None:
         """Take the queries, in the order of ``qrels``; ``search.k`` is how deep the measure looks."""
         self.k = search.k or 1000

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from datetime import UTC, datetime
 from itertools import compress, groupby, islice
-from typing import Generic, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
 
 from ...retrieval.domain import Columns, Filter, Hit
 from ...retrieval.errors import QueryError
@@ -14,9 +14,12 @@ from ...retrieval.evidence import Evidence
 from ...retrieval.filters import bound
 from ...retrieval.lines import shown
 from ...retrieval.progress import Progress
-from ...retrieval.searcher import Search, Searcher
+from ...retrieval.searcher import Search
 from ..files.answers import TaskQuery
 from ..tasks import RANKING
+
+if TYPE_CHECKING:
+    from ...retrieval.index.local import Index
 
 CHUNK = 64
 """The most queries that are searched together."""
@@ -82,14 +85,14 @@ def filtered_queries(
 
 
 def search_all(
-    index: Searcher, asked: Sequence[SearchQuery], search: Search
+    index: Index, asked: Sequence[SearchQuery], search: Search
 ) -> Iterator[list[SearchedQuery[list[Hit]]]]:
     """Yield the hits of the queries in their order, chunk by chunk."""
     return (_answered(index, index.search, chunk, search, []) for chunk in chunks(asked))
 
 
 def with_evidence(
-    index: Searcher, asked: Sequence[SearchQuery], search: Search, progress: Progress
+    index: Index, asked: Sequence[SearchQuery], search: Search, progress: Progress
 ) -> Iterator[tuple[SearchQuery, list[Hit], list[Evidence]]]:
     """Yield the queries in their order, each with its hits and what is stored of them."""
     queries = iter(asked)
@@ -110,13 +113,13 @@ def chunks(asked: Sequence[SearchQuery], most: int = CHUNK) -> Iterator[list[Sea
             yield chunk
 
 
-def columns(index: Searcher, chunk: Sequence[SearchQuery], search: Search) -> list[SearchedQuery[Columns]]:
+def columns(index: Index, chunk: Sequence[SearchQuery], search: Search) -> list[SearchedQuery[Columns]]:
     """Return the documents found for queries that have the same filter."""
     return _answered(index, index.columns, chunk, search, Columns([], []))
 
 
 def _answered(
-    index: Searcher,
+    index: Index,
     find: Callable[[list[str], Search], list[Ranking]],
     chunk: Sequence[SearchQuery],
     search: Search,

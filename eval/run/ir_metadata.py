@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from importlib import metadata
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import yaml
 
@@ -21,8 +21,11 @@ from ...retrieval import retrievers
 from ...retrieval.config_file import read_yaml
 from ...retrieval.errors import QueryError
 from ...retrieval.files import storable
-from ...retrieval.searcher import Search, Searcher
+from ...retrieval.searcher import Search
 from ..scoring.machine import this_machine
+
+if TYPE_CHECKING:
+    from ...retrieval.index.local import Index
 
 SCHEMA, RUN = 0.1, 1.0
 """The version of the schema, and of the description of a run that is described once."""
@@ -32,7 +35,7 @@ _START, _END = "ir_metadata.start", "ir_metadata.end"
 _LIBRARIES = ("faiss-cpu", "numpy", "onnxruntime", "pyserini", "tokenizers")
 
 
-def describe(index: Searcher, search: Search, *, task: str, run_id: str, queries: Path, own: Path | None) -> str:
+def describe(index: Index, search: Search, *, task: str, run_id: str, queries: Path, own: Path | None) -> str:
     """Return the description of a run as YAML, between its two marks, which are comments.
 
     ``own`` is a file whose components stand in the place of ours, field by field. Files are named without folders.
@@ -70,7 +73,7 @@ def as_comments(description: str) -> str:
     return "".join(f"# {line}\n" for line in lines)
 
 
-def _command(index: Searcher, search: Search, task: str, run_id: str, queries: Path) -> str:
+def _command(index: Index, search: Search, task: str, run_id: str, queries: Path) -> str:
     """Return the command that makes the run, of the options that name its ranking."""
     words = ["factseek", "run", Path(task).name, "--queries", queries.name, "--index", index.info.name]
     words += ["--retriever", search.retriever or "auto", "-k", str(search.k), "--run-id", run_id]
@@ -117,7 +120,7 @@ def _platform() -> dict[str, Any]:
     }
 
 
-def _retrieval(index: Searcher, search: Search) -> list[dict[str, Any]]:
+def _retrieval(index: Index, search: Search) -> list[dict[str, Any]]:
     """Return the components of the ranking: its retrievers, their fusion, and the stages after them."""
     resolved = index.resolve(search)
     settings = resolved.settings
@@ -134,7 +137,7 @@ def _retrieval(index: Searcher, search: Search) -> list[dict[str, Any]]:
     return components
 
 
-def _retriever(index: Searcher, name: str, settings: Any) -> dict[str, Any]:
+def _retriever(index: Index, name: str, settings: Any) -> dict[str, Any]:
     if retrievers.kind(name).WEIGHS_WORDS:
         bm25 = settings.bm25
         method = "org.apache.lucene.search.similarities.BM25Similarity"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,10 +12,13 @@ from ...retrieval.domain import Qrels
 from ...retrieval.errors import QueryError
 from ...retrieval.lines import shown
 from ...retrieval.profile import ProfileName
-from ...retrieval.searcher import Search, Searcher
+from ...retrieval.searcher import Search
 from ..files.report import near_miss
 from ..tasks import RANKING
 from .batch import SearchQuery, filtered_queries, search_of
+
+if TYPE_CHECKING:
+    from ...retrieval.index.local import Index
 
 DEPTH = 1000
 """Hits that a measure without a cut looks at."""
@@ -41,7 +46,7 @@ class Judged:
     notes: tuple[str, ...]
 
 
-def read_judged(files: JudgedFiles, index: Searcher, *, sample: int | None = None, seed: int = 0) -> Judged:
+def read_judged(files: JudgedFiles, index: Index, *, sample: int | None = None, seed: int = 0) -> Judged:
     """Read the queries that are judged, at most ``sample`` of them, drawn with ``seed``.
 
     Raises QueryError if queries and judgements have none in common, or the index holds no document that was judged,

@@ -9,7 +9,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing, nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
@@ -23,11 +23,14 @@ from ...retrieval.gzip_files import is_packed, packing
 from ...retrieval.lines import shown
 from ...retrieval.progress import Progress, silent
 from ...retrieval.run_writer import column
-from ...retrieval.searcher import DEFAULT_SEARCH, Search, Searcher
+from ...retrieval.searcher import DEFAULT_SEARCH, Search
 from ..files.answers import TaskQuery
 from ..tasks import RANKING, identity
 from .batch import CHUNK, SearchedQuery, SearchQuery, chunks, columns, filtered_queries, search_of
 from .ir_metadata import as_comments, describe
+
+if TYPE_CHECKING:
+    from ...retrieval.index.local import Index
 
 _HITS_TOGETHER = 1_000
 _WAITING = 2
@@ -79,7 +82,7 @@ class _Answered(NamedTuple):
     queries: list[tuple[str, int, bool]]
 
 
-def run(request: RunRequest, index: Searcher, progress: Progress = silent) -> RunReport:
+def run(request: RunRequest, index: Index, progress: Progress = silent) -> RunReport:
     """Search for every query and write the submission, with a sidecar ``.meta.json`` that says how it was made.
 
     Raises QueryError if the task ranks nothing, what is asked makes no sense for it, or no query has a hit; SourceError
@@ -131,7 +134,7 @@ def run(request: RunRequest, index: Searcher, progress: Progress = silent) -> Ru
     )
 
 
-def _answered(request: RunRequest, index: Searcher, asked: Sequence[SearchQuery]) -> Iterator[_Answered]:
+def _answered(request: RunRequest, index: Index, asked: Sequence[SearchQuery]) -> Iterator[_Answered]:
     """Search for the queries; yield their lines in order."""
     of_task = RANKING.load(request.task)
 
@@ -154,7 +157,7 @@ def _answered(request: RunRequest, index: Searcher, asked: Sequence[SearchQuery]
             yield waiting.popleft().result()
 
 
-def _completed(request: RunRequest, index: Searcher) -> RunRequest:
+def _completed(request: RunRequest, index: Index) -> RunRequest:
     """Return the request completed by the task and the index; refuse, before any search, what could not be written."""
     of_task = RANKING.load(request.task)
     retriever = index.resolve(request.search).retriever
@@ -173,7 +176,7 @@ def _completed(request: RunRequest, index: Searcher) -> RunRequest:
     return replace(request, run_id=run_id, search=search)
 
 
-def _nothing(request: RunRequest, index: Searcher, first: TaskQuery) -> str:
+def _nothing(request: RunRequest, index: Index, first: TaskQuery) -> str:
     """Return the message that an index answers none of the queries, with the usual reason."""
     message = f"{request.queries}: no query has a hit in {index.info.place}, nothing is written"
     if RANKING.load(request.task).DEFAULTS.own_topic:
@@ -187,7 +190,7 @@ def _meta_path(output: Path) -> Path:
     return output.with_name(f"{output.name}.meta.json")
 
 
-def _meta(request: RunRequest, index: Searcher, began: str) -> dict[str, Any]:
+def _meta(request: RunRequest, index: Index, began: str) -> dict[str, Any]:
     """Return what the sidecar of a run says of how it was made."""
     search: dict[str, Any] = request.search._asdict()
     if request.search.where is not None:

@@ -10,7 +10,7 @@ import textwrap
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from time import perf_counter
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
@@ -27,7 +27,7 @@ from ..lucene.jvm import one_off
 from ..lucene.spelling import respelt
 from ..profile import PROFILES
 from ..query_syntax import PLAIN, QUERY, SYNTAXES, parse_query
-from ..searcher import ResolvedSearch, Search, Searcher
+from ..searcher import ResolvedSearch, Search
 from ..terminal import (
     DONE,
     Subparsers,
@@ -44,6 +44,9 @@ from ..terminal import (
 from ..votes import RULES
 from .local import open_index
 from .many_cli import search_several
+
+if TYPE_CHECKING:
+    from .local import Index
 
 _SHOWN = 500
 _COPIES = 5
@@ -221,7 +224,7 @@ def _answered(args: argparse.Namespace) -> _Answered:
 
 
 def _understood(
-    index: Searcher, args: argparse.Namespace, text: str, asked: Search
+    index: Index, args: argparse.Namespace, text: str, asked: Search
 ) -> tuple[str, Search, dict[str, object] | None]:
     """Return what is searched for, the search with the filter that this asks for, and what ``--json`` says of it."""
     if args.like:
@@ -283,7 +286,7 @@ def _search_several(args: argparse.Namespace, config: Config, text: str, wanted:
     """Search several indexes and print the evidence in one ranking."""
     parsed = parse_query(text) if args.syntax == QUERY else None
 
-    def asked(index: Searcher) -> Search:
+    def asked(index: Index) -> Search:
         search = asked_of(args, config.search.fusion, index.info.filter_fields)._replace(offset=args.offset)
         return parse_query(text, search, undated=args.undated == "keep").search if parsed else search
 

@@ -18,17 +18,17 @@ from ..evidence import Evidence
 from ..filters import refuse_texts
 from ..floor import floor_of
 from ..index_state import Question
+from ..live.hit_counter import check_fields
 from ..live.snapshot import IndexEncoders
 from ..lucene.analysis import TermCache
 from ..manifest import VECTORS
 from ..re_ranker import ReRanker
 from ..run_writer import best_documents
-from ..searcher import DEFAULT_SEARCH, Footprint, IndexInfo, ResolvedSearch, Search, Searcher, reads_vectors
+from ..searcher import DEFAULT_SEARCH, Footprint, IndexInfo, ResolvedSearch, Search, reads_vectors
 from ..shard_states import ShardState
 from ..vectors import Vectors
 from .evidence_reader import EvidenceReader
 from .footprint import footprint
-from .hit_counter import check_fields
 from .like import like
 from .notes import left_out, note
 from .opening import Opening, open_state
@@ -46,7 +46,7 @@ def open_index(
     *,
     encoders: IndexEncoders | None = None,
     opened: Opening = open_state,
-) -> Searcher:
+) -> Index:
     """Open the index in ``folder`` for searching; use it as a context manager, or close it.
 
     ``encoders`` gives the encoders that its manifest names; they stay open when the index is closed. ``opened`` opens
@@ -57,7 +57,7 @@ def open_index(
 
 
 class Index:
-    """An index directory, opened for reading: a :class:`factseek.retrieval.searcher.Searcher`.
+    """An index directory, opened for reading.
 
     It is safe for threads and not to be carried across a ``fork``. It keeps the snapshot that it opened, and its files,
     until it is closed: segments published later are seen by the next one who opens.
@@ -108,15 +108,15 @@ class Index:
 
     @property
     def re_ranker(self) -> ReRanker:
-        """The model of the stage ``rerank``; see :attr:`factseek.retrieval.searcher.Searcher.re_ranker`."""
+        """The model of the stage ``rerank``."""
         return self._resolver.re_ranker()
 
     def resolve(self, asked: Search = DEFAULT_SEARCH) -> ResolvedSearch:
-        """Return a search with every choice made; see :meth:`factseek.retrieval.searcher.Searcher.resolve`."""
+        """Return a search with every choice made."""
         return self._resolver.resolve(asked)
 
     def search(self, queries: Sequence[str], asked: Search = DEFAULT_SEARCH) -> list[list[Hit]]:
-        """Return the hits of each query, best first; see :meth:`factseek.retrieval.searcher.Searcher.search`."""
+        """Return the hits of each query, best first."""
         resolved = self._resolver.resolve(asked)
         k = self._resolver.depth(asked, resolved)
         texts, staged = self._resolver.texts(queries, resolved), self._resolver.stages(resolved, asked.where)
@@ -136,11 +136,11 @@ class Index:
         return self._resolver.retriever(resolved).columns(texts, k, asked.where, asked.limit)
 
     def count(self, query: str, asked: Search = DEFAULT_SEARCH) -> Total:
-        """Return how many hits a search has in all; see :meth:`factseek.retrieval.searcher.Searcher.count`."""
+        """Return how many hits a search has in all."""
         return self._state.count(self._question(query, asked))
 
     def facets(self, query: str, fields: Mapping[str, int], asked: Search = DEFAULT_SEARCH) -> dict[str, FacetCounts]:
-        """Count the documents of a search by their values; see :meth:`factseek.retrieval.searcher.Searcher.facets`."""
+        """Count the documents of a search by their values."""
         check_fields(fields, self.info.filter_fields)
         return self._state.facets(self._question(query, asked), fields)
 

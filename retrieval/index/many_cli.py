@@ -6,19 +6,22 @@ import argparse
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from ..config import Config
 from ..errors import UsageError
 from ..evidence import Evidence
 from ..lucene.spelling import respelt
 from ..many import CountsOfMany, counts_of_many, search_many
-from ..searcher import Search, Searcher
+from ..searcher import Search
 from ..terminal import say
 from .local import open_index
 
-AskedOf = Callable[[Searcher], Search]
-"""Return what the options ask of an index."""
+if TYPE_CHECKING:
+    from .local import Index
+
+    AskedOf = Callable[[Index], Search]
+    """Return what the options ask of an index."""
 
 
 class Several(NamedTuple):

@@ -17,7 +17,6 @@ from ..index_state import IndexState
 from ..lease import Lease, open_leased
 from ..live.snapshot import IndexEncoders, Snapshot
 from ..manifest import SHARDS, Manifest
-from .local_state import LocalState
 
 Opening = Callable[[Path, Config, IndexEncoders], IndexState]
 """From the folder of an index, settings and what opens its encoders to its state."""
@@ -76,7 +75,7 @@ def _form(folder: Path) -> str:
 
 def _opening(form: str) -> Opening:
     if not form:
-        return lambda folder, config, encoders: LocalState(Snapshot(folder, config, encoders))
+        return Snapshot
     opened: Opening = _module(form).open_state
     return opened
 

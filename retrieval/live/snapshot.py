@@ -1,38 +1,53 @@
-"""One published state of an index, held open: its live segments, what each row stands for, and its views."""
+"""One published state of an index, held open: its live segments, what each row stands for, and its views.
+
+It is the :class:`factseek.retrieval.index_state.IndexState` of an index that lies in one folder.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import partial
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from .. import views
+from .. import retrievers, views
+from ..collection_statistics import FieldStatistics, Term, TermCount
 from ..config import Config
 from ..documents import Place, SegmentDocuments, Stored
-from ..domain import Document, Filter, Passage, Span
+from ..domain import Document, FacetCounts, Filter, Passage, Span, Total
 from ..encoder import Encoder
 from ..errors import IndexStateError, NotFoundError
 from ..floor import chance_cosines, made_up_vectors, nearest_of_segments
 from ..index_folder import IndexFolder
+from ..index_state import Question
 from ..integrity import REMEDY, check_files, check_own
 from ..lucene.analysis import Analyzer
-from ..lucene.index import PassageSearcher
+from ..lucene.index import PassageSearcher, Weights
 from ..lucene.jvm import start
-from ..manifest import LUCENE, EncoderInfo, Manifest, SegmentInfo
+from ..lucene.spelling import WordNearby
+from ..manifest import LUCENE, SIGNATURES, WORDS, EncoderInfo, Manifest, SegmentInfo
 from ..opened_once import OpenedOnce
 from ..order import Rows
 from ..remembered import remembered
-from ..vectors import Mask, VectorFiles, VectorIndex
+from ..retriever import Rankings, Retriever
+from ..shard_states import ShardState
+from ..signatures import Signatures
+from ..vectors import Mask, VectorFiles, VectorIndex, Vectors, mean_direction
 from ..views import OpenSegment
+from ..views.words import WordIndex
 from .columns import DocumentColumns, SegmentColumns
+from .hit_counter import HitCounter
 
 IndexEncoders = Callable[[EncoderInfo, Path], Encoder]
 """From an encoder, as a manifest names it, and the folder of the index to the encoder, open."""
 MASKS = 8
 """Filters whose rows are remembered, a byte each: to find them takes longer than a search."""
+REMEMBERED = 20_000
+"""Words of queries of which it is remembered whether they are written anywhere."""
+REMEMBERED_NEAR = 1_000
+"""Misspelt words of queries of which it is remembered what is written like them: some hundred bytes each."""
 
 
 class Segment(NamedTuple):
@@ -74,6 +89,11 @@ class Snapshot:
         self._filtered = remembered(MASKS, self._passing)
         self._undated = remembered(MASKS, self._undated_documents)
         self._opened = OpenedOnce()
+        self._counter = HitCounter(self)
+        # A name that is in the news and not in the index comes with many queries.
+        self._unwritten = lru_cache(maxsize=REMEMBERED)(self._is_unwritten)
+        self._is_held = lru_cache(maxsize=REMEMBERED)(self._holds)
+        self._near = lru_cache(maxsize=REMEMBERED_NEAR)(self._words_near)
 
     def encoder_of(self, view: str) -> Encoder:
         """Return the encoder that made the vectors of a view.
@@ -133,11 +153,14 @@ class Snapshot:
             return self._without(self.mask(without_exclusions(where)), where.excluded)
         return self._filtered(where)
 
-    def document(self, docid: str) -> tuple[Segment, Document]:
-        """Return the document of this id and its segment.
+    def document(self, docid: str) -> Document:
+        """Return the document of this id.
 
         Raises NotFoundError if there is none.
         """
+        return self._found(docid)[1]
+
+    def _found(self, docid: str) -> tuple[Segment, Document]:
         for segment in reversed(self.segments):
             document = segment.documents.document(docid)
             if document is not None:
@@ -149,7 +172,7 @@ class Snapshot:
 
         Raises NotFoundError if there is none.
         """
-        segment, document = self.document(docid)
+        segment, document = self._found(docid)
         return [Stored(document, span, "").passage for span in segment.documents.spans(docid)]
 
     def stored(
@@ -201,12 +224,109 @@ class Snapshot:
                 return number, row + 1
         raise _no_document(docid)
 
+    def ranking(self, name: str, config: Config) -> Retriever:
+        """Return the retriever of a name with these settings."""
+        return retrievers.kind(name).open(name, self, config, group=config.search.group)
+
+    def rankings(self, names: Sequence[str], config: Config) -> Rankings:
+        """Return the rankings of several names, made together with these settings."""
+        return retrievers.side_by_side({name: self.ranking(name, config) for name in names})
+
+    def count(self, question: Question) -> Total:
+        """Return how many documents, or passages where these are ranked, can be found."""
+        return self._counter.count(question)
+
+    def facets(self, question: Question, fields: Mapping[str, int]) -> dict[str, FacetCounts]:
+        """Count the documents by the values of each field."""
+        return self._counter.facets(question, fields)
+
+    def docids(self) -> Iterator[str]:
+        """Yield the docid of each passage."""
+        return iter(self.rows.docids)
+
+    def field_statistics(self) -> Sequence[FieldStatistics]:
+        """Return the statistics of the fields that words are searched in."""
+        return self._lucene.field_statistics()
+
+    def term_counts(self, terms: Sequence[Term]) -> list[TermCount]:
+        """Return in how many passages terms stand, and how often."""
+        return self._lucene.term_counts(terms)
+
+    def term_weights(self, text: str, places: Sequence[Place], weights: Weights) -> list[dict[str, float]]:
+        """Return, of passages, the terms of a text that they hold, each with what it adds to the score."""
+        return self._lucene.term_weights(text, self._rows_at(places), weights)
+
+    def unwritten(self, words: Sequence[str]) -> list[str]:
+        """Return those of some words that are nowhere in the index, nor a form of them."""
+        return list(filter(self._unwritten, words))
+
+    def words_near(self, word: str, edits: int) -> Sequence[WordNearby]:
+        """Return the words of the index that are at most so many edits away."""
+        return self._near(word, edits)
+
+    def has_word(self, word: str, where: Filter | None) -> bool:
+        """Return whether a passage under a filter of documents holds a word."""
+        keep = self.mask(where.of_documents if where else None)
+        if keep is None:
+            return self._is_held(word)
+        return bool((self._lucene.having_words(word) & keep).any())
+
+    def signatures(self, places: Sequence[Place]) -> Signatures:
+        """Return the signatures of passages, in their order."""
+        signatures: Signatures = self.view(SIGNATURES).of_rows(self._rows_at(places))
+        return signatures
+
+    def near_copies(self, signatures: Signatures, most: int, where: Filter | None) -> list[set[str]]:
+        """Return, of each signature, the documents under a filter that disagree with it in few orders."""
+        keep, docids = self.mask(where), self.rows.docids
+        near = self.view(SIGNATURES).near
+        return [{docids[row] for row in near(signature, most, keep)} for signature in signatures]
+
+    def passage_vectors(self, places: Sequence[Place], view: str) -> Vectors:
+        """Return the vectors of passages in a view, in their order."""
+        vectors: VectorIndex = self.view(view)
+        return vectors.of_places(self._rows_at(places))
+
+    def document_vector(self, docid: str, view: str) -> Vectors:
+        """Return the mean direction of a document's vectors in a view."""
+        self._found(docid)
+        return mean_direction(self.view(view).of_rows(self.rows_of(docid)))
+
+    def missing_since(self, moment: float) -> Sequence[str]:
+        """Return nothing: a folder answers as a whole or not at all."""
+        return ()
+
+    def shards(self) -> Sequence[ShardState]:
+        """Return nothing: this process reads the index itself."""
+        return ()
+
+    @property
+    def _lucene(self) -> PassageSearcher:
+        searcher: PassageSearcher = self.view(LUCENE)
+        return searcher
+
+    def _rows_at(self, places: Sequence[Place]) -> list[int]:
+        return [self.row_of(*place) for place in places]
+
+    def _is_unwritten(self, word: str) -> bool:
+        """Return whether a word is nowhere in the index, nor a form of it, though it is a word to the analyzer."""
+        words: WordIndex = self.view(WORDS)
+        return not words.holds(word) and not self._lucene.holds(word) and bool(self.terms(word))
+
+    def _holds(self, word: str) -> bool:
+        return self._lucene.holds(word)
+
+    def _words_near(self, word: str, edits: int) -> tuple[WordNearby, ...]:
+        words: WordIndex = self.view(WORDS)
+        return tuple(words.near(word, edits))
+
     def close(self) -> None:
         """Close what was opened and let go of it; calling it again does nothing."""
         for name, opened in self._opened.let_go().items():
             if not str(name).startswith("encoder ") and hasattr(opened, "close"):  # others use the encoders too
                 opened.close()
-        self._filtered.cache_clear()
+        for remembering in (self._filtered, self._undated, self._unwritten, self._is_held, self._near):
+            remembering.cache_clear()
         for segment in self.segments:
             segment.documents.close()
         self._lease.close()

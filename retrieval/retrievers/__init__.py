@@ -8,18 +8,20 @@ list from here.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple, Protocol, cast
+from typing import TYPE_CHECKING, NamedTuple, Protocol, cast
 
 from msgspec.structs import replace
 
 from ..config import AUTO, Config
 from ..errors import IndexStateError, QueryError
-from ..live.snapshot import Snapshot
 from ..manifest import Manifest
 from ..plugins import Plugins
 from ..retriever import Rankings, Retriever
 from ..side_by_side import SideBySide
 from ..terminal import listed
+
+if TYPE_CHECKING:
+    from ..live.snapshot import Snapshot
 
 
 class Lack(NamedTuple):

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from ..config import Config
 from ..domain import Columns, Filter, Hit
 from ..limit import Limit
-from ..live.snapshot import Snapshot
 from ..lucene.index import PassageSearcher, Ranked, Weights
 from ..manifest import LUCENE, Manifest
 from ..order import Rows, first_of_each, hits_of
 from ..vectors import Mask
 from . import Lack
+
+if TYPE_CHECKING:
+    from ..live.snapshot import Snapshot
 
 LABEL = "Sparse"
 HELP = "the same words, by BM25"

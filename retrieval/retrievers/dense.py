@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -13,12 +13,14 @@ from ..config import Config
 from ..domain import DocumentQuery, Filter, Hit, VectorQuery
 from ..encoder import Encoder
 from ..limit import Limit
-from ..live.snapshot import Snapshot
 from ..manifest import VECTORS, Manifest
 from ..order import Rows, best, first_fetch
 from ..retriever import Retriever
 from ..vectors import Mask, Nearest, VectorIndex, Vectors, mean_direction, unit_vector
 from . import Lack
+
+if TYPE_CHECKING:
+    from ..live.snapshot import Snapshot
 
 LABEL = "Dense"
 HELP = "the same meaning, by vectors"

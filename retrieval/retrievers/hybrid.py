@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from ..config import Config, FusionSettings
 from ..domain import Filter, Hit
 from ..errors import QueryError
 from ..fusion import Ranking, fuse
 from ..limit import Limit
-from ..live.snapshot import Snapshot
 from ..manifest import Manifest
 from ..retriever import Ranked, Rankings, Retriever
 from ..vectors import Mask
 from . import Lack, kind, side_by_side
+
+if TYPE_CHECKING:
+    from ..live.snapshot import Snapshot
 
 LABEL = "Hybrid"
 HELP = "words and meaning together"

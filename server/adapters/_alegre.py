@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from math import floor, hypot, isfinite
 from time import monotonic
-from typing import Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from ...indexer.changes import Change
 from ...retrieval.domain import Document, Hit, VectorQuery
@@ -17,7 +17,7 @@ from ...retrieval.filters import metadata_values
 from ...retrieval.limit import CutOffError
 from ...retrieval.lucene.analysis import words_of
 from ...retrieval.lucene.spelling import respelt
-from ...retrieval.searcher import Search, Searcher, check_whole
+from ...retrieval.searcher import Search, check_whole
 from ..api.routes import document_state
 from ..errors import BadInput
 from ..memory import charged_document
@@ -32,6 +32,9 @@ from ..writing import (
     perform,
     put_change,
 )
+
+if TYPE_CHECKING:
+    from ...retrieval.index.local import Index
 
 Context = dict[str, Any]
 Removed = Literal["deleted", "updated"]
@@ -84,7 +87,7 @@ class StoredText(NamedTuple):
         return DocumentRequest(text=self.text, language=self.language, metadata=metadata)
 
 
-def _document_of(index: Searcher, docid: str, text: StoredText) -> Document:
+def _document_of(index: Index, docid: str, text: StoredText) -> Document:
     """Return the document of an index that holds a text.
 
     Raises BadInput, naming Alegre's own field, if it makes no sense.
@@ -101,7 +104,7 @@ def store(name: str, docid: str, text: StoredText) -> None:
     Raises BadInput, NotWrittenError.
     """
 
-    def put(index: Searcher, before: Document | None, states: tuple[str, ...]) -> Change:
+    def put(index: Index, before: Document | None, states: tuple[str, ...]) -> Change:
         whole = text.after(StoredText.of(before)) if before is not None else text
         return put_change(_document_of(index, docid, whole), states, absent=before is None)
 
@@ -116,7 +119,7 @@ def remove(name: str, docid: str, context: Context) -> Removed:
     removed: Removed = "deleted"
     registry().refresh(name)  # another worker may have stored it a moment ago
 
-    def take_away(index: Searcher, before: Document | None, states: tuple[str, ...]) -> Change:
+    def take_away(index: Index, before: Document | None, states: tuple[str, ...]) -> Change:
         nonlocal removed
         if before is None:
             raise NotFoundError(f"there is no document {docid!r} in this index")
@@ -131,7 +134,7 @@ def remove(name: str, docid: str, context: Context) -> Removed:
     return removed
 
 
-def _changed(name: str, docid: str, change_of: Callable[[Searcher, Document | None, tuple[str, ...]], Change]) -> None:
+def _changed(name: str, docid: str, change_of: Callable[[Index, Document | None, tuple[str, ...]], Change]) -> None:
     """Make the change that follows from a document as it is now, anew if it was changed meanwhile.
 
     Raises NotWrittenError if it always was.
@@ -202,7 +205,7 @@ class SimilarText(NamedTuple):
     score: float
 
 
-def models_of(index: Searcher) -> dict[str, str]:
+def models_of(index: Index) -> dict[str, str]:
     """Return the models that an index can be asked by, each with the retriever that answers."""
     models = {WORDS: "bm25"}
     for view, encoder in index.info.encoders.items():
@@ -211,7 +214,7 @@ def models_of(index: Searcher) -> dict[str, str]:
     return models
 
 
-def check_vector(index: Searcher, model: str, vector: Sequence[float] | None) -> None:
+def check_vector(index: Index, model: str, vector: Sequence[float] | None) -> None:
     """Raise BadInput if a vector cannot be one that the model has made."""
     if vector is None or model == WORDS:
         return
@@ -224,7 +227,7 @@ def check_vector(index: Searcher, model: str, vector: Sequence[float] | None) ->
 
 
 def similar_texts(
-    index: Searcher, text: str, model: str, like: Likeness, context: Context, *, vector: Sequence[float] | None = None
+    index: Index, text: str, model: str, like: Likeness, context: Context, *, vector: Sequence[float] | None = None
 ) -> list[SimilarText]:
     """Return the texts that are similar to ``text`` by a model and lie in a context, best first.
 
@@ -253,7 +256,7 @@ def similar_texts(
     return texts
 
 
-def _search(index: Searcher, retriever: str, like: Likeness, context: Context) -> Search:
+def _search(index: Index, retriever: str, like: Likeness, context: Context) -> Search:
     values = declared_values(context, index.info.filter_fields)
     options = SearchOptions(
         k=min(like.most, index.settings.search.max_k),
@@ -265,7 +268,7 @@ def _search(index: Searcher, retriever: str, like: Likeness, context: Context) -
     return search_of(options, index, k_name="limit")
 
 
-def _near(index: Searcher, text: str, search: Search, like: Likeness, *, by_words: bool) -> Iterator[Hit]:
+def _near(index: Index, text: str, search: Search, like: Likeness, *, by_words: bool) -> Iterator[Hit]:
     """Yield the hits that are near enough, best first: of as many as may be asked for, more and more at a time."""
     most, begin, size = index.settings.search.max_k, 0, _FIRST_SLICE
     while begin < most:
@@ -278,7 +281,7 @@ def _near(index: Searcher, text: str, search: Search, like: Likeness, *, by_word
         begin, size = begin + size, 2 * size
 
 
-def _hits(index: Searcher, text: str, search: Search) -> list[Hit]:
+def _hits(index: Index, text: str, search: Search) -> list[Hit]:
     try:
         hits = index.search([text], search)[0]
     except QueryError as error:
@@ -290,7 +293,7 @@ def _hits(index: Searcher, text: str, search: Search) -> list[Hit]:
     return hits
 
 
-def _by_words(index: Searcher, text: str, search: Search, hits: Sequence[Hit], like: Likeness) -> list[Hit]:
+def _by_words(index: Index, text: str, search: Search, hits: Sequence[Hit], like: Likeness) -> list[Hit]:
     """Return the hits that have enough of the words, as Elasticsearch counts a percentage: rounded down, at least 1."""
     needed = max(1, floor(_words(index, text, search) * round(like.share * 100) / 100))
     have = index.word_weights(text, hits, search)
@@ -301,7 +304,7 @@ def _by_words(index: Searcher, text: str, search: Search, hits: Sequence[Hit], l
     ]
 
 
-def _words(index: Searcher, text: str, search: Search) -> int:
+def _words(index: Index, text: str, search: Search) -> int:
     """Return how many words are searched for; those that the analyzer takes for the same are one."""
     words: dict[str, str] = {}
     for word in words_of(index.resolve(search).text(text)):

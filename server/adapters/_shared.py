@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from math import exp
 from types import MappingProxyType
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from flask import request
 
@@ -18,16 +18,18 @@ from ...retrieval.errors import QueryError
 from ...retrieval.evidence import Answer
 from ...retrieval.limit import Limit
 from ...retrieval.re_ranker import ReRanker
-from ...retrieval.searcher import Searcher
 from ..errors import BadInput, Problem, RefusedError
 from ..runtime import registry
 from ..schemas import SearchOptions
 from ..search import RankedEvidence, TimedOutError, limit_of, note_query, search_of, whole_evidence
 from . import configured_index
 
+if TYPE_CHECKING:
+    from ...retrieval.index.local import Index
+
 
 def hits_of(
-    index: Searcher, query: str, options: SearchOptions, k_name: str = "k", *, query_name: str = "query"
+    index: Index, query: str, options: SearchOptions, k_name: str = "k", *, query_name: str = "query"
 ) -> RankedEvidence:
     """Return the evidence for a query, without highlights; the names are what the client calls ``k`` and the query.
 

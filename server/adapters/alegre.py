@@ -13,7 +13,7 @@ from __future__ import annotations
 import re
 import secrets
 from types import MappingProxyType
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import msgspec
 from flask import Blueprint, Response, request
@@ -23,7 +23,6 @@ from ...retrieval.config import Count
 from ...retrieval.errors import NotFoundError
 from ...retrieval.evidence import Answer
 from ...retrieval.manifest import now
-from ...retrieval.searcher import Searcher
 from ..api.operations import Operation
 from ..errors import BadInput, Problem
 from ..runtime import ServedIndex
@@ -44,6 +43,9 @@ from ._alegre import (
     similar_texts,
     store,
 )
+
+if TYPE_CHECKING:
+    from ...retrieval.index.local import Index
 
 _THRESHOLD, _LIMIT = 0.9, 200
 _FAR = 1_000.0
@@ -261,7 +263,7 @@ def _texts(served: ServedIndex, asked: AlegreSearch) -> AlegreTexts:
     return AlegreTexts(result=texts)
 
 
-def _models(asked: AlegreSearch | AlegreStore, index: Searcher) -> list[str]:
+def _models(asked: AlegreSearch | AlegreStore, index: Index) -> list[str]:
     """Return the models that a request names, each once; by words if it names none.
 
     Raises BadInput if the index has no such model: the vectors of another could not be compared with its own.

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime, timedelta
 from heapq import nlargest
 from types import MappingProxyType
-from typing import Annotated, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
 
 import msgspec
 from flask import Blueprint, Response, request
@@ -23,13 +23,16 @@ from ...retrieval.domain import Document
 from ...retrieval.evidence import Answer, Evidence
 from ...retrieval.filters import last_day
 from ...retrieval.limit import Limit
-from ...retrieval.searcher import Search, Searcher
+from ...retrieval.searcher import Search
 from ..api.operations import Operation
 from ..api.paging import Begun, begun
 from ..errors import BadInput, Problem
 from ..schemas import FilterRequest, RequestFields, SearchRequest, from_query, json_answer
 from ..search import TimedOutError, limit_of, search_of, whole_evidence
 from . import configured_index
+
+if TYPE_CHECKING:
+    from ...retrieval.index.local import Index
 
 _FIRST_SLICE = 100
 """Hits whose age is looked at together at first; each time twice as many, until a page is full."""
@@ -49,7 +52,7 @@ class ReviewPage(NamedTuple):
     more: bool
 
 
-def found_reviews(index: Searcher, query: str, search: Search, oldest: str) -> ReviewPage:
+def found_reviews(index: Index, query: str, search: Search, oldest: str) -> ReviewPage:
     """Return a page of the reviews that a query finds, best first.
 
     With a day, it is a page of those of the first ``max_k`` hits that are no older.
@@ -67,7 +70,7 @@ def found_reviews(index: Searcher, query: str, search: Search, oldest: str) -> R
     return ReviewPage(reviews[search.offset : last], len(reviews) > last)
 
 
-def newest_reviews(index: Searcher, search: Search, oldest: str) -> ReviewPage:
+def newest_reviews(index: Index, search: Search, oldest: str) -> ReviewPage:
     """Return a page of all reviews that pass the filter, the newest first, equally new ones by docid, descending.
 
     Those without a date come last; with a day, none that is older or has no date comes.
@@ -91,7 +94,7 @@ def text_of(known: Mapping[str, Any], name: str) -> str:
     return value if isinstance(value, str) else ""
 
 
-def _slices(index: Searcher, query: str, search: Search) -> Iterator[list[Evidence]]:
+def _slices(index: Index, query: str, search: Search) -> Iterator[list[Evidence]]:
     """Yield the hits of a query, in slices."""
     begin, size, most = 0, _FIRST_SLICE, index.settings.search.max_k
     while begin < most:
@@ -110,7 +113,7 @@ def _in_time(documents: Iterator[Document], limit: Limit) -> Iterator[Document]:
         yield document
 
 
-def _review(index: Searcher, docid: str) -> ReviewedClaim:
+def _review(index: Index, docid: str) -> ReviewedClaim:
     return ReviewedClaim(index.passages(docid)[0].text, index.document(docid))
 
 

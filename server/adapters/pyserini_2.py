@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from types import MappingProxyType
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import msgspec
 from flask import Blueprint, Response, request
@@ -11,13 +11,16 @@ from msgspec import Meta
 
 from ...retrieval.config import Positive, Unit, Weight
 from ...retrieval.evidence import Answer
-from ...retrieval.searcher import Search, Searcher
+from ...retrieval.searcher import Search
 from ..api.operations import Operation
 from ..errors import BadInput, Problem, RefusedError, UnknownIndexError
 from ..memory import charged_document
 from ..runtime import index_named
 from ..schemas import ForeignFields, Parse, QueryField, SearchOptions, document_answer, from_query, json_answer
 from ..search import search_of, whole_evidence
+
+if TYPE_CHECKING:
+    from ...retrieval.index.local import Index
 
 HELP = "Pyserini 2's and Anserini's REST routes: GET /v1/{index}/search"
 KEY_PARAMETER = ""
@@ -121,7 +124,7 @@ def pyserini_2_document(name: str, docid: str) -> Response:
     return json_answer(Pyserini2Document(index=name, docid=docid, doc=_doc(index, docid, shape)))
 
 
-def _index(name: str) -> Searcher:
+def _index(name: str) -> Index:
     """Return the index of this name.
 
     Raises NoSuchIndexError if none is served.
@@ -132,7 +135,7 @@ def _index(name: str) -> Searcher:
         raise NoSuchIndexError(error.line) from None
 
 
-def _search(asked: Pyserini2Search, index: Searcher) -> Search:
+def _search(asked: Pyserini2Search, index: Index) -> Search:
     """Return the search that is asked for.
 
     Raises BadInput if one of ``k1`` and ``b`` is missing.
@@ -150,7 +153,7 @@ def _check_shape(asked: Pyserini2DocParameters) -> None:
         raise BadInput("max_doc_length", "requires parse=true")
 
 
-def _doc(index: Searcher, docid: str, shape: Pyserini2DocParameters) -> Any:
+def _doc(index: Index, docid: str, shape: Pyserini2DocParameters) -> Any:
     document = charged_document(index, docid)
     if not shape.parse:
         return msgspec.json.encode(document_answer(document)).decode()

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from calendar import month_abbr
 from types import MappingProxyType
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import msgspec
 from flask import Blueprint, Response, request, url_for
@@ -16,13 +16,15 @@ from msgspec import Meta
 
 from ...retrieval.config import Positive
 from ...retrieval.evidence import Answer, Evidence
-from ...retrieval.searcher import Searcher
 from ..api.operations import Operation
 from ..errors import Problem
 from ..schemas import ForeignFields, SearchOptions, from_body, json_answer
 from ..search import check_most
 from . import configured_index
 from ._shared import hits_of
+
+if TYPE_CHECKING:
+    from ...retrieval.index.local import Index
 
 HELP = "Serper's web search: POST /search"
 KEY_PARAMETER = ""
@@ -107,7 +109,7 @@ def serper_search() -> Response:
     return json_answer(SerperAnswer(search_parameters=parameters, organic=organic))
 
 
-def _check(asked: SerperSearch, index: Searcher) -> None:
+def _check(asked: SerperSearch, index: Index) -> None:
     most = index.settings.search.max_k
     check_most("num", asked.num, most)
     check_most("page", asked.page, most // asked.num)

@@ -12,7 +12,7 @@ from concurrent.futures import Future
 from functools import partial
 from itertools import chain
 from time import perf_counter
-from typing import NamedTuple, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 import msgspec
 
@@ -22,7 +22,6 @@ from ...retrieval.errors import QueryError
 from ...retrieval.evidence import Evidence
 from ...retrieval.limit import CutOffError, Limit
 from ...retrieval.run_writer import run_lines
-from ...retrieval.searcher import Searcher
 from ..errors import BadInput
 from ..memory import NoMemoryError, PartMemory, answer_memory
 from ..runtime import registry
@@ -37,6 +36,9 @@ from ..search import (
     with_missing,
 )
 from .explanation import with_passages
+
+if TYPE_CHECKING:
+    from ...retrieval.index.local import Index
 
 _AT_ONCE = 10
 _PIECE = 100_000
@@ -57,7 +59,7 @@ Made = TypeVar("Made")
 class Batch:
     """The queries of one request to one index; iterate over it once."""
 
-    def __init__(self, index: Searcher, request: BatchRequest) -> None:
+    def __init__(self, index: Index, request: BatchRequest) -> None:
         """Check what is asked of all queries.
 
         Raises BadInput, naming the field, if that makes no sense.

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import sys
 from collections.abc import Mapping, Sequence
 from functools import partial
@@ -15,11 +17,14 @@ from ...retrieval.evidence import Evidence, PassageAnswer, part_answer
 from ...retrieval.explaining import sentence
 from ...retrieval.limit import PASSAGES, WRITTEN, Limit
 from ...retrieval.lucene.analysis import Highlighter, highlighter, in_time, query_terms
-from ...retrieval.searcher import ResolvedSearch, Search, Searcher
+from ...retrieval.searcher import ResolvedSearch, Search
 from ..schemas import ExplainedHit, ExplainedPart, Explanation, FusionAnswer, WordWeight
 
+if TYPE_CHECKING:
+    from ...retrieval.index.local import Index
 
-def explanation(index: Searcher, query: str, asked: Search, hits: Sequence[Hit]) -> Explanation:
+
+def explanation(index: Index, query: str, asked: Search, hits: Sequence[Hit]) -> Explanation:
     """Return the text that was searched for, its terms, and how the score of each hit came about."""
     resolved = index.resolve(asked)
     text, name = resolved.text(query), resolved.retriever
@@ -37,7 +42,7 @@ def explanation(index: Searcher, query: str, asked: Search, hits: Sequence[Hit])
     )
 
 
-def with_passages(index: Searcher, query: str, asked: Search, hits: Sequence[Evidence], limit: Limit) -> list[Evidence]:
+def with_passages(index: Index, query: str, asked: Search, hits: Sequence[Evidence], limit: Limit) -> list[Evidence]:
     """Return the hits, each with all passages of its document that hold a word of ``query``, and its best one.
 
     After the limit, which notes that passages are missing, it is the best one alone.
@@ -46,7 +51,7 @@ def with_passages(index: Searcher, query: str, asked: Search, hits: Sequence[Evi
     return [msgspec.structs.replace(hit, passages=_passages(index, marked, hit, limit)) for hit in hits]
 
 
-def _passages(index: Searcher, marked: Highlighter, hit: Evidence, limit: Limit) -> list[PassageAnswer]:
+def _passages(index: Index, marked: Highlighter, hit: Evidence, limit: Limit) -> list[PassageAnswer]:
     if limit.is_over(PASSAGES):
         return [hit.passage]
     passages = []

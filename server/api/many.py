@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from time import perf_counter
 
 import msgspec
@@ -13,7 +15,7 @@ from ...retrieval.errors import QueryError
 from ...retrieval.evidence import Evidence
 from ...retrieval.limit import CutOffError, Limit
 from ...retrieval.many import CountsOfMany, HitOf, PageOfMany, chosen_weights, counts_of_many, evidence_of, fused
-from ...retrieval.searcher import Search, Searcher
+from ...retrieval.searcher import Search
 from ..errors import BadInput
 from ..runtime import ServedIndex, registry
 from ..schemas import AskedIndex, QueryText, SearchManyAnswer, SearchManyRequest, Took, from_body, json_answer
@@ -32,6 +34,9 @@ from ..search import (
 from .explanation import with_passages
 from .paging import BegunMany, begun_many, note_of
 
+if TYPE_CHECKING:
+    from ...retrieval.index.local import Index
+
 blueprint = Blueprint("many", __name__)
 
 
@@ -44,7 +49,7 @@ class _Asked(msgspec.Struct):
     hits: list[Hit] = []
 
     @property
-    def index(self) -> Searcher:
+    def index(self) -> Index:
         return self.served.index
 
 

@@ -10,17 +10,20 @@ from collections.abc import Mapping, Sequence
 from hashlib import blake2b
 from operator import attrgetter
 from struct import Struct
-from typing import NamedTuple, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 import msgspec
 
 from ...retrieval.counting import facet_answers, fields_of, total_answer
 from ...retrieval.errors import QueryError
-from ...retrieval.searcher import Search, Searcher
+from ...retrieval.searcher import Search
 from ..errors import BadInput
 from ..runtime import ServedIndex, index_named
 from ..schemas import CursorIfAny, FacetsIfAsked, SearchManyRequest, SearchRequest, TotalIfAsked
 from ..search import RankedEvidence
+
+if TYPE_CHECKING:
+    from ...retrieval.index.local import Index
 
 _Asked = TypeVar("_Asked", SearchRequest, SearchManyRequest)
 _HEAD = Struct(">I8s")
@@ -149,7 +152,7 @@ def _most(served: Sequence[ServedIndex]) -> int:
     return min(index.index.settings.search.max_k for index in served)
 
 
-def counts(index: Searcher, asked: SearchRequest, text: str, search: Search) -> tuple[TotalIfAsked, FacetsIfAsked]:
+def counts(index: Index, asked: SearchRequest, text: str, search: Search) -> tuple[TotalIfAsked, FacetsIfAsked]:
     """Return what a request asks to be counted of the hits of ``text``.
 
     Raises BadInput, naming the field, if that cannot be.

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import hashlib
 
 import msgspec
@@ -13,7 +15,6 @@ from ...retrieval.documents import checksum, state_of
 from ...retrieval.domain import Span
 from ...retrieval.errors import QueryError
 from ...retrieval.evidence import Evidence
-from ...retrieval.searcher import Searcher
 from ..errors import BadInput
 from ..memory import charged_document
 from ..runtime import READY, ServedIndex, index_named, registry, suited_indexes
@@ -45,6 +46,9 @@ from .batch import Batch, json_pieces, ndjson_pieces
 from .explanation import explanation, with_passages
 from .operations import JSON, NDJSON, TEXT
 from .paging import begun, counts, note_of
+
+if TYPE_CHECKING:
+    from ...retrieval.index.local import Index
 
 blueprint = Blueprint("api", __name__)
 _ANYTHING = "*/*"
@@ -195,7 +199,7 @@ def document_simply(name: str, docid: str) -> Response:
     return _cacheable(json_answer(SimpleDocument(index=name, docid=docid, doc=doc)), state)
 
 
-def document_state(index: Searcher, docid: str) -> str:
+def document_state(index: Index, docid: str) -> str:
     """Return the id of a document's state, which changes with its content and its passages.
 
     Raises NotFoundError if there is none.
@@ -284,7 +288,7 @@ def _summary(served: ServedIndex) -> IndexSummary:
     )
 
 
-def _candidate(index: Searcher, hit: Evidence, parse: bool) -> Candidate:
+def _candidate(index: Index, hit: Evidence, parse: bool) -> Candidate:
     return Candidate(docid=hit.docid, score=hit.score, rank=hit.rank, doc=_doc(index, hit.docid, parse))
 
 
@@ -299,6 +303,6 @@ def _cacheable(response: Response, state: str) -> Response:
     return response
 
 
-def _doc(index: Searcher, docid: str, parse: bool) -> DocumentAnswer | str:
+def _doc(index: Index, docid: str, parse: bool) -> DocumentAnswer | str:
     answer = document_answer(charged_document(index, docid))
     return answer if parse else msgspec.json.encode(answer).decode()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Mapping
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from flask import Flask, current_app
 
@@ -17,8 +17,10 @@ from ...claims.verdicts.verdict import Verifier
 from ...retrieval.config import view
 from ...retrieval.domain import Filter
 from ...retrieval.errors import ConfigError, FactseekError, QueryError
-from ...retrieval.searcher import Searcher
 from ..settings import Config
+
+if TYPE_CHECKING:
+    from ...retrieval.index.local import Index
 
 _KEY = "factseek.verdicts"
 _log = logging.getLogger("factseek.server")
@@ -73,7 +75,7 @@ def served_verdicts() -> Mapping[str, ServedVerdicts]:
     return models
 
 
-def judge_of(index: Searcher, config: Config, where: Filter | None) -> Judge | None:
+def judge_of(index: Index, config: Config, where: Filter | None) -> Judge | None:
     """Return the first model that learned with an index like this one, None if none did."""
     if not served_verdicts():
         return None

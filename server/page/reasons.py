@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import count
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from ...retrieval import retrievers, stages
 from ...retrieval.domain import Hit, Part
 from ...retrieval.errors import FactseekError
 from ...retrieval.limit import Limit
-from ...retrieval.searcher import ResolvedSearch, Search, Searcher
+from ...retrieval.searcher import ResolvedSearch, Search
+
+if TYPE_CHECKING:
+    from ...retrieval.index.local import Index
 
 _WORDS = 8
 """Words of a hit that are shown, heaviest first."""
@@ -63,7 +66,7 @@ class Reason(NamedTuple):
 
 
 def reasons(
-    index: Searcher, query: str, asked: Search, hits: Sequence[Hit], limit: Limit, *, ranks: Sequence[int] = ()
+    index: Index, query: str, asked: Search, hits: Sequence[Hit], limit: Limit, *, ranks: Sequence[int] = ()
 ) -> list[Reason]:
     """Return the reason of each hit of a search; without its words if there is no time for them.
 

@@ -6,7 +6,7 @@ All that is shown depends on the address alone: whatever can be chosen is a plai
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Annotated, Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
 from urllib.parse import urlencode
 
 import msgspec
@@ -16,10 +16,12 @@ from werkzeug.datastructures import MultiDict
 
 from ...retrieval.config import Count
 from ...retrieval.query_syntax import PLAIN, QUERY
-from ...retrieval.searcher import Searcher
 from ..errors import BadInput
 from ..schemas import RequestFields, SearchOptions, explained
 from .i18n import LANGUAGES
+
+if TYPE_CHECKING:
+    from ...retrieval.index.local import Index
 
 LIST, SIDE = "", "side"
 """The views: one ranking below one heading, or all rankings of an index side by side."""
@@ -93,7 +95,7 @@ class PageState(RequestFields):
         others = [chosen for chosen in self.filter if chosen != pair]
         return self.address(filter=others if pair in self.filter else [*others, pair])
 
-    def options(self, index: Searcher) -> SearchOptions:
+    def options(self, index: Index) -> SearchOptions:
         """Return what is asked of a search of ``index``, which folds near-copies if it can and nobody minds."""
         folds = self.collapse == NEAR or (self.collapse == FOLDED and index.info.published.has_signatures)
         asked = {

@@ -35,7 +35,7 @@ class SomeAnswer:
 
 
 def test_partial_statistics_are_not_taken_for_those_of_the_generation(sharded: Index, whole: Index) -> None:
-    state, searcher = sharded._state, whole._state._snapshot.view(LUCENE)
+    state, searcher = sharded._state, whole._state.view(LUCENE)
     assert isinstance(searcher, PassageSearcher)
     asking = SomeAnswer(state._states, lost_for=4)
     terms = CollectionTerms("one", len(state._states), lambda: state.terms, asking)

@@ -25,7 +25,7 @@ from factseek.retrieval.domain import Filter
 from factseek.retrieval.encoders.shared import SharedEncoders
 from factseek.retrieval.index.local import Index
 from factseek.retrieval.lucene.jvm import start
-from factseek.retrieval.searcher import Search, Searcher
+from factseek.retrieval.searcher import Search
 
 from .conftest import CONFIG, on_ray, settings
 from .test_sharded import answered
@@ -44,7 +44,7 @@ RECOVERED_SECONDS = 120.0
 
 
 @contextmanager
-def on_cluster(folder: Path, cluster: ClusterSettings) -> Iterator[Searcher]:
+def on_cluster(folder: Path, cluster: ClusterSettings) -> Iterator[Index]:
     """Open the shards of an index on a cluster, and end their processes afterwards."""
     encoders = SharedEncoders(CONFIG.encoder)
     try:
@@ -55,7 +55,7 @@ def on_cluster(folder: Path, cluster: ClusterSettings) -> Iterator[Searcher]:
         encoders.close()
 
 
-def all_answers(index: Searcher) -> list[bytes]:
+def all_answers(index: Index) -> list[bytes]:
     return [answered(index, query, asked) for query in QUERIES for asked in SEARCHES]
 
 

@@ -15,7 +15,7 @@ from factseek.retrieval.domain import Hit
 from factseek.retrieval.errors import NotFoundError, QueryError
 from factseek.retrieval.filters import FIELDS
 from factseek.retrieval.index.local import Index
-from factseek.retrieval.searcher import Search, Searcher
+from factseek.retrieval.searcher import Search
 from tests.retrieval.index.conftest import DECLARED, GONE, documents
 from tests.retrieval.index.test_whole_rankings import QUERIES, SEARCHES
 
@@ -31,7 +31,7 @@ PAGES = st.fixed_dictionaries(
 WORDS = st.sampled_from([*QUERIES, "meazles vacine", "naurse at scool", "nowhere"])
 
 
-def answered(index: Searcher, query: str, asked: Search) -> bytes:
+def answered(index: Index, query: str, asked: Search) -> bytes:
     """Return all that an index answers of a search, as bytes."""
     hits = index.search([query], asked)[0]
     plain = asked._replace(stages=(), collapse="", sort="", offset=0)

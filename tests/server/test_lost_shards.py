@@ -21,7 +21,6 @@ from factseek.indexer.build import BuildRequest
 from factseek.retrieval.config import Config as RetrievalConfig
 from factseek.retrieval.errors import PartMissingError
 from factseek.retrieval.index.local import Index
-from factseek.retrieval.index.local_state import LocalState
 from factseek.retrieval.index_state import IndexState
 from factseek.retrieval.live.snapshot import IndexEncoders, Snapshot
 from factseek.server.app import create_app
@@ -34,7 +33,7 @@ CONFIG = Config()
 def state_without_the_second(folder: Path, config: RetrievalConfig, encoders: IndexEncoders) -> IndexState:
     shards = layout.read(folder)
     states: list[IndexState] = [
-        LocalState(Snapshot(shard.folder(folder), config, encoders, manifest=shard.manifest)) for shard in shards.shards
+        Snapshot(shard.folder(folder), config, encoders, manifest=shard.manifest) for shard in shards.shards
     ]
     gone = shards.shards[1]
     states[1].close()

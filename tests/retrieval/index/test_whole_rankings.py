@@ -18,7 +18,7 @@ from factseek.retrieval.filters import last_day, metadata_values
 from factseek.retrieval.index.local import Index
 from factseek.retrieval.many import counts_of_many, search_many
 from factseek.retrieval.order import ordered
-from factseek.retrieval.searcher import Search, Searcher
+from factseek.retrieval.searcher import Search
 from tests.examples_tried import EXAMPLES
 from tests.retrieval.index.conftest import DECLARED
 
@@ -162,7 +162,7 @@ def test_a_page_of_several_indexes_is_a_stretch_of_one_list(
     whole: Index, query: str, asked: list[Search], place: tuple[int, int], sort: str
 ) -> None:
     offset, k = place
-    indexes: dict[str, Searcher] = {f"i{number}": whole for number in range(len(asked))}
+    indexes: dict[str, Index] = {f"i{number}": whole for number in range(len(asked))}
     searches = {name: own._replace(sort=sort, k=LONGEST) for name, own in zip(indexes, asked, strict=True)}
     everything = search_many(indexes, query, searches, highlight=False)
     page = {name: own._replace(k=k, offset=offset) for name, own in searches.items()}

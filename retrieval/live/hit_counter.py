@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import NamedTuple
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, NamedTuple
+from weakref import ref
 
 import numpy as np
 
-from ..config import Config
 from ..counting import MOST_VALUES
 from ..domain import FacetCounts, Filter, Total
 from ..errors import QueryError
 from ..index_state import Question
-from ..live.columns import COUNTED, YEAR, Documents, Rows
-from ..live.snapshot import Snapshot
 from ..remembered import remembered
-from ..retriever import Retriever
+from .columns import COUNTED, YEAR, Documents, Rows
+
+if TYPE_CHECKING:
+    from .snapshot import Snapshot
 
 REMEMBERED = 16
 """Queries and filters whose documents are remembered, a byte each: whoever pages or filters asks for the same again."""
@@ -38,12 +39,18 @@ class _Matches(NamedTuple):
 class HitCounter:
     """Counts over one snapshot. Safe for threads."""
 
-    def __init__(self, snapshot: Snapshot, opened: Callable[[str, Config], Retriever]) -> None:
-        """Count over ``snapshot``; ``opened`` opens the retriever of a name with settings."""
-        self._snapshot = snapshot
-        self._opened = opened
+    def __init__(self, snapshot: Snapshot) -> None:
+        """Count over ``snapshot``, which holds this counter."""
+        self._owner = ref(snapshot)
         self._remembered: dict[_Key, _Matches] = {}
         self._passing = remembered(REMEMBERED, self._passing_documents)
+
+    @property
+    def _snapshot(self) -> Snapshot:
+        snapshot = self._owner()
+        if snapshot is None:
+            raise LookupError("the snapshot is gone")
+        return snapshot
 
     def count(self, question: Question) -> Total:
         """Return how many documents, or passages where these are ranked, can be found for a text."""
@@ -85,7 +92,7 @@ class HitCounter:
         key = (resolved.retriever, resolved.rankings, text, of_words)
         matches = self._remembered.get(key)
         if matches is None:
-            rows = self._opened(resolved.retriever, resolved.settings).matching(text)
+            rows = self._snapshot.ranking(resolved.retriever, resolved.settings).matching(text)
             by_words = rows is not None
             if of_words != Filter():
                 rows = _both(rows, self._snapshot.mask(of_words))

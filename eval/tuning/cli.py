@@ -1,5 +1,0 @@
-"""``tune`` at the place where the front door looks for it."""
-
-from ..learn.cli import register_tune as register
-
-__all__ = ["register"]
