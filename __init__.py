@@ -35,12 +35,12 @@ if TYPE_CHECKING:
         SourceError,
         UserError,
     )
-    from .retrieval.evidence import Evidence
-    from .retrieval.index.local import Index as Searcher
     from .retrieval.listings import list_hits
-    from .retrieval.many import search_many
-    from .retrieval.query_syntax import parse_query
-    from .retrieval.searcher import Search
+    from .retrieval.search.evidence import Evidence
+    from .retrieval.search.federated import search_many
+    from .retrieval.search.index import Index as Searcher
+    from .retrieval.search.options import Search
+    from .retrieval.search.query_syntax import parse_query
     from .settings import Config
     from .settings import load as read_config
 
@@ -92,12 +92,12 @@ _HOMES = {
     "retrieval.domain": "Document Filter Hit Passage Qrels Query Run",
     "retrieval.errors": "CheckFailed ConfigError FactseekError IndexStateError MachineError NotFoundError QueryError "
     "SourceError UserError",
-    "retrieval.evidence": "Evidence",
-    "retrieval.index.local": "Searcher=Index",
+    "retrieval.search.evidence": "Evidence",
+    "retrieval.search.index": "Searcher=Index",
     "retrieval.listings": "list_hits",
-    "retrieval.many": "search_many",
-    "retrieval.query_syntax": "parse_query",
-    "retrieval.searcher": "Search",
+    "retrieval.search.federated": "search_many",
+    "retrieval.search.query_syntax": "parse_query",
+    "retrieval.search.options": "Search",
     "settings": "Config read_config=load",
 }
 """Of each module, the names that it gives; ``public=own`` where the module calls it otherwise."""

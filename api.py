@@ -13,16 +13,16 @@ from typing import TYPE_CHECKING
 
 from .retrieval.domain import Filter, Qrels, Query, Run
 from .retrieval.errors import QueryError
-from .retrieval.lines import shown
-from .retrieval.sequences import refuse_text
+from .retrieval.records.lines import shown
+from .retrieval.text import refuse_text
 from .settings import Config
 
 if TYPE_CHECKING:
     from .eval.run.compare import Comparison
     from .eval.scoring.measures import Figures
     from .indexer.build import BuildReport, Verb
-    from .retrieval.index.local import Index
-    from .retrieval.profile import ProfileName
+    from .retrieval.search.index import Index
+    from .retrieval.text import ProfileName
 
 
 def open_index(folder: str | Path, config: Config | None = None) -> Index:
@@ -32,7 +32,7 @@ def open_index(folder: str | Path, config: Config | None = None) -> Index:
 
     Raises IndexStateError if there is no index, or it is half-built, damaged, or of another layout.
     """
-    from .retrieval.index.local import open_index as opened
+    from .retrieval.search.index import open_index as opened
 
     return opened(folder, config)
 
@@ -109,7 +109,7 @@ def run(
     from .eval.files.answers import TaskQuery
     from .eval.run.batch import filtered_queries, search_all, search_of
     from .eval.tasks import RANKING
-    from .retrieval.searcher import Search
+    from .retrieval.search.options import Search
 
     refuse_text("queries", queries)
     _check_qids(queries)
@@ -174,7 +174,7 @@ def read_run(path: str | Path) -> Run:
 
     Raises SourceError, naming the line, at the first that is no result or repeats one.
     """
-    from .retrieval import trec
+    from .retrieval.records import trec
 
     return trec.read_run(Path(path))
 
@@ -186,7 +186,7 @@ def read_qrels(path: str | Path) -> Qrels:
     Raises SourceError, naming the line, at the first that is no judgement or judges a docid again.
     """
     from .integrations._stand_ins import stand_ins
-    from .retrieval import trec
+    from .retrieval.records import trec
 
     args = Namespace(qrels=Path(path))
     with stand_ins(args):
@@ -198,7 +198,7 @@ def write_run(run: Run, path: str | Path, tag: str) -> None:
 
     Raises QueryError if an id or the tag cannot stand in a column, MachineError if the file cannot be written.
     """
-    from .retrieval import trec
+    from .retrieval.records import trec
 
     trec.write_run(run, Path(path), tag)
 

@@ -14,7 +14,7 @@ from .retrieval.terminal import DONE, Parser, Subparsers, run, write
 
 _COMMANDS = {
     "index delete info compact verify-index snapshot restore export alias watch": "indexer.cli",
-    "search": "retrieval.index.cli",
+    "search": "retrieval.search.cli",
     "serve mcp key": "server.cli",
     "run": "eval.run.cli",
     "check score compare": "eval.run.judge",

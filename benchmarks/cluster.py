@@ -41,9 +41,9 @@ from factseek.indexer.build import BuildRequest, build
 from factseek.indexer.deletion import delete
 from factseek.retrieval.domain import Filter
 from factseek.retrieval.encoders.shared import SharedEncoders
-from factseek.retrieval.index.local import Index, open_index
 from factseek.retrieval.limit import Limit
-from factseek.retrieval.searcher import Search
+from factseek.retrieval.search.index import Index, open_index
+from factseek.retrieval.search.options import Search
 from factseek.retrieval.terminal import say
 from factseek.settings import convert
 

@@ -18,12 +18,12 @@ from numpy.typing import NDArray
 
 from factseek.eval.files.topics import read_topics
 from factseek.indexer.passages import sentences
-from factseek.retrieval.encoder import Encoder
+from factseek.retrieval.dense.encoder import Encoder
 from factseek.retrieval.encoders.runtime import open_encoder
 from factseek.retrieval.errors import UsageError
-from factseek.retrieval.index.local import open_index
 from factseek.retrieval.lucene.index import flat_text
-from factseek.retrieval.trec import read_qrels
+from factseek.retrieval.records.trec import read_qrels
+from factseek.retrieval.search.index import open_index
 from factseek.settings import Config
 
 

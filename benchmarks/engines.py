@@ -27,8 +27,8 @@ from benchmarks.data import Collection, beir, data_folder, ndcg10
 from benchmarks.measuring import program, replace_marked
 from benchmarks.peers import batch_search, our_index, peer_index, peer_searcher
 from factseek.eval.scoring.machine import this_machine
-from factseek.retrieval.index.local import open_index
-from factseek.retrieval.searcher import Search
+from factseek.retrieval.search.index import open_index
+from factseek.retrieval.search.options import Search
 
 Ranking = Sequence[tuple[str, float]]
 Ask = Callable[[str, int], Ranking]

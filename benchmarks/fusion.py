@@ -32,11 +32,11 @@ from factseek.eval.scoring.tables import markdown_table
 from factseek.retrieval.config import Config, FusionSettings
 from factseek.retrieval.domain import Hit, Qrels
 from factseek.retrieval.files import write_atomically
-from factseek.retrieval.index.local import open_index
+from factseek.retrieval.records.trec import read_qrels
 from factseek.retrieval.retrievers import kind
-from factseek.retrieval.searcher import Search
+from factseek.retrieval.search.index import open_index
+from factseek.retrieval.search.options import Search
 from factseek.retrieval.terminal import say, write
-from factseek.retrieval.trec import read_qrels
 
 DEPTH = 100
 """Documents of each ranking that are fused: what a search does by default."""

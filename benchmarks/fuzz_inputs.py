@@ -16,10 +16,10 @@ from typing import Any
 import numpy as np
 
 from factseek.claims.checkworthiness.training import RankerManifest
-from factseek.retrieval import manifest as manifests
 from factseek.retrieval import model_file
-from factseek.retrieval.manifest import LAYOUT, BM25Info, FileInfo, Manifest, SegmentInfo, SourceInfo
 from factseek.retrieval.model_file import State
+from factseek.retrieval.store import manifest as manifests
+from factseek.retrieval.store.manifest import LAYOUT, BM25Info, FileInfo, Manifest, SegmentInfo, SourceInfo
 
 MOST_BYTES = 60_000
 """A seed is cut to so many bytes, so that ten thousand inputs take minutes."""

@@ -19,9 +19,9 @@ from factseek.eval.run.batch import SearchQuery
 from factseek.eval.scoring.machine import this_machine
 from factseek.indexer.build import BuildRequest, build
 from factseek.retrieval import config
-from factseek.retrieval import manifest as manifests
-from factseek.retrieval.index.local import open_index
-from factseek.retrieval.searcher import Search
+from factseek.retrieval.search.index import open_index
+from factseek.retrieval.search.options import Search
+from factseek.retrieval.store import manifest as manifests
 from factseek.retrieval.terminal import say, write
 from factseek.settings import Config, convert
 

@@ -45,9 +45,9 @@ from factseek.retrieval.config import EncoderSettings
 from factseek.retrieval.encoders.choice import for_language
 from factseek.retrieval.encoders.runtime import open_encoder
 from factseek.retrieval.encoders.sources import find_model
-from factseek.retrieval.index.local import Index, open_index
 from factseek.retrieval.lucene.jvm import start
-from factseek.retrieval.searcher import Search
+from factseek.retrieval.search.index import Index, open_index
+from factseek.retrieval.search.options import Search
 from factseek.retrieval.terminal import say
 from factseek.settings import Config
 

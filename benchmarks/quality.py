@@ -21,12 +21,12 @@ from factseek.eval.run.judged import JudgedFiles, read_judged
 from factseek.eval.scoring.tables import markdown_table
 from factseek.indexer.build import BuildRequest, Verb, build
 from factseek.indexer.sources import describe
-from factseek.retrieval import manifest as manifests
 from factseek.retrieval.errors import IndexStateError
 from factseek.retrieval.files import write_atomically
-from factseek.retrieval.index.local import open_index
-from factseek.retrieval.profile import ProfileName
+from factseek.retrieval.search.index import open_index
+from factseek.retrieval.store import manifest as manifests
 from factseek.retrieval.terminal import say
+from factseek.retrieval.text import ProfileName
 from factseek.settings import Config
 
 ROOT = Path(__file__).resolve().parent.parent

@@ -30,9 +30,8 @@ from benchmarks.measuring import replace_marked
 from benchmarks.servers import Server, resident, serve, workers
 from factseek.eval.files.topics import read_topics
 from factseek.eval.scoring.machine import this_machine
-from factseek.retrieval.index.local import open_index
-from factseek.retrieval.index.local import Index
-from factseek.retrieval.searcher import Search
+from factseek.retrieval.search.index import Index, open_index
+from factseek.retrieval.search.options import Search
 from factseek.server.auth import digest
 
 ROOT = Path(__file__).resolve().parent.parent

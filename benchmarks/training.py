@@ -28,9 +28,9 @@ from factseek.eval.scoring.statistics import Values, paired
 from factseek.eval.scoring.tables import markdown_table
 from factseek.retrieval.config import RerankSettings
 from factseek.retrieval.domain import Qrels
-from factseek.retrieval.index.local import Index, open_index
 from factseek.retrieval.progress import bar
-from factseek.retrieval.searcher import Search
+from factseek.retrieval.search.index import Index, open_index
+from factseek.retrieval.search.options import Search
 from factseek.settings import Config
 
 ROOT = Path(__file__).resolve().parent.parent

@@ -44,13 +44,13 @@ from factseek.claims.verdicts.verdict import AT_ONCE, cases_of
 from factseek.eval.scoring.tables import markdown_table
 from factseek.eval.tasks import VERDICTS
 from factseek.indexer.build import BuildRequest, build
-from factseek.retrieval.claim_groups import groups
+from factseek.retrieval.dense.encoder import Encoder
 from factseek.retrieval.domain import Claim
-from factseek.retrieval.encoder import Encoder
 from factseek.retrieval.encoders.runtime import open_encoder
 from factseek.retrieval.files import write_atomically
-from factseek.retrieval.index.local import open_index
 from factseek.retrieval.progress import bar
+from factseek.retrieval.records.claim_review import groups
+from factseek.retrieval.search.index import open_index
 from factseek.settings import Config
 
 ROOT = Path(__file__).resolve().parent.parent

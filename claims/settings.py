@@ -9,7 +9,7 @@ import msgspec
 from ..retrieval import config
 from ..retrieval.config import AUTO, Count, CrossEncoderSettings, Hits, Positive, Settings, Strength, Unit, Weight
 from ..retrieval.plugins import NameOf
-from ..retrieval.votes import FusionKind
+from ..retrieval.search.score_normalizers import FusionKind
 
 JOINT = "joint_"
 """What the name of a member begins with that learns from all languages at once."""

@@ -26,19 +26,18 @@ from ..indexer import settings as indexer_settings
 from ..indexer.build import BuildReport, BuildRequest, build
 from ..indexer.lock import writing_parts
 from ..retrieval.config import Config
-from ..retrieval.documents import Place, Stored
+from ..retrieval.dense.vectors import Mask
 from ..retrieval.domain import Columns, Document, Filter, Hit
 from ..retrieval.encoders.shared import SharedEncoders
 from ..retrieval.errors import FactseekError, IndexStateError, MachineError
-from ..retrieval.index_state import IndexState, ReadNote
 from ..retrieval.limit import CutOffError, Limit
-from ..retrieval.live.snapshot import IndexEncoders, Snapshot
 from ..retrieval.lucene.jvm import start
-from ..retrieval.manifest import Manifest
-from ..retrieval.retriever import Ranked, Rankings, Retriever
-from ..retrieval.shard_states import ReplicaState, ShardState
+from ..retrieval.search.index_state import IndexState, ReadNote, ReplicaState, ShardState
+from ..retrieval.search.retriever import Ranked, Rankings, Retriever
+from ..retrieval.search.snapshot import IndexEncoders, Snapshot
+from ..retrieval.store.documents import Place, Stored
+from ..retrieval.store.manifest import Manifest
 from ..retrieval.terminal import listed
-from ..retrieval.vectors import Mask
 from . import layout
 from .coordinator import Gathering, ShardedState, ShardLostError
 from .layout import Shards
@@ -250,7 +249,7 @@ class Replicas:
 class RemoteState:
     """A state of a shard that other processes hold: every question goes to one of its replicas.
 
-    It has the methods of :class:`factseek.retrieval.index_state.IndexState` that a coordinator asks a shard for.
+    It has the methods of :class:`factseek.retrieval.search.index_state.IndexState` that a coordinator asks a shard for.
     """
 
     def __init__(self, replicas: Replicas, folder: Path, manifest: Manifest) -> None:

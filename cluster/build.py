@@ -29,14 +29,14 @@ from ..indexer.merge import Merge, PlacedSegment
 from ..indexer.settings import Config
 from ..indexer.sources import describe
 from ..indexer.verification import Repaired, Verified
-from ..retrieval import manifest as manifests
 from ..retrieval.domain import Filter
 from ..retrieval.errors import IndexStateError, UsageError
 from ..retrieval.files import os_errors_reported, read_regular, sync_folder
-from ..retrieval.index_folder import IndexFolder
-from ..retrieval.integrity import Fault, check_files
-from ..retrieval.lease import open_leased
-from ..retrieval.manifest import DOCUMENTS, PART, SHARDS, Manifest, SegmentInfo
+from ..retrieval.store import manifest as manifests
+from ..retrieval.store.index_folder import IndexFolder
+from ..retrieval.store.integrity import Fault, check_files
+from ..retrieval.store.lease import open_leased
+from ..retrieval.store.manifest import DOCUMENTS, PART, SHARDS, Manifest, SegmentInfo
 from ..retrieval.views import Tools, views
 from . import layout
 from .layout import MOST_SHARDS, Shards, owner

@@ -21,25 +21,24 @@ from typing import TypeVar
 import numpy as np
 
 from ..retrieval import retrievers
-from ..retrieval.collection_statistics import FieldStatistics, Term, TermCount
+from ..retrieval.caching import OpenedOnce
 from ..retrieval.config import Config
-from ..retrieval.documents import Place, Stored
+from ..retrieval.dense.encoder import Encoder
+from ..retrieval.dense.vectors import Vectors
 from ..retrieval.domain import Document, FacetCounts, Filter, Passage, Total
-from ..retrieval.encoder import Encoder
 from ..retrieval.errors import PartMissingError
-from ..retrieval.index_state import IndexState, Question, ReadNote
-from ..retrieval.lease import Lease
-from ..retrieval.live.snapshot import IndexEncoders, Snapshot, fitting_encoder
 from ..retrieval.lucene.analysis import Analyzer
 from ..retrieval.lucene.index import Weights
 from ..retrieval.lucene.jvm import start
 from ..retrieval.lucene.spelling import WordNearby
-from ..retrieval.manifest import Manifest
-from ..retrieval.opened_once import OpenedOnce
-from ..retrieval.retriever import Rankings, Retriever
-from ..retrieval.shard_states import ShardState
-from ..retrieval.signatures import WORDS, Signatures
-from ..retrieval.vectors import Vectors
+from ..retrieval.search.collection_statistics import FieldStatistics, Term, TermCount
+from ..retrieval.search.index_state import IndexState, Question, ReadNote, ShardState
+from ..retrieval.search.retriever import Rankings, Retriever
+from ..retrieval.search.snapshot import IndexEncoders, Snapshot, fitting_encoder
+from ..retrieval.store.documents import Place, Stored
+from ..retrieval.store.lease import Lease
+from ..retrieval.store.manifest import Manifest
+from ..retrieval.store.signatures import WORDS, Signatures
 from . import layout
 from .layout import Shards, owner
 from .rankings import ShardedRanking, ShardedRankings
@@ -139,7 +138,7 @@ class Gathering:
 
 
 class ShardedState:
-    """A :class:`factseek.retrieval.index_state.IndexState` over those of shards, which it closes."""
+    """A :class:`factseek.retrieval.search.index_state.IndexState` over those of shards, which it closes."""
 
     def __init__(
         self,

@@ -18,11 +18,11 @@ from typing import Any
 
 import msgspec
 
-from ..retrieval import manifest as manifests
 from ..retrieval.errors import IndexStateError
 from ..retrieval.files import read_regular, write_atomically
-from ..retrieval.lease import Lease, take_segments
-from ..retrieval.manifest import RESTORE, SHARDS, Manifest, ManifestPart, SegmentInfo
+from ..retrieval.store import manifest as manifests
+from ..retrieval.store.lease import Lease, take_segments
+from ..retrieval.store.manifest import RESTORE, SHARDS, Manifest, ManifestPart, SegmentInfo
 
 LAYOUT = 1
 MOST_SHARDS = 1_000

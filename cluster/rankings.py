@@ -10,16 +10,16 @@ from typing import Protocol
 import numpy as np
 
 from ..retrieval import retrievers
-from ..retrieval.collection_statistics import CollectionQuery
 from ..retrieval.config import Config
+from ..retrieval.dense.encoder import Encoder
+from ..retrieval.dense.vectors import Mask, Vectors, unit_vector
 from ..retrieval.domain import Columns, DocumentQuery, Filter, Hit, VectorQuery
-from ..retrieval.encoder import Encoder
-from ..retrieval.index_state import IndexState
 from ..retrieval.limit import CutOffError, Limit
-from ..retrieval.manifest import LUCENE, VECTORS, Manifest
-from ..retrieval.order import ordered
-from ..retrieval.retriever import Ranked, Retriever
-from ..retrieval.vectors import Mask, Vectors, unit_vector
+from ..retrieval.search.collection_statistics import CollectionQuery
+from ..retrieval.search.index_state import IndexState
+from ..retrieval.search.order import ordered
+from ..retrieval.search.retriever import Ranked, Retriever
+from ..retrieval.store.manifest import LUCENE, VECTORS, Manifest
 from .statistics import AskShards, CollectionTerms
 
 

@@ -7,7 +7,8 @@ from collections.abc import Callable, Sequence
 from itertools import count
 from typing import Protocol, TypeVar
 
-from ..retrieval.collection_statistics import (
+from ..retrieval.lucene.analysis import Analyzer
+from ..retrieval.search.collection_statistics import (
     CollectionQuery,
     CollectionStatistics,
     FieldStatistics,
@@ -16,8 +17,7 @@ from ..retrieval.collection_statistics import (
     joined_counts,
     joined_fields,
 )
-from ..retrieval.index_state import IndexState
-from ..retrieval.lucene.analysis import Analyzer
+from ..retrieval.search.index_state import IndexState
 
 T = TypeVar("T")
 MOST_REMEMBERED = 200_000

@@ -13,10 +13,10 @@ from factseek.claims.checkworthiness import training
 from factseek.claims.evidence.extractors import open_contrast
 from factseek.claims.verdicts import training as verdicts
 from factseek.indexer.sources import describe
-from factseek.retrieval import manifest as manifests
 from factseek.retrieval.config import view
 from factseek.retrieval.errors import FactseekError, IndexStateError
 from factseek.retrieval.files import sha256
+from factseek.retrieval.store import manifest as manifests
 
 HERE = Path(__file__).resolve().parent
 INDEXES = HERE.parent / "indexes"

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from ..retrieval.errors import IndexStateError
 from ..retrieval.files import os_errors_reported, sync_folder, temporary_beside
-from ..retrieval.index.opening import published
+from ..retrieval.search.opening import published
 
 
 class Pointed(NamedTuple):

@@ -11,14 +11,14 @@ from functools import partial
 from pathlib import Path
 from typing import Literal, Protocol
 
-from ..retrieval import manifest as manifests
 from ..retrieval.errors import IndexStateError, SourceError, UserError
 from ..retrieval.files import os_errors_reported
 from ..retrieval.filters import field_names
-from ..retrieval.index_folder import IndexFolder
 from ..retrieval.lucene.analysis import analyzer_name, language_code
-from ..retrieval.manifest import LAYOUT, VECTORS, BM25Info, Manifest, SourceInfo
 from ..retrieval.progress import bar
+from ..retrieval.store import manifest as manifests
+from ..retrieval.store.index_folder import IndexFolder
+from ..retrieval.store.manifest import LAYOUT, VECTORS, BM25Info, Manifest, SourceInfo
 from ..retrieval.views import Tools, descriptions, views
 from . import journal as journals
 from .collections import BadLines, LeftOut, ReadOptions, Record, UnreadDates, reader

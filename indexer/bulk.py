@@ -8,8 +8,8 @@ from typing import NamedTuple
 
 import msgspec
 
-from ..retrieval.documents import checksum
 from ..retrieval.files import read_regular
+from ..retrieval.store.documents import checksum
 from .document_line import Refused, exported, read_line
 from .jobs import Job, payload
 from .publishing import Held

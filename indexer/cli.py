@@ -13,7 +13,7 @@ import msgspec
 
 from ..retrieval.errors import UsageError
 from ..retrieval.filters import field_names, parse_filter
-from ..retrieval.lines import Strict, decoded, lines
+from ..retrieval.records.lines import Strict, decoded, lines
 from ..retrieval.terminal import (
     DONE,
     GOES_ON,
@@ -33,7 +33,7 @@ from .collections import kinds, reader
 from .settings import Config
 
 if TYPE_CHECKING:
-    from ..retrieval.manifest import Manifest, SegmentInfo
+    from ..retrieval.store.manifest import Manifest, SegmentInfo
     from .build import BuildReport, BuildRequest
     from .deletion import Deleted
 
@@ -99,7 +99,7 @@ def _register_index(commands: Subparsers) -> None:
 
 def _kind(word: str) -> str:
     """Return the kind of source that a word names; raise ArgumentTypeError if it is a source itself."""
-    from ..retrieval.table_shape import shape_of
+    from ..retrieval.records.table_shape import shape_of
     from .collections._foreign import kind_for
 
     if word in kinds() or not Path(word).exists():
@@ -124,7 +124,7 @@ def _register_delete(commands: Subparsers) -> None:
 
 def delete_documents(args: argparse.Namespace, delete: Callable[..., Deleted] | None = None) -> int:
     """Delete documents, from an index or by what else is given, and print how many there were."""
-    from ..retrieval.index.opening import published
+    from ..retrieval.search.opening import published
     from . import deletion
 
     docids = [*args.docids, *(_docids_in(args.from_file) if args.from_file else ())]
@@ -245,7 +245,7 @@ def _say_unread_dates(built: BuildReport) -> None:
 
 def show_info(args: argparse.Namespace) -> int:
     """Print the manifest of an index."""
-    from ..retrieval import manifest as manifests
+    from ..retrieval.store import manifest as manifests
 
     manifest = manifests.read(args.index)
     if args.json:

@@ -13,12 +13,12 @@ from typing import NamedTuple
 
 import msgspec
 
-from ..retrieval import manifest as manifests
 from ..retrieval.config import IndexSettings
 from ..retrieval.errors import UsageError
 from ..retrieval.files import os_errors_reported
-from ..retrieval.index_folder import IndexFolder
-from ..retrieval.manifest import Manifest, SegmentInfo
+from ..retrieval.store import manifest as manifests
+from ..retrieval.store.index_folder import IndexFolder
+from ..retrieval.store.manifest import Manifest, SegmentInfo
 from ..retrieval.views import Tools, descriptions, kinds
 from . import journal as journals
 from .deletion import with_segments

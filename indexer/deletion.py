@@ -8,12 +8,12 @@ from typing import NamedTuple
 
 import msgspec
 
-from ..retrieval import manifest as manifests
 from ..retrieval.domain import Filter
 from ..retrieval.files import os_errors_reported
 from ..retrieval.filters import matches
-from ..retrieval.index_folder import IndexFolder
-from ..retrieval.manifest import Manifest, SegmentInfo
+from ..retrieval.store import manifest as manifests
+from ..retrieval.store.index_folder import IndexFolder
+from ..retrieval.store.manifest import Manifest, SegmentInfo
 from . import journal as journals
 from .lock import locked
 from .overtaking import overtake

@@ -6,9 +6,9 @@ from typing import Literal, NamedTuple
 
 import msgspec
 
-from ..retrieval.documents import checksum
 from ..retrieval.domain import Document
 from ..retrieval.errors import SourceError
+from ..retrieval.store.documents import checksum
 from .collections import ReadOptions, jsonl
 from .collections._documents import check_docid
 

@@ -8,12 +8,12 @@ from pathlib import Path
 
 import msgspec
 
-from ..retrieval.documents import StoredDocument
 from ..retrieval.domain import Filter
 from ..retrieval.files import replacing, writable
 from ..retrieval.filters import matches
-from ..retrieval.index.opening import leased
-from ..retrieval.index_folder import IndexFolder
+from ..retrieval.search.opening import leased
+from ..retrieval.store.documents import StoredDocument
+from ..retrieval.store.index_folder import IndexFolder
 from .collections.jsonl import EXPORTED
 
 

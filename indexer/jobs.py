@@ -17,7 +17,7 @@ import msgspec
 
 from ..retrieval.errors import IndexStateError
 from ..retrieval.files import os_errors_reported, read_regular, write_atomically
-from ..retrieval.manifest import NAME, SHARDS, now
+from ..retrieval.store.manifest import NAME, SHARDS, now
 
 JOBS = "jobs"
 """The folder in an index directory. No manifest names it: a snapshot leaves it out, a build leaves it alone."""

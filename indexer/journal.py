@@ -10,11 +10,11 @@ from pathlib import Path
 
 import msgspec
 
-from ..retrieval import manifest as manifests
 from ..retrieval.errors import IndexStateError
 from ..retrieval.files import read_regular, write_atomically
-from ..retrieval.lease import remove_unless_held
-from ..retrieval.manifest import BUILD, LOCK, PART, SEGMENTS, SHARDS, SegmentInfo, SourceInfo
+from ..retrieval.store import manifest as manifests
+from ..retrieval.store.lease import remove_unless_held
+from ..retrieval.store.manifest import BUILD, LOCK, PART, SEGMENTS, SHARDS, SegmentInfo, SourceInfo
 
 NAME = "journal.json"
 _SEGMENT = re.compile(r"\.?[0-9]{1,18}")

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from ..retrieval.errors import IndexBusyError, IndexStateError
 from ..retrieval.files import os_errors_reported
-from ..retrieval.manifest import LOCK, PART, now
+from ..retrieval.store.manifest import LOCK, PART, now
 from ..retrieval.terminal import say
 
 POLL_SECONDS = 0.05

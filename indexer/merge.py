@@ -11,11 +11,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..retrieval.documents import StoredDocument
-from ..retrieval.index_folder import IndexFolder
-from ..retrieval.integrity import check_files
-from ..retrieval.manifest import DOCUMENTS, SegmentInfo
 from ..retrieval.progress import Bar, bar
+from ..retrieval.store.documents import StoredDocument
+from ..retrieval.store.index_folder import IndexFolder
+from ..retrieval.store.integrity import check_files
+from ..retrieval.store.manifest import DOCUMENTS, SegmentInfo
 from ..retrieval.views import Merged, SegmentPlace, Tools, View, views
 from .segment import TextWriter, checksums, settle
 

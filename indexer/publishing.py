@@ -9,10 +9,10 @@ from typing import NamedTuple
 
 import msgspec
 
-from ..retrieval import manifest as manifests
-from ..retrieval.documents import state_of
-from ..retrieval.index_folder import IndexFolder
-from ..retrieval.manifest import SourceInfo
+from ..retrieval.store import manifest as manifests
+from ..retrieval.store.documents import state_of
+from ..retrieval.store.index_folder import IndexFolder
+from ..retrieval.store.manifest import SourceInfo
 from . import journal as journals
 from .build import BuildRequest, build_locked
 from .deletion import publish_without

@@ -10,10 +10,10 @@ from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
-from ..retrieval.claim_review import review_of, script_safe
 from ..retrieval.domain import Filter
 from ..retrieval.errors import SourceError
 from ..retrieval.files import replacing, writable
+from ..retrieval.records.claim_review import review_of, script_safe
 from .export import documents_of
 
 _HEAD = b'{"@context":"https://schema.org","@type":"DataFeed","dataFeedElement":[\n'

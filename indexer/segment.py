@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from ..retrieval.documents import DocumentWriter, SegmentDocuments
 from ..retrieval.domain import Document, Span
 from ..retrieval.files import sync_folder, sync_tree
-from ..retrieval.manifest import DOCUMENTS, FileInfo
+from ..retrieval.store.documents import DocumentWriter, SegmentDocuments
+from ..retrieval.store.manifest import DOCUMENTS, FileInfo
 from ..retrieval.views import PassageSink, SegmentPlace, Tools, views
 
 

@@ -15,13 +15,13 @@ from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import NamedTuple
 
-from ..retrieval import manifest as manifests
 from ..retrieval.errors import IndexStateError
 from ..retrieval.files import os_errors_reported, sync_file, sync_folder, sync_tree
-from ..retrieval.index_folder import IndexFolder
-from ..retrieval.integrity import REMEDY, check_files, faults_in, file_faults
-from ..retrieval.lease import open_leased
-from ..retrieval.manifest import BUILD, LOCK, SEGMENTS, Manifest, SegmentInfo
+from ..retrieval.store import manifest as manifests
+from ..retrieval.store.index_folder import IndexFolder
+from ..retrieval.store.integrity import REMEDY, check_files, faults_in, file_faults
+from ..retrieval.store.lease import open_leased
+from ..retrieval.store.manifest import BUILD, LOCK, SEGMENTS, Manifest, SegmentInfo
 from ..retrieval.views import Tools
 from . import journal as journals
 from .compaction import replaced

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from ..retrieval.errors import SourceError
 from ..retrieval.files import sha256, storable
-from ..retrieval.manifest import SourceInfo
+from ..retrieval.store.manifest import SourceInfo
 
 
 def describe(sources: Sequence[Path]) -> tuple[SourceInfo, ...]:

@@ -180,7 +180,7 @@ def point_alias(args: argparse.Namespace) -> int:
 
 def compact_index(args: argparse.Namespace, compact: Callable[..., Compacted] | None = None) -> int:
     """Merge segments, of an index or by what else is given, and print what became of them."""
-    from ..retrieval.index.opening import published
+    from ..retrieval.search.opening import published
     from . import compaction
 
     began = perf_counter()
@@ -286,7 +286,7 @@ def _copied(done: Copied) -> dict[str, Any]:
 
 def export_documents(args: argparse.Namespace) -> int:
     """Write the documents of an index, or its reviews."""
-    from ..retrieval.index.opening import published
+    from ..retrieval.search.opening import published
 
     where = parse_filter(args.filter, declared=published(args.index).filter_fields if args.filter else ())
     if args.output is None and args.json:

@@ -11,15 +11,15 @@ from typing import NamedTuple
 
 import msgspec
 
-from ..retrieval import manifest as manifests
-from ..retrieval.documents import StoredDocument, checksum
 from ..retrieval.errors import FactseekError
 from ..retrieval.files import os_errors_reported
-from ..retrieval.index_folder import IndexFolder
-from ..retrieval.integrity import Fault, file_faults
-from ..retrieval.lease import open_leased
-from ..retrieval.manifest import DOCUMENTS, Manifest, SegmentInfo
 from ..retrieval.progress import bar
+from ..retrieval.store import manifest as manifests
+from ..retrieval.store.documents import StoredDocument, checksum
+from ..retrieval.store.index_folder import IndexFolder
+from ..retrieval.store.integrity import Fault, file_faults
+from ..retrieval.store.lease import open_leased
+from ..retrieval.store.manifest import DOCUMENTS, Manifest, SegmentInfo
 from ..retrieval.views import SegmentPlace, Tools, views
 from . import journal as journals
 from .compaction import replaced

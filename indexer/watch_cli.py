@@ -71,7 +71,7 @@ def _kind_of(index: Path) -> str:
 
     Raises UsageError if there is no index, or it holds several.
     """
-    from ..retrieval import manifest as manifests
+    from ..retrieval.store import manifest as manifests
 
     held = {segment.kind for segment in manifests.read(index).segments} if (index / manifests.NAME).exists() else set()
     if len(held) != 1:

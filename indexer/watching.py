@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ..retrieval.errors import SourceError, UserError
-from ..retrieval.manifest import NAME
+from ..retrieval.store.manifest import NAME
 from .build import BuildReport, BuildRequest, build
 from .collections import reader
 from .collections._files import NOT_REGULAR

@@ -9,9 +9,9 @@ from typing import NamedTuple
 
 import msgspec
 
-from ..retrieval.documents import SegmentDocuments, checksum
 from ..retrieval.domain import Span
-from ..retrieval.manifest import SegmentInfo, SourceInfo
+from ..retrieval.store.documents import SegmentDocuments, checksum
+from ..retrieval.store.manifest import SegmentInfo, SourceInfo
 from ..retrieval.views import Tools
 from . import journal as journals
 from .collections import ReadOptions, Record, reader

@@ -12,9 +12,9 @@ from pathlib import Path
 from time import monotonic
 from typing import NamedTuple
 
-from ..retrieval import manifest as manifests
 from ..retrieval.errors import IndexBusyError, UserError
 from ..retrieval.files import os_errors_reported
+from ..retrieval.store import manifest as manifests
 from . import changes, jobs
 from .bulk import Bulk
 from .changes import Change, ChangeOutcome, Result, Taken

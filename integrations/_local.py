@@ -11,13 +11,13 @@ import msgspec
 
 from ..retrieval.domain import Columns
 from ..retrieval.filters import parse_filter
-from ..retrieval.index.local import open_index
 from ..retrieval.lucene.jvm import java_thread
-from ..retrieval.searcher import Search
+from ..retrieval.search.index import open_index
+from ..retrieval.search.options import Search
 from ._records import RankedPassage, SearchChoices
 
 if TYPE_CHECKING:
-    from ..retrieval.index.local import Index
+    from ..retrieval.search.index import Index
 
 
 class LocalSource:

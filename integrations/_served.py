@@ -13,7 +13,7 @@ import msgspec
 
 from ..retrieval.domain import Columns
 from ..retrieval.errors import FactseekError, MachineError, NotFoundError, QueryError
-from ..retrieval.profile import PROFILES, has_words
+from ..retrieval.text import PROFILES, has_words
 from ._records import RankedPassage, SearchChoices
 
 _ADDRESS = re.compile(r"https?://[^/?#\s]+(?:/[^/?#\s]+)*/v1/[^/?#\s]+/?")

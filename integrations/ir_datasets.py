@@ -14,14 +14,14 @@ import ir_datasets
 from ir_datasets.formats import BaseDocs, BaseQrels, BaseQueries, GenericQrel, GenericQuery
 from ir_datasets.indices import Docstore
 
-from ..retrieval import trec
 from ..retrieval.domain import Document
 from ..retrieval.errors import NotFoundError
-from ..retrieval.index.local import open_index
-from ..retrieval.sequences import refuse_text
+from ..retrieval.records import trec
+from ..retrieval.search.index import open_index
+from ..retrieval.text import refuse_text
 
 if TYPE_CHECKING:
-    from ..retrieval.index.local import Index
+    from ..retrieval.search.index import Index
 
 LIBRARY = "ir_datasets"
 EXTRA = "ir-datasets"

@@ -5,15 +5,17 @@ from __future__ import annotations
 import errno
 import hashlib
 import os
+import shutil
 import sqlite3
 import stat
+import sys
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from io import BufferedReader
 from pathlib import Path
 from typing import BinaryIO
 
-from .errors import MachineError, QueryError, SourceError
+from .errors import FactseekError, MachineError, QueryError, SourceError
 
 STRETCH, BLOCK, SAMPLED = 8_192, 512, 16
 """A sample of a file is the last bytes of so many of its stretches, the first and the last of them among these."""
@@ -236,3 +238,67 @@ def sha256(path: Path) -> str:
     """Return the SHA-256 of a file, in hexadecimal."""
     with open_regular(path) as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def leave_current_folder() -> None:
+    """Take the current folder from the front of ``sys.path``; put it last if this package lies in it.
+
+    Does nothing where Python was told not to put it there (``-P``, ``-I``, ``PYTHONSAFEPATH``).
+    """
+    if sys.flags.safe_path or not sys.path or sys.path[0] not in ("", _current()):
+        return
+    sys.path.pop(0)
+    package = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))  # noqa: PTH100, PTH120  pathlib is not loaded
+    above = os.path.dirname(package)  # noqa: PTH120
+    if above == _current() and above not in sys.path:
+        sys.path.append(above)
+
+
+def _current() -> str:
+    try:
+        return os.getcwd()  # noqa: PTH109
+    except FileNotFoundError:
+        return ""
+
+
+_ROOM = 64 << 20
+"""Bytes that have to be free; with fewer, whatever failed to be written failed for want of room."""
+_NO_ROOM = ("No space left on device", "Disk quota exceeded")
+_NOT_WRITTEN = ("inline_container", "PytorchStreamWriter", "SafetensorError", "I/O error", "Parent directory")
+"""What the libraries say when they could not write: they hide the error of the system."""
+_LONGEST = 200
+
+
+@contextmanager
+def saving_reported(folder: Path) -> Iterator[None]:
+    """Raise MachineError for what could not be written in ``folder``, whatever the library that writes made of it."""
+    with os_errors_reported(folder), _libraries_errors_reported(folder):
+        yield
+
+
+@contextmanager
+def _libraries_errors_reported(folder: Path) -> Iterator[None]:
+    """Raise MachineError for what failed to be written: each library has an error of its own for that."""
+    try:
+        yield
+    except (FactseekError, OSError):
+        raise
+    except Exception as error:
+        words = f"{type(error).__name__}: {error}"
+        if any(sign in words for sign in _NO_ROOM) or shutil.disk_usage(folder).free < _ROOM:
+            raise disk_full(folder) from None
+        if any(sign in words for sign in _NOT_WRITTEN):
+            line = str(error).strip().partition("\n")[0][:_LONGEST]
+            raise MachineError(f"cannot be written: {line}", place=folder) from error
+        raise
+
+
+def user_cache(name: str) -> Path:
+    """Return the folder ``name`` of factseek in the user's cache, whether or not it exists yet."""
+    home = os.environ.get("XDG_CACHE_HOME") or "~/.cache"
+    return Path(home).expanduser() / "factseek" / name
+
+
+def is_own(status: os.stat_result) -> bool:
+    """Return whether a file or folder is this user's and nobody else can write it: what it holds may be run."""
+    return status.st_uid == os.getuid() and not status.st_mode & 0o022

@@ -14,7 +14,7 @@ from urllib.parse import quote
 from .domain import Document, Filter
 from .errors import QueryError
 from .lucene.analysis import words_of
-from .sequences import refuse_text
+from .text import refuse_text
 
 FIELDS = ("topic", "source", "language", "kind")
 METADATA = "metadata"

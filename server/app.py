@@ -20,7 +20,7 @@ from .routing import RememberingMap
 from .settings import Config
 
 if TYPE_CHECKING:
-    from ..retrieval.index.local import Index
+    from ..retrieval.search.index import Index
 
 
 class Application(Flask):

@@ -21,7 +21,7 @@ from werkzeug.exceptions import HTTPException
 from werkzeug.http import parse_accept_header
 
 from ..retrieval.errors import FactseekError, NotFoundError, PartMissingError, QueryError
-from ..retrieval.evidence import Answer
+from ..retrieval.search.evidence import Answer
 
 _KEY = "factseek.dialects"
 

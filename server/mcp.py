@@ -31,9 +31,10 @@ from ..retrieval.filters import parse_filter
 from .settings import Config
 
 if TYPE_CHECKING:
-    from ..retrieval.index.local import Index
     from mcp.server.mcpserver import Context
     from mcp.types import CallToolResult, InputRequiredResult
+
+    from ..retrieval.search.index import Index
 from collections.abc import Mapping
 from concurrent.futures import Executor
 from http import HTTPStatus
@@ -52,7 +53,7 @@ from contextlib import ExitStack, contextmanager
 import msgspec
 
 from ..retrieval.errors import ConfigError
-from ..retrieval.index.local import open_index
+from ..retrieval.search.index import open_index
 from ..retrieval.terminal import say
 from .api import rankers
 from .logs import log_to_stderr
@@ -453,9 +454,7 @@ def run_http(config: Config, verdicts: Path | None, create_app: Factory, listene
 
 
 @contextmanager
-def opened(
-    config: Config, verdicts: Path | None, create_app: Factory
-) -> Iterator[tuple[MCPServer, dict[str, Index]]]:
+def opened(config: Config, verdicts: Path | None, create_app: Factory) -> Iterator[tuple[MCPServer, dict[str, Index]]]:
     """Open the indexes and the models, and give the tools over them; close them afterwards.
 
     Raises ConfigError if no index is named; IndexStateError, SourceError or MachineError if one cannot be opened.

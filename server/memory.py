@@ -6,12 +6,11 @@ answer takes what it needs.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import ctypes
 import sys
 import threading
 from contextlib import suppress
+from typing import TYPE_CHECKING
 
 from flask import request
 
@@ -20,7 +19,7 @@ from ..retrieval.limit import WRITTEN, Memory, Unbounded
 from .errors import OverloadedError
 
 if TYPE_CHECKING:
-    from ..retrieval.index.local import Index
+    from ..retrieval.search.index import Index
 
 MEMORY = "factseek.memory"
 """The key of an environ under which the :class:`Charge` of a request stands."""

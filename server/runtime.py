@@ -6,8 +6,6 @@ old one is closed when the last request that uses it has ended.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import fcntl
 import logging
 import os
@@ -22,6 +20,7 @@ from pathlib import Path
 from queue import Empty, SimpleQueue
 from time import monotonic
 from types import MappingProxyType
+from typing import TYPE_CHECKING
 
 import msgspec
 from flask import Flask, current_app, request
@@ -31,17 +30,17 @@ from ..retrieval.children import command as child_command
 from ..retrieval.children import environment
 from ..retrieval.encoders.shared import SharedEncoders
 from ..retrieval.errors import ConfigError, FactseekError, IndexStateError
-from ..retrieval.index.local import open_index
-from ..retrieval.index.opening import published_file
 from ..retrieval.languages import written_in
 from ..retrieval.lucene.jvm import java_thread, start
-from ..retrieval.searcher import Search
+from ..retrieval.search.index import open_index
+from ..retrieval.search.opening import published_file
+from ..retrieval.search.options import Search
 from .errors import UnknownIndexError
 from .memory import give_memory_back
 from .settings import Config
 
 if TYPE_CHECKING:
-    from ..retrieval.index.local import Index
+    from ..retrieval.search.index import Index
 
 READY = "ready"
 UNAVAILABLE = "unavailable"

@@ -13,13 +13,13 @@ from werkzeug.exceptions import RequestEntityTooLarge, UnsupportedMediaType
 
 from ..indexer.jobs import Mode, State
 from ..retrieval.config import Count, Positive, RrfK, formerly_weighed
-from ..retrieval.counting import FacetAnswer, TotalAnswer
 from ..retrieval.domain import Document, Passage
-from ..retrieval.evidence import Answer, Evidence, RetrieverPart
-from ..retrieval.manifest import Manifest
-from ..retrieval.profile import ProfileName
+from ..retrieval.search.counting import FacetAnswer, TotalAnswer
+from ..retrieval.search.evidence import Answer, Evidence, RetrieverPart
+from ..retrieval.search.score_normalizers import FusionKind
+from ..retrieval.store.manifest import Manifest
+from ..retrieval.text import ProfileName
 from ..retrieval.validation import Mismatch, mismatch, mismatch_in
-from ..retrieval.votes import FusionKind
 from .errors import BadInput
 
 FusionWeight = Annotated[float, Meta(ge=0, le=1_000, description="what the votes of this ranking count")]

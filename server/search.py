@@ -14,13 +14,13 @@ from ..retrieval import stages
 from ..retrieval.config import AUTO, FusionSettings
 from ..retrieval.domain import DocumentQuery, Filter, Hit
 from ..retrieval.errors import NotFoundError, QueryError
-from ..retrieval.evidence import Evidence
 from ..retrieval.filters import DateError, bound, parse_filter
 from ..retrieval.limit import CutOffError, Limit
 from ..retrieval.lucene.spelling import respelt
-from ..retrieval.query_syntax import QUERY, parse_query
-from ..retrieval.searcher import Search, check_whole
-from ..retrieval.votes import FusionKind
+from ..retrieval.search.evidence import Evidence
+from ..retrieval.search.options import Search, check_whole
+from ..retrieval.search.query_syntax import QUERY, parse_query
+from ..retrieval.search.score_normalizers import FusionKind
 from .errors import BadInput, RefusedError
 from .memory import answer_memory
 from .schemas import (
@@ -40,7 +40,7 @@ from .schemas import (
 from .settings import ServerSettings
 
 if TYPE_CHECKING:
-    from ..retrieval.index.local import Index
+    from ..retrieval.search.index import Index
 
 KEEP: Final = "keep"
 """What a client says of undated documents to have them under a date bound."""

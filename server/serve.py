@@ -20,10 +20,10 @@ from gunicorn.app.base import BaseApplication
 from ..cluster.ray_cluster import check as check_cluster
 from ..retrieval.encoders.shared import SharedEncoders
 from ..retrieval.errors import ConfigError
-from ..retrieval.index.local import open_index
-from ..retrieval.index.opening import published, published_file
 from ..retrieval.lucene.jvm import anserini_jar, java_home
-from ..retrieval.manifest import SHARDS, Manifest
+from ..retrieval.search.index import open_index
+from ..retrieval.search.opening import published, published_file
+from ..retrieval.store.manifest import SHARDS, Manifest
 from ..retrieval.terminal import say
 from . import adapters
 from .api import rankers, verdicts

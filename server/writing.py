@@ -21,10 +21,10 @@ from ..indexer.aliases import point
 from ..indexer.changes import Change, Result
 from ..indexer.document_line import Refused, exported, read_line
 from ..indexer.jobs import Job, Mode
-from ..retrieval.documents import checksum
 from ..retrieval.domain import Document
 from ..retrieval.errors import NotFoundError, UserError
-from ..retrieval.manifest import Manifest
+from ..retrieval.store.documents import checksum
+from ..retrieval.store.manifest import Manifest
 from .api.routes import document_state
 from .errors import BadInput, RefusedError, UnknownJobError
 from .metrics import metrics_of

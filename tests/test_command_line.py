@@ -217,7 +217,7 @@ def test_a_command_is_declared_alone_as_it_is_among_all() -> None:
 def test_a_search_imports_no_other_command() -> None:
     others = ["email", "importlib.metadata", "yaml", *(f"factseek.{package}" for package in ("claims.text", "eval"))]
     script = "import sys; from factseek import commands; commands.parser('search'); "
-    script += "import factseek.retrieval.index.local; "
+    script += "import factseek.retrieval.search.index; "
     script += f"print([name for name in {others!r} if name in sys.modules])"
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert done.stdout == "[]\n"

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from factseek import commands
-from factseek.retrieval.table_shape import SAVE_AS_UTF8
+from factseek.retrieval.records.table_shape import SAVE_AS_UTF8
 from tests.indexer.as_found import name_files_as_found
 
 TEXTS = ["Vaccines prevent measles.", "The Nile is a long river.", "Masks reduce the spread of viruses."]

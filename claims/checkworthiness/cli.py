@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 from ...retrieval.domain import Statement
 from ...retrieval.errors import QueryError, SourceError
 from ...retrieval.files import files_in, open_regular, writable
-from ...retrieval.run_writer import column
+from ...retrieval.records.runs import column
 from ...retrieval.terminal import DONE, Subparsers, add_config, config_of, report, say, write, write_now
 from ..settings import Config
 from ..text.languages import check_languages, language_of, with_language

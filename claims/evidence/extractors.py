@@ -19,16 +19,15 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from ...retrieval.caching import remembered
 from ...retrieval.config import AUTO, CrossEncoderSettings, EncoderSettings
-from ...retrieval.encoder import Encoder
+from ...retrieval.dense.encoder import Encoder, EntailmentModel
 from ...retrieval.encoders.choice import named, of_index
 from ...retrieval.encoders.entailment import EntailmentInfo, open_entailment, revision_of
 from ...retrieval.encoders.runtime import OnnxEncoder, open_encoder
 from ...retrieval.encoders.sources import MULTILINGUAL, MissingModelError, find_model
-from ...retrieval.entailment import EntailmentModel
 from ...retrieval.errors import MachineError, SourceError
-from ...retrieval.manifest import EncoderInfo
-from ...retrieval.remembered import remembered
+from ...retrieval.store.manifest import EncoderInfo
 from ..settings import Config
 from ..text.polarity import OPPOSING, opposites
 from .features import OF

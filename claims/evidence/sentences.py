@@ -16,15 +16,15 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 import msgspec
 
 from ...retrieval.domain import Filter, Hit
-from ...retrieval.evidence import Evidence as Shown
-from ...retrieval.order import float32, ordered
-from ...retrieval.searcher import Search, check_whole
+from ...retrieval.search.evidence import Evidence as Shown
+from ...retrieval.search.options import Search, check_whole
+from ...retrieval.search.order import float32, ordered
 from ...retrieval.sentences import sentences
 from ..settings import VerdictSettings
 from ..text.words import coverage, terms
 
 if TYPE_CHECKING:
-    from ...retrieval.index.local import Index
+    from ...retrieval.search.index import Index
 
 Stance = Literal["for", "against", "neither"]
 """What a verdict says of a claim, whichever task its label is of."""

@@ -15,10 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...retrieval.errors import QueryError, SourceError
-from ...retrieval.model_file import State, load
-from ...retrieval.model_state import array, number
-from ...retrieval.trees import Trees
-from ...retrieval.trees import restore as restored_trees
+from ...retrieval.model_file import State, array, load, number
+from ...retrieval.search.trees import Trees
+from ...retrieval.search.trees import restore as restored_trees
 from ..text.words import Analyze, NgramVocabulary
 
 Floats = NDArray[np.float64]

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from ...retrieval.errors import QueryError
 from ...retrieval.files import writable, write_atomically
-from ...retrieval.index.local import open_index
+from ...retrieval.search.index import open_index
 from ...retrieval.terminal import DONE, Subparsers, add_index, add_json, config_of, report, say
 from ..checkworthiness.cli import StatementFormat, StatementFormats, language_of_task
 from ..settings import Config

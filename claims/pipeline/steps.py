@@ -12,11 +12,10 @@ from typing import NamedTuple
 
 import msgspec
 
-from ...retrieval.display import Piece, pieces_of, web_link
 from ...retrieval.domain import Claim, Statement
 from ...retrieval.lucene.analysis import TermCache, highlights
-from ...retrieval.profile import tweet
 from ...retrieval.progress import Progress
+from ...retrieval.text import Piece, pieces_of, tweet, web_link
 from ..checkworthiness.rankers import Ranker
 from ..checkworthiness.ranking import Ranked, Weight, explain, rank
 from ..evidence.sentences import EvidenceSentence, Stance, stance_of

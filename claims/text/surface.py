@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...retrieval.domain import Statement
-from ...retrieval.references import unescaped
+from ...retrieval.text import unescaped
 from .words import MENTION, URL
 
 _TWEET_NUMBER = re.compile(r"[1-9][0-9]{16,18}")

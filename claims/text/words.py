@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...retrieval.domain import Statement
-from ...retrieval.references import unescaped
+from ...retrieval.text import unescaped
 
 URL = re.compile(r"(?:https?://|www\.|pic\.twitter\.com/)\S+", re.IGNORECASE)
 MENTION = re.compile(r"(?<![\w@.])@\w+")

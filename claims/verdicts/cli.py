@@ -15,13 +15,13 @@ from ...retrieval.domain import Claim
 from ...retrieval.errors import QueryError
 from ...retrieval.files import writable
 from ...retrieval.filters import parse_filter
-from ...retrieval.index.local import open_index
+from ...retrieval.search.index import open_index
 from ...retrieval.terminal import DONE, Subparsers, add_filter, add_index, add_json, config_of, report, say
 from ..settings import Config
 from .models import kind, names
 
 if TYPE_CHECKING:
-    from ...retrieval.index.local import Index
+    from ...retrieval.search.index import Index
     from ..evidence.sentences import Finder
     from .training import TrainedVerdicts
     from .verdict import Verdict

@@ -13,14 +13,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ... import __version__
-from ...retrieval.claim_groups import groups
 from ...retrieval.domain import Claim
 from ...retrieval.encoders.entailment import EntailmentInfo
 from ...retrieval.errors import QueryError, SourceError
 from ...retrieval.files import sha256, storable
-from ...retrieval.manifest import EncoderInfo
-from ...retrieval.model_state import restored_from
+from ...retrieval.model_file import restored_from
 from ...retrieval.progress import Progress
+from ...retrieval.records.claim_review import groups
+from ...retrieval.store.manifest import EncoderInfo
 from ..evidence.extractors import (
     CONTRASTED,
     ENTAILED,

@@ -15,12 +15,12 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from ...retrieval import manifest as manifests
 from ...retrieval import retrievers
 from ...retrieval.config import Config, view
 from ...retrieval.errors import QueryError
 from ...retrieval.progress import Progress, silent
-from ...retrieval.run_reader import ScoreTable
+from ...retrieval.records.runs import ScoreTable
+from ...retrieval.store import manifest as manifests
 from ..run.batch import chunks, columns
 from ..run.compare import Comparison, compare
 from ..run.judged import DEPTH, Judged, depth_of
@@ -30,7 +30,7 @@ from ..scoring.tables import figure, html_image, html_table, markdown_table, pag
 from .load import AND, Load, Timings, measure, search_of
 
 if TYPE_CHECKING:
-    from ...retrieval.index.local import Index
+    from ...retrieval.search.index import Index
 
 CALLERS = (1, 8)
 _SPEED = (

@@ -9,7 +9,7 @@ from pathlib import Path
 from ...retrieval.config import Config
 from ...retrieval.errors import QueryError
 from ...retrieval.files import os_errors_reported
-from ...retrieval.index.local import open_index
+from ...retrieval.search.index import open_index
 from ...retrieval.terminal import DONE, Subparsers, add_index, add_json, config_of, say, write
 from ..learn.cli import add_judged, judged_files
 

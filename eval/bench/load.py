@@ -20,15 +20,15 @@ import msgspec
 from ...retrieval.children import command as child_command
 from ...retrieval.config import Config
 from ...retrieval.errors import FactseekError, MachineError
-from ...retrieval.index.local import open_index
 from ...retrieval.lucene.jvm import java_thread
-from ...retrieval.profile import ProfileName
-from ...retrieval.searcher import Search
+from ...retrieval.search.index import open_index
+from ...retrieval.search.options import Search
+from ...retrieval.text import ProfileName
 from ..run.batch import SearchQuery
 from ..scoring.machine import peak_megabytes
 
 if TYPE_CHECKING:
-    from ...retrieval.index.local import Index
+    from ...retrieval.search.index import Index
 
 AND = "+"
 """Between a retriever and each stage after it."""

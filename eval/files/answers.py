@@ -10,10 +10,9 @@ from typing import Any, NamedTuple
 
 from ...retrieval.domain import Columns, Hit, Run
 from ...retrieval.errors import QueryError
-from ...retrieval.lines import shown
-from ...retrieval.profile import ProfileName
-from ...retrieval.run_reader import ScoreTable
-from ...retrieval.run_writer import best_documents
+from ...retrieval.records.lines import shown
+from ...retrieval.records.runs import ScoreTable, best_documents
+from ...retrieval.text import ProfileName
 from .report import CheckReport
 
 Answer = tuple[str, Columns]

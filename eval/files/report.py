@@ -8,7 +8,7 @@ from typing import Any, Literal, NamedTuple
 
 from ...retrieval.errors import CheckFailed, QueryError
 from ...retrieval.files import files_in
-from ...retrieval.lines import UNENDED, place, shown
+from ...retrieval.records.lines import UNENDED, place, shown
 from ...retrieval.terminal import counted
 
 Severity = Literal["error", "warning"]

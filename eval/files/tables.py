@@ -16,10 +16,17 @@ from pathlib import Path
 from typing import Any
 
 from ...retrieval.errors import SourceError
-from ...retrieval.gzip_files import is_gzip
-from ...retrieval.lines import MAX_LINE, UNENDED, Faults, lines, shown
-from ...retrieval.table_shape import SAVE_AS_UTF8, TableShape, is_separator_line, shape_of_start, unlike_columns
-from ...retrieval.wrapped import continued, list_advice
+from ...retrieval.records.gzip_files import is_gzip
+from ...retrieval.records.lines import MAX_LINE, UNENDED, Faults, lines, shown
+from ...retrieval.records.table_shape import (
+    SAVE_AS_UTF8,
+    TableShape,
+    continued,
+    is_separator_line,
+    list_advice,
+    shape_of_start,
+    unlike_columns,
+)
 
 Numbered = Sequence[tuple[int, str]]
 """Lines of text with their numbers."""

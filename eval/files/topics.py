@@ -18,11 +18,10 @@ from typing import NamedTuple
 
 from ...retrieval.domain import Query
 from ...retrieval.errors import QueryError
-from ...retrieval.lines import Strict, shown
-from ...retrieval.references import unescaped
-from ...retrieval.run_writer import column, encodable
-from ...retrieval.table_shape import TableShape, column_at, column_name
-from ...retrieval.wrapped import continued, wrapper_advice
+from ...retrieval.records.lines import Strict, shown
+from ...retrieval.records.runs import column, encodable
+from ...retrieval.records.table_shape import TableShape, column_at, column_name, continued, wrapper_advice
+from ...retrieval.text import unescaped
 from .answers import TaskQuery
 from .tables import Numbered, Rows, rows_below, shape_of_lines, table_lines, unquoted
 

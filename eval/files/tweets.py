@@ -10,10 +10,9 @@ from typing import NamedTuple
 from ...retrieval.domain import Statement
 from ...retrieval.errors import SourceError
 from ...retrieval.files import rereadable
-from ...retrieval.lines import Faults, Strict, shown
-from ...retrieval.run_writer import encodable
-from ...retrieval.table_shape import column_name
-from ...retrieval.wrapped import wrapper_advice
+from ...retrieval.records.lines import Faults, Strict, shown
+from ...retrieval.records.runs import encodable
+from ...retrieval.records.table_shape import column_name, wrapper_advice
 from .answers import TaskQuery
 from .tables import json_objects, rows_below, shape_of_lines, table_lines, text_lines
 

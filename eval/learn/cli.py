@@ -11,15 +11,15 @@ from typing import TYPE_CHECKING
 from ...retrieval.config import Config
 from ...retrieval.errors import QueryError
 from ...retrieval.files import writable
-from ...retrieval.index.local import open_index
-from ...retrieval.profile import PROFILES
+from ...retrieval.search.index import open_index
 from ...retrieval.terminal import DONE, Subparsers, add_index, add_json, config_of, full_config_of, say, write
+from ...retrieval.text import PROFILES
 from ..run.judged import JudgedFiles, read_judged
 from ..tasks import RANKING
 from .request import ModelTraining, TrainingRequest
 
 if TYPE_CHECKING:
-    from ...retrieval.index.local import Index
+    from ...retrieval.search.index import Index
     from .examples import TrainingJudged
 
 _TUNE_EPILOG = """\
@@ -178,7 +178,7 @@ def _add_sample(parser: argparse.ArgumentParser, sample: str, default: int, seed
 def tune(args: argparse.Namespace) -> int:
     """Write the configuration and print the evidence for it."""
     from ...retrieval.progress import bar
-    from ...retrieval.trec import write_text
+    from ...retrieval.records.trec import write_text
     from .tune import FIRST_LINE, as_json, as_text, as_yaml
     from .tune import tune as tune_on
 
@@ -203,8 +203,8 @@ def tune(args: argparse.Namespace) -> int:
 
 def train_combiner(args: argparse.Namespace) -> int:
     """Train, write the model, print what it is worth."""
-    from ...retrieval.combiner import save
     from ...retrieval.progress import bar
+    from ...retrieval.search.combiner import save
     from .combiner import CombinerRequest, as_json, as_text
     from .combiner import train as train_on
 

@@ -18,15 +18,22 @@ import msgspec
 import numpy as np
 
 from ... import __version__
-from ...retrieval.combiner import Averaged, Combiner, CombinerManifest, CombinerModel, JudgedFile, columns
-from ...retrieval.combining import matrix
 from ...retrieval.domain import Qrels
 from ...retrieval.errors import QueryError
 from ...retrieval.files import sha256, storable
-from ...retrieval.judged_queries import JudgedQueries
-from ...retrieval.likeness import views_of
 from ...retrieval.lucene.analysis import query_terms
 from ...retrieval.progress import Bar, Progress, silent
+from ...retrieval.records.qrels import JudgedQueries
+from ...retrieval.search.combiner import (
+    Averaged,
+    Combiner,
+    CombinerManifest,
+    CombinerModel,
+    JudgedFile,
+    columns,
+    matrix,
+)
+from ...retrieval.search.likeness import views_of
 from ..run.batch import with_evidence
 from ..run.judged import Judged
 from ..scoring.measures import evaluate
@@ -37,7 +44,7 @@ from .learners import Pool, averaged
 from .splits import folds_of, grouped_folds
 
 if TYPE_CHECKING:
-    from ...retrieval.index.local import Index
+    from ...retrieval.search.index import Index
 
 DEPTH = 100
 """Hits of each query that are learned from and ordered anew."""

@@ -15,13 +15,13 @@ from ...retrieval.domain import Document, Qrels
 from ...retrieval.errors import NotFoundError, QueryError
 from ...retrieval.lucene.index import flat_text
 from ...retrieval.progress import Progress
-from ...retrieval.searcher import Search
+from ...retrieval.search.options import Search
 from ...retrieval.sentences import SentenceSpan, sentences
-from ...retrieval.signatures import disagreements, most_disagreements, signatures_of
+from ...retrieval.store.signatures import disagreements, most_disagreements, signatures_of
 from ..run.batch import SearchQuery, with_evidence
 
 if TYPE_CHECKING:
-    from ...retrieval.index.local import Index
+    from ...retrieval.search.index import Index
 
 Text = Callable[[str, str], str]
 """From the title of a document and the text of its passage to what a model reads."""

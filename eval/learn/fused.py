@@ -1,7 +1,7 @@
 """Rankings of many queries, aligned once, so that trying a way to fuse them is fast.
 
-The result is that of :func:`factseek.retrieval.fusion.fuse`, by the same scorers and in the same order; a test holds
-the two equal.
+The result is that of :func:`factseek.retrieval.search.fusion.fuse`, by the same scorers and in the same order; a test
+holds the two equal.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ from numpy.typing import NDArray
 
 from ...retrieval.config import FusionSettings
 from ...retrieval.domain import Hit
-from ...retrieval.fusion import Ranking, unfused
-from ...retrieval.order import scores_below
-from ...retrieval.run_reader import ScoreTable
-from ...retrieval.votes import scorer_of
+from ...retrieval.records.runs import ScoreTable
+from ...retrieval.search.fusion import Ranking, unfused
+from ...retrieval.search.order import scores_below
+from ...retrieval.search.score_normalizers import scorer_of
 
 Hits = Mapping[str, Sequence[Hit]]
 

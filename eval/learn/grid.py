@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from ...retrieval import retrievers
 from ...retrieval.config import BM25Settings, FusionSettings
 from ...retrieval.retrievers import RetrieverKind
-from ...retrieval.votes import RULES
+from ...retrieval.search.score_normalizers import RULES
 
 K1 = (0.6, 0.9, 1.2, 1.6, 2.0)
 B = (0.2, 0.4, 0.6, 0.75, 0.9)

@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ...retrieval.combiner import Averaged, Boosted, CombinerModel, WeightedSum
 from ...retrieval.errors import MachineError
-from ...retrieval.trees import Trees
+from ...retrieval.search.combiner import Averaged, Boosted, CombinerModel, WeightedSum
+from ...retrieval.search.trees import Trees
 
 SETTINGS: Mapping[str, Any] = {
     "objective": "lambdarank",

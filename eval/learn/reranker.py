@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from ...retrieval.domain import Qrels
 from ...retrieval.errors import MachineError
 from ...retrieval.progress import Progress
-from ...retrieval.votes import mixed
+from ...retrieval.search.score_normalizers import mixed
 from ..scoring.measures import evaluate
 from ..scoring.statistics import Values
 from . import trainer

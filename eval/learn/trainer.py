@@ -27,9 +27,8 @@ from ... import __version__
 from ...retrieval.encoders.cache import model_folder
 from ...retrieval.encoders.sources import check_model_folder, find_model
 from ...retrieval.errors import FactseekError, MachineError, QueryError
-from ...retrieval.files import sync_tree, write_atomically
+from ...retrieval.files import saving_reported, sync_tree, write_atomically
 from ...retrieval.progress import Progress, silent
-from ...retrieval.saving import saving_reported
 from ...retrieval.terminal import say
 from ..scoring.statistics import SURE, Interval, PairedTest, Values, difference_in_words, intervals, paired
 from ..scoring.tables import figure, table
@@ -38,7 +37,7 @@ from .request import TrainingRequest
 from .splits import split
 
 if TYPE_CHECKING:
-    from ...retrieval.index.local import Index
+    from ...retrieval.search.index import Index
 
 SETTINGS = {"encoder": "encoder.model", "reranker": "rerank.model"}
 """The setting that takes each kind of model."""
@@ -78,9 +77,7 @@ class TrainedModel:
         return self.test.difference.mean > 0 and self.test.p_randomisation < SURE
 
 
-def train(
-    index: Index, judged: TrainingJudged, request: TrainingRequest, progress: Progress = silent
-) -> TrainedModel:
+def train(index: Index, judged: TrainingJudged, request: TrainingRequest, progress: Progress = silent) -> TrainedModel:
     """Train, and write the model with its card to the new folder ``request.target``.
 
     Raises QueryError if the folder is there, there are too few judged queries or no negatives, MachineError if the

@@ -19,13 +19,13 @@ import yaml
 
 from ...retrieval import retrievers
 from ...retrieval import stages as stage_kinds
+from ...retrieval.caching import remembered
 from ...retrieval.config import BM25Settings, Config
 from ...retrieval.domain import Hit, Qrels
 from ...retrieval.errors import QueryError
 from ...retrieval.progress import Bar, Progress, silent
-from ...retrieval.remembered import remembered
-from ...retrieval.run_reader import ScoreTable
-from ...retrieval.searcher import Search
+from ...retrieval.records.runs import ScoreTable
+from ...retrieval.search.options import Search
 from ..run.batch import SearchQuery, search_all
 from ..run.judged import Judged, depth_of
 from ..scoring.measures import evaluate
@@ -36,7 +36,7 @@ from .grid import COLUMNS, DEPTHS, Setting, depths, fusions, parameters, stages,
 from .splits import Rows, folds_of
 
 if TYPE_CHECKING:
-    from ...retrieval.index.local import Index
+    from ...retrieval.search.index import Index
 
 FIRST_LINE = "# Written by factseek tune"
 _SHOWN = 10
@@ -181,9 +181,7 @@ class SettingEvaluator:
     What stages rank anew is searched for as anywhere else.
     """
 
-    def __init__(
-        self, index: Index, asked: Sequence[SearchQuery], qrels: Qrels, measure: str, search: Search
-    ) -> None:
+    def __init__(self, index: Index, asked: Sequence[SearchQuery], qrels: Qrels, measure: str, search: Search) -> None:
         """Take the queries, in the order of ``qrels``; ``search.k`` is how deep the measure looks."""
         self.k = search.k or 1000
         self.measure = measure

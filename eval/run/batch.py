@@ -10,16 +10,16 @@ from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
 
 from ...retrieval.domain import Columns, Filter, Hit
 from ...retrieval.errors import QueryError
-from ...retrieval.evidence import Evidence
 from ...retrieval.filters import bound
-from ...retrieval.lines import shown
 from ...retrieval.progress import Progress
-from ...retrieval.searcher import Search
+from ...retrieval.records.lines import shown
+from ...retrieval.search.evidence import Evidence
+from ...retrieval.search.options import Search
 from ..files.answers import TaskQuery
 from ..tasks import RANKING
 
 if TYPE_CHECKING:
-    from ...retrieval.index.local import Index
+    from ...retrieval.search.index import Index
 
 CHUNK = 64
 """The most queries that are searched together."""
@@ -84,9 +84,7 @@ def filtered_queries(
     return asked
 
 
-def search_all(
-    index: Index, asked: Sequence[SearchQuery], search: Search
-) -> Iterator[list[SearchedQuery[list[Hit]]]]:
+def search_all(index: Index, asked: Sequence[SearchQuery], search: Search) -> Iterator[list[SearchedQuery[list[Hit]]]]:
     """Yield the hits of the queries in their order, chunk by chunk."""
     return (_answered(index, index.search, chunk, search, []) for chunk in chunks(asked))
 

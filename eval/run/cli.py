@@ -8,8 +8,8 @@ from pathlib import Path
 from time import perf_counter
 
 from ...retrieval.config import Config
-from ...retrieval.index.cli import add_search_options, asked_of
-from ...retrieval.index.local import open_index
+from ...retrieval.search.cli import add_search_options, asked_of
+from ...retrieval.search.index import open_index
 from ...retrieval.terminal import DONE, Subparsers, add_index, add_json, config_of, counted, report, say
 from ..tasks import RANKING
 

@@ -17,8 +17,8 @@ from typing import Any
 from ...retrieval.domain import Qrels
 from ...retrieval.errors import QueryError
 from ...retrieval.files import rereadable
-from ...retrieval.run_reader import ScoreTable
-from ...retrieval.trec import ranked
+from ...retrieval.records.runs import ScoreTable
+from ...retrieval.records.trec import ranked
 from ..scoring import ranking, ties
 from ..scoring.measures import Figures, evaluate
 from ..scoring.statistics import RESAMPLES, Interval, PairedTest, holm, intervals, paired

@@ -16,16 +16,16 @@ from typing import TYPE_CHECKING, Any
 
 import yaml
 
-from ...retrieval import manifest as manifests
 from ...retrieval import retrievers
-from ...retrieval.config_file import read_yaml
+from ...retrieval.config import read_yaml
 from ...retrieval.errors import QueryError
 from ...retrieval.files import storable
-from ...retrieval.searcher import Search
+from ...retrieval.search.options import Search
+from ...retrieval.store import manifest as manifests
 from ..scoring.machine import this_machine
 
 if TYPE_CHECKING:
-    from ...retrieval.index.local import Index
+    from ...retrieval.search.index import Index
 
 SCHEMA, RUN = 0.1, 1.0
 """The version of the schema, and of the description of a run that is described once."""

@@ -184,7 +184,7 @@ def _takers(option: str) -> str:
 def compare(args: argparse.Namespace) -> int:
     """Print the comparison of two or more runs."""
     from ...retrieval.files import writable
-    from ...retrieval.trec import write_text
+    from ...retrieval.records.trec import write_text
     from ..scoring.measures import named
     from .compare import as_html, as_text, compared_task, read_runs
     from .compare import compare as compare_runs

@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from ...retrieval.domain import Qrels
 from ...retrieval.errors import QueryError
-from ...retrieval.lines import shown
-from ...retrieval.profile import ProfileName
-from ...retrieval.searcher import Search
+from ...retrieval.records.lines import shown
+from ...retrieval.search.options import Search
+from ...retrieval.text import ProfileName
 from ..files.report import near_miss
 from ..tasks import RANKING
 from .batch import SearchQuery, filtered_queries, search_of
 
 if TYPE_CHECKING:
-    from ...retrieval.index.local import Index
+    from ...retrieval.search.index import Index
 
 DEPTH = 1000
 """Hits that a measure without a cut looks at."""

@@ -13,24 +13,24 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
-from ...retrieval import manifest as manifests
 from ...retrieval import retrievers
 from ...retrieval.config import AUTO
 from ...retrieval.domain import Columns
 from ...retrieval.errors import QueryError
 from ...retrieval.files import replacing, rereadable, sha256, storable, writable, write_atomically
-from ...retrieval.gzip_files import is_packed, packing
-from ...retrieval.lines import shown
 from ...retrieval.progress import Progress, silent
-from ...retrieval.run_writer import column
-from ...retrieval.searcher import DEFAULT_SEARCH, Search
+from ...retrieval.records.gzip_files import is_packed, packing
+from ...retrieval.records.lines import shown
+from ...retrieval.records.runs import column
+from ...retrieval.search.options import DEFAULT_SEARCH, Search
+from ...retrieval.store import manifest as manifests
 from ..files.answers import TaskQuery
 from ..tasks import RANKING, identity
 from .batch import CHUNK, SearchedQuery, SearchQuery, chunks, columns, filtered_queries, search_of
 from .ir_metadata import as_comments, describe
 
 if TYPE_CHECKING:
-    from ...retrieval.index.local import Index
+    from ...retrieval.search.index import Index
 
 _HITS_TOGETHER = 1_000
 _WAITING = 2

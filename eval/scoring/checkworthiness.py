@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ...retrieval.errors import QueryError
-from ...retrieval.lines import Faults, shown
+from ...retrieval.records.lines import Faults, shown
 from ..files.tables import finite, is_header
 
 CUTOFFS = (1, 3, 5, 10, 20, 30, 50)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ...retrieval.domain import Qrels
 from ...retrieval.errors import QueryError
-from ...retrieval.qrels_reader import LARGEST_GRADE
+from ...retrieval.records.qrels import LARGEST_GRADE
 
 if TYPE_CHECKING:
     import numpy as np

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from ...retrieval.domain import Qrels
 from ...retrieval.errors import CheckFailed
-from ...retrieval.lines import shown
+from ...retrieval.records.lines import shown
 from ...retrieval.terminal import counted
 from ..files.answers import Note, RunScores, Scores
 from ..files.report import near_miss, only

@@ -13,15 +13,14 @@ from typing import Annotated, Literal, NamedTuple
 
 import msgspec
 
-from ...retrieval.config import Settings, explain
-from ...retrieval.config_file import read_yaml
+from ...retrieval.config import Settings, explain, read_yaml
 from ...retrieval.domain import Qrels, Run
 from ...retrieval.errors import ConfigError, SourceError, UserError
-from ...retrieval.lines import Faults, Strict, shown
-from ...retrieval.profile import ProfileName
-from ...retrieval.table_shape import shape_of
+from ...retrieval.records.lines import Faults, Strict, shown
+from ...retrieval.records.table_shape import shape_of
+from ...retrieval.records.trec import write_text
 from ...retrieval.terminal import counted
-from ...retrieval.trec import write_text
+from ...retrieval.text import ProfileName
 from ..files.answers import (
     Answer,
     Note,

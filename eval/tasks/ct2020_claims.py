@@ -14,10 +14,9 @@ import numpy as np
 
 from ...retrieval.domain import Qrels, Run
 from ...retrieval.errors import QueryError
-from ...retrieval.lines import Faults, Strict, shown
-from ...retrieval.run_reader import LARGEST, ScoreTable
-from ...retrieval.run_writer import columns
-from ...retrieval.trec import ranked, read_qrels, write_text
+from ...retrieval.records.lines import Faults, Strict, shown
+from ...retrieval.records.runs import LARGEST, ScoreTable, columns
+from ...retrieval.records.trec import ranked, read_qrels, write_text
 from ..files.answers import (
     Answer,
     Note,

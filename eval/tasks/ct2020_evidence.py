@@ -13,11 +13,10 @@ from pathlib import Path
 
 from ...retrieval.domain import Qrels, Run
 from ...retrieval.errors import QueryError
-from ...retrieval.lines import Faults, Strict, shown
-from ...retrieval.qrels_reader import GRADES, LARGEST_GRADE
-from ...retrieval.run_reader import LARGEST, ScoreTable, same_score
-from ...retrieval.run_writer import columns, score_texts
-from ...retrieval.trec import ranked, repeats_note, write_text
+from ...retrieval.records.lines import Faults, Strict, shown
+from ...retrieval.records.qrels import GRADES, LARGEST_GRADE
+from ...retrieval.records.runs import LARGEST, ScoreTable, columns, same_score, score_texts
+from ...retrieval.records.trec import ranked, repeats_note, write_text
 from ..files.answers import Answer, Note, RunScores, ScoreOptions, Scores, TaskDefaults, answers_of, ignore
 from ..files.report import CheckReport, check_ids
 from ..files.tables import finite, is_header, rows, text_lines, whole

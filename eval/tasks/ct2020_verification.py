@@ -8,9 +8,9 @@ from typing import NamedTuple
 
 from ...retrieval.domain import Claim
 from ...retrieval.errors import QueryError
-from ...retrieval.lines import Faults, Strict, shown
-from ...retrieval.run_writer import column
-from ...retrieval.trec import write_text
+from ...retrieval.records.lines import Faults, Strict, shown
+from ...retrieval.records.runs import column
+from ...retrieval.records.trec import write_text
 from ..files.answers import ScoreOptions, Scores
 from ..files.report import CheckReport, check_ids, only
 from ..files.tables import rows

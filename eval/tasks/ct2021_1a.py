@@ -14,9 +14,9 @@ from typing import NamedTuple
 
 from ...retrieval.domain import Statement
 from ...retrieval.errors import QueryError, SourceError
-from ...retrieval.lines import Faults, Strict, shown
-from ...retrieval.run_writer import column
-from ...retrieval.trec import write_text
+from ...retrieval.records.lines import Faults, Strict, shown
+from ...retrieval.records.runs import column
+from ...retrieval.records.trec import write_text
 from ..files.answers import ScoreOptions, Scores, TaskQuery
 from ..files.report import CheckReport, check_ids, only
 from ..files.tables import is_header, rows

@@ -11,10 +11,10 @@ from typing import NamedTuple
 
 from ...retrieval.domain import Statement
 from ...retrieval.errors import QueryError, SourceError
-from ...retrieval.lines import Faults, Strict, shown
-from ...retrieval.table_shape import unlike_columns
+from ...retrieval.records.lines import Faults, Strict, shown
+from ...retrieval.records.table_shape import unlike_columns
+from ...retrieval.records.trec import write_text
 from ...retrieval.terminal import counted
-from ...retrieval.trec import write_text
 from ..files.answers import ScoreOptions, Scores, TaskQuery
 from ..files.report import CheckReport, paired
 from ..files.tables import is_header, rows, text_lines, whole

@@ -15,9 +15,9 @@ import msgspec
 
 from ...retrieval.domain import Claim
 from ...retrieval.errors import CheckFailed, QueryError
-from ...retrieval.lines import Faults, Strict, shown
+from ...retrieval.records.lines import Faults, Strict, shown
+from ...retrieval.records.trec import write_text
 from ...retrieval.terminal import counted
-from ...retrieval.trec import write_text
 from ..files.answers import ScoreOptions, Scores, TaskQuery
 from ..files.report import CheckReport, check_ids, near_miss, only
 from ..files.tables import json_objects, whole

@@ -15,10 +15,10 @@ from pathlib import Path
 
 from ...retrieval.domain import Qrels, Run
 from ...retrieval.errors import SourceError
-from ...retrieval.lines import shown
-from ...retrieval.run_writer import runs_lines
-from ...retrieval.trec import read_qrels, read_run, write_run
-from ...retrieval.trec import read_scores as read_run_scores
+from ...retrieval.records.lines import shown
+from ...retrieval.records.runs import runs_lines
+from ...retrieval.records.trec import read_qrels, read_run, write_run
+from ...retrieval.records.trec import read_scores as read_run_scores
 from ..files.answers import Answer, Note, RunScores, ScoreOptions, Scores, TaskDefaults, TaskQuery, ignore, scores_of
 from ..files.report import CheckReport, check_ids
 from ..files.topics import read_queries as read_topics

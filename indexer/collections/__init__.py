@@ -29,7 +29,7 @@ from typing import NamedTuple, Protocol
 from ...retrieval.domain import Document, Span
 from ...retrieval.errors import SourceError
 from ...retrieval.plugins import Plugins
-from ...retrieval.table_shape import Form
+from ...retrieval.records.table_shape import Form
 
 Files = tuple[Form, frozenset[str]]
 """A form of file, and names of columns or keys (in small letters) by which one of a kind is known."""

@@ -14,8 +14,8 @@ from collections.abc import Iterator
 from typing import Any
 from urllib.parse import unquote
 
-from ...retrieval.claim_review import URN
-from ...retrieval.references import unescaped
+from ...retrieval.records.claim_review import URN
+from ...retrieval.text import unescaped
 from ._documents import host
 from ._linked_data import Node
 from ._ratings import verdict_of

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from ...retrieval.errors import SourceError
-from ...retrieval.table_shape import SAVE_TEXT
+from ...retrieval.records.table_shape import SAVE_TEXT
 from ...retrieval.terminal import listed
 from . import ReadOptions
 

@@ -8,7 +8,7 @@ from itertools import islice
 from pathlib import Path
 
 from ...retrieval.errors import SourceError
-from ...retrieval.table_shape import LOOKED_AT, TableShape, shape_of_start
+from ...retrieval.records.table_shape import LOOKED_AT, TableShape, shape_of_start
 from . import kinds, reader
 from ._streams import open_bytes
 

@@ -16,8 +16,14 @@ from io import BufferedReader
 from pathlib import Path
 from typing import Any, BinaryIO, cast
 
-from ...retrieval.table_shape import SAVE_AS_UTF8, binary_content, is_separator_line, nul_reason
-from ...retrieval.wrapped import continued, list_advice
+from ...retrieval.records.table_shape import (
+    SAVE_AS_UTF8,
+    binary_content,
+    continued,
+    is_separator_line,
+    list_advice,
+    nul_reason,
+)
 from . import ReadOptions
 from ._streams import BadFileError, open_bytes
 

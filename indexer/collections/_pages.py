@@ -8,8 +8,7 @@ import re
 from itertools import islice
 from typing import Any, NamedTuple
 
-from ...retrieval.binary_kinds import known_binary
-from ...retrieval.table_shape import shape_of_start
+from ...retrieval.records.table_shape import known_binary, shape_of_start
 from ._markup import attributes
 
 # Dates are searched in the page's markup and address alone, and never against today's date: what is found

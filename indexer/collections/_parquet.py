@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ...retrieval.gzip_files import MOST_TIMES, UNPACKED_AT_ONCE
+from ...retrieval.records.gzip_files import MOST_TIMES, UNPACKED_AT_ONCE
 from ._streams import BadFileError
 
 if TYPE_CHECKING:

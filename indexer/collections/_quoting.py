@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from ...retrieval.table_shape import LOOKED_AT, shape_of_start
+from ...retrieval.records.table_shape import LOOKED_AT, shape_of_start
 
 _OPEN_CELL = re.compile(r'"(?:[^"]|"")*+"?\Z')
 """A cell that goes on after what was looked at."""

@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import BinaryIO, cast
 
 from ...retrieval.errors import SourceError
-from ...retrieval.gzip_files import MAGIC, Unpacked
-from ...retrieval.table_shape import shape_of_start
+from ...retrieval.records.gzip_files import MAGIC, Unpacked
+from ...retrieval.records.table_shape import shape_of_start
 
 # What starts with these bytes is refused by name: its text would be noise, line after line.
 _REFUSED = (

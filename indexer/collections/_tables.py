@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from ...retrieval.errors import SourceError
-from ...retrieval.table_shape import SAVE_AS_UTF8, TableShape, shape_of_start
+from ...retrieval.records.table_shape import SAVE_AS_UTF8, TableShape, shape_of_start
 from . import ReadOptions
 from ._foreign import refuse_binary, start_of
 from ._lines import parse_json_object, read_bytes, read_lines, read_table

@@ -9,7 +9,7 @@ from typing import Any
 
 from ...retrieval.domain import Document
 from ...retrieval.errors import SourceError
-from ...retrieval.wrapped import wrapper_advice
+from ...retrieval.records.table_shape import wrapper_advice
 from . import Files, ReadOptions, Record
 from ._dates import clean_date
 from ._documents import check_docid

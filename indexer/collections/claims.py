@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from ...retrieval.domain import Document
-from ...retrieval.wrapped import wrapper_advice
+from ...retrieval.records.table_shape import wrapper_advice
 from . import Files, ReadOptions, Record
 from ._dates import clean_date
 from ._documents import check_docid

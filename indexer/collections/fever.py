@@ -14,7 +14,7 @@ from typing import Any
 from urllib.parse import quote
 
 from ...retrieval.domain import Document, Span
-from ...retrieval.wrapped import wrapper_advice
+from ...retrieval.records.table_shape import wrapper_advice
 from . import Files, ReadOptions, Record
 from ._documents import check_docid
 from ._files import expand

@@ -11,9 +11,9 @@ from typing import Any
 
 import msgspec
 
-from ...retrieval.documents import checksum
 from ...retrieval.domain import Document
-from ...retrieval.wrapped import wrapper_advice
+from ...retrieval.records.table_shape import wrapper_advice
+from ...retrieval.store.documents import checksum
 from . import Files, ReadOptions, Record
 from ._documents import check_docid, make_record, named_fields
 from ._files import expand

@@ -15,8 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from ...retrieval.errors import SourceError
-from ...retrieval.table_shape import SAVE_AS_UTF8, Form, TableShape, shape_of_start
-from ...retrieval.wrapped import wrapper_advice
+from ...retrieval.records.table_shape import SAVE_AS_UTF8, Form, TableShape, shape_of_start, wrapper_advice
 from . import Files, ReadOptions, Record
 from ._checkthat import page_of, topic_of
 from ._documents import make_record, named_fields

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ...retrieval.errors import SourceError
-from ...retrieval.references import unescaped
+from ...retrieval.text import unescaped
 from . import Files, ReadOptions, Record
 from ._dates import clean_date
 from ._documents import make_record

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from ...retrieval.table_shape import LOOKED_AT, binary_remedy, shape_of_start
+from ...retrieval.records.table_shape import LOOKED_AT, binary_remedy, shape_of_start
 from . import Files, ReadOptions, Record
 from ._archives import SUFFIXES as ARCHIVES
 from ._archives import Capture, captures, is_archive

@@ -7,7 +7,7 @@ from pathlib import Path
 import msgspec
 
 from ..config import AUTO, EncoderSettings
-from ..manifest import EncoderInfo
+from ..store.manifest import EncoderInfo
 from .sources import BUNDLES, ENGLISH, MULTILINGUAL
 
 _PROMPTS = ("max_tokens", "query_prompt", "document_prompt")

@@ -8,7 +8,7 @@ import msgspec
 import numpy as np
 
 from ..config import CrossEncoderSettings
-from ..entailment import LABELS, Entailment
+from ..dense.encoder import LABELS, Entailment
 from ..files import storable
 from .cache import ENTAILMENT, REVISION, cache_folder, exported, model_digest
 from .cross_encoder import OnnxPairModel

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from ..entailment import LABELS, label_of
+from ..dense.encoder import LABELS, label_of
 from ..errors import MachineError
 from .cache import ENTAILMENT, Description
 from .export import export_named

@@ -17,9 +17,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..config import EncoderSettings
-from ..encoder import Origin
+from ..dense.encoder import Origin
 from ..errors import MachineError
-from ..sequences import refuse_text
+from ..text import refuse_text
 from .cache import ENCODER, Description, ExportKind, exported
 from .choice import for_language, languages
 from .exported_model import CHARACTERS_PER_TOKEN, ExportedModel, encodable

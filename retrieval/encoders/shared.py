@@ -5,11 +5,11 @@ from __future__ import annotations
 from functools import partial
 from pathlib import Path
 
+from ..caching import OpenedOnce
 from ..config import EncoderSettings
-from ..encoder import Encoder
+from ..dense.encoder import Encoder
 from ..errors import MachineError
-from ..manifest import EncoderInfo
-from ..opened_once import OpenedOnce
+from ..store.manifest import EncoderInfo
 from .choice import of_index
 from .runtime import open_encoder
 

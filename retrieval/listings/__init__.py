@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from ..errors import QueryError
-from ..evidence import Evidence
 from ..plugins import Plugins
+from ..search.evidence import Evidence
 
 JSON = "json"
 """The format of a search's own answer, which is no listing."""

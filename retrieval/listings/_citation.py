@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-from ..evidence import Evidence
+from ..search.evidence import Evidence
 from ..sentences import sentences
 
 PAPER = "cord19"

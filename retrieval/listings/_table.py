@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from ..evidence import Evidence
+from ..search.evidence import Evidence
 
 HEADER = (
     "rank",

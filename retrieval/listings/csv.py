@@ -6,7 +6,7 @@ import csv
 import io
 from collections.abc import Sequence
 
-from ..evidence import Evidence
+from ..search.evidence import Evidence
 from ._table import HEADER, cells
 
 MEDIA, SUFFIX = "text/csv", "csv"

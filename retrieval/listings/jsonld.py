@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ..claim_review import filled, name_of, review_of, script_safe, typed
 from ..domain import Document
-from ..evidence import Evidence
+from ..records.claim_review import filled, name_of, review_of, script_safe, typed
+from ..search.evidence import Evidence
 from ._citation import citation
 
 MEDIA, SUFFIX = "application/ld+json", "jsonld"

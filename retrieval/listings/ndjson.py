@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from ..evidence import Evidence
+from ..search.evidence import Evidence
 
 MEDIA, SUFFIX = "application/x-ndjson", "ndjson"
 HELP = "JSON, a hit a line"

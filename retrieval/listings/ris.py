@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ..evidence import Evidence
+from ..search.evidence import Evidence
 from ._citation import Citation, citation
 
 MEDIA, SUFFIX = "application/x-research-info-systems", "ris"

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ..domain import Hit
-from ..evidence import Evidence
-from ..run_writer import run_lines
+from ..records.runs import run_lines
+from ..search.evidence import Evidence
 
 MEDIA, SUFFIX = "text/plain", "run"
 HELP = "a TREC run of one query"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from ..evidence import Evidence
+from ..search.evidence import Evidence
 from ._table import HEADER, cells
 
 MEDIA, SUFFIX = "text/tab-separated-values", "tsv"

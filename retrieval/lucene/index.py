@@ -17,12 +17,12 @@ from typing import Literal, NamedTuple, TypeVar, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from ..collection_statistics import CollectionQuery, FieldStatistics, Term, TermCount
 from ..domain import Filter
 from ..errors import IndexStateError, MachineError, QueryError
 from ..filters import FIELDS, METADATA, title_tokens, token
-from ..integrity import REMEDY
-from ..order import Rows, order_ties
+from ..search.collection_statistics import CollectionQuery, FieldStatistics, Term, TermCount
+from ..search.order import Rows, order_ties
+from ..store.integrity import REMEDY
 from .analysis import open_analyzer, terms_of
 from .jvm import guarded, java, java_text, pack, unpack
 
@@ -187,7 +187,7 @@ class PassageSearcher:
         """Return scores and rows of the ``n`` best passages by score descending, then row ascending.
 
         Scores are float32 values. With ``rows``, which says what the rows stand for, equal scores come in the total
-        order of :mod:`factseek.retrieval.order`, also at the cut. None means that it took longer than ``seconds``.
+        order of :mod:`factseek.retrieval.search.order`, also at the cut. None: it took longer than ``seconds``.
         Raises IndexStateError if the index turns out to be damaged.
         """
         milliseconds = -1 if seconds is None else max(0, int(seconds * 1000))

@@ -24,8 +24,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from ..errors import ConfigError, FactseekError, MachineError
-from ..files import disk_full
-from ..user_cache import is_own, user_cache
+from ..files import disk_full, is_own, user_cache
 
 OLDEST_JAVA = 21
 WARNS_OF_LUCENE = 23  # from here on Java warns of what Lucene does, and has options against it

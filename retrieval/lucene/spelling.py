@@ -17,7 +17,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..signatures import UNSPACED
+from ..store.signatures import UNSPACED
 
 SHORTEST, LONGEST = 3, 40
 """Letters of a word that is kept."""

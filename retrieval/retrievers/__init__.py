@@ -14,14 +14,14 @@ from msgspec.structs import replace
 
 from ..config import AUTO, Config
 from ..errors import IndexStateError, QueryError
-from ..manifest import Manifest
 from ..plugins import Plugins
-from ..retriever import Rankings, Retriever
-from ..side_by_side import SideBySide
+from ..search.retriever import Rankings, Retriever
+from ..search.side_by_side import SideBySide
+from ..store.manifest import Manifest
 from ..terminal import listed
 
 if TYPE_CHECKING:
-    from ..live.snapshot import Snapshot
+    from ..search.snapshot import Snapshot
 
 
 class Lack(NamedTuple):

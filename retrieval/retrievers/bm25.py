@@ -6,16 +6,16 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from ..config import Config
+from ..dense.vectors import Mask
 from ..domain import Columns, Filter, Hit
 from ..limit import Limit
 from ..lucene.index import PassageSearcher, Ranked, Weights
-from ..manifest import LUCENE, Manifest
-from ..order import Rows, first_of_each, hits_of
-from ..vectors import Mask
+from ..search.order import Rows, first_of_each, hits_of
+from ..store.manifest import LUCENE, Manifest
 from . import Lack
 
 if TYPE_CHECKING:
-    from ..live.snapshot import Snapshot
+    from ..search.snapshot import Snapshot
 
 LABEL = "Sparse"
 HELP = "the same words, by BM25"

@@ -8,19 +8,19 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from ..collection_statistics import CollectionQuery
 from ..config import Config
+from ..dense.encoder import Encoder
+from ..dense.vectors import Mask, Nearest, VectorIndex, Vectors, mean_direction, unit_vector
 from ..domain import DocumentQuery, Filter, Hit, VectorQuery
-from ..encoder import Encoder
 from ..limit import Limit
-from ..manifest import VECTORS, Manifest
-from ..order import Rows, best, first_fetch
-from ..retriever import Retriever
-from ..vectors import Mask, Nearest, VectorIndex, Vectors, mean_direction, unit_vector
+from ..search.collection_statistics import CollectionQuery
+from ..search.order import Rows, best, first_fetch
+from ..search.retriever import Retriever
+from ..store.manifest import VECTORS, Manifest
 from . import Lack
 
 if TYPE_CHECKING:
-    from ..live.snapshot import Snapshot
+    from ..search.snapshot import Snapshot
 
 LABEL = "Dense"
 HELP = "the same meaning, by vectors"

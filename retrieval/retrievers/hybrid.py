@@ -6,17 +6,17 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from ..config import Config, FusionSettings
+from ..dense.vectors import Mask
 from ..domain import Filter, Hit
 from ..errors import QueryError
-from ..fusion import Ranking, fuse
 from ..limit import Limit
-from ..manifest import Manifest
-from ..retriever import Ranked, Rankings, Retriever
-from ..vectors import Mask
+from ..search.fusion import Ranking, fuse
+from ..search.retriever import Ranked, Rankings, Retriever
+from ..store.manifest import Manifest
 from . import Lack, kind, side_by_side
 
 if TYPE_CHECKING:
-    from ..live.snapshot import Snapshot
+    from ..search.snapshot import Snapshot
 
 LABEL = "Hybrid"
 HELP = "words and meaning together"

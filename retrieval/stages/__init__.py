@@ -11,20 +11,20 @@ from typing import NamedTuple, Protocol, TypeVar, runtime_checkable
 
 import msgspec
 
+from ..caching import OpenedOnce
 from ..config import Config
-from ..documents import Stored
 from ..domain import Filter, Hit, Part
 from ..encoders.cross_encoder import open_cross_encoder
 from ..errors import QueryError
-from ..evidence import Copies
-from ..index_state import IndexState
 from ..limit import Limit
 from ..lucene.analysis import TermCache
-from ..manifest import Manifest
-from ..opened_once import OpenedOnce
-from ..order import float32, ordered, scores_below
 from ..plugins import Plugins
-from ..re_ranker import ReRanker
+from ..search.evidence import Copies
+from ..search.index_state import IndexState
+from ..search.order import float32, ordered, scores_below
+from ..search.retriever import ReRanker
+from ..store.documents import Stored
+from ..store.manifest import Manifest
 
 Texts = Callable[[Sequence[Hit]], list[Stored]]
 """Read the passages of hits with their documents, in one go, in the order of the hits."""

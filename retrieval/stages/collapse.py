@@ -12,11 +12,11 @@ import numpy as np
 
 from ..domain import Filter, Hit
 from ..errors import QueryError
-from ..evidence import Copies
-from ..index_state import IndexState
 from ..limit import Limit
-from ..manifest import SIGNATURES
-from ..signatures import WORDS, Signatures, disagreements, most_disagreements
+from ..search.evidence import Copies
+from ..search.index_state import IndexState
+from ..store.manifest import SIGNATURES
+from ..store.signatures import WORDS, Signatures, disagreements, most_disagreements
 from . import Stage, StageContext, Texts, with_part
 
 LABEL = "Collapse"

@@ -7,15 +7,14 @@ from functools import partial
 from itertools import islice
 from pathlib import Path
 
-from ..combiner import Combiner, load
-from ..combining import matrix
+from ..dense.vectors import Vectors
 from ..domain import Filter, Hit
 from ..errors import QueryError
-from ..index_state import IndexState
-from ..likeness import views_of
 from ..limit import Limit
 from ..lucene.analysis import query_terms
-from ..vectors import Vectors
+from ..search.combiner import Combiner, load, matrix
+from ..search.index_state import IndexState
+from ..search.likeness import views_of
 from . import Stage, StageContext, Texts, rescored
 
 LABEL = "Combine"

@@ -9,8 +9,8 @@ from ..domain import Hit
 from ..errors import QueryError
 from ..limit import Limit
 from ..lucene.index import flat_text
-from ..re_ranker import ReRanker
-from ..votes import mixed
+from ..search.retriever import ReRanker
+from ..search.score_normalizers import mixed
 from . import StageContext, Texts, rescored
 
 LABEL = "Re-rank"

@@ -21,13 +21,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..config import Config
-from ..documents import SegmentDocuments
+from ..dense.encoder import Encoder
 from ..domain import Document, Span
-from ..encoder import Encoder
 from ..errors import IndexStateError
-from ..index_folder import IndexFolder
-from ..manifest import DOCUMENTS, EncoderInfo, Manifest, SegmentInfo
 from ..plugins import Plugins
+from ..store.documents import SegmentDocuments
+from ..store.index_folder import IndexFolder
+from ..store.manifest import DOCUMENTS, EncoderInfo, Manifest, SegmentInfo
 
 Encoders = Callable[[str, EncoderInfo | None], Encoder]
 """Return the encoder of the view of this name, opened when it is first asked for: the one that made its vectors, if an

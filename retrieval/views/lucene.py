@@ -11,10 +11,10 @@ from ..config import Config
 from ..domain import Document, Span
 from ..errors import IndexStateError
 from ..filters import field_names, token, tokens
-from ..integrity import REMEDY
 from ..lucene.index import PassageSearcher, PassageWriter, passage_ids
 from ..lucene.jvm import start
-from ..manifest import FILTER_FIELDS, LUCENE, Manifest
+from ..store.integrity import REMEDY
+from ..store.manifest import FILTER_FIELDS, LUCENE, Manifest
 from . import Check, Encoders, OpenSegment, PassageSink, SegmentPlace, Tools, View
 
 

@@ -14,13 +14,13 @@ from typing import Any, BinaryIO
 import numpy as np
 
 from ..config import Config
+from ..dense.vectors import Mask
 from ..domain import Document, Span
 from ..errors import IndexStateError
-from ..integrity import REMEDY
-from ..manifest import Manifest
-from ..mapped import mapped
-from ..signatures import AT_ONCE, WORDS, Signatures, disagreements, signatures_of
-from ..vectors import Mask
+from ..store.integrity import REMEDY
+from ..store.manifest import Manifest
+from ..store.mapped import mapped
+from ..store.signatures import AT_ONCE, WORDS, Signatures, disagreements, signatures_of
 from . import Check, Encoders, OpenSegment, PassageSink, SegmentPlace, Tools, View
 
 FILE = "signatures.u64"

@@ -14,12 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..config import Config, DenseSettings
-from ..errors import IndexStateError
-from ..floor import chance_cosines, made_up_vectors, read_chance, write_chance
-from ..lucene.index import flat_text
-from ..manifest import EncoderInfo, Manifest
-from ..progress import bar
-from ..vectors import (
+from ..dense.noise import chance_cosines, made_up_vectors, read_chance, write_chance
+from ..dense.vectors import (
     VectorFiles,
     VectorIndex,
     Vectors,
@@ -30,6 +26,10 @@ from ..vectors import (
     whole_rows,
     write_vectors,
 )
+from ..errors import IndexStateError
+from ..lucene.index import flat_text
+from ..progress import bar
+from ..store.manifest import EncoderInfo, Manifest
 from . import Check, Encoders, Merged, OpenSegment, SegmentPlace, Tools, View
 
 ENCODED_AT_ONCE = 256

@@ -20,10 +20,10 @@ from ..config import Config
 from ..domain import Document, Span
 from ..errors import IndexStateError
 from ..files import read_regular
-from ..integrity import REMEDY
 from ..lucene.spelling import WordCounter, WordNearby, masks, possible, within
-from ..manifest import Manifest
-from ..mapped import mapped
+from ..store.integrity import REMEDY
+from ..store.manifest import Manifest
+from ..store.mapped import mapped
 from . import Check, Encoders, OpenSegment, PassageSink, SegmentPlace, Tools, View
 
 TEXT, NUMBERS = "words.txt", "words.u64"

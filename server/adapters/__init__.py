@@ -26,8 +26,8 @@ from typing import Protocol
 from flask import Blueprint, Flask, request
 
 from ...retrieval.errors import ConfigError
-from ...retrieval.evidence import Answer
 from ...retrieval.plugins import Plugins
+from ...retrieval.search.evidence import Answer
 from ..api import operations
 from ..api.operations import Operation
 from ..errors import Dialect, Problem, speak

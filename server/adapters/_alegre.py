@@ -17,7 +17,7 @@ from ...retrieval.filters import metadata_values
 from ...retrieval.limit import CutOffError
 from ...retrieval.lucene.analysis import words_of
 from ...retrieval.lucene.spelling import respelt
-from ...retrieval.searcher import Search, check_whole
+from ...retrieval.search.options import Search, check_whole
 from ..api.routes import document_state
 from ..errors import BadInput
 from ..memory import charged_document
@@ -34,7 +34,7 @@ from ..writing import (
 )
 
 if TYPE_CHECKING:
-    from ...retrieval.index.local import Index
+    from ...retrieval.search.index import Index
 
 Context = dict[str, Any]
 Removed = Literal["deleted", "updated"]

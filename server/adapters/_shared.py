@@ -15,9 +15,9 @@ from flask import request
 
 from ...retrieval.domain import Document
 from ...retrieval.errors import QueryError
-from ...retrieval.evidence import Answer
 from ...retrieval.limit import Limit
-from ...retrieval.re_ranker import ReRanker
+from ...retrieval.search.evidence import Answer
+from ...retrieval.search.retriever import ReRanker
 from ..errors import BadInput, Problem, RefusedError
 from ..runtime import registry
 from ..schemas import SearchOptions
@@ -25,7 +25,7 @@ from ..search import RankedEvidence, TimedOutError, limit_of, note_query, search
 from . import configured_index
 
 if TYPE_CHECKING:
-    from ...retrieval.index.local import Index
+    from ...retrieval.search.index import Index
 
 
 def hits_of(

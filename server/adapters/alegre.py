@@ -21,8 +21,8 @@ from msgspec import UNSET, Meta, UnsetType
 
 from ...retrieval.config import Count
 from ...retrieval.errors import NotFoundError
-from ...retrieval.evidence import Answer
-from ...retrieval.manifest import now
+from ...retrieval.search.evidence import Answer
+from ...retrieval.store.manifest import now
 from ..api.operations import Operation
 from ..errors import BadInput, Problem
 from ..runtime import ServedIndex
@@ -45,7 +45,7 @@ from ._alegre import (
 )
 
 if TYPE_CHECKING:
-    from ...retrieval.index.local import Index
+    from ...retrieval.search.index import Index
 
 _THRESHOLD, _LIMIT = 0.9, 200
 _FAR = 1_000.0

@@ -14,7 +14,7 @@ from flask import Blueprint, Response, g, request
 from msgspec import UNSET, Meta, UnsetType
 
 from ...retrieval.config import Positive
-from ...retrieval.evidence import Answer
+from ...retrieval.search.evidence import Answer
 from ..api.operations import Operation
 from ..errors import Problem
 from ..schemas import ForeignFields, from_body, json_answer

@@ -20,10 +20,10 @@ from msgspec import Meta
 
 from ...retrieval.config import Count
 from ...retrieval.domain import Document
-from ...retrieval.evidence import Answer, Evidence
 from ...retrieval.filters import last_day
 from ...retrieval.limit import Limit
-from ...retrieval.searcher import Search
+from ...retrieval.search.evidence import Answer, Evidence
+from ...retrieval.search.options import Search
 from ..api.operations import Operation
 from ..api.paging import Begun, begun
 from ..errors import BadInput, Problem
@@ -32,7 +32,7 @@ from ..search import TimedOutError, limit_of, search_of, whole_evidence
 from . import configured_index
 
 if TYPE_CHECKING:
-    from ...retrieval.index.local import Index
+    from ...retrieval.search.index import Index
 
 _FIRST_SLICE = 100
 """Hits whose age is looked at together at first; each time twice as many, until a page is full."""

@@ -13,7 +13,7 @@ from flask import Blueprint, Response, request
 from msgspec import UNSET, Meta, UnsetType
 
 from ...retrieval.config import Positive
-from ...retrieval.evidence import Answer
+from ...retrieval.search.evidence import Answer
 from ..api.operations import Operation
 from ..schemas import ForeignFields, from_body, json_answer
 from . import _shared

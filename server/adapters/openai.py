@@ -17,10 +17,10 @@ from msgspec import Meta, UnsetType
 from numpy.typing import NDArray
 
 from ...retrieval.config import Positive
-from ...retrieval.encoder import Encoder
+from ...retrieval.dense.encoder import Encoder
 from ...retrieval.errors import NotFoundError
-from ...retrieval.evidence import Answer
 from ...retrieval.limit import Limit
+from ...retrieval.search.evidence import Answer
 from ..api.operations import Operation
 from ..errors import BadInput, Problem, RefusedError
 from ..runtime import registry

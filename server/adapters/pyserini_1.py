@@ -13,7 +13,7 @@ from flask import Blueprint, Response, request
 from msgspec import Meta
 
 from ...retrieval.config import Positive
-from ...retrieval.evidence import Answer
+from ...retrieval.search.evidence import Answer
 from ..api.operations import Operation
 from ..errors import BadInput
 from ..memory import charged_document

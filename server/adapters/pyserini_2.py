@@ -10,8 +10,8 @@ from flask import Blueprint, Response, request
 from msgspec import Meta
 
 from ...retrieval.config import Positive, Unit, Weight
-from ...retrieval.evidence import Answer
-from ...retrieval.searcher import Search
+from ...retrieval.search.evidence import Answer
+from ...retrieval.search.options import Search
 from ..api.operations import Operation
 from ..errors import BadInput, Problem, RefusedError, UnknownIndexError
 from ..memory import charged_document
@@ -20,7 +20,7 @@ from ..schemas import ForeignFields, Parse, QueryField, SearchOptions, document_
 from ..search import search_of, whole_evidence
 
 if TYPE_CHECKING:
-    from ...retrieval.index.local import Index
+    from ...retrieval.search.index import Index
 
 HELP = "Pyserini 2's and Anserini's REST routes: GET /v1/{index}/search"
 KEY_PARAMETER = ""

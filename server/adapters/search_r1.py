@@ -14,7 +14,7 @@ from flask import Blueprint, Response, request
 from msgspec import Meta
 
 from ...retrieval.config import Positive
-from ...retrieval.evidence import Answer, Evidence
+from ...retrieval.search.evidence import Answer, Evidence
 from ..api.operations import Operation
 from ..errors import BadInput
 from ..runtime import registry

@@ -15,7 +15,7 @@ from flask import Blueprint, Response, request, url_for
 from msgspec import Meta
 
 from ...retrieval.config import Positive
-from ...retrieval.evidence import Answer, Evidence
+from ...retrieval.search.evidence import Answer, Evidence
 from ..api.operations import Operation
 from ..errors import Problem
 from ..schemas import ForeignFields, SearchOptions, from_body, json_answer
@@ -24,7 +24,7 @@ from . import configured_index
 from ._shared import hits_of
 
 if TYPE_CHECKING:
-    from ...retrieval.index.local import Index
+    from ...retrieval.search.index import Index
 
 HELP = "Serper's web search: POST /search"
 KEY_PARAMETER = ""

@@ -12,8 +12,8 @@ from typing import Annotated, Literal
 from flask import Blueprint, Response, request
 from msgspec import UNSET, Meta, UnsetType
 
-from ...retrieval.evidence import Answer
-from ...retrieval.re_ranker import ReRanker
+from ...retrieval.search.evidence import Answer
+from ...retrieval.search.retriever import ReRanker
 from ..api.operations import Operation
 from ..errors import BadInput, Problem, RefusedError
 from ..runtime import registry

@@ -19,9 +19,9 @@ import msgspec
 from ...retrieval import retrievers
 from ...retrieval.domain import Hit
 from ...retrieval.errors import QueryError
-from ...retrieval.evidence import Evidence
 from ...retrieval.limit import CutOffError, Limit
-from ...retrieval.run_writer import run_lines
+from ...retrieval.records.runs import run_lines
+from ...retrieval.search.evidence import Evidence
 from ..errors import BadInput
 from ..memory import NoMemoryError, PartMemory, answer_memory
 from ..runtime import registry
@@ -38,7 +38,7 @@ from ..search import (
 from .explanation import with_passages
 
 if TYPE_CHECKING:
-    from ...retrieval.index.local import Index
+    from ...retrieval.search.index import Index
 
 _AT_ONCE = 10
 _PIECE = 100_000

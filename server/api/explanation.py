@@ -2,26 +2,25 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import sys
 from collections.abc import Mapping, Sequence
 from functools import partial
+from typing import TYPE_CHECKING
 
 import msgspec
 
 from ...retrieval import stages
 from ...retrieval.config import FusionSettings
 from ...retrieval.domain import Hit, Part
-from ...retrieval.evidence import Evidence, PassageAnswer, part_answer
-from ...retrieval.explaining import sentence
 from ...retrieval.limit import PASSAGES, WRITTEN, Limit
 from ...retrieval.lucene.analysis import Highlighter, highlighter, in_time, query_terms
-from ...retrieval.searcher import ResolvedSearch, Search
+from ...retrieval.search.evidence import Evidence, PassageAnswer, part_answer
+from ...retrieval.search.explaining import sentence
+from ...retrieval.search.options import ResolvedSearch, Search
 from ..schemas import ExplainedHit, ExplainedPart, Explanation, FusionAnswer, WordWeight
 
 if TYPE_CHECKING:
-    from ...retrieval.index.local import Index
+    from ...retrieval.search.index import Index
 
 
 def explanation(index: Index, query: str, asked: Search, hits: Sequence[Hit]) -> Explanation:

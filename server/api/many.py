@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from time import perf_counter
+from typing import TYPE_CHECKING
 
 import msgspec
 from flask import Blueprint, Response, g, request
 
-from ...retrieval.counting import facet_answers, fields_of, total_answer
 from ...retrieval.domain import Hit
 from ...retrieval.errors import QueryError
-from ...retrieval.evidence import Evidence
 from ...retrieval.limit import CutOffError, Limit
-from ...retrieval.many import CountsOfMany, HitOf, PageOfMany, chosen_weights, counts_of_many, evidence_of, fused
-from ...retrieval.searcher import Search
+from ...retrieval.search.counting import facet_answers, fields_of, total_answer
+from ...retrieval.search.evidence import Evidence
+from ...retrieval.search.federated import (
+    CountsOfMany,
+    HitOf,
+    PageOfMany,
+    chosen_weights,
+    counts_of_many,
+    evidence_of,
+    fused,
+)
+from ...retrieval.search.options import Search
 from ..errors import BadInput
 from ..runtime import ServedIndex, registry
 from ..schemas import AskedIndex, QueryText, SearchManyAnswer, SearchManyRequest, Took, from_body, json_answer
@@ -35,7 +42,7 @@ from .explanation import with_passages
 from .paging import BegunMany, begun_many, note_of
 
 if TYPE_CHECKING:
-    from ...retrieval.index.local import Index
+    from ...retrieval.search.index import Index
 
 blueprint = Blueprint("many", __name__)
 

@@ -14,16 +14,16 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 import msgspec
 
-from ...retrieval.counting import facet_answers, fields_of, total_answer
 from ...retrieval.errors import QueryError
-from ...retrieval.searcher import Search
+from ...retrieval.search.counting import facet_answers, fields_of, total_answer
+from ...retrieval.search.options import Search
 from ..errors import BadInput
 from ..runtime import ServedIndex, index_named
 from ..schemas import CursorIfAny, FacetsIfAsked, SearchManyRequest, SearchRequest, TotalIfAsked
 from ..search import RankedEvidence
 
 if TYPE_CHECKING:
-    from ...retrieval.index.local import Index
+    from ...retrieval.search.index import Index
 
 _Asked = TypeVar("_Asked", SearchRequest, SearchManyRequest)
 _HEAD = Struct(">I8s")

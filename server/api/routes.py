@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import hashlib
+from typing import TYPE_CHECKING
 
 import msgspec
 from flask import Blueprint, Response, g, request
 from flask.globals import request_ctx
 
 from ...retrieval import listings
-from ...retrieval.documents import checksum, state_of
 from ...retrieval.domain import Span
 from ...retrieval.errors import QueryError
-from ...retrieval.evidence import Evidence
+from ...retrieval.search.evidence import Evidence
+from ...retrieval.store.documents import checksum, state_of
 from ..errors import BadInput
 from ..memory import charged_document
 from ..runtime import READY, ServedIndex, index_named, registry, suited_indexes
@@ -48,7 +47,7 @@ from .operations import JSON, NDJSON, TEXT
 from .paging import begun, counts, note_of
 
 if TYPE_CHECKING:
-    from ...retrieval.index.local import Index
+    from ...retrieval.search.index import Index
 
 blueprint = Blueprint("api", __name__)
 _ANYTHING = "*/*"

@@ -20,7 +20,7 @@ from ...retrieval.errors import ConfigError, FactseekError, QueryError
 from ..settings import Config
 
 if TYPE_CHECKING:
-    from ...retrieval.index.local import Index
+    from ...retrieval.search.index import Index
 
 _KEY = "factseek.verdicts"
 _log = logging.getLogger("factseek.server")

@@ -7,11 +7,11 @@ from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
 from typing import Any, NamedTuple
 
-from ...retrieval.display import Piece, pieces_of
 from ...retrieval.domain import Document, Passage
-from ...retrieval.evidence import Evidence
 from ...retrieval.listings import list_hits
 from ...retrieval.listings._citation import Citation, citation
+from ...retrieval.search.evidence import Evidence
+from ...retrieval.text import Piece, pieces_of
 from .i18n import direction_of
 from .reasons import Reason
 

@@ -16,8 +16,8 @@ from werkzeug.wrappers import Response
 from ...indexer.collections._pages import binary_kind, decode
 from ...retrieval.errors import QueryError
 from ...retrieval.languages import written_in
+from ...retrieval.records.table_shape import column_at, column_name
 from ...retrieval.sentences import sentences
-from ...retrieval.table_shape import column_at, column_name
 from ..api.rankers import ranked_claims
 from ..errors import BadInput, RefusedError, UnknownRankerError
 from ..runtime import registry, suited_indexes

@@ -10,8 +10,8 @@ from flask import Response, url_for
 
 from ...retrieval import listings
 from ...retrieval.errors import QueryError
-from ...retrieval.evidence import Evidence
-from ...retrieval.query_syntax import QUERY
+from ...retrieval.search.evidence import Evidence
+from ...retrieval.search.query_syntax import QUERY
 from ..errors import BadInput
 from ..runtime import ServedIndex
 from .layout import asked_parameters, blueprint, chosen_indexes

@@ -6,9 +6,9 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from ...retrieval.domain import FacetCounts, Total
-from ...retrieval.many import INDEX, counts_of_many
-from ...retrieval.query_syntax import QUERY, query_parts
-from ...retrieval.searcher import Search
+from ...retrieval.search.federated import INDEX, counts_of_many
+from ...retrieval.search.options import Search
+from ...retrieval.search.query_syntax import QUERY, query_parts
 from .reasons import label_of
 from .searching import IndexSearch, kinds_of
 from .state import DATE, LONGEST_ADDRESS, UNFOLDED, PageState

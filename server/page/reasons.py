@@ -10,10 +10,10 @@ from ...retrieval import retrievers, stages
 from ...retrieval.domain import Hit, Part
 from ...retrieval.errors import FactseekError
 from ...retrieval.limit import Limit
-from ...retrieval.searcher import ResolvedSearch, Search
+from ...retrieval.search.options import ResolvedSearch, Search
 
 if TYPE_CHECKING:
-    from ...retrieval.index.local import Index
+    from ...retrieval.search.index import Index
 
 _WORDS = 8
 """Words of a hit that are shown, heaviest first."""

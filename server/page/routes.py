@@ -13,12 +13,12 @@ import msgspec
 from flask import request, url_for
 from werkzeug.wrappers import Response
 
-from ...retrieval.display import web_link
 from ...retrieval.errors import NotFoundError, QueryError
-from ...retrieval.evidence import Evidence
 from ...retrieval.limit import HIGHLIGHTS
 from ...retrieval.lucene.analysis import Highlighter, highlighter, in_time
-from ...retrieval.searcher import Search
+from ...retrieval.search.evidence import Evidence
+from ...retrieval.search.options import Search
+from ...retrieval.text import web_link
 from ..errors import BadInput
 from ..memory import charged_document
 from ..runtime import ServedIndex, index_named, registry, suited_indexes

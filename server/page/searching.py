@@ -11,12 +11,12 @@ import msgspec
 from ...retrieval import retrievers
 from ...retrieval.domain import Hit
 from ...retrieval.errors import NotFoundError, QueryError
-from ...retrieval.evidence import Evidence
 from ...retrieval.limit import CutOffError
 from ...retrieval.lucene.spelling import respelt
-from ...retrieval.many import HitOf, PageOfMany, chosen_weights, evidence_of, fused
 from ...retrieval.retrievers import RetrieverKind
-from ...retrieval.searcher import Search
+from ...retrieval.search.evidence import Evidence
+from ...retrieval.search.federated import HitOf, PageOfMany, chosen_weights, evidence_of, fused
+from ...retrieval.search.options import Search
 from ..errors import BadInput
 from ..runtime import ServedIndex
 from ..schemas import Took

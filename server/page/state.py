@@ -15,13 +15,13 @@ from msgspec import Meta
 from werkzeug.datastructures import MultiDict
 
 from ...retrieval.config import Count
-from ...retrieval.query_syntax import PLAIN, QUERY
+from ...retrieval.search.query_syntax import PLAIN, QUERY
 from ..errors import BadInput
 from ..schemas import RequestFields, SearchOptions, explained
 from .i18n import LANGUAGES
 
 if TYPE_CHECKING:
-    from ...retrieval.index.local import Index
+    from ...retrieval.search.index import Index
 
 LIST, SIDE = "", "side"
 """The views: one ranking below one heading, or all rankings of an index side by side."""

@@ -10,12 +10,11 @@ from werkzeug.wrappers import Response
 
 from ...claims.evidence.sentences import EvidenceSentence, stance_of
 from ...claims.verdicts.verdict import Verdict
-from ...retrieval.display import Piece, pieces_of, web_link
 from ...retrieval.domain import Claim
 from ...retrieval.errors import QueryError
 from ...retrieval.filters import parse_filter
 from ...retrieval.lucene.analysis import highlighter
-from ...retrieval.profile import tweet
+from ...retrieval.text import Piece, pieces_of, tweet, web_link
 from ..api.verdicts import Judge, judge_of, served_verdicts
 from ..errors import BadInput, RefusedError
 from ..runtime import ServedIndex, registry

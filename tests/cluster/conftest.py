@@ -14,8 +14,8 @@ from benchmarks.cluster import three_nodes
 from factseek.cluster import layout
 from factseek.cluster.settings import ClusterSettings
 from factseek.indexer.build import BuildRequest
-from factseek.retrieval import manifest as manifests
-from factseek.retrieval.index.local import Index
+from factseek.retrieval.search.index import Index
+from factseek.retrieval.store import manifest as manifests
 from factseek.settings import Config, convert
 
 from ..retrieval.index.conftest import DECLARED, GONE, Remembering, built, documents, encoder, whole

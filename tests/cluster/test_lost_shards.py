@@ -13,10 +13,10 @@ from factseek.cluster.statistics import CollectionTerms
 from factseek.indexer.build import BuildRequest
 from factseek.retrieval.domain import DocumentQuery, VectorQuery
 from factseek.retrieval.errors import IndexStateError
-from factseek.retrieval.index.local import Index
-from factseek.retrieval.index_state import IndexState
 from factseek.retrieval.lucene.index import PassageSearcher, Weights
-from factseek.retrieval.manifest import LUCENE
+from factseek.retrieval.search.index import Index
+from factseek.retrieval.search.index_state import IndexState
+from factseek.retrieval.store.manifest import LUCENE
 from factseek.settings import Config
 
 T = TypeVar("T")

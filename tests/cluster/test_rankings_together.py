@@ -14,10 +14,10 @@ from factseek.cluster.rankings import ShardedRankings
 from factseek.cluster.statistics import CollectionTerms
 from factseek.retrieval.config import Config
 from factseek.retrieval.domain import Filter
-from factseek.retrieval.index.local import Index
-from factseek.retrieval.index_state import IndexState
 from factseek.retrieval.limit import CutOffError, Limit
-from factseek.retrieval.retriever import Ranked
+from factseek.retrieval.search.index import Index
+from factseek.retrieval.search.index_state import IndexState
+from factseek.retrieval.search.retriever import Ranked
 
 T = TypeVar("T")
 QUERIES = ["measles vaccine", "heat of the ocean"]

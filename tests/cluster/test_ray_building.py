@@ -21,7 +21,7 @@ from factseek.cluster.build import build_here, build_shards
 from factseek.commands import main
 from factseek.indexer.build import BuildReport, BuildRequest, Verb
 from factseek.retrieval.errors import MachineError, SourceError
-from factseek.retrieval.index.opening import leased
+from factseek.retrieval.search.opening import leased
 
 from ..retrieval.index.conftest import documents
 from .conftest import CONFIG, node_without_the_package, settings

@@ -23,7 +23,7 @@ from factseek.cluster.actors import actor_name, check_opens, replicas_of, runnin
 from factseek.cluster.build import reshard
 from factseek.commands import main
 from factseek.retrieval.errors import MachineError
-from factseek.retrieval.index.local import Index
+from factseek.retrieval.search.index import Index
 
 from ..server.ending import end
 from .conftest import CONFIG, node_without_the_package, settings

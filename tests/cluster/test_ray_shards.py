@@ -23,9 +23,9 @@ from factseek.cluster.ray_cluster import connect, disconnect
 from factseek.cluster.settings import ClusterSettings
 from factseek.retrieval.domain import Filter
 from factseek.retrieval.encoders.shared import SharedEncoders
-from factseek.retrieval.index.local import Index
 from factseek.retrieval.lucene.jvm import start
-from factseek.retrieval.searcher import Search
+from factseek.retrieval.search.index import Index
+from factseek.retrieval.search.options import Search
 
 from .conftest import CONFIG, on_ray, settings
 from .test_sharded import answered

@@ -14,8 +14,8 @@ from factseek.retrieval.config import BM25Settings
 from factseek.retrieval.domain import Hit
 from factseek.retrieval.errors import NotFoundError, QueryError
 from factseek.retrieval.filters import FIELDS
-from factseek.retrieval.index.local import Index
-from factseek.retrieval.searcher import Search
+from factseek.retrieval.search.index import Index
+from factseek.retrieval.search.options import Search
 from tests.retrieval.index.conftest import DECLARED, GONE, documents
 from tests.retrieval.index.test_whole_rankings import QUERIES, SEARCHES
 

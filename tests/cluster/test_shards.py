@@ -17,16 +17,16 @@ from factseek.cluster.build import build_here, build_shards, repair, reshard, sh
 from factseek.indexer import compaction, deletion, jobs, snapshot
 from factseek.indexer.aliases import point
 from factseek.indexer.build import BuildReport, BuildRequest, Verb
-from factseek.retrieval import manifest as manifests
-from factseek.retrieval.documents import SegmentDocuments
+from factseek.retrieval.dense.vectors import read_vectors
 from factseek.retrieval.errors import IndexStateError, SourceError, UserError
-from factseek.retrieval.index.local import Index
-from factseek.retrieval.index.opening import leased, published
-from factseek.retrieval.live.snapshot import Snapshot
 from factseek.retrieval.lucene.jvm import java_thread
-from factseek.retrieval.manifest import DOCUMENTS
-from factseek.retrieval.searcher import Search
-from factseek.retrieval.vectors import read_vectors
+from factseek.retrieval.search.index import Index
+from factseek.retrieval.search.opening import leased, published
+from factseek.retrieval.search.options import Search
+from factseek.retrieval.search.snapshot import Snapshot
+from factseek.retrieval.store import manifest as manifests
+from factseek.retrieval.store.documents import SegmentDocuments
+from factseek.retrieval.store.manifest import DOCUMENTS
 from factseek.settings import Config, convert
 
 from .verbs import CONFIG, State, build, compact, delete, divide, exported, passages, verify, written

@@ -13,9 +13,9 @@ from factseek.indexer import build as of_index
 from factseek.indexer import compaction, deletion, verification
 from factseek.indexer.build import BuildReport, BuildRequest
 from factseek.indexer.export import export
-from factseek.retrieval.documents import SegmentDocuments
-from factseek.retrieval.index.opening import leased
-from factseek.retrieval.manifest import DOCUMENTS
+from factseek.retrieval.search.opening import leased
+from factseek.retrieval.store.documents import SegmentDocuments
+from factseek.retrieval.store.manifest import DOCUMENTS
 from factseek.settings import Config, convert
 
 CONFIG: Config = convert({"index": {"segment_passages": 10}}, "test")

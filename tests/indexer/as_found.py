@@ -6,8 +6,8 @@ from pathlib import Path
 
 import msgspec
 
-from factseek.retrieval import manifest as manifests
-from factseek.retrieval.manifest import SEGMENTS, FileInfo, SegmentInfo
+from factseek.retrieval.store import manifest as manifests
+from factseek.retrieval.store.manifest import SEGMENTS, FileInfo, SegmentInfo
 
 
 def name_files_as_found(folder: Path) -> None:

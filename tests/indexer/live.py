@@ -16,11 +16,11 @@ from factseek.indexer.compaction import compact
 from factseek.indexer.deletion import delete
 from factseek.indexer.snapshot import restore, snapshot
 from factseek.indexer.verification import verify
-from factseek.retrieval import manifest as manifests
 from factseek.retrieval.domain import Filter, Hit
 from factseek.retrieval.errors import SourceError
-from factseek.retrieval.index.local import Index
-from factseek.retrieval.searcher import Search
+from factseek.retrieval.search.index import Index
+from factseek.retrieval.search.options import Search
+from factseek.retrieval.store import manifest as manifests
 from factseek.settings import convert
 
 DOCIDS = ["a", "b", "007", "7", "c/d", "عربي", "e%20f", "😀"]

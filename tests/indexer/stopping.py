@@ -16,10 +16,10 @@ from pathlib import Path
 from typing import NamedTuple
 
 from factseek.cluster import layout
-from factseek.retrieval import manifest as manifests
-from factseek.retrieval.index.local import open_index
-from factseek.retrieval.index.opening import leased
-from factseek.retrieval.searcher import Search
+from factseek.retrieval.search.index import open_index
+from factseek.retrieval.search.opening import leased
+from factseek.retrieval.search.options import Search
+from factseek.retrieval.store import manifest as manifests
 from tests.cluster.verbs import verify
 from tests.indexer.verbs import BEFORE, CONFIG, VERBS, State
 

@@ -13,9 +13,9 @@ import pytest
 
 from factseek.indexer.aliases import point
 from factseek.indexer.build import BuildRequest, build
-from factseek.retrieval import manifest as manifests
 from factseek.retrieval.errors import IndexStateError
-from factseek.retrieval.index.local import Index
+from factseek.retrieval.search.index import Index
+from factseek.retrieval.store import manifest as manifests
 from factseek.server.app import create_app
 from factseek.server.auth import digest
 from factseek.server.runtime import IndexReloader

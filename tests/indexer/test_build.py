@@ -14,11 +14,11 @@ import pytest
 from factseek.indexer import journal as journals
 from factseek.indexer.build import Verb
 from factseek.indexer.lock import locked
-from factseek.retrieval import manifest as manifests
 from factseek.retrieval.domain import Hit
 from factseek.retrieval.errors import ConfigError, IndexStateError, SourceError
-from factseek.retrieval.index.local import Index
-from factseek.retrieval.searcher import Search
+from factseek.retrieval.search.index import Index
+from factseek.retrieval.search.options import Search
+from factseek.retrieval.store import manifest as manifests
 
 TEXTS = [
     "Vaccines prevent measles in most children.",

@@ -12,13 +12,13 @@ from factseek.indexer.build import BuildRequest, build
 from factseek.indexer.compaction import compact, surplus, worth_merging
 from factseek.indexer.deletion import delete
 from factseek.indexer.lock import locked
-from factseek.retrieval import manifest as manifests
 from factseek.retrieval.config import IndexSettings
 from factseek.retrieval.domain import Hit
 from factseek.retrieval.errors import IndexStateError
-from factseek.retrieval.index.local import Index
-from factseek.retrieval.manifest import SegmentInfo
-from factseek.retrieval.searcher import Search
+from factseek.retrieval.search.index import Index
+from factseek.retrieval.search.options import Search
+from factseek.retrieval.store import manifest as manifests
+from factseek.retrieval.store.manifest import SegmentInfo
 from factseek.settings import Config, convert
 
 SUBJECTS = ["Measles", "The Nile", "Pluto", "Ice", "A vaccine", "The ozone layer", "النيل"]

@@ -14,11 +14,11 @@ from factseek.indexer.build import BuildRequest, build
 from factseek.indexer.deletion import delete
 from factseek.indexer.export import export
 from factseek.indexer.verification import repair, verify
+from factseek.retrieval.dense.encoder import Encoder
 from factseek.retrieval.domain import Filter
-from factseek.retrieval.encoder import Encoder
 from factseek.retrieval.errors import IndexStateError
-from factseek.retrieval.index.local import Index, Search
-from factseek.retrieval.live.snapshot import Snapshot
+from factseek.retrieval.search.index import Index, Search
+from factseek.retrieval.search.snapshot import Snapshot
 from factseek.settings import convert
 from tests.indexer.as_found import name_files_as_found
 

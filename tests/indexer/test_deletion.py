@@ -9,11 +9,11 @@ import pytest
 
 from factseek import commands
 from factseek.indexer.deletion import delete
-from factseek.retrieval import manifest as manifests
 from factseek.retrieval.domain import Filter
 from factseek.retrieval.errors import IndexStateError, NotFoundError, SourceError
-from factseek.retrieval.index.local import Index
-from factseek.retrieval.searcher import Search
+from factseek.retrieval.search.index import Index
+from factseek.retrieval.search.options import Search
+from factseek.retrieval.store import manifest as manifests
 
 TEXTS = {
     "a": "Measles vaccines protect children.",

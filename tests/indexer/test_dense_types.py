@@ -9,11 +9,11 @@ import pytest
 
 from factseek.indexer.build import BuildRequest, build
 from factseek.indexer.verification import repair
-from factseek.retrieval import manifest as manifests
+from factseek.retrieval.dense.vectors import read_vectors
 from factseek.retrieval.errors import IndexStateError
-from factseek.retrieval.index.local import Index
-from factseek.retrieval.searcher import Search
-from factseek.retrieval.vectors import read_vectors
+from factseek.retrieval.search.index import Index
+from factseek.retrieval.search.options import Search
+from factseek.retrieval.store import manifest as manifests
 from factseek.settings import Config, convert
 from tests.indexer.as_found import name_files_as_found
 

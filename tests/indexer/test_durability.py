@@ -17,7 +17,7 @@ from factseek.indexer.compaction import compact
 from factseek.indexer.deletion import delete
 from factseek.indexer.snapshot import restore, snapshot
 from factseek.indexer.verification import repair
-from factseek.retrieval import manifest as manifests
+from factseek.retrieval.store import manifest as manifests
 from factseek.settings import convert
 from tests.indexer.test_compaction import DOCUMENTS, write
 

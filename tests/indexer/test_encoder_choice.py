@@ -10,7 +10,6 @@ import pytest
 from factseek import commands
 from factseek.indexer.build import BuildRequest, build
 from factseek.indexer.encoders import further_views
-from factseek.retrieval import manifest as manifests
 from factseek.retrieval.config import EncoderSettings
 from factseek.retrieval.encoders import sources
 from factseek.retrieval.encoders.choice import for_language, languages, of_index
@@ -18,9 +17,10 @@ from factseek.retrieval.encoders.runtime import open_encoder
 from factseek.retrieval.encoders.shared import SharedEncoders
 from factseek.retrieval.encoders.sources import ENGLISH, MULTILINGUAL, find_model
 from factseek.retrieval.errors import IndexStateError, MachineError, UsageError
-from factseek.retrieval.index.local import open_index
-from factseek.retrieval.manifest import EncoderInfo
-from factseek.retrieval.searcher import Search
+from factseek.retrieval.search.index import open_index
+from factseek.retrieval.search.options import Search
+from factseek.retrieval.store import manifest as manifests
+from factseek.retrieval.store.manifest import EncoderInfo
 from factseek.settings import Config, convert
 
 BOTH = (ENGLISH, MULTILINGUAL)

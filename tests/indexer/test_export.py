@@ -14,10 +14,10 @@ from factseek import commands
 from factseek.indexer.build import BuildRequest, build
 from factseek.indexer.deletion import delete
 from factseek.indexer.export import export, export_to
-from factseek.retrieval.documents import checksum
 from factseek.retrieval.domain import Document, Filter
 from factseek.retrieval.errors import IndexStateError, QueryError
-from factseek.retrieval.index.local import Index
+from factseek.retrieval.search.index import Index
+from factseek.retrieval.store.documents import checksum
 from factseek.settings import Config
 from tests.indexer.test_compaction import DOCUMENTS, grown, write
 

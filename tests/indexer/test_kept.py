@@ -11,8 +11,8 @@ from factseek.indexer.build import BuildRequest, build
 from factseek.indexer.deletion import delete
 from factseek.retrieval.domain import Filter
 from factseek.retrieval.filters import matches
-from factseek.retrieval.index.local import Index
-from factseek.retrieval.searcher import Search
+from factseek.retrieval.search.index import Index
+from factseek.retrieval.search.options import Search
 from factseek.settings import convert
 from tests.indexer.test_compaction import write
 

@@ -9,7 +9,7 @@ import pytest
 
 from factseek.indexer.build import BuildRequest, build
 from factseek.indexer.passages import split
-from factseek.retrieval.index.local import Index
+from factseek.retrieval.search.index import Index
 from factseek.settings import Config
 
 LENGTH = 200_000

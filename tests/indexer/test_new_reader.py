@@ -13,8 +13,8 @@ from factseek.claims.settings import VerdictSettings
 from factseek.indexer import collections
 from factseek.indexer.build import BuildRequest
 from factseek.indexer.watching import Watch, Watched
-from factseek.retrieval import manifest as manifests
-from factseek.retrieval.index.local import Index
+from factseek.retrieval.search.index import Index
+from factseek.retrieval.store import manifest as manifests
 from factseek.settings import convert
 
 READER = '''

@@ -13,8 +13,8 @@ from factseek.indexer.export import export_to
 from factseek.indexer.verification import verify
 from factseek.retrieval.domain import Filter
 from factseek.retrieval.errors import SourceError
-from factseek.retrieval.index.local import Index
-from factseek.retrieval.searcher import Search
+from factseek.retrieval.search.index import Index
+from factseek.retrieval.search.options import Search
 from factseek.settings import Config, convert
 from tests.indexer.test_compaction import write
 

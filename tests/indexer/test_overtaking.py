@@ -15,10 +15,10 @@ from factseek.indexer.jobs import JOBS, LEDGER
 from factseek.indexer.overtaking import Single, forget, note, overtaken
 from factseek.indexer.publishing import held
 from factseek.indexer.writer import Writer
-from factseek.retrieval import manifest as manifests
-from factseek.retrieval.documents import checksum
 from factseek.retrieval.domain import Document
 from factseek.retrieval.filters import parse_filter
+from factseek.retrieval.store import manifest as manifests
+from factseek.retrieval.store.documents import checksum
 from factseek.settings import Config
 from tests.indexer.conftest import Build, Write
 from tests.indexer.test_writer import LIMITS, job_of, leave, lines, result, rows

@@ -15,9 +15,9 @@ from factseek.indexer.build import BuildRequest, build
 from factseek.indexer.collections import ReadOptions, reader
 from factseek.indexer.export import documents_of
 from factseek.indexer.review_export import export_reviews
-from factseek.retrieval.claim_review import review_of
 from factseek.retrieval.domain import Document
 from factseek.retrieval.errors import SourceError
+from factseek.retrieval.records.claim_review import review_of
 from factseek.settings import Config
 
 ADDRESS = {"type": "string", "pattern": "^https?://[^\\s]+$"}

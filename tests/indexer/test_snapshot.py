@@ -19,12 +19,12 @@ from factseek.indexer.deletion import delete
 from factseek.indexer.lock import locked
 from factseek.indexer.snapshot import restore, snapshot
 from factseek.indexer.verification import verify
-from factseek.retrieval import manifest as manifests
 from factseek.retrieval.domain import Hit
 from factseek.retrieval.errors import IndexStateError
-from factseek.retrieval.index.local import Index
 from factseek.retrieval.lucene.jvm import java_thread
-from factseek.retrieval.searcher import Search
+from factseek.retrieval.search.index import Index
+from factseek.retrieval.search.options import Search
+from factseek.retrieval.store import manifest as manifests
 from factseek.settings import Config, convert
 from tests.indexer.test_compaction import DOCUMENTS, QUERIES, answers, grown, write
 

@@ -19,11 +19,11 @@ from factseek.indexer.deletion import delete
 from factseek.indexer.encoders import Encoders
 from factseek.indexer.snapshot import restore, snapshot
 from factseek.indexer.verification import verify
-from factseek.retrieval import manifest as manifests
-from factseek.retrieval.encoder import Origin
+from factseek.retrieval.dense.encoder import Origin
 from factseek.retrieval.errors import IndexStateError, MachineError
-from factseek.retrieval.index_folder import IndexFolder
 from factseek.retrieval.retrievers import with_votes
+from factseek.retrieval.store import manifest as manifests
+from factseek.retrieval.store.index_folder import IndexFolder
 from factseek.retrieval.views import OpenSegment, view
 from factseek.settings import Config, convert
 

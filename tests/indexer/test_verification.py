@@ -14,10 +14,10 @@ import pytest
 from factseek import commands
 from factseek.indexer.deletion import delete
 from factseek.indexer.verification import repair, verify
-from factseek.retrieval import manifest as manifests
 from factseek.retrieval.errors import IndexStateError
-from factseek.retrieval.index.local import Index
-from factseek.retrieval.searcher import Search
+from factseek.retrieval.search.index import Index
+from factseek.retrieval.search.options import Search
+from factseek.retrieval.store import manifest as manifests
 from factseek.settings import Config, convert
 from tests.indexer.test_compaction import DOCUMENTS, answers, grown
 

@@ -13,13 +13,13 @@ from factseek.indexer.compaction import compact
 from factseek.indexer.deletion import delete
 from factseek.indexer.snapshot import snapshot
 from factseek.indexer.verification import repair, verify
-from factseek.retrieval import manifest as manifests
 from factseek.retrieval import retrievers, views
 from factseek.retrieval.errors import IndexStateError
-from factseek.retrieval.index.local import open_index
-from factseek.retrieval.index_folder import IndexFolder
-from factseek.retrieval.manifest import Manifest
-from factseek.retrieval.searcher import Search
+from factseek.retrieval.search.index import open_index
+from factseek.retrieval.search.options import Search
+from factseek.retrieval.store import manifest as manifests
+from factseek.retrieval.store.index_folder import IndexFolder
+from factseek.retrieval.store.manifest import Manifest
 from factseek.retrieval.views import OpenSegment
 from factseek.server.app import create_app
 from factseek.settings import convert

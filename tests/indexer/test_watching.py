@@ -22,8 +22,8 @@ from factseek.indexer.export import export
 from factseek.indexer.lock import locked
 from factseek.indexer.watch_cli import _kind_of
 from factseek.indexer.watching import Watch, Watched, WatchOutcome, check, watch
-from factseek.retrieval import manifest as manifests
 from factseek.retrieval.errors import SourceError
+from factseek.retrieval.store import manifest as manifests
 from factseek.settings import convert
 from tests.indexer.collections.test_contract import source_of
 from tests.indexer.test_compaction import write

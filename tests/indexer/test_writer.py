@@ -20,12 +20,12 @@ from factseek.indexer.jobs import Job
 from factseek.indexer.lock import POLL_SECONDS, locked
 from factseek.indexer.publishing import held
 from factseek.indexer.writer import ATTEMPTS, UNTOLD, Writer, WriterLimits, plain
-from factseek.retrieval import manifest as manifests
-from factseek.retrieval.documents import checksum
 from factseek.retrieval.domain import Document
 from factseek.retrieval.errors import IndexBusyError, MachineError
-from factseek.retrieval.index.local import Index
 from factseek.retrieval.lucene.jvm import java_thread
+from factseek.retrieval.search.index import Index
+from factseek.retrieval.store import manifest as manifests
+from factseek.retrieval.store.documents import checksum
 from factseek.settings import Config
 from tests.indexer.conftest import Build, Write
 

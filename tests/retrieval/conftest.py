@@ -9,7 +9,7 @@ import pytest
 
 from factseek.indexer.build import BuildRequest, build
 from factseek.retrieval.domain import Document
-from factseek.retrieval.index.local import Index
+from factseek.retrieval.search.index import Index
 from factseek.settings import convert
 
 SENTENCES = [

@@ -5,8 +5,8 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from factseek.retrieval.claim_groups import groups
 from factseek.retrieval.domain import Claim
+from factseek.retrieval.records.claim_review import groups
 
 
 def test_claims_that_share_a_page_or_most_words_go_together() -> None:

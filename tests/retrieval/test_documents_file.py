@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from factseek.retrieval.documents import DocumentWriter, SegmentDocuments, checksum
-from factseek.retrieval.documents_file import KEPT, DocumentsFile
 from factseek.retrieval.domain import Document, Filter, Span
 from factseek.retrieval.errors import IndexStateError
+from factseek.retrieval.store.documents import DocumentWriter, SegmentDocuments, checksum
+from factseek.retrieval.store.documents_file import KEPT, DocumentsFile
 
 pytestmark = pytest.mark.inner
 
@@ -113,8 +113,8 @@ def test_values_of_another_type_are_refused(path: Path) -> None:
 
 
 def test_a_file_whose_pages_go_in_circles_is_left(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("factseek.retrieval.documents_file.STEPS_A_BYTE", 0)
-    monkeypatch.setattr("factseek.retrieval.documents_file.STEPS", 100)
+    monkeypatch.setattr("factseek.retrieval.store.documents_file.STEPS_A_BYTE", 0)
+    monkeypatch.setattr("factseek.retrieval.store.documents_file.STEPS", 100)
     with pytest.raises(IndexStateError, match="the documents of this segment cannot be read: interrupted"):
         read_all(path)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from factseek.retrieval.entailment import CONTRADICTS, ENTAILS, NEUTRAL, label_of
+from factseek.retrieval.dense.encoder import CONTRADICTS, ENTAILS, NEUTRAL, label_of
 
 pytestmark = pytest.mark.inner
 

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from factseek.retrieval.config import FusionSettings
 from factseek.retrieval.domain import Hit, Part
-from factseek.retrieval.fusion import Ranking, fuse
-from factseek.retrieval.order import float32, ordered, scores_below
-from factseek.retrieval.votes import mixed
+from factseek.retrieval.search.fusion import Ranking, fuse
+from factseek.retrieval.search.order import float32, ordered, scores_below
+from factseek.retrieval.search.score_normalizers import mixed
 
 RRF = FusionSettings(kind="rrf", rrf_k=10)
 KINDS = ["rrf", "minmax", "zscore"]

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from factseek.retrieval.judged_queries import NAMES, JudgedQueries, restored
 from factseek.retrieval.model_file import State
+from factseek.retrieval.records.qrels import NAMES, JudgedQueries, restored
 
 pytestmark = pytest.mark.inner
 

@@ -9,13 +9,13 @@ import pytest
 
 from factseek.indexer.build import BuildRequest, build
 from factseek.indexer.settings import Config
-from factseek.retrieval.combining import matrix, names
+from factseek.retrieval.dense.vectors import Vectors
 from factseek.retrieval.domain import Hit
-from factseek.retrieval.index.local import Index
-from factseek.retrieval.likeness import NAMES, features, views_of
 from factseek.retrieval.lucene.analysis import TermCache
-from factseek.retrieval.searcher import Search
-from factseek.retrieval.vectors import Vectors
+from factseek.retrieval.search.combiner import matrix, names
+from factseek.retrieval.search.index import Index
+from factseek.retrieval.search.likeness import NAMES, features, views_of
+from factseek.retrieval.search.options import Search
 
 pytestmark = pytest.mark.inner
 

@@ -16,9 +16,9 @@ from hypothesis import strategies as st
 from factseek.indexer.build import BuildRequest, build
 from factseek.indexer.snapshot import restore, snapshot
 from factseek.indexer.verification import verify
-from factseek.retrieval import manifest as manifests
 from factseek.retrieval.errors import IndexStateError
-from factseek.retrieval.index.local import Index
+from factseek.retrieval.search.index import Index
+from factseek.retrieval.store import manifest as manifests
 from factseek.settings import Config
 
 FILE = {"bytes": 1, "sha256": ""}

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from factseek.retrieval.mapped import mapped
+from factseek.retrieval.store.mapped import mapped
 
 pytestmark = pytest.mark.inner
 

@@ -12,15 +12,15 @@ from typing import Any
 import pytest
 
 from factseek.retrieval.config import EncoderSettings
-from factseek.retrieval.encoder import Encoder
+from factseek.retrieval.dense.encoder import Encoder
 from factseek.retrieval.encoders import shared
 from factseek.retrieval.encoders.runtime import open_encoder
 from factseek.retrieval.encoders.shared import SharedEncoders
-from factseek.retrieval.index.local import Index
 from factseek.retrieval.lucene.jvm import java_thread
-from factseek.retrieval.manifest import EncoderInfo
-from factseek.retrieval.searcher import Search
+from factseek.retrieval.search.index import Index
+from factseek.retrieval.search.options import Search
 from factseek.retrieval.stages import StageContext
+from factseek.retrieval.store.manifest import EncoderInfo
 from factseek.settings import Config
 
 SECONDS = 60

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from factseek.retrieval.domain import Hit
-from factseek.retrieval.order import Rows, best, float32, ordered
+from factseek.retrieval.search.order import Rows, best, float32, ordered
 
 DOCIDS = ["a", "B", "c", "10", "9", "é", "ا", "😀"]
 PASSAGES = st.lists(st.tuples(st.sampled_from([0.5, 1.0, 1.5, 2.0]), st.sampled_from(DOCIDS)), min_size=0, max_size=40)

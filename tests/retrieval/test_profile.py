@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from factseek.retrieval.profile import plain, tweet
+from factseek.retrieval.text import plain, tweet
 
 
 @pytest.mark.parametrize(

@@ -17,9 +17,9 @@ from factseek.indexer.deletion import delete
 from factseek.retrieval.config import IndexSettings
 from factseek.retrieval.domain import Filter
 from factseek.retrieval.errors import QueryError
-from factseek.retrieval.index.local import Index
-from factseek.retrieval.query_syntax import ParsedQuery, query_parts
-from factseek.retrieval.searcher import Search
+from factseek.retrieval.search.index import Index
+from factseek.retrieval.search.options import Search
+from factseek.retrieval.search.query_syntax import ParsedQuery, query_parts
 from factseek.server.app import create_app
 from factseek.settings import Config, convert
 

@@ -7,8 +7,7 @@ import pytest
 from factseek.claims.text.surface import NAMES, surface_features
 from factseek.claims.text.words import normalised, words
 from factseek.retrieval.domain import Statement
-from factseek.retrieval.profile import tweet
-from factseek.retrieval.references import unescaped
+from factseek.retrieval.text import tweet, unescaped
 
 LONG = 4_400
 """Digits of a number that Python refuses to read."""

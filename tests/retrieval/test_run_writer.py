@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from factseek.retrieval.domain import Columns, Hit
 from factseek.retrieval.errors import QueryError
-from factseek.retrieval.order import ordered
-from factseek.retrieval.run_writer import best_documents, columns, run_lines, runs_lines, score_texts
+from factseek.retrieval.records.runs import best_documents, columns, run_lines, runs_lines, score_texts
+from factseek.retrieval.search.order import ordered
 
 SINGLES = st.floats(width=32, allow_nan=False, allow_infinity=False)
 HITS = st.lists(

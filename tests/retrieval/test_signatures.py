@@ -10,7 +10,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from factseek.retrieval.signatures import (
+from factseek.retrieval.store.signatures import (
     ORDERS,
     UNSPACED,
     disagreements,

@@ -15,7 +15,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from factseek.retrieval.errors import SourceError
-from factseek.retrieval.table_shape import SAVE_AS_UTF8, TableShape, column_at, column_name, shape_of, shape_of_start
+from factseek.retrieval.records.table_shape import (
+    SAVE_AS_UTF8,
+    TableShape,
+    column_at,
+    column_name,
+    shape_of,
+    shape_of_start,
+)
 
 
 def workbook() -> bytes:

@@ -16,9 +16,9 @@ from hypothesis import strategies as st
 
 from factseek.retrieval.domain import Hit
 from factseek.retrieval.errors import QueryError, SourceError
-from factseek.retrieval.lines import MAX_LINE, Strict
-from factseek.retrieval.run_writer import run_lines
-from factseek.retrieval.trec import read_qrels, read_run, read_scores, write_run
+from factseek.retrieval.records.lines import MAX_LINE, Strict
+from factseek.retrieval.records.runs import run_lines
+from factseek.retrieval.records.trec import read_qrels, read_run, read_scores, write_run
 
 
 class Noted:

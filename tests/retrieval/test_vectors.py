@@ -15,8 +15,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from factseek.retrieval.config import DenseSettings
-from factseek.retrieval.errors import IndexStateError, MachineError
-from factseek.retrieval.vectors import (
+from factseek.retrieval.dense.vectors import (
     ANN,
     SAMPLED,
     Nearest,
@@ -27,6 +26,7 @@ from factseek.retrieval.vectors import (
     sample_vectors,
     write_vectors,
 )
+from factseek.retrieval.errors import IndexStateError, MachineError
 
 DIMENSION = 48
 Floats = NDArray[np.float32]

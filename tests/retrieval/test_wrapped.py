@@ -7,7 +7,7 @@ import shlex
 
 import pytest
 
-from factseek.retrieval.wrapped import continued, list_advice, wrapper_advice
+from factseek.retrieval.records.table_shape import continued, list_advice, wrapper_advice
 
 RECORDS = [{"id": "1"}, {"id": "2"}]
 

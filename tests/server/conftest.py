@@ -24,9 +24,9 @@ from factseek.indexer.writer import Writer
 from factseek.retrieval import model_file
 from factseek.retrieval.config import SearchSettings
 from factseek.retrieval.domain import Claim
-from factseek.retrieval.index.local import Index
 from factseek.retrieval.lucene.jvm import java_thread
 from factseek.retrieval.progress import silent
+from factseek.retrieval.search.index import Index
 from factseek.server.api.rankers import ServedRanker, opened
 from factseek.server.api.verdicts import ServedVerdicts
 from factseek.server.app import create_app

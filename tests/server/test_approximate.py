@@ -11,7 +11,7 @@ from flask.testing import FlaskClient
 
 from factseek import commands
 from factseek.indexer.build import BuildRequest, build
-from factseek.retrieval.index.local import Index
+from factseek.retrieval.search.index import Index
 from factseek.server.app import create_app
 from factseek.settings import convert
 

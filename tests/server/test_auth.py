@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from factseek.retrieval.errors import ConfigError
-from factseek.retrieval.index.local import Index
+from factseek.retrieval.search.index import Index
 from factseek.retrieval.terminal import run
 from factseek.server import cli
 from factseek.server.app import create_app

@@ -11,7 +11,7 @@ from factseek.retrieval.encoders.shared import SharedEncoders
 from factseek.retrieval.encoders.sources import ENGLISH as ENGLISH_MODEL
 from factseek.retrieval.encoders.sources import MULTILINGUAL, find_model
 from factseek.retrieval.errors import MachineError
-from factseek.retrieval.index.local import open_index
+from factseek.retrieval.search.index import open_index
 from factseek.server.app import create_app
 from factseek.server.settings import ServerSettings
 from factseek.settings import Config

@@ -23,7 +23,7 @@ from benchmarks.fuzz import done, remember
 from benchmarks.fuzz_requests import Request, request_of, routes
 from factseek.indexer.aliases import point
 from factseek.retrieval import listings
-from factseek.retrieval.index.local import Index
+from factseek.retrieval.search.index import Index
 from factseek.server.adapters import ADAPTERS
 from factseek.server.api.operations import operations_of
 from factseek.server.api.rankers import ServedRanker

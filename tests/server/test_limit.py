@@ -12,11 +12,11 @@ from typing import Any
 import pytest
 from flask.testing import FlaskClient
 
-from factseek.retrieval.encoder import Encoder
+from factseek.retrieval.dense.encoder import Encoder
 from factseek.retrieval.encoders.runtime import open_encoder
-from factseek.retrieval.index.local import Index
 from factseek.retrieval.limit import Limit
-from factseek.retrieval.searcher import Search
+from factseek.retrieval.search.index import Index
+from factseek.retrieval.search.options import Search
 from factseek.server.app import create_app
 from factseek.server.settings import ServerSettings
 from factseek.settings import Config

@@ -12,7 +12,7 @@ from flask.testing import FlaskClient
 
 from factseek import list_hits
 from factseek.retrieval import listings
-from factseek.retrieval.evidence import Evidence
+from factseek.retrieval.search.evidence import Evidence
 from factseek.server.api.operations import LISTINGS
 from factseek.server.schemas import SearchRequest
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from flask.testing import FlaskClient
 
-from factseek.retrieval.index.local import Index
+from factseek.retrieval.search.index import Index
 from factseek.server.api.verdicts import ServedVerdicts
 from factseek.server.app import create_app
 from factseek.settings import Config

@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 from factseek import search_many
 from factseek.retrieval.domain import Hit
 from factseek.retrieval.errors import QueryError
-from factseek.retrieval.index.local import Index
-from factseek.retrieval.many import fused
-from factseek.retrieval.searcher import Search
+from factseek.retrieval.search.federated import fused
+from factseek.retrieval.search.index import Index
+from factseek.retrieval.search.options import Search
 from tests.examples_tried import EXAMPLES
 
 QUERY = "measles vaccine النيل"

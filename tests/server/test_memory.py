@@ -10,9 +10,9 @@ import pytest
 from flask import Flask
 from flask.testing import FlaskClient
 
-from factseek.retrieval.index.local import Index
 from factseek.retrieval.limit import Limit
-from factseek.retrieval.searcher import Search
+from factseek.retrieval.search.index import Index
+from factseek.retrieval.search.options import Search
 from factseek.server.api.explanation import with_passages
 from factseek.server.memory import MEMORY, Budget, Charge, NoMemoryError
 from factseek.server.search import ranked_evidence

@@ -10,8 +10,8 @@ import pytest
 
 from factseek.retrieval.config import RerankSettings
 from factseek.retrieval.encoders.cross_encoder import open_cross_encoder
-from factseek.retrieval.index.local import open_index
 from factseek.retrieval.lucene.index import flat_text
+from factseek.retrieval.search.index import open_index
 from factseek.server.app import create_app
 from factseek.server.settings import ServerSettings
 from factseek.settings import Config

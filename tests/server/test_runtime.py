@@ -18,7 +18,7 @@ from factseek.indexer.build import BuildRequest, build
 from factseek.retrieval.encoders import shared
 from factseek.retrieval.encoders.runtime import open_encoder
 from factseek.retrieval.errors import ConfigError, IndexStateError
-from factseek.retrieval.index.local import Index
+from factseek.retrieval.search.index import Index
 from factseek.server import runtime as keeping
 from factseek.server.app import create_app
 from factseek.server.runtime import IndexRegistry, IndexReloader, checked_name

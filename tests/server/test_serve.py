@@ -192,7 +192,7 @@ def test_serving_needs_neither_torch_nor_pyserinis_searcher(folders: dict[str, P
 import sys
 import factseek.server.serve as serving
 from factseek.settings import Config
-from factseek.retrieval.index.local import Index
+from factseek.retrieval.search.index import Index
 from factseek.server.app import create_app
 with Index({str(folders["english"])!r}, Config()) as index:
     client = create_app(Config(), {{"english": index}}).test_client()

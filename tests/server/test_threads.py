@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from factseek.retrieval.index.local import Index
+from factseek.retrieval.search.index import Index
 from factseek.server.app import create_app
 from factseek.settings import Config
 

@@ -16,8 +16,8 @@ from factseek.eval.bench import load
 from factseek.eval.run.judged import JudgedFiles, read_judged
 from factseek.retrieval import retrievers
 from factseek.retrieval.domain import Part
-from factseek.retrieval.index.local import Index
-from factseek.retrieval.searcher import Search
+from factseek.retrieval.search.index import Index
+from factseek.retrieval.search.options import Search
 from factseek.server.app import create_app
 from factseek.server.settings import ServerSettings
 from factseek.settings import Config, convert

@@ -13,8 +13,8 @@ from flask.testing import FlaskClient
 
 import factseek
 from factseek.retrieval import stages
-from factseek.retrieval.index.local import Index
-from factseek.retrieval.searcher import Search
+from factseek.retrieval.search.index import Index
+from factseek.retrieval.search.options import Search
 
 STAGE = '''
 """Turns a ranking round."""

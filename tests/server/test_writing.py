@@ -19,8 +19,8 @@ from werkzeug.test import TestResponse
 from factseek.indexer import changes, jobs
 from factseek.indexer.lock import locked
 from factseek.indexer.snapshot import snapshot
-from factseek.retrieval import manifest as manifests
-from factseek.retrieval.index.local import Index
+from factseek.retrieval.search.index import Index
+from factseek.retrieval.store import manifest as manifests
 from factseek.server.app import create_app
 from factseek.settings import Config
 from tests.server.conftest import ENGLISH, NILE, ODD, Writable, writable

@@ -24,8 +24,7 @@ from ....retrieval.domain import Statement
 from ....retrieval.encoders.cache import model_folder
 from ....retrieval.encoders.sources import find_model
 from ....retrieval.errors import QueryError
-from ....retrieval.files import sync_tree
-from ....retrieval.saving import saving_reported
+from ....retrieval.files import saving_reported, sync_tree
 from ...settings import CHARACTERS, Config, MultilingualSettings
 
 _DRAWN = 0.1

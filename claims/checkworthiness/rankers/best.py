@@ -15,8 +15,7 @@ from numpy.typing import NDArray
 
 from ....retrieval.domain import Statement
 from ....retrieval.errors import QueryError
-from ....retrieval.model_file import State
-from ....retrieval.model_state import number
+from ....retrieval.model_file import State, number
 from ....retrieval.progress import Progress
 from ...learning import stacking
 from ...learning.folds import check_enough, folds, sampled

@@ -14,8 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ....retrieval.domain import Statement
-from ....retrieval.model_file import State
-from ....retrieval.model_state import array, number
+from ....retrieval.model_file import State, array, number
 from ....retrieval.progress import Progress
 from ...learning.models import restore_rows, restore_vocabulary
 from ...settings import Config

@@ -7,8 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from ....retrieval.model_file import State
-from ....retrieval.model_state import array
+from ....retrieval.model_file import State, array
 from ...settings import VerdictSettings
 from . import Cases
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from factseek.claims.evidence.extractors import CONTRASTED, ContrastExtractor
 from factseek.claims.evidence.sentences import ClaimEvidence, EvidenceSentence
 from factseek.retrieval.config import EncoderSettings
-from factseek.retrieval.encoder import Encoder
+from factseek.retrieval.dense.encoder import Encoder
 from factseek.retrieval.encoders.runtime import open_encoder
 from factseek.retrieval.encoders.sources import MULTILINGUAL, find_model
 from factseek.retrieval.errors import MachineError

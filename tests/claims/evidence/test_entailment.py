@@ -8,7 +8,7 @@ import pytest
 
 from factseek.claims.evidence.extractors import ENTAILED, EntailmentExtractor
 from factseek.claims.evidence.sentences import ClaimEvidence, EvidenceSentence
-from factseek.retrieval.entailment import Entailment
+from factseek.retrieval.dense.encoder import Entailment
 
 pytestmark = pytest.mark.inner
 

@@ -14,7 +14,7 @@ from factseek.claims.evidence.sentences import ClaimEvidence, Finder, raised_by_
 from factseek.claims.settings import VerdictSettings
 from factseek.retrieval.domain import Filter, Hit
 from factseek.retrieval.errors import NotFoundError, QueryError
-from factseek.retrieval.index.local import Index
+from factseek.retrieval.search.index import Index
 
 CLAIM = "More than 100,000 people died of measles in 2023."
 

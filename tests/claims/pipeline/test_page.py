@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from factseek.claims.evidence.sentences import EvidenceSentence
 from factseek.claims.pipeline.steps import pieces, share
-from factseek.retrieval.display import web_link
 from factseek.retrieval.lucene.analysis import TermCache
+from factseek.retrieval.text import web_link
 
 
 def sentence(text: str) -> EvidenceSentence:

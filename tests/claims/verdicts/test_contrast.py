@@ -17,7 +17,7 @@ from factseek.retrieval.config import EncoderSettings
 from factseek.retrieval.encoders import sources
 from factseek.retrieval.encoders.sources import ENGLISH, MULTILINGUAL, Bundle, find_model
 from factseek.retrieval.errors import MachineError, SourceError
-from factseek.retrieval.manifest import EncoderInfo
+from factseek.retrieval.store.manifest import EncoderInfo
 
 Command = Callable[..., tuple[int, str, str]]
 PLACE = Path("verdicts.model")

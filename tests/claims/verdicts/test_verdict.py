@@ -21,8 +21,8 @@ from factseek.eval.tasks import VERDICTS
 from factseek.retrieval import model_file
 from factseek.retrieval.domain import Claim
 from factseek.retrieval.errors import QueryError, SourceError
-from factseek.retrieval.index.local import Index
 from factseek.retrieval.progress import silent
+from factseek.retrieval.search.index import Index
 
 SETTINGS = VerdictSettings()
 

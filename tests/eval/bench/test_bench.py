@@ -28,8 +28,8 @@ from factseek.retrieval import stages
 from factseek.retrieval.config import Config as RetrievalConfig
 from factseek.retrieval.config import view
 from factseek.retrieval.errors import MachineError, QueryError
-from factseek.retrieval.index.local import Index
-from factseek.retrieval.searcher import Search
+from factseek.retrieval.search.index import Index
+from factseek.retrieval.search.options import Search
 from factseek.settings import Config
 from tests.conftest import overriding
 from tests.small_models import small_cross_encoder

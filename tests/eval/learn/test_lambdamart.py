@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from factseek.eval.learn.learners import Pool, fit_linear, fit_trees
-from factseek.retrieval import trees
+from factseek.retrieval.search import trees
 
 pytestmark = pytest.mark.inner
 

@@ -18,9 +18,9 @@ from factseek.eval.learn.learners import Pool
 from factseek.eval.learn.splits import grouped_folds
 from factseek.indexer.build import BuildRequest, build
 from factseek.indexer.settings import Config
-from factseek.retrieval import judged_queries
-from factseek.retrieval.combiner import WeightedSum, load
 from factseek.retrieval.files import sha256
+from factseek.retrieval.records import qrels
+from factseek.retrieval.search.combiner import WeightedSum, load
 from tests.conftest import overriding
 
 Command = Callable[..., tuple[int, str, str]]
@@ -100,7 +100,7 @@ def test_a_combination_remembers_on_demand(asked: list[object], tmp_path: Path, 
     assert code == 0
     manifest = json.loads(printed)
     assert manifest["remembers"]
-    assert manifest["features"][-4:] == list(judged_queries.NAMES)
+    assert manifest["features"][-4:] == list(qrels.NAMES)
     assert "the figures may flatter" not in said
     assert load(tmp_path / "model").remembered is not None
 

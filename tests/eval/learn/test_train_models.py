@@ -20,7 +20,7 @@ from factseek.eval.learn.reranker import WEIGHTS, RerankerEvaluator
 from factseek.indexer.build import BuildRequest, build
 from factseek.indexer.settings import Config
 from factseek.retrieval.files import sha256
-from factseek.retrieval.index.local import open_index
+from factseek.retrieval.search.index import open_index
 from tests.conftest import overriding
 from tests.eval.learn.interrupted import check_goes_on
 from tests.small_models import small_cross_encoder

@@ -27,10 +27,10 @@ from factseek.indexer.build import BuildRequest, build
 from factseek.retrieval.config import BM25Settings, FusionSettings
 from factseek.retrieval.domain import Hit
 from factseek.retrieval.errors import QueryError
-from factseek.retrieval.fusion import Ranking, fuse
-from factseek.retrieval.index.local import Index
-from factseek.retrieval.order import ordered
-from factseek.retrieval.searcher import Search
+from factseek.retrieval.search.fusion import Ranking, fuse
+from factseek.retrieval.search.index import Index
+from factseek.retrieval.search.options import Search
+from factseek.retrieval.search.order import ordered
 from factseek.settings import Config, convert, read
 from tests.conftest import ROOT, overriding
 from tests.small_models import small_cross_encoder

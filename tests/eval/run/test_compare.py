@@ -11,7 +11,7 @@ import pytest
 from factseek.eval.run.compare import as_html, as_text, compare, read_runs
 from factseek.eval.scoring.statistics import holm
 from factseek.retrieval.errors import CheckFailed, QueryError
-from factseek.retrieval.trec import read_qrels
+from factseek.retrieval.records.trec import read_qrels
 
 pytestmark = pytest.mark.inner
 

@@ -13,7 +13,7 @@ import pytest
 
 from factseek import commands
 from factseek.indexer.build import BuildRequest, build
-from factseek.retrieval.table_shape import SAVE_AS_UTF8
+from factseek.retrieval.records.table_shape import SAVE_AS_UTF8
 from factseek.settings import Config
 
 QUERIES = {"K-01": "measles vaccine, deaths", "K-02": 'the "measles" vaccine'}

@@ -14,7 +14,7 @@ import yaml
 from factseek.eval.run.ir_metadata import COMPONENTS, as_comments
 from factseek.indexer.build import BuildRequest, build
 from factseek.retrieval.errors import SourceError
-from factseek.retrieval.trec import read_run, write_run
+from factseek.retrieval.records.trec import read_run, write_run
 from factseek.settings import Config
 from tests.conftest import ROOT
 

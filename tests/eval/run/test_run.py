@@ -22,8 +22,8 @@ from factseek.indexer.build import BuildRequest, build
 from factseek.retrieval.domain import Filter
 from factseek.retrieval.errors import MachineError
 from factseek.retrieval.files import sha256
-from factseek.retrieval.index.local import Index
-from factseek.retrieval.searcher import Search
+from factseek.retrieval.search.index import Index
+from factseek.retrieval.search.options import Search
 from factseek.settings import Config
 from tests.conftest import ROOT, overriding
 

@@ -11,7 +11,7 @@ import pytest
 
 from factseek.eval.scoring.measures import evaluate, named
 from factseek.retrieval.errors import QueryError
-from factseek.retrieval.trec import ranked, read_qrels, read_run
+from factseek.retrieval.records.trec import ranked, read_qrels, read_run
 
 SIMPLE = {
     "map": "AP", "recip_rank": "RR", "Rprec": "Rprec", "bpref": "Bpref", "infAP": "infAP", "ndcg": "nDCG",

@@ -11,7 +11,7 @@ from selenium import webdriver
 
 from factseek.indexer.build import BuildRequest, build
 from factseek.retrieval.domain import Hit
-from factseek.retrieval.run_writer import run_lines
+from factseek.retrieval.records.runs import run_lines
 from factseek.settings import Config
 
 pytestmark = pytest.mark.real

@@ -15,7 +15,7 @@ from factseek.eval.run.judge import score_files as score
 from factseek.eval.tasks import task
 from factseek.retrieval.domain import Hit
 from factseek.retrieval.errors import SourceError
-from factseek.retrieval.order import ordered
+from factseek.retrieval.search.order import ordered
 
 TASK = task("ct2020-claims")
 # What the organisers' checker holds each line to.

@@ -14,7 +14,7 @@ import pytest
 
 from factseek.indexer.collections import BadLines, ReadOptions, Record, kinds, reader
 from factseek.retrieval.errors import SourceError
-from factseek.retrieval.table_shape import Form
+from factseek.retrieval.records.table_shape import Form
 
 SENTENCE = "The ministry said that the new bridge over the river will be opened to all traffic in the spring."
 

@@ -23,7 +23,7 @@ from factseek.indexer.collections._lines import (
     read_table,
 )
 from factseek.retrieval.errors import SourceError
-from factseek.retrieval.table_shape import SAVE_AS_UTF8
+from factseek.retrieval.records.table_shape import SAVE_AS_UTF8
 
 
 def options(tolerated: int = 1000, **limits: int) -> ReadOptions:

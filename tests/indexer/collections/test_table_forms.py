@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 
 from factseek.indexer.collections import BadLines, ReadOptions, jsonl, reader, snippets
 from factseek.indexer.collections._quoting import is_quoted
-from factseek.retrieval import gzip_files
 from factseek.retrieval.errors import SourceError
+from factseek.retrieval.records import gzip_files
 
 TEXT = st.text(st.sampled_from("ab é\"\t\n,;' "), min_size=1, max_size=12).map(lambda text: f"x{text}")
 FORMS = [("a.tsv", "\t"), ("a.csv", ","), ("a.csv", ";"), ("a.tsv", ","), ("a.txt", ";")]

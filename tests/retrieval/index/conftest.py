@@ -19,7 +19,7 @@ from factseek.retrieval import stages
 from factseek.retrieval.config import EncoderSettings
 from factseek.retrieval.domain import Document
 from factseek.retrieval.encoders.runtime import open_encoder
-from factseek.retrieval.index.local import Index
+from factseek.retrieval.search.index import Index
 from factseek.settings import convert
 
 WORDS = "measles vaccine virus ice ocean sea level heat river mask trial claim nurse school rain".split()

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from factseek.retrieval.filters import parse_filter
-from factseek.retrieval.index.local import Index, open_index
-from factseek.retrieval.searcher import Search
+from factseek.retrieval.search.index import Index, open_index
+from factseek.retrieval.search.options import Search
 
 
 @pytest.fixture

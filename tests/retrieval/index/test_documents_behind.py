@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from factseek.retrieval.documents_file import DocumentsFile
 from factseek.retrieval.domain import Document, Filter
 from factseek.retrieval.errors import NotFoundError
-from factseek.retrieval.index.local import Index
-from factseek.retrieval.live.snapshot import Snapshot
+from factseek.retrieval.search.index import Index
+from factseek.retrieval.search.snapshot import Snapshot
+from factseek.retrieval.store.documents_file import DocumentsFile
 
 from .conftest import CONFIG, Remembering
 

@@ -15,15 +15,15 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from factseek.retrieval import manifest as manifests
 from factseek.retrieval.config import FusionSettings
 from factseek.retrieval.domain import Columns, Document, Filter, Hit
 from factseek.retrieval.errors import IndexStateError, MachineError, NotFoundError, QueryError
 from factseek.retrieval.filters import last_day, matches
-from factseek.retrieval.index.local import Index
-from factseek.retrieval.order import float32, ordered
-from factseek.retrieval.run_writer import best_documents
-from factseek.retrieval.searcher import Search
+from factseek.retrieval.records.runs import best_documents
+from factseek.retrieval.search.index import Index
+from factseek.retrieval.search.options import Search
+from factseek.retrieval.search.order import float32, ordered
+from factseek.retrieval.store import manifest as manifests
 from factseek.settings import convert
 from tests.retrieval.conftest import DATES, SENTENCES, documents
 
@@ -116,7 +116,7 @@ def test_the_last_day_of_a_partial_date_decides(small: Index) -> None:
 
 
 def test_evidence_of_many_hits_of_all_segments_is_each_hits_own(small: Index, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("factseek.retrieval.documents._AT_ONCE", 7)
+    monkeypatch.setattr("factseek.retrieval.store.documents._AT_ONCE", 7)
     hits = small.search(["measles ice"], Search(k=100, retriever="bm25", group=False))[0]
     evidence = small.evidence("measles ice", [*hits, hits[0]])
     assert len(hits) > 40
@@ -304,8 +304,8 @@ def test_searching_imports_neither_torch_nor_pyserini(small: Index) -> None:
 
 
 def test_documents_survive_any_text(tmp_path: Path) -> None:
-    from factseek.retrieval.documents import DocumentWriter, SegmentDocuments, checksum
     from factseek.retrieval.domain import Span
+    from factseek.retrieval.store.documents import DocumentWriter, SegmentDocuments, checksum
 
     odd = Document(
         "id", 'quote " back\\slash \x01 \u2028 😀', "t\tt", metadata={"list": [1, None], "nested": {"a": "ب"}}

@@ -17,9 +17,9 @@ from factseek.indexer.build import BuildRequest, build
 from factseek.retrieval import retrievers
 from factseek.retrieval.domain import DocumentQuery, Filter
 from factseek.retrieval.errors import NotFoundError
-from factseek.retrieval.index.local import Index
-from factseek.retrieval.order import ordered
-from factseek.retrieval.searcher import Search
+from factseek.retrieval.search.index import Index
+from factseek.retrieval.search.options import Search
+from factseek.retrieval.search.order import ordered
 from factseek.server.app import create_app
 from factseek.settings import Config
 from tests.retrieval.index.conftest import GONE

@@ -16,8 +16,8 @@ from factseek.indexer.verification import repair, verify
 from factseek.retrieval.config import IndexSettings
 from factseek.retrieval.domain import Filter
 from factseek.retrieval.errors import IndexStateError
-from factseek.retrieval.index.local import Index
-from factseek.retrieval.searcher import Search
+from factseek.retrieval.search.index import Index
+from factseek.retrieval.search.options import Search
 from factseek.server.app import create_app
 from factseek.settings import Config
 from tests.indexer.as_found import name_files_as_found

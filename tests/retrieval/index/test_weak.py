@@ -12,12 +12,12 @@ import pytest
 from factseek.indexer.build import BuildRequest, build
 from factseek.indexer.compaction import compact
 from factseek.indexer.deletion import delete
-from factseek.retrieval import floor
+from factseek.retrieval.dense import noise
+from factseek.retrieval.dense.noise import QUERIES, SHARE, made_up_queries
 from factseek.retrieval.domain import Filter
 from factseek.retrieval.errors import IndexStateError
-from factseek.retrieval.floor import QUERIES, SHARE, made_up_queries
-from factseek.retrieval.index.local import Index
-from factseek.retrieval.searcher import Search
+from factseek.retrieval.search.index import Index
+from factseek.retrieval.search.options import Search
 from factseek.server.app import create_app
 from factseek.settings import Config
 
@@ -84,7 +84,7 @@ def searched_floor(index: Index) -> float:
 
 
 def test_opening_an_index_makes_nothing_up(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(floor, "made_up_queries", pytest.fail)
+    monkeypatch.setattr(noise, "made_up_queries", pytest.fail)
     assert 0 < floor_in(folder) < 1
 
 
@@ -104,7 +104,7 @@ def test_the_floor_is_that_of_the_documents_however_they_lie(tmp_path: Path, mon
     assert floor_in(folder) == before
     delete(folder, ["measles", "nile", "sea"])
     assert floor_in(folder) == before
-    monkeypatch.setattr(floor, "made_up_queries", pytest.fail)  # a merge needs no encoder
+    monkeypatch.setattr(noise, "made_up_queries", pytest.fail)  # a merge needs no encoder
     compact(folder, config)
     lower = floor_in(folder)
     monkeypatch.undo()
@@ -126,7 +126,7 @@ def test_an_index_that_keeps_no_cosines_is_looked_through(folder: Path, tmp_path
 def test_cosines_that_were_not_written_are_refused(folder: Path, tmp_path: Path) -> None:
     (written,) = folder.glob("segments/*/chance.f32")
     whole, path = written.stat().st_size, tmp_path / "chance.f32"
-    assert floor.read_chance(path, 384) is None
+    assert noise.read_chance(path, 384) is None
     damages = {
         b"short": f"holds 5 bytes, expected {whole}",
         b"\xff" * whole: "holds no cosines of unit vectors",
@@ -135,7 +135,7 @@ def test_cosines_that_were_not_written_are_refused(folder: Path, tmp_path: Path)
     for content, reason in damages.items():
         path.write_bytes(content)
         with pytest.raises(IndexStateError, match=f"{path}: {reason}"):
-            floor.read_chance(path, 384)
+            noise.read_chance(path, 384)
 
 
 def test_what_a_date_leaves_out_is_said(index: Index) -> None:

@@ -8,15 +8,15 @@ from pathlib import Path
 
 import pytest
 
-from factseek.retrieval.collection_statistics import (
+from factseek.retrieval.lucene.analysis import Analyzer
+from factseek.retrieval.lucene.index import Fields, PassageSearcher, PassageWriter, Weights
+from factseek.retrieval.lucene.jvm import start
+from factseek.retrieval.search.collection_statistics import (
     CollectionQuery,
     CollectionStatistics,
     joined_counts,
     joined_fields,
 )
-from factseek.retrieval.lucene.analysis import Analyzer
-from factseek.retrieval.lucene.index import Fields, PassageSearcher, PassageWriter, Weights
-from factseek.retrieval.lucene.jvm import start
 
 pytestmark = pytest.mark.inner
 

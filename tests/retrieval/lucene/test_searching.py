@@ -18,7 +18,7 @@ from factseek.retrieval.domain import Filter
 from factseek.retrieval.filters import token
 from factseek.retrieval.lucene.index import Fields, PassageSearcher, PassageWriter, Weights
 from factseek.retrieval.lucene.jvm import java_thread, start
-from factseek.retrieval.order import Rows
+from factseek.retrieval.search.order import Rows
 
 pytestmark = pytest.mark.inner
 

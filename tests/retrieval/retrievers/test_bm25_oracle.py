@@ -13,8 +13,8 @@ import pytest
 
 from factseek.indexer.build import BuildRequest, build
 from factseek.retrieval.domain import Hit
-from factseek.retrieval.index.local import Index
-from factseek.retrieval.searcher import Search
+from factseek.retrieval.search.index import Index
+from factseek.retrieval.search.options import Search
 from factseek.settings import Config
 
 pytestmark = [pytest.mark.data, pytest.mark.real]

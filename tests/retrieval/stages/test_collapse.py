@@ -15,14 +15,14 @@ from factseek.indexer.build import BuildRequest, build
 from factseek.indexer.compaction import compact
 from factseek.indexer.deletion import delete
 from factseek.indexer.verification import repair, verify
-from factseek.retrieval import manifest as manifests
 from factseek.retrieval.config import IndexSettings
 from factseek.retrieval.domain import Filter
 from factseek.retrieval.errors import IndexStateError, QueryError, UsageError
-from factseek.retrieval.index.local import Index
-from factseek.retrieval.searcher import Search
-from factseek.retrieval.signatures import disagreements, most_disagreements, signatures_of
+from factseek.retrieval.search.index import Index
+from factseek.retrieval.search.options import Search
 from factseek.retrieval.stages.collapse import NEAR
+from factseek.retrieval.store import manifest as manifests
+from factseek.retrieval.store.signatures import disagreements, most_disagreements, signatures_of
 from factseek.server.app import create_app
 from factseek.settings import Config
 from tests.examples_tried import EXAMPLES

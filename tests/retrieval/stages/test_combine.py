@@ -15,7 +15,13 @@ from hypothesis import strategies as st
 from factseek.indexer.build import BuildRequest, build
 from factseek.indexer.settings import Config
 from factseek.retrieval import model_file
-from factseek.retrieval.combiner import (
+from factseek.retrieval.config import CombineSettings
+from factseek.retrieval.domain import Hit, Part
+from factseek.retrieval.errors import SourceError
+from factseek.retrieval.lucene.analysis import TermCache, query_terms
+from factseek.retrieval.model_file import State
+from factseek.retrieval.records.qrels import JudgedQueries
+from factseek.retrieval.search.combiner import (
     Averaged,
     Boosted,
     Combiner,
@@ -23,21 +29,16 @@ from factseek.retrieval.combiner import (
     CombinerModel,
     WeightedSum,
     load,
+    matrix,
+    names,
     save,
 )
-from factseek.retrieval.combiner import columns as features_of
-from factseek.retrieval.combining import matrix, names
-from factseek.retrieval.config import CombineSettings
-from factseek.retrieval.domain import Hit, Part
-from factseek.retrieval.errors import SourceError
-from factseek.retrieval.index.local import Index
-from factseek.retrieval.judged_queries import JudgedQueries
-from factseek.retrieval.lucene.analysis import TermCache, query_terms
-from factseek.retrieval.model_file import State
-from factseek.retrieval.order import ordered
-from factseek.retrieval.searcher import Search
+from factseek.retrieval.search.combiner import columns as features_of
+from factseek.retrieval.search.index import Index
+from factseek.retrieval.search.options import Search
+from factseek.retrieval.search.order import ordered
+from factseek.retrieval.search.trees import Trees
 from factseek.retrieval.stages import rescored
-from factseek.retrieval.trees import Trees
 
 QUERY = "Vaccination against measles prevented 57 million deaths in Africa"
 RANKINGS = ("bm25", "dense")

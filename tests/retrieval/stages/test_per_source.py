@@ -6,9 +6,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from factseek.retrieval.config import Config
-from factseek.retrieval.documents import Stored
 from factseek.retrieval.domain import Document, Hit, Part, Span
 from factseek.retrieval.stages import StageContext, per_source
+from factseek.retrieval.store.documents import Stored
 
 CONTEXT = StageContext(Config(), None, lambda: None)
 SOURCES = st.lists(st.sampled_from(["", "a.example", "b.example", "c.example"]), max_size=40)

@@ -16,9 +16,9 @@ from factseek.indexer.settings import Config
 from factseek.retrieval.config import RerankSettings
 from factseek.retrieval.encoders.cross_encoder import open_cross_encoder
 from factseek.retrieval.errors import MachineError, QueryError
-from factseek.retrieval.index.local import Index
 from factseek.retrieval.limit import Limit
-from factseek.retrieval.searcher import Search
+from factseek.retrieval.search.index import Index
+from factseek.retrieval.search.options import Search
 from factseek.retrieval.stages import StageContext, rerank
 from tests.small_models import PAIRS, small_cross_encoder
 

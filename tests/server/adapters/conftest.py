@@ -10,7 +10,7 @@ import pytest
 from flask import Flask
 from flask.testing import FlaskClient
 
-from factseek.retrieval.index.local import Index
+from factseek.retrieval.search.index import Index
 from factseek.server.adapters import ADAPTERS
 from factseek.server.api.rankers import ServedRanker
 from factseek.server.app import create_app

@@ -15,7 +15,7 @@ from flask.testing import FlaskClient
 
 from factseek.indexer.build import BuildRequest, build
 from factseek.retrieval.config import IndexSettings
-from factseek.retrieval.index.local import Index
+from factseek.retrieval.search.index import Index
 from factseek.server.adapters import changing
 from factseek.server.auth import digest
 from factseek.settings import Config

@@ -11,7 +11,7 @@ from flask.testing import FlaskClient
 from openapi_spec_validator import OpenAPIV31SpecValidator
 
 from factseek.retrieval.errors import ConfigError
-from factseek.retrieval.index.local import Index
+from factseek.retrieval.search.index import Index
 from factseek.server.adapters import ADAPTERS, TAG, check
 from factseek.server.app import create_app
 from factseek.server.auth import digest, new_key

@@ -12,7 +12,7 @@ import pytest
 from flask import Flask
 
 from factseek.retrieval.config import RerankSettings
-from factseek.retrieval.index.local import Index
+from factseek.retrieval.search.index import Index
 from factseek.server.adapters import ADAPTERS
 from factseek.server.app import create_app
 from factseek.settings import Config

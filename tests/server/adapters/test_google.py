@@ -12,7 +12,7 @@ import pytest
 from flask.testing import FlaskClient
 
 from factseek.indexer.build import BuildRequest, build
-from factseek.retrieval.index.local import Index
+from factseek.retrieval.search.index import Index
 from factseek.server.app import create_app
 from factseek.server.settings import ServerSettings
 from factseek.settings import Config

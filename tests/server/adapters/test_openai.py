@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from flask.testing import FlaskClient
 
-from factseek.retrieval.index.local import Index
+from factseek.retrieval.search.index import Index
 
 MODEL = "all-MiniLM-L6-v2"
 TEXTS = ["Two doses of the measles vaccine.", "The moon landing"]

@@ -14,7 +14,7 @@ from flask.testing import FlaskClient
 
 from factseek.retrieval.config import RerankSettings
 from factseek.retrieval.encoders.cross_encoder import OnnxCrossEncoder, open_cross_encoder
-from factseek.retrieval.index.local import Index
+from factseek.retrieval.search.index import Index
 from factseek.server.app import create_app
 from factseek.settings import Config
 from tests.server.served import serve

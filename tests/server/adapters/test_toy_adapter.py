@@ -10,7 +10,7 @@ import msgspec
 import pytest
 from flask.testing import FlaskClient
 
-from factseek.retrieval.index.local import Index
+from factseek.retrieval.search.index import Index
 from factseek.server import adapters
 from factseek.server.app import create_app
 from factseek.settings import Config

@@ -23,7 +23,7 @@ from mcp.shared.exceptions import MCPError
 from mcp.types import INVALID_PARAMS
 
 from factseek import commands
-from factseek.retrieval.index.local import Index
+from factseek.retrieval.search.index import Index
 from factseek.server import mcp as serving
 from factseek.server.app import create_app
 from factseek.server.auth import digest, new_key

@@ -12,9 +12,9 @@ import msgspec
 import pytest
 from flask.testing import FlaskClient
 
-from factseek.retrieval.index import cli
-from factseek.retrieval.index.local import Index
-from factseek.retrieval.manifest import Manifest
+from factseek.retrieval.search import cli
+from factseek.retrieval.search.index import Index
+from factseek.retrieval.store.manifest import Manifest
 from factseek.retrieval.terminal import run
 from factseek.settings import Config
 

@@ -13,9 +13,9 @@ import pytest
 from flask import Flask
 from flask.testing import FlaskClient
 
-from factseek.retrieval.index.local import Index
-from factseek.retrieval.searcher import Search
-from factseek.retrieval.trec import read_run
+from factseek.retrieval.records.trec import read_run
+from factseek.retrieval.search.index import Index
+from factseek.retrieval.search.options import Search
 from factseek.server.api import batch as batches
 from factseek.server.api.batch import Batch, ndjson_pieces
 from factseek.server.app import create_app

@@ -13,7 +13,7 @@ from flask.testing import FlaskClient
 
 from factseek.indexer.build import BuildRequest, build
 from factseek.indexer.settings import PassageSettings
-from factseek.retrieval.index.local import Index
+from factseek.retrieval.search.index import Index
 from factseek.server.app import create_app
 from factseek.settings import Config
 

@@ -19,7 +19,7 @@ from flask.testing import FlaskClient
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from factseek.retrieval.index.local import Index
+from factseek.retrieval.search.index import Index
 from factseek.server.api.operations import OPERATIONS, operations_of
 from factseek.server.api.rankers import ServedRanker
 from factseek.server.app import create_app

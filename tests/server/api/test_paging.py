@@ -13,7 +13,7 @@ import pytest
 from flask.testing import FlaskClient
 
 from factseek.indexer.deletion import delete
-from factseek.retrieval.index.local import Index
+from factseek.retrieval.search.index import Index
 from factseek.server.app import create_app
 from factseek.server.runtime import registry
 from factseek.settings import Config

@@ -22,7 +22,7 @@ from selenium.webdriver.support import expected_conditions
 from selenium.webdriver.support.wait import WebDriverWait
 from werkzeug.serving import make_server
 
-from factseek.retrieval.index.local import Index
+from factseek.retrieval.search.index import Index
 from factseek.server.api.rankers import ServedRanker
 from factseek.server.api.verdicts import ServedVerdicts
 from factseek.server.app import create_app

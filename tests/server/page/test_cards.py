@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from factseek.retrieval.display import Piece, web_link
 from factseek.retrieval.domain import Document, Passage
+from factseek.retrieval.text import Piece, web_link
 from factseek.server.page import cards
 from factseek.server.page.cards import Block, Review, blocks, excerpt, review_of
 

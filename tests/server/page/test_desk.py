@@ -9,9 +9,9 @@ from urllib.parse import parse_qs, quote, urlsplit
 import pytest
 from flask.testing import FlaskClient
 
-from factseek.retrieval.index.local import Index
 from factseek.retrieval.limit import Limit
-from factseek.retrieval.searcher import Search
+from factseek.retrieval.search.index import Index
+from factseek.retrieval.search.options import Search
 from factseek.server.page.reasons import Step, reasons
 
 from .test_page import anchors, get, links

@@ -10,7 +10,7 @@ from urllib.parse import quote
 import pytest
 from flask.testing import FlaskClient
 
-from factseek.retrieval.index.local import Index
+from factseek.retrieval.search.index import Index
 from factseek.server.app import create_app
 from factseek.settings import Config
 from tests.server.conftest import build_index

@@ -6,7 +6,7 @@ import msgspec
 import pytest
 from flask.testing import FlaskClient
 
-from factseek.retrieval.index.local import Index
+from factseek.retrieval.search.index import Index
 from factseek.server.api.rankers import ServedRanker
 from factseek.server.api.verdicts import ServedVerdicts
 from factseek.server.app import create_app

@@ -11,7 +11,7 @@ import pytest
 from flask.testing import FlaskClient
 
 from factseek.retrieval.config import SearchSettings
-from factseek.retrieval.index.local import Index
+from factseek.retrieval.search.index import Index
 from factseek.server.app import create_app
 from factseek.settings import Config
 

@@ -1,0 +1,1 @@
+"""Vectors, and the models that make them."""

@@ -1,0 +1,475 @@
+"""The vectors of an index and the search in them: the one module that touches FAISS.
+
+FAISS finds candidates; every score that leaves this module was computed anew from the stored float32 vectors, in
+float64, and rounded to float32. So a row has the same score, to the last bit, whichever path found it: a flat scan, a
+filtered one, compressed codes, for any number of queries, threads and segments.
+"""
+
+from __future__ import annotations
+
+import os
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, NamedTuple
+from weakref import finalize
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..config import DenseSettings
+from ..errors import IndexStateError, MachineError, QueryError
+from ..files import os_errors_reported
+from ..store.integrity import REMEDY
+from ..store.mapped import mapped
+
+ANN, VECTORS, CHANCE = "ann.faiss", "vectors.f32", "chance.f32"
+
+Vectors = NDArray[np.float32]
+Mask = NDArray[np.bool_]
+
+MARGIN = 16
+"""Candidates beyond ``k`` that are fetched at first."""
+DEPTH = 4
+"""Multiple of ``k`` that an approximate index is asked for, since its own order is not exact."""
+DEPTH_LEAST = 128
+BLOCK_QUERIES, BLOCK_ROWS = 256, 8_192
+FEW_QUERIES = 20
+"""Below this number FAISS scans row by row, and does it more than twice as fast when it is given a selector."""
+UNIT_TOLERANCE = 1e-3
+"""Distance of a length from 1 that rounding may cause."""
+SCATTERED = 4_096
+"""Rows up to which single ones are read from the file; more are looked at where it is mapped."""
+SAMPLED = 2_048
+"""Vectors of a segment whose length is looked at when it is opened: evenly spaced, or all if there are no more."""
+POINTS_PER_LIST = 39
+"""FAISS's own least number of training vectors for each list."""
+FEWEST_SCANNED = 16
+"""Vectors below which there is no fast-scan index: its codes stand for so many points each."""
+
+
+class VectorFiles(NamedTuple):
+    """The names of the files of a segment that hold the vectors of one encoder, and what is made from them.
+
+    ``ann`` is their approximate index, ``chance`` how near they come to queries that mean nothing.
+    """
+
+    vectors: str = VECTORS
+    ann: str = ANN
+    chance: str = CHANCE
+
+    @classmethod
+    def named(cls, variant: str = "") -> VectorFiles:
+        """Return the files of a further encoder; those of the first have no ``variant``."""
+        return cls(f"vectors-{variant}.f32", f"ann-{variant}.faiss", f"chance-{variant}.f32") if variant else cls()
+
+
+FIRST_FILES = VectorFiles()
+
+
+def mean_direction(vectors: Vectors) -> Vectors:
+    """Return the mean of the vectors of a document's passages, at unit length."""
+    mean = vectors.mean(axis=0, dtype=np.float64)
+    length = float(np.linalg.norm(mean))
+    direction: Vectors = (mean / length).astype(np.float32) if length else vectors[0]
+    return direction
+
+
+def unit_vector(numbers: Sequence[float], dimension: int) -> Vectors:
+    """Return the vector of a query that brings it along, at unit length.
+
+    Raises QueryError if it is of another dimension, or has no direction.
+    """
+    if len(numbers) != dimension:
+        raise QueryError(f"the vector has {len(numbers)} numbers, those of this index have {dimension}")
+    vector = np.asarray(numbers, dtype=np.float64)
+    length = float(np.linalg.norm(vector))
+    if not 0 < length < np.inf:
+        raise QueryError("the vector has no direction: all of its numbers are 0, or one is no finite number")
+    unit: Vectors = (vector / length).astype(np.float32)
+    return unit
+
+
+class Nearest(NamedTuple):
+    """The best rows of one query: score descending, rows of equal score ascending."""
+
+    scores: NDArray[np.float32]
+    rows: NDArray[np.int64]
+
+
+def whole_rows(path: Path, dimension: int) -> int:
+    """Return how many whole vectors a file holds that may have been cut while it was written; 0 if there is none."""
+    try:
+        return path.stat().st_size // (4 * dimension)
+    except FileNotFoundError:
+        return 0
+
+
+def write_vectors(path: Path, chunks: Iterable[Vectors], dimension: int, *, after: int = 0) -> int:
+    """Write vectors as they come, each of shape (n, ``dimension``) and unit length; return how many there were.
+
+    The first ``after`` vectors that the file holds already stay before them.
+    Raises ValueError if a vector is of another length, MachineError if the file cannot be written.
+    """
+    count = 0
+    with os_errors_reported(path), path.open("r+b" if after else "wb") as file:
+        file.seek(file.truncate(after * dimension * 4))
+        for chunk in chunks:
+            _check_unit(chunk, dimension, after + count)
+            file.write(np.ascontiguousarray(chunk, dtype="<f4").data)
+            count += len(chunk)
+        file.flush()
+        os.fsync(file.fileno())
+    return count
+
+
+def read_vectors(path: Path, rows: int, dimension: int) -> Vectors:
+    """Map a file of vectors into memory, shape (``rows``, ``dimension``), without reading it.
+
+    Raises IndexStateError, naming the file, if it is missing or not of the size of so many vectors.
+    """
+    expected = rows * dimension * 4
+    try:
+        size = path.stat().st_size
+    except OSError as error:
+        raise IndexStateError(f"cannot be read: {error.strerror}", place=path, remedy=REMEDY) from None
+    if size != expected:
+        what = f"holds {size} bytes, {rows} vectors of {dimension} dimensions take {expected}"
+        raise IndexStateError(what, place=path, remedy=REMEDY)
+    if rows == 0:
+        return np.empty((0, dimension), dtype=np.float32)
+    return np.asarray(mapped(path, "<f4", (rows, dimension)))
+
+
+def sample_vectors(vectors: Vectors, size: int) -> Vectors:
+    """Copy at most ``size`` rows, evenly spaced."""
+    if len(vectors) <= size:
+        return np.array(vectors)
+    return vectors[np.linspace(0, len(vectors) - 1, size).astype(np.int64)]
+
+
+def build_ann(vectors: Vectors, folder: Path, settings: DenseSettings, *, file: str = ANN) -> bool:
+    """Write the approximate index of a segment if its settings and size ask for one; return whether they did.
+
+    It is learned from the segment itself: up to ``lists`` clusters, and codes of 4 bits for two dimensions each, or for
+    more where the dimension is odd. The same vectors give the same file: the index is built on one thread.
+    Raises MachineError if the index cannot be written.
+    """
+    if not is_approximate(settings, len(vectors)):
+        return False
+    sample, dimension = sample_vectors(vectors, settings.train_sample), vectors.shape[1]
+    lists = max(1, min(settings.lists, len(sample) // POINTS_PER_LIST))
+    parts = max(size for size in range(1, max(dimension // 2, 1) + 1) if dimension % size == 0)
+    with _one_thread():
+        index = _faiss().index_factory(dimension, f"IVF{lists},PQ{parts}x4fs", _faiss().METRIC_INNER_PRODUCT)
+        index.cp.min_points_per_centroid = index.pq.cp.min_points_per_centroid = 1
+        index.train(np.ascontiguousarray(sample, dtype=np.float32))
+        for start in range(0, len(vectors), BLOCK_ROWS):
+            index.add(np.ascontiguousarray(vectors[start : start + BLOCK_ROWS], dtype=np.float32))
+    path = folder / file
+    try:
+        _faiss().write_index(index, str(path))
+    except RuntimeError:
+        raise MachineError(
+            "cannot be written", place=path, remedy="see that the folder is there and the disk has room"
+        ) from None
+    with os_errors_reported(path), path.open("rb") as written:
+        os.fsync(written.fileno())
+    return True
+
+
+def is_approximate(settings: DenseSettings, rows: int) -> bool:
+    """Return whether a new segment of so many vectors is to have an approximate index."""
+    return settings.type == "auto" and rows >= max(settings.auto_flat_below, FEWEST_SCANNED)
+
+
+def read_ann(path: Path, rows: int, dimension: int) -> Any:
+    """Open the approximate index of a segment, mapped.
+
+    Raises IndexStateError if it cannot be read, is of another kind, or not of so many vectors.
+    """
+    faiss = _faiss()
+    try:
+        index = faiss.read_index(str(path), faiss.IO_FLAG_MMAP_IFC)
+    except RuntimeError:
+        raise IndexStateError("cannot be read as a FAISS index", place=path, remedy=REMEDY) from None
+    if (index.ntotal, index.d) != (rows, dimension):
+        raise IndexStateError(
+            f"holds {index.ntotal} vectors of {index.d} dimensions, expected {rows} of {dimension} dimensions",
+            place=path,
+            remedy=REMEDY,
+        )
+    if not isinstance(index, faiss.IndexIVFPQFastScan):
+        raise IndexStateError("is no fast-scan index, the only kind that there is now", place=path, remedy=REMEDY)
+    return index
+
+
+class VectorIndex:
+    """The vectors of an index's segments as one: row numbers go on from segment to segment.
+
+    Any number of threads may search at once. The vectors are mapped, not read: processes share them.
+    """
+
+    def __init__(
+        self,
+        segments: Sequence[tuple[Path, int]],
+        dimension: int,
+        settings: DenseSettings,
+        files: VectorFiles = FIRST_FILES,
+    ) -> None:
+        """Open segments, each a folder and its number of rows; ``files`` says which vectors of theirs.
+
+        Raises IndexStateError, naming the file, if one is missing, damaged or of another size or dimension.
+        """
+        self.dimension = dimension
+        self._segments = [_Segment(folder, rows, dimension, settings, files) for folder, rows in segments]
+        bounds = np.cumsum([0, *(rows for _, rows in segments)]).tolist()
+        self._bounds: list[int] = bounds
+
+    def __len__(self) -> int:
+        return self._bounds[-1]
+
+    def search(self, queries: Vectors, k: int, keep: Mask | None = None) -> list[Nearest]:
+        """Find, for each query of shape (n, dimension), every row that scores no less than the ``k``-th best.
+
+        So there are more than ``k`` when scores are equal at the cut, and fewer only when fewer rows are kept.
+        ``keep``, shape (rows,), says which rows may be found. The score is the inner product.
+        Raises ValueError if ``k`` is less than 1 or the shape of ``queries`` or ``keep`` does not fit.
+        """
+        self._check(queries, k, keep)
+        queries = np.ascontiguousarray(queries, dtype=np.float32)
+        results: list[Nearest] = []
+        for start in range(0, len(queries), BLOCK_QUERIES):
+            results += self._search(queries[start : start + BLOCK_QUERIES], k, keep)
+        return results
+
+    def of_rows(self, rows: range) -> Vectors:
+        """Return the vectors of neighbouring rows of one segment, of shape (rows, dimension)."""
+        segment = bisect_right(self._bounds, rows.start) - 1
+        start = self._bounds[segment]
+        return self._segments[segment].vectors(rows.start - start, rows.stop - start)
+
+    def of_places(self, rows: Sequence[int]) -> Vectors:
+        """Return the vectors of any rows, in their order, of shape (rows, dimension)."""
+        vectors = [self.of_rows(range(row, row + 1)) for row in rows]
+        return np.concatenate(vectors) if vectors else np.empty((0, self.dimension), dtype=np.float32)
+
+    def _search(self, queries: Vectors, k: int, keep: Mask | None) -> list[Nearest]:
+        parts = []
+        for segment, start, end in zip(self._segments, self._bounds, self._bounds[1:], strict=False):
+            kept = None if keep is None else keep[start:end]
+            parts.append([Nearest(hit.scores, hit.rows + start) for hit in segment.search(queries, k, kept)])
+        return [_merged([part[number] for part in parts], k) for number in range(len(queries))]
+
+    def _check(self, queries: Vectors, k: int, keep: Mask | None) -> None:
+        if k < 1:
+            raise ValueError(f"k is {k}, it must be at least 1")
+        if queries.ndim != 2 or queries.shape[1] != self.dimension:
+            raise ValueError(f"queries have the shape {queries.shape}, the index has {self.dimension} dimensions")
+        if keep is not None and keep.shape != (len(self),):
+            raise ValueError(f"keep has the shape {keep.shape}, the index has {len(self)} rows")
+
+
+class _Segment:
+    """The vectors of one segment and, when it has one, their approximate index."""
+
+    def __init__(self, folder: Path, rows: int, dimension: int, settings: DenseSettings, files: VectorFiles) -> None:
+        ann = folder / files.ann
+        self._path = folder / files.vectors
+        self._vectors = read_vectors(self._path, rows, dimension)
+        self._settings = settings
+        self._ann = read_ann(ann, rows, dimension) if settings.type != "flat" and ann.is_file() else None
+        self._scattered = _ScatteredRows(self._path, dimension) if self._ann is not None else None
+        self._check_unit(np.linspace(0, rows - 1, SAMPLED).astype(np.int64) if rows > SAMPLED else np.arange(rows))
+
+    def search(self, queries: Vectors, k: int, keep: Mask | None) -> list[Nearest]:
+        """Return, for each query, the kept rows that score no less than the ``k``-th best of them."""
+        kept = len(self._vectors) if keep is None else int(np.count_nonzero(keep))
+        if kept == 0:
+            return [_NONE] * len(queries)
+        if keep is not None and kept == len(keep):
+            keep = None
+        results: list[Nearest | None] = [None] * len(queries)
+        if self._ann is not None and kept >= self._settings.exact_below:
+            results = self._approximate(queries, k, keep, kept)
+        missing = [number for number, result in enumerate(results) if result is None]
+        if missing:
+            scanned = iter(self._exact(queries[missing], k, keep, kept))
+            return [next(scanned) if result is None else result for result in results]
+        return [result for result in results if result is not None]
+
+    def vectors(self, start: int, end: int) -> Vectors:
+        """Return the vectors of rows.
+
+        Raises IndexStateError if one is not of unit length.
+        """
+        self._check_unit(np.arange(start, end))
+        return np.array(self._vectors[start:end])
+
+    def _exact(self, queries: Vectors, k: int, keep: Mask | None, kept: int) -> list[Nearest]:
+        """Return the best of the rows kept, by a scan of all.
+
+        FAISS's float32 sums depend on how it was asked, but are well within ``slack`` of the exact value. So a row
+        that was not fetched scores less than the k-th once the last one fetched lies farther than that below it.
+        """
+        slack = 4 * (self._vectors.shape[1] + 2) * 2.0**-24 * np.linalg.norm(queries, axis=1)
+        results: dict[int, Nearest] = {}
+        pending = list(range(len(queries)))
+        n = k + MARGIN
+        while pending:
+            n = min(n, kept)
+            scores, rows = self._scan(queries[pending], n, keep)
+            settled = (n == kept) | (scores[:, min(k, n) - 1] - scores[:, -1] > slack[pending])
+            for number, ready, candidates in zip(pending, settled, rows, strict=True):
+                if ready:
+                    results[number] = _cut(self._rescored(queries[number], candidates), k)
+            pending = [number for number, ready in zip(pending, settled, strict=True) if not ready]
+            n *= 2
+        return [results[number] for number in range(len(queries))]
+
+    def _scan(self, queries: Vectors, n: int, keep: Mask | None) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
+        """Fetch scores and rows of the ``n`` best for each query, best first, from the mapped vectors in place."""
+        faiss = _faiss()
+        scores = np.empty((len(queries), n), dtype=np.float32)
+        rows = np.empty((len(queries), n), dtype=np.int64)
+        total, dimension = self._vectors.shape
+        pointers = [faiss.swig_ptr(array) for array in (queries, self._vectors, scores, rows)]
+        sizes = (dimension, len(queries), total, n)
+        selector = _selector(keep)
+        if selector is None and len(queries) < FEW_QUERIES:
+            selector = faiss.IDSelectorAll()
+        faiss.knn_inner_product(*pointers[:2], *sizes, *pointers[2:], selector)
+        if (rows < 0).any():  # no score is worse than that of a vector that is not of numbers
+            self._check_unit(np.arange(total))
+        return scores, rows
+
+    def _approximate(self, queries: Vectors, k: int, keep: Mask | None, kept: int) -> list[Nearest | None]:
+        """Return the rows that the approximate index finds; None where they are too few, or equal up to the last."""
+        if self._ann is None:
+            return [None] * len(queries)
+        n = max(DEPTH * k, DEPTH_LEAST)
+        if n >= kept:
+            return [None] * len(queries)
+        parameters = _faiss().SearchParametersIVF(nprobe=self._settings.scan_probes, sel=_selector(keep))
+        rows = self._ann.search(queries, n, params=parameters)[1]
+        results: list[Nearest | None] = []
+        for query, candidates in zip(queries, rows, strict=True):
+            rescored = self._rescored(query, candidates[candidates >= 0])  # -1 stands for none
+            best = _cut(rescored, k)
+            results.append(best if len(best.rows) >= k and len(best.rows) < len(rescored.rows) else None)
+        return results
+
+    def _rescored(self, query: Vectors, rows: NDArray[np.int64]) -> Nearest:
+        """Return rows with exact scores: products of float32 are exact in float64, and each row is summed by itself."""
+        exact = query.astype(np.float64)
+        scores = np.empty(len(rows), dtype=np.float32)
+        for start in range(0, len(rows), BLOCK_ROWS):
+            block = self._of_rows(rows[start : start + BLOCK_ROWS]).astype(np.float64)
+            scores[start : start + BLOCK_ROWS] = (block * exact).sum(axis=1)
+        self._check_unit(rows[(scores == 0) | ~np.isfinite(scores)])
+        return Nearest(scores, rows)
+
+    def _check_unit(self, rows: NDArray[np.int64]) -> None:
+        """Raise IndexStateError if a vector is not of unit length, as all are written: the file is damaged."""
+        for wrong in not_unit(self._of_rows(rows)):
+            what = f"vector {rows[wrong]} is not of unit length: the file is damaged"
+            raise IndexStateError(what, place=self._path, remedy=REMEDY)
+
+    def _of_rows(self, rows: NDArray[np.int64]) -> Vectors:
+        """Return the vectors of some rows: of an approximate index from the file, for the mapped ones would stay."""
+        if self._scattered is not None and len(rows) <= SCATTERED:
+            return self._scattered(rows)
+        return self._vectors[rows]
+
+
+class _ScatteredRows:
+    """Reads scattered rows of a file of vectors without mapping it. Safe for threads.
+
+    Whoever touches a byte of a mapped file is given the pages around it as well, sixteen of them on Linux: a few
+    hundred rows a query would soon hold the whole file in the memory of the process.
+    """
+
+    def __init__(self, path: Path, dimension: int) -> None:
+        """Open the file, for as long as this object is kept.
+
+        Raises IndexStateError if it cannot be opened.
+        """
+        self._path = path
+        self._dimension = dimension
+        try:
+            self._file = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        except OSError as error:
+            raise IndexStateError(f"cannot be read: {error.strerror}", place=path, remedy=REMEDY) from None
+        finalize(self, os.close, self._file)
+
+    def __call__(self, rows: NDArray[np.int64]) -> Vectors:
+        """Return the vectors of ``rows``, of shape (rows, dimension), in that order.
+
+        Raises IndexStateError if the file has become shorter.
+        """
+        vectors = np.empty((len(rows), self._dimension), dtype="<f4")
+        size = 4 * self._dimension
+        for vector, row in zip(vectors, rows.tolist(), strict=True):
+            if os.preadv(self._file, [vector.data], row * size) != size:
+                raise IndexStateError(f"ends before vector {row}", place=self._path, remedy=REMEDY)
+        return vectors
+
+
+_NONE = Nearest(np.empty(0, dtype=np.float32), np.empty(0, dtype=np.int64))
+
+
+def _faiss() -> Any:
+    """Return the module FAISS, imported when first used; typed Any, for its stubs lack half of it."""
+    import faiss
+
+    return faiss
+
+
+def _cut(hits: Nearest, k: int) -> Nearest:
+    """Return the rows in their order, without those that score less than the ``k``-th."""
+    order = np.lexsort((hits.rows, -hits.scores))
+    scores, rows = hits.scores[order], hits.rows[order]
+    if len(scores) > k:
+        size = int(np.searchsorted(-scores, -scores[k - 1], side="right"))
+        scores, rows = scores[:size], rows[:size]
+    return Nearest(scores, rows)
+
+
+def _merged(parts: Sequence[Nearest], k: int) -> Nearest:
+    if len(parts) == 1:
+        return parts[0]
+    if not parts:
+        return _NONE
+    scores = np.concatenate([part.scores for part in parts])
+    return _cut(Nearest(scores, np.concatenate([part.rows for part in parts])), k)
+
+
+def not_unit(vectors: Vectors) -> Iterator[int]:
+    """Yield the rows whose vector is not of unit length, or not of numbers."""
+    for start in range(0, len(vectors), BLOCK_ROWS):
+        lengths = np.linalg.norm(vectors[start : start + BLOCK_ROWS], axis=1)
+        yield from (start + int(row) for row in np.flatnonzero(~(np.abs(lengths - 1) < UNIT_TOLERANCE)))
+
+
+def _check_unit(chunk: Vectors, dimension: int, before: int) -> None:
+    if chunk.ndim != 2 or chunk.shape[1] != dimension:
+        raise ValueError(f"vectors have the shape {chunk.shape}, expected (n, {dimension})")
+    for wrong in not_unit(chunk):
+        raise ValueError(f"vector {before + wrong} is not of unit length")
+
+
+def _selector(keep: Mask | None) -> Any:
+    return None if keep is None else _faiss().IDSelectorBitmap(np.packbits(keep, bitorder="little"))
+
+
+@contextmanager
+def _one_thread() -> Iterator[None]:
+    """Let FAISS work on one thread: what it builds then does not depend on the machine's cores."""
+    faiss = _faiss()
+    before = faiss.omp_get_max_threads()
+    faiss.omp_set_num_threads(1)
+    try:
+        yield
+    finally:
+        faiss.omp_set_num_threads(before)

@@ -1,1 +1,0 @@
-"""A published state of an index, held open."""

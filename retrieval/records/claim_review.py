@@ -1,0 +1,177 @@
+"""schema.org's ClaimReview of a document that is a review, for whoever writes it: an export, a listing of hits.
+
+A review needs a claim, an address and a rating, which schema.org's validator and Google's documentation of fact checks
+ask for.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import defaultdict
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from typing import Any, TypeGuard
+from urllib.parse import quote
+
+import msgspec
+
+from ..domain import Claim, Document
+
+URN = "urn:x-factseek:"
+"""Comes before a docid, percent-escaped, where a review has no address that could be its id."""
+
+
+def review_of(document: Document) -> dict[str, Any] | None:
+    """Return a document as a ClaimReview, None if it lacks what a review needs."""
+    known = document.metadata
+    rating = next((_text(known, name) for name in ("rating", "label", "verdict") if _text(known, name)), "")
+    if not document.text.strip() or not rating or not document.url.startswith(("https://", "http://")):
+        return None
+    return filled(
+        {
+            "@type": "ClaimReview",
+            "@id": name_of(document.docid),
+            "url": document.url,
+            "claimReviewed": document.text,
+            "headline": document.title,
+            "datePublished": document.date,
+            "inLanguage": document.language,
+            **_names(document),
+            "reviewRating": _rating(known, rating),
+            "itemReviewed": _claim(known),
+        }
+    )
+
+
+def name_of(docid: str) -> str:
+    """Return what a document is known by in linked data: its id if that is an address, else a name made of it."""
+    return docid if docid.startswith(("https://", "http://")) else URN + quote(docid, safe="")
+
+
+def typed(kind: str, **properties: Any) -> dict[str, Any]:
+    """Return an object of a type, empty if it would say nothing."""
+    worded = filled(properties)
+    return {"@type": kind, **worded} if worded else {}
+
+
+def filled(properties: Mapping[str, Any]) -> dict[str, Any]:
+    """Return those properties that say something."""
+    return {name: value for name, value in properties.items() if value not in ("", None, [], {})}
+
+
+def script_safe(linked: Mapping[str, Any]) -> str:
+    """Return linked data as JSON without a ``<``: no text in it may end the script of a page that it is put into."""
+    return msgspec.json.encode(linked).decode().replace("<", "\\u003c")
+
+
+def _names(document: Document) -> dict[str, Any]:
+    """Return the author of a review and, where that is another, its publisher."""
+    known = document.metadata
+    name = _text(known, "publisher") or document.source
+    address, image = _text(known, "publisher_url"), _text(known, "publisher_image")
+    organisation = typed("Organization", name=name, url=address, image=image)
+    author = _text(known, "author")
+    if not author or author == name:
+        return {"author": organisation}
+    return {"author": typed("Person", name=author), "publisher": organisation}
+
+
+def _rating(known: Mapping[str, Any], words: str) -> dict[str, Any]:
+    scale = known.get("scale")
+    worst, value, best = scale if _is_scale(scale) else (None, None, None)
+    explanation = _text(known, "explanation")
+    return filled(
+        {
+            "@type": "Rating",
+            "alternateName": words,
+            "ratingValue": value,
+            "bestRating": best,
+            "worstRating": worst,
+            "ratingExplanation": explanation,
+        }
+    )
+
+
+def _is_scale(value: Any) -> TypeGuard[Sequence[float]]:
+    return isinstance(value, list | tuple) and len(value) == 3 and all(map(_is_number, value))
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+
+
+def _claim(known: Mapping[str, Any]) -> dict[str, Any]:
+    name, job = _text(known, "claimant"), _text(known, "claimant_job")
+    claimant = typed("Person", name=name, jobTitle=job, sameAs=_texts(known, "claimant_pages"))
+    first = _text(known, "first_appearance")
+    works = [typed("CreativeWork", url=address) for address in _texts(known, "appearances")]
+    return typed(
+        "Claim",
+        author=claimant,
+        datePublished=_text(known, "claim_date"),
+        firstAppearance=typed("CreativeWork", url=first),
+        appearance=[work for work in works if work.get("url") != first],
+    )
+
+
+def _texts(known: Mapping[str, Any], name: str) -> list[str]:
+    values = known.get(name)
+    return [value for value in values if isinstance(value, str)] if isinstance(values, list | tuple) else []
+
+
+def _text(known: Mapping[str, Any], name: str) -> str:
+    value = known.get(name)
+    return value if isinstance(value, str) else ""
+
+
+_WORD = re.compile(r"[^\W_]+(?:['’.,][^\W_]+)*")
+_NEAR = 0.5
+"""Of the words of two claims together, the share in common that makes them near-duplicates."""
+
+
+def groups(claims: Sequence[Claim]) -> list[int]:
+    """Return a number for each claim, the same for claims that share a page of evidence or are near-duplicates.
+
+    A claim that is put the other way round ("lowers" for "raises") is a near-duplicate.
+    """
+    sets = _Sets(len(claims))
+    first: dict[Hashable, int] = {}
+    for row, claim in enumerate(claims):
+        for page in {docid for group in claim.groups for docid, _ in group}:
+            sets.join(row, first.setdefault(page, row))
+    for row, other in _near([frozenset(_WORD.findall(claim.text.lower())) for claim in claims]):
+        sets.join(row, other)
+    return [sets.of(row) for row in range(len(claims))]
+
+
+def _near(words: Sequence[frozenset[str]]) -> Iterable[tuple[int, int]]:
+    """Yield the pairs of near-duplicates; only claims that share a word are compared."""
+    holders: dict[str, list[int]] = defaultdict(list)
+    for row, mine in enumerate(words):
+        shared: dict[int, int] = defaultdict(int)
+        for word in mine:
+            for other in holders[word]:
+                shared[other] += 1
+        for other, common in shared.items():
+            if common >= _NEAR * (len(mine) + len(words[other]) - common):
+                yield row, other
+        for word in mine:
+            holders[word].append(row)
+
+
+class _Sets:
+    """Disjoint sets of rows, each named by its first."""
+
+    def __init__(self, number: int) -> None:
+        self._parents = list(range(number))
+
+    def of(self, row: int) -> int:
+        """Return the first row of a row's set."""
+        while self._parents[row] != row:
+            self._parents[row] = row = self._parents[self._parents[row]]
+        return row
+
+    def join(self, row: int, other: int) -> None:
+        """Make two sets one."""
+        low, high = sorted((self.of(row), self.of(other)))
+        self._parents[high] = low

@@ -1,0 +1,156 @@
+"""Lines of a text file, with the place of every fault."""
+
+from __future__ import annotations
+
+import codecs
+from collections.abc import Iterator
+from io import BufferedReader, BytesIO
+from pathlib import Path
+from typing import BinaryIO, NoReturn, Protocol
+
+from ..errors import SourceError
+from ..files import read_errors_reported
+from .gzip_files import opened
+from .table_shape import binary_content, nul_reason
+
+MAX_LINE = 1_000_000
+"""Bytes of a line, beyond which it is a fault."""
+
+UNENDED = "the last line has no line end: is the file whole?"
+
+_PEEKED = 4_096
+
+_BLOCK = 1 << 18
+"""Bytes that are read at once: fewer than a line may have."""
+
+_UTF16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+
+
+class Faults(Protocol):
+    """The faults that a reader reports of a file: an error makes a figure undefined or wrong, a warning does not.
+
+    Line 0 is the file as a whole.
+    """
+
+    def error(self, line: int, reason: str) -> None:
+        """Note an error."""
+        ...
+
+    def warning(self, line: int, reason: str) -> None:
+        """Note a warning."""
+        ...
+
+
+class Strict:
+    """Refuse a file at its first error, and let warnings pass."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def error(self, line: int, reason: str) -> NoReturn:
+        """Raise SourceError with place and reason."""
+        raise SourceError(f"{reason}", place=place(self.path, line))
+
+    def warning(self, line: int, reason: str) -> None:
+        """Ignore the warning."""
+
+
+def place(path: Path, line: int) -> str:
+    """Return the place of a line of a file, or, for line 0, the file."""
+    return f"{path}:{line}" if line else str(path)
+
+
+def shown(value: bytes | str) -> str:
+    """Return a value quoted for a message, shortened where it is long."""
+    text = value.decode("utf-8", "replace") if isinstance(value, bytes) else value
+    return repr(text if len(text) <= 40 else text[:39] + "…")
+
+
+def lines(path: Path, faults: Faults) -> Iterator[tuple[int, bytes]]:
+    """Yield number, from 1, and bytes of each line without its line end; blank lines are ``b""``.
+
+    A line that is too long or holds a NUL byte is an error and left out, without being held in memory.
+    A byte-order mark, Windows line ends, and a last line that does not end, are warnings. Text that its mark says is
+    UTF-16 is held in memory and given as UTF-8. What is packed with gzip is unpacked.
+    Raises SourceError if the file cannot be opened or unpacked.
+    """
+    number = windows = 0
+    with _opened(path) as file:
+        start = file.peek(4)[:4]
+        if content := binary_content(file.peek(_PEEKED)):
+            faults.error(0, content)
+            return
+        text: BinaryIO | None = file
+        if start.startswith(codecs.BOM_UTF8):
+            faults.warning(0, "starts with a byte-order mark, which is left out; save the file as UTF-8 without one")
+            file.read(len(codecs.BOM_UTF8))
+        elif start.startswith(_UTF16):
+            text = _as_utf8(file, faults)
+        ended = True
+        for block in _blocks(text) if text else ():
+            whole = block.split(b"\n")
+            ended = not whole[-1]
+            if ended:
+                whole.pop()
+            # Nearly every block is plain: it is not looked at line by line.
+            if b"\r" in block or b"\0" in block or len(block) > MAX_LINE:
+                windows += block.count(b"\r\n")
+                yield from _valid_lines(whole, number, faults)
+            else:
+                yield from enumerate(whole, number + 1)
+            number += len(whole)
+    if windows:
+        faults.warning(0, f"has Windows line ends on {windows:,} of {number:,} lines")
+    if not ended:
+        faults.warning(number, UNENDED)
+
+
+def _as_utf8(file: BinaryIO, faults: Faults) -> BinaryIO | None:
+    """Return UTF-16 text as UTF-8; what cannot be decoded is an error."""
+    try:
+        text = file.read().decode("utf-16")
+    except UnicodeDecodeError:
+        faults.error(0, "is UTF-16 text with a fault in it; save it as UTF-8")
+        return None
+    faults.warning(0, "is UTF-16 text; save it as UTF-8")
+    return BytesIO(text.encode("utf-8"))
+
+
+def _blocks(file: BinaryIO) -> Iterator[bytes]:
+    """Yield a file in blocks of whole lines; of a line that is too long only the beginning."""
+    rest = b""
+    while block := file.read(_BLOCK):
+        end = block.rfind(b"\n") + 1
+        if end:
+            yield rest + block[:end]
+            rest = block[end:]
+        elif len(rest) <= MAX_LINE:
+            rest += block
+    if rest:
+        yield rest
+
+
+def _valid_lines(whole: list[bytes], number: int, faults: Faults) -> Iterator[tuple[int, bytes]]:
+    """Yield number and text, without line end, of the lines that are not too long and hold no NUL byte."""
+    for at, line in enumerate(whole, number + 1):
+        text = line.rstrip(b"\r")
+        if len(text) > MAX_LINE:
+            faults.error(at, f"is longer than {MAX_LINE:,} bytes")
+        elif b"\0" in text:
+            faults.error(at, nul_reason(line))
+        else:
+            yield at, text
+
+
+def decoded(number: int, line: bytes, faults: Faults) -> str:
+    """Return a line decoded as UTF-8; bytes that are not are an error and replaced."""
+    try:
+        return line.decode("utf-8")
+    except UnicodeDecodeError as error:
+        faults.error(number, f"is not UTF-8 (byte 0x{line[error.start]:02x})")
+        return line.decode("utf-8", "replace")
+
+
+def _opened(path: Path) -> BufferedReader:
+    with read_errors_reported(path):
+        return opened(path)

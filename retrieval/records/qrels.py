@@ -1,0 +1,252 @@
+"""Judgements in TREC form and others, read with the place of every fault, and the queries that they judge."""
+
+from __future__ import annotations
+
+import csv
+import math
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..domain import Qrels
+from ..model_file import State, array
+from .gzip_files import opened
+from .lines import Strict, decoded, shown
+from .table_shape import column_at, column_name, unlike_columns
+
+LARGEST_GRADE = 1_000
+"""The largest relevance, and its negative the smallest: trec_eval allocates as many cells as the largest grade."""
+
+GRADES = f"between -{LARGEST_GRADE:,} and {LARGEST_GRADE:,}"
+
+_GRADES = {b"%d" % grade: grade for grade in range(4)}
+"""The usual grades, as they are written: they need no closer look."""
+
+_QIDS = ("query_id", "queryid", "qid", "topic_id", "topicid", "topic", "claim_id", "claimid", "query", "claim")
+_DOCIDS = ("corpus_id", "docid", "doc_id", "docno", "document_id", "passage_id", "snippet_id", "pageid", "page_id")
+
+
+class QrelsReader:
+    """A reader of judgements, line by line; ``repeats`` counts the lines that repeat a judgement as it was."""
+
+    def __init__(self, path: Path) -> None:
+        self.qrels: Qrels = {}
+        self.repeats = 0
+        self.first_repeat = 0
+        self._path = path
+        self._faults = Strict(path)
+        self._delimiter = ""
+        self._any = False
+        self._qid_at, self._docid_at = 0, -2
+        self._before = b""
+        self._judged: dict[str, int] = {}
+
+    def take(self, number: int, line: bytes) -> None:
+        """Take one line; comments and blank lines are passed over.
+
+        Raises SourceError if it is no judgement, or judges a docid otherwise than a line before.
+        """
+        fields = self._fields(number, line)
+        if not fields or line.startswith(b"#"):
+            return
+        grade: int | None
+        if len(fields) == 4 and fields[3] in _GRADES:
+            grade = _GRADES[fields[3]]
+        else:
+            grade = self._grade(number, fields)
+            if grade is None:
+                return
+        self._any = True
+        name, document = fields[self._qid_at], fields[self._docid_at]
+        try:
+            qid, docid = name.decode(), document.decode()
+        except UnicodeDecodeError:
+            decoded(number, line, self._faults)
+            return
+        if name != self._before:
+            self._judged, self._before = self.qrels.setdefault(qid, {}), name
+        if docid in self._judged:
+            self._again(number, (name, document), qid, docid, grade)
+        self._judged[docid] = grade
+
+    def finish(self) -> Qrels:
+        """Return the judgements.
+
+        Raises SourceError if there is none.
+        """
+        if not self.qrels:
+            self._faults.error(0, "holds no judgements")
+        return self.qrels
+
+    def _again(self, number: int, ids: tuple[bytes, bytes], qid: str, docid: str, grade: int) -> None:
+        """Count a line that repeats a judgement; report one that contradicts it."""
+        if self._judged[docid] != grade:
+            where = self._first_judged(number, ids)
+            self._faults.error(number, f"docid {shown(docid)} of query {shown(qid)} was judged {where} already")
+        self.repeats += 1
+        self.first_repeat = self.first_repeat or number
+
+    def _fields(self, number: int, line: bytes) -> list[bytes]:
+        """Split a line between blanks, or, where the first line is so, between commas or semicolons."""
+        if not self._any and not self._delimiter and len(line.split()) == 1:
+            self._delimiter = next((mark for mark in (",", ";") if line.count(mark.encode()) in (2, 3)), "")
+        if not self._delimiter:
+            return line.split()
+        try:
+            row = next(csv.reader([line.decode("utf-8", "surrogateescape")], delimiter=self._delimiter), [])
+        except csv.Error:  # a carriage return outside of quotes, a cell of more than 131,072 characters
+            self._faults.error(number, f"is not a row of a table with {self._delimiter!r} between its columns")
+        return [cell.strip().encode("utf-8", "surrogateescape") for cell in row]
+
+    def _grade(self, number: int, fields: list[bytes]) -> int | None:
+        """Return the grade of a line; None for a header."""
+        if len(fields) not in (3, 4):
+            hint = "; six columns are a run, not judgements" if len(fields) == 6 else ""
+            hint = hint or (unlike_columns(self._path) if not self._any else "")
+            layout = "judgements have four (qid 0 docid relevance) or three"
+            self._faults.error(number, f"has {len(fields)} columns, {layout}{hint}")
+        text = fields[-1]
+        try:
+            if b"_" in text:
+                raise ValueError
+            grade = int(text)
+        except ValueError:
+            if not self._any and text.replace(b"_", b"").isalpha():
+                self._take_header([column_name(field.decode("utf-8", "replace")) for field in fields])
+                return None
+            self._faults.error(number, f"relevance {shown(text)} is not a whole number")
+        if abs(grade) > LARGEST_GRADE:
+            self._faults.error(number, f"relevance {shown(text)} is not {GRADES}; scale the grades down")
+        return grade
+
+    def _take_header(self, names: list[str]) -> None:
+        """Note in which columns the ids stand; the relevance stands last."""
+        self._any = True
+        docid_at, qid_at = column_at(names, _DOCIDS), column_at(names, _QIDS)
+        if docid_at is not None and qid_at is not None:
+            self._docid_at, self._qid_at = docid_at, qid_at
+
+    def _first_judged(self, number: int, ids: tuple[bytes, bytes]) -> str:
+        """Return the place of the first line that judges a docid; the file is read again for that."""
+        if not self._path.is_file():  # a pipe is used up
+            return "above"
+        with opened(self._path) as file:
+            for at, line in enumerate(file, 1):
+                fields = self._fields(at, line)
+                if at < number and len(fields) > 2 and (fields[self._qid_at], fields[self._docid_at]) == ids:
+                    return f"on line {at}"
+        return "above"
+
+
+NAMES = (
+    "nearest judged query", "judged queries alike", "judged queries alike, of many", "terms covered by judged queries",
+)  # fmt: skip
+
+
+class JudgedQueries:
+    """The terms of judged queries, and which of these each document answers."""
+
+    def __init__(self, queries: Sequence[frozenset[str]], answered: Mapping[str, Sequence[int]]) -> None:
+        """Remember queries by their terms; ``answered`` holds the numbers of those that a document is relevant for."""
+        self._queries = tuple(queries)
+        self._answered = {docid: tuple(numbers) for docid, numbers in answered.items()}
+        counts = Counter(term for terms in self._queries for term in terms)
+        self._rarity = {term: math.log(1 + len(self._queries) / (0.5 + count)) for term, count in counts.items()}
+        self._unseen = math.log(1 + len(self._queries) / 0.5)
+        self._lengths = [self._length(terms) for terms in self._queries]
+        self._holding: dict[str, list[int]] = defaultdict(list)
+        for number, terms in enumerate(self._queries):
+            for term in terms:
+                self._holding[term].append(number)
+
+    @classmethod
+    def of(cls, terms: Mapping[str, frozenset[str]], qrels: Qrels) -> Self:
+        """Remember queries, by qid, with the documents that are relevant for them."""
+        answered: dict[str, list[int]] = defaultdict(list)
+        for number, qid in enumerate(terms):
+            for docid, grade in qrels[qid].items():
+                if grade > 0:
+                    answered[docid].append(number)
+        return cls(list(terms.values()), answered)
+
+    def features(self, terms: frozenset[str], docids: Sequence[str], without: int | None = None) -> NDArray[np.float64]:
+        """Return the features of documents for a query of these terms, shape (docids, NAMES).
+
+        ``without`` is the number of the query that is asked, if it is one of those remembered: it tells nothing.
+        """
+        alike = self._alike(terms, without)
+        asked = math.fsum(self._weight(term) for term in sorted(terms)) or 1.0
+        rows = np.zeros((len(docids), len(NAMES)))
+        for row, docid in enumerate(docids):
+            numbers = [number for number in self._answered.get(docid, ()) if number in alike]
+            if not numbers:
+                continue
+            near = [alike[number] for number in numbers]
+            squares = math.fsum(value * value for value in near)
+            covered = terms.intersection(term for number in numbers for term in self._queries[number])
+            rows[row] = (
+                max(near),
+                squares,
+                squares / math.sqrt(1 + len(self._answered[docid])),
+                math.fsum(self._weight(term) for term in sorted(covered)) / asked,
+            )
+        return rows
+
+    def state(self) -> State:
+        """Return all that is remembered."""
+        vocabulary = sorted(self._rarity)
+        number_of = {term: number for number, term in enumerate(vocabulary)}
+        queries = [sorted(number_of[term] for term in terms) for terms in self._queries]
+        return State(
+            {"judged terms": vocabulary, "judged docids": list(self._answered)},
+            {**_lists("queries", queries), **_lists("answered", list(self._answered.values()))},
+        )
+
+    def _alike(self, terms: frozenset[str], without: int | None) -> dict[int, float]:
+        """Return the cosine of each query that has a term in common."""
+        shared: dict[int, float] = defaultdict(float)
+        for term in sorted(terms):
+            for number in self._holding.get(term, ()):
+                shared[number] += self._weight(term) ** 2
+        length = self._length(terms)
+        return {
+            number: value / (length * self._lengths[number]) for number, value in shared.items() if number != without
+        }
+
+    def _length(self, terms: frozenset[str]) -> float:
+        return math.sqrt(math.fsum(self._weight(term) ** 2 for term in sorted(terms))) or 1.0
+
+    def _weight(self, term: str) -> float:
+        return self._rarity.get(term, self._unseen)
+
+
+def restored(state: State) -> JudgedQueries:
+    """Return what a state remembers.
+
+    Raises ValueError if its parts do not fit each other.
+    """
+    vocabulary, docids = (state.settings[name] for name in ("judged terms", "judged docids"))
+    if not all(isinstance(text, str) for text in (*vocabulary, *docids)):
+        raise ValueError("a term or docid is no text")
+    queries = list(_parted(state, "queries", len(vocabulary)))
+    answered = list(_parted(state, "answered", len(queries)))
+    terms = [frozenset(vocabulary[number] for number in numbers) for numbers in queries]
+    return JudgedQueries(terms, dict(zip(docids, answered, strict=True)))
+
+
+def _lists(name: str, lists: Sequence[Sequence[int]]) -> dict[str, NDArray[np.int32]]:
+    joined = [number for numbers in lists for number in numbers]
+    sizes = [len(numbers) for numbers in lists]
+    return {name: np.array(joined, dtype=np.int32), f"{name} sizes": np.array(sizes, dtype=np.int32)}
+
+
+def _parted(state: State, name: str, limit: int) -> Iterator[list[int]]:
+    """Yield the lists of numbers below ``limit`` that :func:`_lists` joined."""
+    joined, sizes = array(state, name, np.int32, None), array(state, f"{name} sizes", np.int32, None)
+    if (sizes < 0).any() or sizes.sum() != len(joined) or ((joined < 0) | (joined >= limit)).any():
+        raise ValueError(f"{name} do not fit")
+    yield from (part.tolist() for part in np.split(joined, np.cumsum(sizes)[:-1])[: len(sizes)])

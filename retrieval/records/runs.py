@@ -1,0 +1,330 @@
+"""Runs in TREC form: read with the place of every fault, and written from hits in the total order."""
+
+from __future__ import annotations
+
+import math
+import struct
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import chain, islice
+from operator import gt
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+import orjson
+
+from ..domain import Columns, Hit
+from ..errors import QueryError
+from ..search.order import float32, ordered
+from .gzip_files import opened
+from .lines import Faults, decoded, shown
+from .table_shape import unlike_columns
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+
+LARGEST = math.nextafter(2.0**128 - 2.0**103, 0.0)
+"""The largest score: what still rounds to a float32, which trec_eval keeps scores as."""
+
+ScoreTable = dict[str, dict[str, float]]
+"""Score of each docid for each qid, in the order of the file: the form that measures are computed from."""
+
+_LONGEST_RANK = 9  # digits
+
+_RANKS = [b"%d" % rank for rank in range(1_001)]
+
+_SINGLE = struct.Struct("f")
+
+
+@dataclass(slots=True)
+class _Last:
+    """The line of a query before this one; ``shift`` is what its rank is ahead of the number of lines."""
+
+    score: float = math.inf
+    name: bytes = b""
+    shift: int = 0
+
+
+class RunReader:
+    """A reader of a run, line by line."""
+
+    def __init__(self, path: Path, faults: Faults, *, submitted: bool) -> None:
+        self.path = path
+        self.faults = faults
+        self.table: ScoreTable = {}
+        self._submitted = submitted
+        self._qid = b""
+        self._docs: dict[str, float] = {}
+        self._last = _Last()
+        self._lasts: dict[bytes, _Last] = {}
+        self._tag = b""
+        self._odd: dict[str, tuple[int, int]] = {}
+        self._first_lines: dict[tuple[bytes, bytes], int] = {}
+
+    def take(self, number: int, line: bytes) -> None:
+        """Take one line of six columns; more are tolerated, as trec_eval does, and so are comments after #."""
+        fields = line.split()
+        if len(fields) != 6 or (fields[0] == b"#" and not _is_result(fields)):
+            fields = self._mended(number, line, fields)
+            if not fields:
+                return
+        qid, _, name, rank, score, tag = fields
+        try:
+            value = float(score)
+        except ValueError:
+            value = LARGEST * 2
+        if not -LARGEST <= value <= LARGEST or b"_" in score:
+            self._bad_score(number, fields)
+            return
+        try:
+            docid = name.decode()
+            if qid != self._qid:
+                self._begin(qid)
+        except UnicodeDecodeError:
+            decoded(number, line, self.faults)
+            return
+        docs = self._docs
+        if docid in docs:
+            self._repeated(number, qid, name)
+            return
+        docs[docid] = value
+        last = self._last
+        if value > last.score or rank != _number(len(docs) + last.shift) or tag != self._tag:
+            self._note_odd(number, value, rank, tag)
+        if self._submitted and name > last.name and same_score(value, last.score):
+            self._count(number, "equal scores whose docids rise: {count:,}; they are scored in descending order")
+        last.score, last.name = value, name
+
+    def finish(self) -> None:
+        """Report the faults that concern all lines."""
+        for reason, (number, count) in self._odd.items():
+            self.faults.warning(number, reason.format(count=count))
+        if not self.table:
+            self.faults.error(0, "holds no results")
+
+    def _begin(self, qid: bytes) -> None:
+        self._docs = self.table.setdefault(qid.decode(), {})
+        self._qid = qid
+        self._last = self._lasts.setdefault(qid, _Last())
+
+    def _mended(self, number: int, line: bytes, fields: list[bytes]) -> list[bytes]:
+        if not fields:
+            self._count(number, "blank lines: {count:,}")
+        elif b"\r" in line:
+            self.faults.error(number, "holds a carriage return: end the lines with a line feed (\\n)")
+        elif len(fields) > 6 and not line.startswith(b"#") and not self._submitted:
+            self._count(number, "more than six columns on {count:,} lines; what follows the sixth is ignored")
+            return fields[:6]
+        elif not line.startswith(b"#"):
+            hint = "; four columns are judgements, not a run" if len(fields) == 4 else ""
+            hint = hint or (unlike_columns(self.path) if number == 1 else "")
+            reason = f"has {len(fields)} columns, a run has six (qid Q0 docid rank score tag){hint}"
+            self.faults.error(number, reason)
+        return []
+
+    def _bad_score(self, number: int, fields: list[bytes]) -> None:
+        header = "; a run has no header" if number == 1 and fields[4].isalpha() and fields[3].isalpha() else ""
+        header = header or (unlike_columns(self.path) if number == 1 else "")
+        self.faults.error(number, f"score {shown(fields[4])} is not a finite number{header}")
+
+    def _repeated(self, number: int, qid: bytes, docid: bytes) -> None:
+        if not self._first_lines:
+            self._first_lines = _first_lines(self.path)
+        first = self._first_lines.get((qid, docid), 0)
+        where = f"on line {first}" if first else "above"
+        self.faults.error(number, f"docid {shown(docid)} of query {shown(qid)} is {where} already")
+
+    def _note_odd(self, number: int, value: float, rank: bytes, tag: bytes) -> None:
+        before, self._tag = self._tag, self._tag or tag
+        if self._submitted:
+            self._refuse_odd(number, value, rank, tag)
+            return
+        if value > self._last.score:
+            self._count(number, "scores that rise within a query: {count:,}; the order is by score, not by line")
+        if rank != _number(len(self._docs)):
+            self._count(number, "ranks that do not run 1, 2, 3 … within a query: {count:,}; they are not used")
+        if before and tag != before:
+            self._count(number, "the run id changes {count:,} times: two runs in one file?")
+        self._tag = tag
+
+    def _refuse_odd(self, number: int, value: float, rank: bytes, tag: bytes) -> None:
+        """Report what a submission should not have: an odd rank or another tag; ranks go on from this line's."""
+        last = self._last
+        if value > last.score:
+            self.faults.error(number, f"score {value:g} rises above {last.score:g} on the line before")
+        due = len(self._docs) + last.shift
+        if rank != _number(due):
+            self._refuse_rank(number, rank, due)
+        if tag != self._tag:
+            self.faults.error(number, f"run id {shown(tag)} differs from {shown(self._tag)} above: a file is one run")
+
+    def _refuse_rank(self, number: int, rank: bytes, due: int) -> None:
+        if not rank.isdigit() or len(rank) > _LONGEST_RANK:
+            self.faults.error(number, f"rank {shown(rank)} is not a whole number from 1")
+            return
+        if rank == b"0" and due == 1:
+            self._count(number, "ranks from 0, in queries: {count:,}; they are not used")
+        else:
+            self.faults.error(number, f"rank {rank.decode()} where {due} is due: ranks run 1, 2, 3 … within a query")
+        self._last.shift = int(rank) - len(self._docs)
+
+    def _count(self, number: int, reason: str) -> None:
+        first, count = self._odd.get(reason, (number, 0))
+        self._odd[reason] = (first, count + 1)
+
+
+def _first_lines(path: Path) -> dict[tuple[bytes, bytes], int]:
+    """Return the number of the first line of each qid and docid; the file is read again for this."""
+    first_lines: dict[tuple[bytes, bytes], int] = {}
+    if not path.is_file():  # a pipe is used up
+        return first_lines
+    with opened(path) as file:
+        for number, line in enumerate(file, 1):
+            fields = line.split(None, 3)
+            if len(fields) > 3:
+                first_lines.setdefault((fields[0], fields[2]), number)
+    return first_lines
+
+
+def _is_result(fields: list[bytes]) -> bool:
+    """Return whether six words that begin with # are a result of the query # and no comment: rank and score say so."""
+    try:
+        int(fields[3])
+        float(fields[4])
+    except ValueError:
+        return False
+    return True
+
+
+def _number(number: int) -> bytes:
+    return _RANKS[number] if 0 <= number < len(_RANKS) else b"%d" % number
+
+
+def same_score(score: float, other: float) -> bool:
+    """Return whether two scores are equal as float32, which is how trec_eval compares them."""
+    return score == other or _SINGLE.pack(score) == _SINGLE.pack(other)
+
+
+_VISIBLE = bytes(range(33, 127))
+"""ASCII without white space and signs that nobody sees."""
+
+
+def run_lines(qid: str, hits: Iterable[Hit], tag: str) -> str:
+    """Return the hits of one query as lines of a TREC run.
+
+    A document is named once, by its best passage. Scores read back to the same float32, and the order of ranks is
+    the order of scores. Raises QueryError if an id or the tag cannot stand in a column.
+    """
+    return runs_lines([(qid, best_documents(hits))], tag)[0]
+
+
+def runs_lines(answers: Sequence[tuple[str, Columns]], tag: str) -> list[str]:
+    """Return the lines of several queries as :func:`run_lines` does, in half the time that single calls take."""
+    docids = list(chain.from_iterable(ranking.docids for _, ranking in answers))
+    columns([tag, *(qid for qid, _ in answers)])
+    columns(docids)
+    texts = iter(score_texts(list(chain.from_iterable(ranking.scores for _, ranking in answers))))
+    return [_lines(qid, ranking.docids, list(islice(texts, len(ranking.docids))), tag) for qid, ranking in answers]
+
+
+def _lines(qid: str, docids: list[str], scores: list[str], tag: str) -> str:
+    pieces = [f" {tag}\n{qid} Q0 "] * (4 * len(docids))
+    pieces[0::4] = docids
+    pieces[1::4] = _ranks(len(docids))
+    pieces[2::4] = scores
+    return f"{qid} Q0 {''.join(pieces[:-1])} {tag}\n" if pieces else ""
+
+
+def best_documents(hits: Iterable[Hit]) -> Columns:
+    """Return docids and scores, rounded to float32, in the total order; a document stands by its best passage.
+
+    Raises QueryError if a score is not finite.
+    """
+    hits = list(hits)
+    scores = float32(_finite(hits))
+    documents = Columns([hit.docid for hit in hits], scores)
+    # What a retriever gives is in order already; to sort is for the rankings of others.
+    return documents if _ordered(documents) else _sorted(hits, scores)
+
+
+def _finite(hits: Sequence[Hit]) -> list[float]:
+    scores = [hit.score for hit in hits]
+    if not all(-LARGEST <= score <= LARGEST for score in scores):
+        raise QueryError("a score is not a finite number: it cannot be written")
+    return scores
+
+
+def _ordered(documents: Columns) -> bool:
+    """Return whether documents are in the total order already, none twice."""
+    docids, scores = documents
+    keys = list(zip(scores, docids, strict=True))
+    return all(map(gt, keys, keys[1:])) and len(set(docids)) == len(docids)
+
+
+def _sorted(hits: Sequence[Hit], scores: Sequence[float]) -> Columns:
+    best: dict[str, float] = {}
+    for hit in ordered(Hit(hit.docid, score, hit.passage) for hit, score in zip(hits, scores, strict=True)):
+        best.setdefault(hit.docid, hit.score)
+    return Columns(list(best), list(best.values()))
+
+
+def score_texts(scores: ArrayLike) -> list[str]:
+    """Return scores as float32 without an exponent, in the fewest digits that read back to the same float32."""
+    narrow = np.asarray(scores, dtype=np.float32)
+    if not len(narrow):
+        return []
+    text = orjson.dumps(narrow, option=orjson.OPT_SERIALIZE_NUMPY).decode()[1:-1]
+    texts = text.split(",")
+    if "e" in text:
+        for at in (at for at, digits in enumerate(texts) if "e" in digits):
+            texts[at] = np.format_float_positional(narrow[at], unique=True, trim="0")
+    return texts
+
+
+def column(value: str) -> str:
+    """Return ``value`` if it can stand in a column of a file.
+
+    Raises QueryError if it is empty, holds white space or cannot be written as UTF-8.
+    """
+    if value.isascii() and value.isalnum():
+        return value
+    if not value or len(value.split()) != 1 or value.strip() != value or "\0" in value:
+        raise QueryError(f"{shown(value)} is empty or holds white space: it cannot stand in a column of a file")
+    if not encodable(value):
+        raise QueryError(f"{shown(value)} is not text that UTF-8 can write: it cannot stand in a column of a file")
+    return value
+
+
+def columns(values: Sequence[str]) -> None:
+    """Refuse values that cannot stand in a column of a file.
+
+    Raises QueryError at the first that is empty, holds white space or cannot be written as UTF-8.
+    """
+    # One look at all, as the ids of a run are many.
+    if not (all(values) and _visible("".join(values))):
+        for value in values:
+            column(value)
+
+
+def _visible(text: str) -> bool:
+    if text.isascii():
+        return not text.encode().translate(None, _VISIBLE)
+    # What is printable has no white space but blanks, and no surrogates.
+    return " " not in text and text.isprintable()
+
+
+def encodable(text: str) -> bool:
+    """Return whether UTF-8 can encode a text: it cannot encode a lone surrogate, which JSON's escapes allow."""
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+@lru_cache(maxsize=4)
+def _ranks(count: int) -> tuple[str, ...]:
+    return tuple(f" {rank} " for rank in range(1, count + 1))

@@ -1,0 +1,386 @@
+"""The shape of a file of records: what it is by its first bytes, its encoding, its delimiter and its columns."""
+
+from __future__ import annotations
+
+import codecs
+import csv
+import json
+import re
+import shlex
+import warnings
+from collections.abc import Mapping, Sequence
+from itertools import islice
+from pathlib import Path
+from typing import Literal, NamedTuple
+
+from ..files import read_errors_reported
+from .gzip_files import opened
+
+UTF32 = "text in UTF-32"
+PICKLE = "a pickle"
+
+_KINDS = {
+    b"PK\x03\x04": "compressed (zip)",
+    b"\xd0\xcf\x11\xe0": "an Excel workbook (.xls)",
+    b"\x1f\x8b": "compressed (gzip)",
+    b"BZh": "compressed (bzip2)",
+    b"\xfd7zXZ": "compressed (xz)",
+    b"\x28\xb5\x2f\xfd": "compressed (zstd)",
+    b"PAR1": "a Parquet file",
+    b"%PDF": "a PDF",
+    b"SQLite format 3": "an SQLite database",
+    b"\x93NUMPY": "a NumPy array (.npy)",
+    b"ARROW1": "an Arrow or Feather file",
+    b"\x89HDF": "an HDF5 file",
+    b"\x89PNG": "a picture",
+    b"\xff\xd8\xff": "a picture",
+    **{bytes((0x80, version)): PICKLE for version in range(2, 6)},
+}
+_CONTROL = re.compile(rb"[\x00-\x08\x0e-\x1f]|^\xd0\xcf")
+_INSIDE = {
+    b"mimetypeapplication/vnd.oasis.opendocument.spreadsheet": "an OpenDocument spreadsheet (.ods)",
+    b"mimetypeapplication/vnd.oasis.opendocument.text": "an OpenDocument text (.odt)",
+    b"word/": "a Word document (.docx)",
+    b"ppt/": "a presentation (.pptx)",
+    b"xl/": "an Excel workbook (.xlsx)",
+    b"[Content_Types].xml": "an Excel workbook (.xlsx)",
+    "WordDocument".encode("utf-16-le"): "a Word document (.doc)",
+}
+"""The kinds of office files by what stands near the beginning of the archive, or older container, that they are."""
+_ZIP, _CONTAINER = b"PK\x03\x04", b"\xd0\xcf\x11\xe0"
+_OFFICE_ENTRY = re.compile(rb"mimetype|\[Content_Types\]\.xml|(?:_rels|docProps|customXml|word|xl|ppt)/")
+_ENTRY_NAME = 30
+"""Where the name of its first entry begins in a zip archive."""
+_PAIRED = 400
+_PLANES = 0x10
+"""The highest third byte of a character in UTF-32."""
+_PICKLED = b"(c]})"
+"""The first bytes of a pickle of protocol 0 or 1 that holds more than a word or a number."""
+_FIRST_KEPT = (0, 1)
+"""The number of the first object that a pickle keeps: Python 2 may have begun with 1."""
+_MOST_STEPS = 100
+"""Steps of a pickle within which it keeps its first object."""
+
+
+def known_binary(start: bytes) -> str:
+    """Return what a file that begins with ``start`` is, if it is known to be no text that is read; else ``""``.
+
+    A text may begin with the letters of an archive, as an id does.
+    """
+    for magic, kind in _KINDS.items():
+        if start.startswith(magic) and _CONTROL.search(start):
+            return _office_kind(start) or kind
+    if start.startswith(rb"{\rtf"):
+        return "an RTF document"
+    if _is_utf32(start):
+        return UTF32
+    return PICKLE if _is_old_pickle(start) else ""
+
+
+def _office_kind(start: bytes) -> str:
+    """Return the kind of an office file; an archive that only holds some, in a folder of their own, is none."""
+    if start.startswith(_CONTAINER) or (start.startswith(_ZIP) and _OFFICE_ENTRY.match(start, _ENTRY_NAME)):
+        return next((kind for sign, kind in _INSIDE.items() if sign in start), "")
+    return ""
+
+
+def _is_utf32(start: bytes) -> bool:
+    """Return whether a file is text of four bytes a character, by its mark or because one of each four bytes is 0."""
+    if start.startswith((codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE)):
+        return True
+    whole = start[: min(len(start), _PAIRED) // 4 * 4]
+    for name, highest, planes in (("utf-32-le", whole[3::4], whole[2::4]), ("utf-32-be", whole[::4], whole[1::4])):
+        if len(whole) > 4 and not any(highest) and max(planes) <= _PLANES:
+            text = whole.decode(name, "replace")
+            return "\ufffd" not in text and all(character >= " " or character.isspace() for character in text)
+    return False
+
+
+def _is_old_pickle(start: bytes) -> bool:
+    """Return whether a file is a pickle of protocol 0 or 1, which no magic number tells.
+
+    Such a pickle keeps the first of its objects by a number, and all steps up to there are known in these protocols.
+    Nothing of it is run.
+    """
+    if not start or start[0] not in _PICKLED:
+        return False
+    import pickletools
+
+    try:
+        with warnings.catch_warnings(action="ignore"):  # of escapes in a text that Python does not know
+            for opcode, argument, _ in islice(pickletools.genops(start), _MOST_STEPS):
+                if opcode.proto > 1:
+                    return False
+                if opcode.name in ("PUT", "BINPUT"):
+                    return argument in _FIRST_KEPT
+    except ValueError:
+        return False
+    return False
+
+
+_SHOWN = 40
+
+
+def list_advice(value: object) -> str:
+    """Return what to do with a JSON list of objects, ``""`` if the value is no such list."""
+    return ": write its objects one a line, as jq -c '.[]' does" if _is_records(value) else ""
+
+
+def wrapper_advice(row: Mapping[str, object]) -> str:
+    """Return what to do with an object one value of which is a list of objects, ``""`` if none or several are."""
+    names = [name for name, value in row.items() if _is_records(value)]
+    if len(names) != 1 or len(names[0]) > _SHOWN or not names[0].isprintable():
+        return ""
+    (name,) = names
+    path = f".{name}[]" if name.isidentifier() and name.isascii() else f".[{json.dumps(name, ensure_ascii=False)}][]"
+    return f"; its {name!r} is a list of objects: write these one a line, as jq -c {shlex.quote(path)} does"
+
+
+def continued(line: str) -> str:
+    """Return what is wrong with a line that opens a JSON value which the next line goes on with, else ``""``."""
+    line = line.strip()
+    if line[:1] not in ("{", "[") or line[-1:] not in ("{", "["):
+        return ""
+    return (
+        "is the beginning of JSON that goes on over several lines: write one object a line, as jq -c '.[]' does with "
+        "a list, jq -c . with objects"
+    )
+
+
+def _is_records(value: object) -> bool:
+    return isinstance(value, list) and bool(value) and all(isinstance(entry, dict) for entry in value)
+
+
+Form = Literal["empty", "binary", "JSON", "JSON lines", "XML", "HTML", "tabs", "commas", "semicolons", "blanks", "text"]
+"""The form of a file's records; ``text`` is a file without columns, ``binary`` one that is no text."""
+
+LOOKED_AT = 1 << 16
+"""Bytes of the beginning of a file that are looked at."""
+
+SAVE_AS_UTF8 = (
+    'save it as UTF-8 (in Excel: "CSV UTF-8"; elsewhere: iconv -f ENCODING -t UTF-8, where ENCODING is often '
+    "WINDOWS-1252, for Cyrillic WINDOWS-1251, for Turkish WINDOWS-1254, for Arabic WINDOWS-1256)"
+)
+"""The remedy for text in an unknown encoding."""
+
+SAVE_TEXT = "save its text as plain text, in UTF-8"
+"""The remedy for a document of an office program."""
+
+_ROWS = 20
+_PAIRED = 400
+"""Bytes from which pairs of UTF-16 are told."""
+_NULS = 4
+"""NUL bytes of a line from which on it may be one of UTF-16."""
+_DELIMITERS: dict[Form, str] = {"tabs": "\t", "commas": ",", "semicolons": ";"}
+_MARKS = {codecs.BOM_UTF8: "utf-8-sig", codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16"}
+_SAVE_ROWS = "save its rows as JSON lines or CSV with the program that wrote it"
+_REMEDIES = {
+    ("Excel",): 'in Excel, save the sheet as "CSV UTF-8 (Comma delimited)"',
+    ("spreadsheet",): "save the sheet as CSV, in UTF-8",
+    ("Word", "OpenDocument text", "RTF", "rich-text", "office document", "presentation"): SAVE_TEXT,
+    ("PDF",): f"{SAVE_TEXT}, as pdftotext does",
+    ("compressed",): "unpack it first",
+    (UTF32,): "save it as UTF-8 (iconv -f UTF-32 -t UTF-8)",
+    ("pickle", "Parquet", "NumPy", "Arrow", "HDF5"): _SAVE_ROWS,
+}
+"""The remedies by words of what a binary file is."""
+_SEPARATOR_LINE = re.compile(r"sep=[,;|\t]\r?")
+_SENTENCES: dict[Form, str] = {
+    "empty": "is empty",
+    "binary": "is not text",
+    "JSON": "is JSON",
+    "JSON lines": "is JSON lines",
+    "XML": "is XML",
+    "HTML": "is HTML",
+    "tabs": "is tab-separated",
+    "commas": "is comma-separated",
+    "semicolons": "is separated by semicolons",
+    "blanks": "is separated by blanks",
+    "text": "is text without columns",
+}
+
+
+class TableShape(NamedTuple):
+    """The shape of a file.
+
+    ``encoding`` is Python's name of it, ``""`` if it is none that is recognised (text that is not UTF-8 and has no
+    byte-order mark). ``cells`` are those of the first row, or the keys of the first JSON object. ``content`` says in
+    words what a binary file is.
+    """
+
+    form: Form
+    encoding: str = "utf-8"
+    cells: tuple[str, ...] = ()
+    content: str = ""
+
+    @property
+    def delimiter(self) -> str:
+        """The character between the cells of a row; ``""`` where it is not a table of that kind."""
+        return _DELIMITERS.get(self.form, "")
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The cells of the first row as column names are looked up: :func:`column_name`."""
+        return tuple(column_name(cell) for cell in self.cells)
+
+    @property
+    def sentence(self) -> str:
+        """The file's form, as a message says it: ``is comma-separated``, ``is an Excel workbook (.xlsx)``."""
+        return f"is {self.content}" if self.content else _SENTENCES[self.form]
+
+    @property
+    def remedy(self) -> str:
+        """The remedy for a file that cannot be read as it is, ``""`` if nothing has to be done."""
+        if remedy := binary_remedy(self.content):
+            return remedy
+        if self.form != "binary" and not self.encoding:
+            return SAVE_AS_UTF8
+        return ""
+
+
+def shape_of(path: Path) -> TableShape:
+    """Return the shape of a file, from its first 64 kB; nothing of a pipe is read: it is ``text``.
+
+    Raises SourceError if it cannot be opened.
+    """
+    with read_errors_reported(path):
+        if path.exists() and not path.is_file() and not path.is_dir():
+            return TableShape("text")
+        with opened(path) as file:
+            return shape_of_start(file.read(LOOKED_AT))
+
+
+def shape_of_start(start: bytes) -> TableShape:
+    """Return the shape of a file that begins with ``start``, the last line of which may be cut."""
+    content = known_binary(start)
+    if content:
+        return TableShape("binary", "", (), content)
+    encoding = _encoding(start)
+    text = _decoded(start, encoding or "latin-1")
+    if not text.strip():
+        return TableShape("empty", encoding)
+    if "\0" in text:
+        return TableShape("binary", "")
+    form, cells = _form(text)
+    return TableShape(form, encoding, cells)
+
+
+def binary_content(start: bytes) -> str:
+    """Return what a file that begins with ``start`` is, and what to do, if it is known to be no text; else ``""``."""
+    content = known_binary(start)
+    if not content:
+        return ""
+    remedy = binary_remedy(content)
+    return f"is {content}; {remedy}" if remedy else f"is {content}"
+
+
+def binary_remedy(content: str) -> str:
+    """Return what to do with a file that is no text, by the words that say what it is; ``""`` if nothing is known."""
+    for kinds, remedy in _REMEDIES.items():
+        if any(kind in content for kind in kinds):
+            return remedy
+    return ""
+
+
+def unlike_columns(path: Path) -> str:
+    """Return the end of a message about a file's first line: what the file is, if it has no columns at blanks."""
+    shape = shape_of(path)
+    if shape.form in ("empty", "tabs", "blanks", "text") and not shape.remedy:
+        return ""
+    remedy = f": {shape.remedy}" if shape.remedy else ""
+    return f"; the file {shape.sentence}{remedy}"
+
+
+def nul_reason(line: bytes) -> str:
+    """Return what is wrong with a line that holds a NUL byte: most often it is one of UTF-16."""
+    if line.count(0) >= _NULS and _encoding(line).startswith("utf-16"):
+        return f"is UTF-16 without a byte-order mark; {SAVE_AS_UTF8}"
+    return "holds a NUL byte"
+
+
+def is_separator_line(line: str) -> bool:
+    """Return whether the first line of a table only tells Excel what separates its cells: ``sep=;``."""
+    return _SEPARATOR_LINE.fullmatch(line) is not None
+
+
+def column_name(cell: str) -> str:
+    """Return a column's name as it is looked up: small letters, ``_`` for blanks and hyphens."""
+    return "_".join(cell.strip().strip("\"'").strip().lower().replace("-", " ").split())
+
+
+def column_at(names: Sequence[str], wanted: Sequence[str]) -> int | None:
+    """Return where the first of the ``wanted`` names that is there stands among the names of a header."""
+    return next((names.index(name) for name in wanted if name in names), None)
+
+
+def _encoding(start: bytes) -> str:
+    """Return the encoding of a text, ``""`` if it is unknown."""
+    marked = next((name for mark, name in _MARKS.items() if start.startswith(mark)), "")
+    if marked:
+        return marked
+    # Text of any script has ASCII in it, line ends and digits at least: half of their bytes are NUL, on one side.
+    pairs = start[: min(len(start), _PAIRED) // 2 * 2]
+    for name, high, low in (("utf-16-le", pairs[1::2], pairs[::2]), ("utf-16-be", pairs[::2], pairs[1::2])):
+        if high.count(0) > len(high) // 5 and 0 not in low:
+            return name
+    try:
+        codecs.getincrementaldecoder("utf-8")().decode(start)
+    except UnicodeDecodeError:
+        return ""
+    return "utf-8"
+
+
+def _decoded(start: bytes, encoding: str) -> str:
+    """Decode the beginning of a file, whose last character may be cut."""
+    return codecs.getincrementaldecoder(encoding)("replace").decode(start)
+
+
+def _form(text: str) -> tuple[Form, tuple[str, ...]]:
+    """Return the form of a text that says something, and its first row."""
+    lines = [line for line in text.replace("\r", "\n").split("\n") if line.strip()]
+    if len(lines) > 1 and is_separator_line(lines[0]):
+        del lines[0]
+    first = lines[0].strip()
+    if first[0] in "{[":
+        return _json(first)
+    if first[0] == "<":
+        return ("HTML" if first.lower().startswith(("<!doctype html", "<html")) else "XML"), ()
+    if "\t" in lines[0]:
+        rows = _rows(lines[:1], "\t") or [lines[0].split("\t")]  # quotes of a cell that is too long do not close
+        return "tabs", tuple(rows[0])
+    for form in ("commas", "semicolons"):
+        rows = _rows(lines[: _ROWS + 1], _DELIMITERS[form])
+        if _is_table(rows, whole=len(lines) <= _ROWS):
+            return form, tuple(rows[0])
+    words = [line.split() for line in lines[:_ROWS]]
+    if len(words[0]) > 1 and len({len(row) for row in words}) == 1:
+        return "blanks", tuple(words[0])
+    return "text", (first,)
+
+
+def _json(first: str) -> tuple[Form, tuple[str, ...]]:
+    try:
+        value = json.loads(first)
+    except (ValueError, RecursionError):
+        # The first line is the beginning of a value: a whole file of JSON, unless it is "[1] a list of sources".
+        return ("JSON" if first[1:].strip()[:1] in ("", "{", '"', "[", "}", "]") else "text"), ()
+    if isinstance(value, dict):
+        return "JSON lines", tuple(value)
+    return ("JSON" if isinstance(value, list) else "text"), ()
+
+
+def _rows(lines: Sequence[str], delimiter: str) -> list[list[str]]:
+    """Split lines as a table with quotes does; a quote that does not close takes the lines up to the end."""
+    reader = csv.reader((f"{line}\n" for line in lines), delimiter=delimiter)
+    try:
+        return [row for row in islice(reader, _ROWS) if row]
+    except csv.Error:
+        return []
+
+
+def _is_table(rows: Sequence[Sequence[str]], *, whole: bool) -> bool:
+    """Return whether most rows have as many cells as the first, two or more; the last may be cut where more follow."""
+    if not rows or len(rows[0]) < 2:
+        return False
+    compared = rows if whole or len(rows) == 1 else rows[:-1]
+    return sum(len(row) == len(rows[0]) for row in compared) * 3 >= len(compared) * 2

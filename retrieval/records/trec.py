@@ -1,0 +1,86 @@
+"""TREC's files: runs and judgements, read with the line of every fault and written to be read back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+from ..domain import Hit, Qrels, Run
+from ..files import replacing, writable, write_atomically
+from ..search.order import float32, ordered
+from .gzip_files import is_packed, packing
+from .lines import Faults, Strict, lines
+from .qrels import QrelsReader
+from .runs import RunReader, ScoreTable, run_lines
+
+
+def read_scores(path: Path, faults: Faults, *, submitted: bool = False) -> ScoreTable:
+    """Read the scores of a run, telling ``faults`` of what is wrong; lines in error are left out.
+
+    The rank column is not used: a run's order is by score as float32, then docid, both descending. So ranks with
+    gaps, scores that rise and a second run id are warnings, but errors in a run that is to be ``submitted``: there the
+    file has to say one order, and be one run.
+    """
+    reader = RunReader(path, faults, submitted=submitted)
+    take = reader.take
+    for number, line in lines(path, faults):
+        take(number, line)
+    reader.finish()
+    return reader.table
+
+
+def read_run(path: Path) -> Run:
+    """Read a TREC run; hits are in the total order, whatever the order of the lines.
+
+    Raises SourceError at the first line that is no result, or repeats one.
+    """
+    table = read_scores(path, Strict(path))
+    return {qid: ranked(docs) for qid, docs in table.items()}
+
+
+def ranked(docs: dict[str, float]) -> list[Hit]:
+    """Order the docids of a query by score as float32, then docid, both descending."""
+    return ordered(Hit(docid, score) for docid, score in zip(docs, float32(docs.values()), strict=True))
+
+
+def read_qrels(path: Path, note: Callable[[str], None] | None = None) -> Qrels:
+    """Read judgements: TREC's ``qid 0 docid relevance``, or BEIR's three columns, also with commas and with a header.
+
+    A line that repeats a judgement counts once; ``note`` is told of it. Raises SourceError at the first line that is no
+    judgement, or contradicts one.
+    """
+    reader = QrelsReader(path)
+    take = reader.take
+    for number, line in lines(path, Strict(path)):
+        take(number, line)
+    if note and reader.repeats:
+        note(f"{path}:{reader.first_repeat}: {repeats_note(reader.repeats)}")
+    return reader.finish()
+
+
+def repeats_note(count: int) -> str:
+    """Return a sentence that says how many lines repeat a judgement."""
+    return f"repeats a judgement; it counts once ({count:,} such {'line' if count == 1 else 'lines'})"
+
+
+def write_run(run: Run, path: Path, tag: str) -> None:
+    """Write a TREC run, its queries in the order of ``run``, in one piece or not at all.
+
+    Raises QueryError if an id or the tag cannot stand in a column.
+    """
+    write_text(path, (run_lines(qid, hits, tag) for qid, hits in run.items()))
+
+
+def write_text(path: Path, pieces: Iterable[str]) -> None:
+    """Write a UTF-8 text file with LF line ends, in one piece or not at all; packed with gzip if its name ends so.
+
+    Raises QueryError if the folder does not exist or the file is not a regular one, MachineError if it cannot be
+    written.
+    """
+    writable(path)
+    content = b"".join(piece.encode("utf-8") for piece in pieces)
+    if not is_packed(path):
+        write_atomically(path, content)
+        return
+    with replacing(path) as file, packing(file) as packed:
+        packed.write(content)

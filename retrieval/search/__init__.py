@@ -1,0 +1,1 @@
+"""Searching: from a query to ranked hits and their evidence."""

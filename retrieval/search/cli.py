@@ -1,0 +1,456 @@
+"""The command ``search``: one query, its evidence."""
+
+from __future__ import annotations
+
+import argparse
+import re
+import shutil
+import sys
+import textwrap
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from time import perf_counter
+from typing import TYPE_CHECKING, NamedTuple
+
+import msgspec
+
+from .. import listings, retrievers, stages
+from ..config import Config, FusionSettings
+from ..domain import FacetCounts, Total
+from ..errors import QueryError, UsageError
+from ..filters import parse_filter
+from ..listings import JSON
+from ..lucene.jvm import one_off
+from ..lucene.spelling import respelt
+from ..search import counting
+from ..terminal import (
+    DONE,
+    Subparsers,
+    add_config,
+    add_filter,
+    add_json,
+    add_verify,
+    config_of,
+    counted,
+    say,
+    write,
+    write_bytes,
+)
+from ..text import PROFILES, pieces_of
+from .evidence import Evidence
+from .explaining import sentence
+from .federated import CountsOfMany, counts_of_many, search_many
+from .index import open_index
+from .options import ResolvedSearch, Search
+from .query_syntax import PLAIN, QUERY, SYNTAXES, parse_query
+from .score_normalizers import RULES
+
+if TYPE_CHECKING:
+    from .index import Index
+
+    AskedOf = Callable[[Index], Search]
+    """Return what the options ask of an index."""
+    from .index import Index
+
+
+_SHOWN = 500
+_COPIES = 5
+_STEERING = re.compile("[\x00-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
+_BOLD, _PLAIN = "\x1b[1m", "\x1b[0m"
+
+
+def register(commands: Subparsers) -> None:
+    """Add ``search`` to the command line."""
+    parser = commands.add_parser(
+        "search", help="find the evidence for a claim", description="Find the evidence for a claim."
+    )
+    parser.add_argument(
+        "text", nargs="*", metavar="TEXT", help="the claim, tweet or question; several words are joined by blanks"
+    )
+    parser.add_argument(
+        "--like",
+        default="",
+        metavar="DOCID",
+        help="find more like a document of the index, itself left out; with --collapse near its near-copies too",
+    )
+    parser.add_argument(
+        "--syntax",
+        choices=SYNTAXES,
+        default=PLAIN,
+        metavar="NAME",
+        help='plain (default), or query: "exact words", -word, title:, source:, topic:, before:, after:',
+    )
+    parser.add_argument(
+        "--index",
+        type=Path,
+        required=True,
+        action="append",
+        metavar="DIR",
+        help="the index directory; given again, several are searched and their rankings made one",
+    )
+    parser.add_argument(
+        "--weight",
+        action="append",
+        default=[],
+        metavar="DIR=N",
+        help="of several indexes, what the votes of one count (default: 1); may be given again",
+    )
+    add_config(parser)
+    add_search_options(parser)
+    parser.add_argument("--offset", type=int, default=0, metavar="N", help="leave out the first N hits (default: 0)")
+    parser.add_argument(
+        "--count",
+        action="store_true",
+        help="say how many hits there are in all; of bm25, those with a word of the text",
+    )
+    parser.add_argument(
+        "--facet",
+        action="append",
+        default=[],
+        metavar="FIELD[=N]",
+        help="count all of these by a field: its N most frequent values (default: 10); topic, source, language, kind, "
+        "year or a field declared with --filter-field; may be given again",
+    )
+    parser.add_argument(
+        "--format",
+        choices=(JSON, *listings.names()),
+        metavar="NAME",
+        help=f"print the hits as a file for other programs: {', '.join((JSON, *listings.names()))}",
+    )
+    parser.add_argument("--explain", action="store_true", help="say why each hit stands where it does")
+    add_verify(parser)
+    add_json(parser)
+    parser.set_defaults(command=search)
+
+
+def add_search_options(parser: argparse.ArgumentParser, hits: str = "search.k of the configuration, 10") -> None:
+    """Add what a search can be asked, for one query or many; ``hits`` says how many there are by default."""
+    listed = ", ".join(retrievers.names())
+    parser.add_argument("--retriever", metavar="NAME", help=f"{listed} (default: hybrid where there are vectors)")
+    parser.add_argument("-k", type=int, metavar="N", help=f"how many hits (default: {hits})")
+    add_filter(parser)
+    parser.add_argument("--as-of", default="", metavar="DATE", help="only documents up to this day, month or year")
+    parser.add_argument("--since", default="", metavar="DATE", help="only documents from this day, month or year on")
+    parser.add_argument(
+        "--undated", choices=("drop", "keep"), default="drop", help="what becomes of undated documents under --as-of"
+    )
+    parser.add_argument("--profile", choices=list(PROFILES), help="what is done to the text of a query first")
+    parser.add_argument("--fusion", choices=list(RULES), help="how hybrid fuses its rankings")
+    parser.add_argument(
+        "--stage",
+        action="append",
+        metavar="NAME[=VALUE]",
+        help=f"what reorders or thins the ranking, may be given again: {', '.join(stages.names())}",
+    )
+    parser.add_argument(
+        "--collapse", choices=("near",), metavar="near", help="fold near-copies under their best hit, and count them"
+    )
+    parser.add_argument("--sort", choices=("date",), metavar="date", help="the newest of the first hits first")
+    parser.add_argument("--passages", action="store_true", help="rank passages, not documents by their best passage")
+
+
+class _Answered(NamedTuple):
+    """The answer to a search: its evidence, and what else was asked of its hits."""
+
+    manifest_id: str
+    resolved: ResolvedSearch
+    note: str
+    suggestion: str
+    evidence: list[Evidence]
+    query: dict[str, object] | None
+    total: Total | None
+    facets: dict[str, FacetCounts]
+    weights: list[dict[str, float]]
+    reasons: list[str]
+    seconds: float
+
+
+def search(args: argparse.Namespace) -> int:
+    """Search and print the evidence."""
+    with one_off():
+        return _search(args)
+
+
+def _search(args: argparse.Namespace) -> int:
+    wanted = _format(args)
+    if args.text and args.like:
+        raise UsageError("--like stands in the place of a TEXT", remedy="leave out one of them")
+    if not args.text and not args.like:
+        raise UsageError("give a TEXT to search for, or --like DOCID", remedy="see factseek search --help")
+    if len(args.index) > 1:
+        return _search_several(args, config_of(args, Config), " ".join(args.text), wanted)
+    if args.weight:
+        raise UsageError("--weight is of several indexes; give --index again")
+    answered = _answered(args)
+    if answered.note:
+        say(f"note: {answered.note}")
+    if answered.suggestion:
+        say("did you mean: " + _STEERING.sub("\ufffd", answered.suggestion))
+    if wanted == JSON:
+        write(msgspec.json.format(msgspec.json.encode(_as_json(answered)), indent=2).decode() + "\n")
+        return DONE
+    if wanted:
+        write_bytes(listings.list_hits(answered.evidence, wanted).encode())
+        return DONE
+    _write(answered)
+    return DONE
+
+
+def _answered(args: argparse.Namespace) -> _Answered:
+    """Return the answer to a search, and the seconds that finding and reading its hits took."""
+    config = config_of(args, Config)
+    text = typed = " ".join(args.text)
+    with open_index(args.index[0], config) as index:
+        asked = asked_of(args, config.search.fusion, index.info.filter_fields)._replace(offset=args.offset)
+        fields = _fields(args.facet)
+        began = perf_counter()
+        text, asked, query = _understood(index, args, text, asked)
+        hits = index.search([text], asked)[0]
+        evidence = index.evidence(text, hits, asked)
+        seconds = perf_counter() - began
+        resolved = index.resolve(asked)
+        weights = index.word_weights(text, hits, asked) if args.explain else []
+        return _Answered(
+            manifest_id=index.info.id,
+            resolved=resolved,
+            note=index.note(text, asked),
+            suggestion=respelt(typed, spelt) if (spelt := index.spellings(text, asked)) else "",
+            evidence=evidence,
+            query=query,
+            total=index.count(text, asked) if args.count or fields else None,
+            facets=index.facets(text, fields, asked) if fields else {},
+            weights=weights,
+            reasons=[
+                sentence(rank, hit, words, resolved, stages.names())
+                for rank, (hit, words) in enumerate(zip(hits, weights, strict=False), asked.offset + 1)
+            ],
+            seconds=seconds,
+        )
+
+
+def _understood(
+    index: Index, args: argparse.Namespace, text: str, asked: Search
+) -> tuple[str, Search, dict[str, object] | None]:
+    """Return what is searched for, the search with the filter that this asks for, and what ``--json`` says of it."""
+    if args.like:
+        text, asked = index.like(args.like, asked)
+        return text, asked, {"text": str(text), "like": args.like}
+    if args.syntax == QUERY:
+        parsed = parse_query(text, asked, undated=args.undated == "keep")
+        return parsed.text, parsed.search, {"text": text, "parsed": parsed.as_json()}
+    return text, asked, None
+
+
+def _as_json(answered: _Answered) -> dict[str, object]:
+    """Return what ``--json`` prints."""
+    resolved = answered.resolved
+    answer: dict[str, object] = {
+        "manifest_id": answered.manifest_id,
+        "retriever": resolved.retriever,
+        "note": answered.note,
+        "hits": answered.evidence,
+    }
+    if answered.query:
+        answer["query"] = answered.query
+    if answered.suggestion:
+        answer["suggestion"] = answered.suggestion
+    if resolved.rankings != (resolved.retriever,):
+        answer["depth"] = resolved.settings.search.fusion.depth
+    if resolved.approximate:
+        answer["approximate"] = True
+    if answered.total is not None:
+        answer["total"] = counting.total_answer(answered.total)
+        answer["facets"] = counting.facet_answers(answered.facets)
+    if answered.weights:
+        pairs = zip(answered.weights, answered.reasons, strict=True)
+        answer["explanation"] = [{"words": words, "sentence": reason} for words, reason in pairs]
+    return answer
+
+
+def _write(answered: _Answered) -> None:
+    """Write the hits and the counts for a person."""
+    reasons = answered.reasons or [""] * len(answered.evidence)
+    for hit, reason in zip(answered.evidence, reasons, strict=True):
+        write(_shown(hit, reason))
+    _write_counts(answered.evidence, answered.facets, answered.total, answered.seconds)
+
+
+def _write_counts(
+    evidence: Sequence[Evidence], facets: Mapping[str, FacetCounts], total: Total | None, seconds: float
+) -> None:
+    """Write the facets, and say how many hits there are."""
+    for line in counting.facet_lines(facets):
+        write(_STEERING.sub("\ufffd", line) + "\n")
+    sys.stdout.flush()  # what goes wrong with the hits is said, not that there are some
+    of_all = f" of {counting.described(total)}" if total is not None else ""
+    count = f"{counted(len(evidence), 'hit')}{of_all} in {seconds * 1000:.0f} ms"
+    say(count if evidence else f"no hits{of_all}")
+
+
+def _search_several(args: argparse.Namespace, config: Config, text: str, wanted: str) -> int:
+    """Search several indexes and print the evidence in one ranking."""
+    parsed = parse_query(text) if args.syntax == QUERY else None
+
+    def asked(index: Index) -> Search:
+        search = asked_of(args, config.search.fusion, index.info.filter_fields)._replace(offset=args.offset)
+        return parse_query(text, search, undated=args.undated == "keep").search if parsed else search
+
+    began = perf_counter()
+    evidence, counts = search_several(args, config, parsed.text if parsed else text, asked, _fields(args.facet))
+    if wanted == JSON:
+        answer: dict[str, object] = {"query": {"text": text, "parsed": parsed.as_json()}} if parsed else {}
+        answer["hits"] = evidence
+        if counts:
+            answer["total"] = counting.total_answer(counts.total)
+            answer["facets"] = counting.facet_answers(counts.facets)
+        write(msgspec.json.format(msgspec.json.encode(answer), indent=2).decode() + "\n")
+    elif wanted:
+        write_bytes(listings.list_hits(evidence, wanted).encode())
+    else:
+        write("".join(_shown(hit, "") for hit in evidence))
+        facets, total = (counts.facets, counts.total) if counts else ({}, None)
+        _write_counts(evidence, facets, total, perf_counter() - began)
+    return DONE
+
+
+def _format(args: argparse.Namespace) -> str:
+    """Return the format that the hits are printed in, ``""`` for a person's.
+
+    Raises UsageError if two are asked for, or one has no place for what is to be counted.
+    """
+    wanted: str = args.format or (JSON if args.json else "")
+    if args.json and wanted != JSON:
+        raise UsageError(f"--json and --format {wanted} are two formats; give one of them")
+    if wanted not in ("", JSON) and (args.count or args.facet):
+        raise UsageError(f"--format {wanted} has no place for counts; leave out --count and --facet, or give --json")
+    return wanted
+
+
+def asked_of(args: argparse.Namespace, fusion: FusionSettings, declared: Sequence[str]) -> Search:
+    """Return what the options ask of a search; ``declared`` names the fields that the index was declared with.
+
+    Raises QueryError if a filter or a date makes no sense.
+    """
+    if args.k is not None and args.k < 1:
+        raise QueryError(f"-k {args.k}: ask for at least 1 hit")
+    chosen = msgspec.structs.replace(fusion, kind=args.fusion) if args.fusion else None
+    undated = args.undated == "keep"
+    where = parse_filter(args.filter, as_of=args.as_of, since=args.since, undated=undated, declared=declared)
+    group = False if args.passages else None
+    return Search(
+        k=args.k,
+        retriever=args.retriever,
+        where=where,
+        fusion=chosen,
+        profile=args.profile,
+        group=group,
+        stages=tuple(args.stage) if args.stage else None,
+        collapse=args.collapse or "",
+        sort=args.sort or "",
+    )
+
+
+def _fields(asked: Sequence[str]) -> dict[str, int]:
+    """Return the fields of ``--facet``, each with the number of values that is wanted.
+
+    Raises QueryError if one is given twice or its number is none.
+    """
+    try:
+        return counting.fields_of(asked)
+    except QueryError as error:
+        raise QueryError(error.line, place="--facet") from None
+
+
+def _shown(hit: Evidence, reason: str) -> str:
+    ranks = ", ".join(f"{name} {part.rank}" for name, part in hit.retrievers.items())
+    index = Path(hit.index).name if hit.index else ""
+    weak = "found only by its meaning, weakly" if hit.weak else ""
+    about = " · ".join(part for part in (index, hit.topic, hit.source, hit.date, ranks, weak) if part)
+    width = min(shutil.get_terminal_size((100, 24)).columns, 120) - 4
+    lines = [f"{hit.rank:3} {hit.score:.4f}  {hit.docid}  ({about})"]
+    if hit.title:
+        lines.append(f"    {' '.join(hit.title.split())}")
+    # Marking by private characters keeps the width of a line what it looks like.
+    lines += textwrap.wrap(_marked(hit), width, initial_indent="    ", subsequent_indent="    ")
+    if hit.url:
+        lines.append(f"    {hit.url}")
+    if hit.copies and hit.copies.count:
+        more = " …" if hit.copies.count > _COPIES else ""
+        lines.append(f"    {counted(hit.copies.count, 'near-copy')}: {', '.join(hit.copies.docids[:_COPIES])}{more}")
+    lines += textwrap.wrap(reason, width, initial_indent="    ", subsequent_indent="    ")
+    # What a page holds must not steer the terminal.
+    return _emphasised("\n".join(_STEERING.sub("\ufffd", line) for line in lines)) + "\n\n"
+
+
+def _marked(hit: Evidence) -> str:
+    """Return the first 500 characters or so of the passage, its highlights between two characters of no use."""
+    text = hit.passage.text
+    end = _end(text)
+    pieces = pieces_of(text, hit.passage.highlights, 0, end)
+    marked = (f"\ue000{piece.text}\ue001" if piece.marked else piece.text for piece in pieces)
+    return " ".join("".join(marked).split()) + (" …" if end < len(text) else "")
+
+
+def _end(text: str) -> int:
+    """Return where to cut a text: at the end of a word where there are words."""
+    if len(text) <= _SHOWN:
+        return len(text)
+    blank = text.rfind(" ", _SHOWN * 4 // 5, _SHOWN)
+    return blank if blank >= 0 else _SHOWN
+
+
+def _emphasised(text: str) -> str:
+    bold, plain = (_BOLD, _PLAIN) if sys.stdout.isatty() else ("", "")
+    return text.replace("\ue000", bold).replace("\ue001", plain)
+
+
+class Several(NamedTuple):
+    """The evidence from several indexes in one ranking, and what was asked to be counted."""
+
+    evidence: list[Evidence]
+    counts: CountsOfMany | None
+
+
+def search_several(
+    args: argparse.Namespace, config: Config, text: str, asked_of: AskedOf, fields: Mapping[str, int]
+) -> Several:
+    """Return the evidence from the indexes of ``--index`` in one ranking; what a reader should know is said.
+
+    Raises UsageError if an index is given twice, a weight makes no sense, or something is asked that one index alone
+    can answer.
+    """
+    if args.explain or args.like:
+        raise UsageError("--explain and --like are answered by one index; give one --index")
+    names = [str(folder) for folder in args.index]
+    if len(set(map(_real, args.index))) < len(names):
+        raise UsageError("argument --index: is given twice; give it once", remedy="see factseek search --help")
+    weights = _weights(args.weight, names)
+    with ExitStack() as opened:
+        indexes = {name: opened.enter_context(open_index(name, config)) for name in names}
+        searches = {name: asked_of(index) for name, index in indexes.items()}
+        for name, index in indexes.items():
+            if note := index.note(text, searches[name]):
+                say(f"note: {name}: {note}")
+            if spelt := index.spellings(text, searches[name]):
+                say(f"did you mean, in {name}: {respelt(text, spelt)}")
+        evidence = search_many(indexes, text, searches, weights=weights)
+        return Several(evidence, counts_of_many(indexes, text, searches, fields) if args.count or fields else None)
+
+
+def _real(folder: Path) -> Path:
+    return folder.resolve()
+
+
+def _weights(options: Sequence[str], names: Sequence[str]) -> dict[str, float]:
+    weights: dict[str, float] = {}
+    for option in options:
+        name, _, value = option.rpartition("=")
+        try:
+            weight = float(value)
+        except ValueError:
+            weight = -1.0
+        if name not in names or not 0 <= weight <= 1_000_000:
+            raise UsageError(f"--weight {option}: give DIR=N, a directory of --index and a number from 0")
+        weights[name] = weight
+    return weights

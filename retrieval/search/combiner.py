@@ -1,0 +1,319 @@
+"""A learned combination of rankings: boosted trees, weights, or both, over the features of :mod:`.combining`.
+
+``factseek train combiner`` learns it and writes it as one safe file; the stage ``combine`` runs it.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, ClassVar, NamedTuple, Protocol
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from .. import model_file
+from ..domain import Hit, Part
+from ..errors import SourceError
+from ..lucene.analysis import TermCache, query_terms, words_of
+from ..model_file import State, array, number, restored_from
+from ..records import qrels
+from ..records.qrels import JudgedQueries
+from ..search import likeness
+from . import trees
+
+TASK = "combine"
+_SPREADS = ("spread of the weights", "spread of the trees")
+
+
+class CombinerModel(Protocol):
+    """A model that scores hits by their features."""
+
+    KIND: ClassVar[str]
+
+    def score(self, features: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the score of each row of ``features``, shape (rows, features); no score depends on another row."""
+        ...
+
+    def state(self) -> State:
+        """Return all that the model is made of."""
+        ...
+
+
+class JudgedFile(msgspec.Struct, frozen=True, kw_only=True):
+    """A file of queries or judgements that was learned from: its name and checksum."""
+
+    name: str
+    sha256: str
+
+
+class CombinerManifest(msgspec.Struct, frozen=True, kw_only=True):
+    """The description of a combination and of its training.
+
+    ``model`` is its kind. ``rankings`` are those whose ranks and scores it weighs, of the first ``depth`` hits of
+    ``retriever``, fused as ``fusion`` says. ``index`` is the id of the manifest of the index that it learned with.
+    ``remembers`` says whether it weighs what it remembers of judged queries. ``figures`` are cross-validated.
+    """
+
+    task: str = TASK
+    model: str
+    retriever: str
+    rankings: tuple[str, ...]
+    features: tuple[str, ...]
+    depth: int
+    fusion: dict[str, Any]
+    language: str
+    encoder: str
+    index: str
+    sources: tuple[JudgedFile, ...]
+    settings: dict[str, Any]
+    versions: dict[str, str]
+    remembers: bool = False
+    figures: dict[str, Any] = {}
+
+
+class WeightedSum:
+    """A weight for every feature; features are first shifted by ``centre`` and divided by ``scale``."""
+
+    KIND: ClassVar[str] = "linear"
+
+    def __init__(self, centre: NDArray[np.float64], scale: NDArray[np.float64], weights: NDArray[np.float64]) -> None:
+        self.centre = centre
+        self.scale = scale
+        self.weights = weights
+
+    def score(self, features: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the score of each row of ``features``, shape (rows, features); no score depends on another row."""
+        standard = (features - self.centre) / self.scale
+        # Without BLAS, whose sums depend on how many rows there are.
+        scores: NDArray[np.float64] = np.einsum("ij,j->i", standard, self.weights, optimize=False)
+        return scores
+
+    def state(self) -> State:
+        """Return the arrays."""
+        return State({}, {"centre": self.centre, "scale": self.scale, "weights": self.weights})
+
+
+class Boosted:
+    """Gradient-boosted trees: a score is the sum of the leaves that a row comes to."""
+
+    KIND: ClassVar[str] = "trees"
+
+    def __init__(self, grown: trees.Trees) -> None:
+        self.trees = grown
+
+    def score(self, features: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the score of each row of ``features``, shape (rows, features)."""
+        scores: NDArray[np.float64] = self.trees.leaves(features).sum(axis=1)
+        return scores
+
+    def state(self) -> State:
+        """Return the arrays."""
+        return self.trees.state()
+
+
+class Averaged:
+    """Weights and trees together: a score is the sum of both, each divided by its spread, so that both count alike."""
+
+    KIND: ClassVar[str] = "both"
+
+    def __init__(self, weights: CombinerModel, grown: CombinerModel, spreads: tuple[float, float]) -> None:
+        self.weights = weights
+        self.trees = grown
+        self.spreads = spreads
+
+    def score(self, features: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the score of each row of ``features``, shape (rows, features); no score depends on another row."""
+        of_weights, of_trees = self.spreads
+        return self.weights.score(features) / of_weights + self.trees.score(features) / of_trees
+
+    def state(self) -> State:
+        """Return the spreads, and the arrays of both."""
+        settings = dict(zip(_SPREADS, self.spreads, strict=True))
+        return State(settings, self.weights.state().tensors | self.trees.state().tensors)
+
+
+class Combiner(NamedTuple):
+    """A learned combination with what it is and where it comes from, and the judged queries that it remembers."""
+
+    model: CombinerModel
+    manifest: CombinerManifest
+    remembered: JudgedQueries | None = None
+
+    def score(self, features: NDArray[np.float64], terms: frozenset[str], hits: Sequence[Hit]) -> NDArray[np.float64]:
+        """Return the scores of the hits of a query of these terms; ``features`` are those of :mod:`.combining`."""
+        if self.remembered is None:
+            return self.model.score(features)
+        alike = self.remembered.features(terms, [hit.docid for hit in hits])
+        return self.model.score(np.concatenate([features, alike], axis=1))
+
+
+def columns(rankings: Sequence[str], *, remembers: bool) -> tuple[str, ...]:
+    """Return the names of the features that a combination weighs."""
+    return (*names(rankings), *(qrels.NAMES if remembers else ()))
+
+
+def save(path: Path, combiner: Combiner) -> None:
+    """Write a combination into one file.
+
+    Raises MachineError if there is no room or no right to write.
+    """
+    settings, tensors = combiner.model.state()
+    if combiner.remembered is not None:
+        queries = combiner.remembered.state()
+        settings, tensors = settings | queries.settings, tensors | queries.tensors
+    model_file.save(path, combiner.manifest, State(settings, tensors))
+
+
+def load(path: Path) -> Combiner:
+    """Read a combination that was saved.
+
+    Raises SourceError if the file is none, or was made by another version of factseek.
+    """
+    manifest, state = model_file.load(path, CombinerManifest)
+    if manifest.task != TASK:
+        raise SourceError(f"is a model for {manifest.task}, not of the kind that is needed here", place=path)
+    with restored_from(path):
+        if manifest.features != columns(manifest.rankings, remembers=manifest.remembers) or manifest.depth < 1:
+            raise ValueError("its features are others")
+        remembered = qrels.restored(state) if manifest.remembers else None
+        return Combiner(_restored(manifest, state), manifest, remembered)
+
+
+def _restored(manifest: CombinerManifest, state: State) -> CombinerModel:
+    width = len(manifest.features)
+    if manifest.model == Boosted.KIND:
+        return Boosted(trees.restore(state, width))
+    if manifest.model == WeightedSum.KIND:
+        return _restored_weights(state, width)
+    if manifest.model != Averaged.KIND:
+        raise ValueError(f"there is no kind {manifest.model}")
+    of_weights, of_trees = (number(state, name, lambda value: value > 0) for name in _SPREADS)
+    return Averaged(_restored_weights(state, width), Boosted(trees.restore(state, width)), (of_weights, of_trees))
+
+
+def _restored_weights(state: State, width: int) -> WeightedSum:
+    centre, scale, weights = (array(state, name, np.float64, width) for name in ("centre", "scale", "weights"))
+    if (scale <= 0).any():
+        raise ValueError("a scale is not above 0")
+    return WeightedSum(centre, scale, weights)
+
+
+Titled = tuple[str, str]
+"""The title of a document, and a passage of it."""
+
+_OF_RANKING = ("found", "reciprocal rank", "score", "stretched score", "below the best")
+_OF_TEXT = (
+    "fused score", "terms covered", "rare terms covered", "terms covered by the title", "title in the query",
+    "neighbouring words", "numbers", "names", "length",
+)  # fmt: skip
+_RANK_CONSTANT = 10
+_NUMBER = re.compile(r"\d+(?:[.,٫٬]\d+)*")
+
+
+def names(rankings: Sequence[str]) -> tuple[str, ...]:
+    """Return the names of the columns of :func:`matrix`."""
+    alike = (f"{ranking}: {name}" for ranking in likeness.views_of(rankings) for name in likeness.NAMES)
+    return (*(f"{ranking}: {name}" for ranking in rankings for name in _OF_RANKING), *_OF_TEXT, *alike)
+
+
+def matrix(
+    query: str,
+    hits: Sequence[Hit],
+    passages: Sequence[Titled],
+    terms: TermCache,
+    rankings: Sequence[str],
+    *,
+    vectors: Mapping[str, NDArray[np.float32]],
+) -> NDArray[np.float64]:
+    """Return the features of the hits of one query, best first, shape (hits, names).
+
+    ``vectors`` are those of the passages, by the view that a ranking reads; where a view is missing nothing is alike.
+    What a hit's ranking gave is stretched over these hits alone, so the same hits always give the same features.
+    """
+    if not hits:
+        return np.empty((0, len(names(rankings))))
+    columns = [column for ranking in rankings for column in _of_ranking(ranking, hits)]
+    texts = _of_texts(query, passages, terms)
+    fused = np.array([[hit.score] for hit in hits])
+    nothing = np.zeros((len(hits), len(likeness.NAMES)))
+    alike = [
+        likeness.features(vectors[view]) if view in vectors else nothing
+        for view in likeness.views_of(rankings).values()
+    ]
+    return np.concatenate([np.stack(columns, axis=1), fused, texts, *alike], axis=1)
+
+
+def _of_ranking(ranking: str, hits: Sequence[Hit]) -> list[NDArray[np.float64]]:
+    parts = [next((part for part in hit.parts if part.retriever == ranking), None) for hit in hits]
+    there = [part.score for part in parts if part is not None]
+    low, high = (min(there), max(there)) if there else (0.0, 0.0)
+    spread = high - low if high > low else 1.0
+
+    def column(value: Callable[[Part], float], missing: float) -> NDArray[np.float64]:
+        return np.array([missing if part is None else value(part) for part in parts])
+
+    return [
+        column(lambda _: 1.0, 0.0),
+        column(lambda part: 1 / (_RANK_CONSTANT + part.rank), 0.0),
+        column(lambda part: part.score, low),
+        column(lambda part: (part.score - low) / spread, 0.0),
+        column(lambda part: part.score - high, low - high),
+    ]
+
+
+def _of_texts(query: str, passages: Sequence[Titled], terms: TermCache) -> NDArray[np.float64]:
+    wanted = query_terms(query, terms)
+    matching = terms.matcher(wanted)
+
+    def held(text: str) -> frozenset[str]:
+        return wanted.intersection(term for made in matching(text).values() for term in made) if wanted else wanted
+
+    titles = [held(title) for title, _ in passages]
+    covered = [terms_there | held(text) for terms_there, (_, text) in zip(titles, passages, strict=True)]
+    rarity = _rarity(wanted, covered)
+    words = words_of(query)
+    pairs = {f"{first} {second}".lower() for first, second in pairwise(words)}
+    numbers, proper = frozenset(_NUMBER.findall(query)), _names(words)
+    rows = []
+    for (title, passage), in_title, terms_there in zip(passages, titles, covered, strict=True):
+        text = f"{title}\n{passage}"
+        lower = text.lower()
+        rows.append(
+            (
+                _share(terms_there, wanted),
+                math.fsum(rarity[term] for term in sorted(terms_there)),
+                _share(in_title, wanted),
+                len(in_title) / max(len(title.split()), 1),
+                _share([pair for pair in pairs if pair in lower], pairs),
+                _share(numbers.intersection(_NUMBER.findall(text)), numbers),
+                _share([name for name in proper if name in lower], proper),
+                math.log1p(len(text)),
+            )
+        )
+    return np.array(rows, dtype=np.float64)
+
+
+def _rarity(wanted: frozenset[str], covered: Sequence[frozenset[str]]) -> dict[str, float]:
+    """Return the weight of each term of the query, all adding up to 1: the fewer of the hits hold it, the more."""
+    counts = Counter(term for terms_there in covered for term in terms_there)
+    weights = {term: math.log(1 + len(covered) / (0.5 + counts[term])) for term in wanted}
+    total = math.fsum(weights[term] for term in sorted(weights))
+    return {term: weight / total for term, weight in weights.items()}
+
+
+def _names(words: Sequence[str]) -> frozenset[str]:
+    """Return, in lower case, the words that look like names: by a capital past the first word, or by digits."""
+    later = {word.lower() for word in words[1:] if word[:1].isupper()}
+    mixed = {word.lower() for word in words if any(map(str.isdigit, word)) and any(map(str.isalpha, word))}
+    capitals = {word.lower() for word in words if len(word) > 1 and word.isupper() and not word.isdigit()}
+    return frozenset(later | mixed | capitals)
+
+
+def _share(there: Sequence[str] | frozenset[str], wanted: frozenset[str] | set[str]) -> float:
+    return len(there) / len(wanted) if wanted else 0.0

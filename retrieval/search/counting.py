@@ -1,0 +1,217 @@
+"""Counts: the fields that are asked for, and the totals and facets that are answered."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Literal, NamedTuple
+from weakref import ref
+
+import numpy as np
+
+from ..caching import remembered
+from ..domain import FacetCounts, Filter, Total
+from ..errors import QueryError
+from ..store.columns import COUNTED, YEAR, Documents, Rows
+from .evidence import Answer
+from .index_state import Question
+
+if TYPE_CHECKING:
+    from .snapshot import Snapshot
+
+
+USUAL_VALUES, MOST_VALUES = 10, 1_000
+"""Values of a field, if it is not said how many, and at most."""
+_DIGITS = re.compile(r"[0-9]{1,9}")
+
+
+class TotalAnswer(Answer):
+    """How many hits there are in all, before stages; ``of`` says what they are.
+
+    ``matching`` hits hold a word of the query; ``rankable`` ones are all that the filter admits: who ranks by meaning
+    ranks everything, near or far.
+    """
+
+    hits: int
+    of: Literal["matching", "rankable"]
+
+
+class FacetValue(Answer):
+    """A value of a field, and how many documents have it."""
+
+    value: str
+    count: int
+
+
+class FacetAnswer(Answer):
+    """The values of a field among the documents of ``total``, but for what the filter says of this field.
+
+    What the query itself asks for (``syntax: query``) holds for this field, too.
+    The most frequent come first, then what the filter admits. ``more`` values are not named, ``missing`` documents
+    have none. A document may have several values of a field of its metadata.
+    """
+
+    values: list[FacetValue]
+    more: int
+    missing: int
+
+
+def fields_of(asked: Sequence[str]) -> dict[str, int]:
+    """Return the fields of ``FIELD=NUMBER`` or ``FIELD``, each with the number of values that is wanted.
+
+    Raises QueryError if a field comes twice or its number is none.
+    """
+    fields: dict[str, int] = {}
+    for text in asked:
+        field, separator, number = text.partition("=")
+        if field in fields:
+            raise QueryError(f"names {field[:80]!r} twice")
+        if separator and not (_DIGITS.fullmatch(number) and 1 <= int(number) <= MOST_VALUES):
+            raise QueryError(f"{text[:80]!r} is not of the form field=number, of 1 to {MOST_VALUES} values")
+        fields[field] = int(number) if separator else USUAL_VALUES
+    return fields
+
+
+def total_answer(total: Total) -> TotalAnswer:
+    """Return a total as it is answered."""
+    return TotalAnswer(hits=total.hits, of="matching" if total.matching else "rankable")
+
+
+def facet_answers(facets: Mapping[str, FacetCounts]) -> dict[str, FacetAnswer]:
+    """Return facets as they are answered."""
+    return {
+        field: FacetAnswer(
+            values=[FacetValue(value=value, count=count) for value, count in facet.values],
+            more=facet.more,
+            missing=facet.missing,
+        )
+        for field, facet in facets.items()
+    }
+
+
+def described(total: Total) -> str:
+    """Return a total in words."""
+    return f"{total.hits:,} with a word of it" if total.matching else f"{total.hits:,} that can be ranked"
+
+
+def facet_lines(facets: Mapping[str, FacetCounts]) -> list[str]:
+    """Return facets as lines of a table."""
+    lines: list[str] = []
+    for field, facet in facets.items():
+        lines += [f"{field:12} {count:>9,}  {value}" for value, count in facet.values]
+        if facet.more:
+            lines.append(f"{field:12} {'':9}  and {facet.more:,} more")
+        if facet.missing:
+            lines.append(f"{field:12} {facet.missing:>9,}  (none)")
+    return lines
+
+
+REMEMBERED = 16
+"""Queries and filters whose documents are remembered, a byte each: whoever pages or filters asks for the same again."""
+
+
+_Key = tuple[str, tuple[str, ...], str, Filter]
+
+
+class _Matches(NamedTuple):
+    """The passages, and their documents, that can be found for a query whatever its filter says of documents.
+
+    None: all of them. ``by_words`` says that they hold a word of the query.
+    """
+
+    rows: Rows | None
+    documents: Documents | None
+    by_words: bool
+
+
+class HitCounter:
+    """Counts over one snapshot. Safe for threads."""
+
+    def __init__(self, snapshot: Snapshot) -> None:
+        """Count over ``snapshot``, which holds this counter."""
+        self._owner = ref(snapshot)
+        self._remembered: dict[_Key, _Matches] = {}
+        self._passing = remembered(REMEMBERED, self._passing_documents)
+
+    @property
+    def _snapshot(self) -> Snapshot:
+        snapshot = self._owner()
+        if snapshot is None:
+            raise LookupError("the snapshot is gone")
+        return snapshot
+
+    def count(self, question: Question) -> Total:
+        """Return how many documents, or passages where these are ranked, can be found for a text."""
+        resolved, where = question.resolved, question.where
+        matches, passing = self._matching(question), self._passing(where, "")
+        if resolved.settings.search.group:
+            mask, size = _both(matches.documents, passing), self._snapshot.columns.size
+        else:
+            size = len(self._snapshot.rows.docids)
+            admitted = None if passing is None else self._snapshot.columns.rows(passing)
+            mask = _both(matches.rows, admitted)
+        return Total(size if mask is None else int(np.count_nonzero(mask)), matches.by_words)
+
+    def facets(self, question: Question, fields: Mapping[str, int]) -> dict[str, FacetCounts]:
+        """Count the documents of a text by the values of each field, without what the filter says of that field.
+
+        What the query itself asks for holds all the same.
+        """
+        columns, where = self._snapshot.columns, question.where
+        matches, typed = self._matching(question), self._passing(question.typed, "")
+        filtered = dict(where.values()) if where is not None else {}
+        facets = {}
+        for field, most in fields.items():
+            beside = field if field in filtered or (field == YEAR and _dated(where)) else ""
+            mask = _both(_both(matches.documents, typed if beside else None), self._passing(where, beside))
+            facets[field] = columns.facet(field, most, mask, filtered.get(field, ()))
+        return facets
+
+    def _passing_documents(self, where: Filter | None, beside: str) -> Documents | None:
+        if where is None:
+            return self._snapshot.columns.passing(None, beside)
+        snapshot = self._snapshot
+        excluded = [snapshot.columns.owner(row) for docid in where.excluded for row in snapshot.rows_of(docid)]
+        return snapshot.columns.passing(where.of_documents, beside, sorted(set(excluded)))
+
+    def _matching(self, question: Question) -> _Matches:
+        text, resolved, where, _ = question
+        of_words = where.of_words if where is not None else Filter()
+        key = (resolved.retriever, resolved.rankings, text, of_words)
+        matches = self._remembered.get(key)
+        if matches is None:
+            rows = self._snapshot.ranking(resolved.retriever, resolved.settings).matching(text)
+            by_words = rows is not None
+            if of_words != Filter():
+                rows = _both(rows, self._snapshot.mask(of_words))
+            documents = None if rows is None else self._snapshot.columns.documents(rows)
+            matches = _Matches(rows, documents, by_words)
+            for old in list(self._remembered)[: len(self._remembered) + 1 - REMEMBERED]:
+                self._remembered.pop(old, None)
+            self._remembered[key] = matches
+        return matches
+
+
+def check_fields(fields: Mapping[str, int], declared: Sequence[str]) -> None:
+    """Check what is to be counted in an index whose documents declare fields.
+
+    Raises QueryError if there is no such field, or too many or too few values of it are wanted.
+    """
+    countable = (*COUNTED, *declared)
+    for field, most in fields.items():
+        if field not in countable:
+            raise QueryError(f"there is no field {field!r} to count", remedy=f"there are {', '.join(countable)}")
+        if not 1 <= most <= MOST_VALUES:
+            raise QueryError(f"{field}={most}: ask for 1 to {MOST_VALUES} values of a field")
+
+
+def _dated(where: Filter | None) -> bool:
+    return where is not None and bool(where.as_of or where.since)
+
+
+def _both(first: Documents | None, second: Documents | None) -> Documents | None:
+    """Return what is in both masks; None is all."""
+    if first is None or second is None:
+        return second if first is None else first
+    both: Documents = first & second
+    return both

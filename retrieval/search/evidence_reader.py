@@ -1,0 +1,143 @@
+"""The reader of evidence: from hits to their documents and passages."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
+from functools import partial
+
+import msgspec
+
+from .. import stages
+from ..domain import Document, Hit, Part, Span
+from ..limit import HIGHLIGHTS, WRITTEN, Limit, Unbounded
+from ..lucene.analysis import Highlighter, highlighter, in_time
+from ..store.documents import Place, Stored
+from .evidence import Copies, Evidence, PassageAnswer, RetrieverPart, part_answer
+from .index_state import IndexState
+
+_CHARGED_AT_ONCE = 64 << 10
+"""Bytes that are read before they are charged: most documents are smaller, and a charge takes a lock."""
+CopiesOf = Callable[[Sequence[Hit]], Sequence[Copies] | None]
+"""Return what is folded under each hit; None if nothing is folded in this search."""
+
+
+class EvidenceReader:
+    """Reads the documents of hits from an index, and marks in them the words of the query."""
+
+    def __init__(self, state: IndexState) -> None:
+        self._state = state
+
+    def evidences(
+        self,
+        ranked: Sequence[tuple[str, Sequence[Hit]]],
+        retriever: str,
+        copies: CopiesOf,
+        *,
+        highlight: bool = True,
+        limit: Limit | None = None,
+        after: int = 0,
+    ) -> Iterator[list[Evidence]]:
+        """Yield the evidence of each text and its hits; what is stored of them is read at once for all.
+
+        ``retriever`` is the one that ranked the hits without parts; ``copies`` are the hits folded under others;
+        ``after`` is how many hits stand before them. What is reached after the limit has no highlights, and the
+        limit notes it. Raises NotFoundError if a passage is not there, and what the limit raises if
+        there is no memory for it.
+        """
+        places = [(hit.docid, hit.passage) for _, hits in ranked for hit in hits]
+        memory = limit.memory if limit else Unbounded()
+        charge = _Charge(memory.spend)
+        stored = self._state.stored(places, charge)
+        charge.settle()
+        staged = frozenset(stages.names() if any(hit.parts for _, hits in ranked for hit in hits) else ())
+        for text, hits in ranked:
+            marked = self._highlighter(text, limit) if highlight and hits else _unmarked
+            answer = partial(_evidence, marked, retriever=retriever, stored=stored, staged=staged)
+            evidence = [answer(rank, hit) for rank, hit in enumerate(hits, after + 1)]
+            for hit, folded in zip(evidence, copies(hits) or (), strict=False):
+                hit.copies = folded
+            yield evidence
+
+    def _highlighter(self, text: str, limit: Limit | None) -> Highlighter:
+        """Return what highlights passages, and stops when the time of the search is over."""
+        marked = highlighter(text, self._state.terms)
+        if limit is None:
+            return marked
+        return in_time(marked, partial(limit.is_over, HIGHLIGHTS))
+
+    def texts(self, hits: Sequence[Hit], spend: Callable[[int], object]) -> list[Stored]:
+        """Return the passages of hits, in their order; ``spend`` takes the memory of each document as it is read.
+
+        Raises NotFoundError if one is not there, and what ``spend`` raises.
+        """
+        places = ((hit.docid, hit.passage) for hit in hits)
+        stored = self._state.stored(places, lambda document, _: spend(sys.getsizeof(document.text)))
+        return [stored[hit.docid, hit.passage] for hit in hits]
+
+
+class _Charge:
+    """Charges each document that is read and its passage, which is written out as well; small ones together."""
+
+    def __init__(self, spend: Callable[[int], None]) -> None:
+        self._spend = spend
+        self._owed = 0
+
+    def __call__(self, document: Document, span: Span) -> None:
+        text = document.text
+        size = sys.getsizeof(text)
+        self._owed += size + WRITTEN * size * (span.end - span.start) // (len(text) or 1)
+        if self._owed >= _CHARGED_AT_ONCE:
+            self.settle()
+
+    def settle(self) -> None:
+        """Charge what is not yet charged."""
+        owed, self._owed = self._owed, 0
+        self._spend(owed)
+
+
+def _evidence(
+    marked: Highlighter,
+    rank: int,
+    hit: Hit,
+    *,
+    retriever: str,
+    stored: Mapping[Place, Stored],
+    staged: Container[str],
+) -> Evidence:
+    document, span, kind = stored[hit.docid, hit.passage]
+    text = document.text[span.start : span.end]
+    if hit.parts:
+        by_retrievers, by_stages = _parted(hit.parts, staged)
+    else:
+        by_retrievers, by_stages = {retriever: RetrieverPart(rank=rank, score=hit.score)}, {}
+    return Evidence(
+        rank=rank,
+        docid=hit.docid,
+        score=hit.score,
+        retrievers=by_retrievers,
+        stages=by_stages or msgspec.UNSET,
+        title=document.title,
+        passage=PassageAnswer(number=span.number, start=span.start, end=span.end, text=text, highlights=marked(text)),
+        url=document.url,
+        date=document.date,
+        language=document.language,
+        source=document.source,
+        topic=document.topic,
+        kind=kind,
+        metadata=dict(document.metadata),
+    )
+
+
+def _parted(parts: Sequence[Part], staged: Container[str]) -> tuple[dict[str, RetrieverPart], dict[str, RetrieverPart]]:
+    """Return a hit's parts by the name of the retriever, and those by the name of the stage."""
+    by_retrievers: dict[str, RetrieverPart] = {}
+    by_stages: dict[str, RetrieverPart] = {}
+    for part in parts:
+        is_stage = part.retriever in staged
+        (by_stages if is_stage else by_retrievers)[part.retriever] = part_answer(part, staged=is_stage)
+    return by_retrievers, by_stages
+
+
+def _unmarked(_: str) -> list[tuple[int, int]]:
+    return []

@@ -1,0 +1,239 @@
+"""One search over several indexes, whatever their languages and encoders: their rankings become one by rank.
+
+Scores of different indexes cannot be compared, ranks can: a hit is worth the weight of its index, divided by its rank
+there and a constant (reciprocal rank fusion). Documents of two indexes are two documents, whatever their docids.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Container, Mapping, Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+import msgspec
+
+from ..domain import FacetCounts, Hit, Part, Total
+from ..errors import QueryError
+from ..filters import last_day
+from .counting import MOST_VALUES
+from .evidence import Evidence
+from .options import DEFAULT_SEARCH, Search
+from .order import float32, scores_below
+
+if TYPE_CHECKING:
+    from .index import Index
+
+
+INDEX = "index"
+"""The field of a hit of several indexes that says which it is of."""
+
+
+class HitOf(NamedTuple):
+    """A hit with the name of its index, its rank there, and its score among the hits of all."""
+
+    name: str
+    rank: int
+    score: float
+    hit: Hit
+
+    def placed(self, retriever: str) -> Hit:
+        """Return the hit with its rank in its own index, which says it of itself only where it is fused."""
+        part = Part(retriever, self.rank, self.hit.score)
+        return self.hit if self.hit.parts else msgspec.structs.replace(self.hit, parts=(part,))
+
+
+class CountsOfMany(NamedTuple):
+    """The counts of a search over several indexes: of each by its name, and of all together."""
+
+    totals: dict[str, Total]
+    of_each: dict[str, dict[str, FacetCounts]]
+    facets: dict[str, FacetCounts]
+
+    @property
+    def total(self) -> Total:
+        """How many hits there are in all; they match if all that were counted do."""
+        counted = self.totals.values()
+        return Total(sum(total.hits for total in counted), all(total.matching for total in counted))
+
+
+def search_many(
+    indexes: Mapping[str, Index],
+    query: str,
+    asked: Search | Mapping[str, Search] = DEFAULT_SEARCH,
+    *,
+    weights: Mapping[str, float] | None = None,
+    highlight: bool = True,
+) -> list[Evidence]:
+    """Return the evidence for a query from several indexes, by name, in one ranking; each hit says its index.
+
+    Each index answers ``asked``, or what it is asked by its name, with its own default retriever unless one is named.
+    ``weights`` are 1 where they say nothing. How many hits, after which ``offset`` and in which ``sort``, is what the
+    first is asked. A shorter list is the beginning of a longer one.
+    Raises QueryError, naming the index, if one cannot answer.
+    """
+    searches = {name: asked if isinstance(asked, Search) else asked[name] for name in indexes}
+    chosen = chosen_weights(indexes, weights)
+    first = next(iter(searches.values()))
+    settings = next(iter(indexes.values())).resolve(first).settings.search
+    page = PageOfMany(settings.k, first.offset, first.sort, settings.fusion.depth)
+    rankings = {
+        name: _asked(index, name, query, page.asked(searches[name], index.settings.search.max_k))
+        for name, index in indexes.items()
+    }
+    hits, _ = page.of(fused(rankings, chosen, settings.fusion.rrf_k, page.deepest), indexes)
+    return evidence_of(indexes, query, searches, hits, highlight=highlight, after=first.offset)
+
+
+class PageOfMany(NamedTuple):
+    """A page of one ranking over several indexes: ``k`` hits after ``offset``, the first ``window`` sorted by date."""
+
+    k: int
+    offset: int = 0
+    sort: str = ""
+    window: int = 0
+
+    @property
+    def deepest(self) -> int:
+        """How many hits of each index it takes, one more than are shown: that one says whether there are more."""
+        return max(self.offset + self.k + 1, self.window if self.sort else 0)
+
+    def asked(self, search: Search, most: int) -> Search:
+        """Return what one index, which gives at most ``most`` hits, is asked: the first hits by their rank."""
+        return search._replace(k=min(self.deepest, most), offset=0, sort="")
+
+    def of(self, ranked: Sequence[HitOf], indexes: Mapping[str, Index]) -> tuple[list[HitOf], bool]:
+        """Return the hits of the page among those of the whole ranking, and whether more follow."""
+        hits = _newest_first(ranked, indexes, self.window) if self.sort else list(ranked)
+        return hits[self.offset : self.offset + self.k], len(hits) > self.offset + self.k
+
+
+def counts_of_many(
+    indexes: Mapping[str, Index], query: str, searches: Mapping[str, Search], fields: Mapping[str, int]
+) -> CountsOfMany:
+    """Count the hits of each index by the values of fields, and of all together; ``index`` is a field, too.
+
+    Values are added up from the thousand most frequent of each index.
+    Raises QueryError, naming the index, if one has no such field.
+    """
+    totals: dict[str, Total] = {}
+    each: dict[str, dict[str, FacetCounts]] = {}
+    wanted = {field: MOST_VALUES for field in fields if field != INDEX}
+    for name, index in indexes.items():
+        try:
+            totals[name] = index.count(query, searches[name])
+            each[name] = dict(index.facets(query, wanted, searches[name]))
+        except QueryError as error:
+            raise QueryError(f"{name}: {error.what}", remedy=error.remedy) from None
+    chosen = {field: {value for search in searches.values() for value in _admitted(search, field)} for field in fields}
+    return CountsOfMany(
+        totals,
+        {
+            name: {field: _cut(facet, fields[field], chosen[field]) for field, facet in facets.items()}
+            for name, facets in each.items()
+        },
+        {field: _cut(_added(field, totals, each), most, chosen[field]) for field, most in fields.items()},
+    )
+
+
+def chosen_weights(names: Mapping[str, object], weights: Mapping[str, float] | None) -> dict[str, float]:
+    """Return the weight of each index.
+
+    Raises QueryError if there is no index, a weight is of none that is asked, below 0 or no number, or all are 0.
+    """
+    chosen = dict.fromkeys(names, 1.0) | dict(weights or {})
+    if not names:
+        raise QueryError("name an index to search")
+    for name in chosen.keys() - names.keys():
+        raise QueryError(
+            f"there is a weight for {name[:80]}, which is not asked", remedy=f"asked are {', '.join(names)}"
+        )
+    for name, weight in chosen.items():
+        if not 0 <= weight <= 1_000_000:
+            raise QueryError(f"the weight of {name} is {weight}: give a number from 0 to 1000000")
+    if not any(chosen.values()):
+        raise QueryError("all weights are 0: no index would count")
+    return chosen
+
+
+def fused(rankings: Mapping[str, Sequence[Hit]], weights: Mapping[str, float], rrf_k: int, k: int) -> list[HitOf]:
+    """Return the first ``k`` hits of all rankings: score descending, then docid descending, then by the index's name.
+
+    An index of weight 0 has no hits in it.
+    """
+    counted = sorted(name for name in rankings if weights[name])
+    hits = [(name, rank, hit) for name in counted for rank, hit in enumerate(rankings[name], 1)]
+    scores = float32(weights[name] / (rrf_k + rank) for name, rank, _ in hits)
+    scored = [HitOf(name, rank, score, hit) for (name, rank, hit), score in zip(hits, scores, strict=True)]
+    by_passage = sorted(scored, key=lambda scored: (scored.name, scored.rank))
+    by_docid = sorted(by_passage, key=lambda scored: scored.hit.docid, reverse=True)
+    return sorted(by_docid, key=lambda scored: -scored.score)[:k]
+
+
+def evidence_of(
+    indexes: Mapping[str, Index],
+    query: str,
+    searches: Mapping[str, Search],
+    ranked: Sequence[HitOf],
+    *,
+    highlight: bool = True,
+    after: int = 0,
+) -> list[Evidence]:
+    """Return what a person reads of the hits of several indexes, in their order; each says its index.
+
+    ``after`` is how many hits stand before them.
+    """
+    read = {}
+    for name, index in indexes.items():
+        retriever = index.resolve(searches[name]).retriever
+        own = [of.placed(retriever) for of in ranked if of.name == name]
+        read[name] = iter(index.evidence(query, own, searches[name], highlight=highlight))
+    return [
+        msgspec.structs.replace(next(read[of.name]), rank=rank, score=of.score, index=of.name)
+        for rank, of in enumerate(ranked, after + 1)
+    ]
+
+
+def _newest_first(ranked: Sequence[HitOf], indexes: Mapping[str, Index], window: int) -> list[HitOf]:
+    """Return the first hits in the order of their dates, as the stage ``sort`` does, the others below them."""
+    first, rest = ranked[:window], ranked[window:]
+    days = [last_day(indexes[of.name].document(of.hit.docid).date) for of in first]
+    places = sorted(range(len(first)), key=days.__getitem__, reverse=True)
+    newest = [first[at]._replace(score=float(len(first) - place)) for place, at in enumerate(places)]
+    below = zip(rest, scores_below(1.0, len(rest)), strict=True)
+    return newest + [of._replace(score=score) for of, score in below]
+
+
+def _admitted(search: Search, field: str) -> Sequence[str]:
+    """Return the values of a field that the filter of a search names."""
+    return dict(search.where.values()).get(field, ()) if search.where else ()
+
+
+def _added(field: str, totals: Mapping[str, Total], each: Mapping[str, Mapping[str, FacetCounts]]) -> FacetCounts:
+    """Return the counts of a field over all indexes, the most frequent values first, equal ones in their order."""
+    if field == INDEX:
+        return FacetCounts(_in_order({name: total.hits for name, total in totals.items()}), 0, 0)
+    values: Counter[str] = Counter()
+    for facets in each.values():
+        values.update(dict(facets[field].values))
+    more, missing = (sum(getattr(facets[field], name) for facets in each.values()) for name in ("more", "missing"))
+    return FacetCounts(_in_order(values), more, missing)
+
+
+def _in_order(values: Mapping[str, int]) -> list[tuple[str, int]]:
+    return sorted(((value, count) for value, count in values.items()), key=lambda pair: (-pair[1], pair[0]))
+
+
+def _cut(facet: FacetCounts, most: int, chosen: Container[str]) -> FacetCounts:
+    """Return counts with the ``most`` most frequent values and those that are ``chosen``; the others are ``more``."""
+    first = [pair for pair in facet.values[:most] if pair[1]]
+    named = [pair for pair in facet.values if pair not in first and pair[0] in chosen]
+    left_out = sum(count > 0 for _, count in facet.values) - len(first)
+    return facet._replace(values=first + named, more=facet.more + left_out)
+
+
+def _asked(index: Index, name: str, query: str, asked: Search) -> list[Hit]:
+    try:
+        (hits,) = index.search([query], asked)
+    except QueryError as error:
+        raise QueryError(f"{name}: {error.what}", remedy=error.remedy) from None
+    return hits

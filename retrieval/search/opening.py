@@ -1,0 +1,84 @@
+"""Opening the state of an index: that of its folder or, if a file there says so, what another package makes of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing, contextmanager
+from importlib import import_module
+from os.path import isfile
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+from ..config import Config
+from ..errors import IndexStateError
+from ..store import manifest as manifests
+from ..store.lease import Lease, open_leased
+from ..store.manifest import SHARDS, Manifest
+from .index_state import IndexState
+from .snapshot import IndexEncoders, Snapshot
+
+Opening = Callable[[Path, Config, IndexEncoders], IndexState]
+"""From the folder of an index, settings and what opens its encoders to its state."""
+FORMS = MappingProxyType({SHARDS: "cluster.coordinator"})
+"""Files that describe an index of another form, each with the module whose functions of the same names read it."""
+
+
+def open_state(folder: Path, config: Config, encoders: IndexEncoders) -> IndexState:
+    """Open the state that was last published of the index in ``folder``.
+
+    Raises IndexStateError if it is missing, half-built, damaged, or of another layout.
+    """
+    form = _form(folder)
+    try:
+        return _opening(form)(folder, config, encoders)
+    except IndexStateError:
+        if _form(folder) == form:
+            raise
+        return _opening(_form(folder))(folder, config, encoders)  # it changed its form while it was read
+
+
+def published(folder: Path) -> Manifest:
+    """Return the published state of the index in ``folder``, described by one manifest.
+
+    Raises IndexStateError if there is no index that this version can read.
+    """
+    form = _form(folder)
+    return _module(form).published(folder) if form else manifests.read(folder)
+
+
+def published_file(folder: Path) -> Path:
+    """Return the file whose replacement publishes a state of the index in ``folder``."""
+    return folder / next((name for name in FORMS if isfile(folder / name)), manifests.NAME)
+
+
+@contextmanager
+def leased(folder: Path) -> Iterator[Sequence[tuple[Path, Manifest]]]:
+    """Hold the published segments of the index in ``folder``: its folder and manifest, or those of its parts.
+
+    Raises IndexStateError as :func:`published` does, or if a part is missing.
+    """
+    form = _form(folder)
+    parts, lease = _module(form).leased(folder) if form else _leased(folder)
+    with closing(lease):
+        yield parts
+
+
+def _leased(folder: Path) -> tuple[Sequence[tuple[Path, Manifest]], Lease]:
+    manifest, lease = open_leased(folder)
+    return [(folder, manifest)], lease
+
+
+def _form(folder: Path) -> str:
+    return next((module for name, module in FORMS.items() if isfile(folder / name)), "")
+
+
+def _opening(form: str) -> Opening:
+    if not form:
+        return Snapshot
+    opened: Opening = _module(form).open_state
+    return opened
+
+
+def _module(form: str) -> Any:
+    return import_module(f"{__package__.partition('.retrieval')[0]}.{form}")

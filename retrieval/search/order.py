@@ -1,0 +1,130 @@
+"""The one total order of hits, and the cut after ``k`` that respects it.
+
+Score as float32 descending, then docid descending by code point: trec_eval's own order. Passages of one document with
+equal scores follow their number. The order holds everywhere: after retrieval, fusion, re-ranking and merging.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from itertools import compress, count, islice
+from operator import attrgetter, eq
+from typing import NamedTuple
+
+import numpy as np
+
+from ..domain import Hit
+
+
+class Rows(NamedTuple):
+    """The docid and the passage number of each row, over all segments."""
+
+    docids: Sequence[str]
+    numbers: Sequence[int]
+    split: bool
+    """Whether any document has more than one passage."""
+
+
+Fetch = Callable[[int], tuple[list[float], list[int]]]
+"""Fetch scores and rows of the best ``n`` passages, score descending; fewer than ``n`` means that there are no more."""
+
+
+def float32(values: Iterable[float]) -> list[float]:
+    """Return scores rounded to the value of the nearest float32."""
+    rounded: list[float] = np.asarray(list(values), dtype=np.float32).astype(np.float64).tolist()
+    return rounded
+
+
+def ordered(hits: Iterable[Hit]) -> list[Hit]:
+    """Return hits in the total order."""
+    by_number = sorted(hits, key=attrgetter("passage"))
+    by_docid = sorted(by_number, key=attrgetter("docid"), reverse=True)
+    return sorted(by_docid, key=attrgetter("score"), reverse=True)
+
+
+def scores_below(floor: float, count: int) -> list[float]:
+    """Return ``count`` float32 scores, each lower than the one before, and the first lower than ``floor``.
+
+    They are ``floor`` minus 1, 2, 3 and so on where float32 tells these apart, and say nothing but a place: so that a
+    ranking that goes on after a better founded one stays in the total order. More of them begin with the same ones.
+    """
+    descending = (floor - np.arange(count + 1)).astype(np.float32)
+    if np.all(descending[1:] < descending[:-1]):
+        scores: list[float] = descending[1:].astype(np.float64).tolist()
+        return scores
+    lower, stepped = np.float32(floor), []
+    for place in range(1, count + 1):
+        lower = min(np.float32(floor - place), np.nextafter(lower, np.float32("-inf")))
+        stepped.append(float(lower))
+    return stepped
+
+
+def best(fetch: Fetch, k: int, rows: Rows, *, group: bool) -> list[Hit]:
+    """Return the ``k`` first hits of the total order, whatever order ``fetch`` gives equal scores in.
+
+    Fetches a few more than ``k``, and doubles while the last score fetched could still tie with the k-th. With
+    ``group``, a document is represented by its best passage.
+    """
+    grouped = group and rows.split
+    n = first_fetch(k, rows, group=group)
+    while True:
+        scores, row_numbers = fetch(n)
+        if len(scores) < n or _settled(scores, row_numbers, k, rows.docids, grouped):
+            break
+        n *= 2
+    order_ties(scores, row_numbers, rows)
+    if grouped:
+        scores, row_numbers = first_of_each(scores, row_numbers, rows.docids)
+    return hits_of(scores[:k], row_numbers[:k], rows)
+
+
+def hits_of(scores: Sequence[float], row_numbers: Sequence[int], rows: Rows) -> list[Hit]:
+    """Return the hits of rows with their scores."""
+    docids = map(rows.docids.__getitem__, row_numbers)
+    if rows.split:
+        return list(map(Hit, docids, scores, map(rows.numbers.__getitem__, row_numbers)))
+    return list(map(Hit, docids, scores))
+
+
+def first_fetch(k: int, rows: Rows, *, group: bool) -> int:
+    """Return how many passages :func:`best` fetches first."""
+    # A few more than asked settle nearly every tie at the cut, and cost less than asking again.
+    return (3 * k if group and rows.split else k) + k // 32 + 1
+
+
+def _settled(scores: list[float], row_numbers: list[int], k: int, docids: Sequence[str], grouped: bool) -> bool:
+    if not grouped:
+        return scores[-1] < scores[k - 1]
+    seen: set[str] = set()
+    for score, row in zip(scores, row_numbers, strict=True):
+        seen.add(docids[row])
+        if len(seen) == k:
+            return scores[-1] < score
+    return False
+
+
+def order_ties(scores: list[float], row_numbers: list[int], rows: Rows) -> None:
+    """Bring rows of equal score, which stand together, into the total order, in place."""
+    docids, end = rows.docids, 0
+    for start in compress(count(), map(eq, scores, islice(scores, 1, None))):
+        if start < end:
+            continue
+        end = start + 2
+        while end < len(scores) and scores[end] == scores[start]:
+            end += 1
+        if end - start == 2 and docids[row_numbers[start]] > docids[row_numbers[start + 1]]:
+            continue  # most ties are of two, and half of them stand in order
+        tied = row_numbers[start:end]
+        if rows.split:
+            tied.sort(key=rows.numbers.__getitem__)
+        tied.sort(key=docids.__getitem__, reverse=True)
+        row_numbers[start:end] = tied
+
+
+def first_of_each(scores: list[float], row_numbers: list[int], docids: Sequence[str]) -> tuple[list[float], list[int]]:
+    """Return the first row of each document, with its score."""
+    first: dict[str, int] = {}
+    for at, row in enumerate(row_numbers):
+        first.setdefault(docids[row], at)
+    kept = list(first.values())
+    return [scores[at] for at in kept], [row_numbers[at] for at in kept]

@@ -1,0 +1,177 @@
+"""The query language: what a person types who wants more than words.
+
+``"exact words"``, ``-word``, ``-"words"``, ``title:word``, ``source:name``, ``topic:name``, ``before:date`` and
+``after:date``; a backslash takes the meaning from a quote, a minus or a colon. It is read only where a request says so:
+in a plain query, a tweet's for example, quotes and colons are text.
+"""
+
+from __future__ import annotations
+
+import re
+from datetime import date, timedelta
+from itertools import islice
+from typing import NamedTuple
+
+from ..domain import Filter
+from ..errors import QueryError
+from ..filters import first_day, last_day, narrowed
+from .options import DEFAULT_SEARCH, Search
+
+PLAIN, QUERY = "plain", "query"
+SYNTAXES = (PLAIN, QUERY)
+_FIELDS = ("title", "source", "topic", "before", "after")
+_ESCAPED = re.compile(r'\\([\\":-])')
+_HIDDEN = {'"': "\ue010", "-": "\ue011", ":": "\ue012", "\\": "\ue013"}
+_SHOWN = str.maketrans({hidden: mark for mark, hidden in _HIDDEN.items()})
+_ESCAPES = str.maketrans({hidden: f"\\{mark}" for mark, hidden in _HIDDEN.items()})
+_LOOSE = re.compile(r"(?<!\S)-|:")
+"""A mark in a phrase that would mean something without its quotes."""
+_QUOTES = str.maketrans(dict.fromkeys("\u201c\u201d\u201e\u201f", '"'))
+_PART = re.compile(rf'(?<!\S)(-?)(?:({"|".join(_FIELDS)}):)?(?:"([^"]*)"|([^\s"]+))(?!\S)')
+
+
+class ParsedQuery(NamedTuple):
+    """A query as it was understood: the text that is ranked by, and what else a passage must have.
+
+    ``search`` is the search with that in its filter; ``before`` and ``after`` are the dates as they were typed.
+    """
+
+    text: str
+    phrases: tuple[str, ...]
+    without: tuple[str, ...]
+    title: tuple[str, ...]
+    source: tuple[str, ...]
+    topic: tuple[str, ...]
+    before: str
+    after: str
+    search: Search
+
+    def as_json(self) -> dict[str, str | tuple[str, ...]]:
+        """Return what was understood, for a client to see."""
+        return {name: value for name, value in self._asdict().items() if name != "search"}
+
+
+def parse_query(query: str, search: Search = DEFAULT_SEARCH, *, undated: bool = False) -> ParsedQuery:
+    """Read a query in the query language, to be searched for as ``parsed.text`` with ``parsed.search``.
+
+    With ``undated``, or where the filter of ``search`` says so, ``before:`` and ``after:`` keep what has no date.
+
+    Raises QueryError if a field has no value, something other than words is to be left out, a date is none or given
+    twice, or the filter of ``search`` and that of the query admit nothing together.
+    """
+    parts: dict[str, list[str]] = {name: [] for name in ("text", "phrases", "without", *_FIELDS)}
+    hidden = _hidden(query)
+    end = 0
+    for match in _PART.finditer(hidden):
+        parts["text"].append(hidden[end : match.start()])
+        end = match.end()
+        _sort(match, parts)
+    parts["text"].append(hidden[end:])
+    for name in ("before", "after"):
+        if len(parts[name]) > 1:
+            raise QueryError(f"{name}: is given {len(parts[name])} times; give it once")
+    everything = Filter(undated=undated or (search.where is not None and search.where.undated))
+    where = _where(parts)
+    text = " ".join(" ".join(parts["text"]).translate(_SHOWN).split())
+    before, after = ("".join(parts[name]) for name in ("before", "after"))
+    return ParsedQuery(
+        text,
+        where.phrases,
+        where.without,
+        where.title,
+        where.source,
+        where.topic,
+        before,
+        after,
+        search._replace(where=narrowed(search.where or everything, where), typed=narrowed(everything, where)),
+    )
+
+
+class QueryPart(NamedTuple):
+    """A condition that a query sets, and the ``rest``: the query without it, in which the words of a phrase are left.
+
+    ``kind`` is a field, ``phrases`` or ``without``.
+    """
+
+    kind: str
+    value: str
+    rest: str
+
+
+def query_parts(query: str, most: int | None = None) -> list[QueryPart]:
+    """Return the conditions that a query sets, in their order, whether or not they make sense together.
+
+    They are the first ``most``, or all: each holds the rest of the query.
+    """
+    hidden = _hidden(query)
+    parts = (part for match in _PART.finditer(hidden) if (part := _query_part(match, hidden)) is not None)
+    return list(islice(parts, most))
+
+
+def _query_part(match: re.Match[str], query: str) -> QueryPart | None:
+    """Return the condition that was matched in a query whose escaped marks are hidden, None if it is text."""
+    minus, field, quoted, bare = match.groups()
+    value = quoted if quoted is not None else bare
+    kind = field or ("without" if minus else "phrases" if quoted is not None else "")
+    if not kind or not (value if field else any(map(str.isalnum, value))):
+        return None
+    left = _LOOSE.sub(lambda mark: _HIDDEN[mark[0]], value) if kind == "phrases" else ""
+    rest = f"{query[: match.start()]}{left}{query[match.end() :]}"
+    return QueryPart(kind, value.translate(_SHOWN).strip(), " ".join(rest.translate(_ESCAPES).split()))
+
+
+def _hidden(query: str) -> str:
+    """Return a query in which other signs stand for the escaped marks."""
+    return _ESCAPED.sub(lambda escaped: _HIDDEN[escaped[1]], query.translate(_QUOTES))
+
+
+def _sort(match: re.Match[str], parts: dict[str, list[str]]) -> None:
+    """Put what was matched where it belongs; a quoted phrase is also part of the text that is ranked by."""
+    minus, field, quoted, bare = match.groups()
+    value = (quoted if quoted is not None else bare).translate(_SHOWN).strip()
+    if not field and bare and bare[-1] == ":" and bare[:-1] in _FIELDS:
+        raise _no_value(bare[:-1])
+    if field:
+        if minus:
+            raise QueryError(
+                f"-{field}: only words and phrases can be left out", remedy=f"write \\-{field} for the word"
+            )
+        if not value:
+            raise _no_value(field)
+        if field == "title" and not any(map(str.isalnum, value)):
+            raise QueryError(f"title:{value[:80]} holds no word to look for")
+        parts[field].append(value)
+    elif minus and any(map(str.isalnum, value)):
+        parts["without"].append(value)
+    elif quoted is not None and any(map(str.isalnum, value)):
+        parts["phrases"].append(value)
+        parts["text"].append(value)
+    else:
+        parts["text"].append(match[0])
+
+
+def _no_value(field: str) -> QueryError:
+    return QueryError(
+        f"{field}: has no value", remedy=f"write it right after the colon, or {field}\\: for the word itself"
+    )
+
+
+def _where(parts: dict[str, list[str]]) -> Filter:
+    """Return the filter that the parts of a query ask for; the days of ``before`` and ``after`` are not admitted."""
+    before, after = "".join(parts["before"]), "".join(parts["after"])
+    as_of = since = ""
+    if before:
+        as_of = _day_from(first_day(before, "before:"), -1)
+    if after:
+        first_day(after, "after:")
+        since = _day_from(last_day(after), 1)
+    phrases, without, title = (tuple(dict.fromkeys(parts[name])) for name in ("phrases", "without", "title"))
+    source, topic = (tuple(sorted(set(parts[name]))) for name in ("source", "topic"))
+    return Filter(topic=topic, source=source, as_of=as_of, since=since, phrases=phrases, without=without, title=title)
+
+
+def _day_from(day: str, days: int) -> str:
+    try:
+        return (date.fromisoformat(day) + timedelta(days=days)).isoformat()
+    except OverflowError:
+        raise QueryError(f"{day} has no day {'after' if days > 0 else 'before'} it that can be named") from None

@@ -1,0 +1,460 @@
+"""One published state of an index, held open: its live segments, what each row stands for, and its views.
+
+It is the :class:`factseek.retrieval.search.index_state.IndexState` of an index that lies in one folder.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache, partial
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from .. import retrievers, views
+from ..caching import OpenedOnce, remembered
+from ..config import Config
+from ..dense.encoder import Encoder
+from ..dense.noise import chance_cosines, made_up_vectors, nearest_of_segments
+from ..dense.vectors import Mask, VectorFiles, VectorIndex, Vectors, mean_direction
+from ..domain import Document, FacetCounts, Filter, Passage, Span, Total
+from ..errors import IndexStateError, NotFoundError
+from ..lucene.analysis import Analyzer
+from ..lucene.index import PassageSearcher, Weights
+from ..lucene.jvm import start
+from ..lucene.spelling import WordNearby
+from ..store.columns import DocumentColumns, SegmentColumns
+from ..store.documents import Place, SegmentDocuments, Stored
+from ..store.index_folder import IndexFolder
+from ..store.integrity import REMEDY, check_files, check_own
+from ..store.manifest import LUCENE, SIGNATURES, WORDS, EncoderInfo, Manifest, SegmentInfo
+from ..store.signatures import Signatures
+from ..views import OpenSegment
+from ..views.words import WordIndex
+from .collection_statistics import FieldStatistics, Term, TermCount
+from .counting import HitCounter
+from .index_state import Question, ShardState
+from .order import Rows
+from .retriever import Rankings, Retriever
+
+IndexEncoders = Callable[[EncoderInfo, Path], Encoder]
+"""From an encoder, as a manifest names it, and the folder of the index to the encoder, open."""
+MASKS = 8
+"""Filters whose rows are remembered, a byte each: to find them takes longer than a search."""
+REMEMBERED = 20_000
+"""Words of queries of which it is remembered whether they are written anywhere."""
+REMEMBERED_NEAR = 1_000
+"""Misspelt words of queries of which it is remembered what is written like them: some hundred bytes each."""
+
+
+class Segment(NamedTuple):
+    """A live segment: what the manifest says of it, its documents, and its first row among all rows."""
+
+    info: SegmentInfo
+    documents: SegmentDocuments
+    base: int
+
+
+def _ignore(*_: object) -> None:
+    """Take note of nothing."""
+
+
+class Snapshot:
+    """A state of an index, the one that was last published when it was opened. Safe for threads; not to be forked.
+
+    It keeps the files of its segments until it is closed. What is large is opened when it is first needed.
+    """
+
+    def __init__(
+        self, folder: Path, config: Config, encoders: IndexEncoders, *, manifest: Manifest | None = None
+    ) -> None:
+        """Open the index in ``folder``; ``encoders`` opens those that its manifest names.
+
+        With a ``manifest``, the state that it describes is opened instead of the one that was last published.
+        Raises IndexStateError if it is missing, half-built, damaged, or of another layout; with ``index.verify`` also
+        if a file is not what its checksum says.
+        """
+        self.folder = folder
+        self.config = config
+        self._encoders = encoders
+        self.place = IndexFolder(folder)
+        self.manifest, self._lease = self.place.leased(manifest)
+        if config.index.verify:
+            for info in self.manifest.segments:
+                check_files(folder, info)
+        self.segments = self._opened_segments()
+        self._filtered = remembered(MASKS, self._passing)
+        self._undated = remembered(MASKS, self._undated_documents)
+        self._opened = OpenedOnce()
+        self._counter = HitCounter(self)
+        # A name that is in the news and not in the index comes with many queries.
+        self._unwritten = lru_cache(maxsize=REMEMBERED)(self._is_unwritten)
+        self._is_held = lru_cache(maxsize=REMEMBERED)(self._holds)
+        self._near = lru_cache(maxsize=REMEMBERED_NEAR)(self._words_near)
+
+    def encoder_of(self, view: str) -> Encoder:
+        """Return the encoder that made the vectors of a view.
+
+        Raises IndexStateError if the index has no such vectors, or its encoder is not found as it was, MachineError
+        if that is not on this machine.
+        """
+        return self._opened.get(f"encoder {view}", partial(self._fitting_encoder, view))
+
+    def view(self, name: str) -> Any:
+        """Return the view of this name, opened over all segments.
+
+        Raises IndexStateError if the index has none of this name, or it cannot be read.
+        """
+        return self._opened.get(f"view {name}", partial(self._opened_view, name))
+
+    @property
+    def terms(self) -> Analyzer:
+        """The analyzer."""
+        return self._opened.get("terms", self._opened_terms)
+
+    @property
+    def rows(self) -> Rows:
+        """The docid and the passage number of each row."""
+        return self._opened.get("rows", self._read_rows)
+
+    def row_of(self, docid: str, number: int) -> int:
+        """Return the row of a passage of a document that a search found.
+
+        Raises NotFoundError if there is none.
+        """
+        for row in reversed(self.rows_of(docid)):
+            if self.rows.numbers[row] == number:
+                return row
+        raise self._missing(docid, number)
+
+    def rows_of(self, docid: str) -> range:
+        """Return the rows of the passages of a document, which stand side by side; none if it is not there."""
+        last, docids = self._opened.get("last rows", self._last_rows).get(docid, -1), self.rows.docids
+        # The segment before may end with what this document was before it was replaced.
+        base = max((segment.base for segment in self.segments if segment.base <= last), default=0)
+        first = last
+        while first >= base and docids[first] == docid:
+            first -= 1
+        return range(first + 1, last + 1)
+
+    @property
+    def columns(self) -> DocumentColumns:
+        """The values of all documents in the fields that can be counted, read when something is first counted."""
+        return self._opened.get("columns", self._read_columns)
+
+    def mask(self, where: Filter | None) -> Mask | None:
+        """Return a mask of the rows that pass the filter and are not deleted; None if all are."""
+        if where is None:
+            return self._opened.get("live", self._live)
+        if where.excluded:
+            return self._without(self.mask(without_exclusions(where)), where.excluded)
+        return self._filtered(where)
+
+    def document(self, docid: str) -> Document:
+        """Return the document of this id.
+
+        Raises NotFoundError if there is none.
+        """
+        return self._found(docid)[1]
+
+    def _found(self, docid: str) -> tuple[Segment, Document]:
+        for segment in reversed(self.segments):
+            document = segment.documents.document(docid)
+            if document is not None:
+                return segment, document
+        raise _no_document(docid)
+
+    def passages(self, docid: str) -> list[Passage]:
+        """Return the passages of the document of this id, in order.
+
+        Raises NotFoundError if there is none.
+        """
+        segment, document = self._found(docid)
+        return [Stored(document, span, "").passage for span in segment.documents.spans(docid)]
+
+    def stored(
+        self, places: Iterable[Place], note: Callable[[Document, Span], object] = _ignore
+    ) -> dict[Place, Stored]:
+        """Return passages by document and number, all of a segment read at once; each is shown to ``note``.
+
+        Raises NotFoundError if one is not there, IndexStateError if a row says that it is.
+        """
+        read: dict[Place, Stored] = {}
+        missing = list(places)
+        for segment in reversed(self.segments):
+            kind = segment.info.kind
+            for place, (document, span) in segment.documents.with_passages(missing, note).items():
+                read[place] = Stored(document, span, kind)
+            missing = [place for place in missing if place not in read]
+            if not missing:
+                break
+        for docid, passage in missing:
+            raise self._missing(docid, passage)
+        return read
+
+    def _missing(self, docid: str, passage: int) -> NotFoundError | IndexStateError:
+        """Return the error for a passage that is not there: damage if it was found in a row of this very index."""
+        what = f"there is no passage {passage} of a document {docid!r} in this index"
+        if (docid, passage) in zip(self.rows.docids, self.rows.numbers, strict=True):
+            return IndexStateError(f"{what}, although it has a row", place=self.folder, remedy=REMEDY)
+        return NotFoundError(what)
+
+    def documents(self, where: Filter | None = None, after: str | None = None) -> Iterator[Document]:
+        """Yield the documents that can be found; those that pass a filter, whatever it asks of words.
+
+        With ``after`` they begin behind the document of this id, without those before it being read. Raises
+        NotFoundError if there is none.
+        """
+        begin, first = (0, 0) if after is None else self._behind(after)
+        for number, segment in enumerate(self.segments[begin:]):
+            row = 0 if number else first
+            if where is None:
+                yield from segment.documents.each(row)
+            elif not where.kind or segment.info.kind in where.kind:
+                yield from segment.documents.passing(where, row)
+
+    def _behind(self, docid: str) -> tuple[int, int]:
+        """Return where the documents behind one begin: the number of its segment, and the row after its own."""
+        for number, segment in enumerate(self.segments):
+            row = segment.documents.row(docid)
+            if row is not None:
+                return number, row + 1
+        raise _no_document(docid)
+
+    def ranking(self, name: str, config: Config) -> Retriever:
+        """Return the retriever of a name with these settings."""
+        return retrievers.kind(name).open(name, self, config, group=config.search.group)
+
+    def rankings(self, names: Sequence[str], config: Config) -> Rankings:
+        """Return the rankings of several names, made together with these settings."""
+        return retrievers.side_by_side({name: self.ranking(name, config) for name in names})
+
+    def count(self, question: Question) -> Total:
+        """Return how many documents, or passages where these are ranked, can be found."""
+        return self._counter.count(question)
+
+    def facets(self, question: Question, fields: Mapping[str, int]) -> dict[str, FacetCounts]:
+        """Count the documents by the values of each field."""
+        return self._counter.facets(question, fields)
+
+    def docids(self) -> Iterator[str]:
+        """Yield the docid of each passage."""
+        return iter(self.rows.docids)
+
+    def field_statistics(self) -> Sequence[FieldStatistics]:
+        """Return the statistics of the fields that words are searched in."""
+        return self._lucene.field_statistics()
+
+    def term_counts(self, terms: Sequence[Term]) -> list[TermCount]:
+        """Return in how many passages terms stand, and how often."""
+        return self._lucene.term_counts(terms)
+
+    def term_weights(self, text: str, places: Sequence[Place], weights: Weights) -> list[dict[str, float]]:
+        """Return, of passages, the terms of a text that they hold, each with what it adds to the score."""
+        return self._lucene.term_weights(text, self._rows_at(places), weights)
+
+    def unwritten(self, words: Sequence[str]) -> list[str]:
+        """Return those of some words that are nowhere in the index, nor a form of them."""
+        return list(filter(self._unwritten, words))
+
+    def words_near(self, word: str, edits: int) -> Sequence[WordNearby]:
+        """Return the words of the index that are at most so many edits away."""
+        return self._near(word, edits)
+
+    def has_word(self, word: str, where: Filter | None) -> bool:
+        """Return whether a passage under a filter of documents holds a word."""
+        keep = self.mask(where.of_documents if where else None)
+        if keep is None:
+            return self._is_held(word)
+        return bool((self._lucene.having_words(word) & keep).any())
+
+    def signatures(self, places: Sequence[Place]) -> Signatures:
+        """Return the signatures of passages, in their order."""
+        signatures: Signatures = self.view(SIGNATURES).of_rows(self._rows_at(places))
+        return signatures
+
+    def near_copies(self, signatures: Signatures, most: int, where: Filter | None) -> list[set[str]]:
+        """Return, of each signature, the documents under a filter that disagree with it in few orders."""
+        keep, docids = self.mask(where), self.rows.docids
+        near = self.view(SIGNATURES).near
+        return [{docids[row] for row in near(signature, most, keep)} for signature in signatures]
+
+    def passage_vectors(self, places: Sequence[Place], view: str) -> Vectors:
+        """Return the vectors of passages in a view, in their order."""
+        vectors: VectorIndex = self.view(view)
+        return vectors.of_places(self._rows_at(places))
+
+    def document_vector(self, docid: str, view: str) -> Vectors:
+        """Return the mean direction of a document's vectors in a view."""
+        self._found(docid)
+        return mean_direction(self.view(view).of_rows(self.rows_of(docid)))
+
+    def missing_since(self, moment: float) -> Sequence[str]:
+        """Return nothing: a folder answers as a whole or not at all."""
+        return ()
+
+    def shards(self) -> Sequence[ShardState]:
+        """Return nothing: this process reads the index itself."""
+        return ()
+
+    @property
+    def _lucene(self) -> PassageSearcher:
+        searcher: PassageSearcher = self.view(LUCENE)
+        return searcher
+
+    def _rows_at(self, places: Sequence[Place]) -> list[int]:
+        return [self.row_of(*place) for place in places]
+
+    def _is_unwritten(self, word: str) -> bool:
+        """Return whether a word is nowhere in the index, nor a form of it, though it is a word to the analyzer."""
+        words: WordIndex = self.view(WORDS)
+        return not words.holds(word) and not self._lucene.holds(word) and bool(self.terms(word))
+
+    def _holds(self, word: str) -> bool:
+        return self._lucene.holds(word)
+
+    def _words_near(self, word: str, edits: int) -> tuple[WordNearby, ...]:
+        words: WordIndex = self.view(WORDS)
+        return tuple(words.near(word, edits))
+
+    def close(self) -> None:
+        """Close what was opened and let go of it; calling it again does nothing."""
+        for name, opened in self._opened.let_go().items():
+            if not str(name).startswith("encoder ") and hasattr(opened, "close"):  # others use the encoders too
+                opened.close()
+        for remembering in (self._filtered, self._undated, self._unwritten, self._is_held, self._near):
+            remembering.cache_clear()
+        for segment in self.segments:
+            segment.documents.close()
+        self._lease.close()
+
+    def _opened_segments(self) -> tuple[Segment, ...]:
+        segments, base = [], 0
+        for info in self.manifest.segments:
+            segments.append(Segment(info, self.place.documents(info), base))
+            base += info.passages
+        return tuple(segments)
+
+    def _opened_terms(self) -> Analyzer:
+        start(self.config.java.heap)
+        return Analyzer(self.manifest.analyzer)
+
+    def _opened_view(self, name: str) -> Any:
+        if name not in self.manifest.views:
+            raise IndexStateError(f"has no view {name}", place=self.folder)
+        parts = [OpenSegment(self.place.segment(part.info.name), part.info, part.documents) for part in self.segments]
+        view = views.view(name, self.manifest)
+        for part in parts:
+            check_own(part.folder, part.info, view.owns)
+        return view.open(parts, self.manifest, self.config)
+
+    def _read_rows(self) -> Rows:
+        docids: list[str] = []
+        numbers: list[int] = []
+        for segment in self.segments:
+            more_docids, more_numbers = segment.documents.rows()
+            docids += more_docids
+            numbers += more_numbers
+        split = any(segment.info.passages != segment.info.documents for segment in self.segments)
+        return Rows(docids, numbers, split)
+
+    def undated(self, where: Filter) -> int:
+        """Return how many documents a date bound leaves out because they have no date, whatever their words."""
+        if where.undated or not (where.as_of or where.since):
+            return 0
+        return self._undated(where._replace(as_of="", since="", excluded=()).of_documents)
+
+    def _undated_documents(self, where: Filter) -> int:
+        kinds = (segment for segment in self.segments if not where.kind or segment.info.kind in where.kind)
+        return sum(segment.documents.undated(where) for segment in kinds)
+
+    def chance_cosines(self, view: str) -> list[float]:
+        """Return the cosine of the nearest passage of a view of vectors to each query that means nothing."""
+        return self._opened.get(f"chance {view}", partial(self._chance_cosines, view))
+
+    def _chance_cosines(self, view: str) -> list[float]:
+        """Return what the segments keep; an index that was built before they did is looked through."""
+        name = VectorFiles.named(view.partition(":")[2]).chance
+        segments = [segment.info for segment in self.segments if segment.info.passages]
+        vectors: VectorIndex = self.view(view)
+        kept = nearest_of_segments((self.place.segment(info.name) / name for info in segments), vectors.dimension)
+        if kept is not None:
+            return kept
+        return chance_cosines(made_up_vectors(self.encoder_of(view)), vectors, self.mask(None))
+
+    def _without(self, mask: Mask | None, docids: Sequence[str]) -> Mask:
+        """Return a mask without the rows of some documents."""
+        keep = np.ones(len(self.rows.docids), dtype=np.bool_) if mask is None else mask.copy()
+        for docid in docids:
+            keep[self.rows_of(docid)] = False
+        return keep
+
+    def _passing(self, where: Filter) -> Mask:
+        """Return a mask of the rows that pass a filter and are not deleted."""
+        keep = _filtered(self.segments, where.of_documents)
+        if where.of_words != Filter():
+            searcher: PassageSearcher = self.view(LUCENE)
+            keep = keep & searcher.matching(where.of_words)
+        keep.flags.writeable = False
+        return keep
+
+    def _last_rows(self) -> dict[str, int]:
+        """Return the last row of each document; of one that was replaced, in the segment that has it now."""
+        return dict(zip(self.rows.docids, range(len(self.rows.docids)), strict=True))
+
+    def _read_columns(self) -> DocumentColumns:
+        parts = [
+            SegmentColumns(
+                kind=segment.info.kind,
+                size=segment.info.documents,
+                values=segment.documents.columns,
+                owners=segment.documents.owners if segment.info.passages != segment.info.documents else None,
+                deleted=segment.info.deleted,
+            )
+            for segment in self.segments
+        ]
+        return DocumentColumns(parts, self.manifest.filter_fields)
+
+    def _live(self) -> Mask | None:
+        """Return a mask of the rows that are not deleted, made once for all unfiltered searches; None if none is."""
+        if not any(segment.info.deleted for segment in self.segments):
+            return None
+        keep = np.ones(len(self.rows.docids), dtype=np.bool_)
+        for segment in self.segments:
+            keep[np.asarray(segment.documents.deleted_rows(), dtype=np.int64) + segment.base] = False
+        keep.flags.writeable = False
+        return keep
+
+    def _fitting_encoder(self, view: str) -> Encoder:
+        return fitting_encoder(self.manifest, view, self._encoders, self.folder)
+
+
+def _no_document(docid: str) -> NotFoundError:
+    return NotFoundError(f"there is no document {docid!r} in this index")
+
+
+def fitting_encoder(manifest: Manifest, view: str, encoders: IndexEncoders, folder: Path) -> Encoder:
+    """Return the encoder that made the vectors of a view of the index in ``folder``.
+
+    Raises IndexStateError if it has no such vectors, and what ``encoders`` raises.
+    """
+    made_by = manifest.encoder_of(view) if view in manifest.views else None
+    if made_by is None:
+        raise IndexStateError("was built without vectors", place=folder)
+    return encoders(made_by, folder)
+
+
+def without_exclusions(where: Filter) -> Filter | None:
+    """Return a filter that leaves out no document by its id; None if it then admits everything."""
+    wider = where._replace(excluded=())
+    return wider if wider._replace(undated=False) != Filter() else None
+
+
+def _filtered(segments: Sequence[Segment], where: Filter) -> Mask:
+    """Return a mask of the rows that pass a filter and are not deleted."""
+    keep = np.zeros(sum(segment.info.passages for segment in segments), dtype=np.bool_)
+    for segment in segments:
+        if not where.kind or segment.info.kind in where.kind:
+            keep[np.asarray(segment.documents.kept(where), dtype=np.int64) + segment.base] = True
+    return keep

@@ -1,0 +1,90 @@
+"""The search with stages: what a retriever finds, reordered or thinned, as deep as it takes to leave ``k`` hits."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+
+import msgspec
+
+from .. import stages
+from ..domain import Hit, Part
+from ..limit import CutOffError, Memory, Unbounded
+from ..stages import Applied, Named
+from ..store.documents import Stored
+from .options import ResolvedSearch, Search
+from .retriever import Retriever
+
+Reading = Callable[..., list[Stored]]
+"""Read the passages of hits; the memory of each document is taken by what is given as ``spend``."""
+
+
+class StagedSearch:
+    """Searches with a retriever, and hands its hits through stages."""
+
+    def __init__(
+        self, retriever: Retriever, staged: Sequence[Named], resolved: ResolvedSearch, reading: Reading
+    ) -> None:
+        self._retriever = retriever
+        self._stages = staged
+        self._name = resolved.retriever
+        self._most = resolved.settings.search.max_k
+        self._reading = reading
+
+    def search(self, queries: Sequence[str], k: int, asked: Search) -> list[list[Hit]]:
+        """Return the first ``k`` hits of each query after the stages.
+
+        Raises CutOffError if nothing was found within the limit.
+        """
+        depth = min(stages.depth_of(self._stages, k), self._most)
+        ranked = self._retriever.search(queries, depth, asked.where, asked.limit)
+        left = self._after_stages(queries, ranked, asked)
+        for at, query in enumerate(queries):
+            if len(left[at].hits) < k or left[at].short:
+                left[at] = self._deeper(query, ranked[at], left[at], k, asked)
+        return [applied.hits[:k] for applied in left]
+
+    def _deeper(self, query: str, hits: list[Hit], left: Applied, k: int, asked: Search) -> Applied:
+        """Return the hits that the stages leave of a query, asked again and deeper until they are ``k`` or all."""
+        depth = min(stages.depth_of(self._stages, k), self._most)
+        while (len(left.hits) < k or left.short) and len(hits) == depth < self._most:
+            depth = min(2 * depth, self._most)
+            try:
+                (hits,) = self._retriever.search([query], depth, asked.where, asked.limit)
+            except CutOffError:
+                break  # what is left is an answer; the limit notes what is missing
+            (left,) = self._after_stages([query], [hits], asked)
+        return left
+
+    def _after_stages(self, queries: Sequence[str], ranked: Sequence[Sequence[Hit]], asked: Search) -> list[Applied]:
+        own = [_with_own_parts(hits, self._name) for hits in ranked]
+        spent = _Spent(asked.limit.memory if asked.limit else Unbounded())
+        try:
+            return stages.applied(self._stages, queries, own, partial(self._reading, spend=spent.spend), asked.limit)
+        finally:
+            spent.give_back()
+
+
+class _Spent:
+    """The memory that stages take for texts, which are gone when the stages are done."""
+
+    def __init__(self, memory: Memory) -> None:
+        self._memory = memory
+        self._size = 0
+
+    def spend(self, size: int) -> None:
+        """Take so many bytes."""
+        self._memory.spend(size)
+        self._size += size
+
+    def give_back(self) -> None:
+        """Give back all that was taken."""
+        self._memory.give_back(self._size)
+
+
+def _with_own_parts(hits: Sequence[Hit], retriever: str) -> list[Hit]:
+    """Return the hits, each with the rank and score of its retriever, before a stage adds its own part."""
+    return [
+        hit if hit.parts else msgspec.structs.replace(hit, parts=(Part(retriever, rank, hit.score, hit.score),))
+        for rank, hit in enumerate(hits, 1)
+    ]

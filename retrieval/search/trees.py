@@ -1,0 +1,61 @@
+"""Decision trees as arrays, run by numpy."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..model_file import State, array
+
+
+class Trees(NamedTuple):
+    """Many trees, whose nodes stand in one list.
+
+    Of each node: its feature, or -1 of a leaf; its threshold, up to which a row goes to the first of its ``children``,
+    and beyond it to the second; the value of a leaf. ``roots`` are where the trees start.
+    """
+
+    features: NDArray[np.int16]
+    thresholds: NDArray[np.float64]
+    children: NDArray[np.int32]
+    values: NDArray[np.float64]
+    roots: NDArray[np.int32]
+
+    def leaves(self, rows: NDArray[Any]) -> NDArray[np.float64]:
+        """Return the value of the leaf that each row comes to in each tree, shape (rows, trees)."""
+        at = np.tile(self.roots, (len(rows), 1))
+        while True:
+            asked = self.features[at]
+            inner = asked >= 0
+            if not inner.any():
+                return self.values[at]
+            value = np.take_along_axis(rows, np.maximum(asked, 0).astype(np.int64), axis=1)
+            side = (value > self.thresholds[at]).astype(np.int64)
+            at = np.where(inner, self.children[at, side], at)
+
+    def state(self) -> State:
+        """Return the arrays."""
+        return State({}, self._asdict())
+
+
+def restore(state: State, width: int) -> Trees:
+    """Return the trees of a state.
+
+    Raises ValueError if its arrays do not fit each other, or a node does not stand before its children.
+    """
+    features = array(state, "features", np.int16, None)
+    nodes = len(features)
+    children = array(state, "children", np.int32, nodes, 2)
+    roots = array(state, "roots", np.int32, None)
+    inner = np.flatnonzero(features >= 0)
+    if features.min() < -1 or features.max() >= width:
+        raise ValueError("a node asks for a feature that there is not")
+    # A tree is walked from a node to a later one, and so to an end.
+    if (children[inner] <= inner[:, None]).any() or (children[inner] >= nodes).any():
+        raise ValueError("a node does not stand before its children")
+    if roots.min() < 0 or roots.max() >= nodes:
+        raise ValueError("a tree starts at no node")
+    thresholds, values = array(state, "thresholds", np.float64, nodes), array(state, "values", np.float64, nodes)
+    return Trees(features, thresholds, children, values, roots)

@@ -1,0 +1,394 @@
+"""The documents of a segment: an SQLite file, written once and read from many threads.
+
+A row is the number of a passage in its segment, from 0, the same in the documents, in Lucene and in the vectors.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import sqlite3
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import chain, groupby
+from operator import itemgetter
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import msgspec
+
+from ..domain import NO_METADATA, Document, Filter, Passage, Span
+from ..errors import IndexStateError
+from ..files import storable
+from ..filters import FIELDS, has_metadata, last_day
+from .documents_file import SCHEMA, DocumentsFile, Types
+from .integrity import REMEDY
+
+_SURROGATE = re.compile("[\ud800-\udfff]")
+_SEEN = "SELECT checksum, place FROM documents WHERE docid = ?"
+_DOCUMENT: Types = (str,) * 9
+_SPAN: Types = (int, int, int)
+_NO_MORE: tuple[int | None, Iterator[Any]] = (None, iter(()))
+_COLUMNS = "docid, text, title, url, date, language, source, topic, metadata"
+_WITH_PASSAGES = (
+    # In this order, so that what is wanted is looked up one by one, whatever SQLite knows of the tables' sizes.
+    f'SELECT w.number, {_COLUMNS}, d.row, p.start, p."end" FROM wanted w CROSS JOIN documents d USING (docid) '
+    "CROSS JOIN passages p ON p.document = d.row AND p.number = w.number"
+)
+_METADATA = msgspec.json.Decoder(dict[str, Any]).decode
+_AT_ONCE = 500
+"""Passages that are looked up together."""
+
+
+def checksum(document: Document) -> str:
+    """Return the SHA-256 of a document's content, equal for equal content whatever the order of its metadata."""
+    content = msgspec.json.encode((*document[:-1], dict(document.metadata)), order="deterministic")
+    return hashlib.sha256(content).hexdigest()
+
+
+def state_of(digest: str, spans: Sequence[Span]) -> str:
+    """Return the id of a document's state, of its :func:`checksum` and of where its passages stand."""
+    return hashlib.sha256(msgspec.json.encode((digest, spans))).hexdigest()[:32]
+
+
+class DocumentWriter:
+    """Writes the documents and passages of one segment."""
+
+    def __init__(self, path: Path) -> None:
+        self._db = sqlite3.connect(path, isolation_level=None)
+        # Nothing is read before the segment is published: durability is one sync at the end.
+        self._db.executescript("PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; PRAGMA page_size = 8192;" + SCHEMA)
+        self._db.execute("BEGIN")
+        self.documents = 0
+        self.passages = 0
+
+    def seen(self, docid: str) -> tuple[str, str] | None:
+        """Return checksum and place of a document that was added, or None."""
+        row = self._db.execute(_SEEN, (docid,)).fetchone()
+        return tuple(row) if row else None
+
+    def add(self, document: Document, spans: Sequence[Span], digest: str, place: str) -> None:
+        """Add a document with its passages; ``digest`` is its :func:`checksum`, ``place`` where it was read."""
+        row = self.documents
+        metadata = msgspec.json.encode(dict(document.metadata), order="deterministic").decode()
+        derived = (metadata, last_day(document.date), digest, storable(place))
+        self._db.execute(
+            f"INSERT INTO documents VALUES ({', '.join('?' * 13)})",
+            (row, document.docid, document.title, document.text, *document[3:8], *derived),
+        )
+        self._db.executemany(
+            "INSERT INTO passages VALUES (?, ?, ?, ?, ?)",
+            [(self.passages + i, row, *span) for i, span in enumerate(spans)],
+        )
+        self.documents += 1
+        self.passages += len(spans)
+
+    def finish(self) -> None:
+        """Make what was added durable and close."""
+        self._db.execute("COMMIT")
+        self._db.close()
+
+    def abandon(self) -> None:
+        """Close without keeping anything."""
+        self._db.close()
+
+
+Place = tuple[str, int]
+"""A docid and the number of a passage."""
+
+
+class Stored(NamedTuple):
+    """A passage as it is stored: its document, its place in the text, the kind of its segment."""
+
+    document: Document
+    span: Span
+    kind: str
+
+    @property
+    def passage(self) -> Passage:
+        """The passage with its text."""
+        span = self.span
+        text = self.document.text[span.start : span.end]
+        return Passage(self.document.docid, span.number, span.start, span.end, text)
+
+
+class StoredPassage(NamedTuple):
+    """A passage with its document's title: what is encoded, shown and highlighted."""
+
+    passage: Passage
+    title: str
+
+
+class StoredDocument(NamedTuple):
+    """A document as it is stored: with its passages, their first row, its checksum, and the place where it was read."""
+
+    document: Document
+    spans: tuple[Span, ...]
+    first_row: int
+    checksum: str
+    place: str
+
+
+def _ignore(*_: object) -> None:
+    """Take note of nothing."""
+
+
+class SegmentDocuments:
+    """Reads the documents of one published segment. Safe for threads."""
+
+    def __init__(self, path: Path, deleted: Sequence[int] = (), expected: tuple[int, int] | None = None) -> None:
+        """Open the documents in ``path``; those of the rows ``deleted`` are not there.
+
+        Raises IndexStateError if the file is missing, damaged or foreign, or does not hold as many documents and
+        passages as ``expected``.
+        """
+        self._file = DocumentsFile(path)
+        self._deleted = frozenset(deleted)
+        self._counts = self._counted()
+        for what, count, wanted in zip(("documents", "passages"), self._counts, expected or self._counts, strict=True):
+            if count != wanted:
+                raise IndexStateError(f"holds {count} {what}, expected {wanted}", place=path, remedy=REMEDY)
+
+    def document(self, docid: str) -> Document | None:
+        """Return the document of this id, or None."""
+        row = self.row(docid)
+        if row is None:
+            return None
+        columns = self._only_row(f"SELECT {_COLUMNS} FROM documents WHERE row = ?", _DOCUMENT, row)
+        return self._document(columns)
+
+    def with_passages(
+        self, wanted: Sequence[Place], note: Callable[[Document, Span], object] = _ignore
+    ) -> dict[Place, tuple[Document, Span]]:
+        """Return the documents of these docids and where their passages of these numbers stand, as far as there are.
+
+        Each is shown to ``note`` as soon as it is read, and nothing more is read if that raises an error.
+        """
+        there = {}
+        for start in range(0, len(wanted), _AT_ONCE):
+            some = wanted[start : start + _AT_ONCE]
+            values = ", ".join(["(?, ?)"] * len(some))
+            query = f"WITH wanted (docid, number) AS (VALUES {values}) {_WITH_PASSAGES}"
+            types = (int, *_DOCUMENT, int, int, int)
+            for number, *columns, row, first, last in self._file.stream(query, types, list(chain.from_iterable(some))):
+                if row not in self._deleted:
+                    record = there[columns[0], number] = self._document(columns), Span(number, first, last)
+                    note(*record)
+        return there
+
+    def row(self, docid: str) -> int | None:
+        """Return the row of the document of this id, or None."""
+        if not _is_text(docid):
+            return None
+        rows = self._file.select("SELECT row FROM documents WHERE docid = ?", (int,), (docid,))
+        return int(rows[0][0]) if rows and rows[0][0] not in self._deleted else None
+
+    def counts(self) -> tuple[int, int]:
+        """Return the numbers of documents and of passages."""
+        return self._counts
+
+    def seen(self, docid: str) -> tuple[str, str] | None:
+        """Return checksum and place of the document of this id, or None."""
+        row = self.row(docid)
+        if row is None:
+            return None
+        digest, place = self._only_row("SELECT checksum, place FROM documents WHERE row = ?", (str, str), row)
+        return digest, place
+
+    def spans(self, docid: str) -> list[Span]:
+        """Return the passages of a document, by number."""
+        query = (
+            'SELECT number, start, "end" FROM passages WHERE document = '
+            "(SELECT row FROM documents WHERE docid = ?) ORDER BY number"
+        )
+        return [Span(*row) for row in self._file.select(query, _SPAN, (docid,))]
+
+    def each(self, first: int = 0) -> Iterator[Document]:
+        """Iterate over the documents in the order of their rows, from the row ``first`` on.
+
+        Raises IndexStateError if a row is missing.
+        """
+        query = f"SELECT row, {_COLUMNS} FROM documents WHERE row >= ? ORDER BY row"
+        rows = self._file.stream(query, (int, *_DOCUMENT), (first,))
+        for row, *columns in self._consecutive(rows, first, self._counts[0]):
+            if row not in self._deleted:
+                yield self._document(columns)
+
+    def passing(self, where: Filter, first: int = 0) -> Iterator[Document]:
+        """Iterate over the documents that pass a filter (its ``kind`` is the caller's to check), as :meth:`each`."""
+        clauses, values = _where(where)
+        query = f"SELECT d.row, {_COLUMNS} FROM documents d WHERE {clauses} AND d.row >= ? ORDER BY d.row"
+        for row, *columns in self._file.stream(query, (int, *_DOCUMENT), [*values, first]):
+            if row in self._deleted or columns[0] in where.excluded:
+                continue
+            document = self._document(columns)
+            if has_metadata(where, document.metadata):
+                yield document
+
+    def each_stored(self) -> Iterator[StoredDocument]:
+        """Iterate over all documents, with all that is stored of them, in the order of their rows.
+
+        Raises IndexStateError if a row is missing, or a passage has no document.
+        """
+        documents = self._in_order(f"row, checksum, place, {_COLUMNS}", "documents", (int, str, str, *_DOCUMENT))
+        passages = self._in_order('row, document, number, start, "end"', "passages", (int, int, *_SPAN))
+        of_documents = groupby(passages, itemgetter(1))
+        owner, group = next(of_documents, _NO_MORE)
+        for row, digest, place, *columns in documents:
+            placed: list[Any] = []
+            if owner == row:
+                placed = list(group)
+                owner, group = next(of_documents, _NO_MORE)
+            if row not in self._deleted:
+                spans = tuple(Span(*span) for _, _, *span in placed)
+                yield StoredDocument(self._document(columns), spans, placed[0][0] if placed else 0, digest, place)
+        if owner is not None:
+            raise IndexStateError(f"passage {next(iter(group))[0]} belongs to no document", place=self._file.path)
+
+    def docids(self) -> Iterator[str]:
+        """Iterate over the docids of all documents in the order of their rows."""
+        for row, docid in self._in_order("row, docid", "documents", (int, str)):
+            if row not in self._deleted:
+                yield docid
+
+    def deleted_docids(self) -> list[str]:
+        """Return the docids of the deleted documents."""
+        if not self._deleted:
+            return []
+        return [docid for row, docid in self._in_order("row, docid", "documents", (int, str)) if row in self._deleted]
+
+    def deleted_rows(self) -> list[int]:
+        """Return the rows of the passages of the deleted documents."""
+        if not self._deleted:
+            return []
+        placed = self._in_order("row, document", "passages", (int, int))
+        return [row for row, document in placed if document in self._deleted]
+
+    def each_passage(self, first_row: int = 0) -> Iterator[StoredPassage]:
+        """Iterate over the passages from ``first_row`` on, in the order of their rows.
+
+        Raises IndexStateError if a row is missing.
+        """
+        query = (
+            'SELECT p.row, d.docid, p.number, p.start, p."end", d.text, d.title FROM passages p JOIN documents d '
+            "ON d.row = p.document WHERE p.row >= ? ORDER BY p.row"
+        )
+        types = (int, str, *_SPAN, str, str)
+        rows = self._file.stream(query, types, (first_row,))
+        for _, docid, number, start, end, text, title in self._consecutive(rows, first_row, self._counts[1]):
+            yield StoredPassage(Passage(docid, number, start, end, text[start:end]), title)
+
+    def rows(self) -> tuple[list[str], list[int]]:
+        """Return the docid and the passage number of every row."""
+        docids: list[str] = [docid for _, docid in self._in_order("row, docid", "documents", (int, str))]
+        of_rows: list[str] = []
+        numbers: list[int] = []
+        for _, document, number in self._in_order("row, document, number", "passages", (int, int, int)):
+            if not 0 <= document < len(docids):
+                raise IndexStateError("a passage belongs to no document", place=self._file.path)
+            of_rows.append(docids[document])
+            numbers.append(number)
+        return of_rows, numbers
+
+    def kept(self, where: Filter) -> list[int]:
+        """Return the rows of the passages whose document passes the filter (its ``kind`` is the caller's to check)."""
+        clauses, values = _where(where)
+        query = f"SELECT p.row, d.row FROM passages p JOIN documents d ON d.row = p.document WHERE {clauses}"
+        without = self._deleted | self._lacking(where)
+        rows = [row for row, owner in self._file.select(query, (int, int), values) if owner not in without]
+        if rows and not 0 <= min(rows) <= max(rows) < self._counts[1]:
+            raise self._file.damaged("a row is out of range")
+        return rows
+
+    def undated(self, where: Filter) -> int:
+        """Return how many documents have no date and pass the filter, dates aside."""
+        clauses, values = _where(where._replace(as_of="", since=""))
+        query = f"SELECT d.row FROM documents d WHERE {clauses} AND d.last_day = ''"
+        without = self._deleted | self._lacking(where)
+        return sum(row not in without for (row,) in self._file.select(query, (int,), values))
+
+    def columns(self, metadata: bool) -> Iterator[tuple[str, str, str, str, Mapping[str, Any]]]:
+        """Yield topic, source, language, last day and, if it is wanted, metadata of each document, deleted ones too."""
+        columns = f"row, topic, source, language, last_day, {'metadata' if metadata else repr('{}')}"
+        for _, *values, encoded in self._in_order(columns, "documents", (int, str, str, str, str, str)):
+            yield (*values, self._metadata(encoded) if metadata else NO_METADATA)
+
+    def owners(self) -> list[int]:
+        """Return the row of the document of each passage."""
+        return [document for _, document in self._in_order("row, document", "passages", (int, int))]
+
+    def close(self) -> None:
+        """Close the file; what is still being read of it is read to its end."""
+        self._file.close()
+
+    def _lacking(self, where: Filter) -> frozenset[int]:
+        """Return the rows of the documents whose metadata does not pass a filter."""
+        if not where.metadata:
+            return frozenset()
+        rows = self._in_order("row, metadata", "documents", (int, str))
+        return frozenset(row for row, encoded in rows if not has_metadata(where, self._metadata(encoded)))
+
+    def _metadata(self, encoded: str) -> dict[str, Any]:
+        try:
+            return _METADATA(encoded)
+        except (msgspec.DecodeError, RecursionError) as error:
+            raise self._file.damaged(f"the metadata of a document is not JSON: {error}") from error
+
+    def _counted(self) -> tuple[int, int]:
+        """Return the numbers of documents and passages by their highest rows; :meth:`each` finds missing rows.
+
+        To count them one by one would take longer, and for ever in a file whose pages name each other in a circle.
+        """
+        query = "SELECT IFNULL((SELECT MAX(row) FROM documents), -1), IFNULL((SELECT MAX(row) FROM passages), -1)"
+        ((documents, passages),) = self._file.select(query, (int, int))
+        return documents + 1, passages + 1
+
+    def _only_row(self, query: str, types: Types, row: int) -> Any:
+        """Return the columns of the one row that a query must find.
+
+        Raises IndexStateError if it finds none or several.
+        """
+        rows = self._file.select(query, types, (row,))
+        if len(rows) != 1:
+            raise self._file.damaged("its tables and their indexes contradict each other")
+        return rows[0]
+
+    def _in_order(self, columns: str, table: str, types: Types) -> Iterator[Any]:
+        """Yield columns, of which ``row`` is the first, of all rows of a table."""
+        total = self._counts[0 if table == "documents" else 1]
+        return self._consecutive(self._file.stream(f"SELECT {columns} FROM {table} ORDER BY row", types), 0, total)
+
+    def _consecutive(self, rows: Iterator[Any], first: int, after: int) -> Iterator[Any]:
+        """Yield rows that are numbered from ``first`` on and end before ``after``, none missing."""
+        expected = first
+        for row in rows:
+            if row[0] != expected:
+                raise self._file.damaged("rows are missing")
+            yield row
+            expected += 1
+        if expected < after:
+            raise self._file.damaged("rows are missing")
+
+    def _document(self, columns: Sequence[Any]) -> Document:
+        try:
+            return Document._make([*columns[:-1], _METADATA(columns[-1])])
+        except (msgspec.DecodeError, RecursionError) as error:
+            raise IndexStateError(f"document {columns[0]!r} cannot be read: {error}", place=self._file.path) from error
+
+
+def _is_text(value: str) -> bool:
+    """Return whether a value can be stored: bytes that are no text, in an argument of a command, cannot."""
+    return value.isascii() or not _SURROGATE.search(value)
+
+
+def _where(where: Filter) -> tuple[str, list[str]]:
+    clauses, values = ["1"], []
+    for name in FIELDS[:3]:
+        admitted = getattr(where, name)
+        if admitted:
+            clauses.append(f"d.{name} IN ({', '.join('?' * len(admitted))})")
+            values.extend(admitted)
+    if where.as_of or where.since:
+        undated = " OR d.last_day = ''" if where.undated else ""
+        clauses.append(f"((d.last_day BETWEEN ? AND ? AND d.last_day != ''){undated})")
+        values.extend([where.since, where.as_of or "9999-12-31"])
+    return " AND ".join(clauses), values

@@ -1,0 +1,200 @@
+"""The SQLite file of a segment's documents, read as a file that anybody may have written, or a disk damaged.
+
+Its schema must be the one that factseek writes, to the letter: no view, no trigger, nothing else that SQLite would run.
+What is read must be of the type that was written; SQLite itself does not look.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+import threading
+from collections.abc import Iterator, Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from ..errors import IndexStateError
+from .integrity import REMEDY
+
+SCHEMA = """
+CREATE TABLE documents (
+    row INTEGER PRIMARY KEY, docid TEXT NOT NULL UNIQUE, title TEXT NOT NULL, text TEXT NOT NULL, url TEXT NOT NULL,
+    date TEXT NOT NULL, language TEXT NOT NULL, source TEXT NOT NULL, topic TEXT NOT NULL, metadata TEXT NOT NULL,
+    last_day TEXT NOT NULL, checksum TEXT NOT NULL, place TEXT NOT NULL
+) STRICT;
+CREATE TABLE passages (
+    row INTEGER PRIMARY KEY, document INTEGER NOT NULL, number INTEGER NOT NULL,
+    start INTEGER NOT NULL, "end" INTEGER NOT NULL
+) STRICT;
+CREATE INDEX passages_document ON passages (document);
+"""
+LEAST_LIMIT = 64 << 20
+"""Bytes that a value may have in any file; in a larger file it may be as large as that."""
+STEPS, STEPS_A_BYTE = 1_000_000, 16
+"""SQLite is looked at after so many steps, and stopped after so many for each byte of the file: it goes in circles."""
+KEPT = 2
+"""Connections that stay open between two statements: one a thread and segment would be hundreds of open files."""
+_OTHER_TYPE = "a value is not of the type that was written"
+_READ_SCHEMA = "SELECT type, name, tbl_name, sql FROM sqlite_master ORDER BY name"
+Types = tuple[type, ...]
+
+
+class _Connection(NamedTuple):
+    """A connection, and what stops a statement of it that goes in circles."""
+
+    db: sqlite3.Connection
+    steps: _Steps
+
+
+class DocumentsFile:
+    """A file of documents, open for reading. Safe for threads: each statement has a connection of its own."""
+
+    def __init__(self, path: Path) -> None:
+        """Open ``path``.
+
+        Raises IndexStateError if it is missing, damaged, or was not written by factseek.
+        """
+        self.path = path
+        self._lock = threading.Lock()
+        self._idle: list[_Connection] = []
+        self._closed = False
+        try:
+            there = path.stat() if path.is_file() else None
+        except OSError as error:
+            raise IndexStateError(f"cannot be read: {error.strerror}", place=path, remedy=REMEDY) from None
+        if there is None:
+            raise IndexStateError(
+                "the documents of this segment are missing", place=path, remedy="restore or rebuild the index"
+            )
+        self._identity = (there.st_dev, there.st_ino)
+        self._size = there.st_size
+        self.select("SELECT 1", (int,))
+
+    def select(self, query: str, types: Types, values: Sequence[Any] = ()) -> list[Any]:
+        """Return the rows of a query, whose columns are of these types.
+
+        Raises IndexStateError if the file is damaged.
+        """
+        try:
+            connection = self._lent()
+            cursor = connection.db.cursor()
+            try:
+                rows = cursor.execute(query, values).fetchall()
+            finally:
+                self._end(connection, cursor)
+        except (sqlite3.Error, UnicodeDecodeError) as error:
+            raise self.damaged(_reason(error)) from error
+        for row in rows:
+            if tuple(map(type, row)) != types:
+                raise self.damaged(_OTHER_TYPE)
+        return rows
+
+    def stream(self, query: str, types: Types, values: Sequence[Any] = ()) -> Iterator[Any]:
+        """Yield what :meth:`select` returns."""
+        try:
+            connection = self._lent()
+            rows = connection.db.cursor()
+            try:
+                for row in rows.execute(query, values):
+                    if tuple(map(type, row)) != types:
+                        raise self.damaged(_OTHER_TYPE)
+                    yield row
+            finally:
+                self._end(connection, rows)
+        except (sqlite3.Error, UnicodeDecodeError) as error:
+            raise self.damaged(_reason(error)) from error
+
+    def damaged(self, what: str) -> IndexStateError:
+        """Return the error that says of this file what is wrong with it."""
+        return IndexStateError(f"the documents of this segment cannot be read: {what}", place=self.path)
+
+    def close(self) -> None:
+        """Close every connection: one that is at work when its statement has ended."""
+        with self._lock:
+            self._closed = True
+            idle, self._idle = self._idle, []
+        for connection in idle:
+            connection.db.close()
+
+    def _lent(self) -> _Connection:
+        """Return a connection for one statement: one that is idle, if there is any."""
+        with self._lock:
+            connection = self._idle.pop() if self._idle else None
+        connection = connection or self._opened()
+        connection.steps.looks = 0
+        return connection
+
+    def _end(self, connection: _Connection, cursor: sqlite3.Cursor) -> None:
+        """Give a connection back after its statement, but for one that was closed with it."""
+        try:
+            cursor.close()
+        except sqlite3.ProgrammingError:
+            return
+        self._give_back(connection)
+
+    def _give_back(self, connection: _Connection) -> None:
+        with self._lock:
+            keep = not self._closed and len(self._idle) < KEPT
+            if keep:
+                self._idle.append(connection)
+        if not keep:
+            connection.db.close()
+
+    def _opened(self) -> _Connection:
+        # A published segment never changes: SQLite needs neither locks nor checks for other writers.
+        uri = f"{self.path.resolve().as_uri()}?mode=ro&immutable=1"
+        connection = sqlite3.connect(uri, uri=True, isolation_level=None, check_same_thread=False)
+        try:
+            self._check_same()
+            connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, max(self._size, LEAST_LIMIT))
+            connection.execute("PRAGMA trusted_schema = OFF")
+            connection.execute("PRAGMA cell_size_check = ON")
+            steps = _Steps(1 + self._size * STEPS_A_BYTE // STEPS)
+            connection.set_progress_handler(steps, STEPS)
+            if connection.execute(_READ_SCHEMA).fetchall() != _schema():
+                raise self.damaged("its tables are not those that factseek writes")
+        except BaseException:
+            connection.close()
+            raise
+        return _Connection(connection, steps)
+
+    def _check_same(self) -> None:
+        """Refuse another file that has come to stand here since this segment was opened."""
+        try:
+            there = self.path.stat()
+        except OSError:
+            there = None
+        if there is None or (there.st_dev, there.st_ino) != self._identity:
+            raise IndexStateError("another file stands here now; open the index again", place=self.path)
+
+
+class _Steps:
+    """Stops a statement that takes more steps than there can be something to do."""
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self.looks = 0
+
+    def __call__(self) -> int:
+        self.looks += 1
+        return int(self.looks > self._most)
+
+
+@cache
+def _schema() -> list[Any]:
+    """Return what SQLite says of the schema that factseek writes."""
+    connection = sqlite3.connect(":memory:")
+    try:
+        connection.executescript(SCHEMA)
+        return connection.execute(_READ_SCHEMA).fetchall()
+    finally:
+        connection.close()
+
+
+def _reason(error: Exception) -> str:
+    """Return why a file cannot be read, without what stands in it."""
+    # The error of a text that Python cannot decode has no code of SQLite's.
+    undecoded = isinstance(error, sqlite3.OperationalError) and not hasattr(error, "sqlite_errorcode")
+    if undecoded or isinstance(error, UnicodeDecodeError):
+        return "a text is not UTF-8"
+    return str(error)

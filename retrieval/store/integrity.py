@@ -1,0 +1,93 @@
+"""Integrity checks: the files of a segment against its manifest."""
+
+from __future__ import annotations
+
+import stat
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from ..errors import IndexStateError
+from ..files import sample, sha256
+from .manifest import SEGMENTS, FileInfo, SegmentInfo
+
+REMEDY = "mend it with factseek verify-index --repair, or restore a snapshot"
+
+
+class Fault(NamedTuple):
+    """A fault of a file of an index; ``segment`` is ``""`` for a fault of the index as a whole."""
+
+    path: Path
+    what: str
+    segment: str
+
+    def __str__(self) -> str:
+        return f"{self.path}: {self.what}"
+
+
+def file_faults(folder: Path, segment: SegmentInfo, only: Sequence[str] = ()) -> Iterator[Fault]:
+    """Yield what is wrong with the files of a segment of the index in ``folder``: missing, cut, changed, not its own.
+
+    With ``only``, no more than files of these names are looked at.
+    """
+    yield from faults_in(folder / SEGMENTS / segment.name, segment, only)
+
+
+def faults_in(place: Path, segment: SegmentInfo, only: Sequence[str] = ()) -> Iterator[Fault]:
+    """Yield what is wrong with the files of a segment that lies, or is to lie, in the folder ``place``."""
+    for name, info in segment.files.items():
+        if (not only or name in only) and (what := file_fault(place / name, info)):
+            yield Fault(place / name, what, segment.name)
+    if not only and place.is_dir():
+        for path in sorted(place.rglob("*")):
+            if path.is_file() and path.relative_to(place).as_posix() not in segment.files:
+                yield Fault(path, "is not in the manifest", segment.name)
+
+
+def file_fault(path: Path, info: FileInfo) -> str:
+    """Return the fault of a file, or ``""`` if it has none."""
+    try:
+        size = path.stat().st_size
+        if size != info.bytes:
+            return f"holds {size} bytes, the manifest says {info.bytes}"
+        if sha256(path) != info.sha256:
+            return "has changed: its SHA-256 is not that of the manifest"
+        if info.sample and sample(path) != info.sample:
+            return "is whole, and the sample in the manifest is not of it"
+    except FileNotFoundError:
+        return "is missing"
+    except OSError as error:
+        return f"cannot be read: {error.strerror}"
+    return ""
+
+
+def check_files(folder: Path, segment: SegmentInfo, only: Sequence[str] = ()) -> None:
+    """Raise IndexStateError, naming the file, if one of the segment's files is not what the manifest says."""
+    for fault in file_faults(folder, segment, only):
+        raise IndexStateError(fault.what, place=fault.path, remedy=REMEDY)
+
+
+def check_own(place: Path, segment: SegmentInfo, opened: Callable[[str], bool]) -> None:
+    """Raise IndexStateError if a file that is to be opened is another one than the manifest names.
+
+    ``place`` is the segment's folder; ``opened`` says, of a file's path in it, whether it is to be opened. Only a few
+    bytes of each are read; a file that is missing is left for whoever opens it to name.
+    """
+    for name, info in segment.files.items():
+        if opened(name) and (what := _other(place / name, info)):
+            raise IndexStateError(what, place=place / name, remedy=REMEDY)
+
+
+def _other(path: Path, info: FileInfo) -> str:
+    """Return how a file shows to be another one, or ``""``."""
+    try:
+        there = path.stat()
+        if not stat.S_ISREG(there.st_mode):
+            return "is not a regular file"
+        if there.st_size != info.bytes:
+            return f"holds {there.st_size} bytes, the manifest says {info.bytes}"
+        if info.sample and sample(path) != info.sample:
+            return "is another file than the one that the manifest names"
+    except OSError:
+        pass
+    return ""

@@ -1,0 +1,99 @@
+"""Leases: a reader's claim on the segments that it has opened, so that no writer removes them meanwhile.
+
+A lease is a shared lock on a segment's folder. It needs no right to write, nobody waits for it, and the system frees
+it when its holder dies.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import shutil
+from contextlib import suppress
+from pathlib import Path
+
+from . import manifest as manifests
+from .manifest import SEGMENTS, Manifest
+
+
+class Lease:
+    """Holds folders until it is closed."""
+
+    def __init__(self) -> None:
+        self._handles: list[int] = []
+
+    def take(self, folder: Path) -> bool:
+        """Hold ``folder``; return whether it exists."""
+        try:
+            handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+        except OSError:
+            return False
+        self._handles.append(handle)
+        try:
+            fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)
+            return _same(handle, folder)
+        except OSError:
+            return False
+
+    def close(self) -> None:
+        """Release every folder."""
+        while self._handles:
+            os.close(self._handles.pop())
+
+    def __del__(self) -> None:
+        self.close()
+
+
+def open_leased(folder: Path) -> tuple[Manifest, Lease]:
+    """Read the manifest of the index in ``folder`` and hold the segments that it names.
+
+    A segment that is missing, although no newer manifest was published meanwhile, is left for its reader to refuse.
+    Raises IndexStateError as :func:`factseek.retrieval.store.manifest.read` does.
+    """
+    manifest = manifests.read(folder)
+    while True:
+        lease = Lease()
+        if not take_segments(lease, folder, manifest):
+            return manifest, lease
+        # Taken away between reading and holding: then there is a newer manifest.
+        newer = manifests.read(folder)
+        if newer == manifest:
+            return manifest, lease
+        lease.close()
+        manifest = newer
+
+
+def take_segments(lease: Lease, folder: Path, manifest: Manifest) -> list[Path]:
+    """Hold the segments that a manifest of the index in ``folder`` names; return those that are not there."""
+    segments = [folder / SEGMENTS / segment.name for segment in manifest.segments]
+    return [segment for segment in segments if not lease.take(segment)]
+
+
+def remove_unless_held(folder: Path) -> bool:
+    """Remove a folder that no manifest names any more, unless a reader holds it; return whether it is gone.
+
+    It vanishes under its name in one step, so that no reader ever opens half of it.
+    """
+    hidden = folder.with_name(f".{folder.name.lstrip('.')}")
+    try:
+        handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    except OSError:
+        return False
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        if hidden != folder:
+            shutil.rmtree(hidden, ignore_errors=True)
+            folder.rename(hidden)
+        shutil.rmtree(hidden, ignore_errors=True)
+        return True
+    except OSError:
+        return False
+    finally:
+        os.close(handle)
+
+
+def _same(handle: int, folder: Path) -> bool:
+    """Return whether a name still stands for the folder that was opened."""
+    with suppress(OSError):
+        return os.path.samestat(os.fstat(handle), folder.stat())
+    return False

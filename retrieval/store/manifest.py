@@ -1,0 +1,374 @@
+"""The manifest of an index: the one file that says which segments are live and how they were made.
+
+Everything else in an index directory is immutable once a manifest names it; replacing the manifest is publishing.
+
+A manifest may have been written by anybody. Every name in it that becomes part of a path is checked when it is decoded.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import os
+import platform
+import re
+from datetime import UTC, datetime
+from functools import cache
+from os.path import isfile
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import msgspec
+
+from ... import __version__
+from ..dense.encoder import Encoder
+from ..errors import IndexStateError, QueryError
+from ..files import open_regular, read_regular, sample, sha256, write_atomically
+from ..filters import field_names
+from ..lucene.analysis import ANALYZERS
+
+LAYOUT = 2
+NAME = "manifest.json"
+SHARDS = "shards.json"
+"""The file that describes an index in shards, each of which is an index with a manifest of its own."""
+SEGMENTS = "segments"
+BUILD = "build"
+PART = "part-of"
+"""The file in a folder that is a part of another index: it names that index."""
+LOCK = "lock"
+DOCUMENTS, LUCENE, VECTORS = "documents.sqlite", "lucene", "vectors"
+"""The file of a segment's documents, and the views by which passages are found."""
+SIGNATURES, WORDS = "signatures", "words"
+"""The views by which near-copies are told, and misspelt words put right."""
+FILTER_FIELDS = "filter_fields"
+"""What the view of words says: the fields of the metadata that can be filtered and counted."""
+RESTORE = "restore it or rebuild with --overwrite"
+REBUILD = "rebuild it with: factseek index KIND SOURCE --overwrite"
+MOST = 2**31 - 1
+"""Passages that Lucene can number."""
+_SEGMENT = re.compile(r"[0-9]{1,18}")
+_VIEW = re.compile(r"[a-z][a-z0-9_]*(:[a-z0-9][a-z0-9_-]*)?")
+_UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f\\]")
+
+Count = Annotated[int, msgspec.Meta(ge=0, le=MOST)]
+Bytes = Annotated[int, msgspec.Meta(ge=0)]
+Seconds = Annotated[float, msgspec.Meta(ge=0)]
+
+
+class ManifestPart(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The base of what a manifest holds."""
+
+
+class SourceInfo(ManifestPart, frozen=True, kw_only=True):
+    """A file that was read, by its name and content."""
+
+    name: str
+    bytes: Bytes
+    sha256: str
+
+
+class FileInfo(ManifestPart, frozen=True, kw_only=True, omit_defaults=True):
+    """A file of a segment, by its content.
+
+    ``sample`` is a digest of a few of its bytes, cheap to compare when it is opened; ``""`` where it was not recorded.
+    """
+
+    bytes: Bytes
+    sha256: str
+    sample: str = ""
+
+    @classmethod
+    def of(cls, path: Path) -> FileInfo:
+        """Return the description of a file."""
+        return cls(bytes=path.stat().st_size, sha256=sha256(path), sample=sample(path))
+
+
+class SegmentInfo(ManifestPart, frozen=True, kw_only=True):
+    """A segment: documents and the views that are made from them.
+
+    It never changes: ``deleted`` are the rows of the documents that are no longer there.
+
+    The seconds are what the process that finished the segment spent on reading and indexing its text, and on making
+    its vectors; what an interrupted one had spent before is not in them.
+    """
+
+    name: str
+    kind: str
+    split: bool
+    documents: Count
+    passages: Count
+    sources: tuple[SourceInfo, ...]
+    files: dict[str, FileInfo]
+    deleted: tuple[int, ...] = ()
+    text_seconds: Seconds = 0.0
+    vector_seconds: Seconds = 0.0
+    sentences: bool | None = None
+
+    def __post_init__(self) -> None:
+        """Raise ValueError if a name is none that factseek would give."""
+        if not _SEGMENT.fullmatch(self.name):
+            raise ValueError(f"a segment is named {self.name[:60]!r}, which is not a number")
+        for path in self.files:
+            if _UNPRINTABLE.search(path) or not all(part.strip(".") for part in path.split("/")):
+                raise ValueError(f"segment {self.name} has a file {path[:60]!r}, which is not a path in it")
+
+    @property
+    def of_sentences(self) -> bool:
+        """Whether its passages are sentences already, each named by its number."""
+        if self.sentences is None:  # it was written before that was recorded, when one kind alone had such passages
+            return self.kind == "fever"
+        return self.sentences
+
+
+class EncoderInfo(ManifestPart, frozen=True, kw_only=True):
+    """The encoder that made the vectors; ``model`` and what follows are the settings that it is found again by."""
+
+    name: str
+    revision: str
+    dimension: Annotated[int, msgspec.Meta(ge=1, le=1_000_000)]
+    precision: str
+    model: str = ""
+    max_tokens: Annotated[int, msgspec.Meta(ge=0)] = 0
+    query_prompt: str = ""
+    document_prompt: str = ""
+
+    @classmethod
+    def of(cls, encoder: Encoder) -> EncoderInfo:
+        """Return the description of an open encoder."""
+        return cls(
+            name=encoder.name,
+            revision=encoder.revision,
+            dimension=encoder.dimension,
+            precision=encoder.precision,
+            **encoder.origin._asdict(),
+        )
+
+    def __str__(self) -> str:
+        return f"{self.name} ({self.precision}, revision {self.revision})"
+
+    def check(self, opened: EncoderInfo, place: Path, remedy: str) -> None:
+        """Raise IndexStateError if ``opened`` is another encoder than this one, which made the vectors.
+
+        The error is of the index ``place``; ``remedy`` says what may be done.
+        """
+        if opened.identity != self.identity:
+            raise IndexStateError(
+                f"its vectors were made by {self}, what is found of that name is {opened}", place=place, remedy=remedy
+            )
+
+    @property
+    def identity(self) -> tuple[str, str, int, str]:
+        """What makes vectors comparable: name, revision, dimension and precision."""
+        return self.name, self.revision, self.dimension, self.precision
+
+
+class BM25Info(ManifestPart, frozen=True, kw_only=True):
+    """BM25's parameters as they were configured when the index was built; a search uses its own configuration's."""
+
+    k1: float
+    b: float
+
+
+class Versions(ManifestPart, frozen=True, kw_only=True):
+    """The versions that the index was written with."""
+
+    factseek: str
+    python: str
+    anserini: str
+    faiss: str
+
+
+class Manifest(ManifestPart, frozen=True, kw_only=True):
+    """The description of an index's state: a new one is published for every change.
+
+    ``documents`` and ``passages`` count what can be found. ``views`` describes what every segment holds beside its
+    documents; that of vectors is their encoder. ``shared`` says nothing any more; earlier versions named files in it.
+    """
+
+    layout: int
+    created: str
+    language: str
+    analyzer: str
+    fields: Literal["flat", "title_text"]
+    bm25: BM25Info
+    views: dict[str, dict[str, Any]]
+    versions: Versions
+    documents: Annotated[int, msgspec.Meta(ge=0)]
+    passages: Annotated[int, msgspec.Meta(ge=0)]
+    segments: tuple[SegmentInfo, ...]
+    shared: dict[str, str] = {}
+
+    def __post_init__(self) -> None:
+        """Raise ValueError if a name is none that factseek would give, or two are the same."""
+        for name in self.views:
+            if not _VIEW.fullmatch(name):
+                raise ValueError(f"a view is named {name[:60]!r}")
+            self.encoder_of(name)
+        self.filter_fields  # noqa: B018  it raises
+        names = [segment.name for segment in self.segments]
+        if len(set(names)) < len(names):
+            raise ValueError("two segments have the same name")
+
+    @property
+    def encoders(self) -> dict[str, EncoderInfo]:
+        """The encoder of each view of vectors, by the name of the view."""
+        described = {view: self.encoder_of(view) for view in sorted(self.views)}
+        return {view: encoder for view, encoder in described.items() if encoder is not None}
+
+    @property
+    def encoder(self) -> EncoderInfo | None:
+        """The encoder of the first vectors, None if there are none."""
+        return self.encoder_of(VECTORS)
+
+    def encoder_of(self, view: str) -> EncoderInfo | None:
+        """Return the encoder that made the vectors of a view; None if it is no view of this index, or has none.
+
+        Raises ValueError if what is said of it is not an encoder.
+        """
+        if view.partition(":")[0] != VECTORS or view not in self.views:
+            return None
+        try:
+            return msgspec.convert(self.views[view], EncoderInfo)
+        except msgspec.ValidationError as error:
+            raise ValueError(f"the encoder of {view} is not described: {error}") from None
+
+    @property
+    def has_phrases(self) -> bool:
+        """Whether the places of words and the words of titles are indexed, so that phrases can be looked for."""
+        return self.views.get(LUCENE, {}).get("phrases") is True
+
+    @property
+    def has_signatures(self) -> bool:
+        """Whether passages have signatures, by which near-copies of them are told."""
+        return SIGNATURES in self.views
+
+    @property
+    def filter_fields(self) -> tuple[str, ...]:
+        """The fields of the documents' metadata that can be filtered and counted, in order.
+
+        Raises ValueError if what is said of them is not names.
+        """
+        names = self.views.get(LUCENE, {}).get(FILTER_FIELDS, [])
+        if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+            raise ValueError("the fields to filter by are not names")
+        try:
+            return field_names(names)
+        except QueryError as error:
+            raise ValueError(error.what) from None
+
+    @property
+    def id(self) -> str:
+        """The id of this state of the index: the first 16 digits of the SHA-256 of the manifest."""
+        return hashlib.sha256(encode(self)).hexdigest()[:16]
+
+
+def encode(manifest: Manifest) -> bytes:
+    """Return a manifest as indented JSON."""
+    return msgspec.json.format(msgspec.json.encode(manifest, order="deterministic"), indent=2) + b"\n"
+
+
+def publish(folder: Path, manifest: Manifest) -> None:
+    """Make ``manifest`` the state of the index in ``folder``, in one atomic step."""
+    write_atomically(folder / NAME, encode(manifest))
+
+
+def read(folder: Path) -> Manifest:
+    """Read the manifest of the index in ``folder``.
+
+    Raises IndexStateError, saying what the folder is instead, if there is no index that this version can read.
+    """
+    path = folder / NAME
+    check_whole(folder)
+    try:
+        content = read_regular(path)
+    except (FileNotFoundError, NotADirectoryError):
+        raise _missing_index(folder) from None
+    except OSError as error:
+        raise IndexStateError(f"cannot be read: {error.strerror}", place=path) from None
+    return converted(path, decoded_json(path, content))
+
+
+def check_whole(folder: Path) -> None:
+    """Raise IndexStateError if the index in ``folder`` is in shards."""
+    if isfile(folder / SHARDS):
+        remedy = "factseek unshard makes one index of it"
+        raise IndexStateError("is an index in shards, which this command does not take", place=folder, remedy=remedy)
+
+
+def decoded_json(path: Path, content: bytes) -> Any:
+    """Return what a file of an index says in JSON.
+
+    Raises IndexStateError if it is not JSON.
+    """
+    try:
+        return msgspec.json.decode(content)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise IndexStateError(f"is damaged (not JSON: {error})", place=path, remedy=RESTORE) from None
+
+
+def converted(path: Path | str, raw: Any) -> Manifest:
+    """Return the manifest that stands at ``path`` as decoded JSON.
+
+    Raises IndexStateError if it is none that this version can read.
+    """
+    if not isinstance(raw, dict) or "layout" not in raw:
+        raise IndexStateError("is not the manifest of a factseek index", place=path)
+    if raw["layout"] != LAYOUT:
+        what = f"has layout {raw['layout']!r}, this factseek reads layout {LAYOUT}"
+        raise IndexStateError(what, place=path, remedy=REBUILD)
+    try:
+        manifest = msgspec.convert(raw, Manifest)
+    except (msgspec.ValidationError, RecursionError) as error:
+        raise IndexStateError(f"is damaged ({error})", place=path, remedy=RESTORE) from None
+    if manifest.analyzer not in ANALYZERS:
+        raise IndexStateError(f"this factseek has no analyzer {manifest.analyzer!r}", place=path, remedy=REBUILD)
+    return manifest
+
+
+def _missing_index(folder: Path) -> IndexStateError:
+    """Return the error for a folder without a manifest."""
+    if _has_writer(folder):
+        remedy = "search it when the build is done"
+        return IndexStateError("the index is being built for the first time", place=folder, remedy=remedy)
+    if not folder.exists() or (folder.is_dir() and {path.name for path in folder.iterdir()} <= {LOCK}):
+        remedy = f"build one with: factseek index KIND SOURCE --index {folder}"
+        return IndexStateError("there is no index", place=folder, remedy=remedy)
+    if not folder.is_dir():
+        return IndexStateError("is a file, not an index directory", place=folder)
+    if (folder / BUILD).is_dir() or any(folder.glob(f"shards/*/{BUILD}")):
+        remedy = "run the same factseek index command again to go on"
+        return IndexStateError("the index is half-built", place=folder, remedy=remedy)
+    return IndexStateError(f"is not a factseek index (it has no {NAME})", place=folder)
+
+
+def _has_writer(folder: Path) -> bool:
+    """Return whether another process holds the writer's lock."""
+    try:
+        with open_regular(folder / LOCK) as lock:
+            try:
+                fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
+            except BlockingIOError:
+                return f'"process": {os.getpid()},'.encode() not in lock.read(4096)
+    except OSError:
+        pass
+    return False
+
+
+@cache
+def versions() -> Versions:
+    """Return the versions that matter to what an index holds."""
+    from importlib import metadata  # a fiftieth of a second, which a search does without
+
+    from ..lucene.jvm import anserini_jar
+
+    return Versions(
+        factseek=__version__,
+        python=platform.python_version(),
+        anserini=anserini_jar().name.removeprefix("anserini-").removesuffix("-fatjar.jar"),
+        faiss=metadata.version("faiss-cpu"),
+    )
+
+
+def now() -> str:
+    """Return the time in UTC, to the second."""
+    return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
