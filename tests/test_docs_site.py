@@ -119,19 +119,6 @@ def test_every_name_of_the_api_is_described(reference: ModuleType) -> None:
     assert not re.search(r"ForwardRef|:\w+:`|[^`]``\w", page)
 
 
-def test_the_picture_of_the_layers_is_that_of_the_architecture(root: Path) -> None:
-    """Run ``python docs/layers.py`` when this fails: the table has changed, or what a folder says of itself."""
-    assert (root / "docs" / "layers.svg").read_text("utf-8") == script(root, "layers").drawn(root)
-
-
-def test_an_arrow_that_follows_from_others_is_left_out(root: Path) -> None:
-    layers = script(root, "layers")
-    may = {"low": set(), "middle": {"low"}, "aside": {"low"}, "factseek": {"low", "middle", "aside"}}
-    assert layers.direct(may) == {"low": set(), "middle": {"low"}, "aside": {"low"}, "factseek": {"middle", "aside"}}
-    assert [layers.level(name, may) for name in may] == [0, 1, 1, 2]
-    assert layers.columns(may) == {"low": (0, 1), "middle": (0, 0.5), "aside": (0.5, 1), "factseek": (0, 1)}
-
-
 def test_the_hooks_are_the_checks_of_make(root: Path) -> None:
     hooks = yaml.safe_load((root / ".pre-commit-config.yaml").read_text("utf-8"))["repos"]
     assert [repository["repo"] for repository in hooks] == ["local"]

@@ -126,7 +126,7 @@ def test_no_file_of_a_command_is_waited_for(tmp_path: Path, put: Put, option: st
 
 
 def test_what_a_shell_substitutes_is_read(made: Path) -> None:
-    search = f"{sys.executable} -m factseek search measles --index {made / 'plain-index'} --retriever bm25 --config"
+    search = f"{sys.executable} -m factseek search measles --index {made / 'index'} --retriever bm25 --config"
     for config in ("<(echo 'search: {k: 1}')", "/dev/stdin <<< 'search: {k: 1}'", "/dev/null"):
         done = subprocess.run(
             ["bash", "-c", f"{search} {config}"], capture_output=True, text=True, timeout=SECONDS, check=False

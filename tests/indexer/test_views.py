@@ -238,13 +238,6 @@ def test_an_index_with_a_kind_that_is_not_known_is_not_written(index: Path, monk
         compact(index, CONFIG)
 
 
-def test_nothing_that_writes_segments_names_a_view(root: Path) -> None:
-    for name in ("segment", "work", "merge", "repair", "verification", "compaction", "snapshot", "journal"):
-        text = (root / "indexer" / f"{name}.py").read_text("utf-8")
-        for word in ("lucene", "vectors.f32", "VECTORS"):
-            assert word not in text, f"indexer/{name}.py names {word}"
-
-
 def test_a_retriever_reads_it(index: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     import sys
 
