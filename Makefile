@@ -35,8 +35,8 @@ help:
 setup: $(STAMP)
 
 $(STAMP): setup.cfg constraints.txt .ci/install.py
-	@$(PYTHON) -c 'import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 12))' 2>/dev/null \
-		|| { echo "make: Python 3.11 or 3.12 is missing: apt-get install python3, or make PYTHON=/path/to/python3.12" >&2; exit 1; }
+	@$(PYTHON) -c 'import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 14))' 2>/dev/null \
+		|| { echo "make: Python 3.11 to 3.14 is missing: apt-get install python3, or make PYTHON=/path/to/python3.13" >&2; exit 1; }
 	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null \
 		|| { echo "make: Python's venv is missing: apt-get install python3-venv" >&2; exit 1; }
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)

@@ -49,9 +49,8 @@ from factseek.eval.files import topics, tweets
 from factseek.indexer.collections import BadLines, ReadOptions, kinds, reader
 from factseek.indexer.collections._documents import check_docid
 from factseek.indexer.document_line import read_line
-from factseek.retrieval import model_file
 from factseek.retrieval.errors import FactseekError
-from factseek.retrieval.records import trec
+from factseek.retrieval.records import model_file, trec
 from factseek.retrieval.records.table_shape import shape_of
 from factseek.retrieval.store import manifest as manifests
 from factseek.retrieval.terminal import say, write

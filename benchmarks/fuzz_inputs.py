@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 
 from factseek.claims.checkworthiness.training import RankerManifest
-from factseek.retrieval import model_file
-from factseek.retrieval.model_file import State
+from factseek.retrieval.records import model_file
+from factseek.retrieval.records.model_file import State
 from factseek.retrieval.store import manifest as manifests
 from factseek.retrieval.store.manifest import LAYOUT, BM25Info, FileInfo, Manifest, SegmentInfo, SourceInfo
 

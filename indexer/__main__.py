@@ -3,7 +3,7 @@
 import sys
 
 from ..retrieval.entry import enter
-from ..retrieval.files import leave_current_folder
+from ..retrieval.subprocesses import leave_current_folder
 
 TYPE_CHECKING = False
 

@@ -7,7 +7,7 @@ all. ``config.yaml`` at the top of the project documents each setting and its un
 from __future__ import annotations
 
 import os
-from collections.abc import Hashable, Iterator
+from collections.abc import Iterator
 from difflib import get_close_matches
 from functools import partial
 from pathlib import Path
@@ -15,10 +15,8 @@ from types import MappingProxyType
 from typing import Annotated, Any, Literal, Self, TypeVar, get_args, get_origin, get_type_hints
 
 import msgspec
-import yaml
 
 from .errors import ConfigError
-from .files import read_regular
 from .plugins import NameOf
 from .search.score_normalizers import FusionKind
 from .text import ProfileName
@@ -245,6 +243,8 @@ def read(path: Path, kind: type[AnyConfig]) -> AnyConfig:
     Raises ConfigError, naming file and dotted key.
     """
 
+    from .config_file import read_yaml  # what reads YAML takes longer than most of a command
+
     raw = read_yaml(path)
     config = convert(raw if raw is not None else {}, str(path), kind)
     return config.anchored(path.parent)
@@ -336,57 +336,3 @@ def _without_empty(raw: Any) -> Any:
     if isinstance(raw, dict):
         return {key: value for key, value in raw.items() if value is not None}
     return raw
-
-
-def read_yaml(path: Path) -> Any:
-    """Return what a YAML file holds, None if it is empty.
-
-    Raises ConfigError, naming the file and the line, if it is not YAML, is nested too deeply, or a key stands twice.
-    """
-    try:
-        return yaml.load(read_regular(path).decode("utf-8"), _UniqueKeyLoader)  # noqa: S506  it makes nothing that SafeLoader does not
-    except FileNotFoundError:
-        raise ConfigError("there is no such configuration file", place=path) from None
-    except OSError as error:
-        raise ConfigError(f"cannot be read: {error.strerror}", place=path) from None
-    except UnicodeDecodeError:
-        raise ConfigError("is not UTF-8 text", place=path) from None
-    except RecursionError:
-        raise ConfigError("is nested too deeply", place=path) from None
-    except _RepeatedKeyError as error:
-        raise ConfigError(
-            f"the key {error.key!r} stands on line {error.first} already",
-            place=f"{path}:{error.line}",
-            remedy="keep one",
-        ) from None
-    except yaml.YAMLError as error:
-        mark = getattr(error, "problem_mark", None)
-        place = f"{path}:{mark.line + 1}" if mark else path
-        raise ConfigError(f"is not YAML: {getattr(error, 'problem', error)}", place=place) from None
-    except ValueError as error:  # a date that is none, a number of too many digits
-        raise ConfigError(f"holds a value that is none: {error}", place=path) from None
-
-
-class _RepeatedKeyError(Exception):
-    """A key stands twice in one mapping."""
-
-    def __init__(self, key: str, first: int, line: int) -> None:
-        super().__init__(key, first, line)
-        self.key, self.first, self.line = key, first, line
-
-
-class _UniqueKeyLoader(yaml.SafeLoader):
-    """Reads what SafeLoader reads, but for mappings with a key that stands twice, of which it would keep the last."""
-
-    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Hashable, Any]:
-        """Return the mapping.
-
-        Raises _RepeatedKeyError if a key stands twice in it.
-        """
-        lines: dict[tuple[str, str], int] = {}
-        for key, _ in node.value:
-            if isinstance(key, yaml.ScalarNode):
-                name, line = (key.tag, key.value), key.start_mark.line + 1
-                if lines.setdefault(name, line) != line:
-                    raise _RepeatedKeyError(key.value, lines[name], line)
-        return super().construct_mapping(node, deep)

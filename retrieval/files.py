@@ -8,7 +8,6 @@ import os
 import shutil
 import sqlite3
 import stat
-import sys
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from io import BufferedReader
@@ -238,27 +237,6 @@ def sha256(path: Path) -> str:
     """Return the SHA-256 of a file, in hexadecimal."""
     with open_regular(path) as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
-
-
-def leave_current_folder() -> None:
-    """Take the current folder from the front of ``sys.path``; put it last if this package lies in it.
-
-    Does nothing where Python was told not to put it there (``-P``, ``-I``, ``PYTHONSAFEPATH``).
-    """
-    if sys.flags.safe_path or not sys.path or sys.path[0] not in ("", _current()):
-        return
-    sys.path.pop(0)
-    package = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))  # noqa: PTH100, PTH120  pathlib is not loaded
-    above = os.path.dirname(package)  # noqa: PTH120
-    if above == _current() and above not in sys.path:
-        sys.path.append(above)
-
-
-def _current() -> str:
-    try:
-        return os.getcwd()  # noqa: PTH109
-    except FileNotFoundError:
-        return ""
 
 
 _ROOM = 64 << 20

@@ -26,8 +26,6 @@ import msgspec
 from flask import Flask, current_app, request
 
 from ..indexer import changes, jobs
-from ..retrieval.children import command as child_command
-from ..retrieval.children import environment
 from ..retrieval.encoders.shared import SharedEncoders
 from ..retrieval.errors import ConfigError, FactseekError, IndexStateError
 from ..retrieval.languages import written_in
@@ -35,6 +33,8 @@ from ..retrieval.lucene.jvm import java_thread, start
 from ..retrieval.search.index import open_index
 from ..retrieval.search.opening import published_file
 from ..retrieval.search.options import Search
+from ..retrieval.subprocesses import command as child_command
+from ..retrieval.subprocesses import environment
 from .errors import UnknownIndexError
 from .memory import give_memory_back
 from .settings import Config

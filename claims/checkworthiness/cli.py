@@ -149,8 +149,8 @@ def run(args: argparse.Namespace, formats: StatementFormats) -> int:
 
 def _learned(args: argparse.Namespace, formats: StatementFormats) -> TrainedRanker:
     """Load the ranker, or train it and save it if asked to."""
-    from ...retrieval import model_file
     from ...retrieval.progress import bar
+    from ...retrieval.records import model_file
     from . import training
 
     config = config_of(args, Config)

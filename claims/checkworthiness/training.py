@@ -14,8 +14,8 @@ from ... import __version__
 from ...retrieval.domain import Statement
 from ...retrieval.errors import SourceError
 from ...retrieval.files import sha256, storable
-from ...retrieval.model_file import restored_from
 from ...retrieval.progress import Progress
+from ...retrieval.records.model_file import restored_from
 from ..learning.models import ModelManifest, load_for
 from ..settings import Config
 from .rankers import Ranker, kind, names

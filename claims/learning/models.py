@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...retrieval.errors import QueryError, SourceError
-from ...retrieval.model_file import State, array, load, number
+from ...retrieval.records.model_file import State, array, load, number
 from ...retrieval.search.trees import Trees
 from ...retrieval.search.trees import restore as restored_trees
 from ..text.words import Analyze, NgramVocabulary

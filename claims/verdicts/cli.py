@@ -147,8 +147,8 @@ def judged(learned: TrainedVerdicts, finder: Finder, config: Config, claims: Seq
 
 
 def _learned(args: argparse.Namespace, formats: ClaimFormats, finder: Finder, config: Config) -> TrainedVerdicts:
-    from ...retrieval import model_file
     from ...retrieval.progress import bar
+    from ...retrieval.records import model_file
     from ..evidence.extractors import open_contrast, open_entailment_of
     from . import training
 

@@ -17,9 +17,9 @@ from ...retrieval.domain import Claim
 from ...retrieval.encoders.entailment import EntailmentInfo
 from ...retrieval.errors import QueryError, SourceError
 from ...retrieval.files import sha256, storable
-from ...retrieval.model_file import restored_from
 from ...retrieval.progress import Progress
 from ...retrieval.records.claim_review import groups
+from ...retrieval.records.model_file import restored_from
 from ...retrieval.store.manifest import EncoderInfo
 from ..evidence.extractors import (
     CONTRASTED,

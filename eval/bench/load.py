@@ -17,12 +17,12 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from ...retrieval.children import command as child_command
 from ...retrieval.config import Config
 from ...retrieval.errors import FactseekError, MachineError
 from ...retrieval.lucene.jvm import java_thread
 from ...retrieval.search.index import open_index
 from ...retrieval.search.options import Search
+from ...retrieval.subprocesses import command as child_command
 from ...retrieval.text import ProfileName
 from ..run.batch import SearchQuery
 from ..scoring.machine import peak_megabytes

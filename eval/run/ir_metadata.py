@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import yaml
 
 from ...retrieval import retrievers
-from ...retrieval.config import read_yaml
+from ...retrieval.config_file import read_yaml
 from ...retrieval.errors import QueryError
 from ...retrieval.files import storable
 from ...retrieval.search.options import Search

@@ -13,7 +13,8 @@ from typing import Annotated, Literal, NamedTuple
 
 import msgspec
 
-from ...retrieval.config import Settings, explain, read_yaml
+from ...retrieval.config import Settings, explain
+from ...retrieval.config_file import read_yaml
 from ...retrieval.domain import Qrels, Run
 from ...retrieval.errors import ConfigError, SourceError, UserError
 from ...retrieval.records.lines import Faults, Strict, shown

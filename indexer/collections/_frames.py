@@ -20,7 +20,7 @@ from typing import Any, ClassVar, NoReturn
 
 import msgspec
 
-from ...retrieval.children import command, environment
+from ...retrieval.subprocesses import command, environment
 from ._streams import BadFileError
 
 _DAMAGED = "is damaged, or is not a pickle"

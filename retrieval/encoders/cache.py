@@ -18,12 +18,12 @@ from typing import NamedTuple
 
 import msgspec
 
-from ..children import command as child_command
-from ..children import environment
 from ..config import CrossEncoderSettings, EncoderSettings
 from ..errors import MachineError
 from ..files import is_own, open_regular, os_errors_reported, read_regular, sync_tree, user_cache, write_atomically
 from ..progress import SECONDS_BETWEEN_LINES
+from ..subprocesses import command as child_command
+from ..subprocesses import environment
 from .rebuilt import REBUILT, rebuild
 from .sources import ModelSource, find_model, model_files
 

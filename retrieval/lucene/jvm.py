@@ -27,7 +27,7 @@ from ..errors import ConfigError, FactseekError, MachineError
 from ..files import disk_full, is_own, user_cache
 
 OLDEST_JAVA = 21
-WARNS_OF_LUCENE = 23  # from here on Java warns of what Lucene does, and has options against it
+WARNS_OF_UNSAFE = 23  # from here on Java warns of what Lucene does in memory, and has an option against it
 LEAST_HEAP = 32 << 20
 JAR = Path(__file__).with_name("factseek.jar")
 ARCHIVES = 4
@@ -106,8 +106,9 @@ def _options(heap: str, home: Path) -> list[str]:
     level = 1 if _one_off.is_set() else 4
     options = [f"-Xmx{heap}", "-XX:+UseSerialGC", f"-XX:TieredStopAtLevel={level}", "-Xrs", "-XX:-UsePerfData"]
     options += ClassArchive(home).options(record=_one_off.is_set())
-    if (java_version(home) or 0) >= WARNS_OF_LUCENE:
-        options += ["--sun-misc-unsafe-memory-access=allow", "--enable-native-access=ALL-UNNAMED"]
+    options.append("--enable-native-access=ALL-UNNAMED")  # Lucene 10 calls the system, of which Java warns
+    if (java_version(home) or 0) >= WARNS_OF_UNSAFE:
+        options.append("--sun-misc-unsafe-memory-access=allow")
     return options
 
 

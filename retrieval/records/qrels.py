@@ -13,9 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..domain import Qrels
-from ..model_file import State, array
 from .gzip_files import opened
 from .lines import Strict, decoded, shown
+from .model_file import State, array
 from .table_shape import column_at, column_name, unlike_columns
 
 LARGEST_GRADE = 1_000

@@ -17,12 +17,11 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from .. import model_file
 from ..domain import Hit, Part
 from ..errors import SourceError
 from ..lucene.analysis import TermCache, query_terms, words_of
-from ..model_file import State, array, number, restored_from
-from ..records import qrels
+from ..records import model_file, qrels
+from ..records.model_file import State, array, number, restored_from
 from ..records.qrels import JudgedQueries
 from ..search import likeness
 from . import trees

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..model_file import State, array
+from ..records.model_file import State, array
 
 
 class Trees(NamedTuple):

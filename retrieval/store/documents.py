@@ -9,6 +9,7 @@ import hashlib
 import re
 import sqlite3
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
 from itertools import chain, groupby
 from operator import itemgetter
 from pathlib import Path
@@ -55,9 +56,13 @@ class DocumentWriter:
 
     def __init__(self, path: Path) -> None:
         self._db = sqlite3.connect(path, isolation_level=None)
-        # Nothing is read before the segment is published: durability is one sync at the end.
-        self._db.executescript("PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; PRAGMA page_size = 8192;" + SCHEMA)
-        self._db.execute("BEGIN")
+        settings = "PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; PRAGMA page_size = 8192;"
+        try:  # nothing is read before the segment is published: durability is one sync at the end
+            self._db.executescript(settings + SCHEMA)
+            self._db.execute("BEGIN")
+        except BaseException:
+            self._db.close()
+            raise
         self.documents = 0
         self.passages = 0
 
@@ -143,10 +148,14 @@ class SegmentDocuments:
         """
         self._file = DocumentsFile(path)
         self._deleted = frozenset(deleted)
-        self._counts = self._counted()
-        for what, count, wanted in zip(("documents", "passages"), self._counts, expected or self._counts, strict=True):
-            if count != wanted:
-                raise IndexStateError(f"holds {count} {what}, expected {wanted}", place=path, remedy=REMEDY)
+        with ExitStack() as failing:
+            failing.callback(self._file.close)
+            self._counts = self._counted()
+            pairs = zip(("documents", "passages"), self._counts, expected or self._counts, strict=True)
+            for what, count, wanted in pairs:
+                if count != wanted:
+                    raise IndexStateError(f"holds {count} {what}, expected {wanted}", place=path, remedy=REMEDY)
+            failing.pop_all()
 
     def document(self, docid: str) -> Document | None:
         """Return the document of this id, or None."""

@@ -24,7 +24,7 @@ from ...retrieval.errors import ConfigError, FactseekError
 from ...retrieval.files import sha256
 from ...retrieval.languages import unknown_language
 from ...retrieval.limit import CutOffError
-from ...retrieval.model_file import State
+from ...retrieval.records.model_file import State
 from ..errors import BadInput, RefusedError, UnknownRankerError
 from ..runtime import registry
 from ..schemas import ClaimRequest, RankAnswer, RankedClaim, RankRequest, RankTook, WordWeight, from_body, json_answer

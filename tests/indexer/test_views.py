@@ -109,8 +109,8 @@ class Initials(View):
 RETRIEVER = '''
 """Ranks passages that begin with a letter of the query, the longest first."""
 
-from ..order import best
-from ..run_writer import best_documents
+from ..search.order import best
+from ..records.runs import best_documents
 
 LABEL, HELP = "Letters", "first letters"
 FUSES, WEIGHS_WORDS, VOTE, PREFERENCE, BESIDE, BATCHES = False, False, 0.0, -1, False, False

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from factseek.retrieval.model_file import State
+from factseek.retrieval.records.model_file import State
 from factseek.retrieval.records.qrels import NAMES, JudgedQueries, restored
 
 pytestmark = pytest.mark.inner

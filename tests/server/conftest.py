@@ -21,11 +21,11 @@ from factseek.claims.verdicts import training as verdicts
 from factseek.eval.tasks import STATEMENTS
 from factseek.indexer.build import BuildRequest, build
 from factseek.indexer.writer import Writer
-from factseek.retrieval import model_file
 from factseek.retrieval.config import SearchSettings
 from factseek.retrieval.domain import Claim
 from factseek.retrieval.lucene.jvm import java_thread
 from factseek.retrieval.progress import silent
+from factseek.retrieval.records import model_file
 from factseek.retrieval.search.index import Index
 from factseek.server.api.rankers import ServedRanker, opened
 from factseek.server.api.verdicts import ServedVerdicts

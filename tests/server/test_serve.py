@@ -20,9 +20,9 @@ from typing import Any
 import pytest
 
 from factseek.claims.checkworthiness import training
-from factseek.retrieval import model_file
 from factseek.retrieval.errors import ConfigError
 from factseek.retrieval.progress import silent
+from factseek.retrieval.records import model_file
 from factseek.server.auth import digest, new_key
 from factseek.server.serve import listen, url_of
 from factseek.settings import Config

@@ -25,8 +25,8 @@ from factseek.settings import Config, convert
 RETRIEVER = '''
 """Ranks by how many of the query's words a document holds, letter by letter."""
 
-from ..order import best
-from ..run_writer import best_documents
+from ..search.order import best
+from ..records.runs import best_documents
 
 LABEL, HELP = "Toy", "words counted one by one"
 FUSES, WEIGHS_WORDS, VOTE, PREFERENCE, BESIDE, BATCHES = False, False, 0.25, -1, False, False

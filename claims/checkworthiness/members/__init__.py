@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 
 from ....retrieval.domain import Statement
 from ....retrieval.errors import ConfigError
-from ....retrieval.model_file import State
 from ....retrieval.plugins import Plugins
+from ....retrieval.records.model_file import State
 from ...settings import JOINT, Config
 
 Floats: TypeAlias = NDArray[np.float64]

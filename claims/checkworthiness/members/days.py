@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from ....retrieval.domain import Statement
-from ....retrieval.model_file import State, array, number
+from ....retrieval.records.model_file import State, array, number
 from ...learning.models import restore_labels
 from ...settings import Config
 from ...text.surface import written

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ....retrieval.domain import Statement
-from ....retrieval.model_file import State
+from ....retrieval.records.model_file import State
 from ...learning.models import LinearModel, fit_linear, restore_linear, restore_vocabulary
 from ...settings import Config
 from ...text.words import NgramVocabulary, characters, learn_ngrams, words

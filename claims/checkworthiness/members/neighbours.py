@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ....retrieval.domain import Statement
-from ....retrieval.model_file import State, number
+from ....retrieval.records.model_file import State, number
 from ...learning.models import restore_labels, restore_rows, restore_vocabulary
 from ...settings import Config
 from ...text.words import NgramVocabulary, learn_ngrams, words

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ....retrieval.domain import Statement
-from ....retrieval.model_file import State
+from ....retrieval.records.model_file import State
 from ...learning.models import Forest, grow_forest, restore_forest
 from ...settings import Config
 from ...text.surface import NAMES, surface_features

@@ -17,7 +17,7 @@ from ....retrieval.encoders.choice import languages, named
 from ....retrieval.encoders.runtime import OnnxEncoder, open_encoder
 from ....retrieval.encoders.sources import ENGLISH, MULTILINGUAL, MissingModelError, find_model
 from ....retrieval.errors import MachineError
-from ....retrieval.model_file import State
+from ....retrieval.records.model_file import State
 from ...learning.models import fit_kernel, fit_linear, restore_kernel, restore_linear
 from ...settings import Config
 from . import Floats, Labels, MemberReader, Model

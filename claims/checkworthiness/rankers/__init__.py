@@ -18,9 +18,9 @@ from numpy.typing import NDArray
 
 from ....retrieval.domain import Statement
 from ....retrieval.errors import QueryError
-from ....retrieval.model_file import State
 from ....retrieval.plugins import Plugins
 from ....retrieval.progress import Progress
+from ....retrieval.records.model_file import State
 from ...settings import Config
 
 

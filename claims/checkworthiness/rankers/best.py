@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 
 from ....retrieval.domain import Statement
 from ....retrieval.errors import QueryError
-from ....retrieval.model_file import State, number
 from ....retrieval.progress import Progress
+from ....retrieval.records.model_file import State, number
 from ...learning import stacking
 from ...learning.folds import check_enough, folds, sampled
 from ...learning.stacking import Stack

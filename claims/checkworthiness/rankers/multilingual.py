@@ -19,8 +19,8 @@ from numpy.typing import NDArray
 from ....retrieval.domain import Statement
 from ....retrieval.encoders.runtime import OnnxEncoder, open_encoder
 from ....retrieval.errors import MachineError
-from ....retrieval.model_file import State, array, number
 from ....retrieval.progress import Progress
+from ....retrieval.records.model_file import State, array, number
 from ...learning.folds import average_precision, check_enough, folds
 from ...settings import CHARACTERS, Config, MultilingualSettings
 from ...text.words import Grams, Hashing, learn_buckets

@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ....retrieval.domain import Statement
-from ....retrieval.model_file import State, array, number
 from ....retrieval.progress import Progress
+from ....retrieval.records.model_file import State, array, number
 from ...learning.models import restore_rows, restore_vocabulary
 from ...settings import Config
 from ...text.words import NgramVocabulary, learn_ngrams

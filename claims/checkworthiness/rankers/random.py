@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ....retrieval.domain import Statement
-from ....retrieval.model_file import State
 from ....retrieval.progress import Progress
+from ....retrieval.records.model_file import State
 from ...settings import Config
 from . import Trained
 

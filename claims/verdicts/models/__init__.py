@@ -17,8 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ....retrieval.errors import QueryError
-from ....retrieval.model_file import State
 from ....retrieval.plugins import Plugins
+from ....retrieval.records.model_file import State
 from ...settings import VerdictSettings
 
 

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ....retrieval.model_file import State
+from ....retrieval.records.model_file import State
 from ...evidence.extractors import CONTRASTED, ENTAILED
 from ...evidence.features import CLAIM, NAMES, NEGATION, OF
 from ...evidence.sentences import stance_of

@@ -18,8 +18,8 @@ from safetensors.numpy import load_file, save_file
 
 from factseek import commands
 from factseek.claims.checkworthiness.training import RankerManifest
-from factseek.retrieval import model_file
-from factseek.retrieval.model_file import State
+from factseek.retrieval.records import model_file
+from factseek.retrieval.records.model_file import State
 from tests.conftest import ROOT
 
 Rank = Callable[..., Any]

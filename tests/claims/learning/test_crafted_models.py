@@ -24,11 +24,11 @@ from factseek.claims.settings import Config, VerdictSettings
 from factseek.claims.verdicts import models
 from factseek.claims.verdicts import training as verifying
 from factseek.claims.verdicts.models import Cases
-from factseek.retrieval import model_file
 from factseek.retrieval.domain import Statement
 from factseek.retrieval.errors import FactseekError, SourceError
-from factseek.retrieval.model_file import State
 from factseek.retrieval.progress import silent
+from factseek.retrieval.records import model_file
+from factseek.retrieval.records.model_file import State
 from tests.conftest import ROOT
 
 EXAMPLE = ROOT / "examples" / "checkworthy-en-train.tsv"

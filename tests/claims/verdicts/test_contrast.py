@@ -12,11 +12,11 @@ from factseek.claims.evidence import extractors
 from factseek.claims.evidence.extractors import CONTRASTED, open_contrast, reopen
 from factseek.claims.settings import Config, VerdictSettings
 from factseek.claims.verdicts import training
-from factseek.retrieval import model_file
 from factseek.retrieval.config import EncoderSettings
 from factseek.retrieval.encoders import sources
 from factseek.retrieval.encoders.sources import ENGLISH, MULTILINGUAL, Bundle, find_model
 from factseek.retrieval.errors import MachineError, SourceError
+from factseek.retrieval.records import model_file
 from factseek.retrieval.store.manifest import EncoderInfo
 
 Command = Callable[..., tuple[int, str, str]]

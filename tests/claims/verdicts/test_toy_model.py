@@ -21,7 +21,7 @@ TOY = '''
 
 import numpy as np
 
-from ....retrieval.model_file import State
+from ....retrieval.records.model_file import State
 
 SUMMARY = "toy model: the number of letters"
 READS_EVIDENCE = False

@@ -18,10 +18,10 @@ from factseek.claims.verdicts import models, training
 from factseek.claims.verdicts.training import Lesson, VerdictManifest
 from factseek.claims.verdicts.verdict import json_line, record
 from factseek.eval.tasks import VERDICTS
-from factseek.retrieval import model_file
 from factseek.retrieval.domain import Claim
 from factseek.retrieval.errors import QueryError, SourceError
 from factseek.retrieval.progress import silent
+from factseek.retrieval.records import model_file
 from factseek.retrieval.search.index import Index
 
 SETTINGS = VerdictSettings()

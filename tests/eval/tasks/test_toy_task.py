@@ -18,7 +18,7 @@ from tests.conftest import ROOT
 TOY = '''
 """A task whose queries are lines of text, numbered, and whose submission is a run of TREC."""
 
-from ...retrieval.trec import read_qrels, read_run
+from ...retrieval.records.trec import read_qrels, read_run
 from ..files.answers import TaskDefaults
 from ..files.report import only
 from ..files.answers import TaskQuery
@@ -58,7 +58,7 @@ SPOKEN = '''
 """A task of statements, one a line, with a label before each where it is known."""
 
 from ...retrieval.domain import Statement
-from ...retrieval.trec import write_text
+from ...retrieval.records.trec import write_text
 from ..files.report import CheckReport
 from ..files.tweets import stream, with_labels
 

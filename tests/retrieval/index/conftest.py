@@ -31,7 +31,7 @@ STAGE = '''
 
 import msgspec
 
-from ..order import scores_below
+from ..search.order import scores_below
 from . import with_part
 
 LABEL, HELP = "Turned", "the first four, last first"

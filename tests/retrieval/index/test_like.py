@@ -67,7 +67,7 @@ def vectors_of(index: Index) -> Any:
 @given(docid=DOCIDS, where=FILTERS)
 def test_dense_ranks_by_the_mean_of_the_stored_vectors(whole: Index, docid: str, where: Filter | None) -> None:
     query, asked = whole.like(docid, Search(retriever="dense", where=where, group=False, k=LONGEST))
-    snapshot, every = whole._state._snapshot, vectors_of(whole)
+    snapshot, every = whole._state, vectors_of(whole)
     middle = every[[row for row, of_row in enumerate(snapshot.rows.docids) if of_row == docid]].mean(axis=0)
     cosines = every @ (middle / np.linalg.norm(middle))
     for hit in whole.search([query], asked)[0]:

@@ -79,6 +79,8 @@ def test_the_jar_is_made_of_the_sources(root: Path, tmp_path: Path) -> None:
     )
     if version is None or not version.stdout.startswith("javac 17."):
         pytest.skip("the jar is compiled by javac 17 (openjdk-17-jdk-headless), which is missing")
+    if sys.version_info >= (3, 12):
+        pytest.skip("the jar is compiled against Lucene 9.9, which Pyserini brings to Python 3.11")
     subprocess.run([sys.executable, ".ci/jar.py", str(tmp_path / "factseek.jar")], cwd=root, check=True)
     assert (tmp_path / "factseek.jar").read_bytes() == JAR.read_bytes(), "make jar"
 

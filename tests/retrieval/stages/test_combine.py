@@ -14,12 +14,12 @@ from hypothesis import strategies as st
 
 from factseek.indexer.build import BuildRequest, build
 from factseek.indexer.settings import Config
-from factseek.retrieval import model_file
 from factseek.retrieval.config import CombineSettings
 from factseek.retrieval.domain import Hit, Part
 from factseek.retrieval.errors import SourceError
 from factseek.retrieval.lucene.analysis import TermCache, query_terms
-from factseek.retrieval.model_file import State
+from factseek.retrieval.records import model_file
+from factseek.retrieval.records.model_file import State
 from factseek.retrieval.records.qrels import JudgedQueries
 from factseek.retrieval.search.combiner import (
     Averaged,

@@ -22,7 +22,7 @@ from types import MappingProxyType
 
 from flask import Blueprint, request
 
-from ...retrieval.evidence import Answer
+from ...retrieval.search.evidence import Answer
 from ..api.operations import Operation
 from ..schemas import json_answer
 from ..schemas import ForeignFields, SearchOptions, from_query

@@ -11,8 +11,8 @@ from factseek.claims.settings import BestSettings, ClaimsSettings, Config
 from factseek.retrieval.config import EncoderSettings
 from factseek.retrieval.domain import Statement
 from factseek.retrieval.errors import MachineError, QueryError
-from factseek.retrieval.model_file import State
 from factseek.retrieval.progress import silent
+from factseek.retrieval.records.model_file import State
 
 pytestmark = pytest.mark.inner
 

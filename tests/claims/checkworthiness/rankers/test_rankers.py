@@ -14,10 +14,10 @@ from factseek.claims.checkworthiness.ranking import explain, without
 from factseek.claims.checkworthiness.training import TrainedRanker, load
 from factseek.claims.checkworthiness.training import train as learn
 from factseek.claims.settings import Config
-from factseek.retrieval import model_file
 from factseek.retrieval.domain import Statement
 from factseek.retrieval.errors import QueryError
 from factseek.retrieval.progress import silent
+from factseek.retrieval.records import model_file
 from tests.conftest import ROOT
 
 EXAMPLE = ROOT / "examples" / "checkworthy-en-train.tsv"

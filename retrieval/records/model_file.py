@@ -16,8 +16,8 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from .errors import SourceError
-from .files import write_atomically
+from ..errors import SourceError
+from ..files import write_atomically
 
 LAYOUT = 1
 """The version of what is in the file; a reader of another one refuses it."""

@@ -1,0 +1,47 @@
+"""Where this program finds its modules: the first step of ``python -m factseek``, and how it starts copies of itself.
+
+``python -m`` puts the current folder in front of everything that is imported, so that a ``json.py`` there would be
+imported instead of Python's. A child process imports the same factseek as its parent and nothing from the folder that
+it is started in: ``-P`` keeps that off ``sys.path``. The folder that holds this package is appended, so that a checkout
+that is not installed is found too. This module imports nothing but what every Python has loaded when it starts.
+"""
+
+import os
+import sys
+
+PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))  # noqa: PTH100, PTH120  pathlib is not loaded
+_START = (
+    "import runpy, sys; sys.path.append(sys.argv.pop(1)); "
+    "runpy.run_module(sys.argv.pop(1), alter_sys=True, run_name='__main__')"
+)
+
+
+def command(module: str, *arguments: str) -> list[str]:
+    """Return the command line that runs ``module``, named below the package (``server.writer``)."""
+    above = os.path.dirname(PACKAGE)  # noqa: PTH120
+    return [sys.executable, "-P", "-c", _START, above, f"factseek.{module}", *arguments]
+
+
+def environment(**more: str) -> dict[str, str]:
+    """Return this process's environment for a child, with ``more`` in it."""
+    return {**os.environ, **more}
+
+
+def leave_current_folder() -> None:
+    """Take the current folder from the front of ``sys.path``; put it last if this package lies in it.
+
+    Does nothing where Python was told not to put it there (``-P``, ``-I``, ``PYTHONSAFEPATH``).
+    """
+    if sys.flags.safe_path or not sys.path or sys.path[0] not in ("", _current()):
+        return
+    sys.path.pop(0)
+    above = os.path.dirname(PACKAGE)  # noqa: PTH120
+    if above == _current() and above not in sys.path:
+        sys.path.append(above)
+
+
+def _current() -> str:
+    try:
+        return os.getcwd()  # noqa: PTH109
+    except FileNotFoundError:
+        return ""
