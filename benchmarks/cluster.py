@@ -39,9 +39,9 @@ from factseek.cluster.settings import ClusterSettings
 from factseek.eval.scoring.tables import markdown_table
 from factseek.indexer.build import BuildRequest, build
 from factseek.indexer.deletion import delete
+from factseek.retrieval.deadline import Deadline
 from factseek.retrieval.domain import Filter
 from factseek.retrieval.encoders.shared import SharedEncoders
-from factseek.retrieval.limit import Limit
 from factseek.retrieval.search.index import Index, open_index
 from factseek.retrieval.search.options import Search
 from factseek.retrieval.terminal import say
@@ -193,7 +193,7 @@ def timed(indexes: dict[str, Index], queries: list[str], asked: Search) -> dict[
             for query in queries[:200]:
                 for name, index in indexes.items():
                     began = perf_counter()
-                    limited = asked._replace(limit=Limit(LIMIT_SECONDS, beside))
+                    limited = asked._replace(limit=Deadline(LIMIT_SECONDS, beside))
                     index.evidence(query, index.search([query], limited)[0], limited, highlight=False)
                     if turn >= WARMING:
                         times[name].append(1000 * (perf_counter() - began))

@@ -160,7 +160,7 @@ COMPARED = FusionSettings(kind="rrf", rrf_k=10, weights=EQUAL)
 BEFORE = FusionSettings(kind="minmax", weights=EQUAL)
 """The default before the present one."""
 
-DEFAULT = FusionSettings(weights={name: kind(name).VOTE for name in PAIR})
+DEFAULT = FusionSettings(weights={name: kind(name).DEFAULT_WEIGHT for name in PAIR})
 """The way that a search fuses unasked."""
 
 

@@ -26,11 +26,11 @@ from ..indexer import settings as indexer_settings
 from ..indexer.build import BuildReport, BuildRequest, build
 from ..indexer.lock import writing_parts
 from ..retrieval.config import Config
+from ..retrieval.deadline import CutOffError, Deadline
 from ..retrieval.dense.vectors import Mask
-from ..retrieval.domain import Columns, Document, Filter, Hit
+from ..retrieval.domain import Document, Filter, Hit, ScoredDocids
 from ..retrieval.encoders.shared import SharedEncoders
 from ..retrieval.errors import FactseekError, IndexStateError, MachineError
-from ..retrieval.limit import CutOffError, Limit
 from ..retrieval.lucene.jvm import start
 from ..retrieval.search.index_state import IndexState, ReadNote, ReplicaState, ShardState
 from ..retrieval.search.retriever import Ranked, Rankings, Retriever
@@ -146,7 +146,7 @@ class ShardActor:
         rankings = state.rankings(asked.names, asked.settings)
         return msgspec.msgpack.encode(rankings.search(asked.queries, asked.k, asked.where, self._limit(asked)))
 
-    def _columns(self, state: Snapshot, asked: RankingQuestion) -> list[Columns]:
+    def _columns(self, state: Snapshot, asked: RankingQuestion) -> list[ScoredDocids]:
         ranking = state.ranking(asked.names[0], asked.settings)
         return ranking.columns(asked.queries, asked.k, asked.where, self._limit(asked))
 
@@ -157,12 +157,12 @@ class ShardActor:
         """Return at most so many documents under a filter, in the order of the shard, from its first or behind one."""
         return list(islice(state.documents(where, after), most))
 
-    def _limit(self, asked: RankingQuestion) -> Limit | None:
+    def _limit(self, asked: RankingQuestion) -> Deadline | None:
         if asked.seconds is None:
             return None
         if asked.seconds <= 0:
             raise CutOffError(f"{listed(asked.names)} took longer than the search may")
-        return Limit(asked.seconds, self._beside)
+        return Deadline(asked.seconds, self._beside)
 
 
 class _Replica:
@@ -304,7 +304,9 @@ class _RemoteRankings:
         self.names: Sequence[str] = names
         self._settings = settings
 
-    def search(self, queries: Sequence[str], k: int, where: Filter | None = None, limit: Limit | None = None) -> Ranked:
+    def search(
+        self, queries: Sequence[str], k: int, where: Filter | None = None, limit: Deadline | None = None
+    ) -> Ranked:
         ranked = _HITS.decode(self.ask("hits", queries, k, where, limit))
         for name in self.names:
             if limit is not None and name not in ranked:
@@ -314,7 +316,7 @@ class _RemoteRankings:
     def matching(self, query: str) -> Mask | None:
         return None
 
-    def ask(self, method: str, queries: Sequence[str], k: int, where: Filter | None, limit: Limit | None) -> Any:
+    def ask(self, method: str, queries: Sequence[str], k: int, where: Filter | None, limit: Deadline | None) -> Any:
         """Raises CutOffError, and notes that the rankings are missing, if that takes longer than the limit."""
         question = RankingQuestion(self.names, self._settings, queries, k, where, None)
         if limit is None:
@@ -334,14 +336,14 @@ class _RemoteRanking(Retriever):
         self._rankings = _RemoteRankings(replicas, names, settings)
 
     def search(
-        self, queries: Sequence[str], k: int, where: Filter | None = None, limit: Limit | None = None
+        self, queries: Sequence[str], k: int, where: Filter | None = None, limit: Deadline | None = None
     ) -> list[list[Hit]]:
         return self._rankings.search(queries, k, where, limit)[self._rankings.names[0]]
 
     def columns(
-        self, queries: Sequence[str], k: int, where: Filter | None = None, limit: Limit | None = None
-    ) -> list[Columns]:
-        columns: list[Columns] = self._rankings.ask("columns", queries, k, where, limit)
+        self, queries: Sequence[str], k: int, where: Filter | None = None, limit: Deadline | None = None
+    ) -> list[ScoredDocids]:
+        columns: list[ScoredDocids] = self._rankings.ask("columns", queries, k, where, limit)
         return columns
 
 

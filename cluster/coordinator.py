@@ -172,9 +172,9 @@ class ShardedState:
         """Return the encoder that made the vectors of a view."""
         return fitting_encoder(self.manifest, view, self._encoders, self.folder)
 
-    def chance_cosines(self, view: str) -> list[float]:
+    def noise_similarities(self, view: str) -> list[float]:
         """Return the cosine of the nearest passage of a view of vectors to each query that means nothing."""
-        calls = [partial(state.chance_cosines, view) for state in self._states]
+        calls = [partial(state.noise_similarities, view) for state in self._states]
         of_shards = self._gather(calls, every=True)  # it is remembered
         return list(map(max, zip(*filter(None, of_shards), strict=True)))
 

@@ -11,10 +11,10 @@ import numpy as np
 
 from ..retrieval import retrievers
 from ..retrieval.config import Config
+from ..retrieval.deadline import CutOffError, Deadline
 from ..retrieval.dense.encoder import Encoder
 from ..retrieval.dense.vectors import Mask, Vectors, unit_vector
-from ..retrieval.domain import Columns, DocumentQuery, Filter, Hit, VectorQuery
-from ..retrieval.limit import CutOffError, Limit
+from ..retrieval.domain import DocumentQuery, Filter, Hit, ScoredDocids, VectorQuery
 from ..retrieval.search.collection_statistics import CollectionQuery
 from ..retrieval.search.index_state import IndexState
 from ..retrieval.search.order import ordered
@@ -55,7 +55,9 @@ class ShardedRankings:
         self._vector_views = list(dict.fromkeys(filter(_holds_vectors, chain.from_iterable(views.values()))))
         self._encoding = [name for name in names if any(map(_holds_vectors, views[name]))]
 
-    def search(self, queries: Sequence[str], k: int, where: Filter | None = None, limit: Limit | None = None) -> Ranked:
+    def search(
+        self, queries: Sequence[str], k: int, where: Filter | None = None, limit: Deadline | None = None
+    ) -> Ranked:
         """Return at most ``k`` hits a query of each ranking, in the total order; those cut off are left out.
 
         Raises CutOffError if none is ready within the limit.
@@ -72,7 +74,9 @@ class ShardedRankings:
         """Return None: the passages of shards that can be found are counted where they are."""
         return None
 
-    def with_statistics(self, queries: Sequence[str], limit: Limit | None) -> tuple[list[str], list[CollectionQuery]]:
+    def with_statistics(
+        self, queries: Sequence[str], limit: Deadline | None
+    ) -> tuple[list[str], list[CollectionQuery]]:
         """Return the rankings that there is time for, and queries with what the collection knows of them.
 
         Under a limit they are encoded beside the rest. Raises CutOffError if no ranking is left when that is late.
@@ -129,7 +133,7 @@ class ShardedRanking(Retriever):
         self._rankings = ShardedRankings([name], config, whole)
 
     def search(
-        self, queries: Sequence[str], k: int, where: Filter | None = None, limit: Limit | None = None
+        self, queries: Sequence[str], k: int, where: Filter | None = None, limit: Deadline | None = None
     ) -> list[list[Hit]]:
         """Return at most ``k`` hits a query in the total order.
 
@@ -139,8 +143,8 @@ class ShardedRanking(Retriever):
         return _merged_hits(self._whole.ask(lambda state: self._of(state).search(asked, k, where, limit)), k)
 
     def columns(
-        self, queries: Sequence[str], k: int, where: Filter | None = None, limit: Limit | None = None
-    ) -> list[Columns]:
+        self, queries: Sequence[str], k: int, where: Filter | None = None, limit: Deadline | None = None
+    ) -> list[ScoredDocids]:
         """Return the documents of what :meth:`search` returns."""
         if not self._config.search.group:
             return [_documents(hits) for hits in self.search(queries, k, where, limit)]
@@ -169,16 +173,16 @@ def _merged_hits(of_shards: Iterable[Sequence[Sequence[Hit]]], k: int) -> list[l
     return [ordered(chain.from_iterable(of_query))[:k] for of_query in zip(*of_shards, strict=True)]
 
 
-def _documents(hits: Sequence[Hit]) -> Columns:
+def _documents(hits: Sequence[Hit]) -> ScoredDocids:
     """Return the documents of hits in their order, each once, with the score of its first passage."""
     first: dict[str, float] = {}
     for hit in hits:
         first.setdefault(hit.docid, hit.score)
-    return Columns(list(first), list(first.values()))
+    return ScoredDocids(list(first), list(first.values()))
 
 
-def _merged_columns(parts: Sequence[Columns], k: int) -> Columns:
+def _merged_columns(parts: Sequence[ScoredDocids], k: int) -> ScoredDocids:
     """Return the first ``k`` documents of all shards in the total order; each document is of one shard."""
     pairs = chain.from_iterable(zip(part.scores, part.docids, strict=True) for part in parts)
     documents = sorted(pairs, reverse=True)[:k]
-    return Columns([docid for _, docid in documents], [score for score, _ in documents])
+    return ScoredDocids([docid for _, docid in documents], [score for score, _ in documents])

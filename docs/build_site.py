@@ -19,7 +19,7 @@ ROOT = Path(__file__).resolve().parent.parent
 PROJECT = ROOT / "build" / "site"
 TREE = PROJECT / "docs"
 COPIED = (".md", ".png", ".svg", ".css")
-BESIDE = ("CHANGELOG.md", "CONTRIBUTING.md")
+BLOCKING = ("CHANGELOG.md", "CONTRIBUTING.md")
 """Pages that lie at the top of the project."""
 
 OUTSIDE = re.compile(r"\]\(\.\./([^)#]+)(#[^)]*)?\)")
@@ -32,7 +32,7 @@ def main(site: Path) -> int:
     for path in sorted((ROOT / "docs").iterdir()):
         if path.suffix in COPIED:
             _copy(path, TREE / path.name)
-    for name in BESIDE:
+    for name in BLOCKING:
         _copy(ROOT / name, TREE / name)
     for name, text in reference.pages(ROOT).items():
         (TREE / "reference" / name).write_text(text, "utf-8")
@@ -54,7 +54,7 @@ def _copy(path: Path, to: Path) -> None:
         text = text.replace("](docs/", "](")
     for name, _ in OUTSIDE.findall(text):
         target = TREE / name
-        if (ROOT / name).is_file() and name not in BESIDE:
+        if (ROOT / name).is_file() and name not in BLOCKING:
             target.parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(ROOT / name, target)
     to.write_text(OUTSIDE.sub(r"](\1\2)", text), "utf-8")

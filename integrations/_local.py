@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from ..retrieval.domain import Columns
+from ..retrieval.domain import ScoredDocids
 from ..retrieval.filters import parse_filter
 from ..retrieval.lucene.jvm import java_thread
 from ..retrieval.search.index import open_index
@@ -45,7 +45,7 @@ class LocalSource:
             }
             return [ranked.get(query, []) for query in queries]
 
-    def columns(self, queries: Sequence[str], choices: SearchChoices) -> list[Columns]:
+    def columns(self, queries: Sequence[str], choices: SearchChoices) -> list[ScoredDocids]:
         """Return the docids and scores of each query, best first.
 
         Raises what :meth:`passages` raises.
@@ -54,7 +54,7 @@ class LocalSource:
             asked = search_of(index, choices)
             texts = _with_words(index, queries, asked)
             ranked = dict(zip(texts, index.columns(texts, asked) if texts else [], strict=True))
-            return [ranked.get(query, Columns([], [])) for query in queries]
+            return [ranked.get(query, ScoredDocids([], [])) for query in queries]
 
     def close(self) -> None:
         """Close the index; asked again, it is opened again as it then is."""

@@ -11,7 +11,7 @@ from urllib.request import HTTPRedirectHandler, Request, build_opener
 
 import msgspec
 
-from ..retrieval.domain import Columns
+from ..retrieval.domain import ScoredDocids
 from ..retrieval.errors import FactseekError, MachineError, NotFoundError, QueryError
 from ..retrieval.text import PROFILES, has_words
 from ._records import RankedPassage, SearchChoices
@@ -80,20 +80,20 @@ class ServedSource:
                 ranked[text] = result.hits
         return [ranked.get(query, []) for query in queries]
 
-    def columns(self, queries: Sequence[str], choices: SearchChoices) -> list[Columns]:
+    def columns(self, queries: Sequence[str], choices: SearchChoices) -> list[ScoredDocids]:
         """Return the docids and scores of each query, best first.
 
         Raises what :meth:`passages` raises, and QueryError if one of the queries could not be answered.
         """
         texts = _with_words(queries, choices)
-        ranked = {text: Columns([], []) for text in texts}
+        ranked = {text: ScoredDocids([], []) for text in texts}
         for chunk in _chunks(texts, choices):
             for line in self._ask(chunk, choices, "text/plain").decode().splitlines():
                 number, docid, score = self._line(line)
                 ranking = ranked[chunk[number]]
                 ranking.docids.append(docid)
                 ranking.scores.append(score)
-        return [ranked.get(query, Columns([], [])) for query in queries]
+        return [ranked.get(query, ScoredDocids([], [])) for query in queries]
 
     def close(self) -> None:
         """Do nothing: no connection is kept."""

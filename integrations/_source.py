@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol
 
-from ..retrieval.domain import Columns
+from ..retrieval.domain import ScoredDocids
 from ._records import RankedPassage, SearchChoices
 
 SCHEMES = ("http://", "https://")
@@ -25,7 +25,7 @@ class EvidenceSource(Protocol):
         """
         ...
 
-    def columns(self, queries: Sequence[str], choices: SearchChoices) -> list[Columns]:
+    def columns(self, queries: Sequence[str], choices: SearchChoices) -> list[ScoredDocids]:
         """Return the docids and scores of each query, best first: what a run needs. Scores are those of a float32.
 
         Raises what :meth:`passages` raises.

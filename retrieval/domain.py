@@ -154,7 +154,7 @@ class Hit(msgspec.Struct, frozen=True, gc=False, array_like=True):
     parts: tuple[Part, ...] = ()
 
 
-class Columns(NamedTuple):
+class ScoredDocids(NamedTuple):
     """The documents found for one query in the total order, each once, with the scores of their best passages.
 
     What a run needs of hits, which are made by the million.

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING
 
 from flask import request
 
+from ..retrieval.deadline import WRITTEN, Memory, Unbounded
 from ..retrieval.domain import Document
-from ..retrieval.limit import WRITTEN, Memory, Unbounded
 from .errors import OverloadedError
 
 if TYPE_CHECKING:

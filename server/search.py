@@ -12,10 +12,10 @@ from flask import Flask, current_app, g, has_request_context
 
 from ..retrieval import stages
 from ..retrieval.config import AUTO, FusionSettings
+from ..retrieval.deadline import CutOffError, Deadline
 from ..retrieval.domain import DocumentQuery, Filter, Hit
 from ..retrieval.errors import NotFoundError, QueryError
 from ..retrieval.filters import DateError, bound, parse_filter
-from ..retrieval.limit import CutOffError, Limit
 from ..retrieval.lucene.spelling import respelt
 from ..retrieval.search.evidence import Evidence
 from ..retrieval.search.options import Search, check_whole
@@ -198,10 +198,10 @@ def register(app: Flask, settings: ServerSettings) -> None:
     app.extensions[_SEARCHING] = _Searching(settings, ThreadPoolExecutor(settings.threads, "search"))
 
 
-def limit_of(queries: int = 1) -> Limit:
+def limit_of(queries: int = 1) -> Deadline:
     """Return the time limit, from now on, of a search for so many queries."""
     searching = _searching()
-    return Limit(searching.settings.search_seconds * queries, searching.beside, answer_memory())
+    return Deadline(searching.settings.search_seconds * queries, searching.beside, answer_memory())
 
 
 def approximate_if_so(index: Index, asked: Search) -> ApproximateIfSo:
@@ -209,7 +209,7 @@ def approximate_if_so(index: Index, asked: Search) -> ApproximateIfSo:
     return index.resolve(asked).approximate or msgspec.UNSET
 
 
-def coverage_of(index: Index, asked: Search, limit: Limit, reading: Limit | None = None) -> CoverageIfAny:
+def coverage_of(index: Index, asked: Search, limit: Deadline, reading: Deadline | None = None) -> CoverageIfAny:
     """Return the coverage of a search: what was not ready within its limit, or that of ``reading`` its evidence.
 
     UNSET if all was.
@@ -218,7 +218,7 @@ def coverage_of(index: Index, asked: Search, limit: Limit, reading: Limit | None
     return _coverage(index, asked, missing) if missing else msgspec.UNSET
 
 
-def with_missing(coverage: CoverageIfAny, index: Index, asked: Search, reading: Limit) -> CoverageIfAny:
+def with_missing(coverage: CoverageIfAny, index: Index, asked: Search, reading: Deadline) -> CoverageIfAny:
     """Return the coverage of a search with what its evidence lacks."""
     missing = (*reading.missing, *index.missing_since(_begun(reading)))
     if not missing:
@@ -226,7 +226,7 @@ def with_missing(coverage: CoverageIfAny, index: Index, asked: Search, reading: 
     return {**(coverage or _coverage(index, asked, ())), **dict.fromkeys(missing, _CUT_OFF)}
 
 
-def _begun(limit: Limit) -> float:
+def _begun(limit: Deadline) -> float:
     """Return when the current request began, which may have counted before it searched; else when its limit did."""
     if not has_request_context() or "began" not in g:
         return limit.began

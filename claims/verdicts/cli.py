@@ -26,11 +26,11 @@ if TYPE_CHECKING:
     from .training import TrainedVerdicts
     from .verdict import Verdict
 
-BESIDE = ".evidence.jsonl"
+BLOCKING = ".evidence.jsonl"
 """The ending of the file that shows the evidence, added to the name of the submission."""
 
 _EPILOG = f"""\
-FILE{BESIDE} is written beside FILE: the sentences that each verdict rests on, the probability of each label, and
+FILE{BLOCKING} is written beside FILE: the sentences that each verdict rests on, the probability of each label, and
 why there is no verdict where there is none. A verdict is a hint for the person who decides.
 
 models:
@@ -215,7 +215,7 @@ def _submit(
 
 
 def _beside(output: Path) -> Path:
-    return output.with_name(output.name + BESIDE)
+    return output.with_name(output.name + BLOCKING)
 
 
 def _refuse(args: argparse.Namespace) -> None:

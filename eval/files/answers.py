@@ -8,14 +8,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ...retrieval.domain import Columns, Hit, Run
+from ...retrieval.domain import Hit, Run, ScoredDocids
 from ...retrieval.errors import QueryError
 from ...retrieval.records.lines import shown
 from ...retrieval.records.runs import ScoreTable, best_documents
 from ...retrieval.text import ProfileName
 from .report import CheckReport
 
-Answer = tuple[str, Columns]
+Answer = tuple[str, ScoredDocids]
 """A qid and the documents found for it."""
 
 Note = Callable[[str], None]

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from itertools import compress, groupby, islice
 from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
 
-from ...retrieval.domain import Columns, Filter, Hit
+from ...retrieval.domain import Filter, Hit, ScoredDocids
 from ...retrieval.errors import QueryError
 from ...retrieval.filters import bound
 from ...retrieval.progress import Progress
@@ -35,7 +35,7 @@ class SearchQuery(NamedTuple):
     where: Filter | None
 
 
-Ranking = TypeVar("Ranking", list[Hit], Columns)
+Ranking = TypeVar("Ranking", list[Hit], ScoredDocids)
 
 
 class SearchedQuery(NamedTuple, Generic[Ranking]):
@@ -111,9 +111,9 @@ def chunks(asked: Sequence[SearchQuery], most: int = CHUNK) -> Iterator[list[Sea
             yield chunk
 
 
-def columns(index: Index, chunk: Sequence[SearchQuery], search: Search) -> list[SearchedQuery[Columns]]:
+def columns(index: Index, chunk: Sequence[SearchQuery], search: Search) -> list[SearchedQuery[ScoredDocids]]:
     """Return the documents found for queries that have the same filter."""
-    return _answered(index, index.columns, chunk, search, Columns([], []))
+    return _answered(index, index.columns, chunk, search, ScoredDocids([], []))
 
 
 def _answered(

@@ -15,7 +15,7 @@ import msgspec
 
 from ...retrieval import retrievers
 from ...retrieval.config import AUTO
-from ...retrieval.domain import Columns
+from ...retrieval.domain import ScoredDocids
 from ...retrieval.errors import QueryError
 from ...retrieval.files import replacing, rereadable, sha256, storable, writable, write_atomically
 from ...retrieval.progress import Progress, silent
@@ -138,7 +138,7 @@ def _answered(request: RunRequest, index: Index, asked: Sequence[SearchQuery]) -
     """Search for the queries; yield their lines in order."""
     of_task = RANKING.load(request.task)
 
-    def written(done: Sequence[SearchedQuery[Columns]]) -> _Answered:
+    def written(done: Sequence[SearchedQuery[ScoredDocids]]) -> _Answered:
         texts = of_task.lines([(query.qid, query.ranking) for query in done], request.run_id)
         queries = [(query.qid, len(query.ranking.docids), query.empty) for query in done]
         return _Answered("".join(texts).encode("utf-8"), queries)

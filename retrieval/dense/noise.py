@@ -47,7 +47,7 @@ def made_up_vectors(encoder: Encoder) -> Vectors:
     return queries
 
 
-def chance_cosines(queries: Vectors, vectors: VectorIndex, keep: Mask | None = None) -> list[float]:
+def noise_similarities(queries: Vectors, vectors: VectorIndex, keep: Mask | None = None) -> list[float]:
     """Return the cosine of the nearest passage to each made-up query; none if there are no passages."""
     nearest = vectors.search(queries, 1, keep)
     return [float(of_query.scores[0]) for of_query in nearest if len(of_query.scores)]
@@ -111,7 +111,7 @@ def nearest_of_segments(paths: Iterable[Path], dimension: int) -> list[float] | 
     return nearest
 
 
-def floor_of(cosines: Iterable[float]) -> float:
+def noise_threshold(cosines: Iterable[float]) -> float:
     """Return the cosine that nine in ten made-up queries stay below or at, of :func:`chance_cosines`."""
     best = sorted(cosines)
     return best[int(SHARE * (len(best) - 1))] if best else 1.0

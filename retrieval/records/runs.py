@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import orjson
 
-from ..domain import Columns, Hit
+from ..domain import Hit, ScoredDocids
 from ..errors import QueryError
 from ..search.order import float32, ordered
 from .gzip_files import opened
@@ -221,7 +221,7 @@ def run_lines(qid: str, hits: Iterable[Hit], tag: str) -> str:
     return runs_lines([(qid, best_documents(hits))], tag)[0]
 
 
-def runs_lines(answers: Sequence[tuple[str, Columns]], tag: str) -> list[str]:
+def runs_lines(answers: Sequence[tuple[str, ScoredDocids]], tag: str) -> list[str]:
     """Return the lines of several queries as :func:`run_lines` does, in half the time that single calls take."""
     docids = list(chain.from_iterable(ranking.docids for _, ranking in answers))
     columns([tag, *(qid for qid, _ in answers)])
@@ -238,14 +238,14 @@ def _lines(qid: str, docids: list[str], scores: list[str], tag: str) -> str:
     return f"{qid} Q0 {''.join(pieces[:-1])} {tag}\n" if pieces else ""
 
 
-def best_documents(hits: Iterable[Hit]) -> Columns:
+def best_documents(hits: Iterable[Hit]) -> ScoredDocids:
     """Return docids and scores, rounded to float32, in the total order; a document stands by its best passage.
 
     Raises QueryError if a score is not finite.
     """
     hits = list(hits)
     scores = float32(_finite(hits))
-    documents = Columns([hit.docid for hit in hits], scores)
+    documents = ScoredDocids([hit.docid for hit in hits], scores)
     # What a retriever gives is in order already; to sort is for the rankings of others.
     return documents if _ordered(documents) else _sorted(hits, scores)
 
@@ -257,18 +257,18 @@ def _finite(hits: Sequence[Hit]) -> list[float]:
     return scores
 
 
-def _ordered(documents: Columns) -> bool:
+def _ordered(documents: ScoredDocids) -> bool:
     """Return whether documents are in the total order already, none twice."""
     docids, scores = documents
     keys = list(zip(scores, docids, strict=True))
     return all(map(gt, keys, keys[1:])) and len(set(docids)) == len(docids)
 
 
-def _sorted(hits: Sequence[Hit], scores: Sequence[float]) -> Columns:
+def _sorted(hits: Sequence[Hit], scores: Sequence[float]) -> ScoredDocids:
     best: dict[str, float] = {}
     for hit in ordered(Hit(hit.docid, score, hit.passage) for hit, score in zip(hits, scores, strict=True)):
         best.setdefault(hit.docid, hit.score)
-    return Columns(list(best), list(best.values()))
+    return ScoredDocids(list(best), list(best.values()))
 
 
 def score_texts(scores: ArrayLike) -> list[str]:

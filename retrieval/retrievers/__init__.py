@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from ..search.snapshot import Snapshot
 
 
-class Lack(NamedTuple):
+class MissingComponent(NamedTuple):
     """The part of an index that a retriever needs and the index lacks, and how to mend that."""
 
     what: str
@@ -45,11 +45,11 @@ class RetrieverKind(Protocol):
     """Whether it ranks by fusing other rankings."""
     WEIGHS_WORDS: bool
     """Whether it ranks by words, weighed as the settings ``bm25`` say."""
-    VOTE: float
+    DEFAULT_WEIGHT: float
     """Its weight in a fusion for which no weights are set, divided among its variants; 0: it does not vote there."""
-    PREFERENCE: int
+    PRIORITY: int
     """Of the retrievers that an index answers, ``auto`` is the one of the highest preference."""
-    BESIDE: bool
+    BLOCKING: bool
     """Whether it cannot be interrupted: under a time limit it then works in a thread of its own."""
     BATCHES: bool
     """Whether queries that are searched together take less time each."""
@@ -58,7 +58,7 @@ class RetrieverKind(Protocol):
         """Return its name, and those of its variants, that an index of this manifest may be asked for."""
         ...
 
-    def lacks(self, name: str, manifest: Manifest, config: Config) -> Lack | None:
+    def lacks(self, name: str, manifest: Manifest, config: Config) -> MissingComponent | None:
         """Return the part that the index lacks for this retriever; None if it can answer."""
         ...
 
@@ -110,7 +110,7 @@ def fusing(name: str) -> FusingKind | None:
 
 def side_by_side(parts: Mapping[str, Retriever]) -> Rankings:
     """Return open retrievers, by their names, as rankings that are made together in this process."""
-    return SideBySide(parts, [name for name in parts if kind(name).BESIDE])
+    return SideBySide(parts, [name for name in parts if kind(name).BLOCKING])
 
 
 def offered(manifest: Manifest, config: Config) -> tuple[str, ...]:
@@ -121,18 +121,18 @@ def offered(manifest: Manifest, config: Config) -> tuple[str, ...]:
         for name in of_kind.names(manifest)
         if _answers(of_kind, name, manifest, config)
     ]
-    able.sort(key=lambda entry: -entry[1].PREFERENCE)
+    able.sort(key=lambda entry: -entry[1].PRIORITY)
     return tuple([name for name, _ in able[:1]] + sorted(name for name, _ in able[1:]))
 
 
-def with_votes(config: Config, manifest: Manifest) -> Config:
+def with_default_weights(config: Config, manifest: Manifest) -> Config:
     """Return settings whose fusion has weights: those that are set, else what the retrievers of an index say.
 
     The vote of a kind is divided among its variants, so that a second encoder takes no weight from the words.
     """
     if config.search.fusion.weights:
         return config
-    voting = [(each.VOTE, each.names(manifest)) for each in map(kind, names()) if each.VOTE]
+    voting = [(each.DEFAULT_WEIGHT, each.names(manifest)) for each in map(kind, names()) if each.DEFAULT_WEIGHT]
     weights = {name: vote / len(variants) for vote, variants in voting for name in variants}
     return replace(config, search=replace(config.search, fusion=replace(config.search.fusion, weights=weights)))
 
@@ -151,7 +151,7 @@ def resolve(name: str, manifest: Manifest, config: Config, place: object) -> str
         return answered[0]
     lack = kind(name).lacks(name, manifest, config)
     if lack is None and name not in kind(name).names(manifest):
-        lack = Lack(f"has no {name}", "")
+        lack = MissingComponent(f"has no {name}", "")
     if lack is not None:
         answered = offered(manifest, config)
         raise QueryError(f"{lack.what}: it answers {listed(answered)}, not {name}", place=place, remedy=lack.remedy)

@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from ..config import Config
+from ..deadline import Deadline
 from ..dense.vectors import Mask
-from ..domain import Columns, Filter, Hit
-from ..limit import Limit
+from ..domain import Filter, Hit, ScoredDocids
 from ..lucene.index import PassageSearcher, Ranked, Weights
 from ..search.order import Rows, first_of_each, hits_of
 from ..store.manifest import LUCENE, Manifest
-from . import Lack
+from . import MissingComponent
 
 if TYPE_CHECKING:
     from ..search.snapshot import Snapshot
@@ -21,9 +21,9 @@ LABEL = "Sparse"
 HELP = "the same words, by BM25"
 FUSES = False
 WEIGHS_WORDS = True
-VOTE = 0.4
-PREFERENCE = 10
-BESIDE = False
+DEFAULT_WEIGHT = 0.4
+PRIORITY = 10
+BLOCKING = False
 BATCHES = False
 
 
@@ -32,7 +32,7 @@ def names(manifest: Manifest) -> tuple[str, ...]:
     return ("bm25",)
 
 
-def lacks(name: str, manifest: Manifest, config: Config) -> Lack | None:
+def lacks(name: str, manifest: Manifest, config: Config) -> MissingComponent | None:
     """Return None: every index can be searched for words."""
     return None
 
@@ -64,7 +64,7 @@ class BM25Retriever:
         self._group = group
 
     def search(
-        self, queries: Sequence[str], k: int, where: Filter | None = None, limit: Limit | None = None
+        self, queries: Sequence[str], k: int, where: Filter | None = None, limit: Deadline | None = None
     ) -> list[list[Hit]]:
         """Return at most ``k`` hits a query in the total order; a query without terms has none.
 
@@ -74,20 +74,20 @@ class BM25Retriever:
         return [hits_of(scores, places, self._rows) for scores, places in found]
 
     def columns(
-        self, queries: Sequence[str], k: int, where: Filter | None = None, limit: Limit | None = None
-    ) -> list[Columns]:
+        self, queries: Sequence[str], k: int, where: Filter | None = None, limit: Deadline | None = None
+    ) -> list[ScoredDocids]:
         """Return the documents of what :meth:`search` returns."""
         found = (self._best(query, k, where, limit) for query in queries)
         docids = self._rows.docids
         if self._rows.split and not self._group:
             found = (first_of_each(scores, places, docids) for scores, places in found)
-        return [Columns(list(map(docids.__getitem__, places)), scores) for scores, places in found]
+        return [ScoredDocids(list(map(docids.__getitem__, places)), scores) for scores, places in found]
 
     def matching(self, query: str) -> Mask:
         """Return the passages that hold a word of the query."""
         return self._searcher.having_words(query)
 
-    def _best(self, query: str, k: int, where: Filter | None, limit: Limit | None) -> Ranked:
+    def _best(self, query: str, k: int, where: Filter | None, limit: Deadline | None) -> Ranked:
         """Return scores and rows of the first ``k`` passages in the total order; if grouped, of ``k`` documents."""
         grouped = self._group and self._rows.split
         n = 3 * k if grouped else k
@@ -100,7 +100,7 @@ class BM25Retriever:
                 return first[0][:k], first[1][:k]
             n *= 2
 
-    def _ranked(self, query: str, n: int, where: Filter | None, limit: Limit | None) -> Ranked:
+    def _ranked(self, query: str, n: int, where: Filter | None, limit: Deadline | None) -> Ranked:
         if limit is None:
             return self._searcher.search(query, n, where, self._weights, rows=self._rows)
         seconds = limit.left("bm25")

@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from ..config import Config
+from ..deadline import Deadline
 from ..dense.encoder import Encoder
 from ..dense.vectors import Mask, Nearest, VectorIndex, Vectors, mean_direction, unit_vector
 from ..domain import DocumentQuery, Filter, Hit, VectorQuery
-from ..limit import Limit
 from ..search.collection_statistics import CollectionQuery
-from ..search.order import Rows, best, first_fetch
+from ..search.order import Rows, first_fetch, top_k
 from ..search.retriever import Retriever
 from ..store.manifest import VECTORS, Manifest
-from . import Lack
+from . import MissingComponent
 
 if TYPE_CHECKING:
     from ..search.snapshot import Snapshot
@@ -26,9 +26,9 @@ LABEL = "Dense"
 HELP = "the same meaning, by vectors"
 FUSES = False
 WEIGHS_WORDS = False
-VOTE = 0.6
-PREFERENCE = 0
-BESIDE = True
+DEFAULT_WEIGHT = 0.6
+PRIORITY = 0
+BLOCKING = True
 BATCHES = True
 
 
@@ -47,12 +47,12 @@ def names(manifest: Manifest) -> tuple[str, ...]:
     return ("dense", *(f"dense:{variant}" for variant in sorted(filter(None, further))))
 
 
-def lacks(name: str, manifest: Manifest, config: Config) -> Lack | None:
+def lacks(name: str, manifest: Manifest, config: Config) -> MissingComponent | None:
     """Return that the index was built without the vectors, if it was."""
     if VECTORS not in manifest.views:
-        return Lack("was built without vectors", "rebuild it without --no-dense")
+        return MissingComponent("was built without vectors", "rebuild it without --no-dense")
     if _view(name) not in manifest.views:
-        return Lack(f"has no {_view(name)}", "rebuild it with --encoder given twice")
+        return MissingComponent(f"has no {_view(name)}", "rebuild it with --encoder given twice")
     return None
 
 
@@ -101,7 +101,7 @@ class DenseRetriever(Retriever):
         self._group = group
 
     def search(
-        self, queries: Sequence[str], k: int, where: Filter | None = None, limit: Limit | None = None
+        self, queries: Sequence[str], k: int, where: Filter | None = None, limit: Deadline | None = None
     ) -> list[list[Hit]]:
         """Return at most ``k`` hits a query in the total order.
 
@@ -142,4 +142,4 @@ class DenseRetriever(Retriever):
             nearest = first if n == asked else self._vectors.search(vector[np.newaxis, :], n, keep)[0]
             return nearest.scores.tolist(), nearest.rows.tolist()
 
-        return best(fetch, k, self._rows, group=self._group)
+        return top_k(fetch, k, self._rows, group=self._group)

@@ -6,14 +6,14 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from ..config import Config, FusionSettings
+from ..deadline import Deadline
 from ..dense.vectors import Mask
 from ..domain import Filter, Hit
 from ..errors import QueryError
-from ..limit import Limit
 from ..search.fusion import Ranking, fuse
 from ..search.retriever import Ranked, Rankings, Retriever
 from ..store.manifest import Manifest
-from . import Lack, kind, side_by_side
+from . import MissingComponent, kind, side_by_side
 
 if TYPE_CHECKING:
     from ..search.snapshot import Snapshot
@@ -22,9 +22,9 @@ LABEL = "Hybrid"
 HELP = "words and meaning together"
 FUSES = True
 WEIGHS_WORDS = False
-VOTE = 0.0
-PREFERENCE = 20
-BESIDE = True
+DEFAULT_WEIGHT = 0.0
+PRIORITY = 20
+BLOCKING = True
 BATCHES = True
 _PLACE = "search.fusion.weights"
 
@@ -34,12 +34,12 @@ def names(manifest: Manifest) -> tuple[str, ...]:
     return ("hybrid",)
 
 
-def lacks(name: str, manifest: Manifest, config: Config) -> Lack | None:
+def lacks(name: str, manifest: Manifest, config: Config) -> MissingComponent | None:
     """Return the part that the index lacks for one of the rankings; None if it can answer."""
     for part in rankings(name, config):
         lack = kind(part).lacks(part, manifest, config)
         if lack is None and part not in kind(part).names(manifest):
-            lack = Lack(f"has no {part}", "")
+            lack = MissingComponent(f"has no {part}", "")
         if lack is not None:
             return lack
     return None
@@ -89,7 +89,7 @@ class HybridRetriever(Retriever):
         self._group = group
 
     def search(
-        self, queries: Sequence[str], k: int, where: Filter | None = None, limit: Limit | None = None
+        self, queries: Sequence[str], k: int, where: Filter | None = None, limit: Deadline | None = None
     ) -> list[list[Hit]]:
         """Return at most ``k`` hits a query in the total order; each has the rank and score of every ranking.
 

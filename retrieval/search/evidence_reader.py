@@ -9,8 +9,8 @@ from functools import partial
 import msgspec
 
 from .. import stages
+from ..deadline import HIGHLIGHTS, WRITTEN, Deadline, Unbounded
 from ..domain import Document, Hit, Part, Span
-from ..limit import HIGHLIGHTS, WRITTEN, Limit, Unbounded
 from ..lucene.analysis import Highlighter, highlighter, in_time
 from ..store.documents import Place, Stored
 from .evidence import Copies, Evidence, PassageAnswer, RetrieverPart, part_answer
@@ -35,7 +35,7 @@ class EvidenceReader:
         copies: CopiesOf,
         *,
         highlight: bool = True,
-        limit: Limit | None = None,
+        limit: Deadline | None = None,
         after: int = 0,
     ) -> Iterator[list[Evidence]]:
         """Yield the evidence of each text and its hits; what is stored of them is read at once for all.
@@ -59,7 +59,7 @@ class EvidenceReader:
                 hit.copies = folded
             yield evidence
 
-    def _highlighter(self, text: str, limit: Limit | None) -> Highlighter:
+    def _highlighter(self, text: str, limit: Deadline | None) -> Highlighter:
         """Return what highlights passages, and stops when the time of the search is over."""
         marked = highlighter(text, self._state.terms)
         if limit is None:

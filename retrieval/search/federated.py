@@ -28,7 +28,7 @@ INDEX = "index"
 """The field of a hit of several indexes that says which it is of."""
 
 
-class HitOf(NamedTuple):
+class IndexedHit(NamedTuple):
     """A hit with the name of its index, its rank there, and its score among the hits of all."""
 
     name: str
@@ -75,7 +75,7 @@ def search_many(
     chosen = chosen_weights(indexes, weights)
     first = next(iter(searches.values()))
     settings = next(iter(indexes.values())).resolve(first).settings.search
-    page = PageOfMany(settings.k, first.offset, first.sort, settings.fusion.depth)
+    page = MergedPage(settings.k, first.offset, first.sort, settings.fusion.depth)
     rankings = {
         name: _asked(index, name, query, page.asked(searches[name], index.settings.search.max_k))
         for name, index in indexes.items()
@@ -84,7 +84,7 @@ def search_many(
     return evidence_of(indexes, query, searches, hits, highlight=highlight, after=first.offset)
 
 
-class PageOfMany(NamedTuple):
+class MergedPage(NamedTuple):
     """A page of one ranking over several indexes: ``k`` hits after ``offset``, the first ``window`` sorted by date."""
 
     k: int
@@ -101,7 +101,7 @@ class PageOfMany(NamedTuple):
         """Return what one index, which gives at most ``most`` hits, is asked: the first hits by their rank."""
         return search._replace(k=min(self.deepest, most), offset=0, sort="")
 
-    def of(self, ranked: Sequence[HitOf], indexes: Mapping[str, Index]) -> tuple[list[HitOf], bool]:
+    def of(self, ranked: Sequence[IndexedHit], indexes: Mapping[str, Index]) -> tuple[list[IndexedHit], bool]:
         """Return the hits of the page among those of the whole ranking, and whether more follow."""
         hits = _newest_first(ranked, indexes, self.window) if self.sort else list(ranked)
         return hits[self.offset : self.offset + self.k], len(hits) > self.offset + self.k
@@ -155,7 +155,7 @@ def chosen_weights(names: Mapping[str, object], weights: Mapping[str, float] | N
     return chosen
 
 
-def fused(rankings: Mapping[str, Sequence[Hit]], weights: Mapping[str, float], rrf_k: int, k: int) -> list[HitOf]:
+def fused(rankings: Mapping[str, Sequence[Hit]], weights: Mapping[str, float], rrf_k: int, k: int) -> list[IndexedHit]:
     """Return the first ``k`` hits of all rankings: score descending, then docid descending, then by the index's name.
 
     An index of weight 0 has no hits in it.
@@ -163,7 +163,7 @@ def fused(rankings: Mapping[str, Sequence[Hit]], weights: Mapping[str, float], r
     counted = sorted(name for name in rankings if weights[name])
     hits = [(name, rank, hit) for name in counted for rank, hit in enumerate(rankings[name], 1)]
     scores = float32(weights[name] / (rrf_k + rank) for name, rank, _ in hits)
-    scored = [HitOf(name, rank, score, hit) for (name, rank, hit), score in zip(hits, scores, strict=True)]
+    scored = [IndexedHit(name, rank, score, hit) for (name, rank, hit), score in zip(hits, scores, strict=True)]
     by_passage = sorted(scored, key=lambda scored: (scored.name, scored.rank))
     by_docid = sorted(by_passage, key=lambda scored: scored.hit.docid, reverse=True)
     return sorted(by_docid, key=lambda scored: -scored.score)[:k]
@@ -173,7 +173,7 @@ def evidence_of(
     indexes: Mapping[str, Index],
     query: str,
     searches: Mapping[str, Search],
-    ranked: Sequence[HitOf],
+    ranked: Sequence[IndexedHit],
     *,
     highlight: bool = True,
     after: int = 0,
@@ -193,7 +193,7 @@ def evidence_of(
     ]
 
 
-def _newest_first(ranked: Sequence[HitOf], indexes: Mapping[str, Index], window: int) -> list[HitOf]:
+def _newest_first(ranked: Sequence[IndexedHit], indexes: Mapping[str, Index], window: int) -> list[IndexedHit]:
     """Return the first hits in the order of their dates, as the stage ``sort`` does, the others below them."""
     first, rest = ranked[:window], ranked[window:]
     days = [last_day(indexes[of.name].document(of.hit.docid).date) for of in first]

@@ -12,9 +12,9 @@ from typing import Self
 from .. import retrievers, stages
 from ..config import Config
 from ..dense.encoder import Encoder
-from ..dense.noise import floor_of
+from ..dense.noise import noise_threshold
 from ..dense.vectors import Vectors
-from ..domain import Columns, Document, DocumentQuery, FacetCounts, Filter, Hit, Passage, Total
+from ..domain import Document, DocumentQuery, FacetCounts, Filter, Hit, Passage, ScoredDocids, Total
 from ..encoders.shared import SharedEncoders
 from ..filters import refuse_texts
 from ..lucene.analysis import TermCache
@@ -75,7 +75,7 @@ class Index:
         # An alias may be pointed elsewhere while this is open: what it stands for now is what is read.
         place = Path(folder).resolve() if Path(folder).is_symlink() else Path(folder)
         self._state = opened(place, config, encoders or self._own_encoders)
-        self._config = retrievers.with_votes(config, self._state.manifest)
+        self._config = retrievers.with_default_weights(config, self._state.manifest)
         self._reader = EvidenceReader(self._state)
         self._resolver = Resolver(self._state, self._config)
         self._vectors: dict[str, str] = {}
@@ -122,7 +122,7 @@ class Index:
             ranked = retriever.search(texts, k, asked.where, asked.limit)
         return [hits[asked.offset :] for hits in ranked] if asked.offset else ranked
 
-    def columns(self, queries: Sequence[str], asked: Search = DEFAULT_SEARCH) -> list[Columns]:
+    def columns(self, queries: Sequence[str], asked: Search = DEFAULT_SEARCH) -> list[ScoredDocids]:
         """Return the documents of what :meth:`search` returns."""
         resolved = self._resolver.resolve(asked)
         if resolved.settings.search.stages or asked.offset:
@@ -196,7 +196,7 @@ class Index:
     def _floor(self, view: str) -> float:
         """Return the cosine below which a passage of a view of vectors is no nearer than to made-up words."""
         if view not in self._floors:
-            self._floors[view] = floor_of(self._state.chance_cosines(view))
+            self._floors[view] = noise_threshold(self._state.noise_similarities(view))
         return self._floors[view]
 
     def _vectors_alone(self, ranking: str) -> str:

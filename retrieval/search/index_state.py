@@ -69,7 +69,7 @@ class IndexState(Protocol):
         """
         ...
 
-    def chance_cosines(self, view: str) -> list[float]:
+    def noise_similarities(self, view: str) -> list[float]:
         """Return the cosine of the nearest passage of a view of vectors to each query that means nothing."""
         ...
 

@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from ..config import BM25Settings, Config, FusionSettings
+from ..deadline import Deadline
 from ..domain import DocumentQuery, Filter
 from ..errors import PartMissingError
-from ..limit import Limit
 from ..store.manifest import VECTORS, EncoderInfo, Manifest
 from ..text import PROFILES, has_words
 
@@ -34,7 +34,7 @@ class Search(NamedTuple):
     fusion: FusionSettings | None = None
     profile: str | None = None
     group: bool | None = None
-    limit: Limit | None = None
+    limit: Deadline | None = None
     bm25: BM25Settings | None = None
     stages: tuple[str, ...] | None = None
     collapse: str = ""

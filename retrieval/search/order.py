@@ -59,7 +59,7 @@ def scores_below(floor: float, count: int) -> list[float]:
     return stepped
 
 
-def best(fetch: Fetch, k: int, rows: Rows, *, group: bool) -> list[Hit]:
+def top_k(fetch: Fetch, k: int, rows: Rows, *, group: bool) -> list[Hit]:
     """Return the ``k`` first hits of the total order, whatever order ``fetch`` gives equal scores in.
 
     Fetches a few more than ``k``, and doubles while the last score fetched could still tie with the k-th. With

@@ -120,7 +120,7 @@ class Resolver:
 def _resolved(manifest: Manifest, folder: Path, configured: Config, *chosen: Any) -> ResolvedSearch:
     """Return a search with every choice made; ``chosen`` are the values of :data:`_CHOICES`."""
     asked = Search(**dict(zip(_CHOICES, chosen, strict=True)))
-    config = retrievers.with_votes(_effective(configured, asked), manifest)
+    config = retrievers.with_default_weights(_effective(configured, asked), manifest)
     profile = config.search.profile
     if profile not in PROFILES:
         raise QueryError(f"there is no profile {profile!r}", remedy=f"there are {' and '.join(sorted(PROFILES))}")

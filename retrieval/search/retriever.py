@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol
 
+from ..deadline import Deadline
 from ..dense.vectors import Mask
-from ..domain import Columns, Filter, Hit
-from ..limit import Limit
+from ..domain import Filter, Hit, ScoredDocids
 from ..records.runs import best_documents
 
 Ranked = dict[str, list[list[Hit]]]
@@ -18,7 +18,7 @@ class Retriever(Protocol):
     """A ranking of the passages of an index, for a batch of queries."""
 
     def search(
-        self, queries: Sequence[str], k: int, where: Filter | None = None, limit: Limit | None = None
+        self, queries: Sequence[str], k: int, where: Filter | None = None, limit: Deadline | None = None
     ) -> list[list[Hit]]:
         """Return at most ``k`` hits a query, in the total order of :mod:`factseek.retrieval.search.order`.
 
@@ -27,8 +27,8 @@ class Retriever(Protocol):
         ...
 
     def columns(
-        self, queries: Sequence[str], k: int, where: Filter | None = None, limit: Limit | None = None
-    ) -> list[Columns]:
+        self, queries: Sequence[str], k: int, where: Filter | None = None, limit: Deadline | None = None
+    ) -> list[ScoredDocids]:
         """Return the documents of what :meth:`search` returns; override it where they can be had without hits."""
         return list(map(best_documents, self.search(queries, k, where, limit)))
 
@@ -45,7 +45,9 @@ class Rankings(Protocol):
 
     names: Sequence[str]
 
-    def search(self, queries: Sequence[str], k: int, where: Filter | None = None, limit: Limit | None = None) -> Ranked:
+    def search(
+        self, queries: Sequence[str], k: int, where: Filter | None = None, limit: Deadline | None = None
+    ) -> Ranked:
         """Return at most ``k`` hits a query of each ranking, in the total order; those cut off are left out.
 
         Raises CutOffError if none is ready within the limit.

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from functools import partial
 
+from ..deadline import CutOffError, Deadline, Pending
 from ..dense.vectors import Mask
 from ..domain import Filter, Hit
-from ..limit import CutOffError, Limit, Pending
 from .retriever import Ranked, Retriever
 
 
@@ -20,7 +20,9 @@ class SideBySide:
         self._beside = beside
         self.names: Sequence[str] = tuple(parts)
 
-    def search(self, queries: Sequence[str], k: int, where: Filter | None = None, limit: Limit | None = None) -> Ranked:
+    def search(
+        self, queries: Sequence[str], k: int, where: Filter | None = None, limit: Deadline | None = None
+    ) -> Ranked:
         """Return at most ``k`` hits a query of each ranking, in the total order; those cut off are left out.
 
         Without a limit one works after the other, with one all work at the same time. Raises CutOffError if none is

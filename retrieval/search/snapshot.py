@@ -16,7 +16,7 @@ from .. import retrievers, views
 from ..caching import OpenedOnce, remembered
 from ..config import Config
 from ..dense.encoder import Encoder
-from ..dense.noise import chance_cosines, made_up_vectors, nearest_of_segments
+from ..dense.noise import made_up_vectors, nearest_of_segments, noise_similarities
 from ..dense.vectors import Mask, VectorFiles, VectorIndex, Vectors, mean_direction
 from ..domain import Document, FacetCounts, Filter, Passage, Span, Total
 from ..errors import IndexStateError, NotFoundError
@@ -369,11 +369,11 @@ class Snapshot:
         kinds = (segment for segment in self.segments if not where.kind or segment.info.kind in where.kind)
         return sum(segment.documents.undated(where) for segment in kinds)
 
-    def chance_cosines(self, view: str) -> list[float]:
+    def noise_similarities(self, view: str) -> list[float]:
         """Return the cosine of the nearest passage of a view of vectors to each query that means nothing."""
-        return self._opened.get(f"chance {view}", partial(self._chance_cosines, view))
+        return self._opened.get(f"chance {view}", partial(self._noise_similarities, view))
 
-    def _chance_cosines(self, view: str) -> list[float]:
+    def _noise_similarities(self, view: str) -> list[float]:
         """Return what the segments keep; an index that was built before they did is looked through."""
         name = VectorFiles.named(view.partition(":")[2]).chance
         segments = [segment.info for segment in self.segments if segment.info.passages]
@@ -381,7 +381,7 @@ class Snapshot:
         kept = nearest_of_segments((self.place.segment(info.name) / name for info in segments), vectors.dimension)
         if kept is not None:
             return kept
-        return chance_cosines(made_up_vectors(self.encoder_of(view)), vectors, self.mask(None))
+        return noise_similarities(made_up_vectors(self.encoder_of(view)), vectors, self.mask(None))
 
     def _without(self, mask: Mask | None, docids: Sequence[str]) -> Mask:
         """Return a mask without the rows of some documents."""

@@ -8,8 +8,8 @@ from functools import partial
 import msgspec
 
 from .. import stages
+from ..deadline import CutOffError, Memory, Unbounded
 from ..domain import Hit, Part
-from ..limit import CutOffError, Memory, Unbounded
 from ..stages import Applied, Named
 from ..store.documents import Stored
 from .options import ResolvedSearch, Search

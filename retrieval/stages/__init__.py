@@ -13,10 +13,10 @@ import msgspec
 
 from ..caching import OpenedOnce
 from ..config import Config
+from ..deadline import Deadline
 from ..domain import Filter, Hit, Part
 from ..encoders.cross_encoder import open_cross_encoder
 from ..errors import QueryError
-from ..limit import Limit
 from ..lucene.analysis import TermCache
 from ..plugins import Plugins
 from ..search.evidence import Copies
@@ -86,7 +86,7 @@ class Stage(Protocol):
         ...
 
     def apply(
-        self, queries: Sequence[str], hits: Sequence[Sequence[Hit]], texts: Texts, limit: Limit | None
+        self, queries: Sequence[str], hits: Sequence[Sequence[Hit]], texts: Texts, limit: Deadline | None
     ) -> list[list[Hit]]:
         """Return the hits of each query in their new order, each with a part of the stage's own (:func:`with_part`)."""
         ...
@@ -230,7 +230,7 @@ def depth_of(stages: Sequence[Named], k: int) -> int:
 
 
 def applied(
-    stages: Sequence[Named], queries: Sequence[str], hits: Sequence[Sequence[Hit]], texts: Texts, limit: Limit | None
+    stages: Sequence[Named], queries: Sequence[str], hits: Sequence[Sequence[Hit]], texts: Texts, limit: Deadline | None
 ) -> list[Applied]:
     """Return the hits of each query after all stages.
 

@@ -10,9 +10,9 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
+from ..deadline import Deadline
 from ..domain import Filter, Hit
 from ..errors import QueryError
-from ..limit import Limit
 from ..search.evidence import Copies
 from ..search.index_state import IndexState
 from ..store.manifest import SIGNATURES
@@ -57,7 +57,7 @@ class Collapse:
         return 2 * k
 
     def apply(
-        self, queries: Sequence[str], hits: Sequence[Sequence[Hit]], texts: Texts, limit: Limit | None
+        self, queries: Sequence[str], hits: Sequence[Sequence[Hit]], texts: Texts, limit: Deadline | None
     ) -> list[list[Hit]]:
         """Return the hits as they are."""
         return list(map(list, hits))
@@ -72,7 +72,7 @@ class CollapseOver(Collapse):
         self._most = most_disagreements(NEAR)
 
     def apply(
-        self, queries: Sequence[str], hits: Sequence[Sequence[Hit]], texts: Texts, limit: Limit | None
+        self, queries: Sequence[str], hits: Sequence[Sequence[Hit]], texts: Texts, limit: Deadline | None
     ) -> list[list[Hit]]:
         """Return each query's hits in their order without near-copies of better ones."""
         return [list(self._kept(ranked)) for ranked in hits]

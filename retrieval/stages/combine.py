@@ -7,10 +7,10 @@ from functools import partial
 from itertools import islice
 from pathlib import Path
 
+from ..deadline import Deadline
 from ..dense.vectors import Vectors
 from ..domain import Filter, Hit
 from ..errors import QueryError
-from ..limit import Limit
 from ..lucene.analysis import query_terms
 from ..search.combiner import Combiner, load, matrix
 from ..search.index_state import IndexState
@@ -54,7 +54,7 @@ class Combine:
         return CombineOver(self._context, state)
 
     def apply(
-        self, queries: Sequence[str], hits: Sequence[Sequence[Hit]], texts: Texts, limit: Limit | None
+        self, queries: Sequence[str], hits: Sequence[Sequence[Hit]], texts: Texts, limit: Deadline | None
     ) -> list[list[Hit]]:
         """Return the hits as they are."""
         return list(map(list, hits))
@@ -71,7 +71,7 @@ class CombineOver(Combine):
         self._state = state
 
     def apply(
-        self, queries: Sequence[str], hits: Sequence[Sequence[Hit]], texts: Texts, limit: Limit | None
+        self, queries: Sequence[str], hits: Sequence[Sequence[Hit]], texts: Texts, limit: Deadline | None
     ) -> list[list[Hit]]:
         """Return each query's hits in the order of their new scores."""
         combiner = self._combiner()

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
+from ..deadline import Deadline
 from ..domain import Hit
 from ..errors import QueryError
-from ..limit import Limit
 from . import StageContext, Texts, with_part
 
 LABEL = "Per source"
@@ -41,7 +41,7 @@ class PerSource:
         return 2 * k
 
     def apply(
-        self, queries: Sequence[str], hits: Sequence[Sequence[Hit]], texts: Texts, limit: Limit | None
+        self, queries: Sequence[str], hits: Sequence[Sequence[Hit]], texts: Texts, limit: Deadline | None
     ) -> list[list[Hit]]:
         """Return each query's hits in their order without those that come too late for their source."""
         sources = iter(stored.document.source for stored in texts([hit for ranked in hits for hit in ranked]))

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import islice
 
+from ..deadline import Deadline
 from ..domain import Hit
 from ..errors import QueryError
-from ..limit import Limit
 from ..lucene.index import flat_text
 from ..search.retriever import ReRanker
 from ..search.score_normalizers import mixed
@@ -55,7 +55,7 @@ class Rerank:
         return k
 
     def apply(
-        self, queries: Sequence[str], hits: Sequence[Sequence[Hit]], texts: Texts, limit: Limit | None
+        self, queries: Sequence[str], hits: Sequence[Sequence[Hit]], texts: Texts, limit: Deadline | None
     ) -> list[list[Hit]]:
         """Return each query's hits in the order of their new scores."""
         model = self._context.re_ranker()
@@ -69,7 +69,7 @@ class Rerank:
             ranked_anew.append(rescored(_NAME, ranked, mixed(before, after, self._context.settings.rerank.weight)))
         return ranked_anew
 
-    def _scores(self, model: ReRanker, query: str, passages: Sequence[str], limit: Limit | None) -> list[float]:
+    def _scores(self, model: ReRanker, query: str, passages: Sequence[str], limit: Deadline | None) -> list[float]:
         """Return the scores of the first passages: of all, if the time is enough."""
         own = limit.shorter(self._context.settings.rerank.seconds) if limit else None
         scores: list[float] = []

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 
 import msgspec
 
+from ..deadline import Deadline
 from ..domain import Hit
 from ..errors import QueryError
 from ..filters import last_day
-from ..limit import Limit
 from . import StageContext, Texts, with_part
 
 LABEL = "By date"
@@ -42,7 +42,7 @@ class Sort:
         return k
 
     def apply(
-        self, queries: Sequence[str], hits: Sequence[Sequence[Hit]], texts: Texts, limit: Limit | None
+        self, queries: Sequence[str], hits: Sequence[Sequence[Hit]], texts: Texts, limit: Deadline | None
     ) -> list[list[Hit]]:
         """Return each query's hits, newest first, scored by their places counted from the last."""
         days = iter(last_day(stored.document.date) for stored in texts([hit for ranked in hits for hit in ranked]))

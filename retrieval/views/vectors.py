@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..config import Config, DenseSettings
-from ..dense.noise import chance_cosines, made_up_vectors, read_chance, write_chance
+from ..dense.noise import made_up_vectors, noise_similarities, read_chance, write_chance
 from ..dense.vectors import (
     VectorFiles,
     VectorIndex,
@@ -138,7 +138,7 @@ class VectorsView(View):
         if queries is not None and segment.passages:
             place = [(segment.folder, segment.passages)]
             vectors = VectorIndex(place, self.encoder.dimension, DenseSettings(type="flat"), self._files)
-            write_chance(path, queries, chance_cosines(queries, vectors))
+            write_chance(path, queries, noise_similarities(queries, vectors))
 
     def _made_up_queries_of(self, parts: Sequence[Merged]) -> Vectors | None:
         """Return the vectors of the made-up queries that a segment keeps; None if none does, or it is damaged."""

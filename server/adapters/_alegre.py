@@ -11,10 +11,10 @@ from time import monotonic
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from ...indexer.changes import Change
+from ...retrieval.deadline import CutOffError
 from ...retrieval.domain import Document, Hit, VectorQuery
 from ...retrieval.errors import NotFoundError, QueryError
 from ...retrieval.filters import metadata_values
-from ...retrieval.limit import CutOffError
 from ...retrieval.lucene.analysis import words_of
 from ...retrieval.lucene.spelling import respelt
 from ...retrieval.search.options import Search, check_whole

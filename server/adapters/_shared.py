@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from flask import request
 
+from ...retrieval.deadline import Deadline
 from ...retrieval.domain import Document
 from ...retrieval.errors import QueryError
-from ...retrieval.limit import Limit
 from ...retrieval.search.evidence import Answer
 from ...retrieval.search.retriever import ReRanker
 from ..errors import BadInput, Problem, RefusedError
@@ -89,7 +89,7 @@ def check_texts(field: str, texts: Sequence[object]) -> None:
 
 
 def ranked(
-    model: ReRanker, query: str, texts: Sequence[str], most: int | None, limit: Limit | None = None
+    model: ReRanker, query: str, texts: Sequence[str], most: int | None, limit: Deadline | None = None
 ) -> list[RerankedText]:
     """Return the best ``most`` texts for a query, best first; texts of one score stay in the order of the request.
 
@@ -107,7 +107,7 @@ def tokens(model: ReRanker, query: str, texts: Iterable[str]) -> int:
     return sum(model.count_tokens(query, text) for text in texts)
 
 
-def _scores(model: ReRanker, query: str, texts: Sequence[str], limit: Limit) -> list[float]:
+def _scores(model: ReRanker, query: str, texts: Sequence[str], limit: Deadline) -> list[float]:
     scores: list[float] = []
     for text in texts:
         if limit.is_over(_NAME):

@@ -19,13 +19,13 @@ from flask import Blueprint, Response, request
 from msgspec import Meta
 
 from ...retrieval.config import Count
+from ...retrieval.deadline import Deadline
 from ...retrieval.domain import Document
 from ...retrieval.filters import last_day
-from ...retrieval.limit import Limit
 from ...retrieval.search.evidence import Answer, Evidence
 from ...retrieval.search.options import Search
 from ..api.operations import Operation
-from ..api.paging import Begun, begun
+from ..api.paging import ResumedPage, resume
 from ..errors import BadInput, Problem
 from ..schemas import FilterRequest, RequestFields, SearchRequest, from_query, json_answer
 from ..search import TimedOutError, limit_of, search_of, whole_evidence
@@ -106,7 +106,7 @@ def _slices(index: Index, query: str, search: Search) -> Iterator[list[Evidence]
         begin, size = begin + size, 2 * size
 
 
-def _in_time(documents: Iterator[Document], limit: Limit) -> Iterator[Document]:
+def _in_time(documents: Iterator[Document], limit: Deadline) -> Iterator[Document]:
     for document in documents:
         if limit.is_over("reviews"):
             raise TimedOutError("there was no time to look at all reviews of this publisher")
@@ -228,19 +228,19 @@ def google_claims_search() -> Response:
     return json_answer(_answer(listed, page, search.offset))
 
 
-def _answer(listed: ReviewPage, page: Begun, offset: int) -> GoogleClaims:
+def _answer(listed: ReviewPage, page: ResumedPage, offset: int) -> GoogleClaims:
     following = page.cursor_after(offset + len(listed.reviews)) if listed.more else msgspec.UNSET
     return GoogleClaims(claims=list(map(_claim, listed.reviews)) or msgspec.UNSET, next_page_token=following)
 
 
-def _page(asked: GoogleSearch) -> Begun:
+def _page(asked: GoogleSearch) -> ResumedPage:
     """Return the page that is asked for.
 
     Raises BadInput, naming the page token, if that is not of this search.
     """
     name = configured_index().name
     try:
-        return begun(name, _request(asked))
+        return resume(name, _request(asked))
     except BadInput as error:
         if error.field != "cursor":
             raise

@@ -17,9 +17,9 @@ from msgspec import Meta, UnsetType
 from numpy.typing import NDArray
 
 from ...retrieval.config import Positive
+from ...retrieval.deadline import Deadline
 from ...retrieval.dense.encoder import Encoder
 from ...retrieval.errors import NotFoundError
-from ...retrieval.limit import Limit
 from ...retrieval.search.evidence import Answer
 from ..api.operations import Operation
 from ..errors import BadInput, Problem, RefusedError
@@ -194,7 +194,7 @@ def _texts(asked: OpenAIEmbedding) -> list[str]:
     return texts
 
 
-def _encoded(encoder: Encoder, texts: Sequence[str], limit: Limit, *, query: bool) -> NDArray[np.float32]:
+def _encoded(encoder: Encoder, texts: Sequence[str], limit: Deadline, *, query: bool) -> NDArray[np.float32]:
     """Return the vectors of texts.
 
     Raises TimedOutError if there is no time for all.

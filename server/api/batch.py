@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar
 import msgspec
 
 from ...retrieval import retrievers
+from ...retrieval.deadline import CutOffError, Deadline
 from ...retrieval.domain import Hit
 from ...retrieval.errors import QueryError
-from ...retrieval.limit import CutOffError, Limit
 from ...retrieval.records.runs import run_lines
 from ...retrieval.search.evidence import Evidence
 from ..errors import BadInput
@@ -80,7 +80,7 @@ class Batch:
                 "k", f"{len(request.queries)} queries of {k} hits are more than the {most_hits} of one batch; split it"
             )
         self._beside = limit_of().beside
-        self._limit = partial(Limit, beside=self._beside)
+        self._limit = partial(Deadline, beside=self._beside)
         self._memory = answer_memory()
         note_search([query.text for query in request.queries], self)
 
@@ -162,7 +162,7 @@ class Batch:
         for ranked, evidence in zip(some, evidences, strict=True):
             yield ranked.fault or self._answer(ranked, evidence, reading)
 
-    def _answer(self, ranked: _Ranked, evidence: list[Evidence], reading: Limit) -> BatchHits:
+    def _answer(self, ranked: _Ranked, evidence: list[Evidence], reading: Deadline) -> BatchHits:
         text = ranked.query.text
         if self._request.passages:
             evidence = with_passages(self._index, text, self.search, evidence, reading)

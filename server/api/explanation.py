@@ -11,8 +11,8 @@ import msgspec
 
 from ...retrieval import stages
 from ...retrieval.config import FusionSettings
+from ...retrieval.deadline import PASSAGES, WRITTEN, Deadline
 from ...retrieval.domain import Hit, Part
-from ...retrieval.limit import PASSAGES, WRITTEN, Limit
 from ...retrieval.lucene.analysis import Highlighter, highlighter, in_time, query_terms
 from ...retrieval.search.evidence import Evidence, PassageAnswer, part_answer
 from ...retrieval.search.explaining import sentence
@@ -41,7 +41,7 @@ def explanation(index: Index, query: str, asked: Search, hits: Sequence[Hit]) ->
     )
 
 
-def with_passages(index: Index, query: str, asked: Search, hits: Sequence[Evidence], limit: Limit) -> list[Evidence]:
+def with_passages(index: Index, query: str, asked: Search, hits: Sequence[Evidence], limit: Deadline) -> list[Evidence]:
     """Return the hits, each with all passages of its document that hold a word of ``query``, and its best one.
 
     After the limit, which notes that passages are missing, it is the best one alone.
@@ -50,7 +50,7 @@ def with_passages(index: Index, query: str, asked: Search, hits: Sequence[Eviden
     return [msgspec.structs.replace(hit, passages=_passages(index, marked, hit, limit)) for hit in hits]
 
 
-def _passages(index: Index, marked: Highlighter, hit: Evidence, limit: Limit) -> list[PassageAnswer]:
+def _passages(index: Index, marked: Highlighter, hit: Evidence, limit: Deadline) -> list[PassageAnswer]:
     if limit.is_over(PASSAGES):
         return [hit.passage]
     passages = []

@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING
 import msgspec
 from flask import Blueprint, Response, g, request
 
+from ...retrieval.deadline import CutOffError, Deadline
 from ...retrieval.domain import Hit
 from ...retrieval.errors import QueryError
-from ...retrieval.limit import CutOffError, Limit
 from ...retrieval.search.counting import facet_answers, fields_of, total_answer
 from ...retrieval.search.evidence import Evidence
 from ...retrieval.search.federated import (
     CountsOfMany,
-    HitOf,
-    PageOfMany,
+    IndexedHit,
+    MergedPage,
     chosen_weights,
     counts_of_many,
     evidence_of,
@@ -39,7 +39,7 @@ from ..search import (
     understood,
 )
 from .explanation import with_passages
-from .paging import BegunMany, begun_many, note_of
+from .paging import ResumedPages, note_of, resume_many
 
 if TYPE_CHECKING:
     from ...retrieval.search.index import Index
@@ -52,7 +52,7 @@ class _Asked(msgspec.Struct):
 
     served: ServedIndex
     search: Search
-    limit: Limit
+    limit: Deadline
     hits: list[Hit] = []
 
     @property
@@ -71,7 +71,7 @@ class _Together(msgspec.Struct):
 def search_many() -> Response:
     """Search several indexes: one ranking, fused by rank; each hit says its index."""
     body = from_body(request, SearchManyRequest)
-    begun = begun_many(_weights(body), body.options())
+    begun = resume_many(_weights(body), body.options())
     asked = begun.asked
     text, query, each = _understood(begun, "k" if body.hits is None else "hits")
     counts, began = _counts(asked, text, each), perf_counter()
@@ -98,7 +98,7 @@ def search_many() -> Response:
     return json_answer(answer)
 
 
-def _understood(begun: BegunMany, k_name: str) -> tuple[str, QueryText, dict[str, _Asked]]:
+def _understood(begun: ResumedPages, k_name: str) -> tuple[str, QueryText, dict[str, _Asked]]:
     """Return the text to search for, what clients are told of it, and what each index is asked.
 
     ``k_name`` is what the client calls ``k``.
@@ -113,13 +113,13 @@ def _understood(begun: BegunMany, k_name: str) -> tuple[str, QueryText, dict[str
     return text, query, each
 
 
-def _ranked(begun: BegunMany, text: str, each: dict[str, _Asked]) -> tuple[list[HitOf], bool, int]:
+def _ranked(begun: ResumedPages, text: str, each: dict[str, _Asked]) -> tuple[list[IndexedHit], bool, int]:
     """Return the hits of the page, whether more follow, and the constant by which they were fused.
 
     Raises TimedOutError if no index was ready in time.
     """
     asked, settings = begun.asked, next(iter(each.values())).index.settings.search
-    page = PageOfMany(asked.k or settings.k, asked.offset, asked.sort or "", settings.fusion.depth)
+    page = MergedPage(asked.k or settings.k, asked.offset, asked.sort or "", settings.fusion.depth)
     for name, part in each.items():
         part.hits = _hits(name, text, part, page)
     if not any(part.hits for part in each.values()) and all(part.limit.missing for part in each.values()):
@@ -178,7 +178,7 @@ def _counts(asked: SearchManyRequest, text: str, each: dict[str, _Asked]) -> Cou
         raise BadInput("facets", error.line) from None
 
 
-def _hits(name: str, text: str, part: _Asked, page: PageOfMany) -> list[Hit]:
+def _hits(name: str, text: str, part: _Asked, page: MergedPage) -> list[Hit]:
     """Return the hits of one index; none if it was not ready in time, which its limit notes."""
     try:
         search = page.asked(part.search, part.index.settings.search.max_k)
@@ -190,7 +190,7 @@ def _hits(name: str, text: str, part: _Asked, page: PageOfMany) -> list[Hit]:
 
 
 def _evidence(
-    each: dict[str, _Asked], text: str, ranked: list[HitOf], reading: Limit, *, highlight: bool, after: int
+    each: dict[str, _Asked], text: str, ranked: list[IndexedHit], reading: Deadline, *, highlight: bool, after: int
 ) -> list[Evidence]:
     indexes = {name: part.index for name, part in each.items()}
     # What stands before the page was found in other places of each index.
@@ -198,12 +198,12 @@ def _evidence(
     return evidence_of(indexes, text, searches, ranked, highlight=highlight, after=after)
 
 
-def _with_passages(each: dict[str, _Asked], text: str, hit: Evidence, reading: Limit) -> Evidence:
+def _with_passages(each: dict[str, _Asked], text: str, hit: Evidence, reading: Deadline) -> Evidence:
     part = each[str(hit.index)]
     return with_passages(part.index, text, part.search, [hit], reading)[0]
 
 
-def _described(part: _Asked, begun: BegunMany, text: str, reading: Limit) -> AskedIndex:
+def _described(part: _Asked, begun: ResumedPages, text: str, reading: Deadline) -> AskedIndex:
     name = part.served.name
     coverage = coverage_of(part.index, part.search, part.limit, reading)
     return AskedIndex(

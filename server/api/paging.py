@@ -39,7 +39,7 @@ _MAKES_THE_LIST = {
 _CHANGED = "the index has changed since the page before this one: hits may come again or be left out"
 
 
-class Begun(NamedTuple):
+class ResumedPage(NamedTuple):
     """A request, the index that it is answered from, and whether that has changed since its cursor was given."""
 
     served: ServedIndex
@@ -55,19 +55,19 @@ class Begun(NamedTuple):
         return _cursor([self.served], _digest(self.served.name, self.asked), hits)
 
 
-def begun(name: str, asked: SearchRequest) -> Begun:
+def resume(name: str, asked: SearchRequest) -> ResumedPage:
     """Return a request with the place that its cursor stands for, and the index.
 
     Raises BadInput if the cursor is none, or belongs to another search.
     """
     served = index_named(name)
     if not asked.cursor:
-        return Begun(served, asked)
+        return ResumedPage(served, asked)
     asked, changed = _resumed(asked, _digest(name, asked), [served])
-    return Begun(served, asked, bool(changed))
+    return ResumedPage(served, asked, bool(changed))
 
 
-class BegunMany(NamedTuple):
+class ResumedPages(NamedTuple):
     """A request to several indexes, each with its weight, and those that have changed since its cursor was given."""
 
     served: dict[str, ServedIndex]
@@ -82,16 +82,16 @@ class BegunMany(NamedTuple):
         return _cursor(_in_order(self.served), _digest(self.weights, self.asked), self.asked.offset + shown)
 
 
-def begun_many(weights: dict[str, float], asked: SearchManyRequest) -> BegunMany:
+def resume_many(weights: dict[str, float], asked: SearchManyRequest) -> ResumedPages:
     """Return a request to several indexes with the place that its cursor stands for, and the indexes.
 
     Raises what :func:`begun` raises.
     """
     served = {name: index_named(name) for name in weights}
     if not asked.cursor:
-        return BegunMany(served, weights, asked)
+        return ResumedPages(served, weights, asked)
     asked, changed = _resumed(asked, _digest(weights, asked), _in_order(served))
-    return BegunMany(served, weights, asked, changed)
+    return ResumedPages(served, weights, asked, changed)
 
 
 def note_of(note: str, *, changed: bool) -> str:

@@ -19,11 +19,11 @@ from ...claims.checkworthiness.ranking import Ranked, explain, rank
 from ...claims.checkworthiness.training import TrainedRanker
 from ...claims.text.languages import language_of
 from ...retrieval.config import view
+from ...retrieval.deadline import CutOffError
 from ...retrieval.domain import Statement
 from ...retrieval.errors import ConfigError, FactseekError
 from ...retrieval.files import sha256
 from ...retrieval.languages import unknown_language
-from ...retrieval.limit import CutOffError
 from ...retrieval.records.model_file import State
 from ..errors import BadInput, RefusedError, UnknownRankerError
 from ..runtime import registry

@@ -44,7 +44,7 @@ from ..search import RankedEvidence, limit_of, ranked_evidence, search_of, searc
 from .batch import Batch, json_pieces, ndjson_pieces
 from .explanation import explanation, with_passages
 from .operations import JSON, NDJSON, TEXT
-from .paging import begun, counts, note_of
+from .paging import counts, note_of, resume
 
 if TYPE_CHECKING:
     from ...retrieval.search.index import Index
@@ -74,7 +74,7 @@ def search_simply(name: str) -> Response:
     """Search by a query string; answers Anserini's ``candidates`` beside ``hits``."""
     index_named(name)
     parameters = from_query(request.args, SimpleSearch)
-    page = begun(name, parameters.request().options())
+    page = resume(name, parameters.request().options())
     index, asked = page.served.index, page.asked
     search = search_of(asked, index, k_name="hits" if parameters.k is None else "k", offset=asked.offset)
     text, search, query = searched(index, asked, search)
@@ -112,7 +112,7 @@ def search(name: str) -> Response:
     """Search by a JSON body."""
     index_named(name)
     request_fields = from_body(request_ctx.request, SearchRequest)
-    page = begun(name, request_fields.options())
+    page = resume(name, request_fields.options())
     index, asked = page.served.index, page.asked
     options = search_of(asked, index, k_name="k" if request_fields.hits is None else "hits", offset=asked.offset)
     text, options, query = searched(index, asked, options)

@@ -7,9 +7,9 @@ from itertools import count
 from typing import TYPE_CHECKING, NamedTuple
 
 from ...retrieval import retrievers, stages
+from ...retrieval.deadline import Deadline
 from ...retrieval.domain import Hit, Part
 from ...retrieval.errors import FactseekError
-from ...retrieval.limit import Limit
 from ...retrieval.search.options import ResolvedSearch, Search
 
 if TYPE_CHECKING:
@@ -66,7 +66,7 @@ class Reason(NamedTuple):
 
 
 def reasons(
-    index: Index, query: str, asked: Search, hits: Sequence[Hit], limit: Limit, *, ranks: Sequence[int] = ()
+    index: Index, query: str, asked: Search, hits: Sequence[Hit], limit: Deadline, *, ranks: Sequence[int] = ()
 ) -> list[Reason]:
     """Return the reason of each hit of a search; without its words if there is no time for them.
 

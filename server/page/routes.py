@@ -13,8 +13,8 @@ import msgspec
 from flask import request, url_for
 from werkzeug.wrappers import Response
 
+from ...retrieval.deadline import HIGHLIGHTS
 from ...retrieval.errors import NotFoundError, QueryError
-from ...retrieval.limit import HIGHLIGHTS
 from ...retrieval.lucene.analysis import Highlighter, highlighter, in_time
 from ...retrieval.search.evidence import Evidence
 from ...retrieval.search.options import Search

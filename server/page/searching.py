@@ -9,13 +9,13 @@ from typing import NamedTuple
 import msgspec
 
 from ...retrieval import retrievers
+from ...retrieval.deadline import CutOffError
 from ...retrieval.domain import Hit
 from ...retrieval.errors import NotFoundError, QueryError
-from ...retrieval.limit import CutOffError
 from ...retrieval.lucene.spelling import respelt
 from ...retrieval.retrievers import RetrieverKind
 from ...retrieval.search.evidence import Evidence
-from ...retrieval.search.federated import HitOf, PageOfMany, chosen_weights, evidence_of, fused
+from ...retrieval.search.federated import IndexedHit, MergedPage, chosen_weights, evidence_of, fused
 from ...retrieval.search.options import Search
 from ..errors import BadInput
 from ..runtime import ServedIndex
@@ -139,7 +139,7 @@ def ranking_of_many(asked: Sequence[IndexSearch], state: PageState) -> ShownRank
     Raises BadInput if an index cannot answer, TimedOutError if none was ready in time.
     """
     began, settings = perf_counter(), asked[0].served.index.settings.search
-    page = PageOfMany(asked[0].size, state.offset, state.sort, settings.fusion.depth)
+    page = MergedPage(asked[0].size, state.offset, state.sort, settings.fusion.depth)
     searches = {part.served.name: _deeper(part, page) for part in asked}
     lists = {part.served.name: _hits(part, searches[part.served.name]) for part in asked}
     late = tuple(name for name, search in searches.items() if search.limit and search.limit.missing)
@@ -175,7 +175,7 @@ def _note(asked: IndexSearch) -> str:
     return asked.served.index.note(asked.text, asked.search._replace(where=None))
 
 
-def _deeper(asked: IndexSearch, page: PageOfMany) -> Search:
+def _deeper(asked: IndexSearch, page: MergedPage) -> Search:
     most = asked.served.index.settings.search.max_k
     return page.asked(asked.search, most)._replace(limit=limit_of())
 
@@ -190,7 +190,7 @@ def _hits(asked: IndexSearch, search: Search) -> list[Hit]:
 
 
 def _evidence(
-    asked: Sequence[IndexSearch], shown: Sequence[HitOf], searches: Mapping[str, Search], before: int
+    asked: Sequence[IndexSearch], shown: Sequence[IndexedHit], searches: Mapping[str, Search], before: int
 ) -> list[Evidence]:
     reading = limit_of()
     indexes = {part.served.name: part.served.index for part in asked}
@@ -198,7 +198,7 @@ def _evidence(
     return evidence_of(indexes, asked[0].text, own, shown, after=before)
 
 
-def _reasons(asked: Sequence[IndexSearch], shown: Sequence[HitOf]) -> list[Reason]:
+def _reasons(asked: Sequence[IndexSearch], shown: Sequence[IndexedHit]) -> list[Reason]:
     """Return why each hit stands where it does in its own index."""
     limit, each = limit_of(), {}
     for part in asked:

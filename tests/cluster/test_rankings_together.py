@@ -13,8 +13,8 @@ from factseek.cluster.coordinator import ShardedState
 from factseek.cluster.rankings import ShardedRankings
 from factseek.cluster.statistics import CollectionTerms
 from factseek.retrieval.config import Config
+from factseek.retrieval.deadline import CutOffError, Deadline
 from factseek.retrieval.domain import Filter
-from factseek.retrieval.limit import CutOffError, Limit
 from factseek.retrieval.search.index import Index
 from factseek.retrieval.search.index_state import IndexState
 from factseek.retrieval.search.retriever import Ranked
@@ -71,7 +71,7 @@ class _Late:
     def __init__(self, rankings: Any) -> None:
         self._rankings = rankings
 
-    def search(self, queries: Sequence[str], k: int, where: Filter | None, limit: Limit) -> Ranked:
+    def search(self, queries: Sequence[str], k: int, where: Filter | None, limit: Deadline) -> Ranked:
         limit.cut_off("dense")
         ranked: Ranked = self._rankings.search(queries, k, where, limit)
         return ranked
@@ -99,7 +99,7 @@ def test_one_round_makes_all_rankings(
     expected = state.rankings(NAMES, sharded.settings).search(QUERIES, 9)
     ask = Counting(state._states)
     rankings = ShardedRankings(NAMES, sharded.settings, AskedBy(state, ask))
-    assert rankings.search(QUERIES, 9, None, Limit(60, beside) if limited else None) == expected
+    assert rankings.search(QUERIES, 9, None, Deadline(60, beside) if limited else None) == expected
     assert set(expected) == set(NAMES)
     assert all(hits for of_queries in expected.values() for hits in of_queries)
     assert ask.rounds == 1  # the statistics of the terms are remembered
@@ -109,13 +109,13 @@ def test_words_answer_where_vectors_are_late(sharded: Index, state: ShardedState
     free = threading.Event()
     try:
         rankings = ShardedRankings(NAMES, sharded.settings, AskedBy(state, Counting(state._states), free))
-        limit = Limit(60, beside).shorter(1.0)
+        limit = Deadline(60, beside).shorter(1.0)
         informed, asked = rankings.with_statistics(QUERIES, limit)
         assert (informed, limit.missing) == (["bm25"], ["dense"])
         assert [query.vectors for query in asked] == [{}, {}]
         alone = ShardedRankings(["dense"], sharded.settings, AskedBy(state, Counting(state._states), free))
         with pytest.raises(CutOffError, match=r"^dense took longer than the search may$"):
-            alone.search(QUERIES, 9, None, Limit(0.2, beside))
+            alone.search(QUERIES, 9, None, Deadline(0.2, beside))
     finally:
         free.set()
 
@@ -124,7 +124,7 @@ def test_what_one_shard_had_no_time_for_is_whole_nowhere(
     sharded: Index, state: ShardedState, beside: ThreadPoolExecutor
 ) -> None:
     states: list[Any] = [WithoutDense(state._states[0]), *state._states[1:]]
-    limit = Limit(60, beside)
+    limit = Deadline(60, beside)
     ranked = ShardedRankings(NAMES, sharded.settings, AskedBy(state, Counting(states))).search(QUERIES, 9, None, limit)
     assert ranked == {"bm25": state.ranking("bm25", sharded.settings).search(QUERIES, 9)}
     assert limit.missing == ["dense"]

@@ -21,7 +21,7 @@ from factseek.indexer.snapshot import restore, snapshot
 from factseek.indexer.verification import verify
 from factseek.retrieval.dense.encoder import Origin
 from factseek.retrieval.errors import IndexStateError, MachineError
-from factseek.retrieval.retrievers import with_votes
+from factseek.retrieval.retrievers import with_default_weights
 from factseek.retrieval.store import manifest as manifests
 from factseek.retrieval.store.index_folder import IndexFolder
 from factseek.retrieval.views import OpenSegment, view
@@ -109,9 +109,13 @@ def test_each_is_described_and_has_its_files(index: Path, tiny: dict[str, Tiny])
 
 def test_a_fusion_shares_the_vote_of_vectors_among_encoders(index: Path) -> None:
     manifest = manifests.read(index)
-    assert with_votes(CONFIG, manifest).search.fusion.weights == {"bm25": 0.4, "dense": 0.3, "dense:second": 0.3}
+    assert with_default_weights(CONFIG, manifest).search.fusion.weights == {
+        "bm25": 0.4,
+        "dense": 0.3,
+        "dense:second": 0.3,
+    }
     chosen = convert({"search": {"fusion": {"weights": {"bm25": 1, "dense": 2}}}}, "test")
-    assert with_votes(chosen, manifest) == chosen
+    assert with_default_weights(chosen, manifest) == chosen
 
 
 def test_each_finds_by_its_own_vectors(index: Path, tiny: dict[str, Tiny]) -> None:

@@ -109,11 +109,11 @@ class Initials(View):
 RETRIEVER = '''
 """Ranks passages that begin with a letter of the query, the longest first."""
 
-from ..search.order import best
+from ..search.order import top_k
 from ..records.runs import best_documents
 
 LABEL, HELP = "Letters", "first letters"
-FUSES, WEIGHS_WORDS, VOTE, PREFERENCE, BESIDE, BATCHES = False, False, 0.0, -1, False, False
+FUSES, WEIGHS_WORDS, DEFAULT_WEIGHT, PRIORITY, BLOCKING, BATCHES = False, False, 0.0, -1, False, False
 
 
 def names(manifest):
@@ -143,7 +143,7 @@ class Letters:
         self.live = [row for row in range(len(self.pairs)) if mask is None or mask[row]]
 
     def search(self, queries, k, where=None, limit=None):
-        return [best(lambda n: self.fetch(query, n), k, self.rows, group=self.group) for query in queries]
+        return [top_k(lambda n: self.fetch(query, n), k, self.rows, group=self.group) for query in queries]
 
     def matching(self, query):
         return None

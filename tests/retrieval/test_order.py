@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from factseek.retrieval.domain import Hit
-from factseek.retrieval.search.order import Rows, best, float32, ordered
+from factseek.retrieval.search.order import Rows, float32, ordered, top_k
 
 DOCIDS = ["a", "B", "c", "10", "9", "é", "ا", "😀"]
 PASSAGES = st.lists(st.tuples(st.sampled_from([0.5, 1.0, 1.5, 2.0]), st.sampled_from(DOCIDS)), min_size=0, max_size=40)
@@ -47,7 +47,7 @@ def test_best_is_the_head_of_the_full_sort_whatever_order_equal_scores_come_in(
         return [entries[row][0] for row in shuffled[:n]], shuffled[:n]
 
     hits = brute_force(entries, k, group)
-    assert best(fetch, k, rows, group=group) == hits
+    assert top_k(fetch, k, rows, group=group) == hits
 
 
 def test_ties_at_the_cut_are_fetched_and_decided_by_docid() -> None:
@@ -58,7 +58,7 @@ def test_ties_at_the_cut_are_fetched_and_decided_by_docid() -> None:
         asked.append(n)
         return [1.0] * min(n, 500), list(range(min(n, 500)))
 
-    hits = best(fetch, 3, Rows(docids, [0] * 500, split=False), group=True)
+    hits = top_k(fetch, 3, Rows(docids, [0] * 500, split=False), group=True)
     assert [hit.docid for hit in hits] == ["499", "498", "497"]
     assert asked[0] == 4
     assert asked[-1] >= 500

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from factseek.retrieval.domain import Columns, Hit
+from factseek.retrieval.domain import Hit, ScoredDocids
 from factseek.retrieval.errors import QueryError
 from factseek.retrieval.records.runs import best_documents, columns, run_lines, runs_lines, score_texts
 from factseek.retrieval.search.order import ordered
@@ -71,7 +71,7 @@ def test_most_scores_are_said_in_as_few_digits_as_can_be() -> None:
 
 def test_the_best_passage_of_a_document_stands_for_it() -> None:
     found = best_documents([Hit("a", 0.5, 1), Hit("b", 0.25), Hit("a", 0.75, 2), Hit("c", 0.25)])
-    assert found == Columns(["a", "c", "b"], [0.75, 0.25, 0.25])
+    assert found == ScoredDocids(["a", "c", "b"], [0.75, 0.25, 0.25])
 
 
 @pytest.mark.parametrize("bad", BAD)

@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 from flask.testing import FlaskClient
 
+from factseek.retrieval.deadline import Deadline
 from factseek.retrieval.dense.encoder import Encoder
 from factseek.retrieval.encoders.runtime import open_encoder
-from factseek.retrieval.limit import Limit
 from factseek.retrieval.search.index import Index
 from factseek.retrieval.search.options import Search
 from factseek.server.app import create_app
@@ -127,13 +127,13 @@ def test_the_page_shows_the_rankings_that_came_in_time(client: FlaskClient) -> N
 def test_evidence_that_is_not_reached_in_time_has_no_highlights_and_says_so(
     client: FlaskClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def over(self: Limit, part: str) -> bool:
+    def over(self: Deadline, part: str) -> bool:
         self.cut_off(part)
         return True
 
     whole = in_time(lambda: search(client, "bm25").json)
     assert any(hit["passage"]["highlights"] for hit in whole["hits"])
-    monkeypatch.setattr(Limit, "is_over", over)
+    monkeypatch.setattr(Deadline, "is_over", over)
     answer = in_time(lambda: search(client, "bm25").json)
     assert answer["coverage"] == {"bm25": "complete", "highlights": "cut off"}
     assert [hit["docid"] for hit in answer["hits"]] == [hit["docid"] for hit in whole["hits"]]
@@ -147,8 +147,8 @@ def test_evidence_that_is_not_reached_in_time_has_no_highlights_and_says_so(
 
 def test_a_limit_that_is_over_notes_what_is_missing() -> None:
     with ThreadPoolExecutor() as beside:
-        assert not Limit(60, beside).is_over("highlights")
-        limit = Limit(0, beside)
+        assert not Deadline(60, beside).is_over("highlights")
+        limit = Deadline(0, beside)
         assert limit.is_over("highlights")
         assert limit.is_over("highlights")
         assert limit.missing == ["highlights"]

@@ -10,7 +10,7 @@ import pytest
 from flask import Flask
 from flask.testing import FlaskClient
 
-from factseek.retrieval.limit import Limit
+from factseek.retrieval.deadline import Deadline
 from factseek.retrieval.search.index import Index
 from factseek.retrieval.search.options import Search
 from factseek.server.api.explanation import with_passages
@@ -157,7 +157,7 @@ def test_passages_are_asked_for_within_a_time_limit(app: Flask, indexes: dict[st
     index, asked = indexes["english"], Search(retriever="bm25", k=3)
     with app.test_request_context(), ThreadPoolExecutor(1) as beside:
         hits = ranked_evidence(index, "measles vaccine", asked).hits
-        late, early = Limit(0, beside), Limit(60, beside)
+        late, early = Deadline(0, beside), Deadline(60, beside)
         assert [hit.passages for hit in with_passages(index, "measles vaccine", asked, hits, late)] == [
             [hit.passage] for hit in hits
         ]

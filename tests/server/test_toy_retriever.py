@@ -25,11 +25,11 @@ from factseek.settings import Config, convert
 RETRIEVER = '''
 """Ranks by how many of the query's words a document holds, letter by letter."""
 
-from ..search.order import best
+from ..search.order import top_k
 from ..records.runs import best_documents
 
 LABEL, HELP = "Toy", "words counted one by one"
-FUSES, WEIGHS_WORDS, VOTE, PREFERENCE, BESIDE, BATCHES = False, False, 0.25, -1, False, False
+FUSES, WEIGHS_WORDS, DEFAULT_WEIGHT, PRIORITY, BLOCKING, BATCHES = False, False, 0.25, -1, False, False
 
 
 def names(manifest):
@@ -64,7 +64,7 @@ class Toy:
 
     def search(self, queries, k, where=None, limit=None):
         """Return at most k hits a query in the total order."""
-        return [best(lambda n: self.fetch(query, n), k, self.rows, group=self.group) for query in queries]
+        return [top_k(lambda n: self.fetch(query, n), k, self.rows, group=self.group) for query in queries]
 
     def columns(self, queries, k, where=None, limit=None):
         """Return the documents of what search returns."""

@@ -16,7 +16,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from factseek.retrieval.config import FusionSettings
-from factseek.retrieval.domain import Columns, Document, Filter, Hit
+from factseek.retrieval.domain import Document, Filter, Hit, ScoredDocids
 from factseek.retrieval.errors import IndexStateError, MachineError, NotFoundError, QueryError
 from factseek.retrieval.filters import last_day, matches
 from factseek.retrieval.records.runs import best_documents
@@ -62,7 +62,7 @@ def test_hits_are_in_the_total_order_and_smaller_k_is_a_prefix(small: Index, ret
 @pytest.mark.parametrize("group", [True, False])
 def test_columns_are_the_documents_of_the_hits(small: Index, retriever: str, group: bool) -> None:
     asked = Search(k=20, retriever=retriever, group=group)
-    found = [Columns(docids, float32(scores)) for docids, scores in small.columns(SENTENCES, asked)]
+    found = [ScoredDocids(docids, float32(scores)) for docids, scores in small.columns(SENTENCES, asked)]
     assert found == [best_documents(hits) for hits in small.search(SENTENCES, asked)]
 
 

@@ -14,9 +14,9 @@ import pytest
 from factseek.indexer.build import BuildRequest, build
 from factseek.indexer.settings import Config
 from factseek.retrieval.config import RerankSettings
+from factseek.retrieval.deadline import Deadline
 from factseek.retrieval.encoders.cross_encoder import open_cross_encoder
 from factseek.retrieval.errors import MachineError, QueryError
-from factseek.retrieval.limit import Limit
 from factseek.retrieval.search.index import Index
 from factseek.retrieval.search.options import Search
 from factseek.retrieval.stages import StageContext, rerank
@@ -97,9 +97,9 @@ def test_what_no_time_was_left_for_stays_in_its_order(
     with Index(index, config) as opened:
         (plain,) = opened.search([QUERY], asked._replace(stages=()))
         opened.search([QUERY], asked)
-        limit = Limit(60, executor)
+        limit = Deadline(60, executor)
         stages = rerank.open("", StageContext(config, opened.info.published, lambda: opened.terms))
-        over = Limit(-1, executor)
+        over = Deadline(-1, executor)
         texts = partial(opened._reader.texts, spend=lambda _: None)
         (left,) = stages.apply([QUERY], [plain], texts, over)
         stages.apply([QUERY], [plain], texts, limit)
@@ -128,7 +128,7 @@ def _stretched(scores: dict[str, float], docid: str) -> float:
 
 
 def test_a_shorter_limit_notes_in_the_same_list(executor: ThreadPoolExecutor) -> None:
-    limit = Limit(60, executor)
+    limit = Deadline(60, executor)
     assert limit.shorter(0) is limit
     assert limit.shorter(90) is limit
     shorter = limit.shorter(1e-9)

@@ -16,8 +16,8 @@ from flask.testing import FlaskClient
 from factseek.claims.checkworthiness import training
 from factseek.claims.checkworthiness.rankers import Ranker
 from factseek.eval.tasks import STATEMENTS
+from factseek.retrieval.deadline import CutOffError
 from factseek.retrieval.domain import Statement
-from factseek.retrieval.limit import CutOffError
 from factseek.retrieval.progress import silent
 from factseek.retrieval.records import model_file
 from factseek.retrieval.search.index import Index

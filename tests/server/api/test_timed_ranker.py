@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from factseek.retrieval.deadline import CutOffError
 from factseek.retrieval.domain import Statement
-from factseek.retrieval.limit import CutOffError
 from factseek.server.api.rankers import ServedRanker, TimedRanker
 
 

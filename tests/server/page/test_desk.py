@@ -9,7 +9,7 @@ from urllib.parse import parse_qs, quote, urlsplit
 import pytest
 from flask.testing import FlaskClient
 
-from factseek.retrieval.limit import Limit
+from factseek.retrieval.deadline import Deadline
 from factseek.retrieval.search.index import Index
 from factseek.retrieval.search.options import Search
 from factseek.server.page.reasons import Step, reasons
@@ -132,7 +132,7 @@ def test_a_stage_says_what_it_did_to_a_hit(indexes: dict[str, Index]) -> None:
     index = indexes["english"]
     search = Search(retriever="bm25", stages=("per_source=1",))
     ((first, *_),) = index.search(["measles"], search)
-    stayed, moved = reasons(index, "measles", search, [first] * 2, Limit(60, None))  # type: ignore[arg-type]
+    stayed, moved = reasons(index, "measles", search, [first] * 2, Deadline(60, None))  # type: ignore[arg-type]
     assert stayed.steps == []
     assert moved.steps == [Step("per_source", "Per source", 1, 2, None)]
 

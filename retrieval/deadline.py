@@ -41,7 +41,7 @@ class Unbounded:
         """Give nothing back."""
 
 
-class Limit:
+class Deadline:
     """The time that one search has, and the memory.
 
     ``missing`` names the retrievers, and the highlights, that did not make it.
@@ -57,9 +57,9 @@ class Limit:
         self.began = monotonic()
         self._deadline = self.began + seconds
 
-    def anew(self) -> Limit:
+    def anew(self) -> Deadline:
         """Return a limit of as many seconds from now on, of which nothing is missing yet."""
-        return Limit(self._seconds, self.beside, self.memory)
+        return Deadline(self._seconds, self.beside, self.memory)
 
     def left(self, retriever: str) -> float:
         """Return the seconds that are left to a retriever.
@@ -84,12 +84,12 @@ class Limit:
             self.missing.append(retriever)
         return CutOffError(f"{retriever} took longer than the search may")
 
-    def shorter(self, seconds: float) -> Limit:
+    def shorter(self, seconds: float) -> Deadline:
         """Return this limit or, if ``seconds`` are above 0 and end before it, one that notes in the same list."""
         left = self._deadline - monotonic()
         if not 0 < seconds < left:
             return self
-        limit = Limit(seconds, self.beside, self.memory)
+        limit = Deadline(seconds, self.beside, self.memory)
         limit.missing = self.missing
         return limit
 
@@ -101,7 +101,7 @@ class Limit:
 class Pending(Generic[T]):
     """The work of a retriever in another thread."""
 
-    def __init__(self, limit: Limit, retriever: str, begun: Future[T]) -> None:
+    def __init__(self, limit: Deadline, retriever: str, begun: Future[T]) -> None:
         self._limit = limit
         self._retriever = retriever
         self._begun = begun
