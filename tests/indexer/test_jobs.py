@@ -54,12 +54,6 @@ def test_what_is_no_job_is_not_read(folder: Path, name: str) -> None:
     assert jobs.read(folder, name) is None
 
 
-def test_a_record_that_is_damaged_is_no_job(folder: Path) -> None:
-    job = jobs.submit(folder, "append", [b"{}"])
-    (folder / JOBS / f"{job.id}.json").write_text("{")
-    assert jobs.read(folder, job.id) is None
-
-
 def test_without_an_index_nothing_is_left_or_made(tmp_path: Path) -> None:
     with pytest.raises(IndexStateError, match="there is no index any more"):
         jobs.submit(tmp_path / "none", "append", [b"{}"])

@@ -39,12 +39,6 @@ def test_a_named_file_is_taken_whatever_its_name_and_once(tmp_path: Path) -> Non
     assert expand(named, HTML, ReadOptions()) == [tmp_path / "a.data", tmp_path / "b.html"]
 
 
-def test_links_to_folders_are_not_followed(tmp_path: Path) -> None:
-    tree(tmp_path, "in/a.html")
-    (tmp_path / "in" / "loop").symlink_to(tmp_path / "in")
-    assert expand([tmp_path], HTML, ReadOptions()) == [tmp_path / "in" / "a.html"]
-
-
 def test_sources_that_cannot_be_read_are_named(tmp_path: Path) -> None:
     (tmp_path / "x.tsv").touch()
     (tmp_path / "folder").mkdir()
@@ -65,11 +59,6 @@ def test_one_file_is_not_a_folder(tmp_path: Path) -> None:
         one_file(tmp_path)
     assert str(caught.value) == f"{tmp_path}: is a folder; name a file"
     assert one_file(tree(tmp_path, "a") / "a") == tmp_path / "a"
-
-
-def test_one_suffix_is_named_alone(tmp_path: Path) -> None:
-    with pytest.raises(SourceError, match=r"holds no \.jsonl file$"):
-        expand([tmp_path], (".jsonl",), ReadOptions())
 
 
 def test_documents_of_other_kinds_in_a_folder_are_named(tmp_path: Path) -> None:
