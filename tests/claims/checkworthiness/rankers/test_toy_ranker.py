@@ -22,7 +22,7 @@ TOY = '''
 
 import numpy as np
 
-from ....retrieval.model_file import State
+from ....retrieval.records.model_file import State
 from . import Trained
 
 SUMMARY = "toy ranker: the more digits, the higher"
