@@ -35,10 +35,10 @@ if TYPE_CHECKING:
         SourceError,
         UserError,
     )
-    from .retrieval.listings import list_hits
     from .retrieval.search.evidence import Evidence
     from .retrieval.search.federated import search_many
     from .retrieval.search.index import Index as Searcher
+    from .retrieval.search.listings import list_hits
     from .retrieval.search.options import Search
     from .retrieval.search.query_syntax import parse_query
     from .settings import Config
@@ -94,7 +94,7 @@ _HOMES = {
     "SourceError UserError",
     "retrieval.search.evidence": "Evidence",
     "retrieval.search.index": "Searcher=Index",
-    "retrieval.listings": "list_hits",
+    "retrieval.search.listings": "list_hits",
     "retrieval.search.federated": "search_many",
     "retrieval.search.query_syntax": "parse_query",
     "retrieval.search.options": "Search",

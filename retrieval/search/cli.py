@@ -15,12 +15,11 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
-from .. import listings, retrievers, stages
+from .. import retrievers, stages
 from ..config import Config, FusionSettings
 from ..domain import FacetCounts, Total
 from ..errors import QueryError, UsageError
 from ..filters import parse_filter
-from ..listings import JSON
 from ..lucene.jvm import one_off
 from ..lucene.spelling import respelt
 from ..search import counting
@@ -38,10 +37,12 @@ from ..terminal import (
     write_bytes,
 )
 from ..text import PROFILES, pieces_of
+from . import listings
 from .evidence import Evidence
 from .explaining import sentence
 from .federated import CountsOfMany, counts_of_many, search_many
 from .index import open_index
+from .listings import JSON
 from .options import ResolvedSearch, Search
 from .query_syntax import PLAIN, QUERY, SYNTAXES, parse_query
 from .score_normalizers import RULES
@@ -114,9 +115,9 @@ def register(commands: Subparsers) -> None:
     )
     parser.add_argument(
         "--format",
-        choices=(JSON, *listings.names()),
+        choices=(JSON, *listings.KINDS),
         metavar="NAME",
-        help=f"print the hits as a file for other programs: {', '.join((JSON, *listings.names()))}",
+        help=f"print the hits as a file for other programs: {', '.join((JSON, *listings.KINDS))}",
     )
     parser.add_argument("--explain", action="store_true", help="say why each hit stands where it does")
     add_verify(parser)

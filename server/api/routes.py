@@ -9,9 +9,9 @@ import msgspec
 from flask import Blueprint, Response, g, request
 from flask.globals import request_ctx
 
-from ...retrieval import listings
 from ...retrieval.domain import Span
 from ...retrieval.errors import QueryError
+from ...retrieval.search import listings
 from ...retrieval.search.evidence import Evidence
 from ...retrieval.store.documents import checksum, state_of
 from ..errors import BadInput
@@ -239,7 +239,7 @@ def _preferred() -> str:
     """Return the format that ``Accept`` prefers; most clients take anything, and so JSON."""
     if request.environ.get("HTTP_ACCEPT", _ANYTHING) in (_ANYTHING, JSON):
         return listings.JSON
-    by_media = {listings.KINDS.load(name).MEDIA: name for name in listings.names()}
+    by_media = {listings.kind(name).media: name for name in listings.KINDS}
     wanted = request.accept_mimetypes.best_match([JSON, *by_media], JSON)
     return by_media.get(wanted or JSON, listings.JSON)
 
@@ -249,13 +249,13 @@ def _listing(result: RankedEvidence, name: str, qid: str | None) -> Response:
 
     Raises BadInput if an id cannot stand in the format.
     """
-    kind = listings.KINDS.load(name)
+    kind = listings.kind(name)
     try:
         content = kind.write(result.hits, qid or "1")
     except QueryError as error:
         raise BadInput("format", error.line) from None
-    response = Response(content, mimetype=kind.MEDIA)
-    response.headers["Content-Disposition"] = f'attachment; filename="evidence.{kind.SUFFIX}"'
+    response = Response(content, mimetype=kind.media)
+    response.headers["Content-Disposition"] = f'attachment; filename="evidence.{kind.suffix}"'
     late = [part for part, state in (result.coverage or {}).items() if state != "complete"]
     if late:
         response.headers["X-Cut-Off"] = ", ".join(late)

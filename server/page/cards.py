@@ -8,9 +8,8 @@ from itertools import pairwise
 from typing import Any, NamedTuple
 
 from ...retrieval.domain import Document, Passage
-from ...retrieval.listings import list_hits
-from ...retrieval.listings._citation import Citation, citation
 from ...retrieval.search.evidence import Evidence
+from ...retrieval.search.listings import Citation, citation, list_hits
 from ...retrieval.text import Piece, pieces_of
 from .i18n import direction_of
 from .reasons import Reason

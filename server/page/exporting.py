@@ -8,8 +8,8 @@ from typing import NamedTuple
 import msgspec
 from flask import Response, url_for
 
-from ...retrieval import listings
 from ...retrieval.errors import QueryError
+from ...retrieval.search import listings
 from ...retrieval.search.evidence import Evidence
 from ...retrieval.search.query_syntax import QUERY
 from ..errors import BadInput
@@ -57,9 +57,9 @@ def export() -> Response:
     hits = evidence(state)
     if format == listings.JSON:
         return _file(_json(state, hits), "application/json", "json")
-    kind = listings.KINDS.load(format)
+    kind = listings.kind(format)
     try:
-        return _file(kind.write(hits, "1"), kind.MEDIA, kind.SUFFIX)
+        return _file(kind.write(hits, "1"), kind.media, kind.suffix)
     except QueryError as error:
         raise BadInput("format", error.line) from None
 

@@ -22,7 +22,7 @@ from flask.testing import FlaskClient
 from benchmarks.fuzz import done, remember
 from benchmarks.fuzz_requests import Request, request_of, routes
 from factseek.indexer.aliases import point
-from factseek.retrieval import listings
+from factseek.retrieval.search import listings
 from factseek.retrieval.search.index import Index
 from factseek.server.adapters import ADAPTERS
 from factseek.server.api.operations import operations_of
@@ -37,7 +37,7 @@ WRITING = re.compile(
 )
 QUERY = {"query": "measles vaccine"}
 SEARCHES = [
-    *({**QUERY, "format": name, "qid": "1"} for name in listings.names()),
+    *({**QUERY, "format": name, "qid": "1"} for name in listings.KINDS),
     {**QUERY, "k": 1, "count": True, "facets": ["source=3", "language"], "stages": ["per_source=1"]},
     {**QUERY, "offset": 1, "group": False, "collapse": "near", "since": "2019", "filter": ["topic=health"]},
     {"query": '"measles vaccine" -moon before:2024', "syntax": "query"},

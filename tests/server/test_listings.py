@@ -11,25 +11,25 @@ import pytest
 from flask.testing import FlaskClient
 
 from factseek import list_hits
-from factseek.retrieval import listings
+from factseek.retrieval.search import listings
 from factseek.retrieval.search.evidence import Evidence
 from factseek.server.api.operations import LISTINGS
 from factseek.server.schemas import SearchRequest
 
 
-@pytest.mark.parametrize("name", listings.names())
+@pytest.mark.parametrize("name", listings.KINDS)
 def test_over_http(client: FlaskClient, name: str) -> None:
     body = {"query": "measles vaccine", "k": 2}
-    kind = listings.KINDS.load(name)
+    kind = listings.kind(name)
     evidence = msgspec.convert(client.post("/v1/english/search", json=body).json["hits"], list[Evidence])
     answer = client.post("/v1/english/search", json={**body, "format": name})
-    assert (answer.mimetype, answer.text) == (kind.MEDIA, list_hits(evidence, name))
-    assert answer.headers["Content-Disposition"] == f'attachment; filename="evidence.{kind.SUFFIX}"'
-    accepted = client.post("/v1/english/search", json=body, headers={"Accept": kind.MEDIA})
-    assert (accepted.mimetype, accepted.text) == (kind.MEDIA, answer.text)
+    assert (answer.mimetype, answer.text) == (kind.media, list_hits(evidence, name))
+    assert answer.headers["Content-Disposition"] == f'attachment; filename="evidence.{kind.suffix}"'
+    accepted = client.post("/v1/english/search", json=body, headers={"Accept": kind.media})
+    assert (accepted.mimetype, accepted.text) == (kind.media, answer.text)
     simple = client.get("/v1/english/search", query_string={"query": body["query"], "hits": 2, "format": name})
     assert simple.text == answer.text
-    wins = client.post("/v1/english/search", json={**body, "format": "json"}, headers={"Accept": kind.MEDIA})
+    wins = client.post("/v1/english/search", json={**body, "format": "json"}, headers={"Accept": kind.media})
     assert wins.mimetype == "application/json"
 
 
@@ -47,15 +47,15 @@ def test_what_a_format_has_no_place_for(client: FlaskClient) -> None:
 
 def test_the_formats_of_requests_are_those_there_are() -> None:
     schema = msgspec.json.schema(SearchRequest)["$defs"]["SearchRequest"]["properties"]["format"]
-    assert {value for option in schema["anyOf"] for value in option.get("enum", ())} == {"json", *listings.names()}
-    assert set(LISTINGS) == {listings.KINDS.load(name).MEDIA for name in listings.names()}
+    assert {value for option in schema["anyOf"] for value in option.get("enum", ())} == {"json", *listings.KINDS}
+    assert set(LISTINGS) == {listings.kind(name).media for name in listings.KINDS}
 
 
 def test_on_the_command_line(folders: dict[str, Path], command: Callable[..., tuple[int, str, str]]) -> None:
     asked = ["search", "measles vaccine", "--index", folders["english"], "-k", "2"]
     code, printed, _ = command(*asked, "--format", "json")
     evidence = msgspec.convert(json.loads(printed)["hits"], list[Evidence])
-    for name in listings.names():
+    for name in listings.KINDS:
         code, printed, _ = command(*asked, "--format", name)
         assert (code, printed) == (0, list_hits(evidence, name))
     code, _, said = command(*asked, "--format", "ris", "--json")

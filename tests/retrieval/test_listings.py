@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from factseek import list_hits
 from factseek.retrieval.errors import QueryError
-from factseek.retrieval.listings._table import HEADER
 from factseek.retrieval.search.evidence import Copies, Evidence, PassageAnswer
+from factseek.retrieval.search.listings import HEADER
 
 PAPER = Evidence(
     rank=1,

@@ -1,0 +1,254 @@
+"""Listings: the hits of one search as a file for other programs, and the citation of a hit."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from collections.abc import Callable, Sequence
+from types import MappingProxyType
+from typing import Any, NamedTuple
+
+import msgspec
+
+from ..domain import Document, Hit
+from ..errors import QueryError
+from ..records.claim_review import filled, name_of, review_of, script_safe, typed
+from ..records.runs import run_lines
+from ..sentences import sentences
+from .evidence import Evidence
+
+JSON = "json"
+"""The format of a search's own answer, which is no listing."""
+PAPER = "cord19"
+"""The kind of source whose documents are articles of journals."""
+RUN_TAG = "factseek"
+HEADER = (
+    "rank",
+    "docid",
+    "score",
+    "title",
+    "passage",
+    "url",
+    "date",
+    "source",
+    "topic",
+    "language",
+    "kind",
+    "near_copies",
+    "index",
+)
+"""The columns of the formats that are tables."""
+_SPACE = re.compile(r"\s+")
+_STEERING = re.compile("[\x00-\x1f\x7f-\x9f]")
+_FORMULA = re.compile("[=+\\-@\t\r\n\uff1d\uff0b\uff0d\uff20]")
+_BREAKS = re.compile("[\t\n\v\f\r\x1c-\x1e\x85\u2028\u2029]+")
+_NO_KEY = re.compile(r"[^A-Za-z0-9.:_-]+")
+_TEX = str.maketrans(
+    {
+        **{sign: f"\\{sign}" for sign in "#$%&_{}"},
+        "\\": r"\textbackslash{}",
+        "~": r"\textasciitilde{}",
+        "^": r"\textasciicircum{}",
+    }
+)
+_TEX_ADDRESS = str.maketrans({sign: f"%{ord(sign):02X}" for sign in "{}\\ "})
+"""Addresses are taken as they are: no sign in them may end the field."""
+_SCHEMA_TYPES = {PAPER: "ScholarlyArticle", "webpages": "WebPage"}
+
+
+class Citation(NamedTuple):
+    """The citation of a hit, each part on one line; unknown is ``""``. ``date`` is a year, a month or a day."""
+
+    docid: str
+    paper: bool
+    title: str
+    authors: tuple[str, ...]
+    source: str
+    date: str
+    url: str
+    doi: str
+    passage: str
+
+
+def citation(hit: Evidence) -> Citation:
+    """Return the citation of a hit; a document without a title is called by the first sentence of its passage."""
+    passage = _line(hit.passage.text)
+    named = str(hit.metadata.get("authors") or "")
+    authors = tuple(author for part in named.split(";") if (author := _line(part)))
+    first = next(sentences(passage), None)
+    title = _line(hit.title) or (passage[first.start : first.end] if first else "") or hit.docid
+    return Citation(
+        docid=_line(hit.docid),
+        paper=hit.kind == PAPER,
+        title=title,
+        authors=authors,
+        source=_line(hit.source),
+        date=_line(hit.date),
+        url=_line(hit.url),
+        doi=_line(str(hit.metadata.get("doi") or "")),
+        passage=passage,
+    )
+
+
+def _line(text: str) -> str:
+    return _STEERING.sub("\ufffd", _SPACE.sub(" ", text)).strip()
+
+
+def _cells(hit: Evidence) -> list[str]:
+    """Return the cells of a hit in the order of ``HEADER``; texts are defused, numbers are what they are."""
+    texts = (hit.title, hit.passage.text, hit.url, hit.date, hit.source, hit.topic, hit.language, hit.kind)
+    copies = str(hit.copies.count) if hit.copies else ""
+    return [
+        str(hit.rank),
+        _defused(hit.docid),
+        repr(hit.score),
+        *map(_defused, texts),
+        copies,
+        _defused(hit.index or ""),
+    ]
+
+
+def _defused(text: str) -> str:
+    """Return a text with an apostrophe before it if a spreadsheet would take it for a formula, and without NULs."""
+    text = text.replace("\0", "\ufffd")
+    return f"'{text}" if _FORMULA.match(text) else text
+
+
+def _csv(hits: Sequence[Evidence], _: str) -> str:
+    """Return a header and a line a hit (RFC 4180)."""
+    text = io.StringIO()
+    csv.writer(text).writerows([HEADER, *map(_cells, hits)])
+    return text.getvalue()
+
+
+def _tsv(hits: Sequence[Evidence], _: str) -> str:
+    """Return a header and a line a hit: tabs and line breaks within a text are blanks."""
+    rows = (HEADER, *map(_cells, hits))
+    return "".join("\t".join(_BREAKS.sub(" ", cell) for cell in row) + "\n" for row in rows)
+
+
+def _ndjson(hits: Sequence[Evidence], _: str) -> str:
+    return "".join(msgspec.json.encode(hit).decode() + "\n" for hit in hits)
+
+
+def _trec(hits: Sequence[Evidence], qid: str) -> str:
+    """Return a line a document: ``qid Q0 docid rank score tag``. Raises QueryError if an id cannot be a column."""
+    return run_lines(qid, [Hit(hit.docid, hit.score) for hit in hits], RUN_TAG)
+
+
+def _ris(hits: Sequence[Evidence], _: str) -> str:
+    """Return a record a hit: papers as articles of journals, the rest as pages."""
+    records = []
+    for cited in map(citation, hits):
+        fields = [
+            ("TY", "JOUR" if cited.paper else "ELEC"),
+            ("ID", cited.docid),
+            ("TI", cited.title),
+            *(("AU", author) for author in cited.authors),
+            ("JO" if cited.paper else "PB", cited.source),
+            ("PY", cited.date[:4]),
+            ("DA", cited.date.replace("-", "/")),
+            ("DO", cited.doi),
+            ("UR", cited.url),
+            ("AB", cited.passage),
+        ]
+        records.append("".join(f"{tag}  - {value}\r\n" for tag, value in fields if value) + "ER  - \r\n\r\n")
+    return "".join(records)
+
+
+def _bibtex(hits: Sequence[Evidence], _: str) -> str:
+    """Return an entry a hit, papers as ``@article``, the rest as ``@misc``; equal keys are numbered."""
+    numbers: dict[str, int] = {}
+    entries = []
+    for hit in hits:
+        plain = key = _NO_KEY.sub("-", hit.docid).strip("-") or "document"
+        while key.lower() in numbers:
+            numbers[plain.lower()] += 1
+            key = f"{plain}-{numbers[plain.lower()]}"
+        numbers[key.lower()] = 1
+        cited = citation(hit)
+        fields = [
+            ("title", f"{{{cited.title.translate(_TEX)}}}"),
+            ("author", " and ".join(author.translate(_TEX) for author in cited.authors)),
+            ("journal" if cited.paper else "publisher", cited.source.translate(_TEX)),
+            ("year", cited.date[:4]),
+            ("month", cited.date[5:7]),
+            ("doi", cited.doi.translate(_TEX_ADDRESS)),
+            ("url", cited.url.translate(_TEX_ADDRESS)),
+            ("abstract", cited.passage.translate(_TEX)),
+        ]
+        lines = "".join(f"  {name} = {{{value}}},\n" for name, value in fields if value and value != "{}")
+        entries.append(f"@{'article' if cited.paper else 'misc'}{{{key},\n{lines}}}\n\n")
+    return "".join(entries)
+
+
+def _jsonld(hits: Sequence[Evidence], _: str) -> str:
+    """Return one ``ItemList`` of schema.org, a hit an item; it may stand in the script of a page as it is.
+
+    A hit that reviews a claim is a ``ClaimReview``; the others may stand under ``citation`` or ``appearance`` of one.
+    """
+    items = [{"@type": "ListItem", "position": hit.rank, "item": _item(hit)} for hit in hits]
+    listed = {"@context": "https://schema.org", "@type": "ItemList", "itemListElement": items}
+    return script_safe(listed) + "\n"
+
+
+def _item(hit: Evidence) -> dict[str, Any]:
+    document = Document(
+        hit.docid, hit.passage.text, hit.title, hit.url, hit.date, hit.language, hit.source, hit.topic, hit.metadata
+    )
+    if review := review_of(document):
+        return review
+    cited = citation(hit)
+    return filled(
+        {
+            "@type": _SCHEMA_TYPES.get(hit.kind, "CreativeWork"),
+            "@id": name_of(hit.docid),
+            "name": cited.title,
+            "text": hit.passage.text,
+            "url": hit.url if hit.url.startswith(("https://", "http://")) else "",
+            "datePublished": hit.date,
+            "inLanguage": hit.language,
+            "author": [typed("Person", name=author) for author in cited.authors],
+            "publisher": typed("Organization", name=hit.source),
+            "sameAs": f"https://doi.org/{cited.doi}" if cited.doi else "",
+        }
+    )
+
+
+class ListingKind(NamedTuple):
+    """A format: its media type, the end of a file's name, and what writes hits, best first, of the query ``qid``."""
+
+    media: str
+    suffix: str
+    write: Callable[[Sequence[Evidence], str], str]
+
+
+KINDS = MappingProxyType(
+    {
+        "bibtex": ListingKind("application/x-bibtex", "bib", _bibtex),
+        "csv": ListingKind("text/csv", "csv", _csv),
+        "jsonld": ListingKind("application/ld+json", "jsonld", _jsonld),
+        "ndjson": ListingKind("application/x-ndjson", "ndjson", _ndjson),
+        "ris": ListingKind("application/x-research-info-systems", "ris", _ris),
+        "trec": ListingKind("text/plain", "run", _trec),
+        "tsv": ListingKind("text/tab-separated-values", "tsv", _tsv),
+    }
+)
+"""The formats by their names, in alphabetical order."""
+
+
+def kind(format: str) -> ListingKind:
+    """Return the format of a name. Raises QueryError if there is none."""
+    if format not in KINDS:
+        raise QueryError(f"unknown format {format[:80]!r}", remedy=f"there are json, {', '.join(KINDS)}")
+    return KINDS[format]
+
+
+def list_hits(hits: Sequence[Evidence], format: str, qid: str = "1") -> str:
+    """Return the hits of a search, best first, as ``csv``, ``tsv``, ``ndjson``, ``ris``, ``bibtex`` or ``trec``.
+
+    ``qid`` is what a TREC run calls the query. Raises QueryError if there is no such format, or an id cannot stand in
+    it.
+    """
+    return kind(format).write(hits, qid)
