@@ -41,7 +41,7 @@ from factseek.indexer.build import BuildRequest, build
 from factseek.indexer.deletion import delete
 from factseek.retrieval.deadline import Deadline
 from factseek.retrieval.domain import Filter
-from factseek.retrieval.encoders.shared import SharedEncoders
+from factseek.retrieval.encoders.runtime import SharedEncoders
 from factseek.retrieval.search.index import Index, open_index
 from factseek.retrieval.search.options import Search
 from factseek.retrieval.terminal import say

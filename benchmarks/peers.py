@@ -42,9 +42,8 @@ from benchmarks.servers import LoadResult, Server, free_port, load, post, reside
 from factseek.eval.scoring.machine import this_machine
 from factseek.indexer.build import BuildRequest, build
 from factseek.retrieval.config import EncoderSettings
-from factseek.retrieval.encoders.choice import for_language
 from factseek.retrieval.encoders.runtime import open_encoder
-from factseek.retrieval.encoders.sources import find_model
+from factseek.retrieval.encoders.sources import find_model, for_language
 from factseek.retrieval.lucene.jvm import start
 from factseek.retrieval.search.index import Index, open_index
 from factseek.retrieval.search.options import Search

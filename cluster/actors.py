@@ -29,7 +29,7 @@ from ..retrieval.config import Config
 from ..retrieval.deadline import CutOffError, Deadline
 from ..retrieval.dense.vectors import Mask
 from ..retrieval.domain import Document, Filter, Hit, ScoredDocids
-from ..retrieval.encoders.shared import SharedEncoders
+from ..retrieval.encoders.runtime import SharedEncoders
 from ..retrieval.errors import FactseekError, IndexStateError, MachineError
 from ..retrieval.lucene.jvm import start
 from ..retrieval.search.index_state import IndexState, ReadNote, ReplicaState, ShardState

@@ -7,9 +7,8 @@ from collections.abc import Mapping, Sequence
 
 from ..retrieval.config import EncoderSettings
 from ..retrieval.dense.encoder import Encoder
-from ..retrieval.encoders.choice import for_language, named, of_index
 from ..retrieval.encoders.runtime import open_encoder
-from ..retrieval.encoders.sources import MissingModelError
+from ..retrieval.encoders.sources import MissingModelError, for_language, named, of_index
 from ..retrieval.errors import ConfigError, UsageError
 from ..retrieval.store.manifest import VECTORS, EncoderInfo
 from .settings import Config

@@ -26,7 +26,7 @@ import msgspec
 from flask import Flask, current_app, request
 
 from ..indexer import changes, jobs
-from ..retrieval.encoders.shared import SharedEncoders
+from ..retrieval.encoders.runtime import SharedEncoders
 from ..retrieval.errors import ConfigError, FactseekError, IndexStateError
 from ..retrieval.languages import written_in
 from ..retrieval.lucene.jvm import java_thread, start

@@ -18,7 +18,7 @@ from flask import Flask
 from gunicorn.app.base import BaseApplication
 
 from ..cluster.ray_cluster import check as check_cluster
-from ..retrieval.encoders.shared import SharedEncoders
+from ..retrieval.encoders.runtime import SharedEncoders
 from ..retrieval.errors import ConfigError
 from ..retrieval.lucene.jvm import anserini_jar, java_home
 from ..retrieval.search.index import open_index

@@ -22,10 +22,9 @@ from numpy.typing import NDArray
 from ...retrieval.caching import remembered
 from ...retrieval.config import AUTO, CrossEncoderSettings, EncoderSettings
 from ...retrieval.dense.encoder import Encoder, EntailmentModel
-from ...retrieval.encoders.choice import named, of_index
-from ...retrieval.encoders.entailment import EntailmentInfo, open_entailment, revision_of
+from ...retrieval.encoders.cross_encoder import EntailmentInfo, open_entailment, revision_of
 from ...retrieval.encoders.runtime import OnnxEncoder, open_encoder
-from ...retrieval.encoders.sources import MULTILINGUAL, MissingModelError, find_model
+from ...retrieval.encoders.sources import MULTILINGUAL, MissingModelError, find_model, named, of_index
 from ...retrieval.errors import MachineError, SourceError
 from ...retrieval.store.manifest import EncoderInfo
 from ..settings import Config

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from ... import __version__
 from ...retrieval.domain import Claim
-from ...retrieval.encoders.entailment import EntailmentInfo
+from ...retrieval.encoders.cross_encoder import EntailmentInfo
 from ...retrieval.errors import QueryError, SourceError
 from ...retrieval.files import sha256, storable
 from ...retrieval.progress import Progress

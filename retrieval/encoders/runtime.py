@@ -9,6 +9,7 @@ import os
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from threading import Lock
 from typing import Any
@@ -16,13 +17,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..caching import OpenedOnce
 from ..config import EncoderSettings
-from ..dense.encoder import Origin
+from ..dense.encoder import Encoder, Origin
 from ..errors import MachineError
+from ..store.manifest import EncoderInfo
 from ..text import refuse_text
 from .cache import ENCODER, Description, ExportKind, exported
-from .choice import for_language, languages
 from .exported_model import CHARACTERS_PER_TOKEN, ExportedModel, encodable
+from .sources import for_language, languages, of_index
 
 UNKNOWN = Origin()
 """The origin of an encoder that was not found by settings."""
@@ -219,3 +222,34 @@ def _revision(model: str, settings: EncoderSettings) -> str:
         return model
     changed = f"{model}\n{settings.max_tokens}\n{settings.document_prompt}"
     return hashlib.sha256(changed.encode()).hexdigest()[:16]
+
+
+class SharedEncoders:
+    """Opens the encoder that a manifest names when it is first asked for. Safe for threads."""
+
+    def __init__(self, settings: EncoderSettings) -> None:
+        self._settings = settings
+        self._opened = OpenedOnce()
+
+    def __call__(self, made_by: EncoderInfo, place: Path) -> Encoder:
+        """Return the encoder that made the vectors of the index at ``place``.
+
+        Raises MachineError if it is not on this machine, IndexStateError if what is there is another one.
+        """
+        asked = of_index(made_by, self._settings)
+        encoder = self._opened.get(asked, partial(_opened, made_by, asked, place))
+        made_by.check(EncoderInfo.of(encoder), place, "bring back the former, or rebuild the index with --overwrite")
+        return encoder
+
+    def close(self) -> None:
+        """Close all that were opened."""
+        for encoder in self._opened.let_go().values():
+            encoder.close()
+
+
+def _opened(made_by: EncoderInfo, asked: EncoderSettings, place: Path) -> Encoder:
+    try:
+        return open_encoder(asked)
+    except MachineError as error:
+        why = f"{error.place}: {error.what}" if error.place else error.what
+        raise MachineError(f"its vectors were made by {made_by}: {why}", place=place, remedy=error.remedy) from None

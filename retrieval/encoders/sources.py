@@ -8,8 +8,10 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from ..config import AUTO, EncoderSettings
 from ..errors import MachineError
 from ..files import read_regular
+from ..store.manifest import EncoderInfo
 
 MODEL_FILES = (".json", ".txt", ".model", ".safetensors", ".bin")
 _FETCH = "fetch the model again"
@@ -179,3 +181,55 @@ def _module_paths(folder: Path) -> list[str]:
     except (OSError, msgspec.DecodeError, KeyError, TypeError):
         raise MachineError("is damaged", place=folder / "modules.json", remedy="fetch the model again") from None
     return [path for path in paths if path and (folder / path).is_dir()]
+
+
+_PROMPTS = ("max_tokens", "query_prompt", "document_prompt")
+"""The settings that belong to one model."""
+
+
+def for_language(settings: EncoderSettings, language: str) -> EncoderSettings:
+    """Return the settings with the model that ``auto`` stands for in a collection of a language.
+
+    Model and languages are the only ones that change: the English model for English, the multilingual for others.
+    """
+    if settings.model != AUTO:
+        return settings
+    return msgspec.structs.replace(settings, model=ENGLISH if language == "en" else MULTILINGUAL)
+
+
+def named(settings: EncoderSettings, model: str) -> EncoderSettings:
+    """Return the settings for a model, without what is configured for another one."""
+    if settings.model == model:
+        return settings
+    plain = EncoderSettings()
+    return msgspec.structs.replace(
+        settings, model=model, languages=(), **{name: getattr(plain, name) for name in _PROMPTS}
+    )
+
+
+def of_index(made_by: EncoderInfo, settings: EncoderSettings) -> EncoderSettings:
+    """Return the settings that open the encoder that made the vectors of an index, wherever that was configured.
+
+    Where it is kept and how many threads it may use is as configured, and so is what is put before a query if the
+    same model is configured. A manifest of an earlier version names the model alone.
+    """
+    model = made_by.model or (settings.model if Path(settings.model).name == made_by.name else made_by.name)
+    settings = msgspec.structs.replace(named(settings, model), precision=made_by.precision)
+    if not made_by.model:
+        return settings
+    return msgspec.structs.replace(
+        settings,
+        max_tokens=made_by.max_tokens,
+        document_prompt=made_by.document_prompt,
+        query_prompt=settings.query_prompt or made_by.query_prompt,
+    )
+
+
+def languages(name: str, settings: EncoderSettings) -> tuple[str, ...]:
+    """Return the ISO 639-1 codes of the languages that the model ``name`` knows; ``()`` if it is to know all.
+
+    They are those that are configured for it, else those that are known of a bundled one.
+    """
+    if settings.languages and settings.model != AUTO and Path(settings.model).name == Path(name).name:
+        return settings.languages
+    return BUNDLES[name].languages if name in BUNDLES else ()

@@ -15,7 +15,7 @@ from ..dense.encoder import Encoder
 from ..dense.noise import noise_threshold
 from ..dense.vectors import Vectors
 from ..domain import Document, DocumentQuery, FacetCounts, Filter, Hit, Passage, ScoredDocids, Total
-from ..encoders.shared import SharedEncoders
+from ..encoders.runtime import SharedEncoders
 from ..filters import refuse_texts
 from ..lucene.analysis import TermCache
 from ..records.runs import best_documents

@@ -10,7 +10,7 @@ import numpy as np
 
 from ..config import BM25Settings
 from ..domain import DocumentQuery, Filter, Hit
-from ..encoders.choice import languages
+from ..encoders.sources import languages
 from ..languages import unknown_language
 from ..lucene.analysis import TermCache, words_of
 from ..lucene.index import Weights, flat_text

@@ -22,7 +22,7 @@ from factseek.cluster.coordinator import ShardLostError
 from factseek.cluster.ray_cluster import connect, disconnect
 from factseek.cluster.settings import ClusterSettings
 from factseek.retrieval.domain import Filter
-from factseek.retrieval.encoders.shared import SharedEncoders
+from factseek.retrieval.encoders.runtime import SharedEncoders
 from factseek.retrieval.lucene.jvm import start
 from factseek.retrieval.search.index import Index
 from factseek.retrieval.search.options import Search

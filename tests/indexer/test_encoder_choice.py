@@ -12,10 +12,8 @@ from factseek.indexer.build import BuildRequest, build
 from factseek.indexer.encoders import further_views
 from factseek.retrieval.config import EncoderSettings
 from factseek.retrieval.encoders import sources
-from factseek.retrieval.encoders.choice import for_language, languages, of_index
-from factseek.retrieval.encoders.runtime import open_encoder
-from factseek.retrieval.encoders.shared import SharedEncoders
-from factseek.retrieval.encoders.sources import ENGLISH, MULTILINGUAL, find_model
+from factseek.retrieval.encoders.runtime import SharedEncoders, open_encoder
+from factseek.retrieval.encoders.sources import ENGLISH, MULTILINGUAL, find_model, for_language, languages, of_index
 from factseek.retrieval.errors import IndexStateError, MachineError, UsageError
 from factseek.retrieval.search.index import open_index
 from factseek.retrieval.search.options import Search

@@ -13,9 +13,8 @@ import pytest
 
 from factseek.retrieval.config import EncoderSettings
 from factseek.retrieval.dense.encoder import Encoder
-from factseek.retrieval.encoders import shared
-from factseek.retrieval.encoders.runtime import open_encoder
-from factseek.retrieval.encoders.shared import SharedEncoders
+from factseek.retrieval.encoders import runtime
+from factseek.retrieval.encoders.runtime import SharedEncoders, open_encoder
 from factseek.retrieval.lucene.jvm import java_thread
 from factseek.retrieval.search.index import Index
 from factseek.retrieval.search.options import Search
@@ -84,7 +83,7 @@ def test_an_encoder_is_used_and_another_opened_while_one_opens(monkeypatch: pyte
     def opened(settings: EncoderSettings) -> Encoder:
         return slow(lambda: open_encoder(settings)) if settings.query_prompt == "slow: " else open_encoder(settings)
 
-    monkeypatch.setattr(shared, "open_encoder", opened)
+    monkeypatch.setattr(runtime, "open_encoder", opened)
     here = Path("index")
     with closing(SharedEncoders(EncoderSettings())) as encoders:
         first = encoders(made_by, here)

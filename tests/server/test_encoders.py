@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from factseek.retrieval.encoders.shared import SharedEncoders
+from factseek.retrieval.encoders.runtime import SharedEncoders
 from factseek.retrieval.encoders.sources import ENGLISH as ENGLISH_MODEL
 from factseek.retrieval.encoders.sources import MULTILINGUAL, find_model
 from factseek.retrieval.errors import MachineError

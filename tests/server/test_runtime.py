@@ -15,7 +15,7 @@ import pytest
 from flask import Flask
 
 from factseek.indexer.build import BuildRequest, build
-from factseek.retrieval.encoders import shared
+from factseek.retrieval.encoders import runtime
 from factseek.retrieval.encoders.runtime import open_encoder
 from factseek.retrieval.errors import ConfigError, IndexStateError
 from factseek.retrieval.search.index import Index
@@ -191,7 +191,7 @@ def test_the_encoder_that_indexes_share_is_closed_at_the_end(tmp_path: Path, mon
     build(BuildRequest(kind="jsonl", sources=(source,), folder=tmp_path / "ix"), Config())
     config = Config(server=ServerSettings(indexes={"one": str(tmp_path / "ix"), "two": str(tmp_path / "ix")}))
     opened: list[CountedEncoder] = []
-    monkeypatch.setattr(shared, "open_encoder", lambda _: opened.append(CountedEncoder(config)) or opened[-1])
+    monkeypatch.setattr(runtime, "open_encoder", lambda _: opened.append(CountedEncoder(config)) or opened[-1])
     reloader = IndexReloader(service_of(create_app(config, {})), config)
     reloader.start()
     assert [encoder.closed for encoder in opened] == [0]

