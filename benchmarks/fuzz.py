@@ -17,6 +17,7 @@ import tempfile
 import time
 import traceback
 import warnings
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
@@ -64,6 +65,8 @@ SLICE = 2_500
 """Inputs of one process: to start it takes longer than hundreds of inputs."""
 
 State = dict[str, dict[str, Any]]
+KINDS = ("DELETE", "GET", "POST", "PUT", "index", "task")
+"""First words of the names of targets that are of one kind."""
 _TABLES = (".tsv", ".csv", ".jsonl", ".txt")
 _ANY = ("a\tb\n", "{}\n")
 
@@ -316,14 +319,20 @@ def remember(name: str, known: dict[str, Any]) -> None:
 
 
 def table(state: State) -> str:
-    """Return the state as a Markdown table."""
-    lines = [
-        "| fed with broken inputs | inputs | tracebacks, answers of status 500, leftovers | most memory |",
-        "|---|---:|---:|---:|",
-    ]
+    """Return the state as a Markdown table, a line for each kind of target."""
+    groups: dict[str, list[Any]] = defaultdict(list)
     for name, known in sorted(state.items()):
-        memory = f"{known['megabytes']:.0f} MB" if known["megabytes"] else ""
-        lines.append(f"| `{name}` | {known['done']:,} | {len(known['finds'])} | {memory} |")
+        kind, _, rest = name.partition(" ")
+        groups[f"`{kind} …`" if rest and kind in KINDS else "other files and parsers"].append(known)
+    lines = [
+        "| fed with broken inputs | targets | inputs | tracebacks, answers of status 500, leftovers | most memory |",
+        "|---|---:|---:|---:|---:|",
+    ]
+    for kind, known in groups.items():
+        inputs, finds = sum(one["done"] for one in known), sum(len(one["finds"]) for one in known)
+        megabytes = max(one["megabytes"] for one in known)
+        memory = f"{megabytes:.0f} MB" if megabytes else ""
+        lines.append(f"| {kind} | {len(known)} | {inputs:,} | {finds} | {memory} |")
     hours = sum(known["seconds"] for known in state.values()) / 3600
     return "\n".join([*lines, "", f"{hours:.1f} hours, beside other work."])
 
