@@ -25,7 +25,7 @@ from ...retrieval.filters import last_day
 from ...retrieval.search.evidence import Answer, Evidence
 from ...retrieval.search.options import Search
 from ..api.operations import Operation
-from ..api.paging import ResumedPage, resume
+from ..api.paging import Page, resume
 from ..errors import BadInput, Problem
 from ..schemas import FilterRequest, RequestFields, SearchRequest, from_query, json_answer
 from ..search import TimedOutError, limit_of, search_of, whole_evidence
@@ -221,26 +221,26 @@ def google_claims_search() -> Response:
     if not (asked.query or asked.reviewPublisherSiteFilter):
         raise BadInput("query", "is needed where there is no reviewPublisherSiteFilter")
     page = _page(asked)
-    index = page.served.index
+    index = next(iter(page.served.values())).index
     oldest, page_asked = _oldest(asked), msgspec.structs.replace(page.asked, since="")
     search = search_of(page_asked, index, k_name="pageSize", offset=page_asked.offset)
     listed = found_reviews(index, asked.query, search, oldest) if asked.query else newest_reviews(index, search, oldest)
     return json_answer(_answer(listed, page, search.offset))
 
 
-def _answer(listed: ReviewPage, page: ResumedPage, offset: int) -> GoogleClaims:
-    following = page.cursor_after(offset + len(listed.reviews)) if listed.more else msgspec.UNSET
+def _answer(listed: ReviewPage, page: Page[SearchRequest], offset: int) -> GoogleClaims:
+    following = page.cursor(offset + len(listed.reviews)) if listed.more else msgspec.UNSET
     return GoogleClaims(claims=list(map(_claim, listed.reviews)) or msgspec.UNSET, next_page_token=following)
 
 
-def _page(asked: GoogleSearch) -> ResumedPage:
+def _page(asked: GoogleSearch) -> Page[SearchRequest]:
     """Return the page that is asked for.
 
     Raises BadInput, naming the page token, if that is not of this search.
     """
     name = configured_index().name
     try:
-        return resume(name, _request(asked))
+        return resume({name: 1.0}, _request(asked))
     except BadInput as error:
         if error.field != "cursor":
             raise

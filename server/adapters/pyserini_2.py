@@ -16,7 +16,7 @@ from ..api.operations import Operation
 from ..errors import BadInput, Problem, RefusedError, UnknownIndexError
 from ..memory import charged_document
 from ..runtime import index_named
-from ..schemas import ForeignFields, Parse, QueryField, SearchOptions, document_answer, from_query, json_answer
+from ..schemas import ForeignFields, Parse, SearchOptions, document_answer, from_query, json_answer
 from ..search import search_of, whole_evidence
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ class Pyserini2Failure(Answer):
 class Pyserini2Search(ForeignFields, kw_only=True):
     """The parameters of Pyserini 2's search; with ``k1`` and ``b`` it ranks by BM25 alone."""
 
-    query: QueryField
+    query: str
     hits: Annotated[Positive, Meta(description="how many hits")] = 10
     parse: Parse = True
     k1: Annotated[Weight | None, Meta(description="BM25's; goes with b")] = None

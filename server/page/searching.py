@@ -14,12 +14,12 @@ from ...retrieval.domain import Hit
 from ...retrieval.errors import NotFoundError, QueryError
 from ...retrieval.lucene.spelling import respelt
 from ...retrieval.retrievers import RetrieverKind
+from ...retrieval.search.answer import Took
 from ...retrieval.search.evidence import Evidence
 from ...retrieval.search.federated import IndexedHit, MergedPage, chosen_weights, evidence_of, fused
 from ...retrieval.search.options import Search
 from ..errors import BadInput
 from ..runtime import ServedIndex
-from ..schemas import Took
 from ..search import (
     KEEP,
     TimedOutError,
