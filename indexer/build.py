@@ -26,7 +26,7 @@ from .compaction import merge_surplus
 from .deletion import live_documents, with_segments, without
 from .encoders import Encoders, further_views
 from .lock import locked
-from .overtaking import overtake
+from .queue import overtake
 from .settings import Config
 from .sources import describe
 from .work import BuildTask, SourcesChangedError, Work

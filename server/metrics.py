@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 from flask import Flask, Response, current_app, g
 from flask.globals import request_ctx
 
-from ..indexer import jobs
+from ..indexer.queue import bulks_waiting
 from .runtime import READY, IndexRegistry, registry
 from .search import Timed
 
@@ -155,7 +155,7 @@ def _served(serving: IndexRegistry) -> str:
     for what in ("documents", "passages"):
         held = [(f'index="{name}"', getattr(served.index.info, what)) for name, served in indexes]
         gauge(f"index_{what}", "What the index holds.", held)
-    waiting = [(f'index="{name}"', len(jobs.waiting(served.index.info.place))) for name, served in indexes]
+    waiting = [(f'index="{name}"', bulks_waiting(served.index.info.place)) for name, served in indexes]
     gauge("jobs_waiting", "Bulks that have not ended.", waiting)
     manifests = [(f'index="{name}",manifest="{served.manifest_id}"', 1) for name, served in indexes]
     gauge("index_manifest", "The manifest that is served.", manifests)

@@ -11,7 +11,7 @@ from msgspec import Meta
 from werkzeug.datastructures import MultiDict
 from werkzeug.exceptions import RequestEntityTooLarge, UnsupportedMediaType
 
-from ..indexer.jobs import Mode, State
+from ..indexer.queue import Mode, State
 from ..retrieval.config import Count, Positive, RrfK, formerly_weighed
 from ..retrieval.domain import Document, Passage
 from ..retrieval.search.answer import Coverage, Question, Took

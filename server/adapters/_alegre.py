@@ -10,7 +10,7 @@ from math import floor, hypot, isfinite
 from time import monotonic
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
-from ...indexer.changes import Change
+from ...indexer.queue import Change
 from ...retrieval.deadline import CutOffError
 from ...retrieval.domain import Document, Hit, VectorQuery
 from ...retrieval.errors import NotFoundError, QueryError
