@@ -29,7 +29,7 @@ def main() -> None:
     """Count, and print a line for each way of asking."""
     argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter).parse_args()
     config = Config()
-    with open_index(ROOT / "indexes" / "english", config) as index:
+    with open_index(ROOT / "indexes" / "example-en", config) as index:
         client = create_app(config, {"english": index}).test_client()
         asked = {"query": QUERY, "retriever": "hybrid", "k": K}
         ways: dict[str, Callable[[], object]] = {

@@ -38,6 +38,8 @@ _CHANGES = ("PUT", "DELETE")
 _CHANGE_THREADS, _ALWAYS_THREADS, _STREAM_THREADS = 16, 2, 2
 _FREE_BODY = 16_384
 """Bytes of a body that are not charged to the memory budget: large bodies keep no ordinary search out."""
+_OF_BODIES = 0.75
+"""Of the memory: bodies that are never finished leave some for answers."""
 _LARGE_ANSWER = 1 << 18
 """Bytes of an answer that a client cannot be expected to read at once: more is charged until it is read."""
 _TOGETHER, _TOGETHER_SECONDS = 16_384, 0.01
@@ -110,7 +112,7 @@ class Gateway:
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         """Answer one request."""
-        lane = self._lane(scope)
+        lane, send = self._lane(scope), _noting_gone(send)
         environ, charge = environ_of(scope), Charge(self.budget)
         environ[MEMORY] = charge
         whole = False
@@ -158,7 +160,7 @@ class Gateway:
             if len(body) > self._most_body:
                 raise RequestEntityTooLarge
             if len(body) > _FREE_BODY:
-                charge.keep(len(body) - _FREE_BODY)
+                charge.keep(len(body) - _FREE_BODY, _OF_BODIES)
             if not message.get("more_body"):
                 return bytes(body)
 
@@ -328,6 +330,20 @@ def _close(answer: _Answer) -> None:
         answer.close()
     except Exception:  # noqa: BLE001  the answer is with its client
         _log.exception("an answer could not be closed")
+
+
+def _noting_gone(send: Callable[[dict[str, Any]], Awaitable[None]]) -> Callable[[dict[str, Any]], Awaitable[None]]:
+    """Return ``send``, which raises _GoneError if the connection was closed a moment ago."""
+
+    async def checked(message: dict[str, Any]) -> None:
+        try:
+            await send(message)
+        except RuntimeError as error:  # uvloop's, of a transport
+            if "is closed" in str(error):
+                raise _GoneError from None
+            raise
+
+    return checked
 
 
 def _head(answer: _Answer) -> dict[str, Any]:

@@ -46,8 +46,8 @@ class Budget:
         self._eldest: Charge | None = None
         """Who has held something for the longest."""
 
-    def take(self, size: int, holder: Charge) -> bool:
-        """Take ``size`` bytes more for a holder; return whether they could be had.
+    def take(self, size: int, holder: Charge, share: float = 1.0) -> bool:
+        """Take ``size`` bytes more for a holder out of a share of the budget; return whether they could be had.
 
         Whoever is alone, or has held something for the longest, gets what it asks: else what is larger than the whole
         budget would be refused for ever, and answers that are made side by side would all be given up.
@@ -55,7 +55,7 @@ class Budget:
         with self._lock:
             self._eldest = self._eldest or holder
             favoured = self.held <= holder.held or holder is self._eldest
-            if not favoured and self.held + size > self._limit:
+            if not favoured and self.held + size > self._limit * share:
                 return False
             self.held += size
             holder.held += size
@@ -99,15 +99,15 @@ class Charge:
         """Give back so many bytes."""
         self._budget.give(size, self)
 
-    def keep(self, size: int) -> None:
-        """Hold exactly so many bytes from now on.
+    def keep(self, size: int, share: float = 1.0) -> None:
+        """Hold exactly so many bytes from now on, of a share of the budget.
 
         Raises NoMemoryError if that is more than before and cannot be had.
         """
         if size < self.held:
             self.give_back(self.held - size)
-        elif size > self.held:
-            self.spend(size - self.held)
+        elif size > self.held and not self._budget.take(size - self.held, self, share):
+            raise NoMemoryError
 
 
 class PartMemory:

@@ -255,7 +255,7 @@ def test_an_answer_without_a_body_has_none(bench: GatewayBench, method: bytes, p
 
 
 def test_bodies_stay_within_the_memory_that_all_have_together() -> None:
-    with serving(echo, max_body_bytes=100_000, memory_bytes=150_000, threads=1) as bench, ExitStack() as stack:
+    with serving(echo, max_body_bytes=100_000, memory_bytes=200_000, threads=1) as bench, ExitStack() as stack:
         unfinished = HEAD + b"Content-Length: 100000\r\n\r\n" + b" " * 90_000
         clients = [stack.enter_context(bench.connect()) for _ in range(5)]
         for number, client in enumerate(clients):
