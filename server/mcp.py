@@ -383,7 +383,9 @@ def run_http(config: Config, verdicts: Path | None, create_app: Factory, listene
         )
         gate = Gate(app, create_app(config, indexes), settings.threads)
         say(f"factseek offers its tools on {url}{PATH}")
-        uvicorn.Server(uvicorn.Config(gate, log_level="warning", access_log=False)).run(sockets=[listener])
+        proxies = settings.trusted_proxies
+        proxied: dict[str, Any] = {"proxy_headers": bool(proxies), "forwarded_allow_ips": proxies}
+        uvicorn.Server(uvicorn.Config(gate, log_level="warning", access_log=False, **proxied)).run(sockets=[listener])
 
 
 @contextmanager

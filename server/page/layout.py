@@ -165,7 +165,7 @@ def _beside_query(address: str) -> str:
 
 def problem_page(problem: Problem) -> str:
     """Return the page of an error. Its links need nothing of the request, whose Host may be what is wrong with it."""
-    addresses = current_app.url_map.bind("")
+    addresses = current_app.url_map.bind("", script_name=request.script_root)
     before_its_key = bool(registry().config.server.keys) and "caller" not in g
     box = {} if before_its_key or problem.status in _NO_BOX else box_of(PageState())
 

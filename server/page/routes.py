@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from functools import partial
 from itertools import takewhile
 from typing import Any, NamedTuple
-from urllib.parse import urljoin
 
 import msgspec
 from flask import Response, request, url_for
@@ -211,7 +210,7 @@ def _columns(asked: Sequence[IndexSearch], state: PageState, shown: Sequence[Sho
 
 def _card(served: ServedIndex, hit: Evidence, state: PageState, **in_column: Any) -> Card:
     address = state.document(served.name, hit.docid, hit.passage.number)
-    own = urljoin(request.url_root, url_for("page.document_page", name=served.name, docid=hit.docid))
+    own = url_for("page.document_page", name=served.name, docid=hit.docid, _external=True)
     link = web_link(hit.url)
     return Card(
         hit=hit,
